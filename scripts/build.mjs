@@ -1,0 +1,37 @@
+// Builds the published plugin into lib/ and what only this repository runs (bot, simulator) into dist/.
+import { cp, readFile, rm } from 'node:fs/promises'
+import { build } from 'esbuild'
+import { load } from 'js-yaml'
+
+/** Inlines `.yml` files as objects, so that the published bundle needs no YAML parser. */
+const yaml = {
+  name: 'yaml',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.yml$/ }, async ({ path }) => ({
+      loader: 'json',
+      contents: JSON.stringify(load(await readFile(path, 'utf8'))),
+    }))
+  },
+}
+
+const common = {
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'cjs',
+  packages: 'external',
+  sourcemap: true,
+  logLevel: 'warning',
+  plugins: [yaml],
+}
+
+await Promise.all([rm('lib', { recursive: true, force: true }), rm('dist', { recursive: true, force: true })])
+await Promise.all([
+  build({ ...common, entryPoints: ['src/index.ts'], outfile: 'lib/index.js' }),
+  build({
+    ...common,
+    entryPoints: { 'bot/start': 'bot/start.ts', 'simulator/cli': 'simulator/cli.ts', 'simulator/plugin': 'simulator/plugin.ts' },
+    outdir: 'dist',
+  }),
+  cp('simulator/page', 'dist/simulator/page', { recursive: true }),
+])
