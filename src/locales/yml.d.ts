@@ -1,0 +1,4 @@
+declare module '*.yml' {
+  const texts: Record<string, unknown>
+  export default texts
+}

@@ -1,0 +1,80 @@
+import type { RelayError } from '../errors'
+
+/** Where a message goes: a group (a channel, on other platforms) or the private chat with a user. */
+export interface Target {
+  kind: 'group' | 'private'
+  id: string
+}
+
+/** Which bot is to send, where several are online. */
+export interface BotSelector {
+  platform?: string
+  selfId?: string
+}
+
+/** Where the bytes of a picture, video or file are (contract, "Links"). */
+export type Link = RemoteLink | DataLink | UploadLink
+
+/** `http://` or `https://`, byte for byte as given. */
+export interface RemoteLink {
+  kind: 'remote'
+  url: string
+}
+
+/** Bytes that came along. */
+export interface DataLink {
+  kind: 'data'
+  /** In the standard alphabet. */
+  base64: string
+  /** The media type, where one was given. */
+  mediaType?: string
+}
+
+/** A file ID: `<uuid>/<file name>` below the upload directory. */
+export interface UploadLink {
+  kind: 'upload'
+  id: string
+}
+
+/** One thing to send (document, 2.2 and 2.3). */
+export type Item = TextItem | MediaItem
+
+/** Plain text: whatever markup it holds arrives letter for letter. */
+export interface TextItem {
+  type: 'text'
+  text: string
+}
+
+/** A picture, video or file. */
+export interface MediaItem {
+  type: 'image' | 'file' | 'video'
+  link: Link
+}
+
+/** An item of a batch, or why it is none. */
+export type ParsedItem = Item | RelayError
+
+/** A request of `POST /webhook`. */
+export type WebhookRequest = SingleRequest | BatchRequest
+
+export interface SingleRequest extends Addressed {
+  mode: 'single'
+  item: Item
+}
+
+export interface BatchRequest extends Addressed {
+  mode: 'batch'
+  items: ParsedItem[]
+}
+
+interface Addressed {
+  target: Target
+  bot: BotSelector
+}
+
+/** What a command callback wants to be sent (document, 2.8). */
+export interface Reply {
+  /** Absent: to where the command came from. */
+  target?: Target
+  items: ParsedItem[]
+}

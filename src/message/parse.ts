@@ -1,0 +1,118 @@
+import { RelayError } from '../errors'
+import { parseLink } from './link'
+import type { BotSelector, Item, ParsedItem, Reply, Target, WebhookRequest } from './model'
+
+/** A JSON object whose fields are not looked at yet. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** The longest ID of a group, user, bot or platform that is taken, in characters. */
+const maxIdLength = 255
+
+/**
+ * Reads the body of `POST /webhook` (document, 2.2 and 2.3; contract, "HTTP").
+ *
+ * @throws RelayError `bad-request`. An item of a batch that is wrong does not throw: its error stands in its place.
+ */
+export function parseRequest(body: unknown): WebhookRequest {
+  if (!isObject(body)) throw new RelayError('bad-request', 'the body must be a JSON object')
+  const bot = parseBot(body)
+  const target = parseTarget(body)
+  if (!target) throw new RelayError('bad-request', 'group_id or user_id is required')
+  const { messages } = body
+  if (messages === undefined || messages === null) return { mode: 'single', target, bot, item: parseItem(body) }
+  if (!Array.isArray(messages)) throw new RelayError('bad-request', 'messages must be an array')
+  if (messages.length === 0) throw new RelayError('bad-request', 'messages must not be empty')
+  return { mode: 'batch', target, bot, items: messages.map(parseItemSafely) }
+}
+
+/**
+ * Reads the answer of a command callback (document, 2.8; contract, "Commands"). `undefined` means no reply.
+ *
+ * @throws RelayError `bad-request` when the target or the shape as a whole is wrong; a wrong item stands as its error
+ */
+export function parseReply(body: JsonObject): Reply | undefined {
+  const { reply, messages } = body
+  if (messages !== undefined && messages !== null && !Array.isArray(messages)) {
+    throw new RelayError('bad-request', 'messages must be an array')
+  }
+  if (reply !== undefined && reply !== null && typeof reply !== 'string') {
+    throw new RelayError('bad-request', 'reply must be a string')
+  }
+  let items: ParsedItem[]
+  if (Array.isArray(messages) && messages.length > 0) items = messages.map(parseItemSafely)
+  else if (reply?.trim()) items = [{ type: 'text', text: reply }]
+  else return
+  // Unlike a request, an answer may name both: the group wins (contract, "Commands").
+  const group = parseId(body, 'group_id')
+  const target = group === undefined ? parseTarget(body) : { kind: 'group' as const, id: group }
+  return { ...target && { target }, items }
+}
+
+/** Tells a JSON object from every other value. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function parseTarget(body: JsonObject): Target | undefined {
+  const group = parseId(body, 'group_id')
+  const user = parseId(body, 'user_id')
+  if (group !== undefined && user !== undefined) throw new RelayError('bad-request', 'give group_id or user_id, not both')
+  if (group !== undefined) return { kind: 'group', id: group }
+  if (user !== undefined) return { kind: 'private', id: user }
+}
+
+function parseBot(body: JsonObject): BotSelector {
+  const { platform } = body
+  if (platform !== undefined && platform !== null && typeof platform !== 'string') {
+    throw new RelayError('bad-request', 'platform must be a string')
+  }
+  const selfId = parseId(body, 'self_id')
+  return { ...platform && { platform }, ...selfId !== undefined && { selfId } }
+}
+
+function parseId(body: JsonObject, field: string): string | undefined {
+  const value = body[field]
+  if (value === undefined || value === null || value === '') return
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
+  if (typeof value !== 'string') throw new RelayError('bad-request', `${field} must be a string or a whole number`)
+  if (value.length > maxIdLength || !value.trim() || /\p{Cc}/u.test(value)) {
+    throw new RelayError('bad-request', `${field} is not an ID`)
+  }
+  return value
+}
+
+function parseItemSafely(value: unknown): ParsedItem {
+  try {
+    if (!isObject(value)) throw new RelayError('bad-request', 'an item of messages must be an object')
+    return parseItem(value)
+  } catch (error) {
+    return RelayError.from(error)
+  }
+}
+
+function parseItem(fields: JsonObject): Item {
+  const type: unknown = fields.type ?? 'text'
+  switch (type) {
+    case 'text':
+      return { type, text: parseText(fields) }
+    case 'image':
+    case 'file':
+    case 'video':
+      return { type, link: parseUrl(fields, type) }
+    default:
+      throw new RelayError('bad-request', 'type must be text, image, file or video')
+  }
+}
+
+function parseText({ msg }: JsonObject): string {
+  if (msg === undefined || msg === null) throw new RelayError('bad-request', 'msg is required for type text')
+  if (typeof msg !== 'string') throw new RelayError('bad-request', 'msg must be a string')
+  if (!msg.trim()) throw new RelayError('bad-request', 'msg must not be blank')
+  return msg
+}
+
+function parseUrl({ url }: JsonObject, type: string) {
+  if (url === undefined || url === null || url === '') throw new RelayError('bad-request', `url is required for type ${type}`)
+  if (typeof url !== 'string') throw new RelayError('bad-request', 'url must be a string')
+  return parseLink(url)
+}
