@@ -1,0 +1,65 @@
+/** Longest stored name, in bytes of UTF-8 (contract, "Uploads"). */
+const maxBytes = 120
+/** Longest extension that survives the cutting of an overlong name, in bytes of UTF-8; past that it is no extension. */
+const maxExtensionBytes = 64
+
+// Cc control, Cf format (bidi marks and overrides, zero-width characters, byte order marks), Cs lone surrogates, Zl and Zp
+// line ends. The rest ends a path, a URL path or a drive, or is forbidden on Windows.
+const unsafe = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}%#?<>:"|*]/gu
+const edge = /[.\s]/u
+// Devices on Windows in any folder, whatever extension follows. Superscript digits count there too.
+const reserved = /^(?:con|prn|aux|nul|conin\$|conout\$|clock\$|(?:com|lpt)[0-9¹²³])\s*(?:\.|$)/iu
+const extension = /\.[^.\s]+$/u
+const graphemes = new Intl.Segmenter()
+
+/**
+ * Reduces the client's own file name to a base name that is safe in a path, in a URL path and in a chat: `file` when nothing
+ * is left. It never begins with a dot, as the plugin's own temporary files do. Applying it twice changes nothing more.
+ */
+export function safeName(name: string): string {
+  const base = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1)
+  const cut = shorten(trimEdges(base.replace(unsafe, '').normalize('NFC')))
+  if (cut === '') return 'file'
+  return reserved.test(cut) ? shorten(`_${cut}`) : cut
+}
+
+/** Without blanks and dots at either end: Windows drops trailing ones, and leading dots hide a file. */
+function trimEdges(text: string): string {
+  // Not a regular expression: one anchored at the end takes quadratic time on a long run of dots.
+  let start = 0
+  let end = text.length
+  while (start < end && edge.test(text.charAt(start))) start++
+  while (end > start && edge.test(text.charAt(end - 1))) end--
+  return text.slice(start, end)
+}
+
+function shorten(name: string): string {
+  if (Buffer.byteLength(name) <= maxBytes) return name
+  const suffix = suffixOf(name)
+  const stem = trimEdges(take(name.slice(0, name.length - suffix.length), maxBytes - Buffer.byteLength(suffix)))
+  return (stem || 'file') + suffix
+}
+
+/** The extension with its dot, two of them (`.tar.gz`) where they are short enough, or nothing. */
+function suffixOf(name: string): string {
+  const last = extensionOf(name)
+  const both = extensionOf(name.slice(0, name.length - last.length)) + last
+  return [both, last].find(suffix => Buffer.byteLength(suffix) <= maxExtensionBytes) ?? ''
+}
+
+function extensionOf(name: string): string {
+  // Only the end can hold one that is short enough; looking further costs time on a hostile name.
+  return extension.exec(name.slice(-maxExtensionBytes))?.[0] ?? ''
+}
+
+/** The longest beginning of `text` that fits `bytes`, cut between what a reader sees as characters. */
+function take(text: string, bytes: number): string {
+  let end = 0
+  let left = bytes
+  for (const { index, segment } of graphemes.segment(text)) {
+    left -= Buffer.byteLength(segment)
+    if (left < 0) break
+    end = index + segment.length
+  }
+  return text.slice(0, end)
+}

@@ -1,0 +1,88 @@
+import { realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RelayError } from '../errors'
+import { parseFileId } from './layout'
+import { sweep, type SweepOptions, type SweepResult } from './sweep'
+import { Upload } from './upload'
+
+/** An uploaded file, as a send needs it. */
+export interface StoredFile {
+  id: string
+  /** Absolute, below the upload directory as that was configured. */
+  path: string
+  name: string
+  /** In bytes. */
+  size: number
+}
+
+/** The upload directory: `<uuid v4>/<name>` for each file. Others may keep things of their own in it. */
+export class UploadStore {
+  readonly #active = new Set<string>()
+  readonly #holds = new Map<string, number>()
+  #sweep: Promise<SweepResult> | undefined
+
+  /** @param directory absolute; created with the first upload, and may be a symbolic link */
+  constructor(private readonly directory: string) {}
+
+  /** Begins to store the files of one request. */
+  begin(): Upload {
+    return new Upload(this.directory, this.#active)
+  }
+
+  /**
+   * Finds an uploaded file. Hold it first: then a sweep does not remove it in between.
+   *
+   * @throws RelayError `file-not-found` unless it is a regular file inside the upload directory, with no link on the way
+   */
+  async resolve(id: string): Promise<StoredFile> {
+    const parts = parseFileId(id)
+    if (!parts) throw new RelayError('file-not-found')
+    const path = join(this.directory, parts.folder, parts.name)
+    const size = await this.#sizeOf(path, parts).catch((cause: unknown) => {
+      throw new RelayError('file-not-found', undefined, { cause })
+    })
+    if (size === undefined) throw new RelayError('file-not-found')
+    return { id, path, name: parts.name, size }
+  }
+
+  /**
+   * Keeps a sweep from removing a file while something uses it.
+   *
+   * @returns ends the hold; further calls do nothing
+   */
+  hold(id: string): () => void {
+    this.#holds.set(id, (this.#holds.get(id) ?? 0) + 1)
+    let held = true
+    return () => {
+      if (!held) return
+      held = false
+      const left = (this.#holds.get(id) ?? 0) - 1
+      if (left > 0) this.#holds.set(id, left)
+      else this.#holds.delete(id)
+    }
+  }
+
+  /**
+   * Removes files past their time and what crashed uploads left. A call during a sweep joins that sweep, whatever its
+   * arguments.
+   *
+   * @param now in milliseconds since the epoch
+   */
+  sweep(now: number, options: SweepOptions = {}): Promise<SweepResult> {
+    this.#sweep ??= sweep(this.directory, now, options, {
+      isActive: uuid => this.#active.has(uuid),
+      isHeld: id => this.#holds.has(id),
+    }).finally(() => {
+      this.#sweep = undefined
+    })
+    return this.#sweep
+  }
+
+  /** @returns undefined when it is no regular file, or is reached through a link */
+  async #sizeOf(path: string, { folder, name }: { folder: string, name: string }): Promise<number | undefined> {
+    const root = await realpath(this.directory)
+    if (await realpath(path) !== join(root, folder, name)) return undefined
+    const stats = await stat(path)
+    return stats.isFile() ? stats.size : undefined
+  }
+}
