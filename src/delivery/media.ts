@@ -1,0 +1,100 @@
+import { readFile } from 'node:fs/promises'
+import { pathToFileURL } from 'node:url'
+import type { MediaTransport } from '../config/settings'
+import { RelayError } from '../errors'
+import type { MediaItem, TextItem } from '../message/model'
+import { safeName } from '../uploads/names'
+import type { StoredFile } from '../uploads/store'
+
+/** An item that is known to be there, and how much it weighs. */
+export type PreparedItem = PreparedText | PreparedMedia
+
+export interface PreparedText extends TextItem {
+  weight: 0
+}
+
+export interface PreparedMedia {
+  type: MediaItem['type']
+  /** How much the platform message that holds it grows, in bytes. */
+  weight: number
+  /** Reads what is to be read, right before it is sent: a batch of many files need not fit into memory. */
+  load: () => LoadedMedia | Promise<LoadedMedia>
+}
+
+/** An item in the form in which the platform gets it. */
+export type LoadedItem = TextItem | LoadedMedia
+
+export interface LoadedMedia {
+  type: MediaItem['type']
+  /** `http(s)://`, `file://` or `data:` with base64. */
+  src: string
+  /** The absolute path on this machine's disk, where the platform is expected to read it there. */
+  path?: string
+  /** The name that the platform shows for a file. */
+  name: string
+}
+
+/**
+ * The most data that travels within one platform message, in bytes of base64. NapCat takes frames of up to 50 MiB
+ * (OneBot guide, "File forms"); the rest is left for text and the frame itself.
+ */
+export const maxWeight = 48 * 1024 * 1024
+
+/** What the preparation of media needs from the rest of the house. */
+export interface MediaOptions {
+  transport: MediaTransport
+  resolve: (id: string) => Promise<StoredFile>
+  /** A signed link to an uploaded file. */
+  link: (file: StoredFile) => string
+}
+
+/**
+ * Finds out where the bytes of a link are and how they travel to the platform (contract, "Links").
+ *
+ * @throws RelayError `file-not-found` for a file ID that no longer resolves, `too-large` for what fits no frame
+ */
+export async function prepareMedia({ type, link }: MediaItem, options: MediaOptions): Promise<PreparedMedia> {
+  switch (link.kind) {
+    case 'remote':
+      return { type, weight: 0, load: () => ({ type, src: link.url, name: nameOfUrl(link.url) }) }
+    case 'data':
+      return prepareData(type, link.base64.length, 'file', () => link.base64, link.mediaType)
+    case 'upload':
+      return prepareUpload(type, await options.resolve(link.id), options)
+  }
+}
+
+function prepareUpload(type: MediaItem['type'], file: StoredFile, { transport, link }: MediaOptions): PreparedMedia {
+  const { name, path, size } = file
+  switch (transport) {
+    case 'path':
+      return { type, weight: 0, load: () => ({ type, src: pathToFileURL(path).href, path, name }) }
+    case 'url':
+      return { type, weight: 0, load: () => ({ type, src: link(file), name }) }
+    case 'base64':
+      return prepareData(type, Math.ceil(size / 3) * 4, name, () => readFile(path, 'base64'))
+  }
+}
+
+function prepareData(
+  type: MediaItem['type'],
+  weight: number,
+  name: string,
+  read: () => string | Promise<string>,
+  mediaType = 'application/octet-stream',
+): PreparedMedia {
+  if (weight > maxWeight) {
+    throw new RelayError('too-large', 'the file is too large to travel as base64 (36 MiB): send a link, or set MEDIA_TRANSPORT to url')
+  }
+  return { type, weight, load: async () => ({ type, src: `data:${mediaType};base64,${await read()}`, name }) }
+}
+
+function nameOfUrl(url: string): string {
+  const segment = new URL(url).pathname.split('/').at(-1) ?? ''
+  try {
+    return safeName(decodeURIComponent(segment))
+  } catch {
+    // Not UTF-8 behind its percent signs.
+    return safeName(segment)
+  }
+}
