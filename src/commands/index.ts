@@ -1,0 +1,1 @@
+export { type CommandSettings, type Deliver, listen, type Origin } from './middleware'

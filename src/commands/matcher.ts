@@ -1,0 +1,32 @@
+/** What a message has to look like to be a command (document, 4, "Command listening"). */
+export interface CommandPattern {
+  prefix: string
+  /** Length of the command name, in Unicode code points. */
+  length: number
+}
+
+/** A message that is a command, taken apart. */
+export interface CommandMatch {
+  command: string
+  /** Everything behind the separating blank, letter for letter. May be empty. */
+  content: string
+}
+
+/**
+ * Takes a command apart: the prefix, exactly `length` code points, one U+0020, and the rest.
+ *
+ * The name may hold any character, a blank or a line break included: the document says "characters", and a callback that knows
+ * no such command answers with no reply. The separator is a blank and nothing else.
+ */
+export function matchCommand(text: string, { prefix, length }: CommandPattern): CommandMatch | undefined {
+  // Nearly every message ends here. What follows looks at no more of the text than the name is long.
+  if (!text.startsWith(prefix)) return
+  let end = prefix.length
+  for (let count = 0; count < length; count++) {
+    const codePoint = text.codePointAt(end)
+    if (codePoint === undefined) return
+    end += codePoint > 0xffff ? 2 : 1
+  }
+  if (text[end] !== ' ') return
+  return { command: text.slice(prefix.length, end), content: text.slice(end + 1) }
+}
