@@ -1,0 +1,127 @@
+import type { Server } from '@koishijs/plugin-server'
+import type { Logger } from 'koishi'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { v4 as uuid } from 'uuid'
+import { RelayError } from '../errors'
+import type { Gate } from '../gate'
+import { discardBody } from './body'
+import { failure, success } from './envelope'
+
+/** One request on its way to an answer. */
+export interface Exchange {
+  /** Links the answer (`X-Request-Id`) to the log. */
+  readonly id: string
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** The parameters of the path, decoded. */
+  readonly params: Readonly<Partial<Record<string, string>>>
+  readonly query: URLSearchParams
+  /** The body, where another plugin of the bot has read it already. */
+  readonly parsedBody: unknown
+  /** For the log line: whom the request is about, and what came of it. */
+  target?: string
+  outcome?: string
+}
+
+/** A success: `data` of the envelope, or bytes that the handler has sent itself. */
+export type Answer = { data: object } | 'sent'
+
+/** One path of the plugin. */
+export interface Route {
+  /** In the syntax of the router. */
+  path: string
+  method: 'GET' | 'POST'
+  /** Whether it answers without the API key. */
+  open?: boolean
+  /** Whether its requests are logged only when one looks for trouble: probes come every few seconds. */
+  quiet?: boolean
+  /** @throws RelayError */
+  handle: (exchange: Exchange) => Answer | Promise<Answer>
+}
+
+/** What all routes share. */
+export interface RouteOptions {
+  prefix: string
+  isAuthorized: (headers: IncomingMessage['headers']) => boolean
+  gate: Gate
+  logger: Logger
+}
+
+type Context = Parameters<Parameters<Server['all']>[1]>[0]
+
+const noParseBody = Symbol.for('noParseBody')
+const isBodyParsed = Symbol.for('isBodyParsed')
+const unparsedBody = Symbol.for('unparsedBody')
+
+/** Registers the routes on the bot's server; they go when the plugin is disposed. */
+export function registerRoutes(server: Server, routes: readonly Route[], options: RouteOptions): void {
+  for (const route of routes) {
+    const handler = (context: Context) => answer(context, route, options)
+    // Without this the server would parse and store bodies before the key is checked.
+    server.all(options.prefix + route.path, Object.assign(handler, { [noParseBody]: true }))
+  }
+}
+
+async function answer(context: Context, route: Route, options: RouteOptions): Promise<void> {
+  const started = performance.now()
+  const exchange = toExchange(context)
+  const { response } = exchange
+  response.setHeader('X-Request-Id', exchange.id)
+  let error: RelayError | undefined
+  try {
+    // A response is closed once its last byte has left, or its client.
+    response.once('close', options.gate.enter())
+    if (!route.open && !options.isAuthorized(context.headers)) {
+      throw new RelayError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } })
+    }
+    if (route.method !== (context.method === 'HEAD' ? 'GET' : context.method)) {
+      throw new RelayError('method-not-allowed', `use ${route.method}`, { headers: { allow: route.method } })
+    }
+    const result = await route.handle(exchange)
+    if (result === 'sent') context.respond = false
+    else respond(context, 200, success(result.data))
+  } catch (thrown) {
+    error = RelayError.from(thrown)
+    context.set(error.headers)
+    respond(context, error.status, failure(error))
+  }
+  discardBody(exchange.request)
+  log(exchange, route, error, performance.now() - started, options.logger)
+}
+
+function toExchange(context: Context): Exchange {
+  const parsed: unknown = Reflect.get(context, isBodyParsed) === true ? context.request.body : undefined
+  const unparsed: unknown = typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, unparsedBody) : undefined
+  return {
+    id: uuid(),
+    request: context.req,
+    response: context.res,
+    params: context.params,
+    query: context.URL.searchParams,
+    parsedBody: typeof unparsed === 'string' ? unparsed : parsed,
+  }
+}
+
+function respond(context: Context, status: number, body: string): void {
+  context.status = status
+  context.type = 'application/json; charset=utf-8'
+  context.body = body
+}
+
+function log(exchange: Exchange, route: Route, error: RelayError | undefined, duration: number, logger: Logger): void {
+  const { id, target, outcome, request } = exchange
+  const result = error ? `${error.status} ${error.code}: ${error.message}` : `200 ${outcome ?? 'ok'}`
+  const about = target ?? (error?.code === 'unauthorized' ? `from ${request.socket.remoteAddress ?? 'unknown'}` : '-')
+  const line = `${id} ${request.method ?? '-'} ${route.path} ${about} ${result} ${duration.toFixed(1)} ms`
+  if (route.quiet && !error) logger.debug('%s', line)
+  else if (error && error.status >= 500) logger.warn('%s', line)
+  else logger.info('%s', line)
+  if (error?.code === 'internal') logger.warn('%s', `${id} ${describe(error.cause)}`)
+}
+
+/** A thrown value for the log: adapters write whole messages into their texts, so only its beginning and its stack. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  const frames = (error.stack ?? '').split('\n').filter(line => line.startsWith('    at '))
+  return [`${error.name}: ${error.message.slice(0, 200)}`, ...frames].join('\n')
+}
