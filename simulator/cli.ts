@@ -1,0 +1,104 @@
+import { parseArgs } from 'node:util'
+import { encodeCq } from './cqcode'
+import type { SimulatorOptions } from './options'
+import { isProfileName } from './profiles'
+import { Simulator } from './simulator'
+
+const help = `A OneBot 11 platform on this machine, for the development of bots.
+一个运行在本机的 OneBot 11 平台，供开发机器人时使用。
+
+npm run simulator -- [options]
+
+  --port N            port on 127.0.0.1, 0 for any (default 5700)      监听端口，0 表示任意（默认 5700）
+  --token T           access token that bots must give                 机器人必须提供的访问令牌
+  --self-id N         account of the bot (default 10000)               机器人账号（默认 10000）
+  --profile NAME      napcat (default), llbot, lagrange or gocqhttp    模拟的实现（默认 napcat）
+  --reverse URL       also dial a reverse-WebSocket server             同时连接反向 WebSocket 服务器
+  --no-shared-disk    files by path are not found                      按路径发送的文件视为不存在
+  --no-history        no message history                               不提供历史消息
+  --string            messages in events as CQ strings                 事件中的消息使用 CQ 码字符串
+  --quiet             do not print messages                            不输出消息
+  --json              print one line of JSON and nothing else          只输出一行 JSON
+  --help              this text                                        显示本帮助
+`
+
+class UsageError extends Error {}
+
+interface Command { options: SimulatorOptions, output: 'messages' | 'quiet' | 'json' }
+
+function parseCommand(): Command | null {
+  const { values } = parseArgs({
+    options: {
+      'port': { type: 'string', default: '5700' },
+      'token': { type: 'string' },
+      'self-id': { type: 'string' },
+      'profile': { type: 'string', default: 'napcat' },
+      'reverse': { type: 'string' },
+      'no-shared-disk': { type: 'boolean', default: false },
+      'no-history': { type: 'boolean', default: false },
+      'string': { type: 'boolean', default: false },
+      'quiet': { type: 'boolean', default: false },
+      'json': { type: 'boolean', default: false },
+      'help': { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) return null
+  const { port, profile, token, reverse, 'self-id': selfId } = values
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65535) throw new UsageError(`--port must be from 0 to 65535, not "${port}"`)
+  if (!isProfileName(profile)) throw new UsageError(`--profile must be napcat, llbot, lagrange or gocqhttp, not "${profile}"`)
+  return {
+    options: {
+      port: Number(port),
+      profile,
+      sharedDisk: !values['no-shared-disk'],
+      history: !values['no-history'],
+      messageFormat: values.string ? 'string' : 'array',
+      ...(token === undefined ? {} : { token }),
+      ...(selfId === undefined ? {} : { selfId }),
+      ...(reverse === undefined ? {} : { reverse: { url: reverse, ...(token === undefined ? {} : { token }) } }),
+    },
+    output: values.json ? 'json' : values.quiet ? 'quiet' : 'messages',
+  }
+}
+
+async function run(): Promise<void> {
+  const command = parseCommand()
+  if (command === null) {
+    process.stdout.write(help)
+    return
+  }
+  const { options, output } = command
+  const simulator = await Simulator.start(options)
+  const { endpoint, pageUrl, port } = simulator
+  if (output === 'json') process.stdout.write(`${JSON.stringify({ endpoint, pageUrl, port })}\n`)
+  else process.stdout.write(`OneBot 11 endpoint  机器人连接地址  ${endpoint}\nPage with the chats 聊天页面        ${pageUrl}\n`)
+  if (output === 'messages') printMessages(simulator)
+  const end = (): void => {
+    void simulator.close()
+  }
+  process.once('SIGINT', end)
+  process.once('SIGTERM', end)
+}
+
+function printMessages(simulator: Simulator): void {
+  simulator.watch({
+    onMessage({ target, sender, segments }) {
+      // Control characters are left out: a message must not drive the terminal.
+      const text = encodeCq(segments).replace(/\p{Cc}+/gu, ' ').slice(0, 300)
+      process.stdout.write(`[${target.type} ${target.id}] ${sender.name}: ${text}\n`)
+    },
+    onConnection() {
+      process.stdout.write(`bots connected 已连接的机器人: ${simulator.connections}\n`)
+    },
+  })
+}
+
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return 'code' in error && error.code === 'EADDRINUSE' ? `the port is taken 端口已被占用: ${error.message}` : error.message
+}
+
+run().catch((error: unknown) => {
+  process.stderr.write(`simulator: ${explain(error).split('\n')[0] ?? ''}\n`)
+  process.exitCode = 1
+})

@@ -1,0 +1,93 @@
+import type { RawData, WebSocket } from 'ws'
+import type { Answer } from './answers'
+
+/** A bot's connection, forward or reverse. */
+export class Connection {
+  /** Calls received so far. */
+  calls = 0
+  private answered = 0
+  private held: string[] = []
+
+  /** @param leave takes the connection off the list at once, before the closing handshake is through */
+  constructor(private readonly socket: WebSocket, private readonly leave: (connection: Connection) => void) {}
+
+  /** Answers call number `call`, then lets go of the answers held back for this one. */
+  answer(call: number, answer: Answer): void {
+    this.send(JSON.stringify(answer))
+    this.answered = Math.max(this.answered, call)
+    if (this.held.length === 0) return
+    for (const frame of this.held.splice(0)) this.send(frame)
+  }
+
+  /** Keeps an answer back until a later call has been answered. */
+  hold(call: number, answer: Answer): void {
+    if (this.answered > call) this.send(JSON.stringify(answer))
+    else this.held.push(JSON.stringify(answer))
+  }
+
+  /** Sends a frame; a closed connection loses it. */
+  send(frame: string): void {
+    if (this.socket.readyState === this.socket.OPEN) this.socket.send(frame)
+  }
+
+  /** Ends the connection: with a closing handshake when a code is given (what was sent still arrives), else abruptly. */
+  drop(code?: number): void {
+    this.leave(this)
+    this.held = []
+    if (code === undefined) this.socket.terminate()
+    else this.socket.close(code)
+  }
+}
+
+/** What the connections report to. */
+export interface ConnectionListener {
+  onFrame(connection: Connection, text: string): void
+  onChange(): void
+}
+
+/** The open connections of bots. */
+export class Connections {
+  private readonly open = new Set<Connection>()
+
+  constructor(private readonly listener: ConnectionListener) {}
+
+  get size(): number {
+    return this.open.size
+  }
+
+  /** Takes over an open socket and greets it. */
+  attach(socket: WebSocket, greeting: object): Connection {
+    const leave = (connection: Connection): void => {
+      if (this.open.delete(connection)) this.listener.onChange()
+    }
+    const connection = new Connection(socket, leave)
+    socket.on('message', (data) => {
+      // What still arrives during a closing handshake is too late.
+      if (this.open.has(connection)) this.listener.onFrame(connection, textOf(data))
+    })
+    socket.on('close', () => {
+      leave(connection)
+    })
+    // A broken frame or a reset closes the socket as well; there is nothing more to do about it.
+    socket.on('error', () => undefined)
+    this.open.add(connection)
+    connection.send(JSON.stringify(greeting))
+    this.listener.onChange()
+    return connection
+  }
+
+  broadcast(event: object): void {
+    if (this.open.size === 0) return
+    const frame = JSON.stringify(event)
+    for (const connection of this.open) connection.send(frame)
+  }
+
+  dropAll(code?: number): void {
+    for (const connection of [...this.open]) connection.drop(code)
+  }
+}
+
+function textOf(data: RawData): string {
+  if (Array.isArray(data)) return Buffer.concat(data).toString()
+  return data instanceof ArrayBuffer ? Buffer.from(data).toString() : data.toString()
+}

@@ -1,0 +1,131 @@
+import { actionsOf, perform, type Action } from './actions/index'
+import { ActionFailure, failed, success, type Answer } from './answers'
+import type { Connection } from './connections'
+import { FaultBook } from './faults'
+import { isRecord, parseJson } from './parse'
+import type { Platform } from './platform'
+import type { Timers } from './timers'
+import type { Call, Fault } from './types'
+
+/** A call on its way: which connection it came by, as which of that connection's calls, and about how many bytes it was. */
+interface Received { connection: Connection, number: number, call: Call, weight: number }
+
+/** Takes frames, runs the calls in them and answers, with the scripted faults in between. */
+export class Dispatcher {
+  readonly faults = new FaultBook()
+  private readonly actions: ReadonlyMap<string, Action>
+
+  constructor(private readonly platform: Platform, private readonly timers: Timers) {
+    this.actions = actionsOf(platform)
+  }
+
+  /** Takes one frame of a connection. */
+  receive(connection: Connection, text: string): void {
+    const number = ++connection.calls
+    const frame = parseJson(text)?.value
+    if (!isRecord(frame)) {
+      // The echo is unknown, so the caller cannot tell which call failed; the implementations answer all the same.
+      const { profile } = this.platform
+      const reason = { retcode: profile.retcodes.parameter, wording: 'json解析失败,请检查数据格式', code: 'BAD_REQUEST' }
+      connection.answer(number, failed(profile, reason, undefined))
+      return
+    }
+    const action = typeof frame.action === 'string' ? frame.action : ''
+    const params = isRecord(frame.params) ? frame.params : {}
+    const received = { connection, number, call: { action, params, echo: frame.echo, time: Date.now() }, weight: text.length }
+    const fault = this.faults.strike(received.call)
+    this.platform.record(received.call, text.length)
+    if (fault !== null) {
+      void this.spoil(received, fault)
+      return
+    }
+    const answer = this.run(received)
+    if (answer instanceof Promise) {
+      void answer.then((late) => {
+        connection.answer(number, late)
+      })
+    } else {
+      connection.answer(number, answer)
+    }
+  }
+
+  /** Runs a call and words its answer. Synchronous unless bytes are read, so that a plain message costs little. */
+  private run({ call, weight }: Received): Answer | Promise<Answer> {
+    const { profile } = this.platform
+    const fail = (error: unknown): Answer => {
+      if (error instanceof ActionFailure) return failed(profile, error.reason, call.echo)
+      const wording = error instanceof Error ? error.message : String(error)
+      return failed(profile, { retcode: profile.retcodes.execution, wording }, call.echo)
+    }
+    try {
+      const data = perform(this.actions, { platform: this.platform, call, weight })
+      if (!(data instanceof Promise)) return success(profile, data, call.echo)
+      return data.then((value: unknown) => success(profile, value, call.echo), fail)
+    } catch (error) {
+      return fail(error)
+    }
+  }
+
+  private async spoil(received: Received, fault: Fault): Promise<void> {
+    const { connection, number, call } = received
+    const { profile } = this.platform
+    const refuse = (reason: Parameters<typeof failed>[1]): void => {
+      connection.answer(number, failed(profile, reason, call.echo))
+    }
+    switch (fault.kind) {
+      case 'refuse': {
+        const { retcode, wording } = fault
+        const usual = profile.reasons.refused
+        refuse(wording === undefined ? { ...usual, retcode: retcode ?? usual.retcode } : { retcode: retcode ?? usual.retcode, wording })
+        return
+      }
+      case 'muted':
+      case 'not-member':
+        refuse(profile.reasons[fault.kind])
+        return
+      case 'silent':
+        return
+      case 'lost-answer':
+        await this.run(received)
+        return
+      case 'late':
+        this.delay(received, fault)
+        return
+      case 'timeout':
+        if (fault.delivered === true) await this.run(received)
+        refuse(profile.reasons.timeout)
+        return
+      case 'duplicate-answer': {
+        const answer = await this.run(received)
+        connection.answer(number, answer)
+        connection.answer(number, answer)
+        return
+      }
+      case 'hold':
+        connection.hold(number, await this.run(received))
+        return
+      case 'close':
+        if (fault.when !== 'before') {
+          const answer = await this.run(received)
+          if (fault.when === 'answered') connection.answer(number, answer)
+        }
+        // After an answer with a handshake, so that the answer is not lost with the connection.
+        connection.drop(fault.when === 'answered' ? 1001 : undefined)
+        return
+      case 'null-data': {
+        const answer = await this.run(received)
+        connection.answer(number, answer.status === 'ok' ? success(profile, null, call.echo) : answer)
+        return
+      }
+    }
+  }
+
+  private delay(received: Received, { ms, delivered }: Extract<Fault, { kind: 'late' }>): void {
+    const early = delivered === 'then' ? null : this.run(received)
+    this.timers.after(ms, () => {
+      void Promise.resolve(early ?? this.run(received)).then((answer) => {
+        received.connection.answer(received.number, answer)
+      })
+    })
+  }
+}

@@ -1,0 +1,102 @@
+import { Ring } from './ring'
+import type { Person, Segment, Target } from './types'
+
+/** A message in a chat, of either side. */
+export interface StoredMessage {
+  /** Order over all chats, from 1. */
+  seq: number
+  /** Order in its chat, OneBot's `message_seq`, from 1. */
+  chatSeq: number
+  id: number
+  isFile: boolean
+  /** Milliseconds since the epoch. */
+  time: number
+  target: Target
+  sender: Person & { self: boolean }
+  /** As others see them: media with links. */
+  segments: readonly Segment[]
+}
+
+/** One chat. `tail` is the delivery that the next one has to wait for. */
+export interface Chat { target: Target, messages: Ring<StoredMessage>, count: number, tail: Promise<void> | null }
+
+/** Every chat and its messages. */
+export class Messages {
+  private readonly chats = new Map<string, Chat>()
+  private readonly byId = new Map<number, StoredMessage>()
+  private seq = 0
+  private idCounter = 0
+
+  constructor(private readonly keep: number) {}
+
+  /** A message id never given before: positive, 31 bits, in no order, as NapCat's hashes are. */
+  freshId(): number {
+    let id: number
+    do {
+      // An odd factor permutes the 31-bit numbers.
+      id = Math.imul(++this.idCounter, 0x5851f42d) & 0x7fffffff
+    } while (id === 0 || this.byId.has(id))
+    return id
+  }
+
+  chat(target: Target): Chat {
+    const key = `${target.type}:${target.id}`
+    const known = this.chats.get(key)
+    if (known !== undefined) return known
+    const messages = new Ring<StoredMessage>(this.keep, Infinity, (message) => {
+      this.byId.delete(message.id)
+    })
+    const chat: Chat = { target, messages, count: 0, tail: null }
+    this.chats.set(key, chat)
+    return chat
+  }
+
+  all(): Iterable<Chat> {
+    return this.chats.values()
+  }
+
+  add(message: Omit<StoredMessage, 'seq' | 'chatSeq'>): StoredMessage {
+    const chat = this.chat(message.target)
+    const stored = { seq: ++this.seq, chatSeq: ++chat.count, ...message }
+    chat.messages.push(stored)
+    this.byId.set(stored.id, stored)
+    return stored
+  }
+
+  find(id: number): StoredMessage | undefined {
+    return this.byId.get(id)
+  }
+
+  /** Takes a message back. */
+  remove(message: StoredMessage): void {
+    const { items } = this.chat(message.target).messages
+    const index = items.indexOf(message)
+    if (index >= 0) items.splice(index, 1)
+    this.byId.delete(message.id)
+  }
+
+  /**
+   * The newest `count` messages, oldest first, up to and including the one with `from` as its id (as NapCat counts) or its
+   * sequence number (as go-cqhttp counts).
+   */
+  history(target: Target, from: number | null, count: number): StoredMessage[] {
+    const { items } = this.chat(target).messages
+    let end = items.length
+    if (from !== null && from !== 0) {
+      const index = items.findIndex(message => message.id === from || message.chatSeq === from)
+      if (index >= 0) end = index + 1
+    }
+    return items.slice(Math.max(0, end - count), end)
+  }
+}
+
+/** Runs a delivery after those to the same chat that were called for before it. */
+export function inTurn<T>(chat: Chat, task: () => Promise<T>): Promise<T> {
+  const run = (chat.tail ?? Promise.resolve()).then(task)
+  const done = (): void => {
+    if (chat.tail === tail) chat.tail = null
+  }
+  const tail: Promise<void> = run.then(done, done)
+  chat.tail = tail
+  return run
+}

@@ -1,0 +1,33 @@
+import type { ServerResponse } from 'node:http'
+import { pageChat, pageMessage } from './page-view'
+import type { Platform, Watcher } from './platform'
+
+const pingInterval = 15_000
+// A page that does not keep up is cut off; it reconnects and loads the state anew.
+const mostWaiting = 4 * 1024 * 1024
+
+/** `GET /simulator/api/events`: messages and the bot coming and going, as server-sent events. */
+export function serveEvents(platform: Platform, response: ServerResponse): void {
+  response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' })
+  response.write(': connected\n\n')
+  const send = (event: string, data: object): void => {
+    if (response.writableLength > mostWaiting) response.destroy()
+    else response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+  }
+  const watcher: Watcher = {
+    onMessage(message) {
+      send('message', { chat: pageChat(platform, message.target), message: pageMessage(platform, message) })
+    },
+    onConnection() {
+      send('connection', { connected: platform.connections.size > 0 })
+    },
+  }
+  platform.watchers.add(watcher)
+  const ping = setInterval(() => {
+    response.write(': ping\n\n')
+  }, pingInterval)
+  response.on('close', () => {
+    clearInterval(ping)
+    platform.watchers.delete(watcher)
+  })
+}

@@ -1,0 +1,98 @@
+import { isMedia } from './segments'
+import type { StoredMessage } from './messages'
+import { parseText } from './parse'
+import type { Platform } from './platform'
+import type { Person, Segment, Target } from './types'
+
+// A page that opens after a long run shows the end of each chat.
+const shownPerChat = 200
+
+/** One piece of a message as the page draws it. `src` is a path here or a remote link. */
+export type Part
+  = | { type: 'text', text: string }
+    | { type: 'at', id: string, name: string }
+    | { type: 'reply', id: number }
+    | { type: 'image' | 'video' | 'record', src: string, name: string }
+    | { type: 'file', src: string | null, name: string, size: number | null }
+    | { type: 'other', label: string }
+
+/** A message as the page draws it; `time` in ms. */
+export interface PageMessage {
+  seq: number
+  id: number | null
+  time: number
+  sender: { id: string, name: string, self: boolean }
+  parts: Part[]
+}
+
+/** A chat as the page lists it. */
+export interface PageChat { type: Target['type'], id: string, name: string, members: Person[] }
+
+/** `GET /simulator/api/state`. */
+export function pageState(platform: Platform, endpoint: string): object {
+  const { settings, world, connections } = platform
+  const targets = new Map<string, Target>()
+  const note = (target: Target): void => {
+    targets.set(`${target.type}:${target.id}`, target)
+  }
+  for (const { id } of world.groups.values()) note({ type: 'group', id })
+  for (const { id } of world.friends.values()) note({ type: 'private', id })
+  for (const { target } of platform.messages.all()) note(target)
+  return {
+    selfId: world.self.id,
+    selfName: world.self.name,
+    profile: settings.profile,
+    endpoint,
+    connected: connections.size > 0,
+    chats: [...targets.values()].map(target => ({
+      ...pageChat(platform, target),
+      messages: platform.messages.chat(target).messages.items.slice(-shownPerChat).map(message => pageMessage(platform, message)),
+    })),
+  }
+}
+
+export function pageChat({ world }: Platform, { type, id }: Target): PageChat {
+  if (type === 'private') {
+    const person = world.person(id)
+    return { type, id, name: person.name, members: [person] }
+  }
+  const group = world.ensureGroup(id)
+  // Without the bot: these are the people a message can be said as.
+  return { type, id, name: group.name, members: [...group.members.values()].filter(member => member.id !== world.self.id) }
+}
+
+export function pageMessage(platform: Platform, { seq, id, isFile, time, sender, segments }: StoredMessage): PageMessage {
+  return { seq, id: isFile ? null : id, time, sender, parts: segments.map(segment => part(platform, segment)) }
+}
+
+function part({ world, origin }: Platform, segment: Segment): Part {
+  const { type, data } = segment
+  if (isMedia(segment)) {
+    const src = source(data, origin)
+    const name = parseText(data.name) ?? parseText(data.file) ?? segment.type
+    if (segment.type === 'file') {
+      const size = Number(data.file_size ?? NaN)
+      return { type: 'file', src, name, size: Number.isFinite(size) ? size : null }
+    }
+    return src === null ? { type: 'other', label: `[${type}]` } : { type: segment.type, src, name }
+  }
+  switch (type) {
+    case 'text':
+      return { type, text: typeof data.text === 'string' ? data.text : '' }
+    case 'at': {
+      const id = String(data.qq)
+      return { type, id, name: id === 'all' ? '全体成员' : world.person(id).name }
+    }
+    case 'reply':
+      return { type, id: Number(data.id) }
+    default:
+      return { type: 'other', label: `[${type}]` }
+  }
+}
+
+function source(data: Record<string, unknown>, origin: string): string | null {
+  const link = parseText(data.url) ?? parseText(data.file) ?? ''
+  // Relative, so that the page also works through the name by which it was opened.
+  if (link.startsWith(`${origin}/simulator/media/`)) return link.slice(origin.length)
+  return /^https?:\/\//i.test(link) ? link : null
+}

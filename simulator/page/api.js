@@ -1,0 +1,34 @@
+/** Relative to this module, so that the page works below any path. */
+const base = new URL('api/', import.meta.url)
+
+/** What the simulator answered when it refused something; its message is fit to be shown. */
+export class Refusal extends Error {}
+
+/** @returns {Promise<object>} the whole state: accounts, chats, messages */
+export async function fetchState() {
+  const response = await fetch(new URL('state', base), { cache: 'no-store', signal: AbortSignal.timeout(10_000) })
+  if (!response.ok) throw new Error(`state: HTTP ${response.status}`)
+  return response.json()
+}
+
+/** @returns {EventSource} the stream of what happens from now on */
+export function openEvents() {
+  return new EventSource(new URL('events', base))
+}
+
+/**
+ * Speaks as a member.
+ * @param {{ type: 'group' | 'private', chat: string | number, user: string | number, text: string }} said
+ * @throws {Refusal} when the simulator says no; another error when it cannot be reached
+ */
+export async function say(said) {
+  const response = await fetch(new URL('say', base), {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(said),
+    signal: AbortSignal.timeout(10_000),
+  })
+  if (response.ok) return
+  const { error } = await response.json().catch(() => ({}))
+  throw new Refusal(typeof error === 'string' ? error : `HTTP ${response.status}`)
+}

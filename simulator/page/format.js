@@ -1,0 +1,76 @@
+import { texts } from './i18n.js'
+
+const formatters = new Map()
+
+/** Intl objects are slow to make and a conversation needs thousands of results. */
+function formatter(language, options) {
+  const key = language + JSON.stringify(options)
+  let made = formatters.get(key)
+  if (!made) formatters.set(key, made = new Intl.DateTimeFormat(texts[language].tag, options))
+  return made
+}
+
+/** Hours and minutes. */
+export function clock(time, language) {
+  return formatter(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(time)
+}
+
+/** Date and time in full, for a tooltip. */
+export function moment(time, language) {
+  return formatter(language, { dateStyle: 'full', timeStyle: 'medium' }).format(time)
+}
+
+/** Whether both times fall on the same day here. */
+export function sameDay(one, other) {
+  return new Date(one).toDateString() === new Date(other).toDateString()
+}
+
+/** The name of a day: today, yesterday or its date, with the year where it is another one. */
+export function day(time, language, now = Date.now()) {
+  const today = new Date(now)
+  if (sameDay(time, now)) return texts[language].today
+  if (sameDay(time, new Date(today.getFullYear(), today.getMonth(), today.getDate() - 1))) return texts[language].yesterday
+  const year = new Date(time).getFullYear() === today.getFullYear() ? undefined : 'numeric'
+  return formatter(language, { year, month: 'long', day: 'numeric', weekday: 'long' }).format(time)
+}
+
+/** When a chat was last active: the time today, else the day in short. */
+export function recently(time, language, now = Date.now()) {
+  if (sameDay(time, now)) return clock(time, language)
+  const name = day(time, language, now)
+  return name === texts[language].yesterday ? name : formatter(language, { month: 'numeric', day: 'numeric' }).format(time)
+}
+
+/** A number of bytes as people read it. */
+export function fileSize(bytes, language) {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB']
+  let value = bytes
+  let unit = 0
+  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024
+  return `${value.toLocaleString(texts[language].tag, { maximumFractionDigits: unit === 0 || value >= 100 ? 0 : 1 })} ${units[unit]}`
+}
+
+/** Who a mention is about. */
+export function mentioned({ id, name }, t) {
+  return id === 'all' ? t.everyone : name || String(id)
+}
+
+function partText(part, t) {
+  switch (part.type) {
+    case 'text': return part.text
+    case 'at': return `@${mentioned(part, t)}`
+    case 'reply': return ''
+    case 'image':
+    case 'video':
+    case 'record': return `[${t[part.type]}]`
+    case 'file': return `[${t.file}] ${part.name}`
+    default: return part.label
+  }
+}
+
+/** A message in one short line, for the list, a quotation or an announcement. */
+export function preview(message, language, length = 120) {
+  const line = message.parts.map(part => partText(part, texts[language])).join(' ').replace(/\s+/g, ' ').trim()
+  const characters = Array.from(line.slice(0, length * 2))
+  return characters.length > length ? `${characters.slice(0, length).join('')}…` : line
+}

@@ -1,0 +1,156 @@
+/** @typedef {'en' | 'zh'} Language */
+
+const REMEMBERED = 'simulator.language'
+
+/** Every text of the page. Both languages have the same keys; a text with a value in it is a function in both. */
+export const texts = {
+  en: {
+    tag: 'en',
+    other: '中文',
+    otherTag: 'zh-CN',
+    title: 'OneBot simulator',
+    hint: 'This is a simulator, not the real platform: what is sent here reaches no real chat.',
+    connected: 'Bot connected',
+    waiting: 'No bot connected',
+    offline: 'Simulator unreachable, reconnecting…',
+    loading: 'Loading…',
+    details: 'About this simulator',
+    account: 'Bot account',
+    endpoint: 'OneBot address',
+    profile: 'Behaves like',
+    chats: 'Chats',
+    group: 'Group',
+    private: 'Private chat',
+    members: count => count === 1 ? '1 member' : `${count} members`,
+    unread: count => `${count} unread`,
+    back: 'Back to the chats',
+    messages: 'Messages',
+    noMessages: 'No messages yet',
+    today: 'Today',
+    yesterday: 'Yesterday',
+    earlier: 'Earlier messages',
+    later: 'Later messages',
+    latest: 'Go to the latest message',
+    newMessages: count => count === 1 ? '1 new message' : `${count} new messages`,
+    bot: 'Bot',
+    everyone: 'everyone',
+    image: 'Image',
+    video: 'Video',
+    record: 'Voice message',
+    file: 'File',
+    reply: 'Reply to',
+    replyGone: 'The original message is not available',
+    enlarge: name => `Enlarge image ${name}`,
+    mediaFailed: name => `Cannot be shown: ${name}`,
+    sizeUnknown: 'Size unknown',
+    download: 'Download',
+    downloadName: name => `Download ${name}`,
+    noDownload: 'Not available for download',
+    close: 'Close',
+    emptyText: 'Send the first one through the relay. In a terminal, in the folder where it was started:',
+    emptyAfter: 'It appears here at once. Below you can answer as somebody in this chat. With COMMAND_CALLBACK_URL set, a message such as “#ping hello” is passed on to that address.',
+    command: 'Command to send the first message',
+    copy: 'Copy',
+    copied: 'Copied',
+    copyFailed: 'Press Ctrl+C to copy',
+    speakAs: 'Speak as',
+    placeholder: name => `Message as ${name}`,
+    send: 'Send',
+    keys: 'Enter sends, Shift+Enter starts a new line.',
+    nobodyListens: 'No bot is connected: nobody will answer.',
+    notSent: reason => `Not sent: ${reason}`,
+    unreachable: 'the simulator cannot be reached',
+  },
+  zh: {
+    tag: 'zh-CN',
+    other: 'English',
+    otherTag: 'en',
+    title: 'OneBot 模拟器',
+    hint: '这是模拟器，不是真实平台：在这里发送的内容不会进入任何真实聊天。',
+    connected: '机器人已连接',
+    waiting: '没有机器人连接',
+    offline: '无法连接模拟器，正在重新连接…',
+    loading: '正在加载…',
+    details: '关于此模拟器',
+    account: '机器人账号',
+    endpoint: 'OneBot 地址',
+    profile: '行为模仿',
+    chats: '会话',
+    group: '群聊',
+    private: '私聊',
+    members: count => `${count} 位成员`,
+    unread: count => `${count} 条未读`,
+    back: '返回会话列表',
+    messages: '消息',
+    noMessages: '还没有消息',
+    today: '今天',
+    yesterday: '昨天',
+    earlier: '更早的消息',
+    later: '更晚的消息',
+    latest: '转到最新消息',
+    newMessages: count => `${count} 条新消息`,
+    bot: '机器人',
+    everyone: '全体成员',
+    image: '图片',
+    video: '视频',
+    record: '语音消息',
+    file: '文件',
+    reply: '回复',
+    replyGone: '原消息不可用',
+    enlarge: name => `放大图片 ${name}`,
+    mediaFailed: name => `无法显示：${name}`,
+    sizeUnknown: '大小未知',
+    download: '下载',
+    downloadName: name => `下载 ${name}`,
+    noDownload: '无法下载',
+    close: '关闭',
+    emptyText: '通过转发服务发送第一条消息。请在启动服务的文件夹中打开终端，运行：',
+    emptyAfter: '消息会立即显示在这里。在下方可以用聊天中某人的身份回复。设置 COMMAND_CALLBACK_URL 后，类似“#ping hello”的消息会转交到该地址。',
+    command: '发送第一条消息的命令',
+    copy: '复制',
+    copied: '已复制',
+    copyFailed: '请按 Ctrl+C 复制',
+    speakAs: '发言身份',
+    placeholder: name => `以 ${name} 的身份发言`,
+    send: '发送',
+    keys: '按 Enter 发送，按 Shift+Enter 换行。',
+    nobodyListens: '没有机器人连接：不会有人回复。',
+    notSent: reason => `未发送：${reason}`,
+    unreachable: '无法连接模拟器',
+  },
+}
+
+/**
+ * The language to start with: the one chosen before, else the browser's.
+ * @returns {Language}
+ */
+export function initialLanguage() {
+  let remembered = null
+  try {
+    remembered = localStorage.getItem(REMEMBERED)
+  } catch {
+    // Storage can be forbidden; the browser's language is a good answer then.
+  }
+  if (remembered === 'en' || remembered === 'zh') return remembered
+  return navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en'
+}
+
+/** @param {Language} language */
+export function rememberLanguage(language) {
+  try {
+    localStorage.setItem(REMEMBERED, language)
+  } catch {
+    // The switch still holds for this visit.
+  }
+}
+
+/**
+ * Fills the fixed texts of index.html: `data-text` names the content, `data-label` the accessible name.
+ * @param {Language} language
+ */
+export function applyTexts(language) {
+  const t = texts[language]
+  document.documentElement.lang = t.tag
+  for (const node of document.querySelectorAll('[data-text]')) node.textContent = t[node.dataset.text]
+  for (const node of document.querySelectorAll('[data-label]')) node.setAttribute('aria-label', t[node.dataset.label])
+}

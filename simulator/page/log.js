@@ -1,0 +1,190 @@
+import { byId, setText } from './dom.js'
+import { texts } from './i18n.js'
+import { renderMessage, variantOf } from './message.js'
+import { around, earlier, grown, later, latest } from './message-window.js'
+
+/** Closer to the end than this counts as being at the end. */
+const NEAR_PX = 40
+
+/**
+ * The messages of the selected chat. It holds at most a window of them in the document, stays at the end as long as the reader does,
+ * and otherwise leaves the reader where they are.
+ */
+export class Log {
+  #scroller = byId('log')
+  #list = byId('messages')
+  #earlier = byId('earlier')
+  #later = byId('later')
+  #latest = byId('latest')
+  #openImage
+
+  #chat = null
+  #context = null
+  /** What the drawn nodes depend on besides their messages. */
+  #look = ''
+  #messages = []
+  #window = latest(0)
+  /** Message → what is in the document for it. */
+  #drawn = new Map()
+  #following = true
+  #lastTop = 0
+  #visible = false
+  /** How many messages there were when the reader was last at the end. */
+  #seen = 0
+
+  /** @param {(src: string, name: string) => void} openImage */
+  constructor(openImage) {
+    this.#openImage = openImage
+    this.#scroller.addEventListener('scroll', () => this.#scrolled(), { passive: true })
+    this.#earlier.addEventListener('click', () => this.#move(earlier(this.#window)))
+    this.#later.addEventListener('click', () => this.#move(later(this.#window, this.#messages.length)))
+    this.#latest.addEventListener('click', () => {
+      this.stick()
+      this.#scroller.focus({ preventScroll: true })
+    })
+    // Pictures arrive late and the window changes its size: neither may take the end out of sight.
+    const observer = new ResizeObserver(() => this.#resized())
+    observer.observe(this.#scroller)
+    observer.observe(this.#list)
+  }
+
+  /** Draws the chat as the state has it. */
+  render(chat, state) {
+    const look = `${chat.key} ${state.language} ${new Date().toDateString()} ${state.self.id}`
+    const otherChat = this.#chat?.key !== chat.key
+    if (look !== this.#look) this.#clear()
+    this.#look = look
+    this.#context = {
+      chat,
+      language: state.language,
+      t: texts[state.language],
+      self: state.self,
+      openImage: this.#openImage,
+      showMessage: message => this.#show(message),
+    }
+    if (otherChat) {
+      this.#following = true
+      this.#window = latest(chat.messages.length)
+    } else if (this.#messages !== chat.messages) {
+      this.#window = this.#moved(chat.messages)
+    }
+    this.#chat = chat
+    this.#messages = chat.messages
+    this.#window = grown(this.#window, chat.messages.length, this.#following)
+    this.#draw()
+    this.#keepEnd()
+  }
+
+  /** Goes to the end and stays there. */
+  stick() {
+    this.#following = true
+    this.#window = this.#window.end === this.#messages.length ? this.#window : latest(this.#messages.length)
+    this.#draw()
+    this.#keepEnd()
+  }
+
+  #clear() {
+    this.#list.replaceChildren()
+    this.#drawn.clear()
+  }
+
+  /** After a fetch the same messages may have other places: the window stays with the first one it shows. */
+  #moved(messages) {
+    const first = messages.indexOf(this.#messages[this.#window.start])
+    if (this.#following || first < 0) return latest(messages.length)
+    return { start: first, end: Math.min(messages.length, first + this.#window.end - this.#window.start) }
+  }
+
+  /** Makes the document's messages those of the window, touching only the ones that differ. */
+  #draw() {
+    const { start, end } = this.#window
+    const wanted = new Map()
+    for (let index = start; index < end; index++) {
+      wanted.set(this.#messages[index], variantOf(this.#messages[index], index > start ? this.#messages[index - 1] : undefined))
+    }
+    for (const [message, { node, variant }] of this.#drawn) {
+      if (wanted.get(message) === variant) continue
+      node.remove()
+      this.#drawn.delete(message)
+    }
+    let cursor = this.#list.firstChild
+    for (const [message, variant] of wanted) {
+      const drawn = this.#drawn.get(message)
+      if (drawn) {
+        cursor = drawn.node.nextSibling
+        continue
+      }
+      const node = renderMessage(message, variant, this.#context)
+      this.#drawn.set(message, { node, variant })
+      this.#list.insertBefore(node, cursor)
+    }
+    this.#drawControls()
+  }
+
+  #drawControls() {
+    const { start, end } = this.#window
+    const total = this.#messages.length
+    if (this.#following) this.#seen = total
+    const news = Math.max(0, total - this.#seen)
+    this.#earlier.hidden = start === 0
+    this.#later.hidden = end === total
+    this.#latest.hidden = news === 0 && end === total
+    const t = this.#context.t
+    setText(this.#latest, news > 0 ? t.newMessages(news) : t.latest)
+  }
+
+  /** A conversation that comes into sight again, on a narrow screen, begins at its end. */
+  #resized() {
+    const visible = this.#scroller.clientHeight > 0
+    if (visible && !this.#visible && this.#context) this.stick()
+    else this.#keepEnd()
+    this.#visible = visible
+  }
+
+  #keepEnd() {
+    if (!this.#following) return
+    this.#scroller.scrollTop = this.#scroller.scrollHeight
+    this.#lastTop = this.#scroller.scrollTop
+  }
+
+  #scrolled() {
+    const { scrollTop, scrollHeight, clientHeight } = this.#scroller
+    const atEnd = scrollHeight - scrollTop - clientHeight < NEAR_PX && this.#window.end === this.#messages.length
+    // Content that grew since the last frame leaves the end without the reader having moved: only upwards is leaving.
+    if (atEnd) this.#following = true
+    else if (scrollTop < this.#lastTop) this.#following = false
+    this.#lastTop = scrollTop
+    if (this.#context) this.#drawControls()
+  }
+
+  /** Shows another window with the messages that stay at the same place on the screen. */
+  #move(window) {
+    const stays = this.#messages[Math.max(window.start, this.#window.start)]
+    const atBottom = window.end > this.#window.end
+    const anchor = atBottom ? this.#messages[this.#window.end - 1] : stays
+    const before = this.#top(anchor)
+    this.#following = false
+    this.#window = window
+    this.#draw()
+    this.#scroller.scrollTop += this.#top(anchor) - before
+    this.#lastTop = this.#scroller.scrollTop
+    // The button under the pointer may be gone; the keyboard must not fall back to the top of the page.
+    if (document.activeElement === document.body) this.#scroller.focus({ preventScroll: true })
+  }
+
+  #top(message) {
+    return this.#drawn.get(message)?.node.querySelector('.row')?.getBoundingClientRect().top ?? 0
+  }
+
+  #show(message) {
+    const index = this.#messages.indexOf(message)
+    if (index < 0) return
+    this.#following = false
+    this.#window = around(this.#window, index, this.#messages.length)
+    this.#draw()
+    const node = this.#drawn.get(message)?.node
+    node?.scrollIntoView({ block: 'center' })
+    this.#lastTop = this.#scroller.scrollTop
+    node?.focus({ preventScroll: true })
+  }
+}

@@ -1,0 +1,93 @@
+import { Announcer } from './announcer.js'
+import { Composer } from './composer.js'
+import { Header } from './render-header.js'
+import { initialLanguage, rememberLanguage } from './i18n.js'
+import { Log } from './log.js'
+import { ChatList } from './render-list.js'
+import { Conversation } from './render-conversation.js'
+import { createViewer } from './viewer.js'
+import { selectedChat, Store } from './store.js'
+import { startSync } from './sync.js'
+
+const store = new Store(initialLanguage())
+const log = new Log(createViewer())
+const header = new Header(() => {
+  const language = store.state.language === 'en' ? 'zh' : 'en'
+  rememberLanguage(language)
+  store.setLanguage(language)
+})
+const list = new ChatList()
+const conversation = new Conversation(log, new Composer(() => log.stick()))
+const announcer = new Announcer()
+
+/** The same width as in the style sheets: below it either the list or the conversation is shown. */
+const narrow = matchMedia('(max-width: 719px)')
+
+function render() {
+  const { state } = store
+  const chat = selectedChat(state)
+  header.render(state)
+  list.render(state, narrow.matches && state.route === '' ? undefined : chat)
+  conversation.render(chat, state)
+  announcer.render(chat, state)
+}
+
+// A burst of messages is drawn once a frame. A page in the background has no frames, but a title with the unread count.
+let frame = 0
+let timer
+function schedule() {
+  if (frame !== 0) return
+  const run = () => {
+    cancelAnimationFrame(frame)
+    clearTimeout(timer)
+    frame = 0
+    render()
+  }
+  frame = requestAnimationFrame(run)
+  timer = setTimeout(run, 250)
+}
+
+/** Messages count as read while their conversation can be seen. */
+function updateReading() {
+  store.setReading(document.visibilityState === 'visible' && (!narrow.matches || document.body.dataset.view === 'chat'))
+}
+
+/** The chat is in the address, so that Back works and a reload stays. */
+function route() {
+  let key = ''
+  try {
+    key = decodeURIComponent(location.hash.slice(1))
+  } catch {
+    // A malformed address is no chat.
+  }
+  document.body.dataset.view = key === '' ? 'list' : 'chat'
+  store.setRoute(key)
+  updateReading()
+}
+
+/** What says "today" is wrong after midnight. */
+function renewAtMidnight() {
+  const now = new Date()
+  setTimeout(() => {
+    store.touch()
+    renewAtMidnight()
+  }, new Date(now.getFullYear(), now.getMonth(), now.getDate() + 1).getTime() - now.getTime() + 1000)
+}
+
+/** On a narrow screen the other side disappears and the focus with it. */
+function followRoute() {
+  const before = store.state.route
+  route()
+  if (!narrow.matches) return
+  if (store.state.route === '') document.querySelector(`[data-chat="${CSS.escape(before)}"]`)?.focus()
+  else document.getElementById('back')?.focus()
+}
+
+addEventListener('hashchange', followRoute)
+narrow.addEventListener('change', updateReading)
+document.addEventListener('visibilitychange', updateReading)
+store.subscribe(schedule)
+route()
+render()
+renewAtMidnight()
+startSync(store)

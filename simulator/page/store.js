@@ -1,0 +1,169 @@
+/**
+ * @typedef {{ key: string, type: 'group' | 'private', id: string | number, name: string, members: { id: string | number, name: string }[],
+ *   messages: object[], byId: Map<string, object>, readSeq: number, unread: number }} Chat
+ */
+
+/** A page left open for days keeps this many messages a chat, and up to twice as many between two clearings. */
+const KEEP = 10_000
+
+/** What a chat is called in the address bar and in every map of this page. */
+export function keyOf(chat) {
+  return `${chat.type}-${chat.id}`
+}
+
+/** The seq of a chat's last message, 0 when it has none. */
+export function lastSeq(chat) {
+  return chat.messages.at(-1)?.seq ?? 0
+}
+
+/** The chat whose conversation is shown: the one in the address, else the one settled on at the first load. */
+export function selectedChat(state) {
+  return state.chats.get(state.route) ?? state.chats.get(state.fallback)
+}
+
+/** Chats by their last activity, the untouched ones last and in the simulator's order. */
+export function chatsByActivity(state) {
+  return [...state.chats.values()].sort((one, other) => lastSeq(other) - lastSeq(one))
+}
+
+/** How many unread messages there are in all chats. */
+export function totalUnread(state) {
+  let sum = 0
+  for (const chat of state.chats.values()) sum += chat.unread
+  return sum
+}
+
+/** The page's one state. Only its methods change it; everything that is shown is drawn from it. */
+export class Store {
+  #listeners = new Set()
+
+  /** @param {'en' | 'zh'} language */
+  constructor(language) {
+    this.state = {
+      language,
+      loaded: false,
+      online: false,
+      connected: false,
+      self: { id: '', name: '' },
+      profile: '',
+      endpoint: '',
+      /** @type {Map<string, Chat>} */
+      chats: new Map(),
+      route: '',
+      fallback: '',
+      reading: false,
+    }
+  }
+
+  /** Calls the listener after every change. */
+  subscribe(listener) {
+    this.#listeners.add(listener)
+  }
+
+  /** Takes over a state fetched from the simulator, which is the truth: it may have been restarted meanwhile. */
+  replace(snapshot) {
+    const { state } = this
+    const before = state.chats
+    state.chats = new Map(snapshot.chats.map(chat => [keyOf(chat), merged(chat, before.get(keyOf(chat)), state.loaded)]))
+    state.self = { id: snapshot.selfId, name: snapshot.selfName }
+    state.profile = snapshot.profile
+    state.endpoint = snapshot.endpoint
+    state.connected = snapshot.connected
+    state.loaded = true
+    if (!state.chats.has(state.fallback)) state.fallback = chatsByActivity(state)[0]?.key ?? ''
+    this.#changed()
+  }
+
+  /** Adds a message that has just been sent. One that is already here is left alone. */
+  append(chat, message) {
+    const key = keyOf(chat)
+    let known = this.state.chats.get(key)
+    if (!known) this.state.chats.set(key, known = merged({ ...chat, messages: [] }, undefined, true))
+    known.name = chat.name
+    known.members = chat.members
+    if (message.seq > lastSeq(known)) {
+      known.messages.push(message)
+      if (message.id !== null) known.byId.set(String(message.id), message)
+      known.unread++
+      if (known.messages.length > 2 * KEEP) this.state.chats.set(key, { ...known, ...indexed(known.messages.slice(-KEEP)) })
+    }
+    this.#changed()
+  }
+
+  /** Whether a bot is connected to the simulator. */
+  setConnected(connected) {
+    this.state.connected = connected
+    this.#changed()
+  }
+
+  /** Whether this page hears from the simulator. */
+  setOnline(online) {
+    this.state.online = online
+    this.#changed()
+  }
+
+  setLanguage(language) {
+    this.state.language = language
+    this.#changed()
+  }
+
+  /** The chat key in the address bar; empty for the list. */
+  setRoute(route) {
+    this.state.route = route
+    this.#changed()
+  }
+
+  /** Whether somebody can see the conversation right now, so that its messages count as read. */
+  setReading(reading) {
+    this.state.reading = reading
+    this.#changed()
+  }
+
+  /** Draws again without a change, for what depends on the clock. */
+  touch() {
+    this.#changed()
+  }
+
+  #changed() {
+    const chat = this.state.reading ? selectedChat(this.state) : undefined
+    if (chat) {
+      chat.unread = 0
+      chat.readSeq = lastSeq(chat)
+    }
+    for (const listener of this.#listeners) listener(this.state)
+  }
+}
+
+/**
+ * A chat as fetched, keeping of the known one what the simulator does not know. Messages that are equal stay the same objects, so that
+ * what is drawn of them stays too: a video goes on playing through a reconnect.
+ */
+function merged(chat, known, loaded) {
+  const old = new Map(known?.messages.map(message => [message.seq, message]))
+  const fetched = chat.messages.map(message => {
+    const same = old.get(message.seq)
+    return same && JSON.stringify(same) === JSON.stringify(message) ? same : message
+  })
+  // The simulator gives the end of a long chat. What is known before it stays only where both join: else there would be a hole, or
+  // messages of a simulator that has been restarted.
+  const join = fetched.length > 0 && known ? known.messages.indexOf(fetched[0]) : -1
+  const messages = join > 0 ? [...known.messages.slice(0, join), ...fetched] : fetched
+  const last = messages.at(-1)?.seq ?? 0
+  // What was there before the page was opened is not news. A seq that went back is that of a restarted simulator.
+  const readSeq = !loaded ? last : known && known.readSeq <= last ? known.readSeq : 0
+  return {
+    key: keyOf(chat),
+    type: chat.type,
+    id: chat.id,
+    name: chat.name,
+    members: chat.members,
+    ...indexed(messages),
+    readSeq,
+    unread: messages.filter(message => message.seq > readSeq).length,
+  }
+}
+
+/** Messages together with the way from a reply to what it replies to. */
+function indexed(messages) {
+  return { messages, byId: new Map(messages.filter(message => message.id !== null).map(message => [String(message.id), message])) }
+}

@@ -1,0 +1,61 @@
+import { fetchState, openEvents } from './api.js'
+
+/** Before another attempt where the browser makes none by itself. */
+const RETRY_MS = 1000
+
+/**
+ * Keeps the store equal to the simulator. At every opening of the event stream the whole state is fetched; what the stream brings
+ * meanwhile is held back and then applied where its seq is past that state, so that nothing is missed and nothing is there twice.
+ * @param {import('./store.js').Store} store
+ */
+export function startSync(store) {
+  /** @type {{ kind: string, data: object }[] | null} */
+  let held = []
+  let generation = 0
+
+  function apply({ kind, data }, after = 0) {
+    if (kind === 'connection') store.setConnected(data.connected)
+    else if (data.message.seq > after) store.append(data.chat, data.message)
+  }
+
+  function receive(kind, event) {
+    const item = { kind, data: JSON.parse(event.data) }
+    if (held) held.push(item)
+    else apply(item)
+  }
+
+  async function refetch() {
+    const mine = ++generation
+    held = []
+    try {
+      const snapshot = await fetchState()
+      // A later opening has begun its own fetch; this answer may lack what that one will have.
+      if (mine !== generation) return
+      const newest = snapshot.chats.reduce((seq, chat) => Math.max(seq, chat.messages.at(-1)?.seq ?? 0), 0)
+      store.replace(snapshot)
+      const waiting = held
+      held = null
+      for (const item of waiting) apply(item, newest)
+      store.setOnline(true)
+    } catch (error) {
+      console.warn(error)
+      setTimeout(() => {
+        if (mine === generation) void refetch()
+      }, RETRY_MS)
+    }
+  }
+
+  function open() {
+    const source = openEvents()
+    source.addEventListener('open', () => void refetch())
+    source.addEventListener('message', event => receive('message', event))
+    source.addEventListener('connection', event => receive('connection', event))
+    source.addEventListener('error', () => {
+      store.setOnline(false)
+      // EventSource reconnects by itself after a broken connection, but gives up after an HTTP error.
+      if (source.readyState === EventSource.CLOSED) setTimeout(open, RETRY_MS)
+    })
+  }
+
+  open()
+}

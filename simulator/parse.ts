@@ -1,0 +1,36 @@
+/** Whether a parsed JSON value is an object. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A group or user id as implementations take it, number or digits; null when it is neither or not positive. */
+export function parseId(value: unknown): string | null {
+  if (typeof value === 'number') return Number.isSafeInteger(value) && value > 0 ? String(value) : null
+  return typeof value === 'string' && /^[1-9]\d{0,18}$/.test(value) ? value : null
+}
+
+/** An integer given as number or as digits, possibly negative; null otherwise. */
+export function parseInteger(value: unknown): number | null {
+  if (typeof value === 'string' && /^-?\d{1,15}$/.test(value)) return Number(value)
+  return typeof value === 'number' && Number.isSafeInteger(value) ? value : null
+}
+
+/** A string with something in it; null otherwise. */
+export function parseText(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null
+}
+
+/** OneBot flags come as booleans and, out of CQ strings and queries, as text. */
+export function parseFlag(value: unknown): boolean {
+  return value === true || value === 'true' || value === 1 || value === '1'
+}
+
+/** The JSON value in a text, or null when it is not JSON. */
+export function parseJson(text: string): { value: unknown } | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return { value }
+  } catch {
+    return null
+  }
+}

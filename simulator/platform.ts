@@ -1,0 +1,172 @@
+import { Connections, type ConnectionListener } from './connections'
+import { messageBody, type Voice } from './events'
+import { MediaOpener, type Opened } from './media'
+import { MediaStore } from './media-store'
+import { Messages, type StoredMessage } from './messages'
+import type { Settings } from './options'
+import { profiles, type Profile } from './profiles'
+import { Ring } from './ring'
+import { isMedia, textOf } from './segments'
+import { DownloadFolder } from './downloads'
+import type { Call, LedgerEntry, Saying, Segment, Target } from './types'
+import { Waiters } from './waiters'
+import { World } from './world'
+
+// Calls and ledger entries keep what they carried, base64 included; this bounds each of the two lists.
+const weightBudget = 128 * 1024 * 1024
+
+/** Something on its way into a chat. `weight` is about how many bytes it keeps in memory. */
+export interface Delivery {
+  target: Target
+  kind: LedgerEntry['kind']
+  action: string
+  segments: Segment[]
+  /** Of the media segments in order, or of the one file. */
+  media: Opened[]
+  weight: number
+}
+
+/** Told of every new message of either side and of bots coming and going. */
+export interface Watcher { onMessage(message: StoredMessage): void, onConnection(): void }
+
+/** Everything that is true on the platform, and what happens when something is said. Knows nothing of HTTP or faults. */
+export class Platform {
+  readonly profile: Profile
+  readonly world: World
+  readonly messages: Messages
+  readonly ledger: Ring<LedgerEntry>
+  readonly calls: Ring<Call>
+  readonly media: MediaStore
+  readonly opener: MediaOpener
+  readonly downloads = new DownloadFolder()
+  readonly connections: Connections
+  readonly waiters: Waiters
+  readonly watchers = new Set<Watcher>()
+  /** Where the HTTP server is to be found, `http://127.0.0.1:PORT`. */
+  origin = ''
+  private readonly voice: Voice
+  private readonly aborter = new AbortController()
+  private deliveries = 0
+
+  constructor(readonly settings: Settings, onFrame: ConnectionListener['onFrame']) {
+    this.profile = profiles[settings.profile]
+    this.world = new World(settings)
+    this.messages = new Messages(settings.keep)
+    this.ledger = new Ring(settings.keep, weightBudget)
+    this.calls = new Ring(settings.keep, weightBudget)
+    this.media = new MediaStore(settings.keep)
+    this.opener = new MediaOpener(this.profile, settings.sharedDisk, () => this.downloads.path, this.aborter.signal)
+    this.voice = { selfId: settings.selfId, format: settings.messageFormat }
+    this.waiters = new Waiters(() => this.describe())
+    this.connections = new Connections({
+      onFrame,
+      onChange: () => {
+        for (const watcher of this.watchers) watcher.onConnection()
+        this.waiters.changed()
+      },
+    })
+  }
+
+  /** Aborts reading and downloading when the simulator is closed. */
+  get signal(): AbortSignal {
+    return this.aborter.signal
+  }
+
+  record(call: Call, weight: number): void {
+    this.calls.push(call, weight)
+    this.waiters.changed()
+  }
+
+  /** Puts something into a chat and the ledger; returns the message it became. */
+  deliver({ target, kind, action, segments, media, weight }: Delivery): StoredMessage {
+    const time = Date.now()
+    const isFile = kind === 'file'
+    const id = this.messages.freshId()
+    const shown = media.length === 0 ? segments : isFile ? media.map(medium => this.showFile(medium)) : this.show(segments, media)
+    const types = isFile ? ['file' as const] : segments.filter(isMedia).map(segment => segment.type)
+    this.ledger.push({
+      seq: ++this.deliveries,
+      time,
+      target,
+      kind,
+      messageId: isFile ? null : id,
+      action,
+      text: textOf(segments),
+      segments,
+      media: media.map(({ name, size, sha256, source }, index) => ({ type: types[index] ?? 'file', name, size, sha256, source })),
+    }, weight)
+    const sender = { ...this.world.self, self: true }
+    const message = this.messages.add({ id, isFile, time, target, sender, segments: shown })
+    if (this.settings.reportSelf) this.connections.broadcast(this.body(message))
+    this.tell(message)
+    return message
+  }
+
+  /** Somebody says something; the bot is told. Returns the message id. */
+  say({ group, user, text, segments, messageId, subType, selfMessage = false, replyTo, raw }: Saying): number {
+    const said: Segment[] = replyTo === undefined ? [] : [{ type: 'reply', data: { id: String(replyTo) } }]
+    if (segments !== undefined) said.push(...segments)
+    if (text !== undefined) said.push({ type: 'text', data: { text } })
+    const speaker = selfMessage ? this.world.self : group === undefined ? this.world.person(user) : this.world.ensureMember(group, user)
+    const message = this.messages.add({
+      id: messageId ?? this.messages.freshId(),
+      isFile: false,
+      time: Date.now(),
+      target: group === undefined ? { type: 'private', id: user } : { type: 'group', id: group },
+      sender: { ...speaker, self: selfMessage },
+      segments: said,
+    })
+    const event = this.body(message)
+    this.connections.broadcast({ ...event, ...(subType === undefined ? {} : { sub_type: subType }), ...raw })
+    this.tell(message)
+    return message.id
+  }
+
+  body(message: StoredMessage): Record<string, unknown> {
+    return messageBody(message, this.voice)
+  }
+
+  async close(): Promise<void> {
+    this.aborter.abort()
+    this.waiters.close()
+    await this.downloads.remove()
+  }
+
+  private tell(message: StoredMessage): void {
+    for (const watcher of this.watchers) watcher.onMessage(message)
+    this.waiters.changed()
+  }
+
+  private show(segments: readonly Segment[], media: readonly Opened[]): Segment[] {
+    let next = 0
+    return segments.map((segment) => {
+      const medium = isMedia(segment) ? media[next++] : undefined
+      if (medium === undefined) return segment
+      const { name, size } = medium
+      const data = { file: name, url: this.urlOf(medium), ...(size === null ? {} : { file_size: String(size) }) }
+      return { type: segment.type, data: segment.type === 'file' ? { ...data, name } : data }
+    })
+  }
+
+  private showFile(medium: Opened): Segment {
+    const { name, size, sha256 } = medium
+    const fileId = `/${(sha256 ?? name).slice(0, 32)}`
+    return { type: 'file', data: { file: name, name, file_id: fileId, file_size: String(size ?? 0), url: this.urlOf(medium) } }
+  }
+
+  private urlOf({ name, content }: Opened): string {
+    const place = this.media.add(name, content)
+    return typeof place === 'string' ? place : `${this.origin}/simulator/media/${place}`
+  }
+
+  private describe(): string {
+    const calls = this.calls.items.slice(-5).map(call => call.action)
+    const ledger = this.ledger.items.slice(-5).map(({ target, text, media }) => ({
+      to: `${target.type} ${target.id}`,
+      text: text.slice(0, 80),
+      media: media.map(({ name }) => name),
+    }))
+    return `connections: ${this.connections.size}; calls: ${this.calls.items.length}, last ${JSON.stringify(calls)}; `
+      + `ledger: ${this.ledger.items.length}, last ${JSON.stringify(ledger)}`
+  }
+}

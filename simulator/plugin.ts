@@ -1,0 +1,82 @@
+import OneBotBot from '@koishijs/plugin-adapter-onebot'
+import { Schema, type Context } from 'koishi'
+import { Simulator } from './simulator'
+
+export const name = 'onebot-simulator'
+
+/** `http` is what the adapter dials with. */
+export const inject = ['http']
+
+/** Options of the plugin. */
+export interface Config {
+  /** Port of the simulator on 127.0.0.1; when it is taken, a free one. */
+  port: number
+  /** Account of the bot. */
+  selfId: string
+}
+
+export const Config: Schema<Partial<Config> | null | undefined, Config> = Schema.object({
+  port: Schema.natural().max(65535).default(8090),
+  selfId: Schema.string().pattern(/^[1-9]\d*$/).default('10000'),
+})
+
+/** Starts a simulator and connects a bot to it by the real adapter. */
+export function apply(ctx: Context, config: Config): void {
+  const logger = ctx.logger(name)
+  let simulator: Simulator | null = null
+  let disposed = false
+
+  ctx.on('ready', async () => {
+    const started = await startSomewhere(config)
+    // Unloaded while it was starting.
+    if (disposed) {
+      await started.close()
+      return
+    }
+    simulator = started
+    logger.warn(announcement(started))
+    ctx.plugin<OneBotBot.Config>(OneBotBot, {
+      protocol: 'ws',
+      endpoint: started.endpoint,
+      selfId: started.selfId,
+      proxyAgent: '',
+      responseTimeout: 60_000,
+      retryTimes: 6,
+      retryInterval: 5_000,
+      retryLazy: 60_000,
+    })
+  })
+
+  const end = async (): Promise<void> => {
+    disposed = true
+    await simulator?.close()
+  }
+  ctx.on('exit', end)
+  ctx.on('dispose', () => {
+    void end()
+  })
+}
+
+async function startSomewhere({ port, selfId }: Config): Promise<Simulator> {
+  try {
+    return await Simulator.start({ port, selfId })
+  } catch (error) {
+    if (port === 0 || !(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error
+    return Simulator.start({ selfId })
+  }
+}
+
+function announcement({ pageUrl }: Simulator): string {
+  const line = '='.repeat(78)
+  return [
+    line,
+    'SIMULATOR: no real chat platform is connected. Messages go nowhere but to this page:',
+    '当前为模拟平台，未连接真实聊天平台。消息只会出现在此页面：',
+    '',
+    `    ${pageUrl}`,
+    '',
+    'To connect to a real one, set ONEBOT_ENDPOINT (such as ws://127.0.0.1:3001).',
+    '如需连接真实平台，请设置环境变量 ONEBOT_ENDPOINT（例如 ws://127.0.0.1:3001）。',
+    line,
+  ].join('\n')
+}

@@ -1,0 +1,150 @@
+import type { MediaForm, ProfileName } from './types'
+
+/** Failures that each implementation words in its own way. */
+export type PlatformFailure = 'refused' | 'muted' | 'not-member' | 'not-friend' | 'timeout' | 'empty'
+
+/** `code` is go-cqhttp's `msg`, a constant; the others have none. */
+export interface Reason { retcode: number, wording: string, code?: string }
+
+/** One implementation's differences, from the tables of the OneBot guide. */
+export interface Profile {
+  name: ProfileName
+  appName: string
+  appVersion: string
+  retcodes: { parameter: number, execution: number, unknown: number }
+  /** Where the reason of a failure stands: in `message` and `wording`, in `wording` (with a constant in `msg`), or nowhere. */
+  reasonIn: 'both' | 'wording' | 'none'
+  reasons: Record<PlatformFailure, Reason>
+  /** Forms taken in image and record segments, in video segments, and by the upload actions. */
+  forms: Record<'image' | 'record' | 'video' | 'file' | 'upload', readonly MediaForm[]>
+  absentActions: readonly string[]
+  /** NapCat takes the connection and then says 1403; the Go and C# ones refuse the upgrade. */
+  tokenRefusal: 'frame' | 'http'
+  /** Whether a `%` in a bare path is taken for an escape. */
+  decodesPaths: boolean
+  uploadName: { required: boolean, slashes: boolean }
+  uploadData: 'file_id' | 'null'
+  refusesEmptyFiles: boolean
+  /** Largest frame, bytes. */
+  maxFrame: number
+}
+
+const allForms: readonly MediaForm[] = ['file', 'path', 'base64', 'data', 'http']
+
+/** What NapCat and LuckyLilliaBot report when the client underneath refuses or does not confirm a message. */
+function sendEvent(kind: 'EventChecker Failed' | 'Timeout', result: number, errMsg: string): string {
+  return `${kind}: NTEvent serviceAndMethod:NodeIKernelMsgService/sendMsg `
+    + `ListenerName:NodeIKernelMsgListener/onMsgInfoListUpdate EventRet:\n${JSON.stringify({ result, errMsg }, null, 4)}\n`
+}
+
+const removed = '发送失败，你已被移出该群，请重新加群。'
+const muted = '发送失败，你已被禁言'
+
+const napcat: Profile = {
+  name: 'napcat',
+  appName: 'NapCat.Onebot',
+  appVersion: '4.8.0',
+  retcodes: { parameter: 1400, execution: 1200, unknown: 1404 },
+  reasonIn: 'both',
+  reasons: {
+    'refused': { retcode: 1200, wording: sendEvent('EventChecker Failed', 1, '发送失败') },
+    'muted': { retcode: 1200, wording: sendEvent('EventChecker Failed', 120, muted) },
+    'not-member': { retcode: 1200, wording: sendEvent('EventChecker Failed', 110, removed) },
+    'not-friend': { retcode: 1200, wording: '无法获取用户信息' },
+    'timeout': { retcode: 1200, wording: sendEvent('Timeout', 0, '') },
+    'empty': { retcode: 1200, wording: '消息体无法解析, 请检查是否发送了不支持的消息类型' },
+  },
+  forms: { image: allForms, record: allForms, video: allForms, file: allForms, upload: allForms },
+  absentActions: [],
+  tokenRefusal: 'frame',
+  decodesPaths: true,
+  uploadName: { required: true, slashes: true },
+  uploadData: 'file_id',
+  refusesEmptyFiles: true,
+  maxFrame: 50 * 1024 * 1024,
+}
+
+const llbot: Profile = {
+  ...napcat,
+  name: 'llbot',
+  appName: 'LLOneBot',
+  appVersion: '6.0.0',
+  reasons: {
+    'refused': { retcode: 1200, wording: '消息发送失败' },
+    'muted': { retcode: 1200, wording: muted },
+    'not-member': { retcode: 1200, wording: removed },
+    'not-friend': { retcode: 1200, wording: '无法获取用户信息' },
+    'timeout': { retcode: 1200, wording: 'waitForSelfEcho timeout' },
+    'empty': { retcode: 1200, wording: '消息体无法解析' },
+  },
+  decodesPaths: false,
+  uploadName: { required: false, slashes: false },
+  maxFrame: 100 * 1024 * 1024,
+}
+
+const lagrangeForms: readonly MediaForm[] = ['file', 'path', 'base64', 'http']
+
+const lagrange: Profile = {
+  name: 'lagrange',
+  appName: 'Lagrange.OneBot',
+  appVersion: '0.0.3',
+  retcodes: { parameter: 200, execution: 200, unknown: 404 },
+  reasonIn: 'none',
+  reasons: {
+    'refused': { retcode: 200, wording: '' },
+    'muted': { retcode: 120, wording: '' },
+    'not-member': { retcode: 110, wording: '' },
+    'not-friend': { retcode: 200, wording: '' },
+    'timeout': { retcode: 9057, wording: '' },
+    'empty': { retcode: 200, wording: '' },
+  },
+  forms: { image: lagrangeForms, record: lagrangeForms, video: lagrangeForms, file: lagrangeForms, upload: ['path'] },
+  absentActions: ['download_file', 'get_group_msg_history', 'get_friend_msg_history'],
+  tokenRefusal: 'http',
+  decodesPaths: false,
+  uploadName: { required: false, slashes: true },
+  uploadData: 'null',
+  refusesEmptyFiles: false,
+  maxFrame: 100 * 1024 * 1024,
+}
+
+const unclear: Reason = { retcode: 100, code: 'SEND_MSG_API_ERROR', wording: '请参考 go-cqhttp 端输出' }
+
+const gocqhttp: Profile = {
+  name: 'gocqhttp',
+  appName: 'go-cqhttp',
+  appVersion: 'v1.2.0',
+  retcodes: { parameter: 100, execution: 100, unknown: 404 },
+  reasonIn: 'wording',
+  reasons: {
+    // go-cqhttp does not tell a mute from any other failed send.
+    'refused': unclear,
+    'muted': unclear,
+    'not-member': { retcode: 100, code: 'GROUP_NOT_FOUND', wording: '群聊不存在' },
+    'not-friend': unclear,
+    'timeout': unclear,
+    'empty': { retcode: 100, code: 'EMPTY_MSG_ERROR', wording: '消息为空' },
+  },
+  forms: {
+    image: ['file', 'base64', 'http'],
+    record: ['file', 'base64', 'http'],
+    video: ['file', 'http'],
+    file: [],
+    upload: ['path'],
+  },
+  absentActions: ['get_friend_msg_history'],
+  tokenRefusal: 'http',
+  decodesPaths: false,
+  uploadName: { required: false, slashes: true },
+  uploadData: 'null',
+  refusesEmptyFiles: false,
+  maxFrame: 100 * 1024 * 1024,
+}
+
+/** Every profile by its name. */
+export const profiles: Readonly<Record<ProfileName, Profile>> = { napcat, llbot, lagrange, gocqhttp }
+
+/** Whether a word names a profile. */
+export function isProfileName(word: string): word is ProfileName {
+  return Object.hasOwn(profiles, word)
+}

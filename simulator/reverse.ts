@@ -1,0 +1,55 @@
+import { WebSocket } from 'ws'
+import type { Settings } from './options'
+
+/** Dials the bot's reverse-WebSocket server and, as long as it runs, dials again after every loss. */
+export class ReverseDialer {
+  private socket: WebSocket | null = null
+  private timer: NodeJS.Timeout | null = null
+  private running = false
+
+  constructor(
+    private readonly reverse: NonNullable<Settings['reverse']>,
+    private readonly selfId: string,
+    private readonly maxPayload: number,
+    private readonly onSocket: (socket: WebSocket) => void,
+  ) {}
+
+  start(): void {
+    if (this.running) return
+    this.running = true
+    this.dial()
+  }
+
+  stop(): void {
+    this.running = false
+    if (this.timer !== null) clearTimeout(this.timer)
+    this.timer = null
+    this.socket?.terminate()
+  }
+
+  private dial(): void {
+    const { url, token, redialInterval } = this.reverse
+    const socket = new WebSocket(url, {
+      perMessageDeflate: false,
+      maxPayload: this.maxPayload,
+      headers: {
+        'X-Self-ID': this.selfId,
+        'X-Client-Role': 'Universal',
+        'User-Agent': 'OneBot/11',
+        ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
+      },
+    })
+    this.socket = socket
+    // Refused, reset or answered with something else: `close` follows in every case.
+    socket.on('error', () => undefined)
+    socket.on('open', () => {
+      this.onSocket(socket)
+    })
+    socket.on('close', () => {
+      if (!this.running || this.socket !== socket) return
+      this.timer = setTimeout(() => {
+        this.dial()
+      }, redialInterval)
+    })
+  }
+}

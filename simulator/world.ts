@@ -1,0 +1,60 @@
+import type { Settings } from './options'
+import type { Person } from './types'
+
+/** A group; `hasBot` and `muted` are about the bot. */
+export interface Group { id: string, name: string, members: Map<string, Person>, muted: boolean, hasBot: boolean }
+
+/** Who and what exists on the platform. */
+export class World {
+  readonly self: Person
+  readonly groups = new Map<string, Group>()
+  readonly friends = new Map<string, Person>()
+
+  constructor({ selfId, groups, friends }: Settings) {
+    this.self = { id: selfId, name: '模拟机器人' }
+    for (const { id, name, members } of groups) {
+      const group = this.ensureGroup(id)
+      group.name = name
+      for (const member of members) group.members.set(member.id, member)
+    }
+    for (const friend of friends) this.friends.set(friend.id, friend)
+  }
+
+  /** The group, created (with only the bot in it) when there is none. */
+  ensureGroup(id: string): Group {
+    const known = this.groups.get(id)
+    if (known !== undefined) return known
+    const group = { id, name: `群 ${id}`, members: new Map([[this.self.id, this.self]]), muted: false, hasBot: true }
+    this.groups.set(id, group)
+    return group
+  }
+
+  ensureFriend(id: string): Person {
+    const known = this.friends.get(id)
+    if (known !== undefined) return known
+    const friend = this.person(id)
+    this.friends.set(id, friend)
+    return friend
+  }
+
+  ensureMember(groupId: string, userId: string): Person {
+    const group = this.ensureGroup(groupId)
+    const known = group.members.get(userId)
+    if (known !== undefined) return known
+    const member = this.person(userId)
+    group.members.set(userId, member)
+    return member
+  }
+
+  /** Anybody by account; a stranger gets a made-up name. */
+  person(id: string): Person {
+    if (id === this.self.id) return this.self
+    const friend = this.friends.get(id)
+    if (friend !== undefined) return friend
+    for (const group of this.groups.values()) {
+      const member = group.members.get(id)
+      if (member !== undefined) return member
+    }
+    return { id, name: `用户 ${id}` }
+  }
+}
