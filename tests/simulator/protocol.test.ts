@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { WebSocket } from 'ws'
+import { Simulator } from '../../simulator'
+import { Client, isRecord, record, records, start, startWithClient, text } from './support'
+
+test('greets a connection with a lifecycle event and sends heartbeats', async (t) => {
+  const { client } = await startWithClient(t, { heartbeatInterval: 20, selfId: '424242' })
+  const greeting = await client.frame(frame => frame.meta_event_type === 'lifecycle')
+  assert.equal(client.frames[0], greeting)
+  assert.deepEqual({ ...greeting, time: 0 }, {
+    time: 0, self_id: 424242, post_type: 'meta_event', meta_event_type: 'lifecycle', sub_type: 'connect',
+  })
+  const beat = await client.frame(frame => frame.meta_event_type === 'heartbeat')
+  assert.deepEqual(beat.status, { online: true, good: true })
+  assert.equal(beat.interval, 20)
+})
+
+test('delivers a group message and answers with its id', async (t) => {
+  const { simulator, client } = await startWithClient(t)
+  const answer = await client.call('send_group_msg', { group_id: 123456, message: [text('构建'), text(' passed')] })
+  const [entry] = simulator.ledger
+  assert(entry)
+  assert.deepEqual(answer, {
+    status: 'ok', retcode: 0, data: { message_id: entry.messageId }, message: '', wording: '', echo: answer.echo,
+  })
+  assert.equal(typeof entry.messageId, 'number')
+  assert.deepEqual({ ...entry, time: 0, messageId: 0 }, {
+    seq: 1, time: 0, target: { type: 'group', id: '123456' }, kind: 'message', messageId: 0, action: 'send_group_msg',
+    text: '构建 passed', segments: [text('构建'), text(' passed')], media: [],
+  })
+  assert.deepEqual(simulator.calls.map(({ action, echo }) => ({ action, echo })), [{ action: 'send_group_msg', echo: answer.echo }])
+})
+
+test('delivers private messages, by send_msg as well, and takes ids as text', async (t) => {
+  const { simulator, client } = await startWithClient(t)
+  await client.call('send_private_msg', { user_id: '10001', message: 'a' })
+  await client.call('send_msg', { message_type: 'private', user_id: 10002, message: 'b' })
+  await client.call('send_msg', { group_id: 123456, message: 'c' })
+  assert.deepEqual(simulator.ledger.map(({ target, text }) => [target.type, target.id, text]), [
+    ['private', '10001', 'a'], ['private', '10002', 'b'], ['group', '123456', 'c'],
+  ])
+})
+
+test('gives every message a positive 31-bit id of its own', async (t) => {
+  const { simulator, client } = await startWithClient(t, { keep: 0 })
+  for (let index = 0; index < 2000; index++) client.post('send_group_msg', { group_id: 123456, message: String(index) })
+  await simulator.until(({ ledger }) => ledger.length === 2000)
+  const ids = simulator.ledger.map(({ messageId }) => messageId ?? 0)
+  assert.equal(new Set(ids).size, 2000)
+  assert(ids.every(id => Number.isInteger(id) && id > 0 && id < 2 ** 31))
+})
+
+test('returns the echo verbatim, whatever it is', async (t) => {
+  const { client } = await startWithClient(t)
+  for (const echo of ['text', 0, null, { nested: [1, '二'] }]) {
+    client.socket.send(JSON.stringify({ action: 'get_status', params: {}, echo }))
+    await client.frame(frame => 'retcode' in frame && JSON.stringify(frame.echo) === JSON.stringify(echo))
+  }
+  client.socket.send(JSON.stringify({ action: 'get_status' }))
+  await client.frame(frame => 'retcode' in frame && !('echo' in frame))
+})
+
+test('answers broken JSON without an echo and keeps the connection', async (t) => {
+  const { client } = await startWithClient(t)
+  for (const frame of ['{"action":', '[]', '"text"']) {
+    client.frames.length = 0
+    client.socket.send(frame)
+    const answer = await client.frame(({ status }) => status === 'failed')
+    assert.equal(answer.retcode, 1400)
+    assert(!('echo' in answer))
+  }
+  assert.equal((await client.call('get_status')).retcode, 0)
+})
+
+const badParameters: [string, string, object][] = [
+  ['no group', 'send_group_msg', { message: 'a' }],
+  ['a group that is no number', 'send_group_msg', { group_id: 'builds', message: 'a' }],
+  ['a group of zero', 'send_group_msg', { group_id: 0, message: 'a' }],
+  ['a negative user', 'send_private_msg', { user_id: -1, message: 'a' }],
+  ['an unknown message type', 'send_msg', { message_type: 'guild', group_id: 123456, message: 'a' }],
+  ['no message', 'send_group_msg', { group_id: 123456 }],
+  ['a number for a message', 'send_group_msg', { group_id: 123456, message: 5 }],
+  ['an unknown segment type', 'send_group_msg', { group_id: 123456, message: [{ type: 'hologram', data: {} }] }],
+  ['a segment without data', 'send_group_msg', { group_id: 123456, message: [{ type: 'text' }] }],
+  ['a text that is no string', 'send_group_msg', { group_id: 123456, message: [{ type: 'text', data: { text: 1 } }] }],
+  ['an image without a file', 'send_group_msg', { group_id: 123456, message: [{ type: 'image', data: {} }] }],
+  ['an at without an account', 'send_group_msg', { group_id: 123456, message: [{ type: 'at', data: { qq: 'me' } }, text('a')] }],
+  ['a reply that is not first', 'send_group_msg', { group_id: 123456, message: [text('a'), { type: 'reply', data: { id: '1' } }] }],
+  ['a reply to no message', 'send_group_msg', { group_id: 123456, message: [{ type: 'reply', data: { id: 'x' } }, text('a')] }],
+  ['an upload without a name', 'upload_group_file', { group_id: 123456, file: '/etc/hostname' }],
+  ['an upload without a file', 'upload_private_file', { user_id: 10001, name: 'a' }],
+  ['a count of none', 'get_group_msg_history', { group_id: 123456, count: 0 }],
+]
+
+for (const [name, action, params] of badParameters) {
+  test(`refuses ${name}`, async (t) => {
+    const { simulator, client } = await startWithClient(t)
+    const answer = await client.call(action, params)
+    assert.equal(answer.status, 'failed')
+    assert.equal(answer.retcode, 1400)
+    assert.equal(answer.data, null)
+    assert.equal(simulator.ledger.length, 0)
+  })
+}
+
+for (const message of [[], '', [text('')], [{ type: 'reply', data: { id: '1' } }]]) {
+  test(`refuses an empty message: ${JSON.stringify(message)}`, async (t) => {
+    const { simulator, client } = await startWithClient(t)
+    const answer = await client.call('send_group_msg', { group_id: 123456, message })
+    assert.equal(answer.retcode, 1200)
+    assert.equal(answer.wording, '消息体无法解析, 请检查是否发送了不支持的消息类型')
+    assert.equal(simulator.ledger.length, 0)
+  })
+}
+
+test('takes CQ strings apart, or not with auto_escape', async (t) => {
+  const { simulator, client } = await startWithClient(t)
+  const message = '[CQ:at,qq=10001] 5 &amp; &#91;6&#93;'
+  await client.call('send_group_msg', { group_id: 123456, message })
+  await client.call('send_group_msg', { group_id: 123456, message, auto_escape: true })
+  assert.deepEqual(simulator.ledger[0]?.segments, [{ type: 'at', data: { qq: '10001' } }, text(' 5 & [6]')])
+  assert.equal(simulator.ledger[1]?.text, message)
+})
+
+test('tells who the bot is and whom it knows', async (t) => {
+  const { client } = await startWithClient(t, {
+    selfId: '77', groups: [{ id: '5', name: '五', members: [{ id: '6', name: 'Six' }] }], friends: [{ id: '7', name: 'Seven' }],
+  })
+  const data = async (action: string, params = {}): Promise<unknown> => (await client.call(action, params)).data
+  assert.equal(record(await data('get_login_info')).user_id, 77)
+  assert.equal(record(await data('get_status')).online, true)
+  assert.equal(record(await data('get_version_info')).protocol_version, 'v11')
+  assert.deepEqual(records(await data('get_group_list')).map(group => [group.group_id, group.group_name]), [[5, '五']])
+  assert.deepEqual(records(await data('get_friend_list')).map(friend => [friend.user_id, friend.nickname]), [[7, 'Seven']])
+  assert.equal(record(await data('get_group_info', { group_id: 5 })).group_name, '五')
+  assert.deepEqual(records(await data('get_group_member_list', { group_id: 5 })).map(member => member.user_id), [77, 6])
+  assert.equal(record(await data('get_group_member_info', { group_id: 5, user_id: 6 })).nickname, 'Six')
+  assert.equal(record(await data('get_stranger_info', { user_id: 6 })).nickname, 'Six')
+  assert.equal((await client.call('get_group_info', { group_id: 99 })).retcode, 1200)
+})
+
+test('stops a muted bot, and one that was removed from the group', async (t) => {
+  const { simulator, client } = await startWithClient(t)
+  const send = () => client.call('send_group_msg', { group_id: 123456, message: 'a' })
+  simulator.mute('123456', true)
+  assert.match(String((await send()).wording), /^EventChecker Failed.*"result": 120/s)
+  simulator.mute('123456', false)
+  assert.equal((await send()).retcode, 0)
+  simulator.removeBot('123456')
+  assert.match(String((await send()).wording), /^EventChecker Failed.*"result": 110/s)
+  const groups = records((await client.call('get_group_list')).data)
+  assert(!groups.some(group => group.group_id === 123456))
+  assert.equal(simulator.ledger.length, 1)
+})
+
+test('knows every target, or only its own with anyTarget off', async (t) => {
+  const open = await startWithClient(t)
+  assert.equal((await open.client.call('send_group_msg', { group_id: 999, message: 'a' })).retcode, 0)
+  const closed = await startWithClient(t, { anyTarget: false })
+  assert.equal((await closed.client.call('send_group_msg', { group_id: 999, message: 'a' })).retcode, 1200)
+  assert.equal((await closed.client.call('send_private_msg', { user_id: 999, message: 'a' })).retcode, 1200)
+  // A member of a common group who is no friend.
+  assert.equal((await closed.client.call('send_private_msg', { user_id: 10004, message: 'a' })).retcode, 0)
+})
+
+test('serves the WebSocket at / and at /onebot/v11/ws and nowhere else', async (t) => {
+  const simulator = await start(t)
+  await Client.connect(t, `${simulator.endpoint}/`)
+  await Client.connect(t, `${simulator.endpoint}/onebot/v11/ws?access_token=unneeded`)
+  await assert.rejects(Client.connect(t, `${simulator.endpoint}/elsewhere`), /404/)
+})
+
+test('takes the token as a header or in the address', async (t) => {
+  const simulator = await start(t, { token: 'se cret' })
+  await Client.connect(t, simulator.endpoint, { headers: { Authorization: 'Bearer se cret' } })
+  await Client.connect(t, `${simulator.endpoint}/?access_token=se%20cret`)
+  assert.equal(simulator.connections, 2)
+})
+
+for (const headers of [{}, { Authorization: 'Bearer wrong' }, { Authorization: 'Token secret' }]) {
+  test(`napcat and llbot say 1403 and close: ${JSON.stringify(headers)}`, async (t) => {
+    for (const profile of ['napcat', 'llbot'] as const) {
+      const simulator = await start(t, { token: 'secret', profile })
+      const client = await Client.connect(t, simulator.endpoint, { headers })
+      const answer = await client.frame(({ status }) => status === 'failed')
+      assert.equal(answer.retcode, 1403)
+      await client.closed
+      assert.equal(client.frames.length, 1)
+      assert.equal(simulator.connections, 0)
+    }
+  })
+
+  test(`lagrange and gocqhttp refuse the upgrade: ${JSON.stringify(headers)}`, async (t) => {
+    for (const profile of ['lagrange', 'gocqhttp'] as const) {
+      const simulator = await start(t, { token: 'secret', profile })
+      await assert.rejects(Client.connect(t, simulator.endpoint, { headers }), /401/)
+    }
+  })
+}
+
+test('goes offline and comes back on the same port with what was said', async (t) => {
+  const { simulator, client } = await startWithClient(t)
+  await client.call('send_group_msg', { group_id: 123456, message: 'before' })
+  const { port } = simulator
+  await simulator.goOffline()
+  await client.closed
+  assert.equal(simulator.connections, 0)
+  await assert.rejects(Client.connect(t, simulator.endpoint), /ECONNREFUSED/)
+  await simulator.goOnline()
+  assert.equal(simulator.port, port)
+  const again = await Client.connect(t, simulator.endpoint)
+  await again.call('send_group_msg', { group_id: 123456, message: 'after' })
+  assert.deepEqual(simulator.ledger.map(entry => entry.text), ['before', 'after'])
+})
+
+test('drops the connections abruptly, or with a code, and keeps listening', async (t) => {
+  const { simulator, client } = await startWithClient(t)
+  simulator.disconnectAll()
+  assert.equal(simulator.connections, 0)
+  assert.equal(await client.closed, 1006)
+  const second = await Client.connect(t, simulator.endpoint)
+  await simulator.until(({ connections }) => connections === 1)
+  simulator.disconnectAll(1012)
+  assert.equal(await second.closed, 1012)
+})
+
+test('dials a reverse server, and again after every loss', async (t) => {
+  const { WebSocketServer } = await import('ws')
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 })
+  t.after(() => {
+    server.close()
+  })
+  await once(server, 'listening')
+  const address = server.address()
+  assert(isRecord(address))
+  const accepted: { socket: WebSocket, headers: Record<string, unknown> }[] = []
+  server.on('connection', (socket, { headers }) => accepted.push({ socket, headers }))
+  const simulator = await start(t, {
+    selfId: '55', reverse: { url: `ws://127.0.0.1:${String(address.port)}/onebot`, token: 'abc', redialInterval: 5 },
+  })
+  await simulator.until(({ connections }) => connections === 1)
+  assert.equal(accepted[0]?.headers['x-self-id'], '55')
+  assert.equal(accepted[0].headers['x-client-role'], 'Universal')
+  assert.equal(accepted[0].headers.authorization, 'Bearer abc')
+  accepted[0].socket.terminate()
+  await simulator.until(({ connections }) => connections === 1 && accepted.length === 2)
+  // The forward server serves at the same time.
+  await Client.connect(t, simulator.endpoint)
+  await simulator.until(({ connections }) => connections === 2)
+  await simulator.goOffline()
+  assert.equal(simulator.connections, 0)
+  await simulator.goOnline()
+  await simulator.until(({ connections }) => connections === 1)
+})
+
+test('refuses a reverse address that is not on this machine, and an account that is no number', async () => {
+  for (const url of ['ws://example.com/onebot', 'http://127.0.0.1/', 'nonsense']) {
+    await assert.rejects(Simulator.start({ reverse: { url } }), TypeError)
+  }
+  await assert.rejects(Simulator.start({ selfId: 'bot' }), TypeError)
+})
+
+test('keeps only the newest entries, calls and messages', async (t) => {
+  const { simulator, client } = await startWithClient(t, { keep: 3 })
+  for (const message of ['1', '2', '3', '4', '5']) await client.call('send_group_msg', { group_id: 123456, message })
+  assert.deepEqual(simulator.ledger.map(({ seq, text }) => [seq, text]), [[3, '3'], [4, '4'], [5, '5']])
+  assert.equal(simulator.calls.length, 3)
+  const history = record((await client.call('get_group_msg_history', { group_id: 123456 })).data)
+  assert.equal(records(history.messages).length, 3)
+  simulator.clear()
+  assert.equal(simulator.ledger.length + simulator.calls.length, 0)
+})
+
+test('until says what it waited for and what there was instead', async (t) => {
+  const { simulator, client } = await startWithClient(t)
+  await client.call('send_group_msg', { group_id: 123456, message: 'something else' })
+  await assert.rejects(simulator.until(({ ledger }) => ledger.length === 2, 10), /within 10 ms.*ledger\.length === 2.*something else/s)
+  await assert.rejects(simulator.until(() => {
+    throw new Error('predicate failed')
+  }), /predicate failed/)
+  const waiting = simulator.until(() => false)
+  await Promise.all([assert.rejects(waiting, /closed/), simulator.close()])
+})
+
+test('a taken port is an error', async (t) => {
+  const simulator = await start(t)
+  await assert.rejects(Simulator.start({ port: simulator.port }), { code: 'EADDRINUSE' })
+})

@@ -1,0 +1,134 @@
+import { Context, HTTP, Logger, Universal } from 'koishi'
+import * as proxyAgent from '@koishijs/plugin-proxy-agent'
+import Server from '@koishijs/plugin-server'
+import OneBotBot from '@koishijs/plugin-adapter-onebot'
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Simulator, type SimulatorOptions } from '../../simulator'
+import * as relay from '../../src'
+import { until } from './until'
+
+/** The key of every relay that a test starts. */
+export const apiKey = 'a-key-for-tests'
+
+export interface RelayOptions {
+  config?: relay.Config
+  simulator?: SimulatorOptions
+  /** More for the app, before the relay is loaded. */
+  setup?: (app: Context) => void
+}
+
+/** A relay in a Koishi app of its own, connected by the real adapter to a simulator of its own. */
+export interface TestRelay {
+  app: Context
+  simulator: Simulator
+  /** Address without a slash at its end. */
+  url: string
+  /** Folder of uploads. */
+  uploadDir: string
+  /** Every line logged since the start, without its time. */
+  logs: readonly string[]
+  /** A request with the key. */
+  request: (path: string, init?: RequestInit) => Promise<Response>
+  /** `POST /webhook` with this body. */
+  send: (body: unknown, headers?: Record<string, string>) => Promise<Reply>
+  /** Unloads the relay, and loads it again with this. */
+  reload: (config?: relay.Config) => Promise<void>
+  stop: () => Promise<void>
+}
+
+/** An answer, read. */
+export interface Reply {
+  status: number
+  headers: Headers
+  body: { code: number, msg: string, data: unknown }
+}
+
+/** Starts one; resolves when the bot is online and the server listens. */
+export async function startRelay({ config = {}, simulator: simulatorOptions, setup }: RelayOptions = {}): Promise<TestRelay> {
+  const simulator = await Simulator.start(simulatorOptions)
+  const folder = await mkdtemp(join(tmpdir(), 'relay-'))
+  const uploadDir = join(folder, 'uploads')
+  const logs: string[] = []
+  const target: Logger.Target = { levels: { base: Logger.DEBUG }, record: ({ name, type, content }) => logs.push(`${name} ${type} ${content}`) }
+  Logger.levels.base = Logger.SILENT
+  Logger.targets.push(target)
+
+  const app = new Context()
+  const forks = [
+    app.plugin(HTTP),
+    app.plugin(proxyAgent),
+    app.plugin(Server, { host: '127.0.0.1', port: 0 }),
+    app.plugin<OneBotBot.Config>(OneBotBot, {
+      protocol: 'ws',
+      retryTimes: 6,
+      retryInterval: 5_000,
+      retryLazy: 60_000,
+      // The adapter never clears its timers: a test file would not end before the last of them.
+      responseTimeout: 2_000,
+      proxyAgent: '',
+      endpoint: simulator.endpoint,
+      selfId: simulator.selfId,
+      ...simulatorOptions?.token && { token: simulatorOptions.token },
+    }),
+  ]
+  setup?.(app)
+  const defaults = { apiKey, uploadDir, dataDir: join(folder, 'data') }
+  let fork = app.plugin(relay, Object.assign({}, defaults, config))
+  await app.start()
+  const { _http: server } = app.server
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${addressOf(server.address()).port}`
+  await until('the bot is online', () => app.bots.some(bot => bot.status === Universal.Status.ONLINE))
+
+  const request: TestRelay['request'] = (path, init = {}) => fetch(url + path, {
+    ...init,
+    headers: [['x-api-key', apiKey], ...new Headers(init.headers)],
+  })
+  return {
+    app,
+    simulator,
+    url,
+    uploadDir,
+    logs,
+    request,
+    send: async (body, headers) => read(await request('/webhook', { method: 'POST', body: JSON.stringify(body), ...headers && { headers } })),
+    async reload(next = config) {
+      fork.dispose()
+      fork = app.plugin(relay, Object.assign({}, defaults, next))
+      await app.lifecycle.flush()
+    },
+    async stop() {
+      server.closeAllConnections()
+      for (const each of [fork, ...forks.reverse()]) each.dispose()
+      await simulator.close()
+      Logger.targets.splice(Logger.targets.indexOf(target), 1)
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+/** Reads an answer, which must be an envelope. */
+export async function read(response: Response): Promise<Reply> {
+  assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
+  assert.match(response.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/)
+  const body: unknown = await response.json()
+  assert(isEnvelope(body))
+  assert.equal(body.code, response.status === 200 ? 0 : response.status)
+  return { status: response.status, headers: response.headers, body }
+}
+
+function isEnvelope(value: unknown): value is Reply['body'] {
+  return typeof value === 'object' && value !== null && 'code' in value && typeof value.code === 'number'
+    && 'msg' in value && typeof value.msg === 'string' && 'data' in value
+}
+
+function addressOf(address: AddressInfo | string | null): AddressInfo {
+  assert(typeof address === 'object' && address !== null)
+  return address
+}
