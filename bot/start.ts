@@ -1,5 +1,7 @@
 import { Logger, type Context } from 'koishi'
 import Loader from '@koishijs/loader'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 
 /**
@@ -17,6 +19,9 @@ class ReadOnlyLoader extends Loader {
   }
 }
 
+/** What keeps the bot from starting, in words that tell what to do. */
+class StartError extends Error {}
+
 const logger = new Logger('bot')
 const repository = resolve(__dirname, '../..')
 
@@ -29,18 +34,48 @@ const patience = 4_800
  */
 function prepareEnvironment(environment: NodeJS.ProcessEnv): void {
   for (const [name, value] of Object.entries(environment)) {
-    // koishi.yml tests variables for truth.
-    if (/^(?:WEBHOOK|ONEBOT)_/.test(name) && !value?.trim()) Reflect.deleteProperty(environment, name)
+    // koishi.yml takes these as they are, and tests them for truth.
+    if (!/^(?:WEBHOOK|ONEBOT)_/.test(name)) continue
+    if (value?.trim()) environment[name] = value.trim()
+    else Reflect.deleteProperty(environment, name)
   }
   const startedIn = environment.INIT_CWD ?? process.cwd()
   for (const [name, fallback] of [['DATA_DIR', 'data'], ['UPLOAD_DIR', 'uploads']] as const) {
     const value = environment[name]?.trim()
     if (value || startedIn !== repository) environment[name] = resolve(startedIn, value || fallback)
   }
-  const port = environment.WEBHOOK_PORT
-  if (port && !(/^\d+$/.test(port) && Number(port) > 0 && Number(port) < 65536)) {
+  if (environment.ONEBOT_ENDPOINT && !environment.ONEBOT_SELF_ID) {
+    logger.error('no platform is connected: beside ONEBOT_ENDPOINT, set ONEBOT_SELF_ID to the account of the bot')
+  }
+}
+
+/**
+ * Makes sure that the server can listen, before anything else is started and the API key of a bot that runs already is overwritten.
+ * Koishi would go on without the server.
+ *
+ * @param server its part of koishi.yml
+ * @throws StartError
+ */
+async function checkAddress(server: unknown): Promise<void> {
+  if (!isAddress(server)) return
+  const { host, port } = server
+  if (process.env.WEBHOOK_PORT && Number(process.env.WEBHOOK_PORT) !== port) {
     logger.warn('the variable WEBHOOK_PORT is malformed: the default is used')
   }
+  const probe = createServer()
+  try {
+    await once(probe.listen(port, host), 'listening')
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    const advice = reason === 'EADDRINUSE' ? 'another program has the port: end it, or set WEBHOOK_PORT' : 'set WEBHOOK_HOST or WEBHOOK_PORT'
+    throw new StartError(`cannot listen on ${host}:${port} (${reason}): ${advice}`)
+  }
+  await new Promise(resolve => probe.close(resolve))
+}
+
+function isAddress(value: unknown): value is { host: string, port: number } {
+  return typeof value === 'object' && value !== null && 'host' in value && typeof value.host === 'string'
+    && 'port' in value && typeof value.port === 'number'
 }
 
 function endOnSignal(app: Context): void {
@@ -57,10 +92,14 @@ function endOnSignal(app: Context): void {
 }
 
 async function start(): Promise<void> {
-  prepareEnvironment(process.env)
+  const [target] = Logger.targets
+  if (target) target.showTime = 'yyyy-MM-dd hh:mm:ss'
   const loader = new ReadOnlyLoader()
   await loader.init(resolve(repository, 'koishi.yml'))
+  // Reads the file .env, too.
   await loader.readConfig(true)
+  prepareEnvironment(process.env)
+  await checkAddress(loader.interpolate(loader.config.plugins?.server))
   const app = await loader.createApp()
   endOnSignal(app)
   await app.start()
@@ -70,6 +109,7 @@ process.on('unhandledRejection', reason => {
   logger.warn(reason)
 })
 start().catch((error: unknown) => {
-  logger.error(error)
+  if (error instanceof StartError) logger.error('%s', error.message)
+  else logger.error(error)
   process.exit(1)
 })

@@ -61,7 +61,7 @@ export class Connections {
       if (this.open.delete(connection)) this.listener.onChange()
     }
     const connection = new Connection(socket, leave)
-    socket.on('message', (data) => {
+    socket.on('message', data => {
       // What still arrives during a closing handshake is too late.
       if (this.open.has(connection)) this.listener.onFrame(connection, textOf(data))
     })

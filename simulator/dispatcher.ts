@@ -4,6 +4,7 @@ import type { Connection } from './connections'
 import { FaultBook } from './faults'
 import { isRecord, parseJson } from './parse'
 import type { Platform } from './platform'
+import type { Reason } from './profiles'
 import type { Timers } from './timers'
 import type { Call, Fault } from './types'
 
@@ -36,21 +37,22 @@ export class Dispatcher {
     const fault = this.faults.strike(received.call)
     this.platform.record(received.call, text.length)
     if (fault !== null) {
-      void this.spoil(received, fault)
+      this.spoil(received, fault)
       return
     }
-    const answer = this.run(received)
-    if (answer instanceof Promise) {
-      void answer.then((late) => {
-        connection.answer(number, late)
-      })
-    } else {
+    this.run(received, answer => {
       connection.answer(number, answer)
-    }
+    })
   }
 
-  /** Runs a call and words its answer. Synchronous unless bytes are read, so that a plain message costs little. */
-  private run({ call, weight }: Received): Answer | Promise<Answer> {
+  /** Runs a call and hands over its answer: at once, unless bytes are read, so that a plain message costs little. */
+  private run(received: Received, use: (answer: Answer) => void): void {
+    const answer = this.answerTo(received)
+    if (answer instanceof Promise) void answer.then(use)
+    else use(answer)
+  }
+
+  private answerTo({ call, weight }: Received): Answer | Promise<Answer> {
     const { profile } = this.platform
     const fail = (error: unknown): Answer => {
       if (error instanceof ActionFailure) return failed(profile, error.reason, call.echo)
@@ -66,17 +68,16 @@ export class Dispatcher {
     }
   }
 
-  private async spoil(received: Received, fault: Fault): Promise<void> {
+  private spoil(received: Received, fault: Fault): void {
     const { connection, number, call } = received
     const { profile } = this.platform
-    const refuse = (reason: Parameters<typeof failed>[1]): void => {
+    const refuse = (reason: Reason): void => {
       connection.answer(number, failed(profile, reason, call.echo))
     }
     switch (fault.kind) {
       case 'refuse': {
-        const { retcode, wording } = fault
-        const usual = profile.reasons.refused
-        refuse(wording === undefined ? { ...usual, retcode: retcode ?? usual.retcode } : { retcode: retcode ?? usual.retcode, wording })
+        const { retcode = profile.reasons.refused.retcode, wording } = fault
+        refuse(wording === undefined ? { ...profile.reasons.refused, retcode } : { retcode, wording })
         return
       }
       case 'muted':
@@ -86,45 +87,70 @@ export class Dispatcher {
       case 'silent':
         return
       case 'lost-answer':
-        await this.run(received)
+        this.run(received, () => undefined)
         return
       case 'late':
         this.delay(received, fault)
         return
       case 'timeout':
-        if (fault.delivered === true) await this.run(received)
-        refuse(profile.reasons.timeout)
+        if (fault.delivered !== true) {
+          refuse(profile.reasons.timeout)
+          return
+        }
+        this.run(received, () => {
+          refuse(profile.reasons.timeout)
+        })
         return
-      case 'duplicate-answer': {
-        const answer = await this.run(received)
-        connection.answer(number, answer)
-        connection.answer(number, answer)
+      case 'duplicate-answer':
+        this.run(received, answer => {
+          connection.answer(number, answer)
+          connection.answer(number, answer)
+        })
         return
-      }
       case 'hold':
-        connection.hold(number, await this.run(received))
+        this.run(received, answer => {
+          connection.hold(number, answer)
+        })
         return
       case 'close':
-        if (fault.when !== 'before') {
-          const answer = await this.run(received)
-          if (fault.when === 'answered') connection.answer(number, answer)
-        }
-        // After an answer with a handshake, so that the answer is not lost with the connection.
-        connection.drop(fault.when === 'answered' ? 1001 : undefined)
+        this.cut(received, fault.when)
         return
-      case 'null-data': {
-        const answer = await this.run(received)
-        connection.answer(number, answer.status === 'ok' ? success(profile, null, call.echo) : answer)
+      case 'null-data':
+        this.run(received, answer => {
+          connection.answer(number, answer.status === 'ok' ? success(profile, null, call.echo) : answer)
+        })
         return
-      }
     }
   }
 
-  private delay(received: Received, { ms, delivered }: Extract<Fault, { kind: 'late' }>): void {
-    const early = delivered === 'then' ? null : this.run(received)
-    this.timers.after(ms, () => {
-      void Promise.resolve(early ?? this.run(received)).then((answer) => {
-        received.connection.answer(received.number, answer)
+  private cut(received: Received, when: Extract<Fault, { kind: 'close' }>['when']): void {
+    const { connection, number } = received
+    if (when === 'before') {
+      connection.drop()
+      return
+    }
+    this.run(received, answer => {
+      if (when === 'answered') connection.answer(number, answer)
+      // After an answer with a handshake, so that the answer is not lost with the connection.
+      connection.drop(when === 'answered' ? 1001 : undefined)
+    })
+  }
+
+  private delay(received: Received, { ms, delivered = 'now' }: Extract<Fault, { kind: 'late' }>): void {
+    const answer = (late: Answer): void => {
+      received.connection.answer(received.number, late)
+    }
+    if (delivered === 'then') {
+      this.timers.after(ms, () => {
+        this.run(received, answer)
+      })
+      return
+    }
+    const start = Date.now()
+    this.run(received, early => {
+      // Counted from the call, reading included.
+      this.timers.after(Math.max(0, ms - (Date.now() - start)), () => {
+        answer(early)
       })
     })
   }

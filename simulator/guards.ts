@@ -14,12 +14,11 @@ function isLoopbackAddress(address: string | undefined): boolean {
  * page elsewhere must not reach it by a name that resolves to 127.0.0.1 (the Host header tells) nor drive it from its own
  * origin (the Origin header tells; programs send none).
  */
-export function refusal(request: IncomingMessage, sameOrigin: boolean): string | null {
+export function refusal(request: IncomingMessage): string | null {
   if (!isLoopbackAddress(request.socket.remoteAddress)) return 'only this machine may connect'
   const host = request.headers.host ?? ''
   const match = /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/i.exec(host)
   if (match === null) return 'the Host header must name this machine'
   const origin = request.headers.origin
-  if (!sameOrigin || origin === undefined) return null
-  return origin.toLowerCase() === `http://${host.toLowerCase()}` ? null : 'requests from other origins are refused'
+  return origin === undefined || origin.toLowerCase() === `http://${host.toLowerCase()}` ? null : 'requests from other origins are refused'
 }

@@ -56,8 +56,9 @@ export class MediaOpener {
   private async read(source: string, form: MediaForm, name: string | null): Promise<Opened> {
     switch (form) {
       case 'http': {
+        const fallback = nameOfLink(source)
         const digest = isFetchable(source) ? await fetchLink(source, this.signal) : { size: null, sha256: null }
-        return { ...digest, name: name ?? nameOfLink(source), source: form, content: { kind: 'link', url: source } }
+        return { ...digest, name: name ?? fallback, source: form, content: { kind: 'link', url: source } }
       }
       case 'file':
       case 'path': {
@@ -100,7 +101,10 @@ function decodeDataUrl(url: string): Buffer {
   return /;base64$/i.test(url.slice(0, comma)) ? Buffer.from(body, 'base64') : Buffer.from(decodeURIComponent(body))
 }
 
-/** The last part of a link's path, as a file name. */
+/**
+ * The last part of a link's path, as a file name.
+ * @throws TypeError when it is no link
+ */
 export function nameOfLink(link: string): string {
   const last = new URL(link).pathname.split('/').at(-1) ?? ''
   try {

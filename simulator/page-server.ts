@@ -27,7 +27,7 @@ export class PageServer {
     response.setHeader('Cross-Origin-Resource-Policy', 'same-origin')
     response.setHeader('X-Content-Type-Options', 'nosniff')
     response.setHeader('Referrer-Policy', 'no-referrer')
-    const problem = refusal(request, true)
+    const problem = refusal(request)
     if (problem !== null) {
       sendText(response, 403, problem)
       return

@@ -139,7 +139,7 @@ export class Platform {
 
   private show(segments: readonly Segment[], media: readonly Opened[]): Segment[] {
     let next = 0
-    return segments.map((segment) => {
+    return segments.map(segment => {
       const medium = isMedia(segment) ? media[next++] : undefined
       if (medium === undefined) return segment
       const { name, size } = medium

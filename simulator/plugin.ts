@@ -13,11 +13,14 @@ export interface Config {
   port: number
   /** Account of the bot. */
   selfId: string
+  /** How long the adapter waits for an answer, in milliseconds. */
+  responseTimeout: number
 }
 
 export const Config: Schema<Partial<Config> | null | undefined, Config> = Schema.object({
   port: Schema.natural().max(65535).default(8090),
   selfId: Schema.string().pattern(/^[1-9]\d*$/).default('10000'),
+  responseTimeout: Schema.natural().role('time').default(60_000),
 })
 
 /** Starts a simulator and connects a bot to it by the real adapter. */
@@ -40,7 +43,7 @@ export function apply(ctx: Context, config: Config): void {
       endpoint: started.endpoint,
       selfId: started.selfId,
       proxyAgent: '',
-      responseTimeout: 60_000,
+      responseTimeout: config.responseTimeout,
       retryTimes: 6,
       retryInterval: 5_000,
       retryLazy: 60_000,

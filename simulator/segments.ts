@@ -41,7 +41,7 @@ function readSegments(profile: Profile, message: unknown, autoEscape: unknown): 
   }
   const list: unknown[] | null = Array.isArray(message) ? message : isRecord(message) ? [message] : null
   if (list === null) throw badParameter(profile, 'message must be an array of segments or a string')
-  return list.map((item) => {
+  return list.map(item => {
     if (!isRecord(item) || typeof item.type !== 'string' || !isRecord(item.data)) {
       throw badParameter(profile, 'a segment must have a type and data')
     }

@@ -46,7 +46,7 @@ export class Server {
 
   /** Stops listening and cuts every connection. */
   async stop(): Promise<void> {
-    const closed = new Promise<void>((resolve) => {
+    const closed = new Promise<void>(resolve => {
       // An error means that it was not listening.
       this.http.close(() => {
         resolve()
@@ -63,7 +63,7 @@ export class Server {
     const { profile, token } = this.setup
     const address = `http://${host}${request.url ?? '/'}`
     const url = URL.canParse(address) ? new URL(address) : null
-    const problem = refusal(request, true)
+    const problem = refusal(request)
     if (problem !== null) {
       refuse(socket, 403, problem)
       return
@@ -77,7 +77,7 @@ export class Server {
       refuse(socket, 401, 'wrong token')
       return
     }
-    this.webSockets.handleUpgrade(request, socket, head, (webSocket) => {
+    this.webSockets.handleUpgrade(request, socket, head, webSocket => {
       if (permitted) {
         this.setup.onSocket(webSocket)
         return

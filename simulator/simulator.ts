@@ -138,7 +138,7 @@ export class Simulator {
 
   /** Resolves once the predicate holds, looked at again on every call, delivery and connection; rejects after `timeoutMs`. */
   until(predicate: (simulator: Simulator) => boolean, timeoutMs = 5000): Promise<void> {
-    return this.platform.waiters.wait(() => predicate(this), timeoutMs)
+    return this.platform.waiters.wait(() => predicate(this), timeoutMs, predicate.toString())
   }
 
   /** Tells of every message of either side and of bots coming and going; the returned function ends that. */

@@ -7,12 +7,17 @@ export class Waiters {
   /** @param describe what the state is, for the text of a rejection */
   constructor(private readonly describe: () => string) {}
 
-  /** Resolves as soon as the condition holds; rejects after `timeout` ms, when it throws, or on `close`. */
-  wait(holds: () => boolean, timeout: number): Promise<void> {
+  /**
+   * Resolves as soon as the condition holds; rejects after `timeout` ms, when it throws, or on `close`.
+   * @param text of the condition, for the rejection
+   */
+  wait(holds: () => boolean, timeout: number, text: string): Promise<void> {
+    // Made here, so that its stack shows who waited.
+    const late = new Error()
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         holds,
-        settle: (error) => {
+        settle: error => {
           clearTimeout(timer)
           this.waiting.delete(waiter)
           if (error === undefined) resolve()
@@ -20,7 +25,8 @@ export class Waiters {
         },
       }
       const timer = setTimeout(() => {
-        waiter.settle(new Error(`the condition did not hold within ${timeout} ms: ${holds.toString()}\n${this.describe()}`))
+        late.message = `the condition did not hold within ${timeout} ms: ${text}\n${this.describe()}`
+        waiter.settle(late)
       }, timeout)
       this.waiting.add(waiter)
       look(waiter)

@@ -6,22 +6,51 @@ const table = {
   'invalid-json': [400, 'invalid json'],
   'bad-request': [400, 'bad request'],
   'unauthorized': [401, 'missing or wrong API key: send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"'],
-  'not-found': [404, 'no such path'],
+  'not-found': [404, 'no such delivery'],
   'file-not-found': [404, 'no such file: it was never uploaded here, or has been removed since; upload it again'],
   'method-not-allowed': [405, 'method not allowed'],
+  'in-progress': [409, 'the first request with this Idempotency-Key is still under way: ask again later'],
+  'conflict': [409, 'the state of this delivery does not allow it'],
   'too-slow': [408, 'the request body arrived too slowly: send it again'],
   'too-large': [413, 'request body too large'],
   'unsupported-type': [415, 'unsupported content type'],
+  'key-reused': [422, 'this Idempotency-Key was used with another body: use a new key for a new message'],
+  'queue-full': [429, 'too many messages are waiting for this target: nothing was sent, try again later'],
   'internal': [500, 'internal error: see the log of the bot for this request ID'],
+  'no-database': [501, 'this needs a database: load a database plugin, such as database-sqlite'],
   'refused': [502, 'the platform refused the message'],
   'suppressed': [502, 'another plugin of the bot suppressed the message: nothing was sent'],
   'unsent': [503, 'no bot is online: try again later'],
+  'paused': [503, 'this target has failed too often in a row and is left alone for a while: nothing was sent, try again later'],
+  'expired': [503, 'the message was not delivered in its time, and was dropped: nothing was sent'],
+  'store-down': [503, 'the database of the relay does not answer: nothing was sent, try again later'],
   'stopping': [503, 'the relay is stopping: nothing was sent, try again later'],
   'unanswered': [504, 'the platform did not answer in time: the message may have arrived'],
 } as const satisfies Record<string, readonly [status: number, text: string]>
 
 /** Names of the failures that a caller can meet. */
 export type ErrorCode = keyof typeof table
+
+/** What became of a message: it arrived, the platform said no, it never left, or it may have arrived. */
+export type Outcome = 'sent' | 'refused' | 'unsent' | 'unanswered'
+
+/** The outcomes behind the failures of a send; the other failures come before anything is tried. */
+const outcomes: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
+  'queue-full': 'unsent',
+  'refused': 'refused',
+  'suppressed': 'refused',
+  'unsent': 'unsent',
+  'paused': 'unsent',
+  'expired': 'unsent',
+  'store-down': 'unsent',
+  'stopping': 'unsent',
+  'unanswered': 'unanswered',
+}
+
+/** Tells the name of a failure from any other value. */
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(table, value)
+}
 
 /** What a failure may carry besides its code. */
 export interface RelayErrorOptions {
@@ -45,6 +74,11 @@ export class RelayError extends Error {
     super(message ?? table[code][1], { cause: options.cause })
     this.status = table[code][0]
     this.headers = options.headers ?? {}
+  }
+
+  /** What became of the message, where that is what this failure is about. */
+  get outcome(): Outcome | undefined {
+    return outcomes[this.code]
   }
 
   /** Wraps whatever was thrown: a RelayError stays what it is, anything else is an internal failure. */

@@ -4,20 +4,23 @@ import { RelayError } from './errors'
 export class Gate {
   private inside = 0
   private closed = false
-  private onEmpty: (() => void) | undefined
+  private readonly waiting = new Set<() => void>()
 
   /**
    * Lets one in.
    *
-   * @returns what is to be called when it has ended
+   * @returns what is to be called when it has ended; further calls do nothing
    * @throws RelayError `stopping` once the gate is closed
    */
   enter(): () => void {
     if (this.closed) throw new RelayError('stopping')
     this.inside++
+    let entered = true
     return () => {
+      if (!entered) return
+      entered = false
       this.inside--
-      if (this.inside === 0) this.onEmpty?.()
+      if (this.inside === 0) for (const settle of this.waiting) settle()
     }
   }
 
@@ -34,11 +37,13 @@ export class Gate {
   async drain(patience: number): Promise<void> {
     if (this.inside === 0) return
     await new Promise<void>(resolve => {
-      const timer = setTimeout(resolve, patience)
-      this.onEmpty = () => {
+      const settle = (): void => {
         clearTimeout(timer)
+        this.waiting.delete(settle)
         resolve()
       }
+      const timer = setTimeout(settle, patience)
+      this.waiting.add(settle)
     })
   }
 }

@@ -8,13 +8,10 @@ const interval = 10 * 60 * 1000
 export function scheduleSweeps(ctx: Context, store: UploadStore, logger: Logger): void {
   const lifetime = new AbortController()
   const run = async (): Promise<void> => {
-    try {
-      const { removed, failed } = await store.sweep(Date.now(), { signal: lifetime.signal })
-      if (removed > 0) logger.info('%s', `removed ${removed} expired uploads`)
-      if (failed > 0) logger.warn('%s', `${failed} expired uploads could not be removed: check the rights on the upload directory`)
-    } catch (error) {
-      if (!lifetime.signal.aborted) logger.warn(error)
-    }
+    let first: unknown
+    const { removed, failed } = await store.sweep(Date.now(), { signal: lifetime.signal, onError: error => first ??= error })
+    if (removed > 0) logger.info('%s', `removed ${removed} expired uploads`)
+    if (failed > 0) logger.warn('%s', `the upload directory could not be cleaned up, ${failed} failures, the first: ${String(first)}`)
   }
   ctx.on('dispose', () => {
     lifetime.abort()

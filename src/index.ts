@@ -1,25 +1,30 @@
 import type {} from '@koishijs/loader'
 import type { Context } from 'koishi'
 import { createHmac } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { resolve } from 'node:path'
 import { listen } from './commands'
 import { createReplier } from './commands/reply'
-import { generateKey } from './config/api-key'
+import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { resolveSettings } from './config/settings'
-import { Delivery } from './delivery/delivery'
+import { keepConnected } from './connections/reconnect'
+import { describeBots } from './connections/status'
+import { isOnline } from './delivery/bots'
 import { unwrap } from './delivery/unwrap'
 import { Gate } from './gate'
+import { createEngine } from './engine'
 import { createKeyCheck } from './http/auth'
 import { healthRoute } from './http/health'
 import { createLinker, mediaRoute } from './http/media'
+import { readyRoute } from './http/ready'
 import { registerRoutes } from './http/routes'
+import { statusRoute } from './http/status'
 import { uploadRoute } from './http/upload'
 import { webhookRoute } from './http/webhook'
 import { scheduleSweeps } from './housekeeping'
 import { reportBots, reportSettings } from './report'
 import { parseExtensions } from './uploads/extensions'
-
 import { UploadStore } from './uploads/store'
 
 export { Config } from './config/schema'
@@ -41,44 +46,41 @@ export function apply(ctx: Context, config: Config): void {
   reportSettings(logger, origins)
   reportBots(ctx, logger)
 
-  let apiKey = settings.apiKey
-  if (apiKey) {
-    logger.info('the API key is configured')
-  } else {
-    const generated = generateKey(resolve(ctx.baseDir, settings.dataDir))
-    apiKey = generated.key
-    logger.info('%s', `the API key was generated: it is in the file ${generated.file}`)
-  }
+  const apiKey = provideKey(settings.apiKey, resolve(ctx.baseDir, settings.dataDir), logger)
+  if (apiKey === undefined) return
 
   const stop = new AbortController()
+  // Everything that is under way listens to it.
+  setMaxListeners(0, stop.signal)
+  const bots = unwrap(ctx.bots)
   const gate = new Gate()
   const store = new UploadStore(resolve(ctx.baseDir, settings.uploadDir))
   const signingKey = createHmac('sha256', apiKey).update('media links').digest()
   const { server } = ctx
-  const delivery = new Delivery({
-    bots: unwrap(ctx.bots),
-    timeout: settings.chatApiTimeout * 1000,
-    retries: settings.chatApiMaxRetries,
-    media: {
-      transport: settings.mediaTransport,
-      resolve: id => store.resolve(id),
-      link: createLinker(() => (settings.selfUrl || server.config.selfUrl || server.selfUrl) + settings.path, signingKey),
-    },
-    hold: id => store.hold(id),
-    stop: stop.signal,
-  })
+  const link = createLinker(() => (settings.selfUrl || server.config.selfUrl || server.selfUrl) + settings.path, signingKey)
+  const { delivery, submissions, lanes, storage } = createEngine(ctx, settings, store, link, logger, stop.signal)
 
   registerRoutes(server, [
     healthRoute,
+    readyRoute(async () => {
+      await storage()?.records.ping()
+      return bots.some(isOnline)
+    }),
+    statusRoute(async () => ({
+      bots: describeBots(bots),
+      lanes: lanes.states(),
+      outbox: await storage()?.records.backlog() ?? null,
+    })),
     uploadRoute(store, {
       maxFileSize: settings.maxUploadSize,
       allowedExtensions: parseExtensions(settings.allowedExtensions.join()),
     }, stop.signal),
-    webhookRoute(delivery, settings.maxBodySize),
+    webhookRoute(submissions, settings.path, { maxSize: settings.maxBodySize }, stop.signal),
     mediaRoute(store, signingKey),
   ], { prefix: settings.path, isAuthorized: createKeyCheck(apiKey), gate, logger })
 
   scheduleSweeps(ctx, store, logger)
+  keepConnected(ctx, logger)
 
   if (settings.commandCallbackUrl) {
     listen(ctx, {

@@ -10,7 +10,7 @@ import { groupTarget, privateTarget } from './targets'
 export const sendActions: Readonly<Record<string, Action>> = {
   send_group_msg: context => send(context, groupTarget(context.platform, context.call.params)),
   send_private_msg: context => send(context, privateTarget(context.platform, context.call.params)),
-  send_msg: (context) => {
+  send_msg: context => {
     const { platform, call: { params } } = context
     const type = params.message_type ?? (params.group_id === undefined ? 'private' : 'group')
     if (type !== 'group' && type !== 'private') throw badParameter(platform.profile, 'message_type must be group or private')

@@ -54,6 +54,7 @@ export async function postCommand(endpoint: Endpoint, body: CommandBody, options
     if (signal.aborted) stop()
     return await readAnswer(await send(endpoint, body, exchange.signal))
   } catch (error) {
+    // Whatever the aborted exchange threw, that is why.
     if (givenUp) throw givenUp
     throw error instanceof CallbackError ? error : new CallbackError(networkReason(error), { cause: error })
   } finally {

@@ -1,27 +1,39 @@
+import type { Logger } from 'koishi'
 import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { v4 as uuid } from 'uuid'
 
-/** A generated key, and the file in which its owner finds it. */
-export interface GeneratedKey {
-  key: string
-  file: string
-}
-
 /**
- * Makes a new API key and writes it to `api-key` in the data folder, readable by its owner only: the key never appears in a
- * log (document, section 5; contract, "Running it").
+ * The API key: the one that is configured, otherwise a new one, written to `api-key` in the data folder and readable by its owner
+ * only. The log tells which, and names the file, but never holds the key (document, section 5; contract, "Running it").
  *
- * @throws the error of the file system when it cannot be written
+ * @param configured empty when there is none
+ * @returns `undefined` when the new key cannot be written, and so nobody could ever know it
  */
-export function generateKey(dataDir: string): GeneratedKey {
+export function provideKey(configured: string, dataDir: string, logger: Logger): string | undefined {
+  if (configured) {
+    logger.info('the API key is configured')
+    return configured
+  }
   const key = uuid()
   const file = join(dataDir, 'api-key')
-  // A temporary name first: whoever reads the file while a bot starts gets a whole key.
+  try {
+    write(file, `${key}\n`)
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    logger.error('%s', `the relay does not run, for its new API key cannot be written to ${file} (${reason}): `
+    + 'set WEBHOOK_API_KEY, or DATA_DIR to a folder that can be written')
+    return
+  }
+  logger.info('%s', `the API key was generated: it is in the file ${file}`)
+  return key
+}
+
+/** Writes a secret under a temporary name first: whoever reads the file while a bot starts gets all of it. */
+function write(file: string, secret: string): void {
   const temporary = `${file}.${process.pid}.tmp`
-  mkdirSync(dataDir, { recursive: true })
-  writeFileSync(temporary, `${key}\n`, { mode: 0o600 })
+  mkdirSync(join(file, '..'), { recursive: true })
+  writeFileSync(temporary, secret, { mode: 0o600 })
   chmodSync(temporary, 0o600)
   renameSync(temporary, file)
-  return { key, file }
 }

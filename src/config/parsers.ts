@@ -15,14 +15,23 @@ export function integer(min: number, max = Number.MAX_SAFE_INTEGER): Parser<numb
   }
 }
 
-/** Seconds, fractions allowed, up to what a Node.js timer can wait. */
-export function seconds(min: 'positive' | 'zero'): Parser<number> {
-  const longest = Math.floor((2 ** 31 - 1) / 1000)
-  return value => {
-    const number = toNumber(value)
-    if (number === undefined || number > longest) return
-    return number > 0 || (min === 'zero' && number === 0) ? number : undefined
-  }
+/** What a Node.js timer can wait at most, in seconds. */
+const longestWait = Math.floor((2 ** 31 - 1) / 1000)
+
+/** A positive number of seconds, fractions allowed. */
+export const seconds: Parser<number> = value => {
+  const number = toNumber(value)
+  return number !== undefined && number > 0 && number <= longestWait ? number : undefined
+}
+
+/** As `seconds`, or none at all. */
+export const secondsOrNone: Parser<number> = value => toNumber(value) === 0 ? 0 : seconds(value)
+
+/** A yes or no in one of the usual words. */
+export const flag: Parser<boolean> = value => {
+  const word = String(value).trim().toLowerCase()
+  if (['true', '1', 'yes', 'on'].includes(word)) return true
+  if (['false', '0', 'no', 'off'].includes(word)) return false
 }
 
 /** One of a few words, in any case. */
@@ -41,18 +50,23 @@ export const list: Parser<string[]> = value => {
   return words
 }
 
-/** An http(s) address, without a slash at its end. */
+/** An http(s) address. */
 export const httpUrl: Parser<string> = value => {
-  if (typeof value !== 'string' || !/^https?:\/\//i.test(value.trim()) || !URL.canParse(value.trim())) return
-  return value.trim().replace(/\/+$/, '')
+  if (typeof value === 'string' && /^https?:\/\//i.test(value.trim()) && URL.canParse(value.trim())) return value.trim()
+}
+
+/** An http(s) address that paths are appended to: no slash at its end, and neither query nor fragment. */
+export const baseUrl: Parser<string> = value => {
+  const url = httpUrl(value)
+  return url === undefined || /[?#]/.test(url) ? undefined : url.replace(/\/+$/, '')
 }
 
 /** A route prefix: `relay`, `/relay` and `/relay/` all become `/relay`. */
 export const routePrefix: Parser<string> = value => {
   if (typeof value !== 'string') return
   const segments = value.trim().split('/').filter(Boolean)
-  // Only what the router takes letter for letter: `:`, `*` and parentheses would be patterns.
-  return segments.every(segment => /^[\w.~-]+$/.test(segment)) ? segments.map(segment => `/${segment}`).join('') : undefined
+  // Only what clients send and the router takes letter for letter: `..` would be resolved, `:`, `*` and parentheses are patterns.
+  return segments.every(segment => /^(?!\.\.?$)[\w.~-]+$/.test(segment)) ? segments.map(segment => `/${segment}`).join('') : undefined
 }
 
 function toNumber(value: unknown): number | undefined {

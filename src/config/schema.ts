@@ -19,6 +19,12 @@ export interface Config {
   selfUrl?: unknown
   chatApiTimeout?: unknown
   chatApiMaxRetries?: unknown
+  chatRetryUnanswered?: unknown
+  chatSendInterval?: unknown
+  chatQueueLimit?: unknown
+  chatPauseAfter?: unknown
+  chatPauseTime?: unknown
+  recordRetention?: unknown
   commandPrefix?: unknown
   commandLength?: unknown
   commandCallbackUrl?: unknown
@@ -47,6 +53,12 @@ export const Config: Schema<Config> = Schema.intersect([
   Schema.object({
     chatApiTimeout: lenient(Schema.number().min(0)),
     chatApiMaxRetries: lenient(Schema.natural()),
+    chatRetryUnanswered: lenient(Schema.boolean()),
+    chatSendInterval: lenient(Schema.number().min(0)),
+    chatQueueLimit: lenient(Schema.natural()),
+    chatPauseAfter: lenient(Schema.natural().min(1)),
+    chatPauseTime: lenient(Schema.number().min(0)),
+    recordRetention: lenient(Schema.natural().min(1)),
   }),
   Schema.object({
     commandCallbackUrl: lenient(Schema.string().role('link')),

@@ -1,4 +1,4 @@
-import { httpUrl, integer, list, oneOf, routePrefix, seconds, text, verbatim, type Parser } from './parsers'
+import { baseUrl, flag, httpUrl, integer, list, oneOf, routePrefix, seconds, secondsOrNone, text, verbatim, type Parser } from './parsers'
 import type { Config } from './schema'
 
 /** The effective settings; an empty text means that there is none. */
@@ -46,9 +46,15 @@ export function resolveSettings(config: Config, environment: Readonly<Partial<Re
     allowedExtensions: read<string[]>('allowedExtensions', 'ALLOWED_EXTENSIONS', [], list),
     maxBodySize: read('maxBodySize', 'MAX_BODY_SIZE', 10 * 1024 * 1024, integer(1, 256 * 1024 * 1024)),
     mediaTransport: read<'path' | 'base64' | 'url'>('mediaTransport', 'MEDIA_TRANSPORT', 'path', oneOf('path', 'base64', 'url')),
-    selfUrl: read('selfUrl', 'WEBHOOK_SELF_URL', '', httpUrl),
-    chatApiTimeout: read('chatApiTimeout', 'CHAT_API_TIMEOUT', 10, seconds('positive')),
+    selfUrl: read('selfUrl', 'WEBHOOK_SELF_URL', '', baseUrl),
+    chatApiTimeout: read('chatApiTimeout', 'CHAT_API_TIMEOUT', 10, seconds),
     chatApiMaxRetries: read('chatApiMaxRetries', 'CHAT_API_MAX_RETRIES', 2, integer(0, 100)),
+    chatRetryUnanswered: read('chatRetryUnanswered', 'CHAT_RETRY_UNANSWERED', true, flag),
+    chatSendInterval: read('chatSendInterval', 'CHAT_SEND_INTERVAL', 0, secondsOrNone),
+    chatQueueLimit: read('chatQueueLimit', 'CHAT_QUEUE_LIMIT', 1000, integer(0, 1_000_000)),
+    chatPauseAfter: read('chatPauseAfter', 'CHAT_PAUSE_AFTER', 5, integer(1)),
+    chatPauseTime: read('chatPauseTime', 'CHAT_PAUSE_TIME', 60, seconds),
+    recordRetention: read('recordRetention', 'RECORD_RETENTION', 7, integer(1, 3650)),
     commandPrefix: read('commandPrefix', 'COMMAND_PREFIX', '#', verbatim),
     commandLength: read('commandLength', 'COMMAND_LENGTH', 4, integer(1, 1000)),
     commandCallbackUrl: read('commandCallbackUrl', 'COMMAND_CALLBACK_URL', '', httpUrl),

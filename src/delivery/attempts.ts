@@ -12,86 +12,224 @@ export interface Attempt {
   begin(): void
 }
 
+/** What the platform's own records say of a message that went unanswered. */
+export type Finding = { kind: 'found', messageIds: string[] } | { kind: 'absent' } | { kind: 'no-history' }
+
+/** One platform message on its way through one bot. */
+export interface Passage {
+  /** Makes the call. */
+  call(attempt: Attempt): Promise<Receipt>
+  /**
+   * Asks the platform once whether the message is there.
+   *
+   * @param since when the first call was made, in milliseconds since the epoch
+   * @throws when there is no connection, or no answer
+   */
+  lookUp(since: number): Promise<Finding>
+  /** Calls back once when the connection is lost; what it returns ends the watch. */
+  onLost(callback: () => void): () => void
+  /** Calls back once when the connection is there, at once if it is; what it returns ends the watch. */
+  onConnected(callback: () => void): () => void
+}
+
 /** How a call is repeated (contract, "Timeouts and retries"). */
 export interface AttemptPolicy {
   /** How long each call may take, in milliseconds. */
   timeout: number
   /** How many further attempts there are after the first. */
   retries: number
+  /** Whether to repeat a call that went unanswered when the platform has no history to tell. */
+  retryUnanswered: boolean
+  /** The least time from the end of an attempt to the next, in milliseconds. */
+  interval: number
   /** Ends everything at once when the relay stops. */
   stop: AbortSignal
+  /** When this message was on its way before the process ended, in milliseconds since the epoch: it is looked up first. */
+  doubtfulSince?: number
+  /** Told of each call that is made. */
+  onAttempt?: () => void
+  /** Told when the answer comes after the send was given up as unanswered. */
+  onLate?: (receipt: Receipt) => void
 }
 
+/** The most time kept back at the end of a send for asking the history, in milliseconds. */
+const longestInquiry = 1_500
+/** The most time between two questions to the history, which may not show a message at once, in milliseconds. */
+const longestMoment = 1_000
+
 /**
- * Makes a call until it succeeds or the attempts are used up. The answer to an earlier attempt still counts when it arrives
- * late.
+ * Makes a call until it succeeds or the attempts are used up. A call that went unanswered is looked up before it is repeated,
+ * and its answer still counts when it arrives late.
  *
  * @throws SendError with what is known of all attempts together: once one of them may have arrived, it is `unanswered`
  * @throws RelayError `stopping` when the relay stops before anything was sent
  */
-export function runAttempts(call: (attempt: Attempt) => Promise<Receipt>, policy: AttemptPolicy): Promise<Receipt> {
+export function runAttempts(passage: Passage, policy: AttemptPolicy): Promise<Receipt> {
   return new Promise((resolve, reject) => {
-    const { timeout, retries, stop } = policy
-    /** The attempts that were sent and have had no answer yet. */
-    const open = new Set<number>()
-    let count = 0
-    let running = 0
-    /** Whether the platform itself could not say of some attempt whether the message arrived. */
-    let uncertain = false
-    let timer: NodeJS.Timeout | undefined
+    if (policy.stop.aborted) reject(new RelayError('stopping'))
+    else new Run(passage, policy, resolve, reject).begin()
+  })
+}
 
-    function end(): void {
-      clearTimeout(timer)
-      stop.removeEventListener('abort', onStop)
-      count = Infinity
-      running = 0
+class Run {
+  /** The attempts that were sent and may have arrived, as far as is known. */
+  private readonly open = new Set<number>()
+  private count = 0
+  /** The attempt that is under way, 0 between attempts. */
+  private current = 0
+  private ended = false
+  private timer: NodeJS.Timeout | undefined
+  private unwatch: (() => void) | undefined
+  /** When the first call was made. */
+  private since = 0
+  /** A send never takes longer than all its attempts together. */
+  private readonly deadline: number
+
+  constructor(
+    private readonly passage: Passage,
+    private readonly policy: AttemptPolicy,
+    private readonly resolve: (receipt: Receipt) => void,
+    private readonly reject: (error: Error) => void,
+  ) {
+    let patience = policy.timeout
+    for (let failures = 1; failures <= policy.retries; failures++) {
+      patience += Math.max(backoff(failures, 1), policy.interval) + policy.timeout
     }
+    this.deadline = Date.now() + patience
+    policy.stop.addEventListener('abort', this.onStop)
+  }
 
-    function fail(failure: SendError): void {
-      running = 0
-      clearTimeout(timer)
-      uncertain ||= failure.outcome === 'unanswered' && open.size === 0
-      if (failure.isRetryable && count <= retries) {
-        timer = setTimeout(start, backoff(count, Math.random()))
-        return
-      }
-      end()
-      const mayHaveArrived = open.size > 0 || uncertain
-      reject(mayHaveArrived && failure.outcome !== 'unanswered' ? new SendError('unanswered', undefined, false, { cause: failure }) : failure)
-    }
-
-    function onStop(): void {
-      const mayHaveArrived = open.size > 0 || uncertain
-      end()
-      reject(mayHaveArrived ? new SendError('unanswered') : new RelayError('stopping'))
-    }
-
-    function start(): void {
-      const mine = running = ++count
-      timer = setTimeout(() => {
-        fail(open.has(mine) ? new SendError('unanswered') : new SendError('unsent', 'another plugin of the bot held the message back'))
-      }, timeout)
-      const attempt: Attempt = {
-        begin() {
-          if (running !== mine) throw new SendError('unsent')
-          open.add(mine)
-        },
-      }
-      call(attempt).then(receipt => {
-        if (count === Infinity) return
-        end()
-        resolve(receipt)
-      }, (error: unknown) => {
-        open.delete(mine)
-        if (running === mine) fail(classifyThrown(error))
-      })
-    }
-
-    if (stop.aborted) {
-      reject(new RelayError('stopping'))
+  begin(): void {
+    const { doubtfulSince } = this.policy
+    if (doubtfulSince === undefined) {
+      this.start()
       return
     }
-    stop.addEventListener('abort', onStop)
-    start()
-  })
+    this.since = doubtfulSince
+    this.open.add(0)
+    void this.inquire(new SendError('unanswered'))
+  }
+
+  private start(): void {
+    const mine = this.current = ++this.count
+    const { timeout } = this.policy
+    // The last call is given up a little earlier, so that there is time to ask; its answer still counts until the deadline.
+    const kept = this.isLast ? Math.min(longestInquiry, timeout / 3) : 0
+    this.wait(Math.min(timeout, this.deadline - Date.now() - kept), () => this.onFailure(this.open.has(mine)
+      ? new SendError('unanswered')
+      : new SendError('unsent', 'another plugin of the bot held the message back')))
+    const begin = (): void => {
+      if (this.current !== mine) throw new SendError('unsent')
+      this.open.add(mine)
+      this.since ||= Date.now()
+      this.policy.onAttempt?.()
+      this.unwatch = this.passage.onLost(() => this.onFailure(new SendError('unanswered', 'the connection was lost')))
+    }
+    this.passage.call({ begin }).then(receipt => this.onSuccess(receipt), (error: unknown) => {
+      const failure = classifyThrown(error)
+      if (failure.outcome !== 'unanswered') this.open.delete(mine)
+      if (this.current === mine) this.onFailure(failure)
+    })
+  }
+
+  private get isLast(): boolean {
+    return this.count > this.policy.retries
+  }
+
+  private readonly onStop = (): void => {
+    this.end()
+    this.reject(this.open.size > 0 ? new SendError('unanswered') : new RelayError('stopping'))
+  }
+
+  private onSuccess(receipt: Receipt): void {
+    if (this.ended) {
+      this.policy.onLate?.(receipt)
+      return
+    }
+    this.end()
+    this.resolve(receipt)
+  }
+
+  private onFailure(failure: SendError): void {
+    this.current = 0
+    this.unwatch?.()
+    if (failure.outcome === 'unanswered' && failure.isRetryable) void this.inquire(failure)
+    else this.goOn(failure)
+  }
+
+  /** Tries again, or gives up. */
+  private goOn(failure: SendError): void {
+    if (failure.isRetryable && !this.isLast) {
+      this.wait(Math.max(backoff(this.count, Math.random()), this.policy.interval), () => this.start())
+    } else {
+      this.giveUp(failure)
+    }
+  }
+
+  private giveUp(failure: SendError): void {
+    this.end()
+    const isHonest = this.open.size === 0 || failure.outcome === 'unanswered'
+    this.reject(isHonest ? failure : new SendError('unanswered', undefined, { cause: failure }))
+  }
+
+  private end(): void {
+    this.ended = true
+    this.current = 0
+    clearTimeout(this.timer)
+    this.unwatch?.()
+    this.policy.stop.removeEventListener('abort', this.onStop)
+  }
+
+  /** Looks up whether what went unanswered has arrived. It just stops when the send ends meanwhile. */
+  private async inquire(failure: SendError): Promise<void> {
+    const moment = Math.min(longestMoment, this.policy.timeout / 2)
+    for (let absences = 0; ;) {
+      const finding = await this.ask()
+      if (finding?.kind === 'found') {
+        this.onSuccess(finding)
+        return
+      }
+      if (finding?.kind === 'no-history') {
+        if (this.isLast) this.waitForDeadline(failure)
+        else if (this.policy.retryUnanswered) this.goOn(failure)
+        else this.giveUp(failure)
+        return
+      }
+      if (finding?.kind === 'absent' && ++absences > 1 && !this.isLast) {
+        this.open.clear()
+        this.goOn(failure)
+        return
+      }
+      await new Promise<void>(resolve => this.wait(moment, resolve))
+    }
+  }
+
+  /** Asks once, as soon as there is a connection. `undefined` when the question brought no answer. */
+  private ask(): Promise<Finding | undefined> {
+    return new Promise(resolve => {
+      this.waitForDeadline(new SendError('unanswered'))
+      const onAnswer = (finding?: Finding): void => {
+        if (!this.ended) resolve(finding)
+      }
+      this.unwatch = this.passage.onConnected(() => {
+        this.passage.lookUp(this.since).then(onAnswer, () => onAnswer())
+      })
+    })
+  }
+
+  /** Goes on after a while, unless the deadline comes first. */
+  private wait(time: number, next: () => void): void {
+    const left = this.deadline - Date.now()
+    if (time > left) {
+      this.waitForDeadline(new SendError('unanswered'))
+      return
+    }
+    clearTimeout(this.timer)
+    this.timer = setTimeout(next, time)
+  }
+
+  private waitForDeadline(failure: SendError): void {
+    clearTimeout(this.timer)
+    this.timer = setTimeout(() => this.giveUp(failure), Math.max(this.deadline - Date.now(), 0))
+  }
 }

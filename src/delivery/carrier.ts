@@ -2,6 +2,8 @@ import type { Bot } from 'koishi'
 import type { Target } from '../message/model'
 import type { Attempt } from './attempts'
 import { toElement } from './elements'
+import { createEncoder, render } from './encoder'
+import { announceSend, createSession } from './hooks'
 import type { LoadedItem } from './media'
 import { isOneBot, sendByOneBot } from './onebot/carrier'
 import { SendError, type Receipt } from './outcome'
@@ -15,12 +17,23 @@ export function carry(bot: Bot, target: Target, items: readonly LoadedItem[], at
   return isOneBot(bot) ? sendByOneBot(bot, target, items, attempt) : sendByAdapter(bot, target, items, attempt)
 }
 
+/** The same steps as Koishi's `sendMessage`, told apart: what other plugins do comes before anything may arrive. */
 async function sendByAdapter(bot: Bot, target: Target, items: readonly LoadedItem[], attempt: Attempt): Promise<Receipt> {
-  const elements = items.map(toElement)
+  const isDirect = target.kind === 'private'
+  const channelId = isDirect ? (await bot.createDirectChannel(target.id)).id : target.id
+  const encoder = createEncoder(bot, channelId)
+  if (!encoder) {
+    attempt.begin()
+    return toReceipt(await bot.sendMessage(channelId, items.map(toElement)))
+  }
+  encoder.session = createSession(bot, channelId, isDirect)
+  await encoder.prepare()
+  await announceSend(bot, encoder.session, await encoder.session.transform(items.map(toElement)))
   attempt.begin()
-  const ids = target.kind === 'group'
-    ? await bot.sendMessage(target.id, elements)
-    : await bot.sendPrivateMessage(target.id, elements)
+  return toReceipt(await render(encoder))
+}
+
+function toReceipt(ids: readonly string[]): Receipt {
   if (ids.length === 0) throw new SendError('suppressed')
   return { messageIds: ids.filter(id => id !== '') }
 }

@@ -1,33 +1,35 @@
 import { Universal, type Bot, type h } from 'koishi'
-import type { Target } from '../message/model'
 import { SendError } from './outcome'
 import { unwrap } from './unwrap'
 
 /** The session that other plugins see of a message that is sent. */
 export type SendSession = ReturnType<Bot['session']>
 
-/**
- * Shows other plugins what is about to be sent, as Koishi's own encoders do. They may change the elements of the session.
- *
- * @param channelId the ID of the channel on the bot's platform
- * @throws SendError `suppressed` when one of them keeps the message from being sent, or fails
- */
-export async function announceSend(bot: Bot, target: Target, channelId: string, elements: h[]): Promise<SendSession> {
-  const isDirect = target.kind === 'private'
-  const session = bot.session({
+/** The session of a message to a channel, as Koishi's own encoders make it. */
+export function createSession(bot: Bot, channelId: string, isDirect: boolean, guildId?: string): SendSession {
+  return bot.session({
     type: 'send',
     channel: { id: channelId, type: isDirect ? Universal.Channel.Type.DIRECT : Universal.Channel.Type.TEXT },
-    ...!isDirect && { guild: { id: target.id } },
+    ...guildId !== undefined && { guild: { id: guildId } },
   })
+}
+
+/**
+ * Shows other plugins what is about to be sent. They may change the elements of the session.
+ *
+ * @returns what they made of the elements
+ * @throws SendError `suppressed` when one of them keeps the message from being sent, or fails
+ */
+export async function announceSend(bot: Bot, session: SendSession, elements: h[]): Promise<h[]> {
   session.elements = elements
   let suppressed: unknown
   try {
     suppressed = await unwrap(bot.ctx.root.lifecycle).serial(session, 'before-send', session, {})
   } catch (error) {
-    throw new SendError('suppressed', undefined, false, { cause: error })
+    throw new SendError('suppressed', undefined, { cause: error })
   }
   if (suppressed || !session.elements.length) throw new SendError('suppressed')
-  return session
+  return session.elements
 }
 
 /** Shows other plugins what was sent. What they throw does not make it unsent. */

@@ -9,24 +9,27 @@ export interface Receipt {
   messageIds: string[]
 }
 
+/** What more is known of a failure. */
+export interface SendErrorOptions extends ErrorOptions {
+  aboutTarget?: boolean
+  /** Whether to try again would do harm. */
+  isFinal?: boolean
+}
+
 /** A send that failed, with what is known about whether anything arrived. */
 export class SendError extends Error {
   override readonly name = 'SendError'
 
-  constructor(
-    readonly outcome: FailedOutcome,
-    /** The platform's own words, fit to be shown to the caller. */
-    readonly wording?: string,
-    /** Whether it says something about the target (muted, not a member, no such group), so that trying on is no use. */
-    readonly aboutTarget = false,
-    options?: ErrorOptions,
-  ) {
-    super(wording ?? outcome, options)
-  }
-
+  /** Whether it says something about the target (muted, not a member, no such group), so that trying on is no use. */
+  readonly aboutTarget: boolean
   /** Whether the same call may fare better the next time. */
-  get isRetryable(): boolean {
-    return !this.aboutTarget && this.outcome !== 'suppressed'
+  readonly isRetryable: boolean
+
+  /** @param wording the platform's own words, fit to be shown to the caller */
+  constructor(readonly outcome: FailedOutcome, readonly wording?: string, options: SendErrorOptions = {}) {
+    super(wording ?? outcome, options)
+    this.aboutTarget = options.aboutTarget ?? false
+    this.isRetryable = !this.aboutTarget && !options.isFinal && outcome !== 'suppressed'
   }
 
   /** The failure as the caller is told; its cause is this one. */
@@ -74,15 +77,15 @@ export function classifyThrown(error: unknown): SendError {
   if (Array.isArray(errors) && errors.length > 0) return classifyThrown(errors[0])
   const code = field(error, 'code') ?? field(field(error, 'cause'), 'code')
   const text = error instanceof Error ? error.message : ''
-  if (typeof code === 'string' && neverSent.has(code)) return new SendError('unsent', undefined, false, options)
-  if (text.includes('_request is not a function')) return new SendError('unsent', undefined, false, options)
-  if (typeof code === 'string' && cutOff.test(code)) return new SendError('unanswered', undefined, false, options)
+  if (typeof code === 'string' && neverSent.has(code)) return new SendError('unsent', undefined, options)
+  if (text.includes('_request is not a function')) return new SendError('unsent', undefined, options)
+  if (typeof code === 'string' && cutOff.test(code)) return new SendError('unanswered', undefined, options)
   if (error instanceof Error && /timeout|abort/i.test(`${error.name} ${error.constructor.name}`)) {
-    return new SendError('unanswered', undefined, false, options)
+    return new SendError('unanswered', undefined, options)
   }
   const status = field(field(error, 'response'), 'status')
-  if (typeof status === 'number' && status >= 500) return new SendError('unanswered', undefined, false, options)
-  return new SendError('refused', cleanWording(text), false, options)
+  if (typeof status === 'number' && status >= 500) return new SendError('unanswered', undefined, options)
+  return new SendError('refused', cleanWording(text), options)
 }
 
 function field(value: unknown, name: string): unknown {

@@ -37,19 +37,24 @@ export function mediaRoute(store: UploadStore, key: Buffer): Route {
       const release = store.hold(id)
       try {
         const file = await store.resolve(id)
-        exchange.target = 'media'
         response.writeHead(200, {
           'content-type': 'application/octet-stream',
           'content-length': file.size,
           'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(file.name)}`,
           'x-content-type-options': 'nosniff',
         })
-        if (request.method === 'HEAD') response.end()
-        else await pipeline(createReadStream(file.path, { end: file.size - 1 }), response)
+        // A read stream takes no empty range.
+        if (request.method === 'HEAD' || file.size === 0) response.end()
+        else await pipeline(createReadStream(file.path, { end: file.size - 1 }), response).catch(toRelayError)
       } finally {
         release()
       }
       return 'sent' as const
     },
   }
+}
+
+function toRelayError(cause: unknown): never {
+  const isGone = cause instanceof Error && 'code' in cause && cause.code === 'ERR_STREAM_PREMATURE_CLOSE'
+  throw isGone ? new RelayError('bad-request', 'the connection ended before all of the file was sent', { cause }) : cause
 }

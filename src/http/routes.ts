@@ -6,6 +6,7 @@ import { RelayError } from '../errors'
 import type { Gate } from '../gate'
 import { discardBody } from './body'
 import { failure, success } from './envelope'
+import { logRequest } from './journal'
 
 /** One request on its way to an answer. */
 export interface Exchange {
@@ -24,7 +25,7 @@ export interface Exchange {
 }
 
 /** A success: `data` of the envelope, or bytes that the handler has sent itself. */
-export type Answer = { data: object } | 'sent'
+export type Answer = { data: object, status?: number } | 'sent'
 
 /** One path of the plugin. */
 export interface Route {
@@ -67,26 +68,33 @@ async function answer(context: Context, route: Route, options: RouteOptions): Pr
   const exchange = toExchange(context)
   const { response } = exchange
   response.setHeader('X-Request-Id', exchange.id)
+  context.onerror = () => { /* Koa would print a stack for each client that goes away; its request has a line in the log */ }
+  let leave: (() => void) | undefined
   let error: RelayError | undefined
   try {
+    leave = options.gate.enter()
     // A response is closed once its last byte has left, or its client.
-    response.once('close', options.gate.enter())
+    response.once('close', leave)
     if (!route.open && !options.isAuthorized(context.headers)) {
       throw new RelayError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } })
     }
     if (route.method !== (context.method === 'HEAD' ? 'GET' : context.method)) {
-      throw new RelayError('method-not-allowed', `use ${route.method}`, { headers: { allow: route.method } })
+      const allow = route.method === 'GET' ? 'GET, HEAD' : route.method
+      throw new RelayError('method-not-allowed', `use ${route.method}`, { headers: { allow } })
     }
     const result = await route.handle(exchange)
     if (result === 'sent') context.respond = false
-    else respond(context, 200, success(result.data))
+    else respond(context, result.status ?? 200, success(result.data))
   } catch (thrown) {
     error = RelayError.from(thrown)
+    if (error.outcome) response.setHeader('Relay-Outcome', error.outcome)
     context.set(error.headers)
     respond(context, error.status, failure(error))
   }
   discardBody(exchange.request)
-  log(exchange, route, error, performance.now() - started, options.logger)
+  // A pipelined response that still waits for the one before it is never closed when the client goes away.
+  if (!response.socket) leave?.()
+  logRequest(options.logger, exchange, route, error, performance.now() - started)
 }
 
 function toExchange(context: Context): Exchange {
@@ -97,7 +105,8 @@ function toExchange(context: Context): Exchange {
     request: context.req,
     response: context.res,
     params: context.params,
-    query: context.URL.searchParams,
+    // Not `context.URL`, which is no URL where the Host header is wrong.
+    query: new URLSearchParams(context.querystring),
     parsedBody: typeof unparsed === 'string' ? unparsed : parsed,
   }
 }
@@ -106,22 +115,13 @@ function respond(context: Context, status: number, body: string): void {
   context.status = status
   context.type = 'application/json; charset=utf-8'
   context.body = body
-}
-
-function log(exchange: Exchange, route: Route, error: RelayError | undefined, duration: number, logger: Logger): void {
-  const { id, target, outcome, request } = exchange
-  const result = error ? `${error.status} ${error.code}: ${error.message}` : `200 ${outcome ?? 'ok'}`
-  const about = target ?? (error?.code === 'unauthorized' ? `from ${request.socket.remoteAddress ?? 'unknown'}` : '-')
-  const line = `${id} ${request.method ?? '-'} ${route.path} ${about} ${result} ${duration.toFixed(1)} ms`
-  if (route.quiet && !error) logger.debug('%s', line)
-  else if (error && error.status >= 500) logger.warn('%s', line)
-  else logger.info('%s', line)
-  if (error?.code === 'internal') logger.warn('%s', `${id} ${describe(error.cause)}`)
-}
-
-/** A thrown value for the log: adapters write whole messages into their texts, so only its beginning and its stack. */
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error
-  const frames = (error.stack ?? '').split('\n').filter(line => line.startsWith('    at '))
-  return [`${error.name}: ${error.message.slice(0, 200)}`, ...frames].join('\n')
+  const { req, res } = context
+  if (res.headersSent) {
+    context.respond = false
+  } else if (!req.complete && !res.shouldKeepAlive) {
+    // Node.js would close the connection after the answer, and a client that is still sending would never see it.
+    context.respond = false
+    res.write(body)
+    req.once('close', () => res.end())
+  }
 }

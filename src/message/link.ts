@@ -33,6 +33,8 @@ function parseFileId(id: string): Link {
 }
 
 function parseBase64(text: string): string {
-  if (!base64Text.test(text)) throw new RelayError('bad-request', 'url holds no valid base64')
+  const digits = text.replace(/=+$/, '').length
+  const isWhole = digits === text.length ? digits % 4 !== 1 : text.length % 4 === 0
+  if (!isWhole || !base64Text.test(text)) throw new RelayError('bad-request', 'url holds no valid base64')
   return text.replace(/-/g, '+').replace(/_/g, '/')
 }

@@ -70,6 +70,8 @@ export interface BatchRequest extends Addressed {
 interface Addressed {
   target: Target
   bot: BotSelector
+  /** After which time it is not to be delivered any more, in milliseconds. */
+  expiresIn?: number
 }
 
 /** What a command callback wants to be sent (document, 2.8). */

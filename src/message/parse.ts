@@ -8,6 +8,9 @@ export type JsonObject = Readonly<Record<string, unknown>>
 /** The longest ID of a group, user, bot or platform that is taken, in characters. */
 const maxIdLength = 255
 
+/** The longest time after which a message may expire, in seconds: 30 days. */
+const maxExpiry = 30 * 24 * 60 * 60
+
 /**
  * Reads the body of `POST /webhook` (document, 2.2 and 2.3; contract, "HTTP").
  *
@@ -16,13 +19,19 @@ const maxIdLength = 255
 export function parseRequest(body: unknown): WebhookRequest {
   if (!isObject(body)) throw new RelayError('bad-request', 'the body must be a JSON object')
   const bot = parseBot(body)
+  const expiry = parseExpiry(body)
   const target = parseTarget(body)
   if (!target) throw new RelayError('bad-request', 'group_id or user_id is required')
   const { messages } = body
-  if (messages === undefined || messages === null) return { mode: 'single', target, bot, item: parseItem(body) }
+  if (messages === undefined || messages === null) return { mode: 'single', target, bot, ...expiry, item: parseItem(body) }
   if (!Array.isArray(messages)) throw new RelayError('bad-request', 'messages must be an array')
   if (messages.length === 0) throw new RelayError('bad-request', 'messages must not be empty')
-  return { mode: 'batch', target, bot, items: messages.map(parseItemSafely) }
+  return { mode: 'batch', target, bot, ...expiry, items: messages.map(parseItemSafely) }
+}
+
+/** The items of a request: one for a single message. */
+export function itemsOf(request: WebhookRequest): readonly ParsedItem[] {
+  return request.mode === 'batch' ? request.items : [request.item]
 }
 
 /**
@@ -68,6 +77,15 @@ function parseBot(body: JsonObject): BotSelector {
   }
   const selfId = parseId(body, 'self_id')
   return { ...platform && { platform }, ...selfId !== undefined && { selfId } }
+}
+
+/** `expires_in` is in seconds, and may be a fraction. */
+function parseExpiry({ expires_in: seconds }: JsonObject): { expiresIn?: number } {
+  if (seconds === undefined || seconds === null) return {}
+  if (typeof seconds !== 'number' || !(seconds > 0) || seconds > maxExpiry) {
+    throw new RelayError('bad-request', `expires_in must be a number of seconds, above 0 and up to ${maxExpiry}`)
+  }
+  return { expiresIn: seconds * 1000 }
 }
 
 function parseId(body: JsonObject, field: string): string | undefined {

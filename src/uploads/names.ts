@@ -48,8 +48,7 @@ function suffixOf(name: string): string {
 }
 
 function extensionOf(name: string): string {
-  // Only the end can hold one that is short enough; looking further costs time on a hostile name.
-  return extension.exec(name.slice(-maxExtensionBytes))?.[0] ?? ''
+  return extension.exec(name)?.[0] ?? ''
 }
 
 /** The longest beginning of `text` that fits `bytes`, cut between what a reader sees as characters. */

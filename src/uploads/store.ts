@@ -1,7 +1,8 @@
-import { realpath, stat } from 'node:fs/promises'
+import { realpath, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RelayError } from '../errors'
 import { parseFileId } from './layout'
+import { defaultRetention } from './retention'
 import { sweep, type SweepOptions, type SweepResult } from './sweep'
 import { Upload } from './upload'
 
@@ -59,6 +60,24 @@ export class UploadStore {
       const left = (this.#holds.get(id) ?? 0) - 1
       if (left > 0) this.#holds.set(id, left)
       else this.#holds.delete(id)
+    }
+  }
+
+  /**
+   * Keeps a file from expiring before this, also through a restart and for other processes that share the directory: all of
+   * them go by its modification time. A file that is not there stays so.
+   *
+   * @param until in milliseconds since the epoch
+   */
+  async keepUntil(id: string, until: number): Promise<void> {
+    const release = this.hold(id)
+    try {
+      const { path } = await this.resolve(id)
+      const { mtimeMs } = await stat(path)
+      const modified = new Date(Math.max(mtimeMs, until - defaultRetention))
+      await utimes(path, modified, modified)
+    } finally {
+      release()
     }
   }
 

@@ -63,7 +63,6 @@ export async function sweep(
     const entries = await readdir(folder, { withFileTypes: true })
     let left = entries.length
     for (const entry of entries) {
-      if (signal?.aborted) return
       if (!entry.isFile()) continue
       await attempt(async () => {
         if (await sweepFile(join(folder, entry.name), `${uuid}/${entry.name}`)) left--

@@ -62,7 +62,7 @@ export class Upload {
   /**
    * Writes what is queued. One call at a time, also against `commit` and `discard`.
    *
-   * @throws AbortError-like reason of the signal, or an error of the file system
+   * @throws the reason of the signal once that is aborted, or an error of the file system
    */
   async flush(signal: AbortSignal): Promise<void> {
     const steps = this.#steps
@@ -114,8 +114,8 @@ export class Upload {
 
   async #create(file: UploadedFile): Promise<void> {
     const path = this.#temporary(file)
-    this.#handle = await open(path, 'wx').catch(async (error: unknown) => {
-      if (!isMissing(error)) throw error
+    this.#handle = await open(path, 'wx').catch(async () => {
+      // The first upload finds no directory. Whatever else may be wrong fails again here.
       await mkdir(this.directory, { recursive: true })
       return open(path, 'wx')
     })
@@ -135,8 +135,4 @@ export class Upload {
   #release(): void {
     for (const file of this.#files) this.active.delete(file.uuid)
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

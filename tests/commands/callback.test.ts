@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
@@ -19,7 +19,7 @@ async function open(server: Server): Promise<number> {
 
 /** Resolves when the next connection that is opened has been closed. */
 function closing(server: Server): Promise<void> {
-  return new Promise((resolve) => {
+  return new Promise(resolve => {
     server.once('connection', socket => socket.once('close', () => {
       resolve()
     }))
@@ -57,12 +57,12 @@ async function answering(t: TestContext, status: number, content: string | Buffe
 }
 
 describe('a callback', () => {
-  test('gets the command as JSON', async (t) => {
+  test('gets the command as JSON', async t => {
     let request: IncomingMessage | undefined
     let received = ''
     const { url } = await serve(t, (incoming, response) => {
       request = incoming
-      void text(incoming).then((content) => {
+      void text(incoming).then(content => {
         received = content
         response.end('{"reply":"pong"}')
       })
@@ -75,7 +75,7 @@ describe('a callback', () => {
     assert.deepEqual(JSON.parse(received), body)
   })
 
-  test('gets the credentials of its address as a header', async (t) => {
+  test('gets the credentials of its address as a header', async t => {
     let header: string | undefined
     const { port } = await serve(t, (request, response) => {
       header = request.headers.authorization
@@ -87,7 +87,7 @@ describe('a callback', () => {
     assert.equal(header, `Basic ${Buffer.from('user:p@ssé').toString('base64')}`)
   })
 
-  test('is left without an idle connection', async (t) => {
+  test('is left without an idle connection', async t => {
     const { url, server } = await serve(t, (_, response) => response.end('{"reply":"pong"}'))
     const closed = closing(server)
     await post(url)
@@ -97,26 +97,26 @@ describe('a callback', () => {
 
 describe('no reply is', () => {
   for (const content of ['', ' \r\n', '{}', 'null', '{ }']) {
-    test(JSON.stringify(content), async (t) => {
+    test(JSON.stringify(content), async t => {
       assert.equal(await post(await answering(t, 200, content)), undefined)
     })
   }
-  test('status 204', async (t) => {
+  test('status 204', async t => {
     assert.equal(await post(await answering(t, 204, '')), undefined)
   })
 })
 
 describe('an answer', () => {
-  test('is JSON whatever its content type says, in any 2xx', async (t) => {
+  test('is JSON whatever its content type says, in any 2xx', async t => {
     assert.deepEqual(await post(await answering(t, 201, '\ufeff{"a":"é"}', { 'content-type': 'text/html; charset=gbk' })), { a: 'é' })
   })
 
-  test('may be compressed', async (t) => {
+  test('may be compressed', async t => {
     assert.deepEqual(await post(await answering(t, 200, gzipSync('{"a":1}'), { 'content-encoding': 'gzip' })), { a: 1 })
     assert.deepEqual(await post(await answering(t, 200, deflateSync('{"a":1}'), { 'content-encoding': 'deflate' })), { a: 1 })
   })
 
-  test('may be 1 MiB long, and no byte longer', async (t) => {
+  test('may be 1 MiB long, and no byte longer', async t => {
     const json = (size: number) => `{"a":"${'x'.repeat(size - '{"a":""}'.length)}"}`
     assert.equal(Object.keys(await post(await answering(t, 200, json(limit))) ?? {}).length, 1)
     await assert.rejects(post(await answering(t, 200, json(limit + 1))), failure('an answer of more than 1048576 bytes'))
@@ -133,12 +133,12 @@ describe('a failure is', () => {
     'no UTF-8': [200, Buffer.from('{"reply":"\xe9"}', 'latin1'), 'the answer is not UTF-8'],
   }
   for (const [name, [status, content, reason]] of Object.entries(refusals)) {
-    test(name, async (t) => {
+    test(name, async t => {
       await assert.rejects(post(await answering(t, status, content)), failure(reason))
     })
   }
 
-  test('a redirect, which is not followed', async (t) => {
+  test('a redirect, which is not followed', async t => {
     const visited: string[] = []
     const { url } = await serve(t, (request, response) => {
       visited.push(request.url ?? '')
@@ -148,19 +148,19 @@ describe('a failure is', () => {
     assert.deepEqual(visited, ['/hook'])
   })
 
-  test('no answer in time', async (t) => {
+  test('no answer in time', async t => {
     const { url } = await serve(t, () => undefined)
     const start = performance.now()
     await assert.rejects(post(url, { timeout: 150 }), failure('no complete answer within 0.15 s'))
     assert.ok(performance.now() - start < 2000)
   })
 
-  test('an answer that is not complete in time', async (t) => {
+  test('an answer that is not complete in time', async t => {
     const { url } = await serve(t, (_, response) => response.writeHead(200).write('{"reply":'))
     await assert.rejects(post(url, { timeout: 150 }), failure('no complete answer within 0.15 s'))
   })
 
-  test('an answer that trickles, however steadily', async (t) => {
+  test('an answer that trickles, however steadily', async t => {
     const { url } = await serve(t, (_, response) => {
       const timer = setInterval(() => response.write(' '), 20)
       response.on('close', () => {
@@ -170,7 +170,7 @@ describe('a failure is', () => {
     await assert.rejects(post(url, { timeout: 200 }), failure('no complete answer within 0.2 s'))
   })
 
-  test('an answer of 30 MB, cut off early', async (t) => {
+  test('an answer of 30 MB, cut off early', async t => {
     const chunk = Buffer.alloc(100_000, ' ')
     let sent = 0
     const { url } = await serve(t, (_, response) => {
@@ -188,26 +188,26 @@ describe('a failure is', () => {
     assert.ok(sent < 20e6)
   })
 
-  test('a bomb: 200 MB in 200 kB', async (t) => {
+  test('a bomb: 200 MB in 200 kB', async t => {
     const bomb = gzipSync(Buffer.alloc(200e6, ' '))
     const before = process.memoryUsage().rss
     await assert.rejects(post(await answering(t, 200, bomb, { 'content-encoding': 'gzip' })), failure('an answer of more than 1048576 bytes'))
     assert.ok(process.memoryUsage().rss - before < 100e6)
   })
 
-  test('no gzip where gzip was announced', async (t) => {
+  test('no gzip where gzip was announced', async t => {
     const url = await answering(t, 200, '{"reply":"pong"}', { 'content-encoding': 'gzip' })
     await assert.rejects(post(url), failure('the answer is not compressed as it says (Z_DATA_ERROR)'))
   })
 
-  test('a connection closed within the answer', async (t) => {
+  test('a connection closed within the answer', async t => {
     const { url } = await serve(t, (_, response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{"reply":', () => response.destroy())
     })
     await assert.rejects(post(url), failure('connection closed before the answer was complete (UND_ERR_RES_CONTENT_LENGTH_MISMATCH)'))
   })
 
-  test('a connection closed within a chunked answer', async (t) => {
+  test('a connection closed within a chunked answer', async t => {
     const { url } = await serve(t, (_, response) => {
       response.writeHead(200).write('{"reply":', () => response.destroy())
     })
@@ -215,12 +215,12 @@ describe('a failure is', () => {
     await assert.rejects(post(url), failure('the answer is not valid JSON'))
   })
 
-  test('a connection closed before the answer', async (t) => {
+  test('a connection closed before the answer', async t => {
     const { url } = await serve(t, request => request.socket.destroy())
     await assert.rejects(post(url), failure(/^connection closed before the answer was complete \(\w+\)$/))
   })
 
-  test('no HTTP', async (t) => {
+  test('no HTTP', async t => {
     const { url } = await serve(t, request => request.socket.end('secret\r\n\r\n'))
     await assert.rejects(post(url), failure(/^the answer is not valid HTTP \(HPE_\w+\)$/))
   })
@@ -232,7 +232,7 @@ describe('a failure is', () => {
     await assert.rejects(post(`http://127.0.0.1:${port}/`), failure('connection refused (ECONNREFUSED)'))
   })
 
-  test('no TLS on the other side', async (t) => {
+  test('no TLS on the other side', async t => {
     const { port } = await serve(t, () => undefined)
     await assert.rejects(post(`https://127.0.0.1:${port}/`), failure(/^no TLS connection \(\w+\)$/))
   })
@@ -241,7 +241,7 @@ describe('a failure is', () => {
     await assert.rejects(post('http://127.0.0.1:6667/'), failure('a port that fetch does not connect to'))
   })
 
-  test('being stopped while waiting', async (t) => {
+  test('being stopped while waiting', async t => {
     const controller = new AbortController()
     const { url } = await serve(t, () => {
       controller.abort()
@@ -249,7 +249,7 @@ describe('a failure is', () => {
     await assert.rejects(post(url, { signal: controller.signal }), failure('the relay is stopping'))
   })
 
-  test('being stopped before, and then nothing is sent', async (t) => {
+  test('being stopped before, and then nothing is sent', async t => {
     let requests = 0
     const { url } = await serve(t, (_, response) => {
       requests++
@@ -261,7 +261,14 @@ describe('a failure is', () => {
   })
 })
 
-test('a timeout longer than a timer can be does not end the exchange at once', async (t) => {
+test('an exchange leaves no listener on the signal', async t => {
+  const { signal } = new AbortController()
+  await post(await answering(t, 200, '{}'), { signal })
+  await assert.rejects(post(await answering(t, 500, ''), { signal }))
+  assert.deepEqual(getEventListeners(signal, 'abort'), [])
+})
+
+test('a timeout longer than a timer can be does not end the exchange at once', async t => {
   const url = await answering(t, 200, '{"a":1}')
   assert.deepEqual(await post(url, { timeout: 2 ** 40 }), { a: 1 })
 })

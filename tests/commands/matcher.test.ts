@@ -56,6 +56,7 @@ describe('no command', () => {
     'another prefix': '＃ping x',
     'a blank before the prefix': ' #ping x',
     'the prefix further on': 'x #ping x',
+    'a name and a blank before the prefix': 'xping #',
   }
   for (const [name, text] of Object.entries(texts)) {
     test(name, () => {

@@ -70,7 +70,7 @@ class Stage {
       stage.passed.push(session.content)
       return next()
     })
-    app.on('middleware', (session) => {
+    app.on('middleware', session => {
       stage.handled.add(session.messageId ?? '')
       stage.changed()
     })
@@ -267,7 +267,7 @@ describe('listening', () => {
 
   test('holds up no other message while a callback is slow', async () => {
     stage.listen()
-    stage.answer = (exchange) => {
+    stage.answer = exchange => {
       if (exchange.body.content !== 'slow') json({ reply: 'pong' })(exchange)
     }
     const slow = stage.simulator.say({ group: '123456', user: '10001', text: '#ping slow' })
@@ -283,7 +283,7 @@ describe('listening', () => {
     assert.equal(stage.delivered.length, 2)
   })
 
-  test('waits for many callbacks at once without a warning', async (t) => {
+  test('waits for many callbacks at once without a warning', async t => {
     const warnings: Error[] = []
     const listener = (warning: Error) => warnings.push(warning)
     process.on('warning', listener)
@@ -313,12 +313,12 @@ describe('an answer', () => {
   afterEach(() => stage.clear())
 
   test('may name another target and hold several items, wrong ones among them', async () => {
-    stage.answer = json({ user_id: 10002, messages: [{ msg: 'a' }, { type: 'sound' }, { type: 'image', url: 'http://127.0.0.1/a' }] })
+    stage.answer = json({ user_id: 10002, messages: [{ type: 'sound' }, { msg: 'a' }, { type: 'image', url: 'http://127.0.0.1/a' }] })
     await stage.say('#ping x')
     const [{ target, reply } = assert.fail()] = stage.delivered
     assert.deepEqual(target, { kind: 'group', id: '123456' })
     assert.deepEqual(reply.target, { kind: 'private', id: '10002' })
-    assert.deepEqual(reply.items.map(item => item instanceof RelayError ? item.code : item.type), ['text', 'bad-request', 'image'])
+    assert.deepEqual(reply.items.map(item => item instanceof RelayError ? item.code : item.type), ['bad-request', 'text', 'image'])
     assert.deepEqual(stage.passed, [])
     assert.deepEqual(outcomes(), ['info replied'])
   })
@@ -423,6 +423,7 @@ describe('disposing', () => {
     }, true)
     await stage.say('#ping x')
     assert.deepEqual(bodies(), [])
+    assert.deepEqual(outcomes(), [])
     assert.deepEqual(stage.passed, ['#ping x'])
   })
 })

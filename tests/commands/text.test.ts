@@ -38,6 +38,7 @@ describe('the text of a CQ string', () => {
     'leaves faces out': ['a[CQ:face,id=14]b[CQ:shake]', 'ab'],
     'leaves out codes whose type or fields are unusual': ['a[CQ:x-y,k-k=[,v]b', 'ab'],
     'keeps what a member typed that looks like a code': ['&#91;CQ:at,qq=1&#93;', '[CQ:at,qq=1]'],
+    'keeps brackets that were not escaped': ['] [x] [CQ:face,id=14][y', '] [x] [y'],
     'keeps a code that never ends': ['a[CQ:at,qq=1', 'a[CQ:at,qq=1'],
     'shows no mention without an account': ['[CQ:at]a[CQ:at,name=x]', 'a'],
     'keeps white space': [' a\r\n ', ' a\r\n '],

@@ -52,7 +52,7 @@ export class Client {
       this.frames.push(record(JSON.parse(data.toString())))
       for (const look of this.looks) look()
     })
-    this.closed = new Promise((resolve) => {
+    this.closed = new Promise(resolve => {
       socket.on('close', resolve)
     })
   }
@@ -134,7 +134,7 @@ export function rawRequest(
   { path = '/', method = 'GET', headers = {}, body }: { path?: string, method?: string, headers?: Record<string, string>, body?: string },
 ): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
-    const sent = request({ host: '127.0.0.1', port, path, method, headers, agent: false }, (response) => {
+    const sent = request({ host: '127.0.0.1', port, path, method, headers, agent: false }, response => {
       let text = ''
       response.setEncoding('utf8').on('data', (chunk: string) => {
         text += chunk

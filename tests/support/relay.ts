@@ -36,6 +36,8 @@ export interface TestRelay {
   request: (path: string, init?: RequestInit) => Promise<Response>
   /** `POST /webhook` with this body. */
   send: (body: unknown, headers?: Record<string, string>) => Promise<Reply>
+  /** Unloads the relay and leaves the rest of the app as it is. */
+  unload: () => void
   /** Unloads the relay, and loads it again with this. */
   reload: (config?: relay.Config) => Promise<void>
   stop: () => Promise<void>
@@ -84,7 +86,7 @@ export async function startRelay({ config = {}, simulator: simulatorOptions, set
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = `http://127.0.0.1:${addressOf(server.address()).port}`
-  await until('the bot is online', () => app.bots.some(bot => bot.status === Universal.Status.ONLINE))
+  await until('the bot is online', () => app.bots.some(bot => bot.platform === 'onebot' && bot.status === Universal.Status.ONLINE))
 
   const request: TestRelay['request'] = (path, init = {}) => fetch(url + path, {
     ...init,
@@ -98,6 +100,9 @@ export async function startRelay({ config = {}, simulator: simulatorOptions, set
     logs,
     request,
     send: async (body, headers) => read(await request('/webhook', { method: 'POST', body: JSON.stringify(body), ...headers && { headers } })),
+    unload() {
+      fork.dispose()
+    },
     async reload(next = config) {
       fork.dispose()
       fork = app.plugin(relay, Object.assign({}, defaults, next))

@@ -9,6 +9,7 @@ describe('settings', () => {
     assert.deepEqual(settings, {
       path: '', apiKey: '', dataDir: './data', uploadDir: './uploads', maxUploadSize: 20971520, allowedExtensions: [],
       maxBodySize: 10485760, mediaTransport: 'path', selfUrl: '', chatApiTimeout: 10, chatApiMaxRetries: 2,
+      chatRetryUnanswered: true, chatSendInterval: 0, chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7,
       commandPrefix: '#', commandLength: 4, commandCallbackUrl: '',
     })
     assert.deepEqual(warnings, [])

@@ -33,7 +33,7 @@ export function readAnswer(answer: JsonObject): Receipt {
   if (uncertain.test(text) || (typeof retcode === 'number' && uncertainCodes.has(retcode))) {
     throw new SendError('unanswered', wording)
   }
-  throw new SendError('refused', wording, retcode === mutedCode || aboutTarget.test(text))
+  throw new SendError('refused', wording, { aboutTarget: retcode === mutedCode || aboutTarget.test(text) })
 }
 
 function messageIdsOf(data: unknown): string[] {

@@ -3,11 +3,13 @@ import type { Target } from '../../message/model'
 import { isObject, type JsonObject } from '../../message/parse'
 import type { Attempt } from '../attempts'
 import { toElement } from '../elements'
-import { announceSend, announceSent } from '../hooks'
+import { createEncoder, render } from '../encoder'
+import { announceSend, announceSent, createSession, type SendSession } from '../hooks'
 import type { LoadedItem, LoadedMedia } from '../media'
-import { SendError, type Receipt } from '../outcome'
+import { classifyThrown, SendError, type Receipt } from '../outcome'
 import { readAnswer } from './answer'
-import { encode } from './encoder'
+import { recordAnswers } from './recorder'
+import { requestOf, toNumber } from './request'
 import { toFile, toSegments } from './segments'
 
 /** Whether a bot speaks OneBot 11. */
@@ -22,14 +24,15 @@ export function isOneBot(bot: Bot): boolean {
  * @throws SendError
  */
 export async function sendByOneBot(bot: Bot, target: Target, items: readonly LoadedItem[], attempt: Attempt): Promise<Receipt> {
-  const channelId = target.kind === 'private' ? `private:${target.id}` : target.id
+  const isDirect = target.kind === 'private'
+  const channelId = isDirect ? `private:${target.id}` : target.id
+  const session = createSession(bot, channelId, isDirect, isDirect ? undefined : target.id)
   const elements = items.map(toElement)
-  const session = await announceSend(bot, target, channelId, elements)
+  const sent = await announceSend(bot, session, elements)
   const request = requestOf(bot)
   if (!request) throw new SendError('unsent')
-
   attempt.begin()
-  const call = toCall(target, items, elements, session.elements ?? [])
+  const call = toCall(target, items, elements, sent)
   if (!call) return encode(bot, channelId, session)
   const answer = await request(call.action, call.params)
   if (!isObject(answer)) throw new SendError('unanswered')
@@ -38,15 +41,33 @@ export async function sendByOneBot(bot: Bot, target: Target, items: readonly Loa
   return receipt
 }
 
-type Request = (action: string, params: JsonObject) => unknown
-
-/** The adapter's way to a whole answer; it is there only while the bot is connected. */
-function requestOf(bot: Bot): Request | undefined {
-  const internal: unknown = bot.internal
-  if (typeof internal !== 'object' || internal === null) return
-  const request: unknown = Reflect.get(internal, '_request')
-  if (typeof request !== 'function') return
-  return (action, params): unknown => Reflect.apply(request, internal, [action, params])
+/** Sends what other plugins made of a message with the adapter's encoder, which may make several platform messages of it. */
+async function encode(bot: Bot, channelId: string, session: SendSession): Promise<Receipt> {
+  const { view, answers } = recordAnswers(bot)
+  const encoder = createEncoder(view, channelId)
+  if (!encoder) throw new SendError('refused', 'the adapter cannot encode what another plugin made of the message')
+  encoder.session = session
+  await encoder.prepare()
+  let failure: unknown
+  await render(encoder).catch((error: unknown) => {
+    failure = error
+  })
+  const messageIds: string[] = []
+  for (const answer of answers.filter(isObject)) {
+    try {
+      messageIds.push(...readAnswer(answer).messageIds)
+    } catch (error) {
+      // To try again would repeat the part that has arrived.
+      if (answer !== answers[0]) throw new SendError('unanswered', 'only a part of it has arrived', { isFinal: true, cause: error })
+      throw error
+    }
+  }
+  // The adapter also throws when an answer of success holds no data; then all calls made were answered well.
+  if (answers.length === 0) throw failure === undefined ? new SendError('suppressed') : classifyThrown(failure)
+  if (failure !== undefined && !(failure instanceof TypeError)) {
+    throw new SendError('unanswered', 'only a part of it has arrived', { isFinal: true, cause: failure })
+  }
+  return { messageIds }
 }
 
 interface Call {
@@ -71,10 +92,4 @@ function toCall({ kind, id }: Target, items: readonly LoadedItem[], elements: re
     action: kind === 'group' ? 'upload_group_file' : 'upload_private_file',
     params: { ...to, file: file.path ?? toFile(file.src), name: file.name },
   }
-}
-
-/** Implementations differ in whether they take IDs as text; a number they all take, as far as it is exact. */
-function toNumber(id: string): number | string {
-  const number = Number(id)
-  return Number.isSafeInteger(number) ? number : id
 }

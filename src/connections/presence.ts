@@ -1,0 +1,106 @@
+import { Universal, type Bot, type Context } from 'koishi'
+import { unwrap } from '../delivery/unwrap'
+
+interface Waiter {
+  readonly bot: Bot
+  /** Whether it waits for the bot to be online, or not to be. */
+  readonly online: boolean
+  readonly settle: () => void
+}
+
+/**
+ * Tells when bots come and go. A call that is under way when the connection closes is never answered and never rejected
+ * (OneBot guide, "Connections"), so whoever waits for an answer has to watch the bot as well.
+ *
+ * It listens to the app once; to wait costs one entry in a set, because it is done for every message sent.
+ */
+export class Presence {
+  private readonly waiters = new Set<Waiter>()
+
+  /** Listens until the plugin is disposed; what waits then goes on waiting, until its signal aborts. */
+  constructor(ctx: Context) {
+    // All are looked at whichever bot it was: this is rare, and one bot's state can be another's (QQ guilds).
+    ctx.on('bot-status-updated', () => this.settle(({ bot, online }) => isOnline(bot) === online))
+    // A bot changes its status only after it was removed, and then tells nobody.
+    ctx.on('bot-removed', removed => this.settle(({ bot, online }) => !online && bot === unwrap(removed)))
+  }
+
+  /** How many wait at present. */
+  get size(): number {
+    return this.waiters.size
+  }
+
+  /**
+   * Calls back once when the bot is not online any more, or has been removed; at once when it is not online. The cheapest way
+   * to watch a bot.
+   *
+   * @param callback must not throw
+   * @returns what ends the watch
+   */
+  onOffline(bot: Bot, callback: () => void): () => void {
+    return this.wait(unwrap(bot), false, callback)
+  }
+
+  /** Calls back once when the bot is online; at once when it is. Otherwise as `onOffline`. */
+  onOnline(bot: Bot, callback: () => void): () => void {
+    return this.wait(unwrap(bot), true, callback)
+  }
+
+  /**
+   * Resolves when the bot is not online any more, or has been removed; at once when it is not online.
+   *
+   * @throws the reason of the signal when that aborts first
+   */
+  whenOffline(bot: Bot, signal: AbortSignal): Promise<void> {
+    return toPromise(callback => this.onOffline(bot, callback), signal)
+  }
+
+  /**
+   * Resolves when the bot is online; at once when it is.
+   *
+   * @throws the reason of the signal when that aborts first; a bot that was removed never comes back
+   */
+  whenOnline(bot: Bot, signal: AbortSignal): Promise<void> {
+    return toPromise(callback => this.onOnline(bot, callback), signal)
+  }
+
+  private wait(bot: Bot, online: boolean, settle: () => void): () => void {
+    if (isOnline(bot) === online) {
+      settle()
+      return () => undefined
+    }
+    const waiter: Waiter = { bot, online, settle }
+    this.waiters.add(waiter)
+    return () => {
+      this.waiters.delete(waiter)
+    }
+  }
+
+  private settle(applies: (waiter: Waiter) => boolean): void {
+    for (const waiter of [...this.waiters]) {
+      // One that is called back may end the watch of another.
+      if (applies(waiter) && this.waiters.delete(waiter)) waiter.settle()
+    }
+  }
+}
+
+function isOnline(bot: Bot): boolean {
+  return bot.status === Universal.Status.ONLINE
+}
+
+function toPromise(watch: (callback: () => void) => () => void, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted()
+    const onAbort = (): void => {
+      end()
+      // What to reject with is for whoever aborts to say.
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
+      reject(signal.reason)
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
+    const end = watch(() => {
+      signal.removeEventListener('abort', onAbort)
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,139 @@
+import type { Bot } from 'koishi'
+import { RelayError } from '../errors'
+import type { ParsedItem, Target } from '../message/model'
+import { runAttempts, type AttemptPolicy, type Passage } from './attempts'
+import { compose } from './compose'
+import type { Turn } from './lanes'
+import { maxWeight, prepareMedia, type LoadedItem, type MediaOptions, type PreparedItem } from './media'
+import { SendError } from './outcome'
+
+/** What became of one item. */
+export type ItemResult = { success: true, messageIds: string[] } | { success: false, error: RelayError }
+
+/** Takes down how a transmission goes on. Items are named by their places in the request. */
+export interface Journal {
+  /** Told, and awaited, right before items leave together. */
+  sending?(indices: readonly number[]): Promise<void>
+  /** Told when it is known what became of items that left together. */
+  settled?(indices: readonly number[], result: ItemResult): void
+  /** Told of each call to the platform. */
+  attempt?(): void
+  /** Told when the answer came after the items had been given up as unanswered. */
+  late?(indices: readonly number[], messageIds: string[]): void
+}
+
+/** A request whose turn has come. */
+export interface Transmission {
+  turn: Turn
+  bot: Bot
+  target: Target
+  items: readonly ParsedItem[]
+  journal?: Journal
+  /** The items whose fate is known from before. */
+  known?: ReadonlyMap<number, ItemResult>
+  /** The items that were leaving together when the process ended, and when: they are looked up before they are repeated. */
+  doubtful?: { indices: readonly number[], since: number }
+}
+
+export interface TransmitterOptions {
+  /** The way of one platform message through one bot. */
+  passage: (bot: Bot, target: Target, items: readonly LoadedItem[]) => Passage
+  attempts: Omit<AttemptPolicy, 'onAttempt' | 'onLate' | 'doubtfulSince'>
+  media: MediaOptions
+}
+
+/** An item that can be sent, with its place in the request. */
+type Ready = PreparedItem & { index: number }
+
+/** A platform message that is still to be sent. */
+interface Outgoing {
+  items: readonly Ready[]
+  retries: number
+  doubtfulSince?: number
+}
+
+/** Sends the items of a request whose turn has come: combined where they can be, each accounted for. */
+export class Transmitter {
+  constructor(private readonly options: TransmitterOptions) {}
+
+  /** @returns a result for each item, in their order */
+  async transmit(transmission: Transmission): Promise<ItemResult[]> {
+    const { items, journal, known, doubtful } = transmission
+    const results: ItemResult[] = []
+    const ready: Ready[] = []
+    for (const [index, item] of items.entries()) {
+      const result = known?.get(index)
+      if (result) {
+        results[index] = result
+        continue
+      }
+      const prepared = item instanceof RelayError ? item : await this.prepare(item)
+      if (prepared instanceof RelayError) {
+        results[index] = { success: false, error: prepared }
+        journal?.settled?.([index], results[index])
+      } else {
+        ready.push({ ...prepared, index })
+      }
+    }
+    await this.sendAll(transmission, this.compose(ready, doubtful), results)
+    return results
+  }
+
+  private async prepare(item: Exclude<ParsedItem, RelayError>): Promise<PreparedItem | RelayError> {
+    if (item.type === 'text') return { ...item, weight: 0 }
+    try {
+      return await prepareMedia(item, this.options.media)
+    } catch (error) {
+      return RelayError.from(error)
+    }
+  }
+
+  private compose(ready: readonly Ready[], doubtful: Transmission['doubtful']): Outgoing[] {
+    const { retries } = this.options.attempts
+    const isDoubtful = ({ index }: Ready): boolean => doubtful?.indices.includes(index) ?? false
+    const doubted = ready.filter(isDoubtful)
+    const rest = compose(doubtful ? ready.filter(item => !isDoubtful(item)) : ready, maxWeight).map(items => ({ items, retries }))
+    return doubtful && doubted.length > 0 ? [{ items: doubted, retries, doubtfulSince: doubtful.since }, ...rest] : rest
+  }
+
+  private async sendAll(transmission: Transmission, queue: Outgoing[], results: ItemResult[]): Promise<void> {
+    const { journal } = transmission
+    for (let next = queue.shift(); next; next = queue.shift()) {
+      const result = await this.send(transmission, next)
+      const cause = result.success ? undefined : result.error.cause
+      if (cause instanceof SendError && cause.outcome === 'refused' && !cause.aboutTarget && next.items.length > 1) {
+        // Only the bad ones are to fail, so each goes by itself, once (contract, "HTTP").
+        queue.unshift(...next.items.map(item => ({ items: [item], retries: 0 })))
+        continue
+      }
+      // What is refused because of the target would be refused again, and knocking on a closed door gets accounts banned.
+      const concerned = cause instanceof SendError && cause.aboutTarget ? [next, ...queue.splice(0)] : [next]
+      const indices = concerned.flatMap(({ items }) => items.map(({ index }) => index))
+      for (const index of indices) results[index] = result
+      journal?.settled?.(indices, result)
+    }
+  }
+
+  /** Sends one platform message. What the journal throws ends the transmission; every other failure is a result. */
+  private async send({ turn, bot, target, journal }: Transmission, { items, retries, doubtfulSince }: Outgoing): Promise<ItemResult> {
+    const indices = items.map(({ index }) => index)
+    await turn.pace()
+    if (doubtfulSince === undefined) await journal?.sending?.(indices)
+    try {
+      const loaded: LoadedItem[] = []
+      for (const item of items) loaded.push(item.type === 'text' ? item : await item.load())
+      const receipt = await runAttempts(this.options.passage(bot, target, loaded), {
+        ...this.options.attempts,
+        retries,
+        ...doubtfulSince !== undefined && { doubtfulSince },
+        onAttempt: () => journal?.attempt?.(),
+        onLate: ({ messageIds }) => journal?.late?.(indices, messageIds),
+      })
+      return { success: true, messageIds: receipt.messageIds }
+    } catch (error) {
+      return { success: false, error: error instanceof SendError ? error.toRelayError() : RelayError.from(error) }
+    } finally {
+      turn.sent()
+    }
+  }
+}

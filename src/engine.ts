@@ -1,0 +1,71 @@
+import type { Context, Logger } from 'koishi'
+import { Presence } from './connections/presence'
+import type { Settings } from './config/settings'
+import { Delivery } from './delivery/delivery'
+import { Lanes } from './delivery/lanes'
+import { Sightings } from './delivery/onebot/sightings'
+import { createPassages } from './delivery/passage'
+import { Transmitter } from './delivery/transmitter'
+import { unwrap } from './delivery/unwrap'
+import { MemoryRecords } from './outbox/memory'
+import { createStorage, type Storage } from './outbox/storage'
+import { Submissions } from './outbox/submissions'
+import type { StoredFile, UploadStore } from './uploads/store'
+
+/** What the doors of the house need of its inside. */
+export interface Engine {
+  delivery: Delivery
+  submissions: Submissions
+  lanes: Lanes
+  memory: MemoryRecords
+  /** `undefined` where there is no database, or not yet. */
+  storage: () => Storage | undefined
+}
+
+const day = 24 * 60 * 60 * 1000
+
+/**
+ * Puts together what delivers messages.
+ *
+ * @param link makes a link under which the platform fetches an uploaded file
+ */
+export function createEngine(
+  ctx: Context, settings: Settings, store: UploadStore, link: (file: StoredFile) => string, logger: Logger, stop: AbortSignal,
+): Engine {
+  const bots = unwrap(ctx.bots)
+  const interval = settings.chatSendInterval * 1000
+  const lanes = new Lanes({
+    interval,
+    limit: settings.chatQueueLimit,
+    pauseAfter: settings.chatPauseAfter,
+    pauseFor: settings.chatPauseTime * 1000,
+  })
+  stop.addEventListener('abort', () => lanes.close())
+
+  const transmitter = new Transmitter({
+    passage: createPassages(new Presence(ctx), new Sightings(ctx)),
+    attempts: {
+      timeout: settings.chatApiTimeout * 1000,
+      retries: settings.chatApiMaxRetries,
+      retryUnanswered: settings.chatRetryUnanswered,
+      interval,
+      stop,
+    },
+    media: { transport: settings.mediaTransport, resolve: id => store.resolve(id), link },
+  })
+  const delivery = new Delivery({ bots, lanes, transmitter, hold: id => store.hold(id) })
+
+  let storage: Storage | undefined
+  ctx.inject(['database'], inner => {
+    storage = createStorage(inner, { lanes, transmitter, bots, logger, retention: settings.recordRetention * day, stop })
+    inner.on('dispose', () => {
+      storage = undefined
+    })
+  })
+
+  const memory = new MemoryRecords()
+  const submissions = new Submissions({
+    delivery, memory, storage: () => storage, bots, lanes, keepUpload: (id, until) => store.keepUntil(id, until),
+  })
+  return { delivery, submissions, lanes, memory, storage: () => storage }
+}

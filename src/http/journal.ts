@@ -1,0 +1,38 @@
+import type { Logger } from 'koishi'
+import { SendError } from '../delivery/outcome'
+import type { RelayError } from '../errors'
+import type { Exchange, Route } from './routes'
+
+/**
+ * Writes the line of a request to the log: its ID, route, target, outcome and duration in milliseconds. Nothing of what was to be
+ * sent is in it.
+ */
+export function logRequest(logger: Logger, exchange: Exchange, route: Route, error: RelayError | undefined, duration: number): void {
+  const { id, target, outcome, request } = exchange
+  const result = error ? `${error.status} ${error.code}: ${reasonOf(error)}` : `200 ${outcome ?? 'ok'}`
+  const about = target ?? (error?.code === 'unauthorized' ? `from ${request.socket.remoteAddress ?? 'unknown'}` : '-')
+  const line = printable(`${id} ${request.method ?? '-'} ${route.path} ${about} ${result} ${duration.toFixed(1)} ms`)
+  if (route.quiet && !error) logger.debug('%s', line)
+  else if (error && error.status >= 500) logger.warn('%s', line)
+  else logger.info('%s', line)
+  if (error?.code === 'internal' && error.cause !== undefined) logger.warn('%s', `${id} ${describe(error.cause)}`)
+}
+
+/** Adapters write all arguments of a call into the texts of what they throw, so of those only the class is told. */
+function reasonOf({ message, cause }: RelayError): string {
+  const isForeign = cause instanceof SendError && cause.wording !== undefined && cause.cause !== undefined
+  return isForeign ? `the adapter threw ${cause.cause instanceof Error ? cause.cause.name : typeof cause.cause}` : message
+}
+
+/** An unexpected error: what it says in one line, and its stack. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  const { name, message, stack = '' } = error
+  const frames = stack.slice(stack.indexOf(message) + message.length).split('\n').filter(line => line.startsWith('    at '))
+  return [printable(`${name}: ${message}`.slice(0, 200)), ...frames].join('\n')
+}
+
+/** No line break, control, direction mark or half character of foreign text reaches the log. */
+function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '\ufffd')
+}

@@ -1,0 +1,76 @@
+import type { Target } from '../message/model'
+import { isObject } from '../message/parse'
+import { readResults, states, writeResults, type DeliveryRecord } from './record'
+
+/** A delivery as it is stored. Times are milliseconds since the epoch. */
+export interface DeliveryRow {
+  id: string
+  state: string
+  mode: string
+  deferred: boolean
+  /** The lane in which it waits. */
+  lane: string
+  target: string
+  bot: string
+  createdAt: number
+  updatedAt: number
+  expiresAt: number | null
+  attempts: number
+  /** JSON. */
+  results: string
+  /** JSON. */
+  sending: string | null
+  key: string | null
+  fingerprint: string | null
+  /** The request as JSON: what is needed to send it later. */
+  body: string | null
+}
+
+/** The fields of a record; the body may be large and is read only to be sent. */
+export const recordFields = [
+  'id', 'state', 'mode', 'deferred', 'target', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'sending', 'key',
+  'fingerprint',
+] as const satisfies (keyof DeliveryRow)[]
+
+/** A target in one word, such as `group:123456`. */
+export function writeTarget({ kind, id }: Target): string {
+  return `${kind}:${id}`
+}
+
+/** Reads what `writeTarget` wrote, `undefined` for anything else. */
+export function readTarget(text: string): Target | undefined {
+  const [, kind, id] = /^(group|private):(.+)$/s.exec(text) ?? []
+  if (id !== undefined && (kind === 'group' || kind === 'private')) return { kind, id }
+}
+
+/** @param body kept to send the request later, `null` where nobody will */
+export function toRow(record: DeliveryRecord, lane: string, body: unknown): DeliveryRow {
+  const { target, results, sending, ...rest } = record
+  return {
+    ...rest,
+    lane,
+    target: writeTarget(target),
+    results: writeResults(results),
+    sending: sending && JSON.stringify(sending),
+    body: JSON.stringify(body),
+  }
+}
+
+/** @throws Error when the row was not written by `toRow` */
+export function fromRow(row: Pick<DeliveryRow, typeof recordFields[number]>): DeliveryRecord {
+  const { id, deferred, bot, createdAt, updatedAt, expiresAt, attempts, key, fingerprint } = row
+  const state = states.find(name => name === row.state)
+  const target = readTarget(row.target)
+  if (!state || !target) throw new Error(`the stored delivery ${id} is not readable`)
+  return {
+    id, state, mode: row.mode === 'batch' ? 'batch' : 'single', deferred, target, bot, createdAt, updatedAt, expiresAt, attempts,
+    results: readResults(row.results), sending: readSending(row.sending), key, fingerprint,
+  }
+}
+
+function readSending(text: string | null): DeliveryRecord['sending'] {
+  const stored: unknown = text === null ? null : JSON.parse(text)
+  if (!isObject(stored)) return null
+  const { indices, since } = stored
+  return Array.isArray(indices) && typeof since === 'number' ? { indices: indices.map(Number), since } : null
+}

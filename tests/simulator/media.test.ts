@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { folder, record, serve, start, startWithClient, text } from './support'
+
+const bytes = Buffer.from('not really a picture, 但有字节')
+const sha256 = createHash('sha256').update(bytes).digest('hex')
+
+const image = (file: string, more = {}): object => ({ type: 'image', data: { file, ...more } })
+
+test('the ledger tells size and hash of the bytes really read, in every form', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const path = join(await folder(t), '图 1.png')
+  await writeFile(path, bytes)
+  const origin = await serve(t, (_, response) => response.end(bytes))
+  const base64 = bytes.toString('base64')
+  await client.call('send_group_msg', {
+    group_id: 123456,
+    message: [
+      image(path), image(pathToFileURL(path).href), image(`base64://${base64}`, { name: 'inline.png' }),
+      image(`data:image/png;base64,${base64}`), image(`${origin}/a/%E5%9B%BE.png?x=1`),
+    ],
+  })
+  const common = { type: 'image', size: bytes.length, sha256 }
+  assert.deepEqual(simulator.ledger[0]?.media, [
+    { ...common, name: '图 1.png', source: 'path' },
+    { ...common, name: '图 1.png', source: 'file' },
+    { ...common, name: 'inline.png', source: 'base64' },
+    { ...common, name: sha256.slice(0, 32), source: 'data' },
+    { ...common, name: '图.png', source: 'http' },
+  ])
+})
+
+test('uploads are files in the ledger', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const path = join(await folder(t), 'a.log')
+  await writeFile(path, bytes)
+  await client.call('upload_group_file', { group_id: 123456, file: path, name: '构建.log' })
+  const [entry] = simulator.ledger
+  assert.deepEqual([entry?.kind, entry?.messageId, entry?.action, entry?.text, entry?.segments], ['file', null, 'upload_group_file', '', []])
+  assert.deepEqual(entry?.media, [{ type: 'file', name: '构建.log', size: bytes.length, sha256, source: 'path' }])
+})
+
+test('a link to another machine is recorded but never fetched', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const answer = await client.call('send_group_msg', { group_id: 123456, message: [image('https://example.com/pictures/a.png')] })
+  assert.equal(answer.status, 'ok')
+  assert.deepEqual(simulator.ledger[0]?.media, [{ type: 'image', name: 'a.png', size: null, sha256: null, source: 'http' }])
+})
+
+test('a redirect to another machine is not followed', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const origin = await serve(t, (_, response) => response.writeHead(302, { Location: 'http://example.com/a.png' }).end())
+  const answer = await client.call('send_group_msg', { group_id: 123456, message: [image(`${origin}/a.png`)] })
+  assert.equal(answer.retcode, 1200)
+  assert.match(String(answer.message), /example\.com is not this machine/)
+  assert.equal(simulator.ledger.length, 0)
+})
+
+test('a redirect on this machine is followed', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const origin = await serve(t, (request, response) => {
+    if (request.url === '/old') response.writeHead(302, { Location: '/new' }).end()
+    else response.end(bytes)
+  })
+  await client.call('send_group_msg', { group_id: 123456, message: [image(`${origin}/old`)] })
+  assert.equal(simulator.ledger[0]?.media[0]?.sha256, sha256)
+})
+
+test('what cannot be read is an execution error and delivers nothing', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const directory = await folder(t)
+  await writeFile(join(directory, 'empty'), '')
+  const origin = await serve(t, (_, response) => response.writeHead(404).end('no'))
+  const sources = [
+    join(directory, 'absent'), pathToFileURL(join(directory, 'absent')).href, directory, join(directory, 'empty'), 'base64://',
+    'relative/path.png', 'ftp://127.0.0.1/a', 'file://elsewhere/a', `${origin}/absent`, 'http://127.0.0.1:1/refused', 'http://',
+  ]
+  for (const file of sources) {
+    const answer = await client.call('send_group_msg', { group_id: 123456, message: [text('a'), image(file)] })
+    assert.equal(answer.retcode, 1200, file)
+    const upload = await client.call('upload_group_file', { group_id: 123456, file, name: 'a' })
+    assert.equal(upload.retcode, 1200, file)
+  }
+  assert.equal(simulator.ledger.length, 0)
+})
+
+test('without a shared disk paths are not found, but what was downloaded there is', async t => {
+  const { simulator, client } = await startWithClient(t, { sharedDisk: false })
+  const path = join(await folder(t), 'a.bin')
+  await writeFile(path, bytes)
+  for (const file of [path, pathToFileURL(path).href]) {
+    const answer = await client.call('upload_group_file', { group_id: 123456, file, name: 'a' })
+    assert.equal(answer.retcode, 1200)
+    assert.match(String(answer.wording), /ENOENT/)
+  }
+  const origin = await serve(t, (_, response) => response.end(bytes))
+  const downloaded = record((await client.call('download_file', { url: `${origin}/../etc/报告 1.bin` })).data).file
+  assert.equal((await client.call('upload_group_file', { group_id: 123456, file: downloaded, name: 'a' })).status, 'ok')
+  assert.equal(simulator.ledger[0]?.media[0]?.sha256, sha256)
+})
+
+test('download_file really downloads, into a folder that ends with the simulator', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const origin = await serve(t, (_, response) => response.end(bytes))
+  const path = String(record((await client.call('download_file', { url: `${origin}/a.bin` })).data).file)
+  assert.deepEqual(await readFile(path), bytes)
+  const inline = String(record((await client.call('download_file', { base64: bytes.toString('base64') })).data).file)
+  assert.deepEqual(await readFile(inline), bytes)
+  assert.equal((await client.call('download_file', { url: 'https://example.com/a.bin' })).retcode, 1200)
+  assert.equal((await client.call('download_file', { url: `base64://${bytes.toString('base64')}` })).retcode, 1200)
+  assert.equal((await client.call('download_file')).retcode, 1400)
+  await simulator.close()
+  await assert.rejects(readFile(path), { code: 'ENOENT' })
+})
+
+test('a slow file is not overtaken in its chat, while other chats go on', async t => {
+  const { simulator, client } = await startWithClient(t)
+  let release = (): void => undefined
+  const requested = new Promise<void>(resolve => {
+    void serve(t, (_, response) => {
+      release = () => response.end(bytes)
+      resolve()
+    }).then(origin => {
+      client.post('send_group_msg', { group_id: 123456, message: [text('slow'), image(`${origin}/a`)] })
+      client.post('send_group_msg', { group_id: 123456, message: 'behind it' })
+      client.post('upload_group_file', { group_id: 123456, file: '/nowhere', name: 'fails' })
+      client.post('send_group_msg', { group_id: 123456, message: 'last' })
+      client.post('send_group_msg', { group_id: 654321, message: 'elsewhere' })
+    })
+  })
+  await requested
+  await simulator.until(({ ledger }) => ledger.length === 1)
+  assert.equal(simulator.ledger[0]?.text, 'elsewhere')
+  release()
+  await simulator.until(({ ledger }) => ledger.length === 4)
+  assert.deepEqual(simulator.ledger.map(entry => entry.text), ['elsewhere', 'slow', 'behind it', 'last'])
+})
+
+test('a download under way ends with the simulator', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const aborted = new Promise<void>(resolve => {
+    void serve(t, (request, response) => {
+      response.writeHead(200).write('first part')
+      request.on('close', resolve).on('error', () => undefined)
+      void simulator.close()
+    }).then(origin => {
+      client.post('send_group_msg', { group_id: 123456, message: [image(`${origin}/endless`)] })
+    })
+  })
+  await aborted
+  assert.equal(simulator.ledger.length, 0)
+})
+
+test('takes large frames, up to 50 MiB on napcat', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const large = Buffer.alloc(20 * 1024 * 1024, 7)
+  const answer = await client.call('send_group_msg', { group_id: 123456, message: [image(`base64://${large.toString('base64')}`)] })
+  assert.equal(answer.status, 'ok')
+  assert.equal(simulator.ledger[0]?.media[0]?.size, large.length)
+  client.post('send_group_msg', { group_id: 123456, message: 'x'.repeat(50 * 1024 * 1024) })
+  assert.equal(await client.closed, 1009)
+})
+
+test('a simulator that was closed twice is closed', async t => {
+  const simulator = await start(t)
+  await simulator.close()
+  await simulator.close()
+})

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import type { Simulator } from '../../simulator'
+import { folder, rawRequest, record, records, start, startWithClient, text, Client } from './support'
+
+const png = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
+
+async function state(simulator: Simulator): Promise<Record<string, unknown>> {
+  return record(await (await fetch(`${simulator.pageUrl}api/state`)).json())
+}
+
+async function chat(simulator: Simulator, id: string): Promise<Record<string, unknown>> {
+  const found = records((await state(simulator)).chats).find(candidate => candidate.id === id)
+  assert(found)
+  return found
+}
+
+/** The parts of the newest message of a group. */
+async function parts(simulator: Simulator): Promise<Record<string, unknown>[]> {
+  return records(records((await chat(simulator, '123456')).messages).at(-1)?.parts)
+}
+
+test('/ and /simulator lead to the page', async t => {
+  const { port } = await start(t)
+  for (const path of ['/', '/simulator']) {
+    const { status, headers } = await rawRequest(port, { path })
+    assert.deepEqual([status, headers.location], [302, '/simulator/'])
+  }
+})
+
+test('serves the page with its types and a policy', async t => {
+  const { port } = await start(t)
+  const page = await rawRequest(port, { path: '/simulator/' })
+  assert.equal(page.status, 200)
+  assert.equal(page.headers['content-type'], 'text/html; charset=utf-8')
+  assert.match(String(page.headers['content-security-policy']), /default-src 'self'.*object-src 'none'.*frame-ancestors 'none'/)
+  assert.equal(page.headers['x-content-type-options'], 'nosniff')
+  const script = /src="([^"]+\.js)"/.exec(page.body)?.[1] ?? ''
+  const { status, headers } = await rawRequest(port, { path: new URL(script, 'http://x/simulator/').pathname })
+  assert.deepEqual([status, headers['content-type']], [200, 'text/javascript; charset=utf-8'])
+})
+
+for (const path of [
+  '/simulator/../index.ts', '/simulator/../simulator.ts', '/simulator/%2e%2e/package.json', '/simulator/..%2f..%2fpackage.json',
+  '/simulator//etc/hostname', '/simulator/../../package.json', '/simulator/..\\..\\package.json', '/simulator/.hidden.js',
+  '/simulator/./index.html', '/simulator/absent.js', '/simulator/icon.svg/', '/simulator/%00.js', '/package.json', '/simulatorx/index.html',
+]) {
+  test(`serves nothing at ${path}`, async t => {
+    const { port } = await start(t)
+    assert.equal((await rawRequest(port, { path })).status, 404)
+  })
+}
+
+test('only reads, except for saying', async t => {
+  const { port } = await start(t)
+  for (const [method, path] of [['POST', '/simulator/'], ['DELETE', '/simulator/api/state'], ['GET', '/simulator/api/say']] as const) {
+    assert.equal((await rawRequest(port, { method, path })).status, 405)
+  }
+})
+
+for (const host of ['evil.example', 'evil.example:80', '127.0.0.1.evil.example', '0.0.0.0', '[::]', 'localhost.evil.example']) {
+  test(`refuses the host "${host}", over HTTP and WebSocket`, async t => {
+    const { port, endpoint } = await start(t)
+    for (const path of ['/simulator/', '/simulator/api/state', '/simulator/media/1']) {
+      assert.equal((await rawRequest(port, { path, headers: { host } })).status, 403)
+    }
+    await assert.rejects(Client.connect(t, endpoint, { headers: { host } }), /403/)
+  })
+}
+
+for (const host of ['127.0.0.1', 'localhost', '[::1]']) {
+  test(`serves the host ${host}`, async t => {
+    const { port, endpoint } = await start(t)
+    for (const name of [host, `${host}:${port}`]) {
+      assert.equal((await rawRequest(port, { path: '/simulator/', headers: { host: name } })).status, 200)
+      await Client.connect(t, endpoint, { headers: { host: name, origin: `http://${name}` } })
+    }
+  })
+}
+
+for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1:1', 'http://localhost']) {
+  test(`refuses the origin ${origin}`, async t => {
+    const { simulator } = await startWithClient(t)
+    const { port, endpoint } = simulator
+    const body = JSON.stringify({ type: 'group', chat: '123456', user: '10001', text: 'a' })
+    const headers = { origin, 'content-type': 'application/json' }
+    assert.equal((await rawRequest(port, { path: '/simulator/api/say', method: 'POST', headers, body })).status, 403)
+    assert.equal((await rawRequest(port, { path: '/simulator/api/events', headers: { origin } })).status, 403)
+    await assert.rejects(Client.connect(t, endpoint, { origin }), /403/)
+    assert.deepEqual((await chat(simulator, '123456')).messages, [])
+  })
+}
+
+test('the state tells everything the page shows', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const { chats, ...rest } = await state(simulator)
+  assert.deepEqual(rest, {
+    selfId: '10000', selfName: '模拟机器人', profile: 'napcat', endpoint: simulator.endpoint, connected: true,
+  })
+  assert.deepEqual(records(chats).map(({ type, id }) => [type, id]), [
+    ['group', '123456'], ['group', '654321'], ['private', '10001'], ['private', '10002'],
+  ])
+  const said = simulator.say({ group: '123456', user: '10001', text: 'hi' })
+  await client.call('send_group_msg', {
+    group_id: 123456,
+    message: [
+      { type: 'reply', data: { id: String(said) } }, { type: 'at', data: { qq: '10001' } }, { type: 'at', data: { qq: 'all' } },
+      text('a'), { type: 'image', data: { file: 'https://example.com/a.png' } }, { type: 'face', data: { id: '1' } },
+    ],
+  })
+  const { messages } = await chat(simulator, '123456')
+  const [first, second] = records(messages)
+  assert.deepEqual({ ...first, time: 0 }, {
+    seq: 1, id: said, time: 0, sender: { id: '10001', name: '小明', self: false }, parts: [{ type: 'text', text: 'hi' }],
+  })
+  assert.deepEqual(second?.sender, { id: '10000', name: '模拟机器人', self: true })
+  assert.deepEqual(second.parts, [
+    { type: 'reply', id: said }, { type: 'at', id: '10001', name: '小明' }, { type: 'at', id: 'all', name: '全体成员' },
+    { type: 'text', text: 'a' }, { type: 'image', src: 'https://example.com/a.png', name: 'a.png' }, { type: 'other', label: '[face]' },
+  ])
+})
+
+test('a picture is served as one, whole or in part', async t => {
+  const { simulator, client } = await startWithClient(t)
+  await client.call('send_group_msg', {
+    group_id: 123456, message: [{ type: 'image', data: { file: `base64://${png.toString('base64')}`, name: '图.html' } }],
+  })
+  const [image] = await parts(simulator)
+  assert.equal(image?.type, 'image')
+  const url = new URL(String(image.src), simulator.pageUrl)
+  const whole = await fetch(url)
+  assert.equal(whole.status, 200)
+  assert.equal(whole.headers.get('content-type'), 'image/png')
+  assert.equal(whole.headers.get('content-disposition'), 'inline; filename*=UTF-8\'\'%E5%9B%BE.html')
+  assert.equal(whole.headers.get('accept-ranges'), 'bytes')
+  assert.deepEqual(Buffer.from(await whole.arrayBuffer()), png)
+  const expected: [string, number, string | null, Buffer | null][] = [
+    ['bytes=0-3', 206, 'bytes 0-3/16', png.subarray(0, 4)],
+    ['bytes=12-', 206, 'bytes 12-15/16', png.subarray(12)],
+    ['bytes=-2', 206, 'bytes 14-15/16', png.subarray(14)],
+    ['bytes=8-99', 206, 'bytes 8-15/16', png.subarray(8)],
+    ['bytes=16-', 416, 'bytes */16', null],
+    ['bytes=3-1', 200, null, png],
+    ['bytes=0-1,3-4', 200, null, png],
+  ]
+  for (const [range, status, contentRange, body] of expected) {
+    const response = await fetch(url, { headers: { range } })
+    assert.deepEqual([response.status, response.headers.get('content-range')], [status, contentRange], range)
+    const received = Buffer.from(await response.arrayBuffer())
+    if (body !== null) assert.deepEqual(received, body, range)
+  }
+})
+
+test('a file that is no picture is only saved, never shown', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const path = join(await folder(t), 'a.html')
+  await writeFile(path, '<script>alert(1)</script>')
+  await client.call('upload_group_file', { group_id: 123456, file: path, name: '报告 (1).html' })
+  const [file] = await parts(simulator)
+  assert.deepEqual([file?.type, file?.name, file?.size], ['file', '报告 (1).html', 25])
+  const message = records((await chat(simulator, '123456')).messages).at(-1)
+  assert.equal(message?.id, null)
+  const response = await fetch(new URL(String(file?.src), simulator.pageUrl))
+  assert.equal(response.headers.get('content-type'), 'application/octet-stream')
+  assert.equal(response.headers.get('content-disposition'), 'attachment; filename*=UTF-8\'\'%E6%8A%A5%E5%91%8A%20%281%29.html')
+  assert.equal(await response.text(), '<script>alert(1)</script>')
+  assert.equal((await fetch(`${simulator.pageUrl}media/99`)).status, 404)
+  assert.equal((await fetch(`${simulator.pageUrl}media/x`)).status, 404)
+})
+
+test('a member says something by the page', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const post = async (body: unknown, type = 'application/json'): Promise<[number, Record<string, unknown>]> => {
+    const response = await fetch(`${simulator.pageUrl}api/say`, {
+      method: 'POST', headers: { 'content-type': type }, body: typeof body === 'string' ? body : JSON.stringify(body),
+    })
+    return [response.status, record(await response.json())]
+  }
+  const good = { type: 'group', chat: '123456', user: '10001', text: '#ping' }
+  const [status, { id }] = await post(good)
+  assert.equal(status, 200)
+  assert.deepEqual((await client.frame(frame => frame.message_id === id)).message, [text('#ping')])
+  const [, privately] = await post({ type: 'private', chat: '10002', user: '10002', text: 'hi' })
+  assert.equal((await client.frame(frame => frame.message_id === privately.id)).user_id, 10002)
+
+  const bad = [
+    'nonsense', [], { ...good, text: '' }, { ...good, text: 5 }, { ...good, type: 'guild' }, { ...good, chat: '999' }, { ...good, chat: 'x' },
+    { ...good, user: '99' }, { ...good, user: '10000' }, { ...good, text: 'x'.repeat(64 * 1024) },
+  ]
+  for (const body of bad) {
+    const [code, { error }] = await post(body)
+    assert.equal(code, 400)
+    assert.equal(typeof error, 'string')
+  }
+  assert.equal((await post(good, 'text/plain'))[0], 400)
+  assert.equal(records((await chat(simulator, '123456')).messages).length, 1)
+})
+
+/** Reads server-sent events as they come. */
+async function* events(t: TestContext, simulator: Simulator): AsyncGenerator<[string, Record<string, unknown>]> {
+  const aborter = new AbortController()
+  t.after(() => {
+    aborter.abort()
+  })
+  const response = await fetch(`${simulator.pageUrl}api/events`, { signal: aborter.signal })
+  assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+  assert(response.body)
+  let buffered = ''
+  // The first is a comment: from here on nothing is missed.
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    buffered += chunk
+    const complete = buffered.split('\n\n')
+    buffered = complete.pop() ?? ''
+    for (const block of complete) {
+      const [, event = 'comment', data = '{}'] = /^event: (.*)\ndata: (.*)$/.exec(block) ?? []
+      yield [event, record(JSON.parse(data))]
+    }
+  }
+}
+
+test('tells of messages and of bots coming and going', async t => {
+  const simulator = await start(t)
+  const stream = events(t, simulator)
+  const next = async (): Promise<[string, Record<string, unknown>]> => {
+    const item = await stream.next()
+    assert(item.done !== true)
+    return item.value
+  }
+  assert.equal((await next())[0], 'comment')
+  const client = await Client.connect(t, simulator.endpoint)
+  assert.deepEqual(await next(), ['connection', { connected: true }])
+  await client.call('send_group_msg', { group_id: 777, message: 'to a new group' })
+  const [event, { chat: place, message }] = await next()
+  assert.equal(event, 'message')
+  assert.deepEqual(place, { type: 'group', id: '777', name: '群 777', members: [] })
+  assert.deepEqual(record(message).parts, [{ type: 'text', text: 'to a new group' }])
+  client.socket.close()
+  assert.deepEqual(await next(), ['connection', { connected: false }])
+  await simulator.close()
+  await assert.rejects(stream.next())
+})

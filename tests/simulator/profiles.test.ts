@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { test } from 'node:test'
+import type { ProfileName } from '../../simulator'
+import { folder, record, serve, startWithClient, text, type Client, type Frame } from './support'
+
+// The tables of the OneBot guide.
+type Case = 'parameter' | 'execution' | 'unknown' | 'muted' | 'notMember' | 'timeout'
+
+const retcodes: Record<ProfileName, Record<Case, number>> = {
+  napcat: { parameter: 1400, execution: 1200, unknown: 1404, muted: 1200, notMember: 1200, timeout: 1200 },
+  llbot: { parameter: 1400, execution: 1200, unknown: 1404, muted: 1200, notMember: 1200, timeout: 1200 },
+  lagrange: { parameter: 200, execution: 200, unknown: 404, muted: 120, notMember: 110, timeout: 9057 },
+  gocqhttp: { parameter: 100, execution: 100, unknown: 404, muted: 100, notMember: 100, timeout: 100 },
+}
+const names: ProfileName[] = ['napcat', 'llbot', 'lagrange', 'gocqhttp']
+
+const send = (client: Client): Promise<Frame> => client.call('send_group_msg', { group_id: 123456, message: 'a' })
+
+for (const profile of names) {
+  const expected = retcodes[profile]
+
+  test(`${profile} answers with its codes`, async t => {
+    const { simulator, client } = await startWithClient(t, { profile })
+    assert.equal((await client.call('send_group_msg', { message: 'a' })).retcode, expected.parameter)
+    assert.equal((await client.call('get_guild_service_profile')).retcode, expected.unknown)
+    client.socket.send('{')
+    assert.equal((await client.frame(frame => frame.status === 'failed' && !('echo' in frame))).retcode, expected.parameter)
+    simulator.fault({ fault: { kind: 'refuse' } })
+    assert.equal((await send(client)).retcode, expected.execution)
+    simulator.fault({ fault: { kind: 'timeout' } })
+    assert.equal((await send(client)).retcode, expected.timeout)
+    simulator.mute('123456', true)
+    assert.equal((await send(client)).retcode, expected.muted)
+    simulator.removeBot('123456')
+    assert.equal((await send(client)).retcode, expected.notMember)
+    assert.equal(simulator.ledger.length, 0)
+  })
+
+  test(`${profile} gives its reason where it gives it`, async t => {
+    const { simulator, client } = await startWithClient(t, { profile })
+    simulator.fault({ fault: { kind: 'refuse', retcode: 7, wording: 'because' } })
+    const { echo, ...answer } = await send(client)
+    assert.notEqual(echo, undefined)
+    const common = { status: 'failed', retcode: 7, data: null }
+    assert.deepEqual(answer, {
+      napcat: { ...common, message: 'because', wording: 'because' },
+      llbot: { ...common, message: 'because', wording: 'because' },
+      lagrange: common,
+      gocqhttp: { ...common, msg: 'because', wording: 'because', message: 'because' },
+    }[profile])
+  })
+
+  test(`${profile} names itself`, async t => {
+    const { client } = await startWithClient(t, { profile })
+    const { data } = await client.call('get_version_info')
+    const appName = { napcat: 'NapCat.Onebot', llbot: 'LLOneBot', lagrange: 'Lagrange.OneBot', gocqhttp: 'go-cqhttp' }[profile]
+    assert.equal(record(data).app_name, appName)
+  })
+
+  test(`${profile} has its histories and its download_file`, async t => {
+    const { client } = await startWithClient(t, { profile })
+    const known = async (action: string, params: object): Promise<boolean> => (
+      (await client.call(action, params)).retcode !== expected.unknown
+    )
+    assert.deepEqual([
+      await known('get_group_msg_history', { group_id: 123456 }),
+      await known('get_friend_msg_history', { user_id: 10001 }),
+      await known('download_file', { url: 'ftp://nowhere' }),
+    ], { napcat: [true, true, true], llbot: [true, true, true], lagrange: [false, false, false], gocqhttp: [true, false, true] }[profile])
+  })
+}
+
+test('words what really happened as the implementations do', async t => {
+  const wordings: unknown[] = []
+  for (const profile of ['napcat', 'llbot', 'gocqhttp'] as const) {
+    const { simulator, client } = await startWithClient(t, { profile })
+    simulator.fault({ fault: { kind: 'timeout' } })
+    wordings.push((await send(client)).wording)
+    simulator.fault({ fault: { kind: 'not-member' } })
+    wordings.push((await send(client)).wording)
+    simulator.fault({ fault: { kind: 'muted' } })
+    wordings.push((await send(client)).wording)
+  }
+  const patterns = [
+    /^Timeout: NTEvent serviceAndMethod:NodeIKernelMsgService\/sendMsg /, /^EventChecker Failed: NTEvent .*"result": 110/s,
+    /^EventChecker Failed: NTEvent .*"result": 120/s,
+    /^waitForSelfEcho timeout$/, /移出该群/, /禁言/,
+    /go-cqhttp/, /群聊不存在/, /go-cqhttp/,
+  ]
+  for (const [index, pattern] of patterns.entries()) assert.match(String(wordings[index]), pattern)
+})
+
+const yes = ['file', 'path', 'base64', 'http']
+const forms: Record<ProfileName, Record<'image' | 'record' | 'video' | 'upload', string[]>> = {
+  napcat: { image: [...yes, 'data'], record: [...yes, 'data'], video: [...yes, 'data'], upload: [...yes, 'data'] },
+  llbot: { image: [...yes, 'data'], record: [...yes, 'data'], video: [...yes, 'data'], upload: [...yes, 'data'] },
+  lagrange: { image: yes, record: yes, video: yes, upload: ['path'] },
+  gocqhttp: { image: ['file', 'base64', 'http'], record: ['file', 'base64', 'http'], video: ['file', 'http'], upload: ['path'] },
+}
+
+for (const profile of names) {
+  test(`${profile} takes the file forms of the table and no others`, async t => {
+    const { simulator, client } = await startWithClient(t, { profile })
+    const path = join(await folder(t), 'a.bin')
+    await writeFile(path, 'bytes')
+    const origin = await serve(t, (_, response) => response.end('bytes'))
+    const sources: Record<string, string> = {
+      file: pathToFileURL(path).href,
+      path,
+      base64: 'base64://Ynl0ZXM=',
+      data: 'data:image/png;base64,Ynl0ZXM=',
+      http: `${origin}/a.bin`,
+    }
+    for (const type of ['image', 'record', 'video', 'upload'] as const) {
+      const taken: string[] = []
+      for (const [form, file] of Object.entries(sources)) {
+        const answer = type === 'upload'
+          ? await client.call('upload_group_file', { group_id: 123456, file, name: 'a.bin' })
+          : await client.call('send_group_msg', { group_id: 123456, message: [{ type, data: { file } }] })
+        if (answer.status === 'ok') taken.push(form)
+        else assert.equal(answer.retcode, retcodes[profile].execution)
+      }
+      assert.deepEqual(taken.sort(), forms[profile][type].toSorted(), type)
+    }
+    const { ledger } = simulator
+    assert(ledger.every(({ media }) => media.length === 1 && media[0]?.size === 5))
+  })
+}
+
+test('upload names: mandatory on napcat, without slashes on llbot', async t => {
+  const path = join(await folder(t), 'a.bin')
+  await writeFile(path, 'bytes')
+  const statuses: Record<string, unknown[]> = {}
+  for (const profile of names) {
+    const { client } = await startWithClient(t, { profile })
+    const upload = async (name?: string): Promise<unknown> => (
+      (await client.call('upload_group_file', { group_id: 123456, file: path, ...(name === undefined ? {} : { name }) })).status
+    )
+    statuses[profile] = [await upload(), await upload('a/b'), await upload('a\\b'), await upload('a b')]
+  }
+  assert.deepEqual(statuses, {
+    napcat: ['failed', 'ok', 'ok', 'ok'],
+    llbot: ['ok', 'failed', 'failed', 'ok'],
+    lagrange: ['ok', 'ok', 'ok', 'ok'],
+    gocqhttp: ['ok', 'ok', 'ok', 'ok'],
+  })
+})
+
+test('uploads are answered with a file_id, or null', async t => {
+  const path = join(await folder(t), 'a.bin')
+  await writeFile(path, 'bytes')
+  for (const profile of names) {
+    const { client } = await startWithClient(t, { profile })
+    const { data } = await client.call('upload_private_file', { user_id: 10001, file: path, name: 'a' })
+    if (profile === 'napcat' || profile === 'llbot') assert.match(String(record(data).file_id), /^\/[0-9a-f]{32}$/)
+    else assert.equal(data, null)
+  }
+})
+
+test('a % in a path leads elsewhere on napcat only', async t => {
+  const path = join(await folder(t), '50%25.bin')
+  await writeFile(path, 'bytes')
+  const statuses: unknown[] = []
+  for (const profile of names) {
+    const { client } = await startWithClient(t, { profile })
+    statuses.push((await client.call('upload_group_file', { group_id: 123456, file: path, name: 'a' })).status)
+    const malformed = await client.call('upload_group_file', { group_id: 123456, file: '/tmp/50%', name: 'a' })
+    assert.equal(malformed.retcode, retcodes[profile].execution)
+  }
+  assert.deepEqual(statuses, ['failed', 'ok', 'ok', 'ok'])
+})
+
+test('of a mixed message only the part that stands alone arrives', async t => {
+  const path = join(await folder(t), 'a.mp4')
+  await writeFile(path, 'film')
+  for (const type of ['video', 'record', 'file']) {
+    const { simulator, client } = await startWithClient(t)
+    const answer = await client.call('send_group_msg', {
+      group_id: 123456, message: [text('caption'), { type, data: { file: path } }, text('more')],
+    })
+    assert.equal(answer.status, 'ok')
+    const [entry] = simulator.ledger
+    assert.deepEqual([entry?.text, entry?.segments.map(segment => segment.type), entry?.media.map(medium => medium.type)], ['', [type], [type]])
+  }
+  const { simulator, client } = await startWithClient(t)
+  const message = [{ type: 'reply', data: { id: '1' } }, text('a'), { type: 'image', data: { file: path } }, { type: 'at', data: { qq: 'all' } }]
+  await client.call('send_group_msg', { group_id: 123456, message })
+  assert.deepEqual(simulator.ledger[0]?.segments, message)
+})

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { folder, record, records, startWithClient, text, type Client, type Frame } from './support'
+
+const event = (client: Client, id: number): Promise<Frame> => client.frame(frame => frame.message_id === id && 'post_type' in frame)
+
+test('a member speaks in a group', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const id = simulator.say({ group: '123456', user: '10001', text: ' hello [你好] ' })
+  const { time, ...rest } = await event(client, id)
+  assert(Number.isInteger(time))
+  assert.deepEqual(rest, {
+    self_id: 10000, user_id: 10001, message_id: id, message_seq: 1, real_id: id, message_type: 'group', group_id: 123456,
+    sender: { user_id: 10001, nickname: '小明', card: '', role: 'member' }, raw_message: 'hello &#91;你好&#93;', font: 14,
+    sub_type: 'normal', message: [text(' hello [你好] ')], message_format: 'array', post_type: 'message',
+  })
+})
+
+test('a friend speaks, and messages are CQ strings when asked for', async t => {
+  const { simulator, client } = await startWithClient(t, { messageFormat: 'string' })
+  const id = simulator.say({ user: '10002', segments: [{ type: 'at', data: { qq: '10000' } }, text('a, [b] & c')] })
+  const said = await event(client, id)
+  assert.deepEqual([said.message_type, said.sub_type, said.message_format], ['private', 'friend', 'string'])
+  assert.equal(said.message, '[CQ:at,qq=10000]a, &#91;b&#93; &amp; c')
+  assert(!('group_id' in said))
+})
+
+test('replies, negative ids and extra fields', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const first = simulator.say({ group: '123456', user: '10001', text: 'a', messageId: -5 })
+  assert.equal(first, -5)
+  const id = simulator.say({ group: '123456', user: '10002', text: 'b', replyTo: -5, raw: { anonymous: null, font: 0 } })
+  const said = await event(client, id)
+  assert.deepEqual(said.message, [{ type: 'reply', data: { id: '-5' } }, text('b')])
+  assert.deepEqual([said.anonymous, said.font], [null, 0])
+  const original = record((await client.call('get_msg', { message_id: -5 })).data)
+  assert.deepEqual([original.message_id, original.message], [-5, [text('a')]])
+})
+
+test('temporary private sessions', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const said = await event(client, simulator.say({ user: '10004', text: 'a', subType: 'group', raw: { target_id: 654321 } }))
+  assert.deepEqual([said.message_type, said.sub_type, said.target_id], ['private', 'group', 654321])
+})
+
+test('the bot speaks from another device', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const inGroup = await event(client, simulator.say({ group: '123456', user: '10000', text: 'a', selfMessage: true }))
+  assert.deepEqual([inGroup.post_type, inGroup.user_id, inGroup.group_id], ['message_sent', 10000, 123456])
+  const inPrivate = await event(client, simulator.say({ user: '10001', text: 'a', selfMessage: true }))
+  assert.deepEqual([inPrivate.post_type, inPrivate.user_id, inPrivate.target_id], ['message_sent', 10000, 10001])
+})
+
+test('own sends are reported only with reportSelf', async t => {
+  const quiet = await startWithClient(t)
+  await quiet.client.call('send_group_msg', { group_id: 123456, message: 'a' })
+  await quiet.client.call('get_status')
+  assert(!quiet.client.frames.some(frame => frame.post_type === 'message_sent'))
+  const { client } = await startWithClient(t, { reportSelf: true })
+  const { data } = await client.call('send_private_msg', { user_id: 10001, message: 'a' })
+  const report = await client.frame(frame => frame.post_type === 'message_sent')
+  assert.deepEqual([report.message_id, report.target_id, report.user_id], [record(data).message_id, 10001, 10000])
+})
+
+test('the history has both sides, oldest first, with whole seconds and files', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const path = join(await folder(t), 'a.log')
+  await writeFile(path, '12345')
+  simulator.say({ group: '123456', user: '10001', text: 'question' })
+  const answer = record((await client.call('send_group_msg', { group_id: 123456, message: 'answer' })).data)
+  await client.call('upload_group_file', { group_id: 123456, file: path, name: '日志.log' })
+  simulator.say({ group: '654321', user: '10001', text: 'elsewhere' })
+  const { messages } = record((await client.call('get_group_msg_history', { group_id: 123456 })).data)
+  const list = records(messages)
+  assert.deepEqual(list.map(message => [message.message_seq, record(message.sender).user_id]), [[1, 10001], [2, 10000], [3, 10000]])
+  assert(list.every(({ time }) => Number.isInteger(time) && Math.abs(Number(time) - Date.now() / 1000) < 60))
+  assert.deepEqual(list[1]?.message, [text('answer')])
+  assert.equal(list[1].message_id, answer.message_id)
+  const [file] = records(list[2]?.message)
+  assert.equal(file?.type, 'file')
+  const data = record(file.data)
+  assert.deepEqual([data.file, data.name, data.file_size], ['日志.log', '日志.log', '5'])
+  assert.match(String(data.file_id), /./)
+})
+
+test('the history can be cut by count, id and sequence number', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const ids = Array.from({ length: 30 }, (_, index) => simulator.say({ user: '10001', text: String(index) }))
+  const read = async (params: object): Promise<unknown[]> => {
+    const { data } = await client.call('get_friend_msg_history', { user_id: 10001, ...params })
+    return records(record(data).messages).map(message => record(record(records(message.message)[0]).data).text)
+  }
+  assert.equal((await read({})).length, 20)
+  assert.deepEqual(await read({ count: 2 }), ['28', '29'])
+  assert.deepEqual(await read({ count: 2, message_seq: ids[10] }), ['9', '10'])
+  assert.deepEqual(await read({ count: 2, message_seq: 5 }), ['3', '4'])
+  assert.deepEqual(await read({ count: 1, message_seq: 0 }), ['29'])
+})
+
+test('without history the actions are unknown', async t => {
+  const { client } = await startWithClient(t, { history: false })
+  assert.equal((await client.call('get_group_msg_history', { group_id: 123456 })).retcode, 1404)
+  assert.equal((await client.call('get_friend_msg_history', { user_id: 10001 })).retcode, 1404)
+})
+
+test('a message taken back is gone from the history', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const { data } = await client.call('send_group_msg', { group_id: 123456, message: 'a' })
+  const { message_id } = record(data)
+  assert.equal((await client.call('delete_msg', { message_id })).status, 'ok')
+  assert.equal((await client.call('get_msg', { message_id })).retcode, 1200)
+  assert.equal((await client.call('get_msg', { message_id: 'x' })).retcode, 1400)
+  assert.deepEqual(record((await client.call('get_group_msg_history', { group_id: 123456 })).data).messages, [])
+  // It was delivered all the same.
+  assert.equal(simulator.ledger.length, 1)
+})
