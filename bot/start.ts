@@ -1,6 +1,7 @@
 import { Logger, type Context } from 'koishi'
 import Loader from '@koishijs/loader'
 import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 
@@ -99,6 +100,8 @@ async function start(): Promise<void> {
   // Reads the file .env, too.
   await loader.readConfig(true)
   prepareEnvironment(process.env)
+  // The database does not make its folder.
+  mkdirSync(process.env.DATA_DIR ?? resolve(repository, 'data'), { recursive: true })
   await checkAddress(loader.interpolate(loader.config.plugins?.server))
   const app = await loader.createApp()
   endOnSignal(app)

@@ -8,6 +8,7 @@ import { createPassages } from './delivery/passage'
 import { Transmitter } from './delivery/transmitter'
 import { unwrap } from './delivery/unwrap'
 import { MemoryRecords } from './outbox/memory'
+import { Registry } from './outbox/registry'
 import { createStorage, type Storage } from './outbox/storage'
 import { Submissions } from './outbox/submissions'
 import type { StoredFile, UploadStore } from './uploads/store'
@@ -17,7 +18,7 @@ export interface Engine {
   delivery: Delivery
   submissions: Submissions
   lanes: Lanes
-  memory: MemoryRecords
+  registry: Registry
   /** `undefined` where there is no database, or not yet. */
   storage: () => Storage | undefined
 }
@@ -67,5 +68,6 @@ export function createEngine(
   const submissions = new Submissions({
     delivery, memory, storage: () => storage, bots, lanes, keepUpload: (id, until) => store.keepUntil(id, until),
   })
-  return { delivery, submissions, lanes, memory, storage: () => storage }
+  const registry = new Registry({ memory, storage: () => storage })
+  return { delivery, submissions, registry, lanes, storage: () => storage }
 }

@@ -15,6 +15,7 @@ import { unwrap } from './delivery/unwrap'
 import { Gate } from './gate'
 import { createEngine } from './engine'
 import { createKeyCheck } from './http/auth'
+import { deliveryRoutes } from './http/deliveries'
 import { healthRoute } from './http/health'
 import { createLinker, mediaRoute } from './http/media'
 import { readyRoute } from './http/ready'
@@ -58,7 +59,7 @@ export function apply(ctx: Context, config: Config): void {
   const signingKey = createHmac('sha256', apiKey).update('media links').digest()
   const { server } = ctx
   const link = createLinker(() => (settings.selfUrl || server.config.selfUrl || server.selfUrl) + settings.path, signingKey)
-  const { delivery, submissions, lanes, storage } = createEngine(ctx, settings, store, link, logger, stop.signal)
+  const { delivery, submissions, registry, lanes, storage } = createEngine(ctx, settings, store, link, logger, stop.signal)
 
   registerRoutes(server, [
     healthRoute,
@@ -76,6 +77,7 @@ export function apply(ctx: Context, config: Config): void {
       allowedExtensions: parseExtensions(settings.allowedExtensions.join()),
     }, stop.signal),
     webhookRoute(submissions, settings.path, { maxSize: settings.maxBodySize }, stop.signal),
+    ...deliveryRoutes(registry, settings.path),
     mediaRoute(store, signingKey),
   ], { prefix: settings.path, isAuthorized: createKeyCheck(apiKey), gate, logger })
 

@@ -143,7 +143,6 @@ export class Supervisor {
   }
 
   private reset(): void {
-    this.tries = 0
     this.announced = false
     this.closing = undefined
   }

@@ -7,9 +7,11 @@ import type { Exchange, Route } from './routes'
  * Writes the line of a request to the log: its ID, route, target, outcome and duration in milliseconds. Nothing of what was to be
  * sent is in it.
  */
-export function logRequest(logger: Logger, exchange: Exchange, route: Route, error: RelayError | undefined, duration: number): void {
-  const { id, target, outcome, request } = exchange
-  const result = error ? `${error.status} ${error.code}: ${reasonOf(error)}` : `200 ${outcome ?? 'ok'}`
+export function logRequest(
+  logger: Logger, exchange: Exchange, route: Pick<Route, 'path' | 'quiet'>, error: RelayError | undefined, duration: number,
+): void {
+  const { id, target, outcome, request, response } = exchange
+  const result = error ? `${error.status} ${error.code}: ${reasonOf(error)}` : `${response.statusCode} ${outcome ?? 'ok'}`
   const about = target ?? (error?.code === 'unauthorized' ? `from ${request.socket.remoteAddress ?? 'unknown'}` : '-')
   const line = printable(`${id} ${request.method ?? '-'} ${route.path} ${about} ${result} ${duration.toFixed(1)} ms`)
   if (route.quiet && !error) logger.debug('%s', line)

@@ -1,7 +1,7 @@
 import type { Server } from '@koishijs/plugin-server'
 import type { Logger } from 'koishi'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { v4 as uuid } from 'uuid'
+import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import type { Gate } from '../gate'
 import { discardBody } from './body'
@@ -10,7 +10,7 @@ import { logRequest } from './journal'
 
 /** One request on its way to an answer. */
 export interface Exchange {
-  /** Links the answer (`X-Request-Id`) to the log. */
+  /** Links the answer (`X-Request-Id`) to the log, and is the ID of the delivery that it begins. In the order of time. */
   readonly id: string
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -27,11 +27,11 @@ export interface Exchange {
 /** A success: `data` of the envelope, or bytes that the handler has sent itself. */
 export type Answer = { data: object, status?: number } | 'sent'
 
-/** One path of the plugin. */
+/** One method of one path of the plugin. */
 export interface Route {
   /** In the syntax of the router. */
   path: string
-  method: 'GET' | 'POST'
+  method: 'GET' | 'POST' | 'DELETE'
   /** Whether it answers without the API key. */
   open?: boolean
   /** Whether its requests are logged only when one looks for trouble: probes come every few seconds. */
@@ -56,14 +56,18 @@ const unparsedBody = Symbol.for('unparsedBody')
 
 /** Registers the routes on the bot's server; they go when the plugin is disposed. */
 export function registerRoutes(server: Server, routes: readonly Route[], options: RouteOptions): void {
-  for (const route of routes) {
-    const handler = (context: Context) => answer(context, route, options)
+  for (const path of new Set(routes.map(route => route.path))) {
+    const siblings = routes.filter(route => route.path === path)
+    const handler = (context: Context) => answer(context, path, siblings, options)
     // Without this the server would parse and store bodies before the key is checked.
-    server.all(options.prefix + route.path, Object.assign(handler, { [noParseBody]: true }))
+    server.all(options.prefix + path, Object.assign(handler, { [noParseBody]: true }))
   }
 }
 
-async function answer(context: Context, route: Route, options: RouteOptions): Promise<void> {
+/** @param siblings the routes of the path, one for each method */
+async function answer(context: Context, path: string, siblings: readonly Route[], options: RouteOptions): Promise<void> {
+  const method = context.method === 'HEAD' ? 'GET' : context.method
+  const route = siblings.find(sibling => sibling.method === method)
   const started = performance.now()
   const exchange = toExchange(context)
   const { response } = exchange
@@ -75,12 +79,12 @@ async function answer(context: Context, route: Route, options: RouteOptions): Pr
     leave = options.gate.enter()
     // A response is closed once its last byte has left, or its client.
     response.once('close', leave)
-    if (!route.open && !options.isAuthorized(context.headers)) {
+    if (!siblings.every(({ open }) => open) && !options.isAuthorized(context.headers)) {
       throw new RelayError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } })
     }
-    if (route.method !== (context.method === 'HEAD' ? 'GET' : context.method)) {
-      const allow = route.method === 'GET' ? 'GET, HEAD' : route.method
-      throw new RelayError('method-not-allowed', `use ${route.method}`, { headers: { allow } })
+    if (!route) {
+      const allow = siblings.map(sibling => sibling.method === 'GET' ? 'GET, HEAD' : sibling.method).join(', ')
+      throw new RelayError('method-not-allowed', `use ${allow}`, { headers: { allow } })
     }
     const result = await route.handle(exchange)
     if (result === 'sent') context.respond = false
@@ -94,7 +98,7 @@ async function answer(context: Context, route: Route, options: RouteOptions): Pr
   discardBody(exchange.request)
   // A pipelined response that still waits for the one before it is never closed when the client goes away.
   if (!response.socket) leave?.()
-  logRequest(options.logger, exchange, route, error, performance.now() - started)
+  logRequest(options.logger, exchange, route ?? { path }, error, performance.now() - started)
 }
 
 function toExchange(context: Context): Exchange {
@@ -117,7 +121,9 @@ function respond(context: Context, status: number, body: string): void {
   context.body = body
   const { req, res } = context
   if (res.headersSent) {
+    // Too late for an envelope: only a broken connection tells the client that something is missing.
     context.respond = false
+    res.destroy()
   } else if (!req.complete && !res.shouldKeepAlive) {
     // Node.js would close the connection after the answer, and a client that is still sending would never see it.
     context.respond = false

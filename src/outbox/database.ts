@@ -121,6 +121,18 @@ export class DatabaseRecords {
     return removed !== 0
   }
 
+  /**
+   * Puts a finished delivery back into its lane.
+   *
+   * @returns the lane, `undefined` when its request was not stored
+   */
+  async requeue(id: string, patch: Patch): Promise<string | undefined> {
+    const [row] = await this.database.get(table, { id }, ['lane', 'bot'])
+    if (!row?.lane) return
+    await this.update(id, patch)
+    return row.lane
+  }
+
   /** Takes the key from the delivery that holds it. */
   async releaseKey(key: string): Promise<void> {
     await this.database.set(table, { key }, { key: null })

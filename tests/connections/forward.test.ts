@@ -42,15 +42,16 @@ describe('a forward connection', () => {
 
   test('comes about when the other side is up only after the bot', async t => {
     const { app } = await startApp(t)
-    const simulator = await startSimulator(t)
-    await simulator.goOffline()
-    addForward(app, simulator.endpoint, { retryTimes: 0 })
-    addForward(app, simulator.endpoint, { retryInterval: 5_000, selfId: '10001' })
-    const bots = [botOf(app), botOf(app, '10001')]
+    const [first, second] = [await startSimulator(t), await startSimulator(t, { selfId: '10001' })]
+    await Promise.all([first.goOffline(), second.goOffline()])
+    addForward(app, first.endpoint, { retryTimes: 0 })
+    addForward(app, second.endpoint, { retryInterval: 5_000, selfId: '10001' })
+    const bots = [botOf(app), botOf(app, '10001')] as const
     const failures = bots.map(bot => countStatus(app, bot, Universal.Status.OFFLINE))
     await until('dials have failed', () => failures.every(count => count() >= 2), soon)
-    await simulator.goOnline()
-    for (const [index, bot] of bots.entries()) await untilSends(bot, simulator, `at last ${index}`)
+    await Promise.all([first.goOnline(), second.goOnline()])
+    await untilSends(bots[0], first, 'at last')
+    await untilSends(bots[1], second, 'at last')
   })
 
   test('is made anew when the login over it failed', async t => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { describe, test, type TestContext } from 'node:test'
 import { Presence } from '../../src/connections/presence'
-import { addForward, botOf, startPair, untilStatus, type Pair } from './support'
+import { addForward, botOf, startPair, startSimulator, untilStatus, type Pair } from './support'
 
 /** A pair and who tells of the presence of its bot. */
 async function start(t: TestContext): Promise<Pair & { presence: Presence, unload: () => void }> {
@@ -47,8 +47,9 @@ describe('presence', () => {
   })
 
   test('takes a bot that is removed for one that goes', async t => {
-    const { app, presence, simulator, bot } = await start(t)
-    const fork = addForward(app, simulator.endpoint, { selfId: '10001' })
+    const { app, presence, bot } = await start(t)
+    const { endpoint } = await startSimulator(t, { selfId: '10001' })
+    const fork = addForward(app, endpoint, { selfId: '10001' })
     const other = botOf(app, '10001')
     await untilStatus(other, Universal.Status.ONLINE)
     const { signal } = new AbortController()

@@ -102,7 +102,7 @@ test('bounds what is reported and asked for by nobody', () => {
 
 test('remembers more IDs of a chat than a history can show, and no more than 128', () => {
   const accounts = new Accounts()
-  const history = Array.from({ length: 192 }, (_, id) => message(String(id), now))
+  const history = Array.from({ length: 160 }, (_, id) => message(String(id), now))
   for (const { id } of history) accounts.account('chat', [id], now)
   assert.equal(accounts.claimIn('chat', history.slice(-64), a, now, now), undefined)
   assert.equal(accounts.claimIn('chat', history.slice(0, 64), a, now, now), '0')

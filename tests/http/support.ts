@@ -43,11 +43,13 @@ export class Wire {
     this.socket.write(Buffer.concat([Buffer.from([...lines, '', ''].join('\r\n'), 'latin1'), Buffer.from(body)]))
   }
 
-  /** Sends as much as the server takes; resolves when all is sent, or the connection is gone. */
-  async pour(chunk: Buffer, times: number): Promise<void> {
-    for (let sent = 0; sent < times && !this.isClosed; sent++) {
+  /** Sends as much as the server takes; resolves when all is sent, or the connection is gone. Returns how many times it sent. */
+  async pour(chunk: Buffer, times: number): Promise<number> {
+    let sent = 0
+    for (; sent < times && !this.isClosed; sent++) {
       if (!this.socket.write(chunk)) await until('the server takes more', () => !this.socket.writableNeedDrain || this.isClosed)
     }
+    return sent
   }
 
   /** The next answer, which has to come with a Content-Length or without a body; interim ones are skipped. */

@@ -26,7 +26,7 @@ export class Recent<V> {
 
   set(key: string, value: V, now = 0): void {
     this.age(now)
-    if (this.young.size >= this.size && !this.young.has(key)) this.turn(now)
+    if (this.young.size >= this.size) this.turn(now)
     this.young.set(key, value)
   }
 
