@@ -14,7 +14,7 @@ interface PingSocket extends LinkSocket {
 
 /**
  * Cuts a connection whose other side vanished without a word, as when its machine loses power: TCP alone needs a quarter of
- * an hour to notice. A side that has never answered a ping is let be, and so is one that still takes in what was sent to it.
+ * an hour to notice. A side that has never answered a ping is let be, and so is one to which a message is on its way.
  *
  * @param interval between two pings, in milliseconds
  * @returns what ends the watch
@@ -23,7 +23,6 @@ export function watchPulse(socket: LinkSocket, interval: number): () => void {
   if (!isPingSocket(socket)) return () => undefined
   let silence = 0
   let answers = false
-  let backlog = 0
   const onMessage = (): void => {
     silence = 0
   }
@@ -33,9 +32,8 @@ export function watchPulse(socket: LinkSocket, interval: number): () => void {
   }
   const timer = setInterval(() => {
     if (socket.readyState !== socketState.open) return
-    const { bufferedAmount } = socket
-    if (bufferedAmount < backlog) silence = 0
-    backlog = bufferedAmount
+    // A large message counts in full until its last byte has left, and a slow one is no reason to cut it.
+    if (socket.bufferedAmount > 0) silence = 0
     if (silence >= patience && answers) socket.terminate()
     else socket.ping()
     silence++

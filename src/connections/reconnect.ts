@@ -1,10 +1,8 @@
 import type { Bot, Context, Logger } from 'koishi'
 import { unwrap } from '../delivery/unwrap'
 import { dials, linkMode } from './link'
+import { dialTimeout } from './redial'
 import { Supervisor } from './supervisor'
-
-/** How long a dial may take, in milliseconds. Without a limit one that is never answered keeps a bot "connecting" for good. */
-const dialTimeout = 5_000
 
 /** How often it is made sure that the other side is still there, in milliseconds. */
 const defaultPulse = 15_000

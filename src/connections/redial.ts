@@ -1,3 +1,6 @@
+/** How long a dial may take, in milliseconds. Without a limit one that is never answered keeps a bot "connecting" for good. */
+export const dialTimeout = 5_000
+
 /** The longest wait before the first try, and the longest at all, in milliseconds: sends are to work again within ten seconds. */
 const initialDelay = 500
 const maxDelay = 5_000

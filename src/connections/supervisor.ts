@@ -1,7 +1,7 @@
 import { Universal, type Bot, type Logger } from 'koishi'
 import { hasRequest, socketOf, socketState, type LinkMode, type LinkSocket } from './link'
 import { watchPulse } from './pulse'
-import { redialDelay } from './redial'
+import { dialTimeout, redialDelay } from './redial'
 
 /** How often a reverse connection that is not in order is looked at, in milliseconds: some of its failures change no status. */
 const checkInterval = 1_000
@@ -19,6 +19,8 @@ export class Supervisor {
   private tries = 0
   private announced = false
   private disposed = false
+  /** When the last dial began that is not known to have ended, on the clock of `performance.now()`. */
+  private dialled = -Infinity
   /** The socket that was asked to close. */
   private closing: LinkSocket | undefined
 
@@ -53,10 +55,12 @@ export class Supervisor {
         return
       case Universal.Status.CONNECT:
         stopped.delete(this.bot)
+        this.dialled = performance.now()
         break
       case Universal.Status.RECONNECT:
         // The adapter's own tries end up a minute apart and are never given up, and it says nothing between two of them. Right
         // now none is under way, and a bot that is offline ends them; where a connection was closed, they are dead already.
+        this.dialled = -Infinity
         if (this.mode === 'forward') this.soon(Universal.Status.RECONNECT, () => this.bot.offline())
         break
       case Universal.Status.OFFLINE:
@@ -91,7 +95,15 @@ export class Supervisor {
     if (this.disposed) return
     if (this.mode === 'forward' && (this.bot.status !== Universal.Status.OFFLINE || stopped.has(this.bot))) return
     const delay = this.mode === 'forward' ? redialDelay(this.tries, Math.random()) : checkInterval
-    this.timer = setTimeout(() => this.look(), delay)
+    this.timer = setTimeout(() => this.look(), Math.max(delay, this.dialRest()))
+  }
+
+  /**
+   * For how many milliseconds a dial may still be under way although the bot is offline, as when the connection before it has
+   * only now ended. Two dials at once would make two connections, of which the adapter forgets one.
+   */
+  private dialRest(): number {
+    return this.mode === 'forward' ? this.dialled + dialTimeout - performance.now() : 0
   }
 
   private look(): void {
@@ -100,6 +112,7 @@ export class Supervisor {
     const isOpen = socket !== undefined && socket.readyState !== socketState.closed
     if (isOpen && (this.mode === 'forward' || socket === this.closing || this.isOrphan(socket))) {
       this.announce('has a connection that cannot be used: closing it')
+      this.dialled = -Infinity
       this.release(socket)
     } else if (this.mode === 'forward') {
       this.announce('is not connected: trying until it is')
@@ -143,6 +156,7 @@ export class Supervisor {
   }
 
   private reset(): void {
+    this.tries = 0
     this.announced = false
     this.closing = undefined
   }

@@ -5,20 +5,15 @@ import { toElement } from './elements'
 import { createEncoder, render } from './encoder'
 import { announceSend, createSession } from './hooks'
 import type { LoadedItem } from './media'
-import { isOneBot, sendByOneBot } from './onebot/carrier'
 import { SendError, type Receipt } from './outcome'
 
 /**
- * Sends one platform message through a bot of any platform.
+ * Sends one platform message through a bot of any platform: the same steps as Koishi's `sendMessage`, told apart, because what
+ * other plugins do comes before anything may arrive.
  *
  * @throws SendError, or whatever the adapter throws
  */
-export function carry(bot: Bot, target: Target, items: readonly LoadedItem[], attempt: Attempt): Promise<Receipt> {
-  return isOneBot(bot) ? sendByOneBot(bot, target, items, attempt) : sendByAdapter(bot, target, items, attempt)
-}
-
-/** The same steps as Koishi's `sendMessage`, told apart: what other plugins do comes before anything may arrive. */
-async function sendByAdapter(bot: Bot, target: Target, items: readonly LoadedItem[], attempt: Attempt): Promise<Receipt> {
+export async function sendByAdapter(bot: Bot, target: Target, items: readonly LoadedItem[], attempt: Attempt): Promise<Receipt> {
   const isDirect = target.kind === 'private'
   const channelId = isDirect ? (await bot.createDirectChannel(target.id)).id : target.id
   const encoder = createEncoder(bot, channelId)

@@ -17,19 +17,21 @@ export type Verdict = 'good' | 'bad' | 'none'
 
 /** Its turn: nothing else leaves for this target until it is ended. */
 export interface Turn {
-  /** Resolves when the interval since the last send is over. To be awaited before each platform message. */
+  /** Resolves when the interval since the last send, and a pause, are over. To be awaited before each platform message. */
   pace(): Promise<void> | undefined
   /** To be called after each platform message. */
   sent(): void
   /** Takes down what a request has shown about the target. To be called once for each request. */
   judge(verdict: Verdict): void
+  /** Refuses those who wait behind it, except the patient ones: what cannot leave now would hold them up. */
+  turnAway(error: RelayError): void
   /** Ends the turn; the next request gets it. */
   end(): void
 }
 
 /** How a request waits. */
 export interface Waiting {
-  /** Takes the request out of the lane. It is only asked for where there is something to wait for. */
+  /** Takes the request out of the lane; a RelayError as its reason says why. It is only asked for where there is a wait. */
   signal?: () => AbortSignal
   /** Whether it waits as long as it takes, however full the lane, and through pauses. */
   patient?: boolean
@@ -57,7 +59,12 @@ interface Lane {
   pausedUntil: number
   lastSent: number
   timer: NodeJS.Timeout | undefined
+  /** Ends the rest of a turn between two messages. */
+  wake: (() => void) | undefined
 }
+
+/** What a timer can wait at most, in milliseconds; one for longer goes off at once. */
+const longestTimer = 2 ** 31 - 1
 
 /**
  * Keeps the messages to each target in the order in which they were accepted, one at a time and with a distance between
@@ -69,17 +76,21 @@ export class Lanes {
 
   constructor(private readonly options: LaneOptions) {}
 
+  /** How many lanes are remembered. */
+  get size(): number {
+    return this.lanes.size
+  }
+
   /**
-   * Waits for a turn in a lane. It is there at once when nothing else is under way.
+   * Waits for a turn in a lane. It is there at once when nothing else is under way and the interval is over.
    *
-   * @throws RelayError `queue-full`, `paused`, `stopping`, or `unsent` when the caller has gone away
+   * @throws RelayError `queue-full`, `paused`, `stopping`, `unsent` when the caller has gone away, or the reason of the signal
    */
   enter(key: string, { signal, patient = false }: Waiting = {}): Turn | Promise<Turn> {
     if (this.closed) throw new RelayError('stopping')
     const lane = this.lanes.get(key) ?? this.open(key)
-    const isPaused = lane.pausedUntil > Date.now()
-    if (isPaused && !patient) throw pausedError(lane.pausedUntil)
-    if (!lane.busy && !isPaused) return this.take(key, lane)
+    if (!patient && this.pauseOf(lane) > 0) throw pausedError(this.pauseOf(lane))
+    if (isFree(lane) && this.restOf(lane) === 0) return this.take(key, lane)
     if (lane.waiters.length >= this.options.limit && !patient) {
       throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     }
@@ -87,7 +98,7 @@ export class Lanes {
       const gone = signal?.()
       const leave = (): void => {
         lane.waiters.splice(lane.waiters.indexOf(waiter), 1)
-        reject(new RelayError('unsent', 'the caller went away while its message was waiting'))
+        reject(gone?.reason instanceof RelayError ? gone.reason : new RelayError('unsent', 'the caller went away while its message was waiting'))
       }
       const waiter: Waiter = {
         patient,
@@ -103,20 +114,28 @@ export class Lanes {
       gone?.addEventListener('abort', leave)
       lane.waiters.push(waiter)
       if (gone?.aborted) leave()
-      else if (!lane.busy) this.goOn(key, lane)
+      if (!lane.busy) this.goOn(key, lane)
     })
   }
 
-  /** Whether another request may be put in this lane to wait. */
-  hasRoom(key: string): boolean {
-    return (this.lanes.get(key)?.waiters.length ?? 0) < this.options.limit
+  /** How many further requests may wait in this lane, those apart that wait patiently: those are counted where they are kept. */
+  room(key: string): number {
+    const waiting = this.lanes.get(key)?.waiters.filter(({ patient }) => !patient).length ?? 0
+    return Math.max(this.options.limit - waiting, 0)
+  }
+
+  /** Whether a request would get its turn at once. */
+  isIdle(key: string): boolean {
+    const lane = this.lanes.get(key)
+    return !lane || (isFree(lane) && this.restOf(lane) === 0)
   }
 
   /** The lanes in which something waits or that are paused. */
   states(): LaneState[] {
-    const now = Date.now()
     return [...this.lanes]
-      .map(([lane, { waiters, pausedUntil }]) => ({ lane, waiting: waiters.length, ...pausedUntil > now && { pausedUntil } }))
+      .map(([name, lane]) => ({
+        lane: name, waiting: lane.waiters.length, ...this.pauseOf(lane) > 0 && { pausedUntil: lane.pausedUntil },
+      }))
       .filter(({ waiting, pausedUntil }) => waiting > 0 || pausedUntil !== undefined)
   }
 
@@ -125,13 +144,14 @@ export class Lanes {
     this.closed = true
     for (const lane of this.lanes.values()) {
       clearTimeout(lane.timer)
+      lane.wake?.()
       for (const waiter of lane.waiters.splice(0)) waiter.refuse(new RelayError('stopping'))
     }
     this.lanes.clear()
   }
 
   private open(key: string): Lane {
-    const lane: Lane = { waiters: [], busy: false, failures: 0, pausedUntil: 0, lastSent: 0, timer: undefined }
+    const lane: Lane = { waiters: [], busy: false, failures: 0, pausedUntil: 0, lastSent: 0, timer: undefined, wake: undefined }
     this.lanes.set(key, lane)
     return lane
   }
@@ -139,16 +159,13 @@ export class Lanes {
   private take(key: string, lane: Lane): Turn {
     clearTimeout(lane.timer)
     lane.busy = true
-    const { interval } = this.options
     return {
-      pace: () => {
-        const left = interval && lane.lastSent + interval - Date.now()
-        return left > 0 ? new Promise(resolve => setTimeout(resolve, left)) : undefined
-      },
+      pace: () => this.closed || this.restOf(lane) === 0 ? undefined : this.rest(lane),
       sent: () => {
         lane.lastSent = Date.now()
       },
       judge: verdict => this.judge(lane, verdict),
+      turnAway: error => turnAway(lane, error),
       end: () => {
         lane.busy = false
         this.goOn(key, lane)
@@ -156,45 +173,79 @@ export class Lanes {
     }
   }
 
+  /** Waits during a turn. */
+  private rest(lane: Lane): Promise<void> {
+    return new Promise(resolve => {
+      lane.wake = () => {
+        clearTimeout(lane.timer)
+        const left = this.closed ? 0 : this.restOf(lane)
+        if (left > 0) {
+          // Only a little early, as timers may be.
+          lane.timer = setTimeout(() => lane.wake?.(), left)
+          return
+        }
+        lane.wake = undefined
+        resolve()
+      }
+      lane.wake()
+    })
+  }
+
   private judge(lane: Lane, verdict: Verdict): void {
     if (verdict === 'good') lane.failures = 0
     if (verdict !== 'bad' || ++lane.failures < this.options.pauseAfter) return
     // From here on each failure, also that of the one that probes, pauses the lane again.
     lane.pausedUntil = Date.now() + this.options.pauseFor
-    for (const waiter of lane.waiters.filter(({ patient }) => !patient)) {
-      lane.waiters.splice(lane.waiters.indexOf(waiter), 1)
-      waiter.refuse(pausedError(lane.pausedUntil))
-    }
+    turnAway(lane, pausedError(this.options.pauseFor))
   }
 
+  /** Gives the next one its turn, as soon as that may be. */
   private goOn(key: string, lane: Lane): void {
     clearTimeout(lane.timer)
     if (this.closed) return
-    const pause = lane.pausedUntil - Date.now()
-    if (pause > 0) {
-      if (lane.waiters.length > 0) lane.timer = setTimeout(() => this.goOn(key, lane), pause)
-      else this.forget(key, lane, pause)
-      return
-    }
-    const next = lane.waiters.shift()
-    if (next) next.go()
-    else this.forget(key, lane, this.options.interval)
+    const left = this.restOf(lane)
+    if (lane.waiters.length === 0) this.forget(key, lane, left)
+    else if (left > 0) lane.timer = setTimeout(() => this.goOn(key, lane), left)
+    else lane.waiters.shift()?.go()
   }
 
   /** Drops an idle lane once it has nothing left to remember. */
   private forget(key: string, lane: Lane, time: number): void {
     // A target that failed is remembered for one more pause, for its next failure to count.
-    const keep = lane.failures > 0 ? Math.max(time, 0) + this.options.pauseFor : time
+    const keep = lane.failures > 0 ? time + this.options.pauseFor : time
     if (keep > 0) {
-      lane.timer = setTimeout(() => this.lanes.delete(key), keep)
+      lane.timer = setTimeout(() => this.lanes.delete(key), Math.min(keep, longestTimer))
       lane.timer.unref()
     } else {
       this.lanes.delete(key)
     }
   }
+
+  /** How long nothing may leave from this lane, in milliseconds. */
+  private restOf(lane: Lane): number {
+    return Math.max(left(lane.lastSent + this.options.interval, this.options.interval), this.pauseOf(lane))
+  }
+
+  private pauseOf(lane: Lane): number {
+    return left(lane.pausedUntil, this.options.pauseFor)
+  }
 }
 
-function pausedError(until: number): RelayError {
-  const seconds = Math.max(Math.ceil((until - Date.now()) / 1000), 1)
-  return new RelayError('paused', undefined, { headers: { 'retry-after': String(seconds) } })
+/** The time until then, in milliseconds, bounded because the clock may have been set back meanwhile. */
+function left(until: number, longest: number): number {
+  return Math.min(Math.max(until - Date.now(), 0), longest)
+}
+
+/** Whether nobody has the turn and nobody waits for the moment in which it may be taken. */
+function isFree({ busy, waiters }: Lane): boolean {
+  return !busy && waiters.length === 0
+}
+
+function turnAway(lane: Lane, error: RelayError): void {
+  const patient = lane.waiters.filter(waiter => waiter.patient)
+  for (const waiter of lane.waiters.splice(0, lane.waiters.length, ...patient)) if (!waiter.patient) waiter.refuse(error)
+}
+
+function pausedError(time: number): RelayError {
+  return new RelayError('paused', undefined, { headers: { 'retry-after': String(Math.max(Math.ceil(time / 1000), 1)) } })
 }

@@ -2,23 +2,35 @@ import type { Bot } from 'koishi'
 import type { Presence } from '../connections/presence'
 import type { Target } from '../message/model'
 import type { Passage } from './attempts'
-import { carry } from './carrier'
+import { sendByAdapter } from './carrier'
 import type { LoadedItem } from './media'
-import { isOneBot } from './onebot/carrier'
-import { lookUp } from './onebot/history'
+import { isOneBot, sendByOneBot } from './onebot/carrier'
+import { contentOfMessage } from './onebot/content'
+import { lookUp, lookUpContent } from './onebot/history'
 import type { Sightings } from './onebot/sightings'
 
 /** Makes the way of one platform message through a bot: how it is sent, and how it is looked up when it goes unanswered. */
 export function createPassages(presence: Presence, sightings: Sightings) {
-  return (bot: Bot, target: Target, items: readonly LoadedItem[]): Passage => ({
-    async call(attempt) {
-      const since = Date.now()
-      const receipt = await carry(bot, target, items, attempt)
-      if (isOneBot(bot)) sightings.account(bot, target, receipt.messageIds, { items, since })
-      return receipt
-    },
-    lookUp: since => isOneBot(bot) ? lookUp(bot, target, items, since, sightings) : Promise.resolve({ kind: 'no-history' }),
-    onLost: callback => presence.onOffline(bot, callback),
-    onConnected: callback => presence.onOnline(bot, callback),
-  })
+  return (bot: Bot, target: Target, items: readonly LoadedItem[]): Passage => {
+    /** The segments that were sent: other plugins may have changed what the items say. */
+    let sent: unknown
+    return {
+      async call(attempt) {
+        const since = Date.now()
+        if (!isOneBot(bot)) return sendByAdapter(bot, target, items, attempt)
+        const receipt = await sendByOneBot(bot, target, items, attempt, message => {
+          sent = message
+        })
+        sightings.account(bot, target, receipt.messageIds, { items, since })
+        return receipt
+      },
+      async lookUp(since) {
+        if (!isOneBot(bot) || sent === null) return { kind: 'no-history' }
+        const content = contentOfMessage(sent)
+        return content ? lookUpContent(bot, target, content, since, sightings) : lookUp(bot, target, items, since, sightings)
+      },
+      onLost: callback => presence.onOffline(bot, callback),
+      onConnected: callback => presence.onOnline(bot, callback),
+    }
+  }
 }

@@ -72,7 +72,10 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
   const exchange = toExchange(context)
   const { response } = exchange
   response.setHeader('X-Request-Id', exchange.id)
-  context.onerror = () => { /* Koa would print a stack for each client that goes away; its request has a line in the log */ }
+  // Koa would print a stack for each client that goes away; its request has a line in the log.
+  context.onerror = (failed: Error | null) => {
+    if (failed) response.destroy()
+  }
   let leave: (() => void) | undefined
   let error: RelayError | undefined
   try {
@@ -91,7 +94,8 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
     else respond(context, result.status ?? 200, success(result.data))
   } catch (thrown) {
     error = RelayError.from(thrown)
-    if (error.outcome) response.setHeader('Relay-Outcome', error.outcome)
+    // Unlike `setHeader`, it does nothing once the headers are sent.
+    if (error.outcome) context.set('Relay-Outcome', error.outcome)
     context.set(error.headers)
     respond(context, error.status, failure(error))
   }

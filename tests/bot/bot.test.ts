@@ -59,7 +59,8 @@ describe('the API key', () => {
       await bot.end('SIGTERM')
     }
     assert.equal(new Set(keys).size, 2)
-    assert.deepEqual(await readdir(join(folder, 'data')), ['api-key'])
+    const leftovers = (await readdir(join(folder, 'data'))).filter(name => name.endsWith('.tmp'))
+    assert.deepEqual(leftovers, [])
   })
 
   test('that cannot be written is told in one line, and the bot goes on', async () => {
@@ -158,7 +159,8 @@ describe('relative folders', () => {
     try {
       const bot = await checkout.start({ WEBHOOK_PORT: await freePort() })
       await bot.ready()
-      assert.deepEqual(await readdir(join(bot.folder, 'from-file')), ['api-key'])
+      assert((await readdir(join(bot.folder, 'from-file'))).includes('api-key'))
+      assert.deepEqual(await readdir(bot.folder), ['from-file'])
     } finally {
       await writeFile(file, '')
     }

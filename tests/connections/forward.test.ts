@@ -38,6 +38,13 @@ describe('a forward connection', () => {
     await untilSends(bot, simulator, 'again')
     assert.equal(simulator.connections, 1)
     assert.equal(logs.length, 2)
+
+    // The next outage begins with a short wait again.
+    const lost = Date.now()
+    simulator.disconnectAll()
+    await untilStatus(bot, Universal.Status.OFFLINE)
+    await untilSends(bot, simulator, 'soon')
+    assert(Date.now() - lost < 2_000)
   })
 
   test('comes about when the other side is up only after the bot', async t => {
@@ -61,6 +68,20 @@ describe('a forward connection', () => {
     addForward(app, simulator.endpoint)
     await untilSends(botOf(app), simulator, 'at last')
     assert.equal(simulator.connections, 1)
+  })
+
+  test('is cut when its login failed and the other side does not let it be closed', async t => {
+    const { app } = await startApp(t)
+    const simulator = await startSimulator(t)
+    const cable = await startCable(t, simulator.port)
+    simulator.fault({ action: 'get_login_info', fault: { kind: 'refuse' } })
+    addForward(app, cable.endpoint)
+    const bot = botOf(app)
+    app.on('bot-status-updated', () => {
+      if (bot.status === Universal.Status.OFFLINE && cable.connections() === 1) cable.cut()
+    })
+    await untilSends(bot, simulator, 'at last')
+    assert.equal(cable.connections(), 2)
   })
 
   test('is dialled once at a time', async t => {
@@ -109,6 +130,22 @@ describe('a forward connection', () => {
     await until('it was dialled', () => simulator.calls.filter(call => call.action === 'get_login_info').length === 2)
     await untilSends(bot, simulator, 'again')
     assert.equal(simulator.connections, 1)
+  })
+
+  test('is not dialled twice when the one before it ends during the dial', async t => {
+    const { app } = await startApp(t)
+    const simulator = await startSimulator(t)
+    const cable = await startCable(t, simulator.port)
+    addForward(app, cable.endpoint)
+    const bot = botOf(app)
+    await untilStatus(bot, Universal.Status.ONLINE)
+    // Longer than the wait before a try.
+    cable.slow(1_000)
+    await bot.stop()
+    await bot.start()
+    await untilStatus(bot, Universal.Status.OFFLINE)
+    await untilSends(bot, simulator, 'again')
+    assert.equal(cable.connections(), 2)
   })
 
   test('stays closed when a person stopped the bot during a dial', async t => {

@@ -143,6 +143,8 @@ export interface Cable {
   connections: () => number
   /** How often something came from the far side. */
   answers: () => number
+  /** How long new connections take from now on, in milliseconds. */
+  slow: (delay: number) => void
   cut: () => void
 }
 
@@ -151,6 +153,7 @@ export async function startCable(t: TestContext, port: number): Promise<Cable> {
   const sockets: Socket[] = []
   let accepted = 0
   let answers = 0
+  let delay = 0
   const server = createServer(near => {
     accepted++
     const far = connect(port, '127.0.0.1')
@@ -159,8 +162,9 @@ export async function startCable(t: TestContext, port: number): Promise<Cable> {
     for (const [from, to] of [[near, far], [far, near]] as const) {
       from.on('error', () => to.destroy())
       from.on('close', () => to.destroy())
-      from.pipe(to)
     }
+    const timer = setTimeout(() => near.pipe(far).pipe(near), delay)
+    near.on('close', () => clearTimeout(timer))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => {
@@ -173,6 +177,9 @@ export async function startCable(t: TestContext, port: number): Promise<Cable> {
     endpoint: `ws://127.0.0.1:${address.port}`,
     connections: () => accepted,
     answers: () => answers,
+    slow(time) {
+      delay = time
+    },
     cut() {
       for (const socket of sockets) socket.unpipe().pause()
     },

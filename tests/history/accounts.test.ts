@@ -82,6 +82,27 @@ test('does not waste an answer without an ID on an older message that the histor
   assert.equal(accounts.claimIn('chat', [older, message('1', now, log)], log, now + 1, now), undefined)
 })
 
+test('does not account twice for an upload that was found before its answer came', () => {
+  const accounts = new Accounts()
+  const first = message('1', now, log)
+  assert.equal(accounts.claimIn('chat', [first], log, now, now + 3_000), '1')
+  accounts.accountNameless('chat', { content: log, since: now, until: now + 4_000 })
+  const second = message('2', now + 5_000, log)
+  assert.equal(accounts.claimIn('chat', [first, second], log, now + 5_000, now + 8_000), '2')
+  // This one was answered in time; what was found before does not speak for it.
+  accounts.accountNameless('chat', { content: log, since: now + 9_000, until: now + 9_500 })
+  assert.equal(accounts.claimIn('chat', [first, second, message('3', now + 9_000, log)], log, now + 9_600, now + 9_700), undefined)
+})
+
+test('accounts for each attempt of an upload when all their answers come late', () => {
+  const accounts = new Accounts()
+  const history = [message('1', now, log), message('2', now + 2_000, log)]
+  assert.equal(accounts.claimIn('chat', history, log, now, now + 3_000), '1')
+  accounts.accountNameless('chat', { content: log, since: now, until: now + 4_000 })
+  accounts.accountNameless('chat', { content: log, since: now + 2_000, until: now + 4_000 })
+  assert.equal(accounts.claimIn('chat', history, log, now + 5_000, now + 6_000), undefined)
+})
+
 test('keeps what was reported while others are accounted for or reported again', () => {
   const accounts = new Accounts()
   accounts.see('chat', message('ours', now, b))

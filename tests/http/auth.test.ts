@@ -88,12 +88,22 @@ describe('the API key', () => {
     wire.socket.destroy()
   })
 
-  for (const [path, method] of [['/webhook', 'GET'], ['/webhook', 'PUT'], ['/webhook', 'OPTIONS'], ['/upload', 'POST'], ['/upload', 'DELETE'], ['/WebHook/', 'POST']] as const) {
+  const locked = [
+    ['/webhook', 'GET'], ['/webhook', 'PUT'], ['/webhook', 'OPTIONS'], ['/upload', 'POST'], ['/upload', 'DELETE'], ['/WebHook/', 'POST'],
+    ['/status', 'GET'], ['/deliveries', 'GET'], ['/deliveries/x', 'GET'], ['/deliveries/x', 'DELETE'], ['/deliveries/x/retry', 'POST'],
+  ] as const
+  for (const [path, method] of locked) {
     test(`is wanted for ${method} ${path}`, async () => {
       const { status } = await read(await fetch(relay.url + path, { method }))
       assert.equal(status, 401)
     })
   }
+
+  test('is wanted on every path but three', () => {
+    // Whatever path is added has to be added here, or above.
+    const paths = relay.app.server.stack.map(({ path }) => path).filter(path => !locked.some(([each]) => path.replace(':id', 'x') === each))
+    assert.deepEqual(paths.filter(path => path.startsWith('/')).sort(), ['/healthz', '/media/:folder/:name', '/readyz'])
+  })
 
   test('is not wanted for the health check', async () => {
     const { status, body } = await read(await fetch(`${relay.url}/healthz`))

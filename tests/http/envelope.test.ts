@@ -12,14 +12,17 @@ after(() => relay.stop())
 
 describe('a method that a path does not know', () => {
   const methods = ['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'SEARCH', 'TRACE', 'M-SEARCH', 'LINK']
-  const paths = [['/webhook', 'POST', 'GET'], ['/upload', 'POST', 'GET'], ['/healthz', 'GET, HEAD', 'POST'], ['/media/a/b', 'GET, HEAD', 'POST']] as const
+  const paths = [
+    ['/webhook', 'POST', 'GET'], ['/upload', 'POST', 'GET'], ['/healthz', 'GET, HEAD', 'POST'], ['/media/a/b', 'GET, HEAD', 'POST'], ['/deliveries', 'GET, HEAD', 'POST'],
+    ['/status', 'GET, HEAD', 'POST'], ['/deliveries/x/retry', 'POST', 'GET'],
+  ] as const
   for (const [path, allow, other] of paths) {
     test(`is answered by ${path} with 405 and what it allows`, async () => {
       const wire = await Wire.open(relay.url)
       for (const method of [...methods, other]) {
         wire.send([`${method} ${path} HTTP/1.1`, 'Host: relay', `X-API-Key: ${apiKey}`])
         const answer = await wire.answer()
-        assertFailure(answer, 405, `use ${allow.replace(', HEAD', '')}`)
+        assertFailure(answer, 405, `use ${allow}`)
         assert.equal(answer.headers.get('allow'), allow)
       }
       wire.socket.destroy()

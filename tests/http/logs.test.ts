@@ -1,4 +1,4 @@
-import { h } from 'koishi'
+import { Bot, MessageEncoder, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,8 +9,41 @@ import { multipart } from './support'
 let relay: TestRelay
 let start = 0
 
+const marker = 'MARKER-7f3a'
+const text = JSON.stringify({ group_id: '123456', msg: marker })
+
+class LeakyEncoder extends MessageEncoder {
+  override flush(): Promise<void> {
+    // As the OneBot adapter's own encoder does.
+    return Promise.reject(Object.assign(new Error(`Error with request send_msg, args: {"message":"${marker}"}`), { name: 'SenderError' }))
+  }
+
+  override visit(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+class LeakyBot extends Bot {
+  static override MessageEncoder = LeakyEncoder
+
+  constructor(ctx: Context, config: object) {
+    super(ctx, config, 'leaky')
+    this.selfId = '1'
+  }
+
+  override start(): Promise<void> {
+    this.online()
+    return Promise.resolve()
+  }
+}
+
 before(async () => {
-  relay = await startRelay({ config: { chatApiTimeout: 0.3, chatApiMaxRetries: 0 } })
+  relay = await startRelay({
+    config: { chatApiTimeout: 0.3, chatApiMaxRetries: 0 },
+    setup(app) {
+      app.plugin(LeakyBot, {})
+    },
+  })
 })
 after(() => relay.stop())
 beforeEach(() => {
@@ -48,7 +81,7 @@ describe('at the start', () => {
       'message-relay info commandLength = 5 (COMMAND_LENGTH)',
       'message-relay info chatApiTimeout = 10 (default)',
       'message-relay info the API key is configured',
-      'message-relay info bots: onebot:10000 online',
+      'message-relay info bots: onebot:10000 online, leaky:1 online',
     ]) assert(lines.includes(line), line)
   })
 
@@ -107,9 +140,6 @@ describe('each request', () => {
   })
 })
 
-const marker = 'MARKER-7f3a'
-const text = JSON.stringify({ group_id: '123456', msg: marker })
-
 describe('nothing of a message is in the log', () => {
   const cases: [string, () => Promise<unknown>][] = [
     ['that was sent', () => webhook(text)],
@@ -143,15 +173,9 @@ describe('nothing of a message is in the log', () => {
   }
 
   test('that the adapter repeats in what it throws', async () => {
-    // With an element that the relay does not make itself, the adapter's own encoder sends; its errors hold all arguments.
-    const off = relay.app.on('before-send', session => {
-      session.elements?.push(h('face', { id: '1' }))
-    })
-    relay.simulator.fault({ fault: { kind: 'refuse' } })
-    const { status } = await webhook(text)
-    off()
+    const { status } = await webhook(JSON.stringify({ platform: 'leaky', group_id: '1', msg: marker }))
     assert.equal(status, 502)
-    assert.match(logged(), /502 refused: the adapter threw \w*Error /)
+    assert.match(logged(), /502 refused: the adapter threw SenderError /)
     assert(!logged().includes(marker), logged())
   })
 })
@@ -191,6 +215,5 @@ describe('foreign text', () => {
 test('nothing of a message whose connection broke is in the log', async () => {
   relay.simulator.fault({ fault: { kind: 'close', when: 'delivered' } })
   assert.equal((await webhook(text)).status, 504)
-  assert.equal((await webhook(text)).status, 503)
   assert(!logged().includes(marker), logged())
 })

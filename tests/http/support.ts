@@ -52,6 +52,11 @@ export class Wire {
     return sent
   }
 
+  /** Waits for `100 Continue`, by which the server tells that it has the head of a request that asked for it. */
+  async continued(): Promise<void> {
+    await until('the server tells to go on', () => this.received.toString('latin1').startsWith('HTTP/1.1 100 '))
+  }
+
   /** The next answer, which has to come with a Content-Length or without a body; interim ones are skipped. */
   async answer(withBody = true): Promise<RawAnswer> {
     let parsed: RawAnswer | undefined

@@ -142,11 +142,14 @@ describe('a bot of another platform', () => {
 })
 
 describe('of several bots', () => {
-  test('the OneBot one sends unless another is asked for', async t => {
+  test('the OneBot one sends unless another is asked for, whichever came first', async t => {
     const [relay, first] = await relayWith(t, 'f1', 'f2')
     assert(first)
     idsOf(await send(relay))
-    assert.equal(relay.simulator.ledger.length, 1)
+    relay.app.bots.reverse()
+    assert.equal(relay.app.bots[0]?.platform, 'fake')
+    idsOf(await send(relay))
+    assert.equal(relay.simulator.ledger.length, 2)
     assert.equal(first.sent.length, 0)
   })
 

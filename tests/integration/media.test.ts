@@ -234,7 +234,7 @@ describe('data in the request', () => {
 })
 
 describe('a url that is none of the accepted ones is refused without a call:', () => {
-  const id = `${randomUUID()}/x.png`
+  const id = '0b0e6a3c-5a4d-4f0e-9c36-0d7b6b1f2a11/x.png'
   const hostile = [
     'file:///etc/passwd', 'FILE:///etc/passwd', 'file:etc/passwd', '/etc/passwd', '//host/share/x', '\\\\host\\share\\x', 'C:\\Windows\\x.png', 'c:/x.png',
     '../../etc/passwd', './x.png', 'x.png', 'ftp://host/x', 'smb://host/x', 'gopher://host/x', 'javascript:alert(1)', 'blob:http://host/x', 'about:blank',

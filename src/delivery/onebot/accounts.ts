@@ -27,7 +27,7 @@ export const clockTolerance = 10_000
 
 /** A look-up sees the last 50 messages of a chat (`history.ts`): older IDs of our own are never asked for. */
 const keptIds = 64
-/** Messages seen or answered without an ID wait only until they are asked for, so there are few. */
+/** How much of the rest is kept of a chat: what is seen, found or answered without an ID, which soon has its use if any. */
 const maxWaiting = 64
 const keptChats = 500
 /** How long a chat in which nothing is sent is remembered, in milliseconds: longer than any send takes. */
@@ -39,6 +39,8 @@ interface Chat {
   /** Seen and not accounted for, by arrival. */
   readonly seen: OwnMessage[]
   readonly nameless: NamelessSend[]
+  /** What look-ups found, and when. */
+  readonly claims: { content: Content, time: number }[]
 }
 
 /**
@@ -55,46 +57,48 @@ export class Accounts {
   }
 
   accountNameless(key: string, send: NamelessSend): void {
-    const { nameless } = this.open(key, send.until)
-    nameless.push(send)
-    if (nameless.length > maxWaiting) nameless.shift()
+    const { nameless, claims } = this.open(key, send.until)
+    // The answer comes late: a look-up has found the message meanwhile.
+    const found = claims.findIndex(({ content, time }) => time >= send.since && time <= send.until && isSameContent(content, send.content))
+    if (found >= 0) claims.splice(found, 1)
+    else keep(nameless, send)
   }
 
   /** Takes down a message that was reported by an event. Its time is that of its arrival. */
   see(key: string, message: OwnMessage): void {
     const { ids, seen } = this.open(key, message.time)
-    if (ids.has(message.id) || seen.some(({ id }) => id === message.id)) return
-    seen.push(message)
-    if (seen.length > maxWaiting) seen.shift()
+    if (!ids.has(message.id) && !seen.some(({ id }) => id === message.id)) keep(seen, message)
   }
 
   /** Finds an unaccounted message among those seen since then, and accounts for it. Gives its ID. */
   claimSeen(key: string, content: Content, since: number, now: number): string | undefined {
     const chat = this.chats.get(key, now)
-    return chat && claim(chat, chat.seen, content, since)
+    return chat && claim(chat, chat.seen, content, since, now)
   }
 
   /** The same among the messages of a history. */
   claimIn(key: string, history: readonly OwnMessage[], content: Content, since: number, now: number): string | undefined {
-    return claim(this.open(key, now), history, content, since - clockTolerance)
+    return claim(this.open(key, now), history, content, since - clockTolerance, now)
   }
 
   private open(key: string, now: number): Chat {
     const known = this.chats.get(key, now)
     if (known) return known
-    const chat: Chat = { ids: new Recent(keptIds), seen: [], nameless: [] }
+    const chat: Chat = { ids: new Recent(keptIds), seen: [], nameless: [], claims: [] }
     this.chats.set(key, chat, now)
     return chat
   }
 }
 
-function claim(chat: Chat, messages: readonly OwnMessage[], content: Content, earliest: number): string | undefined {
+function claim(chat: Chat, messages: readonly OwnMessage[], content: Content, earliest: number, now: number): string | undefined {
   const equal = messages.filter(message => isSameContent(message.content, content))
   settleNameless(chat, equal, content)
   const candidates = equal.filter(({ id, time }) => time >= earliest && !chat.ids.has(id))
   const oldest = candidates.reduce<OwnMessage | undefined>((best, message) => best && best.time <= message.time ? best : message, undefined)
-  if (oldest) settle(chat, oldest.id)
-  return oldest?.id
+  if (!oldest) return
+  settle(chat, oldest.id)
+  keep(chat.claims, { content, time: now })
+  return oldest.id
 }
 
 /** Gives each earlier send of the same content that was answered without an ID the message that must be it. */
@@ -114,4 +118,9 @@ function settle({ ids, seen }: Chat, id: string): void {
   ids.set(id, true)
   const index = seen.findIndex(message => message.id === id)
   if (index >= 0) seen.splice(index, 1)
+}
+
+function keep<T>(list: T[], entry: T): void {
+  list.push(entry)
+  if (list.length > maxWaiting) list.shift()
 }

@@ -21,9 +21,12 @@ export function isOneBot(bot: Bot): boolean {
  * Sends one platform message through a OneBot bot. The calls are made here and not by the adapter's encoder, because that
  * throws the platform's reasons away (OneBot guide, "Answers"); it encodes only what the relay does not make itself.
  *
+ * @param onSend told of the message that leaves: its segments, `null` when only the adapter knows it, `undefined` for an upload
  * @throws SendError
  */
-export async function sendByOneBot(bot: Bot, target: Target, items: readonly LoadedItem[], attempt: Attempt): Promise<Receipt> {
+export async function sendByOneBot(
+  bot: Bot, target: Target, items: readonly LoadedItem[], attempt: Attempt, onSend: (message: unknown) => void,
+): Promise<Receipt> {
   const isDirect = target.kind === 'private'
   const channelId = isDirect ? `private:${target.id}` : target.id
   const session = createSession(bot, channelId, isDirect, isDirect ? undefined : target.id)
@@ -33,6 +36,7 @@ export async function sendByOneBot(bot: Bot, target: Target, items: readonly Loa
   if (!request) throw new SendError('unsent')
   attempt.begin()
   const call = toCall(target, items, elements, sent)
+  onSend(call ? call.params.message : null)
   if (!call) return encode(bot, channelId, session)
   const answer = await request(call.action, call.params)
   if (!isObject(answer)) throw new SendError('unanswered')

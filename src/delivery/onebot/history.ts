@@ -10,8 +10,11 @@ import { readHistory } from './records'
 import { requestOf, toNumber, type Request } from './request'
 import type { Sightings } from './sightings'
 
-/** How many messages are asked for: more than are said in a chat while an answer is waited for, and not a burden. */
-const count = 50
+/**
+ * How many messages are asked for: usually more than are said in a chat while an answer is waited for, and not a burden; where
+ * that does not reach back far enough, once more for many.
+ */
+const counts = [50, 500]
 
 /**
  * Asks once whether a message of ours with these items is in a chat: first what the platform reported by itself, then its
@@ -41,18 +44,22 @@ export async function lookUpContent(bot: Bot, target: Target, content: Content, 
   if (!request) throw new SendError('unsent')
 
   const isGroup = target.kind === 'group'
-  const answer = await ask(bot, request, isGroup ? 'get_group_msg_history' : 'get_friend_msg_history', {
-    [isGroup ? 'group_id' : 'user_id']: toNumber(target.id),
-    count,
-    // NapCat: spare it the links of all pictures and files and the insides of forwarded messages. The others ignore these.
-    disable_get_url: true,
-    parse_mult_msg: false,
-  })
-  const page = readHistory(answer, bot.selfId, since - clockTolerance)
-  // The report may have come while the history was asked.
-  const id = sightings.claim(bot, target, content, since) ?? (page && sightings.claimIn(bot, target, page.own, content, since))
-  if (id !== undefined) return found(id)
-  return { kind: page?.isConclusive ? 'absent' : 'no-history' }
+  for (const count of counts) {
+    const answer = await ask(bot, request, isGroup ? 'get_group_msg_history' : 'get_friend_msg_history', {
+      [isGroup ? 'group_id' : 'user_id']: toNumber(target.id),
+      count,
+      // NapCat: spare it the links of all pictures and files and the insides of forwarded messages. The others ignore these.
+      disable_get_url: true,
+      parse_mult_msg: false,
+    })
+    const page = readHistory(answer, bot.selfId, since - clockTolerance)
+    // The report may have come while the history was asked.
+    const id = sightings.claim(bot, target, content, since) ?? (page && sightings.claimIn(bot, target, page.own, content, since))
+    if (id !== undefined) return found(id)
+    if (!page) break
+    if (page.isConclusive) return { kind: 'absent' }
+  }
+  return { kind: 'no-history' }
 }
 
 /** The adapter does not reject the calls under way when a connection closes (OneBot guide, "Connections"); this does. */

@@ -1,0 +1,33 @@
+declare module 'autocannon' {
+  import type { EventEmitter } from 'node:events'
+
+  namespace autocannon {
+    interface Client {
+      setBody(body: string): void
+    }
+    interface Options {
+      url: string
+      method: 'GET' | 'POST'
+      headers: Record<string, string>
+      body?: string
+      connections: number
+      /** In seconds. */
+      duration: number
+      /** How often it looks whether it is over, in milliseconds. */
+      sampleInt: number
+      /** In seconds. */
+      timeout: number
+      setupClient: (client: Client) => void
+    }
+    interface Result {
+      errors: number
+      timeouts: number
+    }
+    interface Instance extends EventEmitter, PromiseLike<Result> {
+      stop(): void
+    }
+  }
+
+  function autocannon(options: autocannon.Options): autocannon.Instance
+  export = autocannon
+}

@@ -1,0 +1,84 @@
+import * as proxyAgent from '@koishijs/plugin-proxy-agent'
+import Server from '@koishijs/plugin-server'
+import OneBotBot from '@koishijs/plugin-adapter-onebot'
+import Sqlite from 'koishi-plugin-database-sqlite'
+import { Context, HTTP, Universal } from 'koishi'
+import { once } from 'node:events'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { field, numberOf, textOf } from '../lib/values'
+import { serve } from './serve'
+
+/** How long the bot may take to get online, in milliseconds. */
+const patience = 30_000
+
+/** What a Koishi app of the benchmark adds to the server and the adapter. */
+export type Addition = (app: Context, options: unknown) => void
+
+/**
+ * Offers to start a Koishi app as users have one: with the server, the OneBot adapter over WebSocket, and SQLite where there is
+ * to be a database. Both sides differ in nothing but what is added.
+ */
+export function serveBot(add: Addition, commands: (app: Context) => Parameters<typeof serve>[0] = () => ({})): void {
+  const app = new Context()
+  const chat = createCounter(app)
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  serve({
+    start: options => start(app, add, options),
+    ...commands(app),
+    ...chat,
+    cpu: () => ({ ...process.cpuUsage() }),
+    watchDelay: () => {
+      delay.reset()
+      delay.enable()
+      return {}
+    },
+    /** In milliseconds. */
+    delay: () => ({ p99: delay.percentile(99) / 1e6, max: delay.max / 1e6 }),
+  })
+}
+
+async function start(app: Context, add: Addition, options: unknown): Promise<object> {
+  app.plugin(HTTP)
+  app.plugin(proxyAgent)
+  app.plugin(Server, { host: '127.0.0.1', port: 0 })
+  app.plugin<OneBotBot.Config>(OneBotBot, {
+    protocol: 'ws',
+    endpoint: textOf(options, 'endpoint'),
+    selfId: '10000',
+    responseTimeout: 60_000,
+    retryTimes: 6,
+    retryInterval: 5_000,
+    retryLazy: 60_000,
+    proxyAgent: '',
+  })
+  const database = field(options, 'database')
+  if (typeof database === 'string') app.plugin(Sqlite, { path: database })
+  add(app, options)
+  await app.start()
+  const { _http: server } = app.server
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const end = Date.now() + patience
+  while (!app.bots.some(bot => bot.platform === 'onebot' && bot.status === Universal.Status.ONLINE)) {
+    if (Date.now() > end) throw new Error('the bot is not online')
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  return { port: numberOf(server.address(), 'port') }
+}
+
+/** Counts the chat messages that got past every other plugin. */
+function createCounter(app: Context) {
+  let seen = 0
+  let waiting: { count: number, resolve: (answer: object) => void } | undefined
+  app.middleware((_session, next) => {
+    if (++seen === waiting?.count) waiting.resolve({})
+    return next()
+  })
+  return {
+    /** Answers when so many messages have come, counted from now. */
+    heard: (argument: unknown) => new Promise<object>(resolve => {
+      seen = 0
+      waiting = { count: numberOf(argument, 'count'), resolve }
+    }),
+  }
+}

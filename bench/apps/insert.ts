@@ -1,0 +1,72 @@
+// The rival of the outbox: the driver inserts the same row, and nothing else is done. It also fills the table.
+import Sqlite from 'koishi-plugin-database-sqlite'
+import { Context } from 'koishi'
+import { randomBytes } from 'node:crypto'
+import { v7 as uuid } from 'uuid'
+import { DatabaseRecords } from '../../src/outbox/database'
+import type { DeliveryRecord } from '../../src/outbox/record'
+import { numberOf, textOf } from '../lib/values'
+import { serve } from './serve'
+
+const app = new Context()
+let records: DatabaseRecords | undefined
+
+serve({
+  async start(options) {
+    app.plugin(Sqlite, { path: textOf(options, 'database') })
+    app.inject(['database'], inner => {
+      records = new DatabaseRecords(inner)
+    })
+    await app.start()
+    while (!records) await new Promise(resolve => setTimeout(resolve, 10))
+    await records.ping()
+    return {}
+  },
+  insert,
+  fill,
+})
+
+/** @returns inserts a second, one after the other */
+async function insert(argument: unknown): Promise<object> {
+  const time = numberOf(argument, 'seconds') * 1000
+  const started = performance.now()
+  let count = 0
+  for (; performance.now() - started < time; count++) {
+    await records?.insert(createRecord(count, 'queued'), `onebot:10000/group:${200_001 + count % 50}`, createBody(count))
+    // Lets whatever else the process has to do take its turn, as a server does.
+    if (count % 50 === 49) await new Promise(resolve => setImmediate(resolve))
+  }
+  return { rate: count / (performance.now() - started) * 1000 }
+}
+
+/** Fills the table with finished deliveries, by one statement for all. */
+async function fill(argument: unknown): Promise<object> {
+  const count = numberOf(argument, 'count')
+  await records?.insert(createRecord(0, 'sent'), 'onebot:10000/group:200001', null)
+  const [driver] = app.database.drivers
+  if (!(driver instanceof Sqlite)) throw new Error('the driver is not the one of SQLite')
+  const columns = ['mode', 'deferred', 'lane', 'target', 'bot', 'createdAt', 'updatedAt', 'attempts', 'results', 'state']
+  // IDs of the last minutes, so that they are not past their time.
+  const prefix = uuid().slice(0, 13)
+  driver._run([
+    'WITH RECURSIVE counter(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counter WHERE n < ?)',
+    `INSERT INTO message_relay_delivery (id, key, ${columns.map(name => `\`${name}\``).join(', ')})`,
+    `SELECT '${prefix}-7000-8000-' || printf('%012d', n), 'key-' || n, ${columns.map(name => `message_relay_delivery.\`${name}\``).join(', ')}`,
+    'FROM counter, message_relay_delivery WHERE message_relay_delivery.key IS NULL',
+  ].join(' '), [count])
+  return {}
+}
+
+function createRecord(index: number, state: DeliveryRecord['state']): DeliveryRecord {
+  const now = Date.now()
+  return {
+    id: uuid(), state, mode: 'single', deferred: state === 'queued', target: { kind: 'group', id: String(200_001 + index % 50) },
+    bot: 'onebot:10000', createdAt: now, updatedAt: now, expiresAt: now + 86_400_000, attempts: 0,
+    results: state === 'sent' ? [{ success: true, messageIds: [randomBytes(4).readUInt32BE().toString()] }] : [undefined],
+    sending: null, key: null, fingerprint: null,
+  }
+}
+
+function createBody(index: number): object {
+  return { group_id: String(200_001 + index % 50), msg: `build #4711 of main passed in 2 min 13 s (${index % 50})` }
+}

@@ -1,0 +1,63 @@
+// The load generator.
+import autocannon from 'autocannon'
+import { quantile } from '../lib/statistics'
+import { numberOf, recordOf, textOf, textsOf } from '../lib/values'
+import { serve } from './serve'
+
+serve({ load })
+
+/**
+ * Sends requests over some connections, each the next one when the answer is there, and measures the time of each answer after a
+ * while of warming up. The connections get the bodies in turn.
+ */
+async function load(argument: unknown): Promise<object> {
+  const bodies = textsOf(argument, 'bodies')
+  const expected = numberOf(argument, 'status')
+  const warmUp = numberOf(argument, 'warmUp') * 1000
+  const time = numberOf(argument, 'seconds') * 1000
+  const amount = numberOf(argument, 'amount') || Infinity
+  const times: number[] = []
+  let total = 0
+  let unexpected = 0
+  let clients = 0
+  const instance = autocannon({
+    url: textOf(argument, 'url'),
+    method: 'POST',
+    headers: recordOf(argument, 'headers'),
+    body: bodies[0] ?? '',
+    connections: numberOf(argument, 'connections'),
+    duration: 600,
+    sampleInt: 50,
+    timeout: 60,
+    setupClient: client => client.setBody(bodies[clients++ % bodies.length] ?? ''),
+  })
+  const started = performance.now()
+  let from = warmUp > 0 ? Infinity : started
+  let until = started
+  instance.on('response', (_client, status: number, _bytes, duration: number) => {
+    if (total === amount) return
+    total++
+    const now = performance.now()
+    if (status !== expected) unexpected++
+    if (now - started < warmUp) return
+    if (from === Infinity) {
+      from = now
+      return
+    }
+    if (amount === Infinity && now - from > time) {
+      instance.stop()
+      return
+    }
+    until = now
+    times.push(duration)
+    if (total === amount) instance.stop()
+  })
+  const { errors, timeouts } = await instance
+  return {
+    rate: times.length / (until - from) * 1000,
+    median: quantile(times, 0.5),
+    p99: quantile(times, 0.99),
+    total,
+    failures: unexpected + errors + timeouts,
+  }
+}

@@ -1,0 +1,23 @@
+// The platform: the repository's simulator, in a process of its own.
+import { Simulator } from '../../simulator'
+import { numberOf } from '../lib/values'
+import { serve } from './serve'
+
+const started = Simulator.start({ keep: 100 })
+
+serve({
+  start: async () => ({ endpoint: (await started).endpoint }),
+  say,
+})
+
+/** Lets members of a group say something, none of it a command; the bot is told as fast as it listens. */
+async function say(argument: unknown): Promise<object> {
+  const simulator = await started
+  const count = numberOf(argument, 'count')
+  for (let said = 0; said < count; said++) {
+    simulator.say({ group: '123456', user: '10001', text: `what do you think of build ${said}, is it any good?` })
+    // Lets the frames out.
+    if (said % 100 === 99) await new Promise(resolve => setImmediate(resolve))
+  }
+  return {}
+}

@@ -1,0 +1,62 @@
+import type { Child } from './child'
+import type { Stage } from './stage'
+import { numberOf, textOf } from './values'
+
+/** The key of every relay of the benchmark. */
+export const apiKey = 'a-key-for-the-benchmark'
+
+/** A Koishi app that is connected to a platform of its own. */
+export interface App {
+  child: Child
+  platform: Child
+  /** Without a slash at its end. */
+  url: string
+  /** Where uploads go, where it has them. */
+  uploads: string
+  end(): Promise<void>
+}
+
+/** How an app is started. */
+export interface AppOptions {
+  /** Settings of the relay. */
+  config?: object
+  /** File of an SQLite database. */
+  database?: string
+  /** Where uploads are; a new folder unless given. */
+  uploads?: string
+  exposeGc?: boolean
+}
+
+/** Starts the Koishi app with the relay. */
+export function startRelay(stage: Stage, options: AppOptions = {}): Promise<App> {
+  return startApp(stage, 'relay', options)
+}
+
+/** Starts the same app with the bare routes in the relay's place. */
+export function startBare(stage: Stage, options: AppOptions = {}): Promise<App> {
+  return startApp(stage, 'bare', options)
+}
+
+/** Starts one of the programs of `apps/` that `serveBot`. */
+export async function startApp(stage: Stage, program: string, { config, database, exposeGc = false, ...rest }: AppOptions): Promise<App> {
+  const platform = await stage.start('platform')
+  const child = await stage.start(program, { isRelay: program === 'relay', exposeGc })
+  const { endpoint } = { endpoint: textOf(await platform.ask('start'), 'endpoint') }
+  const uploads = rest.uploads ?? await stage.newFolder()
+  const port = numberOf(await child.ask('start', {
+    endpoint,
+    plugin: stage.plugin,
+    database,
+    config: { apiKey, uploadDir: uploads, dataDir: await stage.newFolder(), ...config },
+  }), 'port')
+  return {
+    child,
+    platform,
+    url: `http://127.0.0.1:${port}`,
+    uploads,
+    async end() {
+      await child.end()
+      await platform.end()
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import { apiKey } from './apps'
+import type { Child } from './child'
+import type { Extent } from './scenario'
+import { numberOf } from './values'
+
+/** What is sent where. */
+export interface Load {
+  url: string
+  /** The connections get them in turn. */
+  bodies: readonly string[]
+  connections: number
+  /** The status of each answer; 200 unless given. */
+  status?: number
+  /** Sends so many requests and measures all of them, in the place of a window of time. */
+  amount?: number
+  headers?: Readonly<Record<string, string>>
+}
+
+/** What came of it. Times are in milliseconds. */
+export interface LoadResult {
+  /** Answers a second. */
+  rate: number
+  median: number
+  p99: number
+}
+
+/** How long a window with a fixed number of requests may take, in milliseconds. */
+const patience = 600_000
+
+/**
+ * Puts an app under load by the generator, a process of its own.
+ *
+ * @throws Error when a request is answered otherwise, or not at all: its figures would mean nothing
+ */
+export async function runLoad(generator: Child, { amount = 0, status = 200, headers, ...load }: Load, extent: Extent): Promise<LoadResult> {
+  const window = amount > 0 ? { seconds: 0, warmUp: 0 } : extent.window
+  const result = await generator.ask('load', {
+    ...load,
+    ...window,
+    amount,
+    status,
+    headers: { 'content-type': 'application/json', 'x-api-key': apiKey, ...headers },
+  }, patience)
+  const failures = numberOf(result, 'failures')
+  if (failures > 0) throw new Error(`${failures} of ${numberOf(result, 'total')} requests failed at ${load.url}`)
+  return { rate: numberOf(result, 'rate'), median: numberOf(result, 'median'), p99: numberOf(result, 'p99') }
+}
+
+/** Bodies of single text messages to so many groups. */
+export function textsTo(groups: number): string[] {
+  return Array.from({ length: groups }, (_, index) => JSON.stringify({
+    group_id: String(200_001 + index), msg: `build #4711 of main passed in 2 min 13 s (${index})`,
+  }))
+}

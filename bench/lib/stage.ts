@@ -1,0 +1,74 @@
+import { build } from 'esbuild'
+import { spawnSync } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { Child } from './child'
+
+const repository = resolve(__dirname, '../..')
+
+/** What a build needs and `npm start` reads. */
+export const sources = ['package.json', 'koishi.yml', 'tsconfig.json', 'scripts', 'src', 'bot', 'simulator']
+
+/**
+ * A copy of the repository, built as for users, so that nothing that goes on in the repository meanwhile is measured. Everything
+ * that the benchmark writes is in it.
+ */
+export class Stage {
+  private constructor(readonly folder: string, private readonly nodeOptions: readonly string[]) {}
+
+  /** @param nodeOptions for the processes of the relay only */
+  static async create(nodeOptions: readonly string[]): Promise<Stage> {
+    const folder = await mkdtemp(join(tmpdir(), 'relay-bench-'))
+    const stage = new Stage(folder, nodeOptions)
+    try {
+      for (const name of sources) await cp(join(repository, name), join(folder, name), { recursive: true })
+      await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'))
+      const { status, stderr } = spawnSync(process.execPath, ['scripts/build.mjs'], { cwd: folder, encoding: 'utf8' })
+      if (status !== 0) throw new Error(`the build failed: ${stderr}`)
+      await stage.buildApps()
+    } catch (error) {
+      await stage.remove()
+      throw error
+    }
+    return stage
+  }
+
+  /** The plugin, as it is published. */
+  get plugin(): string {
+    return join(this.folder, 'lib/index.js')
+  }
+
+  /** A new, empty folder. */
+  newFolder(): Promise<string> {
+    return mkdtemp(join(this.folder, 'folder-'))
+  }
+
+  /** Starts one of the programs of `apps/`, in a folder of its own. */
+  async start(app: string, options: { isRelay?: boolean, exposeGc?: boolean } = {}): Promise<Child> {
+    return Child.start(join(this.folder, 'apps', `${app}.js`), await this.newFolder(), [
+      ...options.exposeGc ? ['--expose-gc'] : [],
+      ...options.isRelay ? this.nodeOptions : [],
+    ])
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+
+  private async buildApps(): Promise<void> {
+    const apps = join(repository, 'bench/apps')
+    const files = (await readdir(apps)).filter(name => name.endsWith('.ts') && !name.endsWith('.d.ts'))
+    await mkdir(join(this.folder, 'apps'))
+    await build({
+      entryPoints: files.map(name => join(apps, name)),
+      outdir: join(this.folder, 'apps'),
+      bundle: true,
+      platform: 'node',
+      target: 'node20',
+      format: 'cjs',
+      packages: 'external',
+      logLevel: 'warning',
+    })
+  }
+}

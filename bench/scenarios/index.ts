@@ -1,0 +1,14 @@
+import type { Scenario } from '../lib/scenario'
+import { commands } from './commands'
+import { memory } from './memory'
+import { accepting, records } from './outbox'
+import { refused } from './refused'
+import { retention } from './retention'
+import { batch, manyGroups, oneConnection, oneGroup } from './sends'
+import { start } from './start'
+import { uploadMemory, uploads } from './uploads'
+
+/** All that is measured, in the order of the table. */
+export const scenarios: readonly Scenario[] = [
+  manyGroups, oneGroup, oneConnection, batch, refused, uploads, uploadMemory, memory, commands, retention, start, accepting, records,
+]

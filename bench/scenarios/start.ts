@@ -1,0 +1,51 @@
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { timeStart } from '../lib/bot'
+import { atMostMore } from '../lib/goals'
+import { alternate, pick } from '../lib/rounds'
+import type { Scenario } from '../lib/scenario'
+import { sources, type Stage } from '../lib/stage'
+import { numberOf } from '../lib/values'
+
+/** From `npm start` to the first answer, the build included. */
+export const start: Scenario = {
+  name: 'start',
+  async run({ stage, extent }) {
+    const bare = await copyWithoutPlugin(stage)
+    const time = async (repository: string, path: string, status?: number): Promise<number> => timeStart({
+      repository, path, cwd: await stage.newFolder(), port: await freePort(), ...status !== undefined && { status },
+    })
+    const results = await alternate(
+      extent.isQuick ? 1 : 7,
+      () => time(stage.folder, '/health', 200),
+      () => time(bare, '/health'),
+    )
+    return [{
+      what: '`npm start` to the first answer', unit: 'ms', rival: 'the same koishi.yml without the plugin', goal: atMostMore(150, 'ms'),
+      pairs: pick(results, time => time),
+    }]
+  },
+}
+
+/** The plugin is built there, too; it is only not loaded. */
+async function copyWithoutPlugin(stage: Stage): Promise<string> {
+  const folder = await stage.newFolder()
+  for (const name of sources) await cp(join(stage.folder, name), join(folder, name), { recursive: true })
+  await symlink(join(stage.folder, 'node_modules'), join(folder, 'node_modules'))
+  const file = join(folder, 'koishi.yml')
+  const yaml = await readFile(file, 'utf8')
+  const without = yaml.replace(/^ {2}\.\/lib\/index:.*\n?/m, '')
+  if (without === yaml) throw new Error('koishi.yml does not name the plugin')
+  await writeFile(file, without)
+  return folder
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const port = numberOf(server.address(), 'port')
+  server.close()
+  return port
+}

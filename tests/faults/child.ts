@@ -1,0 +1,42 @@
+// A relay in a process of its own, for tests that kill it. It tells its parent its address.
+import { Context, HTTP, Logger } from 'koishi'
+import * as proxyAgent from '@koishijs/plugin-proxy-agent'
+import Server from '@koishijs/plugin-server'
+import OneBotBot from '@koishijs/plugin-adapter-onebot'
+import Sqlite from 'koishi-plugin-database-sqlite'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import * as relay from '../../src'
+import { until } from '../support/until'
+import { FaultyDatabase } from './database'
+import type { ProcessOptions } from './process'
+
+async function start({ config, apiKey, endpoint, selfId, folder, faults }: ProcessOptions): Promise<void> {
+  Logger.levels.base = Logger.SILENT
+  const app = new Context()
+  app.plugin(HTTP)
+  app.plugin(proxyAgent)
+  app.plugin(Server, { host: '127.0.0.1', port: 0 })
+  app.plugin(Sqlite, { path: join(folder, 'koishi.db') })
+  app.plugin<OneBotBot.Config>(OneBotBot, {
+    protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '', endpoint, selfId,
+  })
+  // Before the relay is loaded, so that what it does first can fail.
+  app.inject(['database'], () => {
+    new FaultyDatabase(app).plan(faults)
+  })
+  app.plugin(relay, Object.assign({ apiKey, uploadDir: join(folder, 'uploads'), dataDir: join(folder, 'data') }, config))
+  process.on('SIGTERM', () => {
+    void app.parallel('exit', 'SIGTERM').finally(() => process.exit())
+  })
+  process.on('disconnect', () => process.exit())
+  await app.start()
+  await until('the database is there', () => app.get('database') !== undefined)
+  const { _http: server } = app.server
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  if (typeof address === 'object') process.send?.(`http://127.0.0.1:${address?.port ?? 0}`)
+}
+
+void start(JSON.parse(process.argv[2] ?? '') as ProcessOptions)

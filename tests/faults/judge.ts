@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import type { LedgerEntry } from '../../simulator'
+import type { Account, Told } from './account'
+import { hasRecords } from './kind'
+import type { PlannedItem } from './plan'
+import type { Run } from './run'
+import { isUnanswered } from './tracker'
+
+/** What a run comes to. */
+export interface Judgement {
+  problems: string[]
+  /** Messages that are there once more than they were sent, where that is allowed. */
+  doubles: number
+}
+
+/** An item with what was told of it. */
+interface Case {
+  item: PlannedItem
+  told: Told
+  ids: readonly string[]
+  account: Account
+}
+
+/** Compares what callers were told with what is there. */
+export function judge(run: Run): Judgement {
+  const ledger = run.ledger()
+  const problems = [...run.problems]
+  let doubles = 0
+  for (const [target, { kind, id }] of run.plan.targets.entries()) {
+    const entries = ledger.filter(entry => entry.target.id === id)
+    const accounts = run.accounts.filter(({ request }) => request.target === target)
+    const mayDouble = run.plan.kind.retryUnanswered && !hasRecords(run.plan.kind, kind)
+    const judged = judgeCounts(run, accounts, entries, mayDouble)
+    doubles += judged.doubles
+    problems.push(...judged.problems, ...judgeIds(accounts, entries), ...judgeOrder(accounts, entries))
+  }
+  return { problems, doubles }
+}
+
+/** Each thing that is sent is there, and each as often as it may be. */
+function judgeCounts(run: Run, accounts: readonly Account[], entries: readonly LedgerEntry[], mayDouble: boolean): Judgement {
+  const problems: string[] = []
+  let doubles = 0
+  const cases = casesOf(accounts)
+  // Pictures without a text look the same in every history: one may be taken for another that went unanswered.
+  const pictures = cases.filter(({ item }) => item.type === 'image')
+  const arePooled = pictures.some(({ told }) => isOpen(told)) || run.plan.moments.some(({ what }) => what.kind === 'kill' || what.kind === 'stop')
+  const classes = new Map<string, Case[]>()
+  for (const one of cases) {
+    const name = arePooled && one.item.type === 'image' ? 'pictures' : one.item.token
+    classes.set(name, [...classes.get(name) ?? [], one])
+  }
+  for (const [name, members] of classes) {
+    const tokens = new Set(members.map(({ item }) => item.token))
+    const count = [...tokens].reduce((sum, token) => sum + entries.reduce((found, entry) => found + countIn(entry, token), 0), 0)
+    const sent = members.filter(({ told }) => told === 'sent').length
+    const most = sent + members.filter(({ told }) => isOpen(told)).length
+    const spare = mayDouble ? unansweredCalls(run, tokens) : 0
+    doubles += Math.max(count - most, 0)
+    if (count >= sent && count <= most + spare) continue
+    const told = members.map(({ account, told }) => `${told} (request ${account.request.name}: ${account.history.join(', ')})`)
+    problems.push(`${name} is there ${count} times, not ${sent}${most + spare > sent ? ` to ${most + spare}` : ''}: ${told.join('; ')}`)
+  }
+  return { problems, doubles }
+}
+
+function casesOf(accounts: readonly Account[]): Case[] {
+  return accounts.flatMap(account => account.items.map((item, index): Case => {
+    const { told, ids } = account.results[index] ?? { told: 'unknown', ids: [] }
+    return { item, told, ids, account }
+  }))
+}
+
+function isOpen(told: Told): boolean {
+  return told === 'unanswered' || told === 'unknown'
+}
+
+/** How many calls with one of these in them may have gone unanswered. */
+function unansweredCalls({ plan, sends }: Run, tokens: ReadonlySet<string>): number {
+  const isDisturbed = plan.moments.length > 0 || plan.faults.some(({ fault }) => fault.kind === 'close')
+  return sends.filter(({ call, fault }) => {
+    const text = JSON.stringify(call.params)
+    return (isDisturbed || isUnanswered(fault)) && [...tokens].some(token => text.includes(token))
+  }).length
+}
+
+function countIn(entry: LedgerEntry, token: string): number {
+  if (token.startsWith('[')) return entry.text.split(token).length - 1
+  const sha256 = createHash('sha256').update(Buffer.from(token, 'base64')).digest('hex')
+  return entry.media.filter(medium => medium.sha256 === sha256).length
+}
+
+/** The items that are like no other, for which it can be told which entry is theirs. */
+function uniqueCases(accounts: readonly Account[]): Case[] {
+  const cases = casesOf(accounts)
+  const counts = new Map<string, number>()
+  for (const { item } of cases) counts.set(item.token, (counts.get(item.token) ?? 0) + 1)
+  return cases.filter(({ item, told }) => item.type !== 'image' && told === 'sent' && counts.get(item.token) === 1)
+}
+
+/** The IDs that were told belong to the messages. */
+function judgeIds(accounts: readonly Account[], entries: readonly LedgerEntry[]): string[] {
+  return uniqueCases(accounts).flatMap(({ item, ids, account }) => {
+    const own = new Set(entries.filter(entry => countIn(entry, item.token) > 0).map(({ messageId }) => String(messageId)))
+    const wrong = item.type === 'file' ? [] : ids.filter(id => !own.has(id))
+    return wrong.length === 0 ? [] : [`${item.token} was told to be ${wrong.join()}, but is ${[...own].join()} (request ${account.request.name})`]
+  })
+}
+
+/** What was accepted before another was issued is there before it. */
+function judgeOrder(accounts: readonly Account[], entries: readonly LedgerEntry[]): string[] {
+  const problems: string[] = []
+  const places = new Map<Account, number[]>()
+  for (const { item, account } of uniqueCases(accounts)) {
+    const own = entries.filter(entry => countIn(entry, item.token) > 0).map(({ seq }) => seq)
+    places.set(account, [...places.get(account) ?? [], ...own])
+  }
+  for (const [earlier, before] of places) {
+    for (const [later, after] of places) {
+      if (earlier.accepted === undefined || later.issued <= earlier.accepted) continue
+      if (Math.max(...before) < Math.min(...after)) continue
+      problems.push(`request ${earlier.request.name} (${earlier.history.join(', ')}) was accepted before request ${later.request.name} `
+        + `(${later.history.join(', ')}) was issued, but is there after it`)
+    }
+  }
+  return problems
+}

@@ -1,0 +1,56 @@
+import type { Config } from '../../src'
+import type { ProfileName } from '../../simulator'
+import { Random } from './random'
+
+/** A platform and the settings of the relay that sends to it: what many schedules can share. */
+export interface Kind {
+  profile: ProfileName
+  history: boolean
+  reportSelf: boolean
+  retryUnanswered: boolean
+  /** In milliseconds. */
+  timeout: number
+  retries: number
+  /** After how many failures in a row a target is left alone, and for how long, in milliseconds. */
+  pauseAfter: number
+  pauseFor: number
+}
+
+/** How many kinds there are. */
+export const kinds = 24
+
+/** Which kind of world the schedule of a seed needs. */
+export function kindNumberOf(seed: number): number {
+  return new Random(seed).between(0, kinds - 1)
+}
+
+export function createKind(number: number): Kind {
+  const random = new Random(1_000_003 + number)
+  return {
+    profile: random.weighted<ProfileName>([[5, 'napcat'], [2, 'llbot'], [1, 'lagrange'], [2, 'gocqhttp']]),
+    history: random.chance(0.75),
+    reportSelf: random.chance(0.5),
+    retryUnanswered: random.chance(0.6),
+    timeout: random.between(20, 40) * 10,
+    retries: random.between(0, 2),
+    pauseAfter: random.chance(0.2) ? 3 : 1000,
+    pauseFor: 500,
+  }
+}
+
+export function configOf(kind: Kind): Config {
+  return {
+    chatApiTimeout: kind.timeout / 1000,
+    chatApiMaxRetries: kind.retries,
+    chatRetryUnanswered: kind.retryUnanswered,
+    chatSendInterval: 0,
+    chatPauseAfter: kind.pauseAfter,
+    chatPauseTime: kind.pauseFor / 1000,
+  }
+}
+
+/** Whether the relay can look up what it sent to a target of this sort. */
+export function hasRecords(kind: Kind, targetKind: 'group' | 'private'): boolean {
+  if (!kind.history || kind.profile === 'lagrange') return false
+  return kind.profile !== 'gocqhttp' || targetKind === 'group'
+}

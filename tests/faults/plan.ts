@@ -1,0 +1,212 @@
+import type { Fault } from '../../simulator'
+import { createKind, kindNumberOf, type Kind } from './kind'
+import { Random } from './random'
+
+export interface PlannedTarget {
+  kind: 'group' | 'private'
+  id: string
+}
+
+export interface PlannedItem {
+  type: 'text' | 'image' | 'file'
+  /** What tells it from others in the ledger: a part of its text, or the bytes in base64. Equal items share it. */
+  token: string
+}
+
+export interface PlannedRequest {
+  name: number
+  target: number
+  mode: 'single' | 'batch'
+  items: readonly PlannedItem[]
+  key?: string
+  /** Present: `Prefer: respond-async`, with how many seconds to wait for the result. */
+  deferred?: { wait: number }
+  /** In seconds. */
+  expiresIn?: number
+  /** After how many milliseconds the caller goes away. */
+  leaveAfter?: number
+  /** Whether the caller tries to take it back once it is accepted. */
+  withdraw?: boolean
+}
+
+/** What goes wrong beside single calls. */
+export type Disturbance
+  = | { kind: 'disconnect', code?: number }
+  /** OneBot restarts and is away for this long, in milliseconds. */
+    | { kind: 'restart', away: number }
+  /** The plugin is disposed and loaded again. */
+    | { kind: 'reload' }
+  /** The relay is killed, and started again. */
+    | { kind: 'kill' }
+  /** The relay is asked to stop, and started again. */
+    | { kind: 'stop' }
+
+/** Right before the n-th call to one of the targets is looked at, or once it has been; or when the n-th answer has come. */
+export interface Moment {
+  when: 'before-call' | 'after-call' | 'answer'
+  nth: number
+  what: Disturbance
+}
+
+/** The n-th statement of a sort, from now on, fails, and so do those after it. */
+export interface DatabaseFault {
+  statement: 'create' | 'set' | 'get'
+  nth: number
+  times: number
+}
+
+/** The n-th call to a target fails. */
+export interface PlannedFault {
+  target: number
+  about: 'send' | 'history'
+  nth: number
+  fault: Fault
+}
+
+/** A schedule of requests and faults; everything in it follows from its seed. */
+export interface Plan {
+  seed: number
+  kindNumber: number
+  kind: Kind
+  /** Whether it needs a world for itself. */
+  isRough: boolean
+  targets: readonly PlannedTarget[]
+  /** Each sender issues its requests one after another. */
+  senders: readonly (readonly PlannedRequest[])[]
+  faults: readonly PlannedFault[]
+  moments: readonly Moment[]
+  databaseFaults: readonly DatabaseFault[]
+}
+
+export interface PlanOptions {
+  /** Whether the relay may be killed. */
+  kills?: boolean
+  /** Whether the plugin may be reloaded. */
+  reloads?: boolean
+}
+
+export function createPlan(seed: number, { kills = false, reloads = false }: PlanOptions = {}): Plan {
+  const kindNumber = kindNumberOf(seed)
+  const kind = createKind(kindNumber)
+  const random = new Random(seed + 500_000_000)
+  const isRough = kills || random.chance(0.45)
+  const targets = Array.from({ length: random.between(1, 4) }, (_, index): PlannedTarget => ({
+    kind: random.chance(0.7) ? 'group' : 'private',
+    id: String(1_000_000_000 + seed * 10 + index),
+  }))
+  const senders = createSenders(random, seed, targets.length)
+  const faults = targets.flatMap((_, target) => [
+    ...faultsOf(random, target, 'send', 20, 0.42, () => sendFault(random, kind, isRough, kills)),
+    ...faultsOf(random, target, 'history', 12, 0.3, () => historyFault(random, kind, isRough)),
+  ])
+  return {
+    seed, kindNumber, kind, isRough, targets, senders, faults,
+    moments: isRough ? createMoments(random, kills, reloads) : [],
+    databaseFaults: isRough && random.chance(0.4) ? createDatabaseFaults(random) : [],
+  }
+}
+
+/** The faults of some of the first calls. */
+function faultsOf(
+  random: Random, target: number, about: PlannedFault['about'], count: number, density: number, create: () => Fault,
+): PlannedFault[] {
+  const share = density * random.next() * 1.6
+  return Array.from({ length: count }, (_, index) => index + 1)
+    .filter(() => random.chance(share))
+    .map(nth => ({ target, about, nth, fault: create() }))
+}
+
+function createSenders(random: Random, seed: number, targets: number): PlannedRequest[][] {
+  const earlier: PlannedRequest[] = []
+  let bytes = 0
+  const createItem = (name: number, index: number, type: PlannedItem['type']): PlannedItem => {
+    const label = `[${seed}.${name}.${index}]`
+    // Files are told apart by their size, because all have the same name.
+    return { type, token: type === 'text' ? label : Buffer.from(`${label}${'.'.repeat(++bytes)}`).toString('base64') }
+  }
+  const createItems = (name: number, mode: PlannedRequest['mode']): PlannedItem[] => {
+    const count = mode === 'single' ? 1 : random.between(2, 5)
+    const type = (): PlannedItem['type'] => random.weighted([[mode === 'single' ? 8 : 4, 'text'], [1, 'image'], [1, 'file']])
+    return Array.from({ length: count }, (_, index) => createItem(name, index, type()))
+  }
+  const createRequest = (name: number): PlannedRequest => {
+    const again = earlier.length > 0 && random.chance(0.3) ? random.pick(earlier) : undefined
+    // The same request once more: with its key, or without one, so that it is a message of its own.
+    if (again?.key !== undefined && random.chance(0.7)) return { ...again, name, withdraw: false, ...random.chance(0.1) && { leaveAfter: 50 } }
+    const mode = again?.mode ?? (random.chance(0.3) ? 'batch' : 'single')
+    return {
+      name,
+      target: again?.target ?? random.between(0, targets - 1),
+      mode,
+      items: again?.items ?? createItems(name, mode),
+      ...random.chance(0.4) && { key: `key-${seed}-${name}` },
+      ...random.chance(0.45) && { deferred: { wait: random.chance(0.25) ? 2 : 0 }, ...random.chance(0.1) && { expiresIn: random.between(2, 20) / 10 } },
+      ...random.chance(0.06) && { leaveAfter: random.between(1, 300) },
+      ...random.chance(0.08) && { withdraw: true },
+    }
+  }
+  let names = 0
+  return Array.from({ length: random.between(1, 4) }, () => Array.from({ length: random.between(1, 4) }, () => {
+    const request = createRequest(names++)
+    earlier.push(request)
+    return request
+  }))
+}
+
+function sendFault(random: Random, { profile, timeout }: Kind, isRough: boolean, kills: boolean): Fault {
+  const late = { kind: 'late', ms: Math.round(timeout * (0.2 + random.next() * 2.8)) } as const
+  const weighted: [number, Fault][] = [
+    [8, { kind: 'refuse' }],
+    [2, { kind: 'refuse', wording: 'no' }],
+    [8, { kind: 'silent' }],
+    [10, { kind: 'lost-answer' }],
+    [7, late],
+    // llbot says so when the message was taken.
+    [3, { kind: 'timeout', delivered: profile === 'llbot' || random.chance(0.5) }],
+    [3, { kind: 'duplicate-answer' }],
+    [3, { kind: 'hold' }],
+    [3, { kind: 'null-data' }],
+    [1, { kind: 'muted' }],
+    [1, { kind: 'not-member' }],
+  ]
+  // Slow, but long before anybody gives up.
+  if (!kills) weighted.push([2, { kind: 'late', ms: Math.round(timeout * 0.3), delivered: 'then' }])
+  if (isRough) weighted.push([2, { kind: 'close', when: 'before' }], [3, { kind: 'close', when: 'delivered' }], [2, { kind: 'close', when: 'answered' }])
+  return random.weighted(weighted)
+}
+
+function historyFault(random: Random, { timeout }: Kind, isRough: boolean): Fault {
+  const weighted: [number, Fault][] = [
+    [3, { kind: 'silent' }],
+    [2, { kind: 'lost-answer' }],
+    [5, { kind: 'late', ms: Math.round(timeout * (0.2 + random.next() * 2.8)) }],
+    [2, { kind: 'refuse' }],
+    [2, { kind: 'hold' }],
+    [1, { kind: 'duplicate-answer' }],
+  ]
+  if (isRough) weighted.push([1, { kind: 'close', when: 'before' }], [1, { kind: 'close', when: 'delivered' }])
+  return random.weighted(weighted)
+}
+
+function createMoments(random: Random, kills: boolean, reloads: boolean): Moment[] {
+  const disturbance = (): Disturbance => random.weighted<Disturbance>([
+    [3, { kind: 'disconnect' }],
+    [2, { kind: 'disconnect', code: 1001 }],
+    [2, { kind: 'restart', away: random.between(20, 700) }],
+    [reloads ? 2 : 0, { kind: 'reload' }],
+  ])
+  const when = (): Moment['when'] => random.pick(['before-call', 'after-call', 'answer'])
+  const moments = Array.from({ length: random.between(0, kills ? 1 : 3) }, (): Moment => ({
+    when: when(), nth: random.between(1, 14), what: disturbance(),
+  }))
+  if (kills) moments.push({ when: when(), nth: random.between(1, 8), what: { kind: random.chance(0.85) ? 'kill' : 'stop' } })
+  return moments
+}
+
+function createDatabaseFaults(random: Random): DatabaseFault[] {
+  return Array.from({ length: random.between(1, 3) }, () => ({
+    statement: random.weighted<DatabaseFault['statement']>([[2, 'create'], [3, 'set'], [2, 'get']]),
+    nth: random.between(1, 10),
+    times: random.between(1, 2),
+  }))
+}

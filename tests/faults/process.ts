@@ -1,0 +1,53 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { Config } from '../../src'
+import type { DatabaseFault } from './plan'
+
+/** What the process is told. */
+export interface ProcessOptions {
+  config: Config
+  apiKey: string
+  endpoint: string
+  selfId: string
+  /** Where its database and its uploads are. */
+  folder: string
+  /** What fails in its database. */
+  faults: readonly DatabaseFault[]
+}
+
+/** How long a process may take to start, in milliseconds. */
+const patience = 60_000
+
+/** A relay in a process of its own. */
+export class RelayProcess {
+  private constructor(private readonly child: ChildProcess, private readonly url: string, private readonly apiKey: string) {}
+
+  static async start(options: ProcessOptions): Promise<RelayProcess> {
+    const child = fork(join(__dirname, 'child.ts'), [JSON.stringify(options)], {
+      execArgv: ['--require', 'yml-register', '--import', 'tsx'], stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
+    let complaints = ''
+    child.stderr?.on('data', (chunk: Buffer) => {
+      complaints = (complaints + chunk.toString()).slice(-4000)
+    })
+    const url = await Promise.race([
+      once(child, 'message', { signal: AbortSignal.timeout(patience) }).then(([message]) => String(message)),
+      once(child, 'exit').then(() => {
+        throw new Error(`the relay did not start: ${complaints}`)
+      }),
+    ])
+    return new RelayProcess(child, url, options.apiKey)
+  }
+
+  request(path: string, init: RequestInit = {}): Promise<Response> {
+    return fetch(this.url + path, { ...init, headers: [['x-api-key', this.apiKey], ...new Headers(init.headers)] })
+  }
+
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return
+    const exited = once(this.child, 'exit')
+    this.child.kill(signal)
+    await exited
+  }
+}

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { LedgerEntry } from '../../simulator'
+import { openAccount, tell, type Account } from './account'
+import { field, readAnswer, readDelivery, readReply, type Reply } from './answers'
+import type { Plan, PlannedItem, PlannedRequest } from './plan'
+import { Tracker, type TrackedCall } from './tracker'
+import type { World } from './world'
+
+/** What came of a plan. */
+export interface Run {
+  plan: Plan
+  accounts: Account[]
+  sends: readonly TrackedCall[]
+  hits: ReadonlyMap<string, number>
+  /** What was wrong already while it ran. */
+  problems: string[]
+  /** What the plan brought into its chats, oldest first. */
+  ledger: () => LedgerEntry[]
+}
+
+/** How long a delivery may take to end, in milliseconds: retries, restarts and pauses included. */
+const patience = 45_000
+
+/** Carries out a plan. Resolves when everything has come to its end. */
+export async function runPlan(plan: Plan, world: World): Promise<Run> {
+  const runner = new Runner(plan, world)
+  await runner.run()
+  return runner
+}
+
+class Runner implements Run {
+  readonly accounts: Account[] = []
+  readonly problems: string[] = []
+  private readonly byKey = new Map<string, Account>()
+  private readonly tracker: Tracker
+  private events = 0
+
+  constructor(readonly plan: Plan, private readonly world: World) {
+    this.tracker = new Tracker(plan, world)
+  }
+
+  get sends(): readonly TrackedCall[] {
+    return this.tracker.sends
+  }
+
+  get hits(): ReadonlyMap<string, number> {
+    return this.tracker.hits
+  }
+
+  ledger(): LedgerEntry[] {
+    const ids = new Set(this.plan.targets.map(({ id }) => id))
+    return this.world.simulator.ledger.filter(({ target }) => ids.has(target.id))
+  }
+
+  async run(): Promise<void> {
+    const failed = this.world.databaseHits
+    if (this.plan.isRough) this.world.failDatabase(this.plan.databaseFaults)
+    try {
+      const senders = this.plan.senders.map(async requests => {
+        for (const request of requests) await this.issue(request)
+      })
+      for (const result of await Promise.allSettled(senders)) if (result.status === 'rejected') this.complain(result.reason)
+      if (this.plan.isRough) await this.world.settled()
+      await this.allFinished()
+      await Promise.all(this.accounts.map(account => this.follow(account).catch((error: unknown) => this.complain(error, account.request))))
+    } catch (error) {
+      this.complain(error)
+    } finally {
+      this.tracker.end()
+      if (this.plan.isRough) this.world.failDatabase([])
+    }
+    for (let hits = this.world.databaseHits - failed; hits > 0 && this.plan.isRough; hits--) this.tracker.count('database')
+  }
+
+  private complain(error: unknown, request?: PlannedRequest): void {
+    const text = error instanceof Error ? error.message : String(error)
+    this.problems.push(`${request ? `request ${request.name}: ` : ''}${text}`)
+  }
+
+  /** Issues a request, and one with a key again until it is known what became of it. */
+  private async issue(request: PlannedRequest): Promise<void> {
+    const { key } = request
+    const known = key === undefined ? undefined : this.byKey.get(key)
+    const account = known ?? openAccount(request, this.events++)
+    if (!known) this.accounts.push(account)
+    if (key !== undefined) this.byKey.set(key, account)
+    try {
+      for (let tries = 0; tries < 40; tries++) {
+        const reply = await this.post(request)
+        this.tracker.countAnswer()
+        if (reply && this.hear(account, request, reply)) break
+        if (key === undefined || (request.leaveAfter !== undefined && !reply)) return
+        await delay(50)
+      }
+      if (request.withdraw && account.deliveryId !== undefined) await this.withdraw(account, account.deliveryId)
+    } catch (error) {
+      this.complain(error, request)
+    }
+  }
+
+  /** @returns the answer, `undefined` when the connection broke before it */
+  private async post(request: PlannedRequest): Promise<Reply | undefined> {
+    const { deferred, key, leaveAfter } = request
+    const headers = {
+      ...key !== undefined && { 'idempotency-key': key },
+      ...deferred && { prefer: `respond-async${deferred.wait ? `, wait=${deferred.wait}` : ''}` },
+    }
+    const end = Date.now() + patience
+    for (;;) {
+      await this.world.up()
+      try {
+        const signal = leaveAfter === undefined ? null : AbortSignal.timeout(leaveAfter)
+        const response = await this.world.request('/webhook', { method: 'POST', body: JSON.stringify(this.bodyOf(request)), headers, signal })
+        // While the plugin is reloaded there is no such route.
+        if (response.status !== 404) return await readReply(response)
+        await response.body?.cancel()
+      } catch (error) {
+        if (error instanceof assert.AssertionError) throw error
+        if (field(field(error, 'cause'), 'code') !== 'ECONNREFUSED') return
+      }
+      assert(Date.now() < end, 'nobody takes requests')
+      await delay(20)
+    }
+  }
+
+  private bodyOf({ target, mode, items, expiresIn }: PlannedRequest): object {
+    const planned = this.plan.targets[target]
+    assert(planned)
+    const bodies = items.map(toBody)
+    return {
+      [planned.kind === 'group' ? 'group_id' : 'user_id']: planned.id,
+      ...expiresIn !== undefined && { expires_in: expiresIn },
+      ...mode === 'batch' ? { messages: bodies } : bodies[0],
+    }
+  }
+
+  /** @returns whether it tells what became of the request */
+  private hear(account: Account, request: PlannedRequest, reply: Reply): boolean {
+    const reading = readAnswer(reply, request)
+    account.history.push(`#${request.name}: ${reply.status}${reply.headers.get('idempotent-replayed') ? ' replayed' : ''}`)
+    if (reading.kind === 'in-progress') return false
+    account.accepted ??= this.events++
+    if (reading.kind === 'accepted') account.deliveryId = reading.id
+    else this.problems.push(...tell(account, reading.results))
+    // A deferred one may still be improved by a late answer.
+    if (reading.kind === 'results' && request.deferred && !reading.replayed) account.deliveryId = reply.headers.get('x-request-id') ?? ''
+    if (reading.kind === 'results' && reading.results.every(({ told }) => told === 'unsent' || told === 'refused')) delete account.accepted
+    return true
+  }
+
+  private async withdraw(account: Account, id: string): Promise<void> {
+    const { status } = await this.world.request(`/deliveries/${id}`, { method: 'DELETE' })
+    if (status !== 200) return
+    delete account.deliveryId
+    account.history.push('withdrawn')
+    this.problems.push(...tell(account, account.items.map(() => ({ told: 'unsent', ids: [] }))))
+  }
+
+  /** Waits until nothing is under way to the targets, not even what nobody knows to be accepted. */
+  private async allFinished(): Promise<void> {
+    const end = Date.now() + patience
+    for (const { kind, id } of this.plan.targets) {
+      for (;;) {
+        const data = await this.get(`/deliveries?target=${kind}:${id}&limit=1000`)
+        const deliveries = field(data, 'deliveries')
+        if (Array.isArray(deliveries) && deliveries.every(one => !['queued', 'sending'].includes(String(field(one, 'state'))))) break
+        assert(Date.now() < end, `not finished in ${patience} ms: ${JSON.stringify(data).slice(0, 600)}`)
+        await delay(40)
+      }
+    }
+  }
+
+  /** Looks up what became of what was accepted. */
+  private async follow(account: Account): Promise<void> {
+    if (account.deliveryId === undefined) return
+    const data = await this.get(`/deliveries/${account.deliveryId}`)
+    const delivery = readDelivery(data, account.items.length)
+    assert(delivery, 'it has ended, and now goes on')
+    account.history.push(delivery.state)
+    this.problems.push(...tell(account, delivery.results))
+  }
+
+  private async get(path: string): Promise<unknown> {
+    const end = Date.now() + patience
+    for (;;) {
+      await this.world.up()
+      const reply = await this.world.request(path).then(readReply).catch(() => undefined)
+      if (reply?.status === 200) return reply.data
+      assert(Date.now() < end && (!reply || reply.status === 503), `${path}: ${reply?.status ?? 'no answer'} ${reply?.msg ?? ''}`)
+      await delay(20)
+    }
+  }
+}
+
+function toBody({ type, token }: PlannedItem): object {
+  return type === 'text' ? { type, msg: token } : { type, url: `base64://${token}` }
+}

@@ -1,0 +1,179 @@
+import Sqlite from 'koishi-plugin-database-sqlite'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Simulator, type SimulatorOptions } from '../../simulator'
+import { apiKey, startRelay, type TestRelay } from '../support/relay'
+import { until } from '../support/until'
+import { FaultyDatabase } from './database'
+import { configOf, type Kind } from './kind'
+import type { DatabaseFault, Disturbance } from './plan'
+import { RelayProcess } from './process'
+
+/** A relay and the platform that it sends to. */
+export interface World {
+  readonly simulator: Simulator
+  /** A request with the key. Rejects when there is nobody to take it. */
+  request(path: string, init?: RequestInit): Promise<Response>
+  /** Resolves when there is somebody to take requests. */
+  up(): Promise<void>
+  failDatabase(faults: readonly DatabaseFault[]): void
+  /** How many statements failed so far. */
+  readonly databaseHits: number
+  disturb(what: Disturbance): Promise<void>
+  /** Resolves when the disturbances are over and the bot is online. */
+  settled(): Promise<void>
+  stop(): Promise<void>
+}
+
+function simulatorOptions({ profile, history, reportSelf }: Kind): SimulatorOptions {
+  return { profile, history, reportSelf, keep: 0 }
+}
+
+/** What both sorts of world have in common. */
+abstract class AnyWorld implements World {
+  abstract readonly simulator: Simulator
+  abstract readonly databaseHits: number
+  abstract request(path: string, init?: RequestInit): Promise<Response>
+  abstract up(): Promise<void>
+  abstract failDatabase(faults: readonly DatabaseFault[]): void
+  abstract stop(): Promise<void>
+  private running = Promise.resolve()
+
+  disturb(what: Disturbance): Promise<void> {
+    if (what.kind === 'disconnect') {
+      this.simulator.disconnectAll(what.code)
+      return Promise.resolve()
+    }
+    // What is killed is killed now; what takes its time takes it one after another.
+    const begun = this.begin(what)
+    this.running = this.running.then(() => begun())
+    return this.running
+  }
+
+  async settled(): Promise<void> {
+    await this.running
+    await this.simulator.goOnline()
+    await until('the relay is ready', async () => {
+      await this.up()
+      return (await this.request('/readyz')).status === 200
+    }, 30_000)
+  }
+
+  /** @returns the rest of it */
+  protected begin(what: Disturbance): () => Promise<void> {
+    if (what.kind !== 'restart') throw new Error(`${what.kind} is not for this world`)
+    const offline = this.simulator.goOffline()
+    return async () => {
+      await offline
+      await new Promise(resolve => setTimeout(resolve, what.away))
+      await this.simulator.goOnline()
+    }
+  }
+}
+
+/** The relay in this process. */
+export class LocalWorld extends AnyWorld {
+  private constructor(private readonly relay: TestRelay, private readonly database: FaultyDatabase, private readonly folder: string) {
+    super()
+  }
+
+  static async start(kind: Kind): Promise<LocalWorld> {
+    const folder = await mkdtemp(join(tmpdir(), 'faults-'))
+    const relay = await startRelay({
+      config: configOf(kind),
+      simulator: simulatorOptions(kind),
+      setup: app => {
+        app.plugin(Sqlite, { path: join(folder, 'koishi.db') })
+      },
+    })
+    await until('the database is there', () => relay.app.get('database') !== undefined)
+    await until('the relay is ready', async () => (await relay.request('/readyz')).status === 200)
+    return new LocalWorld(relay, new FaultyDatabase(relay.app), folder)
+  }
+
+  get simulator(): Simulator {
+    return this.relay.simulator
+  }
+
+  get databaseHits(): number {
+    return this.database.hits
+  }
+
+  request(path: string, init?: RequestInit): Promise<Response> {
+    return this.relay.request(path, init)
+  }
+
+  up(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  failDatabase(faults: readonly DatabaseFault[]): void {
+    this.database.plan(faults)
+  }
+
+  async stop(): Promise<void> {
+    await this.relay.stop()
+    await rm(this.folder, { recursive: true, force: true })
+  }
+
+  protected override begin(what: Disturbance): () => Promise<void> {
+    if (what.kind !== 'reload') return super.begin(what)
+    const reloaded = this.relay.reload()
+    return () => reloaded
+  }
+}
+
+/** The relay in a process of its own, which can be killed. */
+export class ProcessWorld extends AnyWorld {
+  private process: Promise<RelayProcess>
+  private faults: readonly DatabaseFault[] = []
+
+  private constructor(readonly simulator: Simulator, private readonly kind: Kind, private readonly folder: string) {
+    super()
+    this.process = this.launch()
+  }
+
+  static async start(kind: Kind): Promise<ProcessWorld> {
+    const folder = await mkdtemp(join(tmpdir(), 'faults-'))
+    const world = new ProcessWorld(await Simulator.start(simulatorOptions(kind)), kind, folder)
+    await world.settled()
+    return world
+  }
+
+  // What failed in a process that is gone is not told.
+  readonly databaseHits = 0
+
+  async request(path: string, init?: RequestInit): Promise<Response> {
+    return (await this.process).request(path, init)
+  }
+
+  async up(): Promise<void> {
+    await this.process
+  }
+
+  /** They strike the next process. */
+  failDatabase(faults: readonly DatabaseFault[]): void {
+    this.faults = faults
+  }
+
+  async stop(): Promise<void> {
+    await (await this.process).end('SIGKILL')
+    await this.simulator.close()
+    await rm(this.folder, { recursive: true, force: true })
+  }
+
+  protected override begin(what: Disturbance): () => Promise<void> {
+    if (what.kind !== 'kill' && what.kind !== 'stop') return super.begin(what)
+    const ended = this.process.then(process => process.end(what.kind === 'kill' ? 'SIGKILL' : 'SIGTERM'))
+    this.process = ended.then(() => this.launch())
+    return () => this.up()
+  }
+
+  private launch(): Promise<RelayProcess> {
+    const { endpoint, selfId } = this.simulator
+    const faults = this.faults
+    this.faults = []
+    return RelayProcess.start({ config: configOf(this.kind), apiKey, endpoint, selfId, folder: this.folder, faults })
+  }
+}
