@@ -3,6 +3,9 @@ import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
+/** How long one file may take, in milliseconds: one that waits for ever is to fail. */
+const timeout = 300_000
+
 const words = process.argv.slice(2)
 const files = readdirSync('tests', { recursive: true })
   .filter(file => file.endsWith('.test.ts'))
@@ -14,5 +17,12 @@ if (files.length === 0) {
   console.error(`no test file matches ${words.join(', ')}`)
   process.exit(1)
 }
-const child = spawn(process.execPath, ['--require', 'yml-register', '--import', 'tsx', '--test', '--test-reporter=spec', '--test-concurrency=2', ...files], { stdio: 'inherit' })
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+const hasTimeout = major > 20 || minor >= 11
+const child = spawn(process.execPath, [
+  '--require', 'yml-register', '--import', 'tsx', '--test', '--test-reporter=spec', '--test-concurrency=2',
+  ...hasTimeout ? [`--test-timeout=${timeout}`] : [],
+  ...files,
+], { stdio: 'inherit' })
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
 child.on('close', code => process.exit(code ?? 1))

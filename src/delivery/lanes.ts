@@ -179,13 +179,9 @@ export class Lanes {
       lane.wake = () => {
         clearTimeout(lane.timer)
         const left = this.closed ? 0 : this.restOf(lane)
-        if (left > 0) {
-          // Only a little early, as timers may be.
-          lane.timer = setTimeout(() => lane.wake?.(), left)
-          return
-        }
-        lane.wake = undefined
-        resolve()
+        // A timer may go off a little early.
+        if (left > 0) lane.timer = setTimeout(() => lane.wake?.(), left)
+        else resolve()
       }
       lane.wake()
     })

@@ -72,7 +72,9 @@ function prepareUpload(type: MediaItem['type'], file: StoredFile, { transport, l
     case 'url':
       return { type, weight: 0, load: () => ({ type, src: link(file), name }) }
     case 'base64':
-      return prepareData(type, Math.ceil(size / 3) * 4, name, () => readFile(path, 'base64'))
+      return prepareData(type, Math.ceil(size / 3) * 4, name, () => readFile(path, 'base64').catch((cause: unknown) => {
+        throw new RelayError('file-not-found', undefined, { cause })
+      }))
   }
 }
 

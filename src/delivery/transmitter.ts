@@ -1,7 +1,7 @@
 import type { Bot } from 'koishi'
 import { RelayError } from '../errors'
 import type { ParsedItem, Target } from '../message/model'
-import { runAttempts, type AttemptPolicy, type Passage } from './attempts'
+import { runAttempts, type AttemptPolicy, type Finding, type Passage } from './attempts'
 import { compose } from './compose'
 import type { Turn } from './lanes'
 import { maxWeight, prepareMedia, type LoadedItem, type MediaOptions, type PreparedItem } from './media'
@@ -22,6 +22,20 @@ export interface Journal {
   late?(indices: readonly number[], messageIds: string[]): void
 }
 
+/** Items of which nobody knows whether they arrived, and when the first of them left, in milliseconds since the epoch. */
+export interface Doubt {
+  indices: readonly number[]
+  since: number
+}
+
+/** A request that went unanswered. */
+export interface Inquiry {
+  bot: Bot
+  target: Target
+  items: readonly ParsedItem[]
+  doubtful: Doubt
+}
+
 /** A request whose turn has come. */
 export interface Transmission {
   turn: Turn
@@ -31,8 +45,8 @@ export interface Transmission {
   journal?: Journal
   /** The items whose fate is known from before. */
   known?: ReadonlyMap<number, ItemResult>
-  /** The items that were leaving together when the process ended, and when: they are looked up before they are repeated. */
-  doubtful?: { indices: readonly number[], since: number }
+  /** The items that were leaving together when the process ended: they are looked up before they are repeated. */
+  doubtful?: Doubt
 }
 
 export interface TransmitterOptions {
@@ -79,6 +93,49 @@ export class Transmitter {
     return results
   }
 
+  /**
+   * Asks the platform once which of the doubtful items have arrived, and sends nothing. Nothing else may leave for the target
+   * meanwhile: an equal message could be taken for one of these.
+   *
+   * @returns what was found
+   */
+  async lookUp({ bot, target, items, doubtful }: Inquiry): Promise<Map<number, ItemResult>> {
+    const found = new Map<number, ItemResult>()
+    const ready: Ready[] = []
+    for (const [index, item] of items.entries()) {
+      const prepared = item instanceof RelayError ? item : await this.prepare(item)
+      if (!(prepared instanceof RelayError)) ready.push({ ...prepared, index })
+    }
+    for (const group of compose(ready, maxWeight)) {
+      const asked = group.filter(({ index }) => doubtful.indices.includes(index))
+      // Only a part is in doubt where the group was refused and its items were sent one by one.
+      for (const message of asked.length === group.length ? [group] : asked.map(item => [item])) {
+        const passage = this.options.passage(bot, target, await load(message))
+        const finding = await this.ask(passage, doubtful.since)
+        if (!finding) return found
+        if (finding.kind !== 'found') continue
+        for (const { index } of message) found.set(index, { success: true, messageIds: finding.messageIds })
+      }
+    }
+    return found
+  }
+
+  /** @returns `undefined` when the question was not answered within the time of a call */
+  private ask(passage: Passage, since: number): Promise<Finding | undefined> {
+    const { timeout, stop } = this.options.attempts
+    return new Promise(resolve => {
+      const end = (finding?: Finding): void => {
+        clearTimeout(timer)
+        stop.removeEventListener('abort', onStop)
+        resolve(finding)
+      }
+      const onStop = (): void => end()
+      const timer = setTimeout(end, timeout)
+      stop.addEventListener('abort', onStop)
+      passage.lookUp(since).then(end, onStop)
+    })
+  }
+
   private async prepare(item: Exclude<ParsedItem, RelayError>): Promise<PreparedItem | RelayError> {
     if (item.type === 'text') return { ...item, weight: 0 }
     try {
@@ -120,9 +177,7 @@ export class Transmitter {
     await turn.pace()
     if (doubtfulSince === undefined) await journal?.sending?.(indices)
     try {
-      const loaded: LoadedItem[] = []
-      for (const item of items) loaded.push(item.type === 'text' ? item : await item.load())
-      const receipt = await runAttempts(this.options.passage(bot, target, loaded), {
+      const receipt = await runAttempts(this.options.passage(bot, target, await load(items)), {
         ...this.options.attempts,
         retries,
         ...doubtfulSince !== undefined && { doubtfulSince },
@@ -136,4 +191,10 @@ export class Transmitter {
       turn.sent()
     }
   }
+}
+
+async function load(items: readonly Ready[]): Promise<LoadedItem[]> {
+  const loaded: LoadedItem[] = []
+  for (const item of items) loaded.push(item.type === 'text' ? item : await item.load())
+  return loaded
 }

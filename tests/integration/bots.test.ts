@@ -23,9 +23,11 @@ class FakeEncoder extends MessageEncoder {
     this.results.push({ id: await bot.deliver({ channelId, elements }) })
   }
 
-  override visit(element: h): Promise<void> {
+  override async visit(element: h): Promise<void> {
+    const { bot } = this
+    assert(bot instanceof FakeBot)
+    if (bot.divides) await this.flush()
     this.elements.push(element)
-    return Promise.resolve()
   }
 }
 
@@ -35,8 +37,10 @@ class FakeBot extends Bot {
 
   readonly sent: Sent[] = []
   /** What the next sends do instead of delivering. */
-  failures: (() => Promise<never>)[] = []
+  failures: (() => Promise<void>)[] = []
   calls = 0
+  /** Whether each element becomes a message of its own, as on platforms that cannot mix text and pictures. */
+  divides = false
 
   constructor(ctx: Context, config: { selfId: string, platform?: string }) {
     super(ctx, config, config.platform ?? 'fake')
@@ -129,6 +133,23 @@ describe('a bot of another platform', () => {
     assert.match(failureOf(await send(relay, { platform: 'fake' }), 502), /chat not found/)
     assert.equal(bot.calls, 2 + 1 + retries)
     assert.equal(bot.sent.length, 1)
+  })
+
+  test('that divides a message gives the ID of each part', async t => {
+    const [relay, bot] = await relayWith(t, 'f1')
+    assert(bot)
+    bot.divides = true
+    const data = batchOf(await send(relay, { platform: 'fake', messages: [{ msg: 'a' }, { type: 'image', url: 'http://127.0.0.1:9/x.png' }] }))
+    assert.deepEqual(data.results.map(({ message_ids }) => message_ids), [['f1-1', 'f1-2'], ['f1-1', 'f1-2']])
+  })
+
+  test('that divides a message does not send again what has arrived of it', async t => {
+    const [relay, bot] = await relayWith(t, 'f1')
+    assert(bot)
+    bot.divides = true
+    bot.failures = [() => Promise.resolve(), () => Promise.reject(new Error('no such picture'))]
+    batchOf(await send(relay, { platform: 'fake', messages: [{ msg: 'a' }, { type: 'image', url: 'http://127.0.0.1:9/x.png' }] }))
+    assert.equal(bot.sent.filter(({ elements }) => elements.join('') === 'a').length, 1)
   })
 
   test('that does not answer is a 504 in time', async t => {

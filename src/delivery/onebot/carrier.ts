@@ -3,7 +3,7 @@ import type { Target } from '../../message/model'
 import { isObject, type JsonObject } from '../../message/parse'
 import type { Attempt } from '../attempts'
 import { toElement } from '../elements'
-import { createEncoder, render } from '../encoder'
+import { createEncoder, partlyArrived, render } from '../encoder'
 import { announceSend, announceSent, createSession, type SendSession } from '../hooks'
 import type { LoadedItem, LoadedMedia } from '../media'
 import { classifyThrown, SendError, type Receipt } from '../outcome'
@@ -61,16 +61,13 @@ async function encode(bot: Bot, channelId: string, session: SendSession): Promis
     try {
       messageIds.push(...readAnswer(answer).messageIds)
     } catch (error) {
-      // To try again would repeat the part that has arrived.
-      if (answer !== answers[0]) throw new SendError('unanswered', 'only a part of it has arrived', { isFinal: true, cause: error })
-      throw error
+      throw answer === answers[0] ? error : partlyArrived(error)
     }
   }
   // The adapter also throws when an answer of success holds no data; then all calls made were answered well.
   if (answers.length === 0) throw failure === undefined ? new SendError('suppressed') : classifyThrown(failure)
-  if (failure !== undefined && !(failure instanceof TypeError)) {
-    throw new SendError('unanswered', 'only a part of it has arrived', { isFinal: true, cause: failure })
-  }
+  const isWithoutData = failure instanceof TypeError || (failure instanceof SendError && failure.cause instanceof TypeError)
+  if (failure !== undefined && !isWithoutData) throw partlyArrived(failure)
   return { messageIds }
 }
 
