@@ -87,6 +87,7 @@ export class Supervisor {
     }
     if (this.announced) this.logger.info('%s', `the bot ${this.bot.sid} is back`)
     this.reset()
+    this.dialled = -Infinity
     const socket = socketOf(this.bot, this.mode)
     if (socket) this.endPulse = watchPulse(socket, this.pulse)
   }
@@ -95,15 +96,15 @@ export class Supervisor {
     if (this.disposed) return
     if (this.mode === 'forward' && (this.bot.status !== Universal.Status.OFFLINE || stopped.has(this.bot))) return
     const delay = this.mode === 'forward' ? redialDelay(this.tries, Math.random()) : checkInterval
-    this.timer = setTimeout(() => this.look(), Math.max(delay, this.dialRest()))
+    this.timer = setTimeout(() => this.look(), delay)
   }
 
   /**
-   * For how many milliseconds a dial may still be under way although the bot is offline, as when the connection before it has
-   * only now ended. Two dials at once would make two connections, of which the adapter forgets one.
+   * Whether a dial may still be under way although the bot is offline, as when the connection before it has only now ended.
+   * Two dials at once would make two connections, of which the adapter forgets one.
    */
-  private dialRest(): number {
-    return this.mode === 'forward' ? this.dialled + dialTimeout - performance.now() : 0
+  private mayBeDialling(): boolean {
+    return performance.now() < this.dialled + dialTimeout
   }
 
   private look(): void {
@@ -114,7 +115,7 @@ export class Supervisor {
       this.announce('has a connection that cannot be used: closing it')
       this.dialled = -Infinity
       this.release(socket)
-    } else if (this.mode === 'forward') {
+    } else if (this.mode === 'forward' && !this.mayBeDialling()) {
       this.announce('is not connected: trying until it is')
       this.tries++
       this.soon(Universal.Status.OFFLINE, () => this.bot.start())
