@@ -1,7 +1,7 @@
 import { Logger, type Context } from 'koishi'
 import Loader from '@koishijs/loader'
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
+import { accessSync, constants, mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 
@@ -67,7 +67,7 @@ async function checkAddress(server: unknown): Promise<void> {
   try {
     await once(probe.listen(port, host), 'listening')
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    const reason = codeOf(error)
     const advice = reason === 'EADDRINUSE' ? 'another program has the port: end it, or set WEBHOOK_PORT' : 'set WEBHOOK_HOST or WEBHOOK_PORT'
     throw new StartError(`cannot listen on ${host}:${port} (${reason}): ${advice}`)
   }
@@ -77,6 +77,24 @@ async function checkAddress(server: unknown): Promise<void> {
 function isAddress(value: unknown): value is { host: string, port: number } {
   return typeof value === 'object' && value !== null && 'host' in value && typeof value.host === 'string'
     && 'port' in value && typeof value.port === 'number'
+}
+
+/**
+ * Makes the folder for the database, which does not do that itself.
+ *
+ * @throws StartError
+ */
+function makeDataFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true })
+    accessSync(folder, constants.W_OK)
+  } catch (error) {
+    throw new StartError(`cannot write to the data folder ${folder} (${codeOf(error)}): set DATA_DIR to a folder that can be written`)
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
 }
 
 function endOnSignal(app: Context): void {
@@ -100,9 +118,8 @@ async function start(): Promise<void> {
   // Reads the file .env, too.
   await loader.readConfig(true)
   prepareEnvironment(process.env)
-  // The database does not make its folder.
-  mkdirSync(process.env.DATA_DIR ?? resolve(repository, 'data'), { recursive: true })
   await checkAddress(loader.interpolate(loader.config.plugins?.server))
+  makeDataFolder(process.env.DATA_DIR ?? resolve(repository, 'data'))
   const app = await loader.createApp()
   endOnSignal(app)
   await app.start()

@@ -50,13 +50,10 @@ export function apply(ctx: Context, config: Config): void {
     })
   })
 
-  const end = async (): Promise<void> => {
-    disposed = true
-    await simulator?.close()
-  }
-  ctx.on('exit', end)
+  // Not on "exit": the relay still sends what is under way then, and the process takes the simulator with it.
   ctx.on('dispose', () => {
-    void end()
+    disposed = true
+    void simulator?.close()
   })
 }
 

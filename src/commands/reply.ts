@@ -1,5 +1,6 @@
 import type { Logger } from 'koishi'
 import type { Delivery } from '../delivery/delivery'
+import { loggableText } from '../delivery/outcome'
 import { RelayError } from '../errors'
 import type { Gate } from '../gate'
 import type { Deliver } from './middleware'
@@ -15,7 +16,7 @@ export function createReplier(delivery: Delivery, gate: Gate, logger: Logger): D
     try {
       const results = await delivery.deliver({ bot, target: reply.target ?? target, items })
       for (const result of results) {
-        if (!result.success) logger.warn('%s', `${id} an item of the reply failed: ${result.error.status} ${result.error.message}`)
+        if (!result.success) logger.warn('%s', `${id} an item of the reply failed: ${result.error.status} ${loggableText(result.error)}`)
       }
     } finally {
       leave()

@@ -1,5 +1,5 @@
 import type { Logger } from 'koishi'
-import { SendError } from '../delivery/outcome'
+import { loggableText } from '../delivery/outcome'
 import type { RelayError } from '../errors'
 import type { Exchange, Route } from './routes'
 
@@ -11,19 +11,14 @@ export function logRequest(
   logger: Logger, exchange: Exchange, route: Pick<Route, 'path' | 'quiet'>, error: RelayError | undefined, duration: number,
 ): void {
   const { id, target, outcome, request, response } = exchange
-  const result = error ? `${error.status} ${error.code}: ${reasonOf(error)}` : `${response.statusCode} ${outcome ?? 'ok'}`
+  const result = error ? `${error.status} ${error.code}: ${loggableText(error)}` : `${response.statusCode} ${outcome ?? 'ok'}`
   const about = target ?? (error?.code === 'unauthorized' ? `from ${request.socket.remoteAddress ?? 'unknown'}` : '-')
   const line = printable(`${id} ${request.method ?? '-'} ${route.path} ${about} ${result} ${duration.toFixed(1)} ms`)
-  if (route.quiet && !error) logger.debug('%s', line)
+  // A probe that says "not ready" comes every few seconds, too; why it says so is logged elsewhere.
+  if (route.quiet && (!error || error.code === 'unsent')) logger.debug('%s', line)
   else if (error && error.status >= 500) logger.warn('%s', line)
   else logger.info('%s', line)
   if (error?.code === 'internal' && error.cause !== undefined) logger.warn('%s', `${id} ${describe(error.cause)}`)
-}
-
-/** Adapters write all arguments of a call into the texts of what they throw, so of those only the class is told. */
-function reasonOf({ message, cause }: RelayError): string {
-  const isForeign = cause instanceof SendError && cause.wording !== undefined && cause.cause !== undefined
-  return isForeign ? `the adapter threw ${cause.cause instanceof Error ? cause.cause.name : typeof cause.cause}` : message
 }
 
 /** An unexpected error: what it says in one line, and its stack. */

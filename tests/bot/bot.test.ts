@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
@@ -8,10 +8,13 @@ import { read, type Reply } from '../support/relay'
 import { Checkout, freePort, isTaken, type StartedBot } from './support'
 
 let checkout: Checkout
+/** What is in the repository before the first start of a bot. */
+let contents: Record<string, string>
 let simulator: Simulator
 
 before(async () => {
   checkout = await Checkout.create()
+  contents = await checkout.contents()
   simulator = await Simulator.start({ selfId: '20000', token: 'token-of-the-platform' })
 })
 afterEach(() => checkout.endAll())
@@ -64,11 +67,14 @@ describe('the API key', () => {
   })
 
   test('that cannot be written is told in one line, and the bot goes on', async () => {
-    const bot = await checkout.start({ WEBHOOK_PORT: await freePort(), DATA_DIR: '/dev/null/data' })
+    const folder = await checkout.folder()
+    // A folder in the place of the file: what not even root can overwrite.
+    await mkdir(join(folder, 'data/api-key/x'), { recursive: true })
+    const bot = await checkout.start({ WEBHOOK_PORT: await freePort() }, { cwd: folder })
     await bot.line(/server listening at/)
     const errors = bot.lines.filter(line => line.includes('[E]'))
     assert.equal(errors.length, 1, bot.log)
-    assert.match(errors[0] ?? '', /message-relay the relay does not run.*\/dev\/null\/data\/api-key.*set WEBHOOK_API_KEY, or DATA_DIR/)
+    assert.match(errors[0] ?? '', /message-relay the relay does not run.*\/data\/api-key.*set WEBHOOK_API_KEY, or DATA_DIR/)
     assert(!bot.log.includes('    at '))
   })
 })
@@ -129,7 +135,7 @@ describe('with ONEBOT_ENDPOINT', () => {
 
   test('but no ONEBOT_SELF_ID the log says what is missing, and the bot goes on without a platform', async () => {
     const bot = await checkout.start({ ONEBOT_ENDPOINT: simulator.endpoint, WEBHOOK_PORT: await freePort(), WEBHOOK_API_KEY: 'k' })
-    await bot.line(/server listening at/)
+    await bot.listening()
     assert.match(bot.log, /\[E\] bot no platform is connected: beside ONEBOT_ENDPOINT, set ONEBOT_SELF_ID/)
     assert(!bot.log.includes('    at '))
     assert(!bot.log.includes('SIMULATOR'))
@@ -165,6 +171,13 @@ describe('relative folders', () => {
       await writeFile(file, '')
     }
   })
+})
+
+test('a data folder that cannot be made ends the start with one line', async () => {
+  const bot = await checkout.start({ WEBHOOK_PORT: await freePort(), DATA_DIR: '/dev/null/data' })
+  assert.equal(await bot.exit(), 1)
+  assert.match(bot.log, /\[E\] bot cannot write to the data folder \/dev\/null\/data \(ENOTDIR\): set DATA_DIR/)
+  assert(!bot.log.includes('    at '))
 })
 
 describe('a signal', () => {
@@ -217,7 +230,6 @@ describe('a signal', () => {
 })
 
 test('npm start works from any folder, changes no file of the repository, and passes signals on', async () => {
-  const contents = await checkout.contents()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     simulator.clearFaults()
     simulator.clear()
@@ -266,7 +278,7 @@ describe('uploads', () => {
 
   test('leave nothing in the temporary folder of the system, with and without the key', async () => {
     const bot = await checkout.start({ WEBHOOK_PORT: await freePort(), WEBHOOK_API_KEY: 'k' })
-    await bot.line(/server listening at/)
+    await bot.listening()
     assert.equal(await upload(bot, 'wrong', 100_000), 401)
     assert.equal(await upload(bot, 'k', 100_000), 200)
     assert.deepEqual(await readdir(bot.temporary), [])

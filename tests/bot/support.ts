@@ -27,7 +27,14 @@ export class Checkout {
     await symlink(join(repository, 'node_modules'), join(copy, 'node_modules'))
     const { status, stderr } = spawnSync(process.execPath, ['scripts/build.mjs'], { cwd: copy, encoding: 'utf8' })
     assert.equal(status, 0, stderr)
-    return new Checkout(root, copy)
+    const checkout = new Checkout(root, copy)
+    // Whoever breaks off the tests does not reach the bots, which lead groups of their own.
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => {
+        void checkout.remove().finally(() => process.exit(1))
+      })
+    }
+    return checkout
   }
 
   /** A new, empty folder. */
@@ -61,7 +68,7 @@ export class Checkout {
 
   /** Hashes of all files, but for those that git ignores. */
   async contents(): Promise<Record<string, string>> {
-    const ignored = /^(?:node_modules|lib|dist|data|uploads)(?:\/|$)/
+    const ignored = /^(?:node_modules|lib|dist|data|uploads|\.env)(?:\/|$)/
     const names = (await readdir(this.repository, { recursive: true, withFileTypes: true }))
       .filter(entry => entry.isFile())
       .map(entry => join(entry.parentPath, entry.name).slice(this.repository.length + 1))
@@ -119,9 +126,15 @@ export class StartedBot {
     return found
   }
 
-  /** Waits until it listens and a bot is online. */
-  async ready(): Promise<void> {
+  /** Waits until it answers; the line comes a little before it listens. */
+  async listening(): Promise<void> {
     await this.line(/server listening at/)
+    await until('it answers', () => fetch(`${this.url}/healthz`).then(({ ok }) => ok, () => false))
+  }
+
+  /** Waits until it answers and a bot is online. */
+  async ready(): Promise<void> {
+    await this.listening()
     await this.line(/bot onebot:\d+ online/)
   }
 
