@@ -16,7 +16,7 @@ const children = []
 
 try {
   const port = await freePort()
-  const simulator = start(process.execPath, [join(repository, 'dist/simulator/cli.js'), '--json', '--quiet'], { cwd: folder })
+  const simulator = start(process.execPath, [join(repository, 'dist/simulator/cli.js'), '--json', '--quiet', '--port', '0'], { cwd: folder })
   const { endpoint, pageUrl } = JSON.parse(await firstLine(simulator))
 
   run('npm', ['pack', '--silent', '--pack-destination', folder], repository)
