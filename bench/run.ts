@@ -18,7 +18,7 @@ const help = `npm run bench -- [options]
 `
 
 const full: Bench['extent'] = { isQuick: false, rounds: 5, window: { seconds: 3, warmUp: 1 } }
-const quick: Bench['extent'] = { isQuick: true, rounds: 2, window: { seconds: 0.8, warmUp: 0.5 } }
+const quick: Bench['extent'] = { isQuick: true, rounds: 2, window: { seconds: 0.6, warmUp: 0.4 } }
 
 async function run(): Promise<void> {
   const { values } = parseArgs({

@@ -67,11 +67,11 @@ export function apply(ctx: Context, config: Config): void {
       await storage()?.records.ping()
       return bots.some(isOnline)
     }),
-    statusRoute(async () => ({
-      bots: describeBots(bots),
-      lanes: lanes.states(),
-      outbox: await storage()?.records.backlog() ?? null,
-    })),
+    statusRoute({
+      bots: () => describeBots(bots),
+      lanes: () => lanes.states(),
+      outbox: async () => storage()?.records.backlog(),
+    }),
     uploadRoute(store, {
       maxFileSize: settings.maxUploadSize,
       allowedExtensions: parseExtensions(settings.allowedExtensions.join()),

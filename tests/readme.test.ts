@@ -4,12 +4,13 @@ import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_proces
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { copyFile, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { resolveSettings } from '../src/config/settings'
+import { startRelay, type TestRelay } from './support/relay'
 import { until } from './support/until'
 
 /** What the two READMEs say is run here as a reader would run it. */
@@ -98,6 +99,11 @@ async function ask(url: string, body: object): Promise<unknown> {
 }
 
 const has = (program: string): boolean => spawnSync(program, ['--version']).status === 0
+
+/** The examples of the table of answers. */
+function examples(readme: typeof english): { status: number, body: string }[] {
+  return table(readme, /^(Status|状态码)$/).map(([status, , example]) => ({ status: Number(status), body: code(example) ?? '' }))
+}
 
 describe('the READMEs', () => {
   test('have the same headings in both languages', () => {
@@ -194,12 +200,104 @@ describe('the table of settings', () => {
   }
 })
 
-describe('a reader', { timeout: 60_000 }, () => {
+/** The answers that need a platform that fails, or an app without a database. */
+class Failures {
+  /** The bodies. */
+  readonly met = new Set<string>()
+  /** `data` of `GET /status` while a target is paused. */
+  status: Record<string, unknown> = {}
+
+  private constructor(private readonly relay: TestRelay) {}
+
+  static async meet(): Promise<Failures> {
+    const relay = await startRelay({
+      config: { chatApiTimeout: 0.5, chatApiMaxRetries: 0, chatQueueLimit: 1, chatPauseAfter: 1 },
+      simulator: { history: false },
+    })
+    try {
+      const failures = new Failures(relay)
+      await failures.run()
+      return failures
+    } finally {
+      await relay.stop()
+    }
+  }
+
+  private async run(): Promise<void> {
+    const { relay, relay: { simulator, app } } = this
+    // One is on its way, one waits, and there is no room for another.
+    simulator.fault({ fault: { kind: 'late', ms: 400 } })
+    const slow = this.send('1001', 200, { 'idempotency-key': 'slow' })
+    await simulator.until(({ calls }) => calls.some(({ action }) => action === 'send_group_msg'))
+    await this.send('1001', 409, { 'idempotency-key': 'slow' })
+    const waiting = this.send('1001', 503, {}, { expires_in: 0.2 })
+    await until('one waits', async () => (await (await relay.request('/status')).text()).includes('"waiting":1'))
+    await this.send('1001', 429)
+    await Promise.all([slow, waiting])
+
+    simulator.fault({ fault: { kind: 'refuse', wording: '群聊不存在' } })
+    await this.send('1002', 502)
+    await this.send('1002', 503)
+    this.status = record(record(await (await relay.request('/status')).json()).data)
+    simulator.fault({ fault: { kind: 'silent' } })
+    await this.send('1003', 504)
+    await this.send('1004', 501, { prefer: 'respond-async' })
+    const undo = app.on('before-send', () => true)
+    await this.send('1004', 502)
+    undo()
+    await simulator.goOffline()
+    await until('the bot is offline', async () => (await relay.request('/readyz')).status === 503)
+    await this.send('1004', 503)
+  }
+
+  private async send(group: string, status: number, headers: Record<string, string> = {}, more: object = {}): Promise<void> {
+    const body = JSON.stringify({ group_id: group, msg: 'hello', ...more })
+    const response = await this.relay.request('/webhook', { method: 'POST', body, headers })
+    const text = await response.text()
+    assert.equal(response.status, status, text)
+    if (status === 409 || status === 429) assert.match(response.headers.get('retry-after') ?? '', /^\d+$/)
+    this.met.add(text)
+  }
+}
+
+/** A way to a port on which the first answer of `/webhook` is lost after each call of `lose`. */
+async function startLossyProxy(port: number) {
+  let requests = 0
+  const proxy = createServer(client => {
+    let isLost = false
+    const server = connect(port, '127.0.0.1')
+    client.on('error', () => server.destroy()).on('close', () => server.destroy())
+    server.on('error', () => client.destroy()).on('close', () => client.destroy())
+    client.on('data', (chunk: Buffer) => {
+      if (chunk.includes('POST /webhook')) isLost = requests++ === 0
+      server.write(chunk)
+    })
+    server.on('data', (chunk: Buffer) => {
+      if (isLost) client.destroy()
+      else client.write(chunk)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const address = proxy.address()
+  assert(typeof address === 'object' && address !== null)
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    lose() {
+      requests = 0
+    },
+    /** How many requests have come since then. */
+    requests: () => requests,
+    close: () => proxy.close(),
+  }
+}
+
+describe('a reader', { timeout: 120_000 }, () => {
   let folder: string
   let port: number
   let callbackPort: number
   let page: string
   let log = ''
+  let failures: Failures
   const children: ChildProcess[] = []
 
   function run(command: string, args: string[], environment: Record<string, string> = {}): ChildProcess {
@@ -240,6 +338,7 @@ describe('a reader', { timeout: 60_000 }, () => {
       assert.equal(bot.exitCode, null, log)
       return log.includes('bot onebot:10000 online') && log.includes('server listening')
     }, 20_000)
+    failures = await Failures.meet()
     page = /http:\/\/127\.0\.0\.1:\d+\/simulator\//.exec(log)?.[0] ?? ''
   })
   after(async () => {
@@ -269,53 +368,124 @@ describe('a reader', { timeout: 60_000 }, () => {
     })
 
     test(`gets the answers that ${readme.name} shows`, async () => {
-      const shown = new Map(table(readme, /^(Status|状态码)$/).map(([status, , example]) => [Number(status), code(example)]))
-      assert.deepEqual([...shown.keys()], [200, 400, 401, 404, 405, 408, 413, 415, 500, 502, 503, 504])
-      for (const [status, example = ''] of shown) {
-        const { code, msg, data } = record(JSON.parse(example))
-        assert.deepEqual([code, status === 200 || data === null], [status === 200 ? 0 : status, true])
+      const shown = examples(readme)
+      const source = readFileSync(join(repository, 'src/errors.ts'), 'utf8')
+      const statuses = [...source.matchAll(/^  \S+: \[(\d{3}), /gm)].map(([, status]) => Number(status))
+      assert.deepEqual(new Set(shown.map(({ status }) => status)), new Set([200, 202, ...statuses]))
+
+      const met = new Set(failures.met)
+      const key = (await readFile(join(folder, 'data/api-key'), 'utf8')).trim()
+      const call = async (path: string, status: number, init: RequestInit = {}) => {
+        const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers: [['x-api-key', key], ...new Headers(init.headers)] })
+        const text = await response.text()
+        assert.equal(response.status, status, text)
+        met.add(text)
+        return response
+      }
+      const post = (body: string | Buffer, headers: Record<string, string> = {}): RequestInit => ({ method: 'POST', body, headers })
+      const text = (msg: string): string => JSON.stringify({ group_id: '123456', msg })
+      await call('/webhook', 400, post('{'))
+      await call('/webhook', 401, post('{}', { 'x-api-key': 'another' }))
+      await call('/webhook', 404, post('{"group_id":"123456","type":"file","url":"3f0c2f4e-1111-4222-8333-444455556666/x"}'))
+      await call('/webhook', 405)
+      await call('/webhook', 413, post(Buffer.alloc(10485761)))
+      await call('/upload', 415, post('{}'))
+      await call('/deliveries/3f0c2f4e-1111-7222-8333-444455556666', 404)
+      const sent = await call('/webhook', 200, post(text('one'), { 'idempotency-key': `${readme.name}/answers` }))
+      await call('/webhook', 422, post(text('two'), { 'idempotency-key': `${readme.name}/answers` }))
+      await call(`/deliveries/${sent.headers.get('x-request-id') ?? ''}`, 409, { method: 'DELETE' })
+      await call('/webhook', 202, post(text('three'), { prefer: 'respond-async' }))
+
+      const shapes = new Set([...met].map(body => JSON.stringify(shape(JSON.parse(body)))))
+      for (const { status, body } of shown) {
+        const { code, msg } = record(JSON.parse(body))
+        assert.equal(code, status < 300 ? 0 : status)
         assert(typeof msg === 'string')
         // Those that cannot be brought about here are at least worded as in the source.
-        const source = readFileSync(join(repository, 'src/errors.ts'), 'utf8')
-        if ([408, 500, 502, 503, 504].includes(status)) assert(source.includes(msg.replace(/: 群聊不存在$/, '')), msg)
+        const isRare = status === 408 || status === 500 || /database of the relay|is stopping/.test(msg)
+        assert(isRare ? source.includes(`[${status}, '${msg}']`) : shapes.has(JSON.stringify(shape(JSON.parse(body)))), `nothing answers ${body}`)
       }
-      const key = (await readFile(join(folder, 'data/api-key'), 'utf8')).trim()
-      const call = async (path: string, init: RequestInit) => {
-        const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { 'x-api-key': key }, ...init })
-        assert.equal(await response.text(), shown.get(response.status))
-        return response.status
-      }
-      const gone = '{"group_id":"123456","type":"file","url":"3f0c2f4e-1111-4222-8333-444455556666/x"}'
-      assert.equal(await call('/webhook', { method: 'POST', body: '{' }), 400)
-      assert.equal(await call('/webhook', { method: 'POST', body: '{}', headers: {} }), 401)
-      assert.equal(await call('/webhook', { method: 'POST', body: gone }), 404)
-      assert.equal(await call('/webhook', {}), 405)
-      assert.equal(await call('/webhook', { method: 'POST', body: Buffer.alloc(10485761) }), 413)
-      assert.equal(await call('/upload', { method: 'POST', body: '{}' }), 415)
     })
 
-    test(`sends with the snippets for CI in ${readme.name}`, { skip: has('jq') ? false : 'there is no jq' }, async () => {
+    test(`sends later, and once for each key, with the commands of ${readme.name}`, async () => {
+      const [later = ''] = marked(readme, 'later')
+      const [accepted = ''] = marked(readme, 'accepted')
+      const [head, body] = split(await paste(later))
+      assert.deepEqual(shape(JSON.parse(body)), shape(JSON.parse(accepted)))
+      const shownHead = readme.blocks.find(({ language, text }) => language === 'text' && text.startsWith('HTTP/1.1 202'))?.text ?? ''
+      for (const line of lines(shownHead)) assert(lines(head).includes(line), `${line} is not in\n${head}`)
+
+      const [look = ''] = marked(readme, 'look')
+      const [delivery = ''] = marked(readme, 'delivery')
+      const environment = { DELIVERY_ID: String(record(record(JSON.parse(body)).data).delivery_id) }
+      await until('it is sent', async () => (await paste(look, environment)).includes('"state":"sent"'))
+      assert.deepEqual(shape(await output(look, environment)), shape(JSON.parse(delivery)))
+      assert.equal((await messages()).at(-1)?.parts[0]?.text, /"msg": "([^"]+)"/.exec(later)?.[1])
+
+      const earlier = (await messages()).length
+      const [keyed = ''] = marked(readme, 'key').map(script => script.replace('nightly', readme.name))
+      const [firstHead, first] = split(await paste(keyed))
+      const [secondHead, second] = split(await paste(keyed))
+      assert.equal(first, second)
+      assert.deepEqual([firstHead, secondHead].map(text => /^Idempotent-Replayed: true\r$/m.test(text)), [false, true])
+      assert.equal((await messages()).length, earlier + 1)
+    })
+
+    test(`sees what ${readme.name} shows of the relay`, async () => {
+      const [block = ''] = marked(readme, 'status')
+      const shown = record(record(JSON.parse(block)).data)
+      const key = (await readFile(join(folder, 'data/api-key'), 'utf8')).trim()
+      const answer = async (path: string): Promise<unknown> => (await fetch(`http://127.0.0.1:${port}${path}`, { headers: { 'x-api-key': key } })).json()
+      await until('nothing waits', async () => JSON.stringify(await answer('/status')).includes('"size":0'))
+      const status = record(record(await answer('/status')).data)
+      assert.deepEqual(Object.keys(status), Object.keys(shown))
+      assert.deepEqual([status.bots, status.lanes, status.outbox], [shown.bots, [], { size: 0 }])
+      const types = (lanes: unknown) => records(lanes).map(lane => Object.entries(lane).map(([name, value]) => [name, typeof value]))
+      assert.deepEqual(types(failures.status.lanes), types(shown.lanes))
+      assert.equal(failures.status.outbox, null)
+      for (const path of ['/healthz', '/readyz']) {
+        const found = JSON.stringify(await answer(path))
+        assert(readme.blocks.some(({ language, text }) => language === 'json' && JSON.stringify(JSON.parse(text)) === found), found)
+      }
+    })
+
+    test(`sends once with each snippet for CI in ${readme.name}, although the first answer is lost`, { skip: has('jq') ? false : 'there is no jq' }, async () => {
       await writeFile(join(folder, 'report.txt'), 'all is well\n')
       const environment = {
-        RELAY_URL: `http://127.0.0.1:${port}`,
         RELAY_KEY: (await readFile(join(folder, 'data/api-key'), 'utf8')).trim(),
         GROUP_ID: '123456',
         TEXT: 'a "quote", a \\ and $(touch danger)\nbelow',
         CI_PROJECT_PATH: 'team/app',
         CI_COMMIT_REF_NAME: '"quoted"',
+        CI_PIPELINE_ID: readme.name,
         CI_PIPELINE_URL: 'https://gitlab.example.com/1',
+        JOB_NAME: `团队 ${readme.name}`,
+        BUILD_NUMBER: '42',
       }
       const [github, gitlab] = marked(readme, 'ci').map(text => record(load(text)))
       const step = records(record(record(github?.jobs).build).steps).find(({ env }) => env !== undefined)
       const [script] = Object.values(record(record(gitlab?.notify).script))
+      const jenkins = /'''(.*)'''/s.exec(readme.blocks.find(({ language }) => language === 'groovy')?.text ?? '')?.[1]
+      const proxy = await startLossyProxy(port)
       const earlier = (await messages()).length
-      for (const snippet of [step?.run, script, ...marked(readme, 'shell')]) await paste(String(snippet), environment)
-      const [first, second, third, fourth] = (await messages()).slice(earlier).map(({ parts }) => parts[0])
-      assert.equal(first?.text, environment.TEXT)
+      try {
+        for (const [index, snippet] of [step?.run, script, ...marked(readme, 'shell'), jenkins].entries()) {
+          proxy.lose()
+          await paste(String(snippet), { ...environment, RELAY_URL: proxy.url, MESSAGE_KEY: `${readme.name}/${index}` })
+          assert.equal(proxy.requests(), 2, String(snippet))
+        }
+      } finally {
+        proxy.close()
+      }
+      const sent = (await messages()).slice(earlier).map(({ parts }) => parts[0])
+      assert.equal(sent.length, 5)
+      const [first, second, third, fourth, fifth] = sent
+      for (const part of [first, third, fifth]) assert.equal(part?.text, environment.TEXT)
       assert.match(String(second?.text), /^team\/app: "quoted" \S+\nhttps:\/\/gitlab\.example\.com\/1$/)
-      assert.equal(third?.text, environment.TEXT)
       assert.deepEqual([fourth?.type, fourth?.name], ['file', 'report.txt'])
       assert(!existsSync(join(folder, 'danger')))
+      // The key is that of the pipeline and the step, whatever the attempt.
+      assert.doesNotMatch(JSON.stringify(step?.env), /attempt/)
     })
 
     test(`gets replies from the callback in TypeScript of ${readme.name}`, async () => {
@@ -353,8 +523,8 @@ describe('a reader', { timeout: 60_000 }, () => {
     })
   }
 
-  async function output(script: string): Promise<unknown> {
-    return JSON.parse(await paste(script))
+  async function output(script: string, environment: Record<string, string> = {}): Promise<unknown> {
+    return JSON.parse(await paste(script, environment))
   }
 })
 
@@ -372,7 +542,23 @@ async function checkCallback({ blocks }: typeof english, address: string): Promi
 
 /** A value with its IDs made equal. */
 function shape(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value).replace(/"-?\d{4,}"/g, '"ID"'))
+  return JSON.parse(bare(JSON.stringify(value)).replace(/"-?\d{4,}"/g, '"ID"'))
+}
+
+/** A text with its UUIDs and times made equal. */
+function bare(text: string): string {
+  return text.replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'UUID').replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+}
+
+/** The lines of a text, with their UUIDs and times made equal. */
+function lines(text: string): string[] {
+  return bare(text).split(/\r?\n/).filter(Boolean)
+}
+
+/** The head and the body of what `curl -i` prints. */
+function split(answer: string): [head: string, body: string] {
+  const end = answer.indexOf('\r\n\r\n')
+  return [answer.slice(0, end + 2), answer.slice(end + 4)]
 }
 
 /** The environment without what would change the bot's settings. */

@@ -45,7 +45,7 @@ async function start(app: Context, add: Addition, options: unknown): Promise<obj
     protocol: 'ws',
     endpoint: textOf(options, 'endpoint'),
     selfId: '10000',
-    responseTimeout: 60_000,
+    responseTimeout: numberOf(options, 'responseTimeout'),
     retryTimes: 6,
     retryInterval: 5_000,
     retryLazy: 60_000,

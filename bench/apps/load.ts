@@ -18,7 +18,7 @@ async function load(argument: unknown): Promise<object> {
   const amount = numberOf(argument, 'amount') || Infinity
   const times: number[] = []
   let total = 0
-  let unexpected = 0
+  const unexpected = new Map<number, number>()
   let clients = 0
   const instance = autocannon({
     url: textOf(argument, 'url'),
@@ -38,7 +38,7 @@ async function load(argument: unknown): Promise<object> {
     if (total === amount) return
     total++
     const now = performance.now()
-    if (status !== expected) unexpected++
+    if (status !== expected) unexpected.set(status, (unexpected.get(status) ?? 0) + 1)
     if (now - started < warmUp) return
     if (from === Infinity) {
       from = now
@@ -58,6 +58,7 @@ async function load(argument: unknown): Promise<object> {
     median: quantile(times, 0.5),
     p99: quantile(times, 0.99),
     total,
-    failures: unexpected + errors + timeouts,
+    failures: [...unexpected].map(([status, count]) => `${count} × ${status}`)
+      .concat(errors > 0 ? `${errors} connection errors` : [], timeouts > 0 ? `${timeouts} × no answer` : []),
   }
 }

@@ -25,6 +25,8 @@ export interface AppOptions {
   /** Where uploads are; a new folder unless given. */
   uploads?: string
   exposeGc?: boolean
+  /** Of the adapter, in milliseconds; its own default of a minute unless given. */
+  responseTimeout?: number
 }
 
 /** Starts the Koishi app with the relay. */
@@ -41,10 +43,10 @@ export function startBare(stage: Stage, options: AppOptions = {}): Promise<App> 
 export async function startApp(stage: Stage, program: string, { config, database, exposeGc = false, ...rest }: AppOptions): Promise<App> {
   const platform = await stage.start('platform')
   const child = await stage.start(program, { isRelay: program === 'relay', exposeGc })
-  const { endpoint } = { endpoint: textOf(await platform.ask('start'), 'endpoint') }
   const uploads = rest.uploads ?? await stage.newFolder()
   const port = numberOf(await child.ask('start', {
-    endpoint,
+    endpoint: textOf(await platform.ask('start'), 'endpoint'),
+    responseTimeout: rest.responseTimeout ?? 60_000,
     plugin: stage.plugin,
     database,
     config: { apiKey, uploadDir: uploads, dataDir: await stage.newFolder(), ...config },

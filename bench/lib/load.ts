@@ -1,7 +1,7 @@
 import { apiKey } from './apps'
 import type { Child } from './child'
 import type { Extent } from './scenario'
-import { numberOf } from './values'
+import { numberOf, textsOf } from './values'
 
 /** What is sent where. */
 export interface Load {
@@ -41,8 +41,8 @@ export async function runLoad(generator: Child, { amount = 0, status = 200, head
     status,
     headers: { 'content-type': 'application/json', 'x-api-key': apiKey, ...headers },
   }, patience)
-  const failures = numberOf(result, 'failures')
-  if (failures > 0) throw new Error(`${failures} of ${numberOf(result, 'total')} requests failed at ${load.url}`)
+  const failures = textsOf(result, 'failures')
+  if (failures.length > 0) throw new Error(`of ${numberOf(result, 'total')} requests to ${load.url} failed: ${failures.join(', ')}`)
   return { rate: numberOf(result, 'rate'), median: numberOf(result, 'median'), p99: numberOf(result, 'p99') }
 }
 

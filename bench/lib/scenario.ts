@@ -14,7 +14,7 @@ export interface Bench {
   readonly stage: Stage
   readonly extent: Extent
   /** Tells whoever watches how it goes on. */
-  log(text: string): void
+  readonly log: (text: string) => void
 }
 
 /** One figure of both sides, from the same round. */

@@ -8,7 +8,7 @@ import { numberOf } from '../lib/values'
 export const commands: Scenario = {
   name: 'commands',
   async run({ stage, extent }) {
-    const count = extent.isQuick ? 2_000 : 10_000
+    const count = extent.isQuick ? 1_000 : 10_000
     const relay = await startRelay(stage, { config: { commandCallbackUrl: 'http://127.0.0.1:9/' } })
     const bare = await startBare(stage)
     try {

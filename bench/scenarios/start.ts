@@ -19,8 +19,8 @@ export const start: Scenario = {
     })
     const results = await alternate(
       extent.isQuick ? 1 : 7,
-      () => time(stage.folder, '/health', 200),
-      () => time(bare, '/health'),
+      () => time(stage.folder, '/healthz', 200),
+      () => time(bare, '/healthz'),
     )
     return [{
       what: '`npm start` to the first answer', unit: 'ms', rival: 'the same koishi.yml without the plugin', goal: atMostMore(150, 'ms'),

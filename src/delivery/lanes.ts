@@ -151,7 +151,7 @@ export class Lanes {
   }
 
   private open(key: string): Lane {
-    const lane: Lane = { waiters: [], busy: false, failures: 0, pausedUntil: 0, lastSent: 0, timer: undefined, wake: undefined }
+    const lane: Lane = { waiters: [], busy: false, failures: 0, pausedUntil: 0, lastSent: -Infinity, timer: undefined, wake: undefined }
     this.lanes.set(key, lane)
     return lane
   }
@@ -219,17 +219,17 @@ export class Lanes {
 
   /** How long nothing may leave from this lane, in milliseconds. */
   private restOf(lane: Lane): number {
-    return Math.max(left(lane.lastSent + this.options.interval, this.options.interval), this.pauseOf(lane))
+    const now = Date.now()
+    // The clock may have been set back meanwhile.
+    lane.lastSent = Math.min(lane.lastSent, now)
+    return Math.max(lane.lastSent + this.options.interval - now, this.pauseOf(lane))
   }
 
   private pauseOf(lane: Lane): number {
-    return left(lane.pausedUntil, this.options.pauseFor)
+    const now = Date.now()
+    lane.pausedUntil = Math.min(lane.pausedUntil, now + this.options.pauseFor)
+    return Math.max(lane.pausedUntil - now, 0)
   }
-}
-
-/** The time until then, in milliseconds, bounded because the clock may have been set back meanwhile. */
-function left(until: number, longest: number): number {
-  return Math.min(Math.max(until - Date.now(), 0), longest)
 }
 
 /** Whether nobody has the turn and nobody waits for the moment in which it may be taken. */

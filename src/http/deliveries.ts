@@ -1,3 +1,4 @@
+import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
 import type { ListFilter } from '../outbox/filter'
 import { states, view } from '../outbox/record'
@@ -46,7 +47,7 @@ export function deliveryRoutes(registry: Registry, prefix: string): Route[] {
 }
 
 function idOf({ params }: Exchange): string {
-  return params.id ?? ''
+  return (params.id ?? '').toLowerCase()
 }
 
 /** @throws RelayError `bad-request` */
@@ -72,6 +73,9 @@ function parseFilter(query: URLSearchParams): ListFilter {
     filter.target = known
   }
   const before = query.get('before')
-  if (before) filter.before = before
+  if (before) {
+    if (!isUuid(before)) throw new RelayError('bad-request', 'before must be the ID of a delivery')
+    filter.before = before.toLowerCase()
+  }
   return filter
 }

@@ -32,17 +32,17 @@ export function webhookRoute(submissions: Submissions, prefix: string, limits: B
         id, request, body, signal: () => signalOf(response), ...key !== undefined && { key }, ...deferred && { deferred },
       })
       if (replayed) response.setHeader('Idempotent-Replayed', 'true')
-      return toAnswer(exchange, record, prefix)
+      return toAnswer(exchange, record, prefix, deferred !== undefined)
     },
   }
 }
 
-function toAnswer(exchange: Exchange, record: DeliveryRecord, prefix: string): Answer {
+function toAnswer(exchange: Exchange, record: DeliveryRecord, prefix: string, isAsync: boolean): Answer {
   const { id, state, mode, results } = record
   const { response } = exchange
-  if (record.deferred) response.setHeader('Preference-Applied', 'respond-async')
   if (state === 'queued' || state === 'sending') {
     exchange.outcome = state
+    if (isAsync) response.setHeader('Preference-Applied', 'respond-async')
     response.setHeader('Location', `${prefix}/deliveries/${id}`)
     return { status: 202, data: { delivery_id: id, state } }
   }

@@ -1,7 +1,9 @@
 import { $, type Context } from 'koishi'
 import type { ListFilter } from './filter'
+import { Mutex } from './mutex'
+import { breathe } from './patience'
 import { states, writeResults, type DeliveryRecord, type State } from './record'
-import { fromRow, recordFields, toRow, writeTarget, type DeliveryRow } from './row'
+import { digest, fromRow, laneNameOf, recordFields, toRow, writeTarget, type DeliveryRow } from './row'
 
 declare module 'koishi' {
   interface Tables {
@@ -18,16 +20,24 @@ export interface StoredRequest {
   body: unknown
 }
 
-const table = 'message_relay_delivery'
-const unfinished: State[] = ['queued', 'sending']
-const finished = states.filter(state => !unfinished.includes(state))
+/** A lane in which something waits, and the bot that it needs. */
+export interface WaitingLane {
+  lane: string
+  bot: string
+}
 
-/** How many records are removed at a time: each statement blocks the event loop of an embedded database. */
-const purgeSize = 50
+const table = 'message_relay_delivery'
+const unfinished = ['queued', 'sending'] as const
+const finished = states.filter(state => !unfinished.some(name => name === state))
+
+/** How many records are read or removed at a time: each statement blocks the event loop of an embedded database. */
+const chunkSize = 50
 
 /** Keeps deliveries in the Koishi database. Every method throws the error of the database. */
 export class DatabaseRecords {
   private readonly database: Context['database']
+  /** SQLite changes rows in two steps, between which another statement may come: those about one delivery wait for one another. */
+  private readonly changes = new Mutex()
 
   /** @param ctx a context with the database; the table is created when it is first used */
   constructor(ctx: Context) {
@@ -37,7 +47,8 @@ export class DatabaseRecords {
       state: { type: 'string', length: 16, nullable: false },
       mode: { type: 'string', length: 16, nullable: false },
       deferred: { type: 'boolean', nullable: false },
-      lane: { type: 'string', length: 255, nullable: false },
+      lane: { type: 'string', length: 64, nullable: false },
+      position: { type: 'string', length: 36, nullable: false },
       target: { type: 'string', length: 300, nullable: false },
       bot: { type: 'string', length: 255, nullable: false },
       createdAt: { type: 'double', nullable: false },
@@ -46,26 +57,28 @@ export class DatabaseRecords {
       attempts: { type: 'unsigned', nullable: false },
       results: { type: 'text', length: 2 ** 24, nullable: false },
       sending: { type: 'text', length: 2 ** 24, nullable: true, initial: null },
-      key: { type: 'string', length: 255, nullable: true, initial: null },
+      key: { type: 'string', length: 64, nullable: true, initial: null },
       fingerprint: { type: 'string', length: 64, nullable: true, initial: null },
       body: { type: 'text', length: 2 ** 30, nullable: true, initial: null },
-    }, { primary: 'id', unique: ['key'], indexes: [['lane', 'state', 'id'], ['state', 'id'], ['target', 'id']] })
-  }
-
-  /** Stores a new delivery: one write. */
-  async insert(record: DeliveryRecord, lane: string, body: unknown): Promise<void> {
-    await this.database.create(table, toRow(record, lane, body))
-  }
-
-  /** @returns whether the delivery is still there */
-  async update(id: string, { results, sending, ...rest }: Patch): Promise<boolean> {
-    const { matched } = await this.database.set(table, id, {
-      ...rest,
-      ...results && { results: writeResults(results) },
-      ...sending !== undefined && { sending: sending && JSON.stringify(sending) },
-      updatedAt: Date.now(),
+    }, {
+      primary: 'id',
+      unique: ['key'],
+      indexes: [['state', 'lane', 'position'], ['state', 'expiresAt'], ['state', 'id'], ['target', 'id'], ['target', 'state', 'id']],
     })
-    return matched !== 0
+  }
+
+  /**
+   * Stores a new delivery: one write.
+   *
+   * @param position as in the row
+   */
+  async insert(record: DeliveryRecord, position: string, body: unknown): Promise<void> {
+    await this.database.create(table, toRow(record, position, body))
+  }
+
+  /** @returns whether the delivery was there, in one of these states */
+  change(id: string, from: readonly State[], patch: Patch): Promise<boolean> {
+    return this.set(id, from, toUpdate(patch))
   }
 
   async get(id: string): Promise<DeliveryRecord | undefined> {
@@ -88,49 +101,81 @@ export class DatabaseRecords {
     return rows.map(fromRow)
   }
 
-  /** The lanes in which deferred deliveries wait, and the bots they need. */
-  async waitingLanes(): Promise<{ lane: string, bot: string }[]> {
-    return this.database.select(table, { state: unfinished, deferred: true }).groupBy(['lane', 'bot']).execute()
+  /** The lanes in which deferred deliveries wait. It goes from lane to lane, however many wait in each. */
+  async waitingLanes(): Promise<WaitingLane[]> {
+    const lanes = new Map<string, WaitingLane>()
+    for (const state of unfinished) {
+      let row = await this.firstAfter('', state)
+      while (row) {
+        lanes.set(row.lane, { lane: laneNameOf(fromRow(row)), bot: row.bot })
+        await breathe()
+        row = await this.firstAfter(row.lane, state)
+      }
+    }
+    return [...lanes.values()]
   }
 
-  /** The oldest deferred delivery that waits in a lane, up to one. */
+  private async firstAfter(lane: string, state: State) {
+    const rows = await this.database.get(table, { state, lane: { $gt: lane } }, {
+      sort: { lane: 'asc' }, limit: 1, fields: [...recordFields, 'lane'],
+    })
+    return rows[0]
+  }
+
+  /** The first deferred delivery that waits in a lane, up to this position. One that had begun to leave is before all others. */
   async nextInLane(lane: string, upTo: string): Promise<StoredRequest | undefined> {
-    const [row] = await this.database.get(table, {
-      lane, state: unfinished, deferred: true, id: { $lte: upTo },
-    }, { sort: { id: 'asc' }, limit: 1 })
-    if (!row) return
-    const body: unknown = JSON.parse(row.body ?? 'null')
-    return { record: fromRow(row), body }
+    for (const state of ['sending', 'queued'] as const) {
+      const [row] = await this.database.get(table, { state, lane: digest(lane), position: { $lte: upTo } }, { sort: { position: 'asc' }, limit: 1 })
+      if (row) return toRequest(row)
+    }
+  }
+
+  /** Whether at least so many deferred deliveries wait in a lane, from 1. */
+  async hasWaiting(lane: string, count: number): Promise<boolean> {
+    const rows = await this.database.get(table, { state: 'queued', lane: digest(lane) }, {
+      sort: { position: 'asc' }, offset: count - 1, limit: 1, fields: ['position'],
+    })
+    return rows.length > 0
   }
 
   /** How many deferred deliveries wait, and since when the oldest does. */
   async backlog(): Promise<{ size: number, oldest?: number }> {
-    const query = { state: unfinished, deferred: true }
-    const size = await this.database.select(table, query).execute(row => $.count(row.id))
-    const [first] = await this.database.get(table, query, { sort: { id: 'asc' }, limit: 1, fields: ['createdAt'] })
+    // Counted in the index alone.
+    const size = await this.database.select(table, { state: [...unfinished], lane: { $gt: '' } }).execute(row => $.length(row.position))
+    const [first] = await this.database.get(table, { state: 'queued' }, { sort: { id: 'asc' }, limit: 1, fields: ['createdAt'] })
     return { size, ...first && { oldest: first.createdAt } }
   }
 
   /**
-   * Removes a delivery, unless it has begun to leave.
+   * Removes a delivery that has not begun to leave.
    *
    * @returns whether it did
    */
-  async withdraw(id: string): Promise<boolean> {
-    const { removed } = await this.database.remove(table, { id, state: 'queued' })
-    return removed !== 0
+  withdraw(id: string): Promise<boolean> {
+    return this.changes.run(id, async () => {
+      const { removed } = await this.database.remove(table, { id, state: 'queued' })
+      return removed !== 0
+    })
+  }
+
+  /** Removes a delivery of which nobody was told. */
+  async discard(id: string): Promise<void> {
+    await this.database.remove(table, { id })
+  }
+
+  /** The request of a delivery, where it was stored. */
+  async getRequest(id: string): Promise<StoredRequest | undefined> {
+    const [row] = await this.database.get(table, { id })
+    return row && row.body !== null ? toRequest(row) : undefined
   }
 
   /**
-   * Puts a finished delivery back into its lane.
+   * Puts a finished delivery into its lane.
    *
-   * @returns the lane, `undefined` when its request was not stored
+   * @returns whether it was in one of these states
    */
-  async requeue(id: string, patch: Patch): Promise<string | undefined> {
-    const [row] = await this.database.get(table, { id }, ['lane', 'bot'])
-    if (!row?.lane) return
-    await this.update(id, patch)
-    return row.lane
+  requeue(record: DeliveryRecord, from: readonly State[], position: string, patch: Patch): Promise<boolean> {
+    return this.set(record.id, from, { ...toUpdate(patch), lane: digest(laneNameOf(record)), position })
   }
 
   /** Takes the key from the delivery that holds it. */
@@ -140,29 +185,55 @@ export class DatabaseRecords {
 
   /** Marks what a caller waited for when the process ended: nobody knows what became of it. */
   async abandonInterrupted(): Promise<void> {
-    await this.database.set(table, { state: 'sending', deferred: false }, { state: 'unanswered' })
+    await this.database.set(table, { state: 'sending', lane: '' }, { state: 'unanswered' })
   }
 
-  /** The deferred deliveries whose time is over and that have not begun to leave. */
-  async overdue(now: number): Promise<DeliveryRecord[]> {
-    const rows = await this.database.get(table, { state: 'queued', deferred: true, expiresAt: { $lt: now } }, { limit: purgeSize, fields: [...recordFields] })
+  /** Some of the deferred deliveries in this state whose time was over then. */
+  async overdue(state: typeof unfinished[number], then: number): Promise<DeliveryRecord[]> {
+    const rows = await this.database.get(table, { state, expiresAt: { $lt: then } }, {
+      sort: { expiresAt: 'asc' }, limit: chunkSize, fields: [...recordFields],
+    })
     return rows.map(fromRow)
   }
 
   /**
-   * Removes some of the finished records that are older than this.
+   * Removes some of the records that are older than this and wait for nothing.
    *
    * @param id the lowest ID to keep
+   * @param time what has changed since is kept, in milliseconds since the epoch
    * @returns whether there may be more
    */
-  async purge(id: string): Promise<boolean> {
-    const rows = await this.database.get(table, { id: { $lt: id }, state: finished }, { sort: { id: 'asc' }, limit: purgeSize, fields: ['id'] })
+  async purge(id: string, time: number): Promise<boolean> {
+    const rows = await this.database.get(table, { id: { $lt: id }, updatedAt: { $lt: time }, $or: [{ state: finished }, { lane: '' }] }, {
+      sort: { id: 'asc' }, limit: chunkSize, fields: ['id'],
+    })
     if (rows.length > 0) await this.database.remove(table, { id: rows.map(row => row.id) })
-    return rows.length === purgeSize
+    return rows.length === chunkSize
   }
 
   /** Whether the database answers. */
   async ping(): Promise<void> {
     await this.database.get(table, { id: '' }, ['id'])
   }
+
+  private set(id: string, from: readonly State[], update: Partial<DeliveryRow>): Promise<boolean> {
+    return this.changes.run(id, async () => {
+      const { matched } = await this.database.set(table, { id, state: [...from] }, update)
+      return matched !== 0
+    })
+  }
+}
+
+function toUpdate({ results, sending, ...rest }: Patch): Partial<DeliveryRow> {
+  return {
+    ...rest,
+    ...results && { results: writeResults(results) },
+    ...sending !== undefined && { sending: sending && JSON.stringify(sending) },
+    updatedAt: Date.now(),
+  }
+}
+
+function toRequest(row: DeliveryRow): StoredRequest {
+  const body: unknown = JSON.parse(row.body ?? 'null')
+  return { record: fromRow(row), body }
 }

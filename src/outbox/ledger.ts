@@ -1,82 +1,99 @@
+import type { ItemResult } from '../delivery/transmitter'
 import { RelayError } from '../errors'
 import type { DatabaseRecords } from './database'
 import type { MemoryRecords } from './memory'
-import type { DeliveryRecord } from './record'
-
-/** How long to wait before a write that failed is tried again, in milliseconds. */
-const pause = 1_000
-const maxTries = 600
+import { persist } from './patience'
+import { finalState, states, unansweredIndices, usesUpKey, type DeliveryRecord } from './record'
+import type { Storage } from './storage'
 
 /**
- * The account of a delivery that has an Idempotency-Key: in the database where there is one, so that the key survives a
- * restart, and in memory where there is none, or while the database is away.
+ * The account of a delivery whose caller waits. One with an Idempotency-Key is in the database where there is one, so that the
+ * key survives a restart; the others, and those that the database did not take, are in memory.
  */
-export class KeyedLedger {
-  /** @param key what the record loses when the request does not use it up */
-  constructor(
-    private readonly key: string,
-    private readonly record: DeliveryRecord,
-    private readonly memory: MemoryRecords,
-    private readonly records: DatabaseRecords | undefined,
-  ) {}
+export class Ledger {
+  private readonly key: string | null
+  private readonly storage: Storage | undefined
 
-  /** @throws RelayError `in-progress` when another relay has just taken the key, `store-down` */
-  async open(): Promise<void> {
-    if (this.records) await insert(this.records, this.record, '', null)
+  constructor(private readonly record: DeliveryRecord, private readonly memory: MemoryRecords, storage: Storage | undefined) {
+    this.key = record.key
+    if (record.key !== null) this.storage = storage
+  }
+
+  /**
+   * Begins it.
+   *
+   * @throws RelayError `in-progress` when another relay has just taken the key, `key-reused`, `store-down`
+   */
+  async open(body: unknown): Promise<void> {
+    if (this.storage) await insert(this.storage.records, this.record, '', body)
     else this.remember()
   }
 
-  /** Writes down the end. What was sent was sent, so a database that is away does not make it fail. */
-  async close(): Promise<void> {
-    if (!this.records) {
-      if (this.record.key === null) this.memory.releaseKey(this.key)
+  /** Writes down what has become of it so far. What was sent was sent, so a database that is away does not make it fail. */
+  async close(results: readonly (ItemResult | undefined)[]): Promise<void> {
+    const { record, storage } = this
+    this.settle(results)
+    if (!storage) {
+      if (this.key !== null && record.key === null) this.memory.releaseKey(this.key)
       return
     }
     try {
-      await this.write(this.records)
+      await this.write(storage.records)
     } catch {
+      // Meanwhile it is in memory; a restart would find it interrupted, and so unanswered.
       this.remember()
-      void this.writeLater(this.records)
+      void persist(() => this.write(storage.records), storage).then(() => this.memory.forget(record), () => undefined)
     }
   }
 
-  private async write(records: DatabaseRecords): Promise<void> {
-    const { id, state, results, attempts, key } = this.record
-    await records.update(id, { state, results, attempts, key })
+  /** Takes down that it was turned away before it began. */
+  refuse(results: readonly ItemResult[]): void {
+    this.settle(results)
+    this.memory.add(this.record)
   }
 
-  private async writeLater(records: DatabaseRecords): Promise<void> {
-    for (let tries = 0; tries < maxTries; tries++) {
-      await new Promise(resolve => setTimeout(resolve, pause).unref())
-      try {
-        await this.write(records)
-        return
-      } catch {
-        // It stays in memory meanwhile, and a restart would find it as interrupted: unanswered.
-      }
-    }
+  private settle(results: readonly (ItemResult | undefined)[]): void {
+    const { record } = this
+    record.results = [...results]
+    record.state = finalState(results)
+    record.updatedAt = Date.now()
+    if (!usesUpKey(results)) record.key = null
+    const doubted = unansweredIndices(results)
+    record.sending = doubted.length > 0 ? { indices: doubted, since: record.sending?.since ?? record.createdAt } : null
   }
 
   private remember(): void {
     this.memory.add(this.record)
     this.memory.addKey(this.record)
   }
+
+  private async write(records: DatabaseRecords): Promise<void> {
+    const { id, state, results, sending, attempts, key } = this.record
+    await records.change(id, states, { state, results, sending, attempts, key })
+  }
 }
 
 /**
  * Stores a new delivery.
  *
- * @throws RelayError `in-progress` when its key was taken meanwhile, `store-down`
+ * @throws RelayError `in-progress` or `key-reused` when its key was taken meanwhile, `store-down`
  */
-export async function insert(records: DatabaseRecords, record: DeliveryRecord, lane: string, body: unknown): Promise<void> {
+export async function insert(records: DatabaseRecords, record: DeliveryRecord, position: string, body: unknown): Promise<void> {
   try {
-    await records.insert(record, lane, body)
+    await records.insert(record, position, body)
   } catch (cause) {
     // Drivers word a duplicate key differently; asking for it is the same everywhere.
-    const isTaken = record.key !== null && await guard(records.findByKey(record.key)) !== undefined
-    if (isTaken) throw new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } })
+    const other = record.key === null ? undefined : await guard(records.findByKey(record.key))
+    if (other && other.id !== record.id) throw keyConflict(other.fingerprint === record.fingerprint)
+    // It may be there although the answer was lost, but nobody is told that it is.
+    records.discard(record.id).catch(() => undefined)
     throw new RelayError('store-down', undefined, { cause })
   }
+}
+
+/** The failure of a request whose key belongs to another one that is under way, or that had another body. */
+export function keyConflict(isSameBody: boolean): RelayError {
+  return isSameBody ? new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } }) : new RelayError('key-reused')
 }
 
 /** @throws RelayError `store-down` for whatever the database throws */

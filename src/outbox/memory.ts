@@ -24,6 +24,12 @@ export class MemoryRecords {
     if (this.keys.size > keyCapacity) dropFirst(this.keys)
   }
 
+  /** Lets go of a delivery that is kept elsewhere. */
+  forget({ id, key }: DeliveryRecord): void {
+    this.records.delete(id)
+    if (key !== null && this.keys.get(key)?.id === id) this.keys.delete(key)
+  }
+
   get(id: string): DeliveryRecord | undefined {
     return this.records.get(id)
   }

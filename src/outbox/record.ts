@@ -16,8 +16,8 @@ export interface DeliveryRecord {
   /** Whether it was accepted to be delivered later, without a caller who waits. */
   deferred: boolean
   readonly target: Target
-  /** `platform:selfId` of the bot. */
-  readonly bot: string
+  /** `platform:selfId` of the bot; empty until there is one. */
+  bot: string
   /** Milliseconds since the epoch, like all times here. */
   readonly createdAt: number
   updatedAt: number
@@ -27,9 +27,9 @@ export interface DeliveryRecord {
   attempts: number
   /** By the place of the item; a hole where nothing is known yet. */
   results: (ItemResult | undefined)[]
-  /** The items that are leaving together, and when the first call was made. */
+  /** The items that are leaving together, or those that went unanswered, and when the first of them left. */
   sending: { indices: number[], since: number } | null
-  /** Its Idempotency-Key, as long as that is used up by it. */
+  /** Digest of its Idempotency-Key, as long as that is used up by it. */
   key: string | null
   /** Digest of the body, to tell a repeated request from another one with the same key. */
   readonly fingerprint: string | null
@@ -53,6 +53,11 @@ export function usesUpKey(results: readonly (ItemResult | undefined)[]): boolean
   return results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
 }
 
+/** The places of the items of which nobody knows whether they arrived. */
+export function unansweredIndices(results: readonly (ItemResult | undefined)[]): number[] {
+  return results.flatMap((result, index) => outcomeOf(result) === 'unanswered' ? [index] : [])
+}
+
 /** The results of a batch as callers see them (document, 2.4; contract, "HTTP"). */
 export function viewResults(results: readonly (ItemResult | undefined)[]): object[] {
   return results.flatMap((result, index) => result ? [viewResult(result, index)] : [])
@@ -68,6 +73,7 @@ export function view({ id, state, target, bot, createdAt, updatedAt, expiresAt, 
   return {
     id,
     state,
+    target: `${target.kind}:${target.id}`,
     [target.kind === 'group' ? 'group_id' : 'user_id']: target.id,
     bot,
     created_at: new Date(createdAt).toISOString(),

@@ -1,18 +1,23 @@
-import { v7 as uuid } from 'uuid'
+import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
+import { parseRequest } from '../message/parse'
 import type { ListFilter } from './filter'
 import { guard } from './ledger'
 import type { MemoryRecords } from './memory'
-import { outcomeOf, type DeliveryRecord } from './record'
+import { outcomeOf, unansweredIndices, type DeliveryRecord, type State } from './record'
 import type { Storage } from './storage'
+import { keepUploads, type KeepUpload } from './uploads'
 
 export interface RegistryOptions {
   memory: MemoryRecords
   storage: () => Storage | undefined
+  /** Keeps the files of a delivery that is sent again. */
+  keepUpload?: KeepUpload
 }
 
 /** After which time a delivery that is tried again is dropped, in milliseconds. */
 const retryExpiry = 24 * 60 * 60 * 1000
+const retryable: readonly State[] = ['failed', 'unanswered', 'expired']
 
 /** Shows what became of deliveries, and lets their owners step in. */
 export class Registry {
@@ -20,6 +25,8 @@ export class Registry {
 
   /** @throws RelayError `not-found`, `store-down` */
   async get(id: string): Promise<DeliveryRecord> {
+    // Whatever else comes in a path need not come as far as the database.
+    if (!isUuid(id)) throw new RelayError('not-found')
     const record = this.options.memory.get(id) ?? await guard(this.options.storage()?.records.get(id))
     if (!record) throw new RelayError('not-found')
     return record
@@ -46,32 +53,42 @@ export class Registry {
    */
   async withdraw(id: string): Promise<void> {
     const record = await this.get(id)
-    const records = this.options.storage()?.records
-    if (!records || record.state !== 'queued' || !await guard(records.withdraw(id))) {
-      throw new RelayError('conflict', `this delivery is ${record.state}: only a queued one can be withdrawn`)
-    }
+    const storage = this.options.storage()
+    if (storage && record.state === 'queued' && await guard(storage.outbox.withdraw(record))) return
+    const { state } = await this.get(id)
+    throw new RelayError('conflict', `this delivery is ${state}: only a queued one can be withdrawn`)
   }
 
   /**
-   * Sends what was not delivered of a finished delivery again.
+   * Sends what was not delivered of a finished delivery again. What went unanswered is looked up first.
    *
    * @throws RelayError `not-found`, `conflict`, `no-database`, `store-down`
    */
   async retry(id: string): Promise<DeliveryRecord> {
-    const record = await this.get(id)
+    const { state } = await this.get(id)
     const storage = this.options.storage()
-    if (!['failed', 'unanswered', 'expired'].includes(record.state)) {
-      throw new RelayError('conflict', `this delivery is ${record.state}: only one that was not delivered can be sent again`)
-    }
+    if (!retryable.some(name => name === state)) throw notRetryable(state)
     if (!storage) throw new RelayError('no-database')
-    const lane = await guard(storage.records.requeue(id, {
-      state: 'queued', deferred: true, sending: null, expiresAt: Date.now() + retryExpiry,
+    const stored = await guard(storage.records.getRequest(id))
+    if (!stored) throw new RelayError('conflict', 'the content of this delivery was not stored: send it as a new request')
+    const { record, body } = stored
+    const expiresAt = Date.now() + retryExpiry
+    const { keepUpload } = this.options
+    // A file that is gone already makes its item fail in its turn.
+    if (keepUpload) await keepUploads(parseRequest(body), expiresAt, keepUpload).catch(() => undefined)
+    const doubted = unansweredIndices(record.results)
+    const isQueued = await guard(storage.outbox.requeue(record, retryable, {
+      state: 'queued',
+      deferred: true,
+      expiresAt,
+      sending: doubted.length > 0 ? { indices: doubted, since: record.sending?.since ?? record.createdAt } : null,
       results: record.results.map(result => outcomeOf(result) === 'sent' ? result : undefined),
     }))
-    if (lane === undefined) {
-      throw new RelayError('conflict', 'the content of this delivery was not stored: send it as a new request')
-    }
-    storage.outbox.drain(lane, uuid())
-    return this.get(id)
+    if (!isQueued) throw notRetryable((await this.get(id)).state)
+    return { ...record, state: 'queued' }
   }
+}
+
+function notRetryable(state: State): RelayError {
+  return new RelayError('conflict', `this delivery is ${state}: only one that was not delivered can be sent again`)
 }

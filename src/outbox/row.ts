@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto'
+import type { ItemResult } from '../delivery/transmitter'
+import { RelayError } from '../errors'
 import type { Target } from '../message/model'
 import { isObject } from '../message/parse'
 import { readResults, states, writeResults, type DeliveryRecord } from './record'
@@ -8,8 +11,10 @@ export interface DeliveryRow {
   state: string
   mode: string
   deferred: boolean
-  /** The lane in which it waits. */
+  /** Digest of the name of the lane in which it waits, empty when it does not. MySQL takes names that differ in case for equal. */
   lane: string
+  /** Its place in the order of the lane: a UUIDv7 made when it was accepted, which is after its body had come in. */
+  position: string
   target: string
   bot: string
   createdAt: number
@@ -20,6 +25,7 @@ export interface DeliveryRow {
   results: string
   /** JSON. */
   sending: string | null
+  /** Digest of the Idempotency-Key. */
   key: string | null
   fingerprint: string | null
   /** The request as JSON: what is needed to send it later. */
@@ -39,16 +45,29 @@ export function writeTarget({ kind, id }: Target): string {
 
 /** Reads what `writeTarget` wrote, `undefined` for anything else. */
 export function readTarget(text: string): Target | undefined {
-  const [, kind, id] = /^(group|private):(.+)$/s.exec(text) ?? []
+  const [, kind, id] = /^(group|private):(\P{Cc}{1,255})$/u.exec(text) ?? []
   if (id !== undefined && (kind === 'group' || kind === 'private')) return { kind, id }
 }
 
-/** @param body kept to send the request later, `null` where nobody will */
-export function toRow(record: DeliveryRecord, lane: string, body: unknown): DeliveryRow {
+/** The name of the lane of a stored delivery, as `laneOf` has it. */
+export function laneNameOf({ bot, target }: Pick<DeliveryRecord, 'bot' | 'target'>): string {
+  return `${bot}/${writeTarget(target)}`
+}
+
+export function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/**
+ * @param position its place in its lane; empty for one that does not wait there
+ * @param body kept to send the request later
+ */
+export function toRow(record: DeliveryRecord, position: string, body: unknown): DeliveryRow {
   const { target, results, sending, ...rest } = record
   return {
     ...rest,
-    lane,
+    lane: position && digest(laneNameOf(record)),
+    position,
     target: writeTarget(target),
     results: writeResults(results),
     sending: sending && JSON.stringify(sending),
@@ -62,10 +81,18 @@ export function fromRow(row: Pick<DeliveryRow, typeof recordFields[number]>): De
   const state = states.find(name => name === row.state)
   const target = readTarget(row.target)
   if (!state || !target) throw new Error(`the stored delivery ${id} is not readable`)
+  const results = readResults(row.results)
   return {
     id, state, mode: row.mode === 'batch' ? 'batch' : 'single', deferred, target, bot, createdAt, updatedAt, expiresAt, attempts,
-    results: readResults(row.results), sending: readSending(row.sending), key, fingerprint,
+    // Of what was interrupted only the state was written down.
+    results: state === 'unanswered' ? results.map(result => result ?? unanswered()) : results,
+    sending: readSending(row.sending), key, fingerprint,
   }
+}
+
+/** The result of an item of which only that is known. */
+export function unanswered(): ItemResult {
+  return { success: false, error: new RelayError('unanswered') }
 }
 
 function readSending(text: string | null): DeliveryRecord['sending'] {

@@ -5,11 +5,17 @@ import type { Transmitter } from '../delivery/transmitter'
 import { Claims } from './claims'
 import { DatabaseRecords } from './database'
 import { Outbox, type LaneClaims } from './outbox'
+import { breathe, describe } from './patience'
+import { silenceStatements } from './silence'
 
 /** What there is where there is a database. */
 export interface Storage {
   records: DatabaseRecords
   outbox: Outbox
+  transmitter: Transmitter
+  logger: Logger
+  /** Aborted when the relay stops, or the database goes. */
+  stop: AbortSignal
 }
 
 export interface StorageOptions {
@@ -26,12 +32,15 @@ export interface StorageOptions {
 const sharedInterval = 1_000
 /** The same where there is no other relay: only in case something was missed. */
 const localInterval = 30_000
+/** How often it is looked whose time is over, in milliseconds. */
+const expiryInterval = 5_000
 /** How often records that are too old are removed, in milliseconds. */
 const purgeInterval = 60_000
 
 /** A database within the process, which no other relay can use. */
 const localClaims: LaneClaims = {
   acquire: () => Promise.resolve(true),
+  holds: () => true,
   release: () => Promise.resolve(),
 }
 
@@ -41,38 +50,47 @@ const localClaims: LaneClaims = {
  * @param ctx a context with the database; when it is disposed, so is everything here
  */
 export function createStorage(ctx: Context, { lanes, transmitter, bots, logger, retention, stop }: StorageOptions): Storage {
+  silenceStatements(ctx)
+  const lifetime = new AbortController()
+  const end = (): void => {
+    stop.removeEventListener('abort', end)
+    lifetime.abort()
+  }
+  stop.addEventListener('abort', end)
+  ctx.on('dispose', end)
+  const { signal } = lifetime
   const records = new DatabaseRecords(ctx)
   const isLocal = isEmbedded(ctx)
-  const outbox = new Outbox({ records, claims: isLocal ? localClaims : new Claims(ctx), lanes, transmitter, bots, logger, stop })
-
-  const run = (what: string, work: () => Promise<void>): void => {
-    if (stop.aborted) return
-    work().catch((error: unknown) => {
-      // The text of a database error may hold the values of its statement: messages.
-      logger.warn('%s', `${what} failed: ${error instanceof Error ? error.name : 'unknown error'}`)
-    })
-  }
-  const scan = (): void => run('looking through the outbox', async () => {
-    await outbox.expireOverdue()
-    await outbox.scan()
-  })
-  const purge = (): void => run('removing old records', async () => {
-    const oldest = uuid({ msecs: Date.now() - retention, seq: 0, random: new Uint8Array(16) })
-    while (!stop.aborted && await records.purge(oldest)) await new Promise(resolve => setImmediate(resolve))
-  })
-
-  run('opening the outbox', async () => {
+  const outbox = new Outbox(
+    { records, claims: isLocal ? localClaims : new Claims(ctx), lanes, transmitter, bots, logger, stop: signal },
     // Another relay may be at work in a shared database; those rows are judged by their age instead.
-    if (isLocal) await records.abandonInterrupted()
-    scan()
-    purge()
+    async () => isLocal ? records.abandonInterrupted() : undefined,
+  )
+
+  const every = (interval: number, what: string, work: () => Promise<void>): void => {
+    let isRunning = false
+    const run = async (): Promise<void> => {
+      if (isRunning || signal.aborted) return
+      isRunning = true
+      await work().catch((error: unknown) => {
+        logger.warn('%s', `${what} failed: ${describe(error)}`)
+      })
+      isRunning = false
+    }
+    ctx.setInterval(() => void run(), interval)
+    void run()
+  }
+  every(isLocal ? localInterval : sharedInterval, 'looking through the outbox', () => outbox.opened.then(() => outbox.scan()))
+  every(expiryInterval, 'dropping what is too late', () => outbox.expireOverdue())
+  every(purgeInterval, 'removing old records', async () => {
+    const time = Date.now() - retention
+    const oldest = uuid({ msecs: time, seq: 0, random: new Uint8Array(16) })
+    while (!signal.aborted && await records.purge(oldest, time)) await breathe()
   })
   ctx.on('bot-status-updated', bot => {
-    if (bot.status === Universal.Status.ONLINE) scan()
+    if (bot.status === Universal.Status.ONLINE) outbox.wake(bot.sid)
   })
-  ctx.setInterval(scan, isLocal ? localInterval : sharedInterval)
-  ctx.setInterval(purge, purgeInterval)
-  return { records, outbox }
+  return { records, outbox, transmitter, logger, stop: signal }
 }
 
 function isEmbedded(ctx: Context): boolean {

@@ -1,17 +1,19 @@
 import type { Bot } from 'koishi'
-import { createHash } from 'node:crypto'
-import { chooseFutureBot, checkTarget, laneOf } from '../delivery/bots'
+import { chooseBot, chooseFutureBot, checkTarget } from '../delivery/bots'
 import type { Delivery } from '../delivery/delivery'
 import type { Lanes } from '../delivery/lanes'
-import type { ItemResult } from '../delivery/transmitter'
+import type { ItemResult, Transmitter } from '../delivery/transmitter'
 import { RelayError } from '../errors'
 import type { WebhookRequest } from '../message/model'
 import { itemsOf } from '../message/parse'
-import { guard, insert, KeyedLedger } from './ledger'
+import { clarify } from './clarify'
+import { guard, keyConflict, Ledger } from './ledger'
 import type { MemoryRecords } from './memory'
-import type { Outbox } from './outbox'
-import { finalState, usesUpKey, type DeliveryRecord } from './record'
+import type { DeliveryRecord } from './record'
+import { digest, unanswered } from './row'
 import type { Storage } from './storage'
+import { keepUploads, type KeepUpload } from './uploads'
+import { Deadline, Result } from './waits'
 
 /** A request to send, with the wishes of its caller. */
 export interface Submission {
@@ -41,11 +43,13 @@ export interface SubmissionsOptions {
   storage: () => Storage | undefined
   bots: Iterable<Bot>
   lanes: Lanes
-  /** Keeps an uploaded file at least until then, in milliseconds since the epoch. */
-  keepUpload: (id: string, until: number) => Promise<void>
+  keepUpload: KeepUpload
+  /** Looks up what went unanswered when its request comes again; that of the storage unless given. */
+  transmitter?: Transmitter
 }
 
 interface Idempotency {
+  /** Digest of the key: databases differ in which texts they take for equal. */
   key: string
   fingerprint: string
 }
@@ -54,6 +58,8 @@ interface Idempotency {
 const keyLifetime = 24 * 60 * 60 * 1000
 /** After which time a deferred delivery is dropped unless the request says otherwise, in milliseconds. */
 const defaultExpiry = 24 * 60 * 60 * 1000
+/** From which age a send that somebody waits for, but not in this process, counts as interrupted, in milliseconds. */
+const longestSend = 10 * 60 * 1000
 
 /** Takes requests to send: once per Idempotency-Key, at once or later, and keeps an account of each. */
 export class Submissions {
@@ -63,14 +69,15 @@ export class Submissions {
   constructor(private readonly options: SubmissionsOptions) {}
 
   /**
-   * Sends what a request asks for, unless its key says that this was done before.
+   * Sends what a request asks for, unless its key says that this was done before. `expires_in` bounds the wait for a turn as
+   * well, when the caller waits for the result.
    *
    * @throws RelayError what stops the request as such
    */
   async submit(submission: Submission): Promise<Submitted> {
-    const { key } = submission
-    if (key === undefined) return { record: await this.perform(submission, null), replayed: false }
-    const fingerprint = createHash('sha256').update(JSON.stringify(submission.body)).digest('hex')
+    if (submission.key === undefined) return { record: await this.perform(submission, null), replayed: false }
+    const key = digest(submission.key)
+    const fingerprint = digest(JSON.stringify(submission.body))
     const other = this.underWay.get(key)
     if (other !== undefined) throw keyConflict(other === fingerprint)
     this.underWay.set(key, fingerprint)
@@ -78,7 +85,9 @@ export class Submissions {
       const earlier = await this.findByKey(key)
       if (!earlier) return { record: await this.perform(submission, { key, fingerprint }), replayed: false }
       if (earlier.fingerprint !== fingerprint) throw keyConflict(false)
-      if (earlier.state === 'sending' && !earlier.deferred) throw keyConflict(true)
+      const isUnderWay = earlier.state === 'sending' && !earlier.deferred
+      if (isUnderWay && earlier.updatedAt > Date.now() - longestSend) throw keyConflict(true)
+      if (isUnderWay || earlier.state === 'unanswered') await this.clarify(earlier, submission)
       return { record: earlier, replayed: true }
     } finally {
       this.underWay.delete(key)
@@ -90,61 +99,80 @@ export class Submissions {
   }
 
   /** Sends while the caller waits. */
-  private async send({ id, request, signal }: Submission, idempotency: Idempotency | null): Promise<DeliveryRecord> {
-    const { delivery, storage } = this.options
+  private async send({ id, request, body, signal }: Submission, idempotency: Idempotency | null): Promise<DeliveryRecord> {
+    const { delivery, memory, bots } = this.options
+    const storage = this.options.storage()
     const items = itemsOf(request)
     const record = createRecord(id, request, idempotency)
-    const ledger = idempotency ? new KeyedLedger(idempotency.key, record, this.options.memory, storage()?.records) : undefined
-    await ledger?.open()
-    if (!ledger) this.options.memory.add(record)
-    const close = (results: (ItemResult | undefined)[]): Promise<void> | undefined => {
-      record.results = results
-      record.state = finalState(results)
-      record.updatedAt = Date.now()
-      if (!usesUpKey(results)) record.key = null
-      return ledger?.close()
-    }
+    const ledger = new Ledger(record, memory, storage)
+    // What an earlier process left comes first.
+    if (storage && !storage.outbox.isOpen) await storage.outbox.opened
+    let isOpen = false
+    const deadline = new Deadline(signal, request.expiresIn)
     try {
-      const results = await delivery.deliver({
-        target: request.target, bot: request.bot, items, signal,
+      const bot = chooseBot(bots, request.bot)
+      checkTarget(bot, request.target)
+      record.bot = bot.sid
+      await ledger.open(body)
+      isOpen = true
+      const late = new Map<number, ItemResult>()
+      const known = (results: readonly (ItemResult | undefined)[]): (ItemResult | undefined)[] =>
+        results.map((result, index) => result?.success ? result : late.get(index) ?? result)
+      await ledger.close(known(await delivery.deliver({
+        target: request.target, bot, items, signal: () => deadline.signal(),
         journal: {
           attempt: () => {
             record.attempts++
+            record.sending ??= { indices: [], since: Date.now() }
           },
           late: (indices, messageIds) => {
-            void close(record.results.map((result, index) => indices.includes(index) ? { success: true, messageIds } : result))
+            for (const index of indices) late.set(index, { success: true, messageIds })
+            if (record.state !== 'sending') void ledger.close(known(record.results))
           },
         },
-      })
-      await close(results)
+      })))
       return record
-    } catch (error) {
-      const failure: ItemResult = { success: false, error: RelayError.from(error) }
-      await close(items.map(() => failure))
+    } catch (thrown) {
+      const error = RelayError.from(thrown)
+      const results = items.map(() => ({ success: false as const, error }))
+      if (isOpen) await ledger.close(results)
+      else if (error.outcome) ledger.refuse(results)
       throw error
+    } finally {
+      deadline.end()
     }
   }
 
   /** Stores what is to be sent later, and waits a while for the result if the caller likes to. */
   private async defer({ id, request, body, signal }: Submission, wait: number, idempotency: Idempotency | null): Promise<DeliveryRecord> {
-    const { bots, lanes, keepUpload } = this.options
+    const { bots, keepUpload } = this.options
     const storage = this.options.storage()
     if (!storage) throw new RelayError('no-database')
+    const { outbox } = storage
     const bot = chooseFutureBot(bots, request.bot)
     checkTarget(bot, request.target)
-    const lane = laneOf(bot, request.target)
-    if (!lanes.hasRoom(lane)) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
+    const expiresAt = Date.now() + (request.expiresIn ?? defaultExpiry)
     const record: DeliveryRecord = {
-      ...createRecord(id, request, idempotency), state: 'queued', deferred: true, bot: bot.sid,
-      expiresAt: Date.now() + (request.expiresIn ?? defaultExpiry),
+      ...createRecord(id, request, idempotency), state: 'queued', deferred: true, bot: bot.sid, expiresAt,
     }
-    for (const item of itemsOf(request)) {
-      if ('link' in item && item.link.kind === 'upload') await keepUpload(item.link.id, record.expiresAt ?? 0)
+    await keepUploads(request, expiresAt, keepUpload)
+    const result = wait > 0 ? new Result(outbox, id) : undefined
+    try {
+      await outbox.add(record, body)
+      return await result?.within(wait, signal()) ?? record
+    } finally {
+      result?.end()
     }
-    await insert(storage.records, record, lane, body)
-    const finished = wait > 0 ? waitFor(storage.outbox, id, wait, signal()) : undefined
-    storage.outbox.drain(lane, id)
-    return await finished ?? record
+  }
+
+  /** Finds out what became of an earlier request that went unanswered. */
+  private async clarify(record: DeliveryRecord, { request, signal }: Submission): Promise<void> {
+    const { bots, lanes } = this.options
+    const storage = this.options.storage()
+    const transmitter = this.options.transmitter ?? storage?.transmitter
+    record.state = 'unanswered'
+    record.results = record.results.map(result => result ?? unanswered())
+    if (transmitter) await clarify(record, itemsOf(request), signal, { bots, lanes, transmitter, records: storage?.records })
   }
 
   private async findByKey(key: string): Promise<DeliveryRecord | undefined> {
@@ -160,10 +188,6 @@ export class Submissions {
   }
 }
 
-function keyConflict(isSameBody: boolean): RelayError {
-  return isSameBody ? new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } }) : new RelayError('key-reused')
-}
-
 function createRecord(id: string, request: WebhookRequest, idempotency: Idempotency | null): DeliveryRecord {
   const now = Date.now()
   return {
@@ -171,20 +195,4 @@ function createRecord(id: string, request: WebhookRequest, idempotency: Idempote
     attempts: 0, results: itemsOf(request).map(() => undefined), sending: null,
     key: idempotency?.key ?? null, fingerprint: idempotency?.fingerprint ?? null,
   }
-}
-
-/** Waits until a delivery is finished, but no longer than this, in milliseconds, nor than the caller. */
-function waitFor(outbox: Outbox, id: string, patience: number, gone: AbortSignal): Promise<DeliveryRecord | undefined> {
-  return new Promise(resolve => {
-    const end = (record?: DeliveryRecord): void => {
-      clearTimeout(timer)
-      unwatch()
-      gone.removeEventListener('abort', onGone)
-      resolve(record)
-    }
-    const onGone = (): void => end()
-    const timer = setTimeout(end, patience)
-    const unwatch = outbox.watch(id, end)
-    gone.addEventListener('abort', onGone)
-  })
 }

@@ -46,14 +46,30 @@ describe('GET /status', () => {
     const simulator = await startSimulator(t)
     addForward(app, simulator.endpoint)
     await untilStatus(botOf(app), Universal.Status.ONLINE)
-    const url = await serve(t, statusRoute(() => Promise.resolve({ bots: describeBots(app.bots) })))
+    const url = await serve(t, statusRoute({
+      bots: () => describeBots(app.bots),
+      lanes: () => [{ lane: 'a', waiting: 2, pausedUntil: 1_000 }, { lane: 'b', waiting: 1 }],
+      outbox: () => Promise.resolve({ size: 3, oldest: 0 }),
+    }))
     assert.equal((await fetch(url)).status, 401)
     const response = await fetch(url, { headers: { 'x-api-key': 'a-key' } })
     assert.deepEqual(await response.json(), {
       code: 0,
       msg: 'ok',
-      data: { bots: [{ platform: 'onebot', self_id: '10000', status: 'online' }] },
+      data: {
+        bots: [{ platform: 'onebot', self_id: '10000', status: 'online' }],
+        lanes: [{ lane: 'a', waiting: 2, paused_until: '1970-01-01T00:00:01.000Z' }, { lane: 'b', waiting: 1 }],
+        outbox: { size: 3, oldest: '1970-01-01T00:00:00.000Z' },
+      },
     })
+  })
+
+  test('tells the rest when the database does not answer, and has no outbox without one', async t => {
+    for (const [outbox, expected] of [[() => Promise.reject(new Error('away')), 'unavailable'], [() => Promise.resolve(undefined), null]] as const) {
+      const url = await serve(t, statusRoute({ bots: () => [], lanes: () => [], outbox }))
+      const response = await fetch(url, { headers: { 'x-api-key': 'a-key' } })
+      assert.deepEqual(await response.json(), { code: 0, msg: 'ok', data: { bots: [], lanes: [], outbox: expected } })
+    }
   })
 })
 

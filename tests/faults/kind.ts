@@ -16,12 +16,13 @@ export interface Kind {
   pauseFor: number
 }
 
-/** How many kinds there are. */
-export const kinds = 24
+/** How many kinds there are, and how many of them with relays that are killed, which take long to start. */
+const kinds = 24
+const killedKinds = 8
 
 /** Which kind of world the schedule of a seed needs. */
-export function kindNumberOf(seed: number): number {
-  return new Random(seed).between(0, kinds - 1)
+export function kindNumberOf(seed: number, kills: boolean): number {
+  return new Random(seed).between(0, (kills ? killedKinds : kinds) - 1)
 }
 
 export function createKind(number: number): Kind {

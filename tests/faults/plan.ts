@@ -86,7 +86,7 @@ export interface PlanOptions {
 }
 
 export function createPlan(seed: number, { kills = false, reloads = false }: PlanOptions = {}): Plan {
-  const kindNumber = kindNumberOf(seed)
+  const kindNumber = kindNumberOf(seed, kills)
   const kind = createKind(kindNumber)
   const random = new Random(seed + 500_000_000)
   const isRough = kills || random.chance(0.45)
@@ -132,7 +132,9 @@ function createSenders(random: Random, seed: number, targets: number): PlannedRe
   const createRequest = (name: number): PlannedRequest => {
     const again = earlier.length > 0 && random.chance(0.3) ? random.pick(earlier) : undefined
     // The same request once more: with its key, or without one, so that it is a message of its own.
-    if (again?.key !== undefined && random.chance(0.7)) return { ...again, name, withdraw: false, ...random.chance(0.1) && { leaveAfter: 50 } }
+    if (again?.key !== undefined && random.chance(0.7)) {
+      return { ...again, name, withdraw: false, ...random.chance(0.1) && { leaveAfter: 50 } }
+    }
     const mode = again?.mode ?? (random.chance(0.3) ? 'batch' : 'single')
     return {
       name,
@@ -140,7 +142,10 @@ function createSenders(random: Random, seed: number, targets: number): PlannedRe
       mode,
       items: again?.items ?? createItems(name, mode),
       ...random.chance(0.4) && { key: `key-${seed}-${name}` },
-      ...random.chance(0.45) && { deferred: { wait: random.chance(0.25) ? 2 : 0 }, ...random.chance(0.1) && { expiresIn: random.between(2, 20) / 10 } },
+      ...random.chance(0.45) && {
+        deferred: { wait: random.chance(0.25) ? 2 : 0 },
+        ...random.chance(0.1) && { expiresIn: random.between(2, 20) / 10 },
+      },
       ...random.chance(0.06) && { leaveAfter: random.between(1, 300) },
       ...random.chance(0.08) && { withdraw: true },
     }

@@ -4,7 +4,8 @@ import type { Plan } from './plan'
 /** The command that repeats the schedule of a seed. */
 export function replayCommand({ seed, moments }: Plan): string {
   const isKilled = moments.some(({ what }) => what.kind === 'kill' || what.kind === 'stop')
-  return `npm run test:faults -- --seed ${seed} --schedules 1${isKilled ? ' --kills' : ''}`
+  const isReloaded = moments.some(({ what }) => what.kind === 'reload')
+  return `npm run test:faults -- --seed ${seed} --schedules 1${isKilled ? ' --kills' : isReloaded ? ' --reloads' : ''}`
 }
 
 /** A schedule that failed: how to repeat it, what was wrong, and what it was. */

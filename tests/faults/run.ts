@@ -34,6 +34,9 @@ class Runner implements Run {
   readonly problems: string[] = []
   private readonly byKey = new Map<string, Account>()
   private readonly tracker: Tracker
+  private readonly withdrawn = new Set<string>()
+  /** The deliveries and their states, as they were seen last. */
+  private readonly states = new Map<string, string>()
   private events = 0
 
   constructor(readonly plan: Plan, private readonly world: World) {
@@ -86,11 +89,12 @@ class Runner implements Run {
     if (!known) this.accounts.push(account)
     if (key !== undefined) this.byKey.set(key, account)
     try {
-      for (let tries = 0; tries < 40; tries++) {
+      for (const end = Date.now() + patience; ;) {
         const reply = await this.post(request)
         this.tracker.countAnswer()
         if (reply && this.hear(account, request, reply)) break
         if (key === undefined || (request.leaveAfter !== undefined && !reply)) return
+        assert(Date.now() < end, `still under way after ${patience} ms`)
         await delay(50)
       }
       if (request.withdraw && account.deliveryId !== undefined) await this.withdraw(account, account.deliveryId)
@@ -140,19 +144,32 @@ class Runner implements Run {
     const reading = readAnswer(reply, request)
     account.history.push(`#${request.name}: ${reply.status}${reply.headers.get('idempotent-replayed') ? ' replayed' : ''}`)
     if (reading.kind === 'in-progress') return false
-    account.accepted ??= this.events++
+    // It was accepted, and has been withdrawn while this answer was on its way.
+    if (reading.kind === 'accepted' && this.withdrawn.has(reading.id)) return true
+    if (reading.kind === 'accepted' || reading.results.some(({ told }) => told === 'sent')) account.accepted ??= this.events++
     if (reading.kind === 'accepted') account.deliveryId = reading.id
-    else this.problems.push(...tell(account, reading.results))
+    // What a later request with the key says of itself takes nothing back of what is known of an earlier one.
+    else if (reading.replayed || !account.results.some(({ told }) => told !== 'unknown') || !reading.results.every(({ told }) => told === 'unsent')) {
+      this.problems.push(...tell(account, reading.results))
+    }
     // A deferred one may still be improved by a late answer.
-    if (reading.kind === 'results' && request.deferred && !reading.replayed) account.deliveryId = reply.headers.get('x-request-id') ?? ''
-    if (reading.kind === 'results' && reading.results.every(({ told }) => told === 'unsent' || told === 'refused')) delete account.accepted
+    if (reply.headers.get('preference-applied') && !reading.replayed && account.deliveryId === undefined) {
+      account.deliveryId = reply.headers.get('x-request-id') ?? ''
+    }
     return true
   }
 
   private async withdraw(account: Account, id: string): Promise<void> {
-    const { status } = await this.world.request(`/deliveries/${id}`, { method: 'DELETE' })
-    if (status !== 200) return
-    delete account.deliveryId
+    for (let cut = false; ; cut = true) {
+      await this.world.up()
+      const status = await this.world.request(`/deliveries/${id}`, { method: 'DELETE' }).then(readReply).then(reply => reply.status, () => undefined)
+      // Not found is what it is when the answer to an earlier try was lost.
+      if (status === 200 || (status === 404 && cut)) break
+      if (status !== undefined) return
+      await delay(20)
+    }
+    this.withdrawn.add(id)
+    if (account.deliveryId === id) delete account.deliveryId
     account.history.push('withdrawn')
     this.problems.push(...tell(account, account.items.map(() => ({ told: 'unsent', ids: [] }))))
   }
@@ -164,11 +181,22 @@ class Runner implements Run {
       for (;;) {
         const data = await this.get(`/deliveries?target=${kind}:${id}&limit=1000`)
         const deliveries = field(data, 'deliveries')
+        if (Array.isArray(deliveries)) deliveries.forEach((one: unknown) => this.observe(one))
         if (Array.isArray(deliveries) && deliveries.every(one => !['queued', 'sending'].includes(String(field(one, 'state'))))) break
         assert(Date.now() < end, `not finished in ${patience} ms: ${JSON.stringify(data).slice(0, 600)}`)
         await delay(40)
       }
     }
+  }
+
+  /** What has ended goes on only in one way: a late answer tells that it was sent. */
+  private observe(delivery: unknown): void {
+    const id = String(field(delivery, 'id'))
+    const state = String(field(delivery, 'state'))
+    const before = this.states.get(id) ?? state
+    this.states.set(id, state)
+    if (before === state || ['queued', 'sending'].includes(before) || (before === 'unanswered' && state === 'sent')) return
+    this.problems.push(`the delivery ${id} was ${before}, and then ${state}`)
   }
 
   /** Looks up what became of what was accepted. */

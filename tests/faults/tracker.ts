@@ -10,7 +10,7 @@ export interface TrackedCall {
 }
 
 const sending = /^(?:send|upload)_/
-const asking = /_msg_history$/
+const asking = '_msg_history'
 
 /** Puts the faults of a plan into its world, and keeps an account of what they strike. */
 export class Tracker {
@@ -60,7 +60,7 @@ export class Tracker {
 
   private look(call: Call, pending: ReadonlyMap<string, Fault>): Fault | undefined {
     const target = this.targets.get(String(call.params.group_id ?? call.params.user_id))
-    const about = sending.test(call.action) ? 'send' : asking.test(call.action) ? 'history' : undefined
+    const about = sending.test(call.action) ? 'send' : call.action.endsWith(asking) ? 'history' : undefined
     if (target === undefined || about === undefined) return
     const nth = (this.counts.get(`${about} ${target}`) ?? 0) + 1
     this.counts.set(`${about} ${target}`, nth)

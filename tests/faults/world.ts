@@ -56,7 +56,7 @@ abstract class AnyWorld implements World {
     await this.simulator.goOnline()
     await until('the relay is ready', async () => {
       await this.up()
-      return (await this.request('/readyz')).status === 200
+      return this.request('/readyz').then(({ status }) => status === 200, () => false)
     }, 30_000)
   }
 

@@ -23,7 +23,7 @@ async function start(t: TestContext, access: Access): Promise<Claimant> {
   const app = new Context()
   const forks: ForkScope[] = [app.plugin(TestDriver, access)]
   const claims = await new Promise<Claims>(resolve => {
-    const load = (ctx: Context): void => ctx.inject(['database'], inner => resolve(new Claims(inner, lease)))
+    const load = (ctx: Context): unknown => ctx.inject(['database'], inner => resolve(new Claims(inner, lease)))
     forks.push(app.plugin({ name: 'claims', apply: load }))
     void app.start()
   })

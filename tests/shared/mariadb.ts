@@ -39,20 +39,22 @@ export class MariaDb {
   private process: ChildProcess | undefined
   private databases = 0
 
-  private constructor(private readonly folder: string, readonly port: number) {}
+  private port = 0
+
+  private constructor(private readonly folder: string) {}
 
   /** Starts one; resolves when it answers. */
   static async start(): Promise<MariaDb> {
     assert(programs.server && programs.installer, 'no MariaDB server on this machine: apt-get install mariadb-server')
     const folder = await mkdtemp(join(tmpdir(), 'relay-mariadb-'))
     if (isRoot()) await chown(folder, unprivileged.id, unprivileged.id)
-    const server = new MariaDb(folder, await freePort())
+    const server = new MariaDb(folder)
     try {
       await run(programs.installer, [
         '--no-defaults', `--datadir=${folder}/data`, '--auth-root-authentication-method=normal', '--skip-test-db',
-        '--innodb-log-file-size=8M', ...asUser(),
+        '--innodb-log-file-size=8M', `--tmpdir=${folder}`, ...asUser(),
       ])
-      await server.resume()
+      await server.launch()
     } catch (error) {
       await server.stop()
       throw error
@@ -60,12 +62,15 @@ export class MariaDb {
     return server
   }
 
-  /** Starts the server again after `halt`. */
+  /** Starts the server again after `halt`, on the same port. */
   async resume(): Promise<void> {
     assert(programs.server && !this.process)
+    await rm(this.pidFile, { force: true })
     const child = spawn(programs.server, [
-      '--no-defaults', `--datadir=${this.folder}/data`, `--socket=${this.folder}/socket`, `--pid-file=${this.folder}/pid`,
-      `--log-error=${this.folder}/error.log`, '--bind-address=127.0.0.1', `--port=${this.port}`, ...asUser(),
+      '--no-defaults', `--datadir=${this.folder}/data`, `--socket=${this.folder}/socket`, `--pid-file=${this.pidFile}`,
+      `--log-error=${this.folder}/error.log`,
+      // In one that they share, servers remove one another's files as they start.
+      `--tmpdir=${this.folder}`, '--bind-address=127.0.0.1', `--port=${this.port}`, ...asUser(),
       // Small and quick: what is written survives the end of the process, and need not survive a power failure.
       '--innodb-buffer-pool-size=64M', '--innodb-log-file-size=8M', '--innodb-flush-log-at-trx-commit=2', '--innodb-flush-method=nosync',
       '--skip-name-resolve', '--max-allowed-packet=64M',
@@ -73,8 +78,27 @@ export class MariaDb {
     this.process = child
     await until('the server answers', () => {
       assert(child.exitCode === null && child.signalCode === null, 'the server ended')
-      return greets(this.port)
-    }, 20_000)
+      // It writes the file once it listens; before, another server might answer on its port.
+      return existsSync(this.pidFile) && greets(this.port)
+    }, 30_000)
+  }
+
+  /** Starts the server on a port of its own: one that was free may be taken by the time it listens. */
+  private async launch(): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      this.port = await freePort()
+      try {
+        await this.resume()
+        return
+      } catch (error) {
+        await this.halt('SIGKILL')
+        if (tries === 3) throw error
+      }
+    }
+  }
+
+  private get pidFile(): string {
+    return join(this.folder, 'pid')
   }
 
   /** Ends the server and keeps its data; as a crash does, if so desired. */
@@ -143,5 +167,5 @@ async function run(program: string, args: readonly string[]): Promise<void> {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output += chunk.toString())
   await once(child, 'close')
-  assert.equal(child.exitCode, 0, `${program} failed: ${output.slice(-1000)}`)
+  assert.equal(child.exitCode, 0, `${program} failed: ${output.split('\n').filter(line => /error/i.test(line)).join('\n')}`)
 }

@@ -5,6 +5,8 @@ import type { Access } from './mariadb'
 /** How a relay is started that shares a database: plain data, so that it can be handed to another process. */
 export interface SharedOptions {
   access: Access
+  /** Where it keeps its files. */
+  folder: string
   /** Where its bot connects to. */
   endpoint: string
   /** How long a call to the platform may take, in seconds. */
@@ -21,5 +23,5 @@ export function readOptions(json: string): SharedOptions {
 }
 
 function isOptions(value: unknown): value is SharedOptions {
-  return isObject(value) && isObject(value.access) && typeof value.endpoint === 'string'
+  return isObject(value) && isObject(value.access) && typeof value.endpoint === 'string' && typeof value.folder === 'string'
 }

@@ -4,8 +4,6 @@ import Server from '@koishijs/plugin-server'
 import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as relay from '../../src'
 import { apiKey } from '../support/relay'
@@ -18,21 +16,22 @@ export interface SharedRelay {
   app: Context
   /** Address without a slash at its end. */
   url: string
-  stop: () => Promise<void>
+  stop: () => void
 }
 
 Logger.levels.base = Logger.SILENT
 
 /** Starts one in this process; resolves when its tables are there and it listens. */
-export async function startShared({ access, endpoint, timeout = 2, online = true }: SharedOptions): Promise<SharedRelay> {
-  const folder = await mkdtemp(join(tmpdir(), 'relay-shared-'))
+export async function startShared({ access, folder, endpoint, timeout = 2, online = true }: SharedOptions): Promise<SharedRelay> {
   const app = new Context()
   const forks = [
     app.plugin(HTTP),
     app.plugin(proxyAgent),
     app.plugin(Server, { host: '127.0.0.1', port: 0 }),
     app.plugin<OneBotBot.Config>(OneBotBot, {
-      protocol: 'ws', retryTimes: 6, retryInterval: 1_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '', endpoint, selfId: '10000',
+      protocol: 'ws', retryTimes: 6, retryInterval: 1_000, retryLazy: 60_000, proxyAgent: '', endpoint, selfId: '10000',
+      // The adapter never clears its timers: a process does not end by itself before the last of them.
+      responseTimeout: timeout * 1000,
     }),
     app.plugin(TestDriver, access),
     app.plugin(relay, { apiKey, uploadDir: join(folder, 'uploads'), dataDir: join(folder, 'data'), chatApiTimeout: timeout }),
@@ -49,10 +48,9 @@ export async function startShared({ access, endpoint, timeout = 2, online = true
   return {
     app,
     url: `http://127.0.0.1:${address.port}`,
-    async stop() {
+    stop() {
       server.closeAllConnections()
       for (const fork of forks.reverse()) fork.dispose()
-      await rm(folder, { recursive: true })
     },
   }
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
@@ -20,9 +22,16 @@ export async function simulatorFor(t: TestContext, options?: SimulatorOptions): 
   return simulator
 }
 
+/** A folder that ends with the test. */
+async function folderFor(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'relay-shared-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
 /** A relay in this process that ends with the test. */
-export async function relayFor(t: TestContext, options: SharedOptions): Promise<SharedRelay> {
-  const relay = await startShared(options)
+export async function relayFor(t: TestContext, options: Omit<SharedOptions, 'folder'>): Promise<SharedRelay> {
+  const relay = await startShared({ ...options, folder: await folderFor(t) })
   t.after(() => relay.stop())
   return relay
 }
@@ -38,9 +47,10 @@ export interface RelayProcess {
  *
  * @param ahead how far its clock is ahead of ours, in milliseconds
  */
-export async function spawnRelay(t: TestContext, options: SharedOptions, ahead = 0): Promise<RelayProcess> {
+export async function spawnRelay(t: TestContext, options: Omit<SharedOptions, 'folder'>, ahead = 0): Promise<RelayProcess> {
+  const given: SharedOptions = { ...options, folder: await folderFor(t) }
   const child = spawn(process.execPath, [
-    '--require', 'yml-register', '--import', 'tsx', join(import.meta.dirname, 'process.ts'), JSON.stringify(options), String(ahead),
+    '--require', 'yml-register', '--import', 'tsx', join(import.meta.dirname, 'process.ts'), JSON.stringify(given), String(ahead),
   ], { stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
   t.after(async () => {

@@ -1,0 +1,52 @@
+import type { Bot } from 'koishi'
+import { isOnline } from '../delivery/bots'
+import type { Lanes, Turn } from '../delivery/lanes'
+import type { Transmitter } from '../delivery/transmitter'
+import type { ParsedItem } from '../message/model'
+import type { DatabaseRecords } from './database'
+import { finalState, unansweredIndices, type DeliveryRecord } from './record'
+import { laneNameOf } from './row'
+
+export interface ClarifyOptions {
+  bots: Iterable<Bot>
+  lanes: Lanes
+  transmitter: Transmitter
+  records: DatabaseRecords | undefined
+}
+
+/**
+ * Asks the platform what became of a delivery that went unanswered, and sends nothing. Where that cannot be asked now, or
+ * brings nothing, the record stays as it is: a message that is not in the history may still come.
+ *
+ * @param items of its request
+ * @param signal the caller has gone away
+ */
+export async function clarify(
+  record: DeliveryRecord, items: readonly ParsedItem[], signal: () => AbortSignal, { bots, lanes, transmitter, records }: ClarifyOptions,
+): Promise<void> {
+  const bot = [...bots].find(({ sid }) => sid === record.bot)
+  if (!bot || !isOnline(bot)) return
+  // While nothing else leaves for the target, whose equal message could be taken for this one.
+  const turn = await enter(lanes, laneNameOf(record), signal)
+  if (!turn) return
+  try {
+    const doubtful = { indices: unansweredIndices(record.results), since: record.sending?.since ?? record.createdAt }
+    const found = await transmitter.lookUp({ bot, target: record.target, items, doubtful })
+    if (found.size === 0) return
+    record.results = record.results.map((result, index) => found.get(index) ?? result)
+    record.state = finalState(record.results)
+  } finally {
+    turn.end()
+  }
+  const { id, state, results } = record
+  // It can be asked again as well.
+  await records?.change(id, ['unanswered', 'sending'], { state, results }).catch(() => undefined)
+}
+
+async function enter(lanes: Lanes, lane: string, signal: () => AbortSignal): Promise<Turn | undefined> {
+  try {
+    return await lanes.enter(lane, { signal })
+  } catch {
+    // The lane is full or paused, the caller has gone away, or the relay stops.
+  }
+}

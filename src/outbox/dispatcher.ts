@@ -1,0 +1,177 @@
+import type { Bot, Logger } from 'koishi'
+import { judge } from '../delivery/delivery'
+import type { Turn } from '../delivery/lanes'
+import type { ItemResult, Transmitter } from '../delivery/transmitter'
+import { RelayError } from '../errors'
+import type { ParsedItem } from '../message/model'
+import { itemsOf, parseRequest } from '../message/parse'
+import type { DatabaseRecords, Patch, StoredRequest } from './database'
+import { persist } from './patience'
+import { finalState, unansweredIndices, usesUpKey, type DeliveryRecord, type State } from './record'
+
+export interface DispatcherOptions {
+  records: DatabaseRecords
+  transmitter: Transmitter
+  logger: Logger
+  stop: AbortSignal
+}
+
+/** Thrown to end a transmission that must not begin. */
+class NotOurs extends Error {
+  override readonly name = 'NotOurs'
+}
+
+/** Sends stored requests whose turn has come, and writes down each step before the next one is made. */
+export class Dispatcher {
+  /** @param onFinished told of each delivery that has ended */
+  constructor(private readonly options: DispatcherOptions, private readonly onFinished: (record: DeliveryRecord) => void) {}
+
+  /**
+   * Delivers a stored request, as far as it has not been.
+   *
+   * @param isOurs whether this relay may still send it
+   * @returns whether the next one may follow; otherwise this one is to be tried again
+   * @throws the error of the database, while nothing has left
+   */
+  async deliver(turn: Turn, bot: Bot, stored: StoredRequest, isOurs: () => boolean): Promise<boolean> {
+    try {
+      return await this.transmit(turn, bot, stored, isOurs)
+    } catch (error) {
+      // It was withdrawn or has expired, or the lane is another relay's by now; whoever looks for the next one will see.
+      if (error instanceof NotOurs) return true
+      throw error
+    }
+  }
+
+  /**
+   * Ends a delivery that was not delivered in its time.
+   *
+   * @returns whether it did; not when it has begun to leave meanwhile
+   */
+  expire(record: DeliveryRecord): Promise<boolean> {
+    return this.end(record, new RelayError('expired'))
+  }
+
+  /** The same for one that its owner has withdrawn. */
+  giveUp(record: DeliveryRecord): Promise<boolean> {
+    return this.end(record, new RelayError('unsent', 'the delivery was withdrawn before this was sent'))
+  }
+
+  private end(record: DeliveryRecord, error: RelayError): Promise<boolean> {
+    const doubted = record.sending?.indices ?? []
+    return this.finish(record, record.results.map((result, index) => result ?? {
+      success: false, error: doubted.includes(index) ? new RelayError('unanswered') : error,
+    }), [record.state])
+  }
+
+  private async transmit(turn: Turn, bot: Bot, { record, body }: StoredRequest, isOurs: () => boolean): Promise<boolean> {
+    const { transmitter, stop } = this.options
+    const { target } = record
+    const wasLeaving = record.state === 'sending'
+    const doubt = record.sending
+    const items = readItems(body)
+    if (items instanceof RelayError) {
+      await this.end(record, items)
+      return true
+    }
+    // What was leaving when the process ended is looked up as it is sent again; here, what is sent again on request or not at all.
+    if (doubt && (!wasLeaving || isOverdue(record))) {
+      const found = await transmitter.lookUp({ bot, target, items, doubtful: doubt })
+      record.results = record.results.map((result, index) => result ?? found.get(index))
+    }
+    if (isOverdue(record)) {
+      await this.expire(record)
+      return true
+    }
+    const known = new Map(record.results.flatMap((result, index) => result ? [[index, result]] : []))
+    const late = new Map<number, ItemResult>()
+    let isFinished = false
+    const results = await transmitter.transmit({
+      turn, bot, target, items, known,
+      ...doubt && wasLeaving && { doubtful: doubt },
+      journal: {
+        sending: async indices => {
+          // Written down as leaving, it would have to be looked up.
+          if (stop.aborted) throw new RelayError('stopping')
+          if (!isOurs()) throw new NotOurs()
+          record.sending = { indices: [...indices], since: Date.now() }
+          const { sending } = record
+          const isThere = await this.persist(record, [record.state], { state: 'sending', sending, results: record.results }, turn)
+          if (!isThere) throw new NotOurs()
+          if (!isOurs()) throw new NotOurs()
+        },
+        settled: (indices, result) => {
+          for (const index of indices) record.results[index] = result
+        },
+        attempt: () => {
+          record.attempts++
+        },
+        late: (indices, messageIds) => {
+          for (const index of indices) late.set(index, { success: true, messageIds })
+          if (isFinished) void this.finish(record, withLate(record.results, late), ['unanswered']).catch(() => undefined)
+        },
+      },
+    })
+    turn.judge(judge(results.filter((_, index) => !known.has(index))))
+    // It is in the database as leaving, and is looked up after the restart.
+    if (stop.aborted && unansweredIndices(results).length > 0) return false
+    const final = withLate(results, late)
+    if (final.some(isUnsent)) {
+      const left = final.map(result => isUnsent(result) ? undefined : result)
+      await this.persist(record, ['sending', 'queued'], { state: 'queued', sending: wasLeaving ? null : doubt, results: left }, turn)
+      return false
+    }
+    await this.finish(record, final, ['sending', 'queued'], turn)
+    isFinished = true
+    return true
+  }
+
+  /** @returns whether the delivery was in one of these states */
+  private async finish(record: DeliveryRecord, results: (ItemResult | undefined)[], from: State[], turn?: Turn): Promise<boolean> {
+    const { logger } = this.options
+    const doubted = unansweredIndices(results)
+    const wasThere = await this.persist(record, from, {
+      state: finalState(results),
+      results,
+      sending: doubted.length > 0 ? { indices: doubted, since: record.sending?.since ?? record.createdAt } : null,
+      ...!usesUpKey(results) && { key: null },
+    }, turn)
+    if (!wasThere) return false
+    const { id, state, target, attempts } = record
+    logger.info('%s', `${id} deferred ${target.kind}:${target.id} ${state} after ${attempts} attempts`)
+    this.onFinished(record)
+    return true
+  }
+
+  /** Writes down a change. Nothing may leave that is not written down, and nobody overtakes it. */
+  private async persist(record: DeliveryRecord, from: State[], patch: Patch, turn?: Turn): Promise<boolean> {
+    const { records, logger, stop } = this.options
+    const onFailure = (): void => turn?.turnAway(new RelayError('store-down'))
+    const change = { ...patch, attempts: record.attempts }
+    const wasThere = await persist(() => records.change(record.id, from, change), { logger, stop, onFailure })
+    if (wasThere) Object.assign(record, patch, { updatedAt: Date.now() })
+    return wasThere
+  }
+}
+
+/** What was valid when it was accepted may not be so for a newer release. */
+function readItems(body: unknown): readonly ParsedItem[] | RelayError {
+  try {
+    return itemsOf(parseRequest(body))
+  } catch (error) {
+    return RelayError.from(error)
+  }
+}
+
+function isOverdue({ expiresAt }: DeliveryRecord): boolean {
+  return expiresAt !== null && expiresAt < Date.now()
+}
+
+function isUnsent(result: ItemResult | undefined): boolean {
+  return result !== undefined && !result.success && (result.error.code === 'unsent' || result.error.code === 'stopping')
+}
+
+/** An answer that came late counts, also when it came before all was done. */
+function withLate(results: readonly (ItemResult | undefined)[], late: ReadonlyMap<number, ItemResult>): (ItemResult | undefined)[] {
+  return results.map((result, index) => result?.success ? result : late.get(index) ?? result)
+}
