@@ -3,6 +3,7 @@ import { Presence } from './connections/presence'
 import type { Settings } from './config/settings'
 import { Delivery } from './delivery/delivery'
 import { Lanes } from './delivery/lanes'
+import { isOneBot } from './delivery/onebot/carrier'
 import { Sightings } from './delivery/onebot/sightings'
 import { createPassages } from './delivery/passage'
 import { Transmitter } from './delivery/transmitter'
@@ -43,8 +44,12 @@ export function createEngine(
   })
   stop.addEventListener('abort', () => lanes.close())
 
+  const sightings = new Sightings(ctx)
   const transmitter = new Transmitter({
-    passage: createPassages(new Presence(ctx), new Sightings(ctx)),
+    account: (bot, target, ids) => {
+      if (isOneBot(bot)) sightings.account(bot, target, ids)
+    },
+    passage: createPassages(new Presence(ctx), sightings),
     attempts: {
       timeout: settings.chatApiTimeout * 1000,
       retries: settings.chatApiMaxRetries,

@@ -32,7 +32,7 @@ async function insert(argument: unknown): Promise<object> {
   const started = performance.now()
   let count = 0
   for (; performance.now() - started < time; count++) {
-    await records?.insert(createRecord(count, 'queued'), `onebot:10000/group:${200_001 + count % 50}`, createBody(count))
+    await records?.insert(createRecord(count, 'queued'), uuid(), createBody(count))
     // Lets whatever else the process has to do take its turn, as a server does.
     if (count % 50 === 49) await new Promise(resolve => setImmediate(resolve))
   }
@@ -42,16 +42,19 @@ async function insert(argument: unknown): Promise<object> {
 /** Fills the table with finished deliveries, by one statement for all. */
 async function fill(argument: unknown): Promise<object> {
   const count = numberOf(argument, 'count')
-  await records?.insert(createRecord(0, 'sent'), 'onebot:10000/group:200001', null)
+  await records?.insert(createRecord(0, 'sent'), uuid(), null)
   const [driver] = app.database.drivers
   if (!(driver instanceof Sqlite)) throw new Error('the driver is not the one of SQLite')
-  const columns = ['mode', 'deferred', 'lane', 'target', 'bot', 'createdAt', 'updatedAt', 'attempts', 'results', 'state']
+  const table: unknown = driver._all('PRAGMA table_info(message_relay_delivery)')
+  if (!Array.isArray(table)) throw new Error('the table has no columns')
+  // All as in the first row, but for what has to be unique.
+  const columns = table.map(column => textOf(column, 'name')).filter(name => name !== 'id' && name !== 'key').map(name => `\`${name}\``)
   // IDs of the last minutes, so that they are not past their time.
   const prefix = uuid().slice(0, 13)
   driver._run([
     'WITH RECURSIVE counter(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counter WHERE n < ?)',
-    `INSERT INTO message_relay_delivery (id, key, ${columns.map(name => `\`${name}\``).join(', ')})`,
-    `SELECT '${prefix}-7000-8000-' || printf('%012d', n), 'key-' || n, ${columns.map(name => `message_relay_delivery.\`${name}\``).join(', ')}`,
+    `INSERT INTO message_relay_delivery (id, key, ${columns.join(', ')})`,
+    `SELECT '${prefix}-7000-8000-' || printf('%012d', n), 'key-' || n, ${columns.join(', ')}`,
     'FROM counter, message_relay_delivery WHERE message_relay_delivery.key IS NULL',
   ].join(' '), [count])
   return {}

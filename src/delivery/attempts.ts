@@ -46,7 +46,7 @@ export interface AttemptPolicy {
   stop: AbortSignal
   /** When this message was on its way before the process ended, in milliseconds since the epoch: it is looked up first. */
   doubtfulSince?: number
-  /** Told of each call that is made. */
+  /** Told of each call right before it is made; what it throws keeps it from being made. */
   onAttempt?: () => void
   /** Told when the answer comes after the send was given up as unanswered. */
   onLate?: (receipt: Receipt) => void
@@ -120,9 +120,9 @@ class Run {
       : new SendError('unsent', 'another plugin of the bot held the message back')))
     const begin = (): void => {
       if (this.current !== mine) throw new SendError('unsent')
+      this.policy.onAttempt?.()
       this.open.add(mine)
       this.since ||= Date.now()
-      this.policy.onAttempt?.()
       this.unwatch = this.passage.onLost(() => this.onFailure(new SendError('unanswered', 'the connection was lost')))
     }
     this.passage.call({ begin }).then(receipt => this.onSuccess(receipt), (error: unknown) => {

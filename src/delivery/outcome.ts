@@ -88,7 +88,10 @@ export function classifyThrown(error: unknown): SendError {
   return new SendError('refused', cleanWording(text), options)
 }
 
-/** What may be logged of a failure. Adapters write all arguments of a call into the texts of what they throw, so of those only the class is told. */
+/**
+ * What may be logged of a failure. Adapters write all arguments of a call into the texts of what they throw, so of those only the
+ * class is told.
+ */
 export function loggableText({ message, cause }: RelayError): string {
   const isForeign = cause instanceof SendError && cause.wording !== undefined && cause.cause !== undefined
   return isForeign ? `the adapter threw ${cause.cause instanceof Error ? cause.cause.name : typeof cause.cause}` : message

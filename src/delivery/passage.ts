@@ -14,6 +14,8 @@ export function createPassages(presence: Presence, sightings: Sightings) {
   return (bot: Bot, target: Target, items: readonly LoadedItem[]): Passage => {
     /** The segments that were sent: other plugins may have changed what the items say. */
     let sent: unknown
+    /** Whether the message was found already: then an answer that comes late tells of the same one. */
+    let isFound = false
     return {
       async call(attempt) {
         const since = Date.now()
@@ -21,13 +23,17 @@ export function createPassages(presence: Presence, sightings: Sightings) {
         const receipt = await sendByOneBot(bot, target, items, attempt, message => {
           sent = message
         })
-        sightings.account(bot, target, receipt.messageIds, { items, since })
+        if (!isFound) sightings.account(bot, target, receipt.messageIds, { items, since })
         return receipt
       },
       async lookUp(since) {
         if (!isOneBot(bot) || sent === null) return { kind: 'no-history' }
         const content = contentOfMessage(sent)
-        return content ? lookUpContent(bot, target, content, since, sightings) : lookUp(bot, target, items, since, sightings)
+        const finding = content
+          ? await lookUpContent(bot, target, content, since, sightings)
+          : await lookUp(bot, target, items, since, sightings)
+        isFound ||= finding.kind === 'found'
+        return finding
       },
       onLost: callback => presence.onOffline(bot, callback),
       onConnected: callback => presence.onOnline(bot, callback),

@@ -52,6 +52,8 @@ export interface Transmission {
 export interface TransmitterOptions {
   /** The way of one platform message through one bot. */
   passage: (bot: Bot, target: Target, items: readonly LoadedItem[]) => Passage
+  /** Takes down that these messages in a chat are accounted for, so that no look-up takes one of them for another. */
+  account: (bot: Bot, target: Target, messageIds: readonly string[]) => void
   attempts: Omit<AttemptPolicy, 'onAttempt' | 'onLate' | 'doubtfulSince'>
   media: MediaOptions
 }
@@ -91,6 +93,11 @@ export class Transmitter {
     }
     await this.sendAll(transmission, this.compose(ready, doubtful), results)
     return results
+  }
+
+  /** Takes down messages that an earlier process, or another one, has sent. */
+  account(bot: Bot, target: Target, messageIds: readonly string[]): void {
+    this.options.account(bot, target, messageIds)
   }
 
   /**

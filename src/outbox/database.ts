@@ -86,6 +86,14 @@ export class DatabaseRecords {
     return row && fromRow(row)
   }
 
+  /** The IDs of the last messages that deliveries through a bot to a target are known to have become since then. */
+  async messageIds({ bot, target }: DeliveryRecord, since: number): Promise<string[]> {
+    const rows = await this.database.get(table, { target: writeTarget(target), bot, updatedAt: { $gte: since } }, {
+      sort: { id: 'desc' }, limit: chunkSize, fields: [...recordFields],
+    })
+    return rows.flatMap(row => fromRow(row).results.flatMap(result => result?.success ? result.messageIds : []))
+  }
+
   async findByKey(key: string): Promise<DeliveryRecord | undefined> {
     const [row] = await this.database.get(table, { key }, [...recordFields])
     return row && fromRow(row)
@@ -184,8 +192,8 @@ export class DatabaseRecords {
   }
 
   /** Marks what a caller waited for when the process ended: nobody knows what became of it. */
-  async abandonInterrupted(): Promise<void> {
-    await this.database.set(table, { state: 'sending', lane: '' }, { state: 'unanswered' })
+  async abandonInterrupted(before: number): Promise<void> {
+    await this.database.set(table, { state: 'sending', lane: '', createdAt: { $lt: before } }, { state: 'unanswered' })
   }
 
   /** Some of the deferred deliveries in this state whose time was over then. */

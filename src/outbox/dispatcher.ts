@@ -1,6 +1,7 @@
 import type { Bot, Logger } from 'koishi'
 import { judge } from '../delivery/delivery'
 import type { Turn } from '../delivery/lanes'
+import { SendError } from '../delivery/outcome'
 import type { ItemResult, Transmitter } from '../delivery/transmitter'
 import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
@@ -15,6 +16,9 @@ export interface DispatcherOptions {
   logger: Logger
   stop: AbortSignal
 }
+
+/** How long before a message an equal one may have been sent and be taken for it, in milliseconds: more than `clockTolerance`. */
+const equalWithin = 60_000
 
 /** Thrown to end a transmission that must not begin. */
 class NotOurs extends Error {
@@ -52,11 +56,6 @@ export class Dispatcher {
     return this.end(record, new RelayError('expired'))
   }
 
-  /** The same for one that its owner has withdrawn. */
-  giveUp(record: DeliveryRecord): Promise<boolean> {
-    return this.end(record, new RelayError('unsent', 'the delivery was withdrawn before this was sent'))
-  }
-
   private end(record: DeliveryRecord, error: RelayError): Promise<boolean> {
     const doubted = record.sending?.indices ?? []
     return this.finish(record, record.results.map((result, index) => result ?? {
@@ -65,7 +64,7 @@ export class Dispatcher {
   }
 
   private async transmit(turn: Turn, bot: Bot, { record, body }: StoredRequest, isOurs: () => boolean): Promise<boolean> {
-    const { transmitter, stop } = this.options
+    const { transmitter, records, stop } = this.options
     const { target } = record
     const wasLeaving = record.state === 'sending'
     const doubt = record.sending
@@ -74,6 +73,8 @@ export class Dispatcher {
       await this.end(record, items)
       return true
     }
+    // Equal messages that were sent by a process that is no more, or by another relay, are not to be taken for this one.
+    if (doubt) transmitter.account(bot, target, await records.messageIds(record, doubt.since - equalWithin))
     // What was leaving when the process ended is looked up as it is sent again; here, what is sent again on request or not at all.
     if (doubt && (!wasLeaving || isOverdue(record))) {
       const found = await transmitter.lookUp({ bot, target, items, doubtful: doubt })
@@ -104,6 +105,8 @@ export class Dispatcher {
           for (const index of indices) record.results[index] = result
         },
         attempt: () => {
+          // A message that is looked up first, or tried again, may be another relay's by now.
+          if (!isOurs()) throw new SendError('unsent', undefined, { isFinal: true })
           record.attempts++
         },
         late: (indices, messageIds) => {

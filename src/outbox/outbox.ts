@@ -10,7 +10,7 @@ import { Dispatcher } from './dispatcher'
 import { insert } from './ledger'
 import { Mutex } from './mutex'
 import { breathe, describe, pause, sleep } from './patience'
-import { usesUpKey, type DeliveryRecord, type State } from './record'
+import type { DeliveryRecord, State } from './record'
 import { laneNameOf } from './row'
 import { Watchers, type Watcher } from './watchers'
 
@@ -102,14 +102,12 @@ export class Outbox {
   }
 
   /**
-   * Takes a delivery back that has not begun to leave. What a part of has been sent is not forgotten, but ends.
+   * Takes a delivery back that has not begun to leave.
    *
    * @returns whether it did
    */
   async withdraw(record: DeliveryRecord): Promise<boolean> {
-    const { records } = this.options
-    if (usesUpKey(record.results)) return this.dispatcher.giveUp(record)
-    const isWithdrawn = await records.withdraw(record.id)
+    const isWithdrawn = await this.options.records.withdraw(record.id)
     if (isWithdrawn) this.watchers.tell(record.id)
     return isWithdrawn
   }
@@ -205,6 +203,8 @@ export class Outbox {
     const bot = this.findBot(sid)
     if (!bot) {
       this.stalled.set(lane, sid)
+      // For a relay whose bot is online.
+      await claims.release(lane).catch(() => undefined)
       // They would overtake what waits.
       turn.turnAway(new RelayError('unsent'))
       return 'leave'

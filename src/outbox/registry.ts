@@ -4,7 +4,7 @@ import { parseRequest } from '../message/parse'
 import type { ListFilter } from './filter'
 import { guard } from './ledger'
 import type { MemoryRecords } from './memory'
-import { outcomeOf, unansweredIndices, type DeliveryRecord, type State } from './record'
+import { outcomeOf, unansweredIndices, usesUpKey, type DeliveryRecord, type State } from './record'
 import type { Storage } from './storage'
 import { keepUploads, type KeepUpload } from './uploads'
 
@@ -54,6 +54,9 @@ export class Registry {
   async withdraw(id: string): Promise<void> {
     const record = await this.get(id)
     const storage = this.options.storage()
+    if (record.state === 'queued' && usesUpKey(record.results)) {
+      throw new RelayError('conflict', 'a part of this delivery has been sent: it cannot be withdrawn any more')
+    }
     if (storage && record.state === 'queued' && await guard(storage.outbox.withdraw(record))) return
     const { state } = await this.get(id)
     throw new RelayError('conflict', `this delivery is ${state}: only a queued one can be withdrawn`)

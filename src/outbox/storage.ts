@@ -5,7 +5,7 @@ import type { Transmitter } from '../delivery/transmitter'
 import { Claims } from './claims'
 import { DatabaseRecords } from './database'
 import { Outbox, type LaneClaims } from './outbox'
-import { breathe, describe } from './patience'
+import { breathe, describe, persist } from './patience'
 import { silenceStatements } from './silence'
 
 /** What there is where there is a database. */
@@ -61,10 +61,11 @@ export function createStorage(ctx: Context, { lanes, transmitter, bots, logger, 
   const { signal } = lifetime
   const records = new DatabaseRecords(ctx)
   const isLocal = isEmbedded(ctx)
+  const started = Date.now()
   const outbox = new Outbox(
     { records, claims: isLocal ? localClaims : new Claims(ctx), lanes, transmitter, bots, logger, stop: signal },
     // Another relay may be at work in a shared database; those rows are judged by their age instead.
-    async () => isLocal ? records.abandonInterrupted() : undefined,
+    async () => isLocal ? persist(() => records.abandonInterrupted(started), { logger, stop: signal }) : undefined,
   )
 
   const every = (interval: number, what: string, work: () => Promise<void>): void => {

@@ -66,7 +66,7 @@ describe('a deferred request', () => {
   test('that waits for its real answer is told that it was accepted when the relay stops', async t => {
     const relay = await relayWith(t)
     await takeOffline(relay)
-    const answer = relay.post(hello, { prefer: 'respond-async, wait=60' })
+    const answer = relay.post(hello, { prefer: 'respond-async, wait=600' })
     await until('it is stored', async () => (await relay.list('?state=queued')).length === 1)
     relay.unload()
     assert.equal((await answer).status, 202)
@@ -172,6 +172,19 @@ describe('expires_in', () => {
     relay.simulator.mute(group, true)
     assert.equal((await relay.post(hello)).status, 502)
     await relay.reaches(await relay.queue('late', { expires_in: 0.6 }), 'expired')
+  })
+
+  test('drops what waits in a lane that was paused by the one before it', async t => {
+    const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })
+    const online = await takeOffline(relay)
+    const first = await relay.queue('refused')
+    const second = await relay.queue('late', { expires_in: 3 })
+    relay.simulator.mute(group, true)
+    await online()
+    await relay.reaches(first, 'failed')
+    assert.equal((await relay.show(second)).state, 'queued')
+    await relay.reaches(second, 'expired')
+    assert.deepEqual(relay.texts(), [])
   })
 
   test('bounds the wait for a turn of a caller who waits', async t => {

@@ -138,6 +138,7 @@ describe('after kill -9', () => {
       await interrupted
       await relay.start()
       await relay.online()
+      assert.match(await (await relay.get('/deliveries')).text(), /"state":"unanswered".*"outcome":"unanswered"/)
       const again = await relay.post(batch, key)
       assert.equal(again.status, 200)
       assert.equal(again.headers.get('idempotent-replayed'), 'true')

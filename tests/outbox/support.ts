@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../src'
 import type { SimulatorOptions } from '../../simulator'
 import { startRelay, type TestRelay } from '../support/relay'
@@ -158,7 +158,7 @@ export function slowDown(relay: { app: Context }): void {
   const driver = driverOf(relay)
   const get = driver.get.bind(driver)
   driver.get = async selection => {
-    await setImmediate()
+    await delay(100)
     return get(selection)
   }
 }

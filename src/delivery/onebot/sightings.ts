@@ -14,12 +14,18 @@ export interface Sent {
   since: number
 }
 
+/** What is remembered for an app. It outlives a reload of the plugin, which does not make the messages before it unsent. */
+const memories = new WeakMap<object, Accounts>()
+
 /** The bots' own messages that are accounted for, and those that the platforms reported. One for the plugin. */
 export class Sightings {
-  private readonly accounts = new Accounts()
+  private readonly accounts: Accounts
 
   /** Listens to what the bots hear until the context is disposed. */
   constructor(ctx: Context) {
+    const app = unwrap(ctx.root)
+    this.accounts = memories.get(app) ?? new Accounts()
+    memories.set(app, this.accounts)
     // Before the events that the session is turned into, so that no plugin can keep it from being seen.
     ctx.on('internal/session', session => this.look(session), { prepend: true })
   }
