@@ -43,13 +43,17 @@ export class Delivery {
     const releases = holdUploads(items, this.options.hold)
     try {
       const turn = await this.options.lanes.enter(laneOf(bot, target), signal && { signal })
+      let isAwaited = false
+      let results: ItemResult[]
       try {
-        const results = await this.options.transmitter.transmit({ turn, bot, target, items, ...journal && { journal } })
+        results = await this.options.transmitter.transmit({ turn, bot, target, items, ...journal && { journal } })
         turn.judge(judge(results))
-        return results
       } finally {
-        turn.end()
+        isAwaited = turn.end()
       }
+      // The next message is to leave first: its answer takes a while, and that is the time to write this one's.
+      if (isAwaited) await new Promise(resolve => setImmediate(resolve))
+      return results
     } finally {
       for (const release of releases) release()
     }

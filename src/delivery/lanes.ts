@@ -25,8 +25,12 @@ export interface Turn {
   judge(verdict: Verdict): void
   /** Refuses those who wait behind it, except the patient ones: what cannot leave now would hold them up. */
   turnAway(error: RelayError): void
-  /** Ends the turn; the next request gets it. */
-  end(): void
+  /**
+   * Ends the turn; the next request gets it.
+   *
+   * @returns whether another one has it now
+   */
+  end(): boolean
 }
 
 /** How a request waits. */
@@ -169,6 +173,7 @@ export class Lanes {
       end: () => {
         lane.busy = false
         this.goOn(key, lane)
+        return lane.busy
       },
     }
   }

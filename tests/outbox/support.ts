@@ -153,13 +153,14 @@ export function driverOf({ app }: { app: Context }): SQLiteDriver {
   return driver
 }
 
-/** Makes reading from the database take a while, as over a network. */
+/** Makes what is read from the database take a while to come, as over a network. */
 export function slowDown(relay: { app: Context }): void {
   const driver = driverOf(relay)
   const get = driver.get.bind(driver)
   driver.get = async selection => {
-    await delay(100)
-    return get(selection)
+    const rows = await get(selection)
+    await delay(20)
+    return rows
   }
 }
 
