@@ -69,10 +69,12 @@ export function createEngine(
     })
   })
 
-  const memory = new MemoryRecords()
-  const submissions = new Submissions({
-    delivery, memory, storage: () => storage, bots, lanes, keepUpload: (id, until) => store.keepUntil(id, until),
-  })
-  const registry = new Registry({ memory, storage: () => storage })
-  return { delivery, submissions, registry, lanes, storage: () => storage }
+  const shared = {
+    memory: new MemoryRecords(),
+    storage: () => storage,
+    keepUpload: (id: string, until: number) => store.keepUntil(id, until),
+  }
+  const submissions = new Submissions({ ...shared, delivery, transmitter, bots, lanes })
+  const registry = new Registry(shared)
+  return { delivery, submissions, registry, lanes, storage: shared.storage }
 }

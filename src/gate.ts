@@ -47,3 +47,16 @@ export class Gate {
     })
   }
 }
+
+/** How long what is under way may take to end when the relay stops, in milliseconds (contract, "Running it"). */
+const grace = 4_000
+/** How long the answers to what is then cut off may take to get out. */
+const flushTime = 500
+
+/** Stops the relay: nothing new is let in, what is under way may end, and what has not ended is cut off and answered. */
+export async function shut(gate: Gate, stop: AbortController): Promise<void> {
+  gate.close()
+  await gate.drain(grace)
+  stop.abort()
+  await gate.drain(flushTime)
+}

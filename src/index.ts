@@ -12,7 +12,7 @@ import { keepConnected } from './connections/reconnect'
 import { describeBots } from './connections/status'
 import { isOnline } from './delivery/bots'
 import { unwrap } from './delivery/unwrap'
-import { Gate } from './gate'
+import { Gate, shut } from './gate'
 import { createEngine } from './engine'
 import { createKeyCheck } from './http/auth'
 import { deliveryRoutes } from './http/deliveries'
@@ -33,11 +33,6 @@ export { usage } from './usage'
 
 export const name = 'message-relay'
 export const inject = ['server']
-
-/** How long requests under way may take to end when the bot stops, in milliseconds (contract, "Running it"). */
-const grace = 4_000
-/** How long their answers may take to get out after that. */
-const flushTime = 500
 
 /** Wires the parts together. */
 export function apply(ctx: Context, config: Config): void {
@@ -93,12 +88,7 @@ export function apply(ctx: Context, config: Config): void {
     }, createReplier(delivery, gate, logger))
   }
 
-  const end = async (): Promise<void> => {
-    gate.close()
-    await gate.drain(grace)
-    stop.abort()
-    await gate.drain(flushTime)
-  }
+  const end = (): Promise<void> => shut(gate, stop)
   ctx.on('exit', end)
   ctx.on('dispose', end)
 }

@@ -25,11 +25,7 @@ export interface Turn {
   judge(verdict: Verdict): void
   /** Refuses those who wait behind it, except the patient ones: what cannot leave now would hold them up. */
   turnAway(error: RelayError): void
-  /**
-   * Ends the turn; the next request gets it.
-   *
-   * @returns whether another one has it now
-   */
+  /** Ends the turn; the next request gets it. Tells whether another one has it now. */
   end(): boolean
 }
 

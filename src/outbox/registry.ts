@@ -12,7 +12,7 @@ export interface RegistryOptions {
   memory: MemoryRecords
   storage: () => Storage | undefined
   /** Keeps the files of a delivery that is sent again. */
-  keepUpload?: KeepUpload
+  keepUpload: KeepUpload
 }
 
 /** After which time a delivery that is tried again is dropped, in milliseconds. */
@@ -78,7 +78,7 @@ export class Registry {
     const expiresAt = Date.now() + retryExpiry
     const { keepUpload } = this.options
     // A file that is gone already makes its item fail in its turn.
-    if (keepUpload) await keepUploads(parseRequest(body), expiresAt, keepUpload).catch(() => undefined)
+    await keepUploads(parseRequest(body), expiresAt, keepUpload).catch(() => undefined)
     const doubted = unansweredIndices(record.results)
     const isQueued = await guard(storage.outbox.requeue(record, retryable, {
       state: 'queued',

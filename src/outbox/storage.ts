@@ -12,7 +12,6 @@ import { silenceStatements } from './silence'
 export interface Storage {
   records: DatabaseRecords
   outbox: Outbox
-  transmitter: Transmitter
   logger: Logger
   /** Aborted when the relay stops, or the database goes. */
   stop: AbortSignal
@@ -91,7 +90,7 @@ export function createStorage(ctx: Context, { lanes, transmitter, bots, logger, 
   ctx.on('bot-status-updated', bot => {
     if (bot.status === Universal.Status.ONLINE) outbox.wake(bot.sid)
   })
-  return { records, outbox, transmitter, logger, stop: signal }
+  return { records, outbox, logger, stop: signal }
 }
 
 function isEmbedded(ctx: Context): boolean {

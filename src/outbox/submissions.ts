@@ -44,8 +44,8 @@ export interface SubmissionsOptions {
   bots: Iterable<Bot>
   lanes: Lanes
   keepUpload: KeepUpload
-  /** Looks up what went unanswered when its request comes again; that of the storage unless given. */
-  transmitter?: Transmitter
+  /** Looks up what went unanswered when its request comes again. */
+  transmitter: Transmitter
 }
 
 interface Idempotency {
@@ -167,12 +167,10 @@ export class Submissions {
 
   /** Finds out what became of an earlier request that went unanswered. */
   private async clarify(record: DeliveryRecord, { request, signal }: Submission): Promise<void> {
-    const { bots, lanes } = this.options
-    const storage = this.options.storage()
-    const transmitter = this.options.transmitter ?? storage?.transmitter
+    const { bots, lanes, transmitter, storage } = this.options
     record.state = 'unanswered'
     record.results = record.results.map(result => result ?? unanswered())
-    if (transmitter) await clarify(record, itemsOf(request), signal, { bots, lanes, transmitter, records: storage?.records })
+    await clarify(record, itemsOf(request), signal, { bots, lanes, transmitter, records: storage()?.records })
   }
 
   private async findByKey(key: string): Promise<DeliveryRecord | undefined> {
