@@ -66,7 +66,8 @@ const longestMoment = 1_000
  */
 export function runAttempts(passage: Passage, policy: AttemptPolicy): Promise<Receipt> {
   return new Promise((resolve, reject) => {
-    if (policy.stop.aborted) reject(new RelayError('stopping'))
+    // What was on its way before may have arrived, whether or not there is still time to look.
+    if (policy.stop.aborted) reject(policy.doubtfulSince === undefined ? new RelayError('stopping') : new SendError('unanswered'))
     else new Run(passage, policy, resolve, reject).begin()
   })
 }
@@ -210,6 +211,7 @@ class Run {
       this.waitForDeadline(new SendError('unanswered'))
       const onAnswer = (finding?: Finding): void => {
         if (!this.ended) resolve(finding)
+        else if (finding?.kind === 'found') this.onSuccess(finding)
       }
       this.unwatch = this.passage.onConnected(() => {
         this.passage.lookUp(this.since).then(onAnswer, () => onAnswer())
