@@ -211,9 +211,13 @@ describe('foreign text', () => {
   }
 })
 
-// The last one: the adapter takes a minute to come back.
+// The last one: the platform does not come back, or the message would be found.
 test('nothing of a message whose connection broke is in the log', async () => {
-  relay.simulator.fault({ fault: { kind: 'close', when: 'delivered' } })
-  assert.equal((await webhook(text)).status, 504)
+  const { length } = relay.simulator.ledger
+  relay.simulator.fault({ fault: { kind: 'lost-answer' } })
+  const reply = webhook(text)
+  await relay.simulator.until(({ ledger }) => ledger.length > length)
+  await relay.simulator.goOffline()
+  assert.equal((await reply).status, 504)
   assert(!logged().includes(marker), logged())
 })
