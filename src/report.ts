@@ -1,5 +1,6 @@
-import { Universal, type Bot, type Context, type Logger } from 'koishi'
+import type { Context, Logger } from 'koishi'
 import type { Origin } from './config/settings'
+import { describeBots, type BotState } from './connections/status'
 
 /** Logs the effective settings and where each came from; of the key only whether there is one. */
 export function reportSettings(logger: Logger, origins: readonly Origin[]): void {
@@ -21,26 +22,17 @@ const adapterTime = 10_000
 
 /** Logs which bots there are once the app is ready, and from then on when the state of one changes. */
 export function reportBots(ctx: Context, logger: Logger): void {
-  const visible = (): Bot[] => [...ctx.bots].filter(bot => !bot.hidden)
   ctx.on('ready', () => {
-    logger.info('%s', `bots: ${visible().map(describe).join(', ') || 'none yet'}`)
+    logger.info('%s', `bots: ${describeBots(ctx.bots).map(describe).join(', ') || 'none yet'}`)
     ctx.setTimeout(() => {
-      if (visible().length === 0) logger.warn('there is still no bot: load an adapter, or nothing can be sent')
+      if (describeBots(ctx.bots).length === 0) logger.warn('there is still no bot: load an adapter, or nothing can be sent')
     }, adapterTime)
   })
   ctx.on('bot-status-updated', bot => {
-    if (!bot.hidden) logger.info('%s', `bot ${describe(bot)}`)
+    for (const state of describeBots([bot])) logger.info('%s', `bot ${describe(state)}`)
   })
 }
 
-const states: Readonly<Record<Universal.Status, string>> = {
-  [Universal.Status.OFFLINE]: 'offline',
-  [Universal.Status.ONLINE]: 'online',
-  [Universal.Status.CONNECT]: 'connecting',
-  [Universal.Status.DISCONNECT]: 'disconnecting',
-  [Universal.Status.RECONNECT]: 'reconnecting',
-}
-
-function describe(bot: Bot): string {
-  return `${bot.platform ?? 'unknown'}:${bot.selfId} ${states[bot.status]}`
+function describe({ platform, self_id: selfId, status }: BotState): string {
+  return `${platform}:${selfId} ${status}`
 }

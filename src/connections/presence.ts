@@ -1,4 +1,5 @@
-import { Universal, type Bot, type Context } from 'koishi'
+import type { Bot, Context } from 'koishi'
+import { isOnline } from '../delivery/bots'
 import { unwrap } from '../delivery/unwrap'
 
 interface Waiter {
@@ -82,10 +83,6 @@ export class Presence {
       if (applies(waiter) && this.waiters.delete(waiter)) waiter.settle()
     }
   }
-}
-
-function isOnline(bot: Bot): boolean {
-  return bot.status === Universal.Status.ONLINE
 }
 
 function toPromise(watch: (callback: () => void) => () => void, signal: AbortSignal): Promise<void> {
