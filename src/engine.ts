@@ -52,11 +52,11 @@ export function createEngine(
     passage: createPassages(new Presence(ctx), sightings),
     attempts: {
       timeout: settings.chatApiTimeout * 1000,
-      retries: settings.chatApiMaxRetries,
       retryUnanswered: settings.chatRetryUnanswered,
       interval,
       stop,
     },
+    retries: settings.chatApiMaxRetries,
     media: { transport: settings.mediaTransport, resolve: id => store.resolve(id), link },
   })
   const delivery = new Delivery({ bots, lanes, transmitter, hold: id => store.hold(id) })

@@ -1,4 +1,5 @@
 import type { Bot } from 'koishi'
+import { Socket } from 'node:net'
 
 /** How a OneBot bot is connected; HTTP, and what is not known, is nobody's business here. */
 export type LinkMode = 'forward' | 'reverse'
@@ -35,6 +36,16 @@ export function socketOf(bot: Bot, mode: LinkMode): LinkSocket | undefined {
     ? read(bot.adapter, 'socket')
     : Object.getOwnPropertySymbols(bot).filter(symbol => symbol.description === 'socket').map(symbol => read(bot, symbol))[0]
   return isSocket(socket) ? socket : undefined
+}
+
+/**
+ * The connection under the bot's WebSocket, `undefined` when there is none or it is not to be seen. Source: ws 8, `WebSocket`
+ * (field `_socket`).
+ */
+export function streamOf(bot: Bot): Socket | undefined {
+  const mode = linkMode(bot)
+  const stream = mode && read(socketOf(bot, mode), '_socket')
+  return stream instanceof Socket ? stream : undefined
 }
 
 /** Whether a dial to this address is one of this bot's. */

@@ -16,7 +16,7 @@ interface Waiter {
  * It listens to the app once; to wait costs one entry in a set, because it is done for every message sent.
  */
 export class Presence {
-  private readonly waiters = new Set<Waiter>()
+  private readonly waiters: Waiter[] = []
 
   /** Listens until the plugin is disposed; what waits then goes on waiting, until its signal aborts. */
   constructor(ctx: Context) {
@@ -28,7 +28,7 @@ export class Presence {
 
   /** How many wait at present. */
   get size(): number {
-    return this.waiters.size
+    return this.waiters.length
   }
 
   /**
@@ -71,16 +71,16 @@ export class Presence {
       return () => undefined
     }
     const waiter: Waiter = { bot, online, settle }
-    this.waiters.add(waiter)
+    this.waiters.push(waiter)
     return () => {
-      this.waiters.delete(waiter)
+      removeFrom(this.waiters, waiter)
     }
   }
 
   private settle(applies: (waiter: Waiter) => boolean): void {
     for (const waiter of [...this.waiters]) {
       // One that is called back may end the watch of another.
-      if (applies(waiter) && this.waiters.delete(waiter)) waiter.settle()
+      if (applies(waiter) && removeFrom(this.waiters, waiter)) waiter.settle()
     }
   }
 }
@@ -100,4 +100,12 @@ function toPromise(watch: (callback: () => void) => () => void, signal: AbortSig
       resolve()
     })
   })
+}
+
+function removeFrom<T>(list: T[], entry: T): boolean {
+  const place = list.indexOf(entry)
+  if (place < 0) return false
+  const last = list.pop()
+  if (last !== undefined && place < list.length) list[place] = last
+  return true
 }

@@ -32,24 +32,28 @@ export interface Passage {
   onConnected(callback: () => void): () => void
 }
 
-/** How a call is repeated (contract, "Timeouts and retries"). */
+/** How calls are repeated (contract, "Timeouts and retries"). */
 export interface AttemptPolicy {
   /** How long each call may take, in milliseconds. */
   timeout: number
-  /** How many further attempts there are after the first. */
-  retries: number
   /** Whether to repeat a call that went unanswered when the platform has no history to tell. */
   retryUnanswered: boolean
   /** The least time from the end of an attempt to the next, in milliseconds. */
   interval: number
   /** Ends everything at once when the relay stops. */
   stop: AbortSignal
-  /** When this message was on its way before the process ended, in milliseconds since the epoch: it is looked up first. */
-  doubtfulSince?: number
+}
+
+/** One message that is to be sent. */
+export interface Sending {
+  /** How many further attempts there are after the first. */
+  retries: number
+  /** When it was on its way before the process ended, in milliseconds since the epoch: it is looked up first. */
+  doubtfulSince: number | undefined
   /** Told of each call right before it is made; what it throws keeps it from being made. */
-  onAttempt?: () => void
+  onAttempt: () => void
   /** Told when the answer comes after the send was given up as unanswered. */
-  onLate?: (receipt: Receipt) => void
+  onLate: (receipt: Receipt) => void
 }
 
 /** The most time kept back at the end of a send for asking the history, in milliseconds. */
@@ -64,11 +68,11 @@ const longestMoment = 1_000
  * @throws SendError with what is known of all attempts together: once one of them may have arrived, it is `unanswered`
  * @throws RelayError `stopping` when the relay stops before anything was sent
  */
-export function runAttempts(passage: Passage, policy: AttemptPolicy): Promise<Receipt> {
+export function runAttempts(passage: Passage, sending: Sending, policy: AttemptPolicy): Promise<Receipt> {
   return new Promise((resolve, reject) => {
     // What was on its way before may have arrived, whether or not there is still time to look.
-    if (policy.stop.aborted) reject(policy.doubtfulSince === undefined ? new RelayError('stopping') : new SendError('unanswered'))
-    else new Run(passage, policy, resolve, reject).begin()
+    if (policy.stop.aborted) reject(sending.doubtfulSince === undefined ? new RelayError('stopping') : new SendError('unanswered'))
+    else new Run(passage, sending, policy, resolve, reject).begin()
   })
 }
 
@@ -88,12 +92,13 @@ class Run {
 
   constructor(
     private readonly passage: Passage,
+    private readonly sending: Sending,
     private readonly policy: AttemptPolicy,
     private readonly resolve: (receipt: Receipt) => void,
     private readonly reject: (error: Error) => void,
   ) {
     let patience = policy.timeout
-    for (let failures = 1; failures <= policy.retries; failures++) {
+    for (let failures = 1; failures <= sending.retries; failures++) {
       patience += Math.max(backoff(failures, 1), policy.interval) + policy.timeout
     }
     this.deadline = Date.now() + patience
@@ -101,7 +106,7 @@ class Run {
   }
 
   begin(): void {
-    const { doubtfulSince } = this.policy
+    const { doubtfulSince } = this.sending
     if (doubtfulSince === undefined) {
       this.start()
       return
@@ -121,7 +126,7 @@ class Run {
       : new SendError('unsent', 'another plugin of the bot held the message back')))
     const begin = (): void => {
       if (this.current !== mine) throw new SendError('unsent')
-      this.policy.onAttempt?.()
+      this.sending.onAttempt()
       this.open.add(mine)
       this.since ||= Date.now()
       this.unwatch = this.passage.onLost(() => this.onFailure(new SendError('unanswered', 'the connection was lost')))
@@ -134,7 +139,7 @@ class Run {
   }
 
   private get isLast(): boolean {
-    return this.count > this.policy.retries
+    return this.count > this.sending.retries
   }
 
   private readonly onStop = (): void => {
@@ -144,7 +149,7 @@ class Run {
 
   private onSuccess(receipt: Receipt): void {
     if (this.ended) {
-      this.policy.onLate?.(receipt)
+      this.sending.onLate(receipt)
       return
     }
     this.end()

@@ -1,42 +1,80 @@
 import type { Bot } from 'koishi'
 import type { Presence } from '../connections/presence'
 import type { Target } from '../message/model'
-import type { Passage } from './attempts'
+import type { Attempt, Finding, Passage } from './attempts'
 import { sendByAdapter } from './carrier'
 import type { LoadedItem } from './media'
 import { isOneBot, sendByOneBot } from './onebot/carrier'
 import { contentOfMessage } from './onebot/content'
 import { lookUp, lookUpContent } from './onebot/history'
 import type { Sightings } from './onebot/sightings'
+import type { Receipt } from './outcome'
 
 /** Makes the way of one platform message through a bot: how it is sent, and how it is looked up when it goes unanswered. */
 export function createPassages(presence: Presence, sightings: Sightings) {
-  return (bot: Bot, target: Target, items: readonly LoadedItem[]): Passage => {
-    /** The segments that were sent: other plugins may have changed what the items say. */
-    let sent: unknown
-    /** Whether the message was found already: then an answer that comes late tells of the same one. */
-    let isFound = false
-    return {
-      async call(attempt) {
-        const since = Date.now()
-        if (!isOneBot(bot)) return sendByAdapter(bot, target, items, attempt)
-        const receipt = await sendByOneBot(bot, target, items, attempt, message => {
-          sent = message
-        })
-        if (!isFound) sightings.account(bot, target, receipt.messageIds, { items, since })
-        return receipt
-      },
-      async lookUp(since) {
-        if (!isOneBot(bot) || sent === null) return { kind: 'no-history' }
-        const content = contentOfMessage(sent)
-        const finding = content
-          ? await lookUpContent(bot, target, content, since, sightings)
-          : await lookUp(bot, target, items, since, sightings)
-        isFound ||= finding.kind === 'found'
-        return finding
-      },
-      onLost: callback => presence.onOffline(bot, callback),
-      onConnected: callback => presence.onOnline(bot, callback),
-    }
+  return (bot: Bot, target: Target, items: readonly LoadedItem[]): Passage =>
+    isOneBot(bot) ? new OneBotPassage(bot, target, items, presence, sightings) : new AdapterPassage(bot, target, items, presence)
+}
+
+abstract class BotPassage implements Passage {
+  constructor(
+    protected readonly bot: Bot,
+    protected readonly target: Target,
+    protected readonly items: readonly LoadedItem[],
+    private readonly presence: Presence,
+  ) {}
+
+  abstract call(attempt: Attempt): Promise<Receipt>
+  abstract lookUp(since: number): Promise<Finding>
+
+  onLost(callback: () => void): () => void {
+    return this.presence.onOffline(this.bot, callback)
+  }
+
+  onConnected(callback: () => void): () => void {
+    return this.presence.onOnline(this.bot, callback)
+  }
+}
+
+/** Through a bot of any platform: nobody can be asked what became of a message. */
+class AdapterPassage extends BotPassage {
+  call(attempt: Attempt): Promise<Receipt> {
+    return sendByAdapter(this.bot, this.target, this.items, attempt)
+  }
+
+  lookUp(): Promise<Finding> {
+    return Promise.resolve({ kind: 'no-history' })
+  }
+}
+
+class OneBotPassage extends BotPassage {
+  /** The segments that were sent: other plugins may have changed what the items say. */
+  private sent: unknown
+  /** Whether the message was found already: then an answer that comes late tells of the same one. */
+  private isFound = false
+
+  constructor(bot: Bot, target: Target, items: readonly LoadedItem[], presence: Presence, private readonly sightings: Sightings) {
+    super(bot, target, items, presence)
+  }
+
+  async call(attempt: Attempt): Promise<Receipt> {
+    const { bot, target, items } = this
+    const since = Date.now()
+    const receipt = await sendByOneBot(bot, target, items, attempt, message => {
+      this.sent = message
+    })
+    if (!this.isFound) this.sightings.account(bot, target, receipt.messageIds, { items, since })
+    return receipt
+  }
+
+  async lookUp(since: number): Promise<Finding> {
+    const { bot, target, items, sent, sightings } = this
+    if (sent === null) return { kind: 'no-history' }
+    const content = contentOfMessage(sent)
+    const finding = content
+      ? await lookUpContent(bot, target, content, since, sightings)
+      : await lookUp(bot, target, items, since, sightings)
+    this.isFound ||= finding.kind === 'found'
+    return finding
   }
 }

@@ -54,7 +54,9 @@ export interface TransmitterOptions {
   passage: (bot: Bot, target: Target, items: readonly LoadedItem[]) => Passage
   /** Takes down that these messages in a chat are accounted for, so that no look-up takes one of them for another. */
   account: (bot: Bot, target: Target, messageIds: readonly string[]) => void
-  attempts: Omit<AttemptPolicy, 'onAttempt' | 'onLate' | 'doubtfulSince'>
+  attempts: AttemptPolicy
+  /** How many further attempts a platform message has after the first. */
+  retries: number
   media: MediaOptions
 }
 
@@ -64,8 +66,10 @@ type Ready = PreparedItem & { index: number }
 /** A platform message that is still to be sent. */
 interface Outgoing {
   items: readonly Ready[]
+  /** Their places in the request. */
+  indices: readonly number[]
   retries: number
-  doubtfulSince?: number
+  doubtfulSince: number | undefined
 }
 
 /** Sends the items of a request whose turn has come: combined where they can be, each accounted for. */
@@ -83,12 +87,12 @@ export class Transmitter {
         results[index] = result
         continue
       }
-      const prepared = item instanceof RelayError ? item : await this.prepare(item)
+      const prepared = await this.prepare(item, index)
       if (prepared instanceof RelayError) {
         results[index] = { success: false, error: prepared }
         journal?.settled?.([index], results[index])
       } else {
-        ready.push({ ...prepared, index })
+        ready.push(prepared)
       }
     }
     await this.sendAll(transmission, this.compose(ready, doubtful), results)
@@ -110,8 +114,8 @@ export class Transmitter {
     const found = new Map<number, ItemResult>()
     const ready: Ready[] = []
     for (const [index, item] of items.entries()) {
-      const prepared = item instanceof RelayError ? item : await this.prepare(item)
-      if (!(prepared instanceof RelayError)) ready.push({ ...prepared, index })
+      const prepared = await this.prepare(item, index)
+      if (!(prepared instanceof RelayError)) ready.push(prepared)
     }
     for (const group of compose(ready, maxWeight)) {
       const asked = group.filter(({ index }) => doubtful.indices.includes(index))
@@ -143,21 +147,19 @@ export class Transmitter {
     })
   }
 
-  private async prepare(item: Exclude<ParsedItem, RelayError>): Promise<PreparedItem | RelayError> {
-    if (item.type === 'text') return { ...item, weight: 0 }
-    try {
-      return await prepareMedia(item, this.options.media)
-    } catch (error) {
-      return RelayError.from(error)
-    }
+  private prepare(item: ParsedItem, index: number): Ready | RelayError | Promise<Ready | RelayError> {
+    if (item instanceof RelayError) return item
+    if (item.type === 'text') return { type: 'text', text: item.text, weight: 0, index }
+    return prepareMedia(item, this.options.media).then(prepared => ({ ...prepared, index }), (error: unknown) => RelayError.from(error))
   }
 
-  private compose(ready: readonly Ready[], doubtful: Transmission['doubtful']): Outgoing[] {
-    const { retries } = this.options.attempts
-    const isDoubtful = ({ index }: Ready): boolean => doubtful?.indices.includes(index) ?? false
-    const doubted = ready.filter(isDoubtful)
-    const rest = compose(doubtful ? ready.filter(item => !isDoubtful(item)) : ready, maxWeight).map(items => ({ items, retries }))
-    return doubtful && doubted.length > 0 ? [{ items: doubted, retries, doubtfulSince: doubtful.since }, ...rest] : rest
+  private compose(ready: readonly Ready[], doubtful: Doubt | undefined): Outgoing[] {
+    const { retries } = this.options
+    const composeAll = (items: readonly Ready[]): Outgoing[] => compose(items, maxWeight).map(message => toOutgoing(message, retries))
+    if (!doubtful) return composeAll(ready)
+    const doubted = ready.filter(({ index }) => doubtful.indices.includes(index))
+    const rest = composeAll(ready.filter(item => !doubted.includes(item)))
+    return doubted.length > 0 ? [toOutgoing(doubted, retries, doubtful.since), ...rest] : rest
   }
 
   private async sendAll(transmission: Transmission, queue: Outgoing[], results: ItemResult[]): Promise<void> {
@@ -167,30 +169,29 @@ export class Transmitter {
       const cause = result.success ? undefined : result.error.cause
       if (cause instanceof SendError && cause.outcome === 'refused' && !cause.aboutTarget && next.items.length > 1) {
         // Only the bad ones are to fail, so each goes by itself, once (contract, "HTTP").
-        queue.unshift(...next.items.map(item => ({ items: [item], retries: 0 })))
+        queue.unshift(...next.items.map(item => toOutgoing([item], 0)))
         continue
       }
       // What is refused because of the target would be refused again, and knocking on a closed door gets accounts banned.
-      const concerned = cause instanceof SendError && cause.aboutTarget ? [next, ...queue.splice(0)] : [next]
-      const indices = concerned.flatMap(({ items }) => items.map(({ index }) => index))
+      const isClosed = cause instanceof SendError && cause.aboutTarget
+      const indices = isClosed ? [next, ...queue.splice(0)].flatMap(({ indices }) => indices) : next.indices
       for (const index of indices) results[index] = result
       journal?.settled?.(indices, result)
     }
   }
 
   /** Sends one platform message. What the journal throws ends the transmission; every other failure is a result. */
-  private async send({ turn, bot, target, journal }: Transmission, { items, retries, doubtfulSince }: Outgoing): Promise<ItemResult> {
-    const indices = items.map(({ index }) => index)
+  private async send({ turn, bot, target, journal }: Transmission, outgoing: Outgoing): Promise<ItemResult> {
+    const { items, indices, retries, doubtfulSince } = outgoing
     await turn.pace()
     if (doubtfulSince === undefined) await journal?.sending?.(indices)
     try {
       const receipt = await runAttempts(this.options.passage(bot, target, await load(items)), {
-        ...this.options.attempts,
         retries,
-        ...doubtfulSince !== undefined && { doubtfulSince },
+        doubtfulSince,
         onAttempt: () => journal?.attempt?.(),
         onLate: ({ messageIds }) => journal?.late?.(indices, messageIds),
-      })
+      }, this.options.attempts)
       return { success: true, messageIds: receipt.messageIds }
     } catch (error) {
       return { success: false, error: error instanceof SendError ? error.toRelayError() : RelayError.from(error) }
@@ -198,6 +199,10 @@ export class Transmitter {
       turn.sent()
     }
   }
+}
+
+function toOutgoing(items: readonly Ready[], retries: number, doubtfulSince?: number): Outgoing {
+  return { items, indices: items.map(({ index }) => index), retries, doubtfulSince }
 }
 
 async function load(items: readonly Ready[]): Promise<LoadedItem[]> {

@@ -1,7 +1,7 @@
 import type { Logger } from 'koishi'
 import { loggableText } from '../delivery/outcome'
 import type { RelayError } from '../errors'
-import { gatherOutput } from './output'
+import { gather } from '../gather'
 import type { Exchange, Route } from './routes'
 
 /**
@@ -15,7 +15,7 @@ export function logRequest(
   const result = error ? `${error.status} ${error.code}: ${loggableText(error)}` : `${response.statusCode} ${outcome ?? 'ok'}`
   const about = target ?? (error?.code === 'unauthorized' ? `from ${request.socket.remoteAddress ?? 'unknown'}` : '-')
   const line = printable(`${id} ${request.method ?? '-'} ${route.path} ${about} ${result} ${duration.toFixed(1)} ms`)
-  gatherOutput()
+  gather(process.stdout)
   // A probe that says "not ready" comes every few seconds, too; why it says so is logged elsewhere.
   if (route.quiet && (!error || error.code === 'unsent')) logger.debug('%s', line)
   else if (error && error.status >= 500) logger.warn('%s', line)

@@ -27,7 +27,8 @@ export function parseKey(header: string | string[] | undefined): string | undefi
  * @returns how long to wait for the result first, in milliseconds; `undefined` when the answer is to be the result
  */
 export function parsePrefer(header: string | string[] | undefined): { wait: number } | undefined {
-  const preferences = String(header ?? '').split(',').map(preference => preference.split(';', 1).join('').trim().toLowerCase())
+  if (header === undefined) return
+  const preferences = String(header).split(',').map(preference => preference.split(';', 1).join('').trim().toLowerCase())
   if (!preferences.includes('respond-async')) return
   const wait = preferences.map(preference => /^wait\s*=\s*"?(\d{1,9})"?$/.exec(preference)?.[1]).find(Boolean)
   return { wait: Math.min(Number(wait ?? 0), maxWait) * 1000 }

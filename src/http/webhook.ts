@@ -46,9 +46,8 @@ function toAnswer(exchange: Exchange, record: DeliveryRecord, prefix: string, is
     response.setHeader('Location', `${prefix}/deliveries/${id}`)
     return { status: 202, data: { delivery_id: id, state } }
   }
-  const outcomes = new Set(results.map(outcomeOf))
-  const [outcome, other] = outcomes
-  if (outcome && !other) response.setHeader('Relay-Outcome', outcome)
+  const outcome = outcomeOf(results[0])
+  if (results.every(result => outcomeOf(result) === outcome)) response.setHeader('Relay-Outcome', outcome)
   if (mode === 'batch') return toBatchAnswer(exchange, results)
   const [result] = results
   if (!result) throw new RelayError('internal')

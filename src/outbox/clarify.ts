@@ -4,7 +4,7 @@ import type { Lanes, Turn } from '../delivery/lanes'
 import type { Transmitter } from '../delivery/transmitter'
 import type { ParsedItem } from '../message/model'
 import type { DatabaseRecords } from './database'
-import { finalState, unansweredIndices, type DeliveryRecord } from './record'
+import { doubtOf, finalState, type DeliveryRecord } from './record'
 import { laneNameOf } from './row'
 
 export interface ClarifyOptions {
@@ -25,12 +25,12 @@ export async function clarify(
   record: DeliveryRecord, items: readonly ParsedItem[], signal: () => AbortSignal, { bots, lanes, transmitter, records }: ClarifyOptions,
 ): Promise<void> {
   const bot = [...bots].find(({ sid }) => sid === record.bot)
-  if (!bot || !isOnline(bot)) return
+  const doubtful = doubtOf(record, record.results)
+  if (!bot || !isOnline(bot) || !doubtful) return
   // While nothing else leaves for the target, whose equal message could be taken for this one.
   const turn = await enter(lanes, laneNameOf(record), signal)
   if (!turn) return
   try {
-    const doubtful = { indices: unansweredIndices(record.results), since: record.sending?.since ?? record.createdAt }
     const found = await transmitter.lookUp({ bot, target: record.target, items, doubtful })
     if (found.size === 0) return
     record.results = record.results.map((result, index) => found.get(index) ?? result)

@@ -8,7 +8,7 @@ import type { ParsedItem } from '../message/model'
 import { itemsOf, parseRequest } from '../message/parse'
 import type { DatabaseRecords, Patch, StoredRequest } from './database'
 import { persist } from './patience'
-import { finalState, unansweredIndices, usesUpKey, type DeliveryRecord, type State } from './record'
+import { doubtOf, finalState, usesUpKey, withLate, type DeliveryRecord, type State } from './record'
 
 export interface DispatcherOptions {
   records: DatabaseRecords
@@ -117,7 +117,7 @@ export class Dispatcher {
     })
     turn.judge(judge(results.filter((_, index) => !known.has(index))))
     // It is in the database as leaving, and is looked up after the restart.
-    if (stop.aborted && unansweredIndices(results).length > 0) return false
+    if (stop.aborted && doubtOf(record, results)) return false
     const final = withLate(results, late)
     if (final.some(isUnsent)) {
       const left = final.map(result => isUnsent(result) ? undefined : result)
@@ -132,11 +132,10 @@ export class Dispatcher {
   /** @returns whether the delivery was in one of these states */
   private async finish(record: DeliveryRecord, results: (ItemResult | undefined)[], from: State[], turn?: Turn): Promise<boolean> {
     const { logger } = this.options
-    const doubted = unansweredIndices(results)
     const wasThere = await this.persist(record, from, {
       state: finalState(results),
       results,
-      sending: doubted.length > 0 ? { indices: doubted, since: record.sending?.since ?? record.createdAt } : null,
+      sending: doubtOf(record, results),
       ...!usesUpKey(results) && { key: null },
     }, turn)
     if (!wasThere) return false
@@ -172,9 +171,4 @@ function isOverdue({ expiresAt }: DeliveryRecord): boolean {
 
 function isUnsent(result: ItemResult | undefined): boolean {
   return result !== undefined && !result.success && (result.error.code === 'unsent' || result.error.code === 'stopping')
-}
-
-/** An answer that came late counts, also when it came before all was done. */
-function withLate(results: readonly (ItemResult | undefined)[], late: ReadonlyMap<number, ItemResult>): (ItemResult | undefined)[] {
-  return results.map((result, index) => result?.success ? result : late.get(index) ?? result)
 }

@@ -1,18 +1,21 @@
-import type { ItemResult } from '../delivery/transmitter'
+import type { ItemResult, Journal } from '../delivery/transmitter'
 import { RelayError } from '../errors'
 import type { DatabaseRecords } from './database'
 import type { MemoryRecords } from './memory'
 import { persist } from './patience'
-import { finalState, states, unansweredIndices, usesUpKey, type DeliveryRecord } from './record'
+import { doubtOf, finalState, states, usesUpKey, withLate, type DeliveryRecord } from './record'
 import type { Storage } from './storage'
 
 /**
  * The account of a delivery whose caller waits. One with an Idempotency-Key is in the database where there is one, so that the
  * key survives a restart; the others, and those that the database did not take, are in memory.
  */
-export class Ledger {
+export class Ledger implements Journal {
   private readonly key: string | null
   private readonly storage: Storage | undefined
+  private isOpen = false
+  /** What answers told that came too late, by the places of the items. */
+  private lateResults: Map<number, ItemResult> | undefined
 
   constructor(private readonly record: DeliveryRecord, private readonly memory: MemoryRecords, storage: Storage | undefined) {
     this.key = record.key
@@ -27,39 +30,57 @@ export class Ledger {
   async open(body: unknown): Promise<void> {
     if (this.storage) await insert(this.storage.records, this.record, '', body)
     else this.remember()
+    this.isOpen = true
+  }
+
+  attempt(): void {
+    this.record.attempts++
+    this.record.sending ??= { indices: [], since: Date.now() }
+  }
+
+  late(indices: readonly number[], messageIds: string[]): void {
+    this.lateResults ??= new Map()
+    for (const index of indices) this.lateResults.set(index, { success: true, messageIds })
+    if (this.record.state !== 'sending') void this.close(this.record.results)
   }
 
   /** Writes down what has become of it so far. What was sent was sent, so a database that is away does not make it fail. */
   async close(results: readonly (ItemResult | undefined)[]): Promise<void> {
-    const { record, storage } = this
+    const { record, storage, memory } = this
     this.settle(results)
     if (!storage) {
-      if (this.key !== null && record.key === null) this.memory.releaseKey(this.key)
+      if (this.key !== null && record.key === null) memory.releaseKey(this.key)
+      memory.update(record)
       return
     }
     try {
       await this.write(storage.records)
     } catch {
       // Meanwhile it is in memory; a restart would find it interrupted, and so unanswered.
-      this.remember()
-      void persist(() => this.write(storage.records), storage).then(() => this.memory.forget(record), () => undefined)
+      if (memory.get(record.id)) memory.update(record)
+      else this.remember()
+      void persist(() => this.write(storage.records), storage).then(() => memory.forget(record), () => undefined)
     }
   }
 
-  /** Takes down that it was turned away before it began. */
-  refuse(results: readonly ItemResult[]): void {
-    this.settle(results)
-    this.memory.add(this.record)
+  /** Takes down that none of it was sent, for this reason. Without an outcome it was no delivery at all. */
+  async fail(error: RelayError): Promise<void> {
+    const results = this.record.results.map(() => ({ success: false as const, error }))
+    if (this.isOpen) {
+      await this.close(results)
+    } else if (error.outcome) {
+      this.settle(results)
+      this.memory.add(this.record)
+    }
   }
 
   private settle(results: readonly (ItemResult | undefined)[]): void {
-    const { record } = this
-    record.results = [...results]
-    record.state = finalState(results)
+    const { record, lateResults } = this
+    record.results = lateResults ? withLate(results, lateResults) : [...results]
+    record.state = finalState(record.results)
     record.updatedAt = Date.now()
-    if (!usesUpKey(results)) record.key = null
-    const doubted = unansweredIndices(results)
-    record.sending = doubted.length > 0 ? { indices: doubted, since: record.sending?.since ?? record.createdAt } : null
+    record.sending = doubtOf(record, record.results)
+    if (!usesUpKey(record.results)) record.key = null
   }
 
   private remember(): void {

@@ -1,4 +1,4 @@
-import type { ItemResult } from '../delivery/transmitter'
+import type { Doubt, ItemResult } from '../delivery/transmitter'
 import { isErrorCode, RelayError, type Outcome } from '../errors'
 import type { Target } from '../message/model'
 import { isObject } from '../message/parse'
@@ -28,7 +28,7 @@ export interface DeliveryRecord {
   /** By the place of the item; a hole where nothing is known yet. */
   results: (ItemResult | undefined)[]
   /** The items that are leaving together, or those that went unanswered, and when the first of them left. */
-  sending: { indices: number[], since: number } | null
+  sending: Doubt | null
   /** Digest of its Idempotency-Key, as long as that is used up by it. */
   key: string | null
   /** Digest of the body, to tell a repeated request from another one with the same key. */
@@ -53,9 +53,15 @@ export function usesUpKey(results: readonly (ItemResult | undefined)[]): boolean
   return results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
 }
 
-/** The places of the items of which nobody knows whether they arrived. */
-export function unansweredIndices(results: readonly (ItemResult | undefined)[]): number[] {
-  return results.flatMap((result, index) => outcomeOf(result) === 'unanswered' ? [index] : [])
+/** The items of which, with these results, nobody knows whether they arrived. */
+export function doubtOf({ sending, createdAt }: DeliveryRecord, results: readonly (ItemResult | undefined)[]): Doubt | null {
+  const indices = results.flatMap((result, index) => outcomeOf(result) === 'unanswered' ? [index] : [])
+  return indices.length > 0 ? { indices, since: sending?.since ?? createdAt } : null
+}
+
+/** The results together with what answers told that came too late for them, by the places of the items. */
+export function withLate(results: readonly (ItemResult | undefined)[], late: ReadonlyMap<number, ItemResult>): (ItemResult | undefined)[] {
+  return results.map((result, index) => result?.success ? result : late.get(index) ?? result)
 }
 
 /** The results of a batch as callers see them (document, 2.4; contract, "HTTP"). */

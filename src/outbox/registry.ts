@@ -4,7 +4,7 @@ import { parseRequest } from '../message/parse'
 import type { ListFilter } from './filter'
 import { guard } from './ledger'
 import type { MemoryRecords } from './memory'
-import { outcomeOf, unansweredIndices, usesUpKey, type DeliveryRecord, type State } from './record'
+import { doubtOf, outcomeOf, usesUpKey, type DeliveryRecord, type State } from './record'
 import type { Storage } from './storage'
 import { keepUploads, type KeepUpload } from './uploads'
 
@@ -79,12 +79,11 @@ export class Registry {
     const { keepUpload } = this.options
     // A file that is gone already makes its item fail in its turn.
     await keepUploads(parseRequest(body), expiresAt, keepUpload).catch(() => undefined)
-    const doubted = unansweredIndices(record.results)
     const isQueued = await guard(storage.outbox.requeue(record, retryable, {
       state: 'queued',
       deferred: true,
       expiresAt,
-      sending: doubted.length > 0 ? { indices: doubted, since: record.sending?.since ?? record.createdAt } : null,
+      sending: doubtOf(record, record.results),
       results: record.results.map(result => outcomeOf(result) === 'sent' ? result : undefined),
     }))
     if (!isQueued) throw notRetryable((await this.get(id)).state)

@@ -38,6 +38,8 @@ export const recordFields = [
   'fingerprint',
 ] as const satisfies (keyof DeliveryRow)[]
 
+export type RecordRow = Pick<DeliveryRow, typeof recordFields[number]>
+
 /** A target in one word, such as `group:123456`. */
 export function writeTarget({ kind, id }: Target): string {
   return `${kind}:${id}`
@@ -63,20 +65,16 @@ export function digest(text: string): string {
  * @param body kept to send the request later
  */
 export function toRow(record: DeliveryRecord, position: string, body: unknown): DeliveryRow {
-  const { target, results, sending, ...rest } = record
-  return {
-    ...rest,
-    lane: position && digest(laneNameOf(record)),
-    position,
-    target: writeTarget(target),
-    results: writeResults(results),
-    sending: sending && JSON.stringify(sending),
-    body: JSON.stringify(body),
-  }
+  return { ...toFields(record), lane: position && digest(laneNameOf(record)), position, body: JSON.stringify(body) }
 }
 
-/** @throws Error when the row was not written by `toRow` */
-export function fromRow(row: Pick<DeliveryRow, typeof recordFields[number]>): DeliveryRecord {
+/** The record alone, without what is needed to send it. */
+export function toFields({ target, results, sending, ...rest }: DeliveryRecord): RecordRow {
+  return { ...rest, target: writeTarget(target), results: writeResults(results), sending: sending && JSON.stringify(sending) }
+}
+
+/** @throws Error when the row was not written by `toRow` or `toFields` */
+export function fromRow(row: RecordRow): DeliveryRecord {
   const { id, deferred, bot, createdAt, updatedAt, expiresAt, attempts, key, fingerprint } = row
   const state = states.find(name => name === row.state)
   const target = readTarget(row.target)

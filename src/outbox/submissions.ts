@@ -2,7 +2,7 @@ import type { Bot } from 'koishi'
 import { chooseBot, chooseFutureBot, checkTarget } from '../delivery/bots'
 import type { Delivery } from '../delivery/delivery'
 import type { Lanes } from '../delivery/lanes'
-import type { ItemResult, Transmitter } from '../delivery/transmitter'
+import type { Transmitter } from '../delivery/transmitter'
 import { RelayError } from '../errors'
 import type { WebhookRequest } from '../message/model'
 import { itemsOf } from '../message/parse'
@@ -101,42 +101,25 @@ export class Submissions {
   /** Sends while the caller waits. */
   private async send({ id, request, body, signal }: Submission, idempotency: Idempotency | null): Promise<DeliveryRecord> {
     const { delivery, memory, bots } = this.options
+    const { target } = request
     const storage = this.options.storage()
-    const items = itemsOf(request)
     const record = createRecord(id, request, idempotency)
     const ledger = new Ledger(record, memory, storage)
     // What an earlier process left comes first.
     if (storage && !storage.outbox.isOpen) await storage.outbox.opened
-    let isOpen = false
     const deadline = new Deadline(signal, request.expiresIn)
     try {
       const bot = chooseBot(bots, request.bot)
-      checkTarget(bot, request.target)
+      checkTarget(bot, target)
       record.bot = bot.sid
       await ledger.open(body)
-      isOpen = true
-      const late = new Map<number, ItemResult>()
-      const known = (results: readonly (ItemResult | undefined)[]): (ItemResult | undefined)[] =>
-        results.map((result, index) => result?.success ? result : late.get(index) ?? result)
-      await ledger.close(known(await delivery.deliver({
-        target: request.target, bot, items, signal: () => deadline.signal(),
-        journal: {
-          attempt: () => {
-            record.attempts++
-            record.sending ??= { indices: [], since: Date.now() }
-          },
-          late: (indices, messageIds) => {
-            for (const index of indices) late.set(index, { success: true, messageIds })
-            if (record.state !== 'sending') void ledger.close(known(record.results))
-          },
-        },
-      })))
+      await ledger.close(await delivery.deliver({
+        target, bot, items: itemsOf(request), signal: () => deadline.signal(), journal: ledger,
+      }))
       return record
     } catch (thrown) {
       const error = RelayError.from(thrown)
-      const results = items.map(() => ({ success: false as const, error }))
-      if (isOpen) await ledger.close(results)
-      else if (error.outcome) ledger.refuse(results)
+      await ledger.fail(error)
       throw error
     } finally {
       deadline.end()
@@ -167,10 +150,11 @@ export class Submissions {
 
   /** Finds out what became of an earlier request that went unanswered. */
   private async clarify(record: DeliveryRecord, { request, signal }: Submission): Promise<void> {
-    const { bots, lanes, transmitter, storage } = this.options
+    const { bots, lanes, transmitter, storage, memory } = this.options
     record.state = 'unanswered'
     record.results = record.results.map(result => result ?? unanswered())
     await clarify(record, itemsOf(request), signal, { bots, lanes, transmitter, records: storage()?.records })
+    memory.update(record)
   }
 
   private async findByKey(key: string): Promise<DeliveryRecord | undefined> {

@@ -82,15 +82,19 @@ interface Call {
  * @param sent what other plugins made of the elements
  */
 function toCall({ kind, id }: Target, items: readonly LoadedItem[], elements: readonly h[], sent: readonly h[]): Call | undefined {
-  const to = kind === 'group' ? { group_id: toNumber(id) } : { user_id: toNumber(id) }
+  const isGroup = kind === 'group'
+  const to = toNumber(id)
   const file = items.find((item): item is LoadedMedia => item.type === 'file')
   if (!file) {
     const message = toSegments(sent)
-    return message && { action: kind === 'group' ? 'send_group_msg' : 'send_private_msg', params: { ...to, message } }
+    if (!message) return
+    return isGroup
+      ? { action: 'send_group_msg', params: { group_id: to, message } }
+      : { action: 'send_private_msg', params: { user_id: to, message } }
   }
   if (sent.length !== 1 || sent[0] !== elements[0]) return
   return {
-    action: kind === 'group' ? 'upload_group_file' : 'upload_private_file',
-    params: { ...to, file: file.path ?? toFile(file.src), name: file.name },
+    action: isGroup ? 'upload_group_file' : 'upload_private_file',
+    params: { [isGroup ? 'group_id' : 'user_id']: to, file: file.path ?? toFile(file.src), name: file.name },
   }
 }

@@ -1,4 +1,6 @@
 import type { Bot } from 'koishi'
+import { streamOf } from '../../connections/link'
+import { gather } from '../../gather'
 import type { JsonObject } from '../../message/parse'
 
 /** Makes a call and gives the whole answer, unread. */
@@ -10,7 +12,11 @@ export function requestOf(bot: Bot): Request | undefined {
   if (typeof internal !== 'object' || internal === null) return
   const request: unknown = Reflect.get(internal, '_request')
   if (typeof request !== 'function') return
-  return (action, params): unknown => Reflect.apply(request, internal, [action, params])
+  return (action, params): unknown => {
+    const stream = streamOf(bot)
+    if (stream) gather(stream)
+    return Reflect.apply(request, internal, [action, params])
+  }
 }
 
 /** Implementations differ in whether they take IDs as text; a number they all take, as far as it is exact. */

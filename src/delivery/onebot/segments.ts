@@ -11,21 +11,17 @@ export interface Segment {
  * may add in `before-send`: the adapter's own encoder knows those.
  */
 export function toSegments(elements: readonly h[]): Segment[] | undefined {
-  const segments: Segment[] = []
-  for (const { type, attrs, children } of elements) {
-    if (children.length > 0) return
-    const fields: Readonly<Record<string, unknown>> = attrs
-    if (type === 'text' && typeof fields.content === 'string') {
-      segments.push({ type: 'text', data: { text: fields.content } })
-      continue
-    }
-    if ((type === 'img' || type === 'image' || type === 'video') && typeof fields.src === 'string') {
-      segments.push({ type: type === 'video' ? 'video' : 'image', data: { file: toFile(fields.src) } })
-      continue
-    }
-    return
+  const segments = elements.map(toSegment)
+  return segments.every(segment => segment !== undefined) ? segments : undefined
+}
+
+function toSegment({ type, attrs, children }: h): Segment | undefined {
+  if (children.length > 0) return
+  const fields: Readonly<Record<string, unknown>> = attrs
+  if (type === 'text' && typeof fields.content === 'string') return { type: 'text', data: { text: fields.content } }
+  if ((type === 'img' || type === 'image' || type === 'video') && typeof fields.src === 'string') {
+    return { type: type === 'video' ? 'video' : 'image', data: { file: toFile(fields.src) } }
   }
-  return segments
 }
 
 /** The form in which OneBot takes bytes: what implementations read of `data:` differs, `base64://` they all know. */
