@@ -13,12 +13,13 @@ interface Waiter {
  * Tells when bots come and go. A call that is under way when the connection closes is never answered and never rejected
  * (OneBot guide, "Connections"), so whoever waits for an answer has to watch the bot as well.
  *
- * It listens to the app once; to wait costs one entry in a set, because it is done for every message sent.
+ * It listens to the app once; to wait costs one entry in a list, because it is done for every message sent.
  */
 export class Presence {
+  /** In no order. No Set: under load, the tables that it outgrows keep whole requests from being collected. */
   private readonly waiters: Waiter[] = []
 
-  /** Listens until the plugin is disposed; what waits then goes on waiting, until its signal aborts. */
+  /** Listens until the plugin is disposed; what waits then is told nothing more. */
   constructor(ctx: Context) {
     // All are looked at whichever bot it was: this is rare, and one bot's state can be another's (QQ guilds).
     ctx.on('bot-status-updated', () => this.settle(({ bot, online }) => isOnline(bot) === online))
@@ -47,24 +48,6 @@ export class Presence {
     return this.wait(unwrap(bot), true, callback)
   }
 
-  /**
-   * Resolves when the bot is not online any more, or has been removed; at once when it is not online.
-   *
-   * @throws the reason of the signal when that aborts first
-   */
-  whenOffline(bot: Bot, signal: AbortSignal): Promise<void> {
-    return toPromise(callback => this.onOffline(bot, callback), signal)
-  }
-
-  /**
-   * Resolves when the bot is online; at once when it is.
-   *
-   * @throws the reason of the signal when that aborts first; a bot that was removed never comes back
-   */
-  whenOnline(bot: Bot, signal: AbortSignal): Promise<void> {
-    return toPromise(callback => this.onOnline(bot, callback), signal)
-  }
-
   private wait(bot: Bot, online: boolean, settle: () => void): () => void {
     if (isOnline(bot) === online) {
       settle()
@@ -85,23 +68,7 @@ export class Presence {
   }
 }
 
-function toPromise(watch: (callback: () => void) => () => void, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted()
-    const onAbort = (): void => {
-      end()
-      // What to reject with is for whoever aborts to say.
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
-      reject(signal.reason)
-    }
-    signal.addEventListener('abort', onAbort, { once: true })
-    const end = watch(() => {
-      signal.removeEventListener('abort', onAbort)
-      resolve()
-    })
-  })
-}
-
+/** @returns whether it was there */
 function removeFrom<T>(list: T[], entry: T): boolean {
   const place = list.indexOf(entry)
   if (place < 0) return false
