@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { v7 as uuid } from 'uuid'
 import { DatabaseRecords } from '../../src/outbox/database'
 import type { DeliveryRecord } from '../../src/outbox/record'
+import { toRow } from '../../src/outbox/row'
 import { numberOf, textOf } from '../lib/values'
 import { serve } from './serve'
 
@@ -32,7 +33,7 @@ async function insert(argument: unknown): Promise<object> {
   const started = performance.now()
   let count = 0
   for (; performance.now() - started < time; count++) {
-    await records?.insert(createRecord(count, 'queued'), uuid(), createBody(count))
+    await app.database.create('message_relay_delivery', toRow(createRecord(count, 'queued'), uuid(), createBody(count)))
     // Lets whatever else the process has to do take its turn, as a server does.
     if (count % 50 === 49) await new Promise(resolve => setImmediate(resolve))
   }

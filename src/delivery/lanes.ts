@@ -53,6 +53,8 @@ interface Waiter {
 
 interface Lane {
   readonly waiters: Waiter[]
+  /** How many have come so far. */
+  arrivals: number
   busy: boolean
   /** Failures in a row. */
   failures: number
@@ -90,10 +92,12 @@ export class Lanes {
     if (this.closed) throw new RelayError('stopping')
     const lane = this.lanes.get(key) ?? this.open(key)
     if (!patient && this.pauseOf(lane) > 0) throw pausedError(this.pauseOf(lane))
-    if (isFree(lane) && this.restOf(lane) === 0) return this.take(key, lane)
-    if (lane.waiters.length >= this.options.limit && !patient) {
+    const isNext = isFree(lane) && this.restOf(lane) === 0
+    if (!isNext && lane.waiters.length >= this.options.limit && !patient) {
       throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     }
+    lane.arrivals++
+    if (isNext) return this.take(key, lane)
     return new Promise((resolve, reject) => {
       const gone = signal?.()
       const leave = (): void => {
@@ -124,6 +128,11 @@ export class Lanes {
     return Math.max(this.options.limit - waiting, 0)
   }
 
+  /** How many have come to this lane so far. As long as that is the same, nobody has come after the last of them. */
+  arrivals(key: string): number {
+    return this.lanes.get(key)?.arrivals ?? 0
+  }
+
   /** Whether a request would get its turn at once. */
   isIdle(key: string): boolean {
     const lane = this.lanes.get(key)
@@ -151,7 +160,9 @@ export class Lanes {
   }
 
   private open(key: string): Lane {
-    const lane: Lane = { waiters: [], busy: false, failures: 0, pausedUntil: 0, lastSent: -Infinity, timer: undefined, wake: undefined }
+    const lane: Lane = {
+      waiters: [], arrivals: 0, busy: false, failures: 0, pausedUntil: 0, lastSent: -Infinity, timer: undefined, wake: undefined,
+    }
     this.lanes.set(key, lane)
     return lane
   }

@@ -46,6 +46,7 @@ const defaultLease = 12_000
  * while its owner stops relying on it some time before that, counted from before its last renewal.
  */
 export class Claims {
+  readonly isShared = true
   private readonly owner = uuid()
   private beat = 0
   /** The lanes claimed, and when each claim was surely ours. */

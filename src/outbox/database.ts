@@ -1,7 +1,8 @@
-import { $, type Context } from 'koishi'
+import { $, type Context, type Query } from 'koishi'
 import type { ListFilter } from './filter'
 import { Mutex } from './mutex'
 import { breathe } from './patience'
+import { unwrap } from '../delivery/unwrap'
 import { states, writeResults, type DeliveryRecord, type State } from './record'
 import { digest, fromRow, laneNameOf, recordFields, toRow, writeTarget, type DeliveryRow } from './row'
 
@@ -17,6 +18,8 @@ export type Patch = Partial<Pick<DeliveryRecord, 'state' | 'deferred' | 'attempt
 /** A delivery with the body of its request. */
 export interface StoredRequest {
   record: DeliveryRecord
+  /** As in the row. */
+  position: string
   body: unknown
 }
 
@@ -41,7 +44,7 @@ export class DatabaseRecords {
 
   /** @param ctx a context with the database; the table is created when it is first used */
   constructor(ctx: Context) {
-    this.database = ctx.database
+    this.database = unwrap(ctx.database)
     ctx.model.extend(table, {
       id: { type: 'string', length: 36, nullable: false },
       state: { type: 'string', length: 16, nullable: false },
@@ -130,20 +133,24 @@ export class DatabaseRecords {
     return rows[0]
   }
 
-  /** The first deferred delivery that waits in a lane, up to this position. One that had begun to leave is before all others. */
-  async nextInLane(lane: string, upTo: string): Promise<StoredRequest | undefined> {
-    for (const state of ['sending', 'queued'] as const) {
-      const [row] = await this.database.get(table, { state, lane: digest(lane), position: { $lte: upTo } }, { sort: { position: 'asc' }, limit: 1 })
-      if (row) return toRequest(row)
-    }
+  /** The first deferred delivery that waits in a lane, up to this position. */
+  nextInLane(lane: string, upTo: string): Promise<StoredRequest | undefined> {
+    return this.firstInLane({ state: 'queued', lane: digest(lane), position: { $lte: upTo } })
   }
 
-  /** Whether at least so many deferred deliveries wait in a lane, from 1. */
-  async hasWaiting(lane: string, count: number): Promise<boolean> {
-    const rows = await this.database.get(table, { state: 'queued', lane: digest(lane) }, {
-      sort: { position: 'asc' }, offset: count - 1, limit: 1, fields: ['position'],
-    })
-    return rows.length > 0
+  /** A delivery of this lane that had begun to leave. */
+  interruptedIn(lane: string): Promise<StoredRequest | undefined> {
+    return this.firstInLane({ state: 'sending', lane: digest(lane) })
+  }
+
+  private async firstInLane(query: Query<DeliveryRow>): Promise<StoredRequest | undefined> {
+    const [row] = await this.database.get(table, query, { sort: { position: 'asc' }, limit: 1 })
+    return row && toRequest(row)
+  }
+
+  /** How many deferred deliveries wait in a lane and have not begun to leave. */
+  countWaiting(lane: string): Promise<number> {
+    return this.database.select(table, { state: 'queued', lane: digest(lane) }).execute(row => $.length(row.position))
   }
 
   /** How many deferred deliveries wait, and since when the oldest does. */
@@ -243,5 +250,5 @@ function toUpdate({ results, sending, ...rest }: Patch): Partial<DeliveryRow> {
 
 function toRequest(row: DeliveryRow): StoredRequest {
   const body: unknown = JSON.parse(row.body ?? 'null')
-  return { record: fromRow(row), body }
+  return { record: fromRow(row), position: row.position, body }
 }

@@ -10,6 +10,7 @@ import { Dispatcher } from './dispatcher'
 import { insert } from './ledger'
 import { Mutex } from './mutex'
 import { breathe, describe, pause, sleep } from './patience'
+import type { Precedence } from './precedence'
 import type { DeliveryRecord, State } from './record'
 import { laneNameOf } from './row'
 import { Watchers, type Watcher } from './watchers'
@@ -20,7 +21,12 @@ export interface LaneClaims {
   /** Whether the lane is surely ours at this moment. */
   holds(lane: string): boolean
   release(lane: string): Promise<void>
+  /** Whether there may be other relays. */
+  readonly isShared: boolean
 }
+
+/** What follows a delivery: the next one at once, the same after a while, or nothing that is to be done here. */
+type Step = 'next' | 'again' | 'leave' | 'empty'
 
 export interface OutboxOptions {
   records: DatabaseRecords
@@ -29,9 +35,35 @@ export interface OutboxOptions {
   transmitter: Transmitter
   bots: Iterable<Bot>
   logger: Logger
+  /** Where the database is embedded: what is accepted goes before what is delivered. */
+  precedence?: Precedence
   /** Ends everything when the relay stops; what has not left stays in the database. */
   stop: AbortSignal
 }
+
+/** A place in a lane, of everything that was accepted up to a position and is not before it. */
+interface Drain {
+  upTo: string
+  /** How many had come to the lane then, itself included. */
+  readonly arrivals: number
+}
+
+/** A lane in which something waits. */
+interface WaitingState {
+  readonly bot: string
+  /** Those still to come, the present one included. */
+  readonly drains: Drain[]
+  /** Whether it waits for its bot. */
+  isStalled: boolean
+  /** Whether nothing in it was left by a send that was interrupted. */
+  isClean: boolean
+  /** How many deliveries wait in it at most, as far as this relay knows, and when it last asked (milliseconds since the epoch). */
+  count: number
+  asked: number
+}
+
+/** How long it is believed how many deliveries wait in a lane, to which other relays may add, in milliseconds. */
+const countAge = 1_000
 
 /** Deliveries that are leaving from this process. When the plugin is reloaded, the one before may not be done with its last. */
 const leaving = new Set<string>()
@@ -51,10 +83,8 @@ export class Outbox {
   readonly opened: Promise<void>
   isOpen = false
   private readonly dispatcher: Dispatcher
-  /** The lanes that are being drained, and how many drains are still to come. */
-  private readonly draining = new Map<string, number>()
-  /** The lanes in which something waits for a bot. */
-  private readonly stalled = new Map<string, string>()
+  /** By the lane's name. */
+  private readonly waiting = new Map<string, WaitingState>()
   private readonly watchers: Watchers
   private readonly adding = new Mutex()
 
@@ -81,10 +111,17 @@ export class Outbox {
     const lane = laneNameOf(record)
     // One at a time, so that no more are let in than there is room for, and they leave in the order of their positions.
     await this.adding.run(lane, async () => {
-      if (!await this.hasRoom(lane, record.bot)) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
-      const position = uuid()
-      await insert(this.options.records, record, position, body)
-      this.drain({ lane, bot: record.bot }, position)
+      const state = this.stateOf(lane, record.bot)
+      try {
+        if (!await this.hasRoom(lane, state)) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
+        const position = uuid()
+        await insert(this.options.records, record, position, body)
+        state.count++
+        this.options.precedence?.accepted()
+        this.drain({ lane, bot: record.bot }, position)
+      } finally {
+        this.tidy(lane, state)
+      }
     })
   }
 
@@ -115,32 +152,31 @@ export class Outbox {
   /** Delivers everything in a lane that was accepted up to this position, when the lane's turn has come and the bot is online. */
   drain({ lane, bot }: WaitingLane, upTo: string): void {
     if (this.options.stop.aborted) return
-    if (!this.findBot(bot)) {
-      this.stalled.set(lane, bot)
+    const state = this.stateOf(lane, bot)
+    state.isStalled = !this.findBot(bot)
+    if (state.isStalled) return
+    const { lanes } = this.options
+    const last = state.drains.at(-1)
+    if (last?.arrivals === lanes.arrivals(lane)) {
+      // Nobody has come since who could be overtaken.
+      last.upTo = upTo
       return
     }
-    this.draining.set(lane, (this.draining.get(lane) ?? 0) + 1)
-    void this.drainInTurn({ lane, bot }, upTo)
+    void this.drainInTurn(lane, state, upTo)
       // Only because of the stop: then the next process goes on.
       .catch(() => undefined)
-      .then(() => {
-        const left = (this.draining.get(lane) ?? 1) - 1
-        if (left > 0) this.draining.set(lane, left)
-        else this.draining.delete(lane)
-      })
+      .then(() => this.tidy(lane, state))
   }
 
   /** Goes on with what waited for a bot that is online now. */
   wake(bot: string): void {
-    for (const [lane, needed] of [...this.stalled]) {
-      if (needed === bot && this.stalled.delete(lane)) this.drain({ lane, bot }, uuid())
-    }
+    for (const [lane, state] of [...this.waiting]) if (state.isStalled && state.bot === bot) this.drain({ lane, bot }, uuid())
   }
 
   /** Looks for what waits and has nobody to deliver it: what another process left. */
   async scan(): Promise<void> {
     for (const waiting of await this.options.records.waitingLanes()) {
-      if (!this.draining.has(waiting.lane)) this.drain(waiting, uuid())
+      if (!this.waiting.get(waiting.lane)?.drains.length) this.drain(waiting, uuid())
     }
   }
 
@@ -164,45 +200,56 @@ export class Outbox {
     return this.watchers.watch(id, callback)
   }
 
-  private async drainInTurn(waiting: WaitingLane, upTo: string): Promise<void> {
-    const { lanes, claims, stop, logger } = this.options
-    const { lane } = waiting
-    const turn = await lanes.enter(lane, { patient: true, signal: () => stop })
-    let step: 'next' | 'again' | 'leave' | 'empty' = 'next'
+  private async drainInTurn(lane: string, state: WaitingState, upTo: string): Promise<void> {
+    const { lanes, claims, precedence, stop, logger } = this.options
+    const entering = lanes.enter(lane, { patient: true, signal: () => stop })
+    const drain: Drain = { upTo, arrivals: lanes.arrivals(lane) }
+    state.drains.push(drain)
+    let turn: Turn | undefined
+    let step: Step = 'next'
     try {
+      turn = await entering
       while (step === 'next' || step === 'again') {
         // Before it is chosen what leaves: meanwhile it may be withdrawn, or expire.
         await turn.pace()
+        await precedence?.pass()
         if (isAborted(stop)) return
         try {
-          step = await this.deliverNext(turn, waiting, upTo)
+          step = await this.deliverNext(turn, lane, state, drain)
         } catch (error) {
           if (isAborted(stop)) return
           logger.warn('%s', `the outbox cannot go on with ${lane}: ${describe(error)}`)
           turn.turnAway(new RelayError('store-down'))
           step = 'again'
         }
-        if (step === 'again') await sleep(pause, stop)
+        if (step !== 'again') continue
+        state.isClean = false
+        await sleep(pause, stop)
       }
     } finally {
+      state.drains.splice(state.drains.indexOf(drain), 1)
       // Otherwise there is more to come, or the claim is another relay's.
-      const isDone = step === 'empty' && this.draining.get(lane) === 1
+      const isDone = step === 'empty' && state.drains.length === 0
       if (isDone || stop.aborted) await claims.release(lane).catch(() => undefined)
-      turn.end()
+      turn?.end()
     }
   }
 
-  /** @returns `next` when the next one may follow at once, `again` after a while, otherwise why there is nothing to do here */
-  private async deliverNext(turn: Turn, { lane, bot: sid }: WaitingLane, upTo: string): Promise<'next' | 'again' | 'leave' | 'empty'> {
+  private async deliverNext(turn: Turn, lane: string, state: WaitingState, drain: Drain): Promise<Step> {
     const { claims, records } = this.options
+    const { upTo } = drain
     // Where another relay holds the lane, that one delivers.
     if (!await claims.acquire(lane)) return 'leave'
-    const next = await records.nextInLane(lane, upTo)
-    if (!next) return 'empty'
-    const { record: { id } } = next
-    const bot = this.findBot(sid)
+    const interrupted = state.isClean ? undefined : await records.interruptedIn(lane)
+    // Another relay may leave something behind at any time.
+    state.isClean = !interrupted && !claims.isShared
+    const next = interrupted ?? await records.nextInLane(lane, upTo)
+    // More may have been accepted while the database was asked.
+    if (!next) return drain.upTo === upTo ? 'empty' : 'next'
+    const { position, record: { id } } = next
+    const bot = this.findBot(state.bot)
     if (!bot) {
-      this.stalled.set(lane, sid)
+      state.isStalled = true
       // For a relay whose bot is online.
       await claims.release(lane).catch(() => undefined)
       // They would overtake what waits.
@@ -213,22 +260,40 @@ export class Outbox {
     leaving.add(id)
     try {
       const isDone = await this.dispatcher.deliver(turn, bot, next, () => claims.holds(lane))
-      if (!isDone) turn.turnAway(new RelayError('unsent'))
-      return isDone ? 'next' : 'again'
+      if (isDone) return position === drain.upTo && !interrupted ? 'empty' : 'next'
+      turn.turnAway(new RelayError('unsent'))
+      return 'again'
     } finally {
       leaving.delete(id)
     }
   }
 
-  private async hasRoom(lane: string, bot: string): Promise<boolean> {
-    const { records, lanes } = this.options
+  private async hasRoom(lane: string, state: WaitingState): Promise<boolean> {
+    const { records, lanes, claims } = this.options
+    // Where nobody is to wait at all, it has to be one that can leave at once.
+    const room = lanes.room(lane) || Number(lanes.isIdle(lane) && this.findBot(state.bot) !== undefined)
+    const isKnown = Date.now() - state.asked < (claims.isShared ? countAge : Infinity)
+    if (isKnown && state.count < room) return true
     try {
-      const room = lanes.room(lane)
-      if (room > 0) return !await records.hasWaiting(lane, room)
-      return lanes.isIdle(lane) && this.findBot(bot) !== undefined && !await records.hasWaiting(lane, 1)
+      state.count = await records.countWaiting(lane)
     } catch (cause) {
       throw new RelayError('store-down', undefined, { cause })
     }
+    state.asked = Date.now()
+    return state.count < room
+  }
+
+  private stateOf(lane: string, bot: string): WaitingState {
+    const known = this.waiting.get(lane)
+    if (known) return known
+    const state: WaitingState = { bot, drains: [], isStalled: false, isClean: false, count: 0, asked: -Infinity }
+    this.waiting.set(lane, state)
+    return state
+  }
+
+  /** Forgets a lane in which nothing waits. */
+  private tidy(lane: string, { drains, isStalled }: WaitingState): void {
+    if (drains.length === 0 && !isStalled) this.waiting.delete(lane)
   }
 
   private findBot(sid: string): Bot | undefined {

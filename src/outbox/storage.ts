@@ -6,6 +6,7 @@ import { Claims } from './claims'
 import { DatabaseRecords } from './database'
 import { Outbox, type LaneClaims } from './outbox'
 import { breathe, describe, persist } from './patience'
+import { Precedence } from './precedence'
 import { silenceStatements } from './silence'
 
 /** What there is where there is a database. */
@@ -41,6 +42,7 @@ const localClaims: LaneClaims = {
   acquire: () => Promise.resolve(true),
   holds: () => true,
   release: () => Promise.resolve(),
+  isShared: false,
 }
 
 /**
@@ -62,7 +64,10 @@ export function createStorage(ctx: Context, { lanes, transmitter, bots, logger, 
   const isLocal = isEmbedded(ctx)
   const started = Date.now()
   const outbox = new Outbox(
-    { records, claims: isLocal ? localClaims : new Claims(ctx), lanes, transmitter, bots, logger, stop: signal },
+    {
+      records, lanes, transmitter, bots, logger, stop: signal,
+      ...isLocal ? { claims: localClaims, precedence: new Precedence() } : { claims: new Claims(ctx) },
+    },
     // Another relay may be at work in a shared database; those rows are judged by their age instead.
     async () => isLocal ? persist(() => records.abandonInterrupted(started), { logger, stop: signal }) : undefined,
   )

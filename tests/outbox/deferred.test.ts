@@ -101,6 +101,31 @@ describe('a deferred request', () => {
     assert.deepEqual(relay.texts(), ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
   })
 
+  test('shares its place with the next ones, but not past a caller who waits', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
+    const waiting = async (): Promise<unknown> => (await relay.ask('/status')).data.lanes
+    for (const msg of ['0', '1', '2']) await relay.queue(msg)
+    const sent = relay.post({ group_id: group, msg: '3' })
+    await until('the caller waits', async () => JSON.stringify(await waiting()).includes('"waiting":1'))
+    for (const msg of ['4', '5', '6']) await relay.queue(msg)
+    assert.match(JSON.stringify(await waiting()), /"waiting":2/)
+    assert.equal((await sent).status, 200)
+    await until('all are delivered', () => relay.texts().length === 7)
+    assert.deepEqual(relay.texts(), ['0', '1', '2', '3', '4', '5', '6'])
+  })
+
+  test('is accepted in a flood, and leaves in its order all the same', async t => {
+    const relay = await relayWith(t)
+    const texts = Array.from({ length: 40 }, (_, i) => String(i))
+    const groups = ['300001', '300002', '300003', '300004', '300005']
+    await Promise.all(groups.map(async group_id => {
+      for (const msg of texts) assert.equal((await relay.post({ group_id, msg }, later)).status, 202)
+    }))
+    await until('all are delivered', () => relay.simulator.ledger.length === groups.length * texts.length)
+    for (const id of groups) assert.deepEqual(relay.simulator.ledger.filter(({ target }) => target.id === id).map(({ text }) => text), texts)
+  })
+
   test('does not hold up another target', async t => {
     const relay = await relayWith(t)
     relay.simulator.fault({ fault: { kind: 'late', ms: 1500, delivered: 'then' }, target: group })
@@ -246,10 +271,13 @@ describe('a database that fails', () => {
       const before = await relay.queue('the secret before')
       const restore = failStatements(relay, sql => pattern.test(sql) && sql.includes('message_relay_'))
       const during = await relay.post({ ...hello, msg: 'the secret meanwhile' }, later)
-      if (what === 'storing' || what === 'reading') {
-        assert.equal(during.status, 503)
-        assert.match(during.msg, /database/)
-        assert.equal(during.headers.get('relay-outcome'), 'unsent')
+      // Nothing has to be read for it: how many wait in its lane is known.
+      assert.equal(during.status, what === 'storing' ? 503 : 202)
+      if (what !== 'changing') {
+        const refused = await relay.post({ ...hello, group_id: other, msg: 'the secret to another' }, later)
+        assert.equal(refused.status, 503)
+        assert.match(refused.msg, /database/)
+        assert.equal(refused.headers.get('relay-outcome'), 'unsent')
       }
       const keyed = await relay.post({ ...hello, group_id: other, msg: 'the secret key' }, { 'idempotency-key': 'a' })
       assert.equal(keyed.status, 503)
