@@ -1,5 +1,5 @@
 import { isSameContent, type Content } from './content'
-import { Recent } from './recent'
+import { Recent } from '../../recent'
 
 /** A message of the bot's own, as the platform has it. */
 export interface OwnMessage {
