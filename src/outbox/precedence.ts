@@ -11,6 +11,8 @@ const quiet = 20
  */
 export class Precedence {
   private credit = burst
+  /** When the last one was accepted, on the clock of `performance.now()`. */
+  private last = -Infinity
   private timer: NodeJS.Timeout | undefined
   private readonly waiting: (() => void)[] = []
 
@@ -18,8 +20,8 @@ export class Precedence {
   accepted(): void {
     this.credit = Math.min(this.credit + 1 / share, burst)
     if (this.credit >= 1) this.letOneGo()
-    clearTimeout(this.timer)
-    this.timer = setTimeout(() => this.letAllGo(), quiet)
+    this.last = performance.now()
+    this.timer ??= setTimeout(() => this.check(), quiet)
   }
 
   /** To be awaited before a delivery: resolves when it may go on. */
@@ -39,8 +41,11 @@ export class Precedence {
     go()
   }
 
-  private letAllGo(): void {
-    this.timer = undefined
+  /** Looks whether it is quiet. The statements of the database may have held this up, and the requests that came meanwhile. */
+  private check(): void {
+    const left = this.last + quiet - performance.now()
+    this.timer = left > 0 ? setTimeout(() => this.check(), left) : undefined
+    if (this.timer) return
     this.credit = burst
     for (const go of this.waiting.splice(0)) go()
   }

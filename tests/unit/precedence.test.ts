@@ -16,8 +16,21 @@ async function settle(): Promise<void> {
 }
 
 describe('precedence of accepting', () => {
-  beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }))
-  afterEach(() => mock.timers.reset())
+  let now = 0
+
+  function tick(time: number): void {
+    now += time
+    mock.timers.tick(time)
+  }
+
+  beforeEach(() => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    mock.method(performance, 'now', () => now)
+  })
+  afterEach(() => {
+    mock.timers.reset()
+    mock.restoreAll()
+  })
 
   test('holds nobody up while nothing is accepted', async () => {
     assert.equal((await ask(new Precedence(), 100))(), 100)
@@ -37,14 +50,30 @@ describe('precedence of accepting', () => {
     const precedence = new Precedence()
     precedence.accepted()
     const passed = await ask(precedence, 100)
-    mock.timers.tick(15)
+    tick(15)
     precedence.accepted()
-    mock.timers.tick(19)
+    tick(19)
     await settle()
     assert.equal(passed(), 8)
-    mock.timers.tick(1)
+    tick(1)
     await settle()
     assert.equal(passed(), 100)
     assert.equal((await ask(precedence, 100))(), 100)
+  })
+
+  test('is not over because the process was held up', async () => {
+    const precedence = new Precedence()
+    precedence.accepted()
+    const passed = await ask(precedence, 100)
+    now += 19
+    precedence.accepted()
+    // The timer goes off late, right after that one.
+    now += 6
+    mock.timers.tick(20)
+    await settle()
+    assert.equal(passed(), 8)
+    tick(14)
+    await settle()
+    assert.equal(passed(), 100)
   })
 })
