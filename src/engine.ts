@@ -1,9 +1,9 @@
 import type { Context, Logger } from 'koishi'
 import { Presence } from './connections/presence'
 import type { Settings } from './config/settings'
+import { isOneBot } from './delivery/bot-name'
 import { Delivery } from './delivery/delivery'
 import { Lanes } from './delivery/lanes'
-import { isOneBot } from './delivery/onebot/carrier'
 import { Sightings } from './delivery/onebot/sightings'
 import { createPassages } from './delivery/passage'
 import { Transmitter } from './delivery/transmitter'
@@ -49,6 +49,7 @@ export function createEngine(
     account: (bot, target, ids) => {
       if (isOneBot(bot)) sightings.account(bot, target, ids)
     },
+    accounted: (bot, target) => isOneBot(bot) ? sightings.accounted(bot, target) : [],
     passage: createPassages(new Presence(ctx), sightings),
     attempts: {
       timeout: settings.chatApiTimeout * 1000,

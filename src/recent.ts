@@ -30,6 +30,11 @@ export class Recent<V> {
     this.young.set(key, value)
   }
 
+  /** All that is kept, the entries used last at the end. */
+  entries(): [string, V][] {
+    return [...this.old, ...this.young]
+  }
+
   private age(now: number): void {
     if (now - this.born <= this.maxAge) return
     // Two ages without a use: the young ones are too old as well.

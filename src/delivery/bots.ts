@@ -1,7 +1,7 @@
 import { Universal, type Bot } from 'koishi'
 import { RelayError } from '../errors'
 import type { BotSelector, Target } from '../message/model'
-import { isOneBot } from './onebot/carrier'
+import { isOneBot } from './bot-name'
 
 /**
  * Picks the bot that sends: the one that was asked for, otherwise the OneBot bot, otherwise the first that is online.

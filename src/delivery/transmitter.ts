@@ -2,6 +2,7 @@ import type { Bot } from 'koishi'
 import { RelayError } from '../errors'
 import type { ParsedItem, Target } from '../message/model'
 import { runAttempts, type AttemptPolicy, type Finding, type Passage } from './attempts'
+import type { BotName } from './bot-name'
 import { compose } from './compose'
 import type { Turn } from './lanes'
 import { maxWeight, prepareMedia, type LoadedItem, type MediaOptions, type PreparedItem } from './media'
@@ -12,8 +13,8 @@ export type ItemResult = { success: true, messageIds: string[] } | { success: fa
 
 /** Takes down how a transmission goes on. Items are named by their places in the request. */
 export interface Journal {
-  /** Told, and awaited, right before items leave together. */
-  sending?(indices: readonly number[]): Promise<void>
+  /** Told, and awaited, right before items leave together: from here on nobody knows. */
+  sending?(doubt: Doubt): Promise<void>
   /** Told when it is known what became of items that left together. */
   settled?(indices: readonly number[], result: ItemResult): void
   /** Told of each call to the platform. */
@@ -22,10 +23,13 @@ export interface Journal {
   late?(indices: readonly number[], messageIds: string[]): void
 }
 
-/** Items of which nobody knows whether they arrived, and when the first of them left, in milliseconds since the epoch. */
+/** Items of which nobody knows whether they arrived. */
 export interface Doubt {
   indices: readonly number[]
+  /** When the first of them left, in milliseconds since the epoch. */
   since: number
+  /** The messages that were in the chat before and are not these, by their IDs. */
+  others: readonly string[]
 }
 
 /** A request that went unanswered. */
@@ -53,7 +57,9 @@ export interface TransmitterOptions {
   /** The way of one platform message through one bot. */
   passage: (bot: Bot, target: Target, items: readonly LoadedItem[]) => Passage
   /** Takes down that these messages in a chat are accounted for, so that no look-up takes one of them for another. */
-  account: (bot: Bot, target: Target, messageIds: readonly string[]) => void
+  account: (bot: BotName, target: Target, messageIds: readonly string[]) => void
+  /** The messages in a chat that were accounted for lately. */
+  accounted: (bot: Bot, target: Target) => string[]
   attempts: AttemptPolicy
   /** How many further attempts a platform message has after the first. */
   retries: number
@@ -78,7 +84,8 @@ export class Transmitter {
 
   /** @returns a result for each item, in their order */
   async transmit(transmission: Transmission): Promise<ItemResult[]> {
-    const { items, journal, known, doubtful } = transmission
+    const { bot, target, items, journal, known, doubtful } = transmission
+    if (doubtful) this.account(bot, target, doubtful.others)
     const results: ItemResult[] = []
     const ready: Ready[] = []
     for (const [index, item] of items.entries()) {
@@ -100,8 +107,13 @@ export class Transmitter {
   }
 
   /** Takes down messages that an earlier process, or another one, has sent. */
-  account(bot: Bot, target: Target, messageIds: readonly string[]): void {
+  account(bot: BotName, target: Target, messageIds: readonly string[]): void {
     this.options.account(bot, target, messageIds)
+  }
+
+  /** What there is to say of items that leave now, in case nobody hears of them again. */
+  doubt(bot: Bot, target: Target, indices: readonly number[]): Doubt {
+    return { indices, since: Date.now(), others: this.options.accounted(bot, target) }
   }
 
   /**
@@ -113,6 +125,7 @@ export class Transmitter {
   async lookUp({ bot, target, items, doubtful }: Inquiry): Promise<Map<number, ItemResult>> {
     const found = new Map<number, ItemResult>()
     const ready: Ready[] = []
+    this.account(bot, target, doubtful.others)
     for (const [index, item] of items.entries()) {
       const prepared = await this.prepare(item, index)
       if (!(prepared instanceof RelayError)) ready.push(prepared)
@@ -184,7 +197,7 @@ export class Transmitter {
   private async send({ turn, bot, target, journal }: Transmission, outgoing: Outgoing): Promise<ItemResult> {
     const { items, indices, retries, doubtfulSince } = outgoing
     await turn.pace()
-    if (doubtfulSince === undefined) await journal?.sending?.(indices)
+    if (doubtfulSince === undefined && journal?.sending) await journal.sending(this.doubt(bot, target, indices))
     try {
       const receipt = await runAttempts(this.options.passage(bot, target, await load(items)), {
         retries,

@@ -1,9 +1,10 @@
 import { $, type Context, type Query } from 'koishi'
+import { v7 as uuid } from 'uuid'
 import type { ListFilter } from './filter'
 import { Mutex } from './mutex'
 import { breathe } from './patience'
 import { unwrap } from '../delivery/unwrap'
-import { states, writeResults, type DeliveryRecord, type State } from './record'
+import { messageIdsOf, states, writeResults, type DeliveryRecord, type State } from './record'
 import { digest, fromRow, laneNameOf, recordFields, toRow, writeTarget, type DeliveryRow } from './row'
 
 declare module 'koishi' {
@@ -35,6 +36,8 @@ const finished = states.filter(state => !unfinished.some(name => name === state)
 
 /** How many records are read or removed at a time: each statement blocks the event loop of an embedded database. */
 const chunkSize = 50
+
+const hour = 60 * 60 * 1000
 
 /** Keeps deliveries in the Koishi database. Every method throws the error of the database. */
 export class DatabaseRecords {
@@ -94,7 +97,18 @@ export class DatabaseRecords {
     const rows = await this.database.get(table, { target: writeTarget(target), bot, updatedAt: { $gte: since } }, {
       sort: { id: 'desc' }, limit: chunkSize, fields: [...recordFields],
     })
-    return rows.flatMap(row => fromRow(row).results.flatMap(result => result?.success ? result.messageIds : []))
+    return rows.flatMap(row => messageIdsOf(fromRow(row)))
+  }
+
+  /**
+   * The latest deliveries that have changed since then, each with what it became. Those accepted more than an hour earlier may
+   * be missing.
+   */
+  async changedSince(time: number): Promise<DeliveryRecord[]> {
+    const rows = await this.database.get(table, { id: { $gte: firstId(time - hour) }, updatedAt: { $gte: time } }, {
+      sort: { id: 'desc' }, limit: 10 * chunkSize, fields: [...recordFields],
+    })
+    return rows.map(fromRow)
   }
 
   async findByKey(key: string): Promise<DeliveryRecord | undefined> {
@@ -214,12 +228,11 @@ export class DatabaseRecords {
   /**
    * Removes some of the records that are older than this and wait for nothing.
    *
-   * @param id the lowest ID to keep
-   * @param time what has changed since is kept, in milliseconds since the epoch
+   * @param time what was accepted or has changed since is kept, in milliseconds since the epoch
    * @returns whether there may be more
    */
-  async purge(id: string, time: number): Promise<boolean> {
-    const rows = await this.database.get(table, { id: { $lt: id }, updatedAt: { $lt: time }, $or: [{ state: finished }, { lane: '' }] }, {
+  async purge(time: number): Promise<boolean> {
+    const rows = await this.database.get(table, { id: { $lt: firstId(time) }, updatedAt: { $lt: time }, $or: [{ state: finished }, { lane: '' }] }, {
       sort: { id: 'asc' }, limit: chunkSize, fields: ['id'],
     })
     if (rows.length > 0) await this.database.remove(table, { id: rows.map(row => row.id) })
@@ -237,6 +250,11 @@ export class DatabaseRecords {
       return matched !== 0
     })
   }
+}
+
+/** The lowest ID that a delivery accepted at this time can have. */
+function firstId(time: number): string {
+  return uuid({ msecs: time, seq: 0, random: new Uint8Array(16) })
 }
 
 function toUpdate({ results, sending, ...rest }: Patch): Partial<DeliveryRow> {

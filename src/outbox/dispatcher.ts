@@ -91,12 +91,11 @@ export class Dispatcher {
       turn, bot, target, items, known,
       ...doubt && wasLeaving && { doubtful: doubt },
       journal: {
-        sending: async indices => {
+        sending: async sending => {
           // Written down as leaving, it would have to be looked up.
           if (stop.aborted) throw new RelayError('stopping')
           if (!isOurs()) throw new NotOurs()
-          record.sending = { indices: [...indices], since: Date.now() }
-          const { sending } = record
+          record.sending = sending
           const isThere = await this.persist(record, [record.state], { state: 'sending', sending, results: record.results }, turn)
           if (!isThere) throw new NotOurs()
           if (!isOurs()) throw new NotOurs()

@@ -34,8 +34,8 @@ export class Ledger implements Journal {
   }
 
   attempt(): void {
-    this.record.attempts++
-    this.record.sending ??= { indices: [], since: Date.now() }
+    const { record } = this
+    if (record.attempts++ === 0) record.sending = { indices: [], since: Date.now(), others: record.sending?.others ?? [] }
   }
 
   late(indices: readonly number[], messageIds: string[]): void {

@@ -56,12 +56,17 @@ export function usesUpKey(results: readonly (ItemResult | undefined)[]): boolean
 /** The items of which, with these results, nobody knows whether they arrived. */
 export function doubtOf({ sending, createdAt }: DeliveryRecord, results: readonly (ItemResult | undefined)[]): Doubt | null {
   const indices = results.flatMap((result, index) => outcomeOf(result) === 'unanswered' ? [index] : [])
-  return indices.length > 0 ? { indices, since: sending?.since ?? createdAt } : null
+  return indices.length > 0 ? { indices, since: sending?.since ?? createdAt, others: sending?.others ?? [] } : null
 }
 
 /** The results together with what answers told that came too late for them, by the places of the items. */
 export function withLate(results: readonly (ItemResult | undefined)[], late: ReadonlyMap<number, ItemResult>): (ItemResult | undefined)[] {
   return results.map((result, index) => result?.success ? result : late.get(index) ?? result)
+}
+
+/** The platform messages that a delivery is known to have become. */
+export function messageIdsOf({ results }: DeliveryRecord): string[] {
+  return results.flatMap(result => result?.success ? result.messageIds : [])
 }
 
 /** The results of a batch as callers see them (document, 2.4; contract, "HTTP"). */

@@ -96,6 +96,7 @@ export function unanswered(): ItemResult {
 function readSending(text: string | null): DeliveryRecord['sending'] {
   const stored: unknown = text === null ? null : JSON.parse(text)
   if (!isObject(stored)) return null
-  const { indices, since } = stored
-  return Array.isArray(indices) && typeof since === 'number' ? { indices: indices.map(Number), since } : null
+  const { indices, since, others } = stored
+  if (!Array.isArray(indices) || typeof since !== 'number') return null
+  return { indices: indices.map(Number), since, others: Array.isArray(others) ? others.map(String) : [] }
 }

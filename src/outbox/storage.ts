@@ -1,5 +1,5 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
-import { v7 as uuid } from 'uuid'
+import { toBotName } from '../delivery/bot-name'
 import type { Lanes } from '../delivery/lanes'
 import type { Transmitter } from '../delivery/transmitter'
 import { Claims } from './claims'
@@ -8,6 +8,7 @@ import type { LaneClaims } from './drains'
 import { Outbox } from './outbox'
 import { breathe, describe, persist } from './patience'
 import { Precedence } from './precedence'
+import { messageIdsOf } from './record'
 import { silenceStatements } from './silence'
 
 /** What there is where there is a database. */
@@ -37,6 +38,9 @@ const localInterval = 30_000
 const expiryInterval = 5_000
 /** How often records that are too old are removed, in milliseconds. */
 const purgeInterval = 60_000
+
+/** What an earlier process sent before this is of no interest any more, in milliseconds: more than `clockTolerance`. */
+const memorable = 60_000
 
 /** A database within the process, which no other relay can use. */
 const localClaims: LaneClaims = {
@@ -69,8 +73,15 @@ export function createStorage(ctx: Context, { lanes, transmitter, bots, logger, 
       records, lanes, transmitter, bots, logger, stop: signal,
       ...isLocal ? { claims: localClaims, precedence: new Precedence() } : { claims: new Claims(ctx) },
     },
-    // Another relay may be at work in a shared database; those rows are judged by their age instead.
-    async () => isLocal ? persist(() => records.abandonInterrupted(started), { logger, stop: signal }) : undefined,
+    async () => {
+      // Another relay may be at work in a shared database; those rows are judged by their age instead.
+      if (isLocal) await persist(() => records.abandonInterrupted(started), { logger, stop: signal })
+      // What an earlier process has sent is not to be taken for what this one sends.
+      for (const record of await records.changedSince(started - memorable)) {
+        const { bot, target, sending } = record
+        transmitter.account(toBotName(bot), target, [...messageIdsOf(record), ...sending?.others ?? []])
+      }
+    },
   )
 
   const every = (interval: number, what: string, work: () => Promise<void>): void => {
@@ -90,8 +101,7 @@ export function createStorage(ctx: Context, { lanes, transmitter, bots, logger, 
   every(expiryInterval, 'dropping what is too late', () => outbox.expireOverdue())
   every(purgeInterval, 'removing old records', async () => {
     const time = Date.now() - retention
-    const oldest = uuid({ msecs: time, seq: 0, random: new Uint8Array(16) })
-    while (!signal.aborted && await records.purge(oldest, time)) await breathe()
+    while (!signal.aborted && await records.purge(time)) await breathe()
   })
   ctx.on('bot-status-updated', bot => {
     if (bot.status === Universal.Status.ONLINE) outbox.wake(bot.sid)

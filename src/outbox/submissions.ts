@@ -100,7 +100,7 @@ export class Submissions {
 
   /** Sends while the caller waits. */
   private async send({ id, request, body, signal }: Submission, idempotency: Idempotency | null): Promise<DeliveryRecord> {
-    const { delivery, memory, bots } = this.options
+    const { delivery, transmitter, memory, bots } = this.options
     const { target } = request
     const storage = this.options.storage()
     const record = createRecord(id, request, idempotency)
@@ -112,6 +112,7 @@ export class Submissions {
       const bot = chooseBot(bots, request.bot)
       checkTarget(bot, target)
       record.bot = bot.sid
+      if (idempotency) record.sending = transmitter.doubt(bot, target, [])
       await ledger.open(body)
       await ledger.close(await delivery.deliver({
         target, bot, items: itemsOf(request), signal: () => deadline.signal(), journal: ledger,

@@ -99,6 +99,40 @@ describe('after kill -9', () => {
     await until('that is written down', async () => (await relay.states()).join() === 'sent')
   })
 
+  test('an equal message that was sent right before, and of which nothing was stored, is not taken for the one that was leaving', async t => {
+    for (const headers of [later, { 'idempotency-key': 'a' }]) {
+      const relay = await victim(t)
+      const hello = { group_id: group, msg: 'hello' }
+      assert.equal((await relay.post(hello)).status, 200)
+      relay.simulator.fault({ fault: { kind: 'silent' } })
+      const leaving = relay.post(hello, headers).catch(() => undefined)
+      await until('it has left', () => relay.simulator.calls.filter(({ action }) => action.startsWith('send_')).length === 2)
+      await relay.kill()
+      await leaving
+      await relay.start()
+      await relay.online()
+      if (headers === later) {
+        await until('it is delivered', () => relay.texts().length === 2)
+        await until('that is written down', async () => (await relay.states()).join() === 'sent')
+      } else {
+        assert.equal((await relay.post(hello, headers)).headers.get('relay-outcome'), 'unanswered')
+        assert.equal(relay.texts().length, 1)
+      }
+    }
+  })
+
+  test('what was sent before is not taken for an equal message that is sent now and goes unanswered', async t => {
+    const relay = await victim(t, { chatApiTimeout: 0.5, chatApiMaxRetries: 0 })
+    const hello = { group_id: group, msg: 'hello' }
+    assert.equal((await relay.post(hello, { prefer: 'respond-async, wait=5' })).status, 200)
+    await relay.kill()
+    await relay.start()
+    await relay.online()
+    relay.simulator.fault({ fault: { kind: 'silent' } })
+    assert.equal((await relay.post(hello)).status, 504)
+    assert.deepEqual(relay.texts(), ['hello'])
+  })
+
   test('a batch goes on where it was, with its files', async t => {
     const relay = await victim(t)
     const url = await relay.upload('report.txt', 'report')

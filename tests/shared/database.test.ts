@@ -63,7 +63,7 @@ describe('deliveries in MariaDB', { skip: missing }, () => {
     const { records } = await open(t, await server.create())
     const record = delivery({
       state: 'sending', mode: 'batch', target: { kind: 'private', id: '八'.repeat(255) }, bot: '九'.repeat(255), createdAt: now + 0.25,
-      key: 'k'.repeat(64), fingerprint: 'f'.repeat(64), attempts: 4_000_000_000, sending: { indices: [0, 2], since: now + 0.5 },
+      key: 'k'.repeat(64), fingerprint: 'f'.repeat(64), attempts: 4_000_000_000, sending: { indices: [0, 2], since: now + 0.5, others: ['-7'] },
       results: [{ success: true, messageIds: ['-2147483648', '🚀'] }, undefined, { success: false, error: new RelayError('refused', '禁言 🙊 \\ \' "') }],
     })
     await records.insert(record, uuid(), null)

@@ -40,7 +40,7 @@ describe('deliveries in memory', () => {
       state: 'failed', mode: 'batch', deferred: true, target: { kind: 'private', id: '群 / \u2028%09' }, bot: 'a\tb\nc:é', expiresAt: 5,
       attempts: 12,
       results: [{ success: true, messageIds: [] }, undefined, { success: false, error: new RelayError('refused', 'no\t"way"\n禁言') }],
-      sending: { indices: [1, 2], since: 7 }, key: 'a'.repeat(64), fingerprint: 'b'.repeat(64),
+      sending: { indices: [1, 2], since: 7, others: ['-12'] }, key: 'a'.repeat(64), fingerprint: 'b'.repeat(64),
     })
     memory.add(record)
     fill(memory, 200)

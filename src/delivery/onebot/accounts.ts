@@ -34,8 +34,8 @@ const keptChats = 500
 const maxAge = 60 * 60_000
 
 interface Chat {
-  /** Accounted for. */
-  readonly ids: Recent<true>
+  /** Accounted for, and when. */
+  readonly ids: Recent<number>
   /** Seen and not accounted for, by arrival. */
   readonly seen: OwnMessage[]
   readonly nameless: NamelessSend[]
@@ -53,7 +53,13 @@ export class Accounts {
   /** @param now milliseconds since the epoch */
   account(key: string, ids: readonly string[], now: number): void {
     const chat = this.open(key, now)
-    for (const id of ids) settle(chat, id)
+    for (const id of ids) settle(chat, id, now)
+  }
+
+  /** The messages of a chat that were accounted for since then. */
+  accounted(key: string, since: number, now: number): string[] {
+    const ids = this.chats.get(key, now)?.ids.entries() ?? []
+    return ids.flatMap(([id, time]) => time >= since ? [id] : [])
   }
 
   accountNameless(key: string, send: NamelessSend): void {
@@ -92,30 +98,30 @@ export class Accounts {
 
 function claim(chat: Chat, messages: readonly OwnMessage[], content: Content, earliest: number, now: number): string | undefined {
   const equal = messages.filter(message => isSameContent(message.content, content))
-  settleNameless(chat, equal, content)
+  settleNameless(chat, equal, content, now)
   const candidates = equal.filter(({ id, time }) => time >= earliest && !chat.ids.has(id))
   const oldest = candidates.reduce<OwnMessage | undefined>((best, message) => best && best.time <= message.time ? best : message, undefined)
   if (!oldest) return
-  settle(chat, oldest.id)
+  settle(chat, oldest.id, now)
   keep(chat.claims, { content, time: now })
   return oldest.id
 }
 
 /** Gives each earlier send of the same content that was answered without an ID the message that must be it. */
-function settleNameless(chat: Chat, equal: readonly OwnMessage[], content: Content): void {
+function settleNameless(chat: Chat, equal: readonly OwnMessage[], content: Content, now: number): void {
   for (const send of chat.nameless.filter(send => isSameContent(send.content, content))) {
     const distance = ({ time }: OwnMessage): number => Math.abs(time - send.until)
     const [nearest] = equal
       .filter(({ id, time }) => time >= send.since - clockTolerance && time <= send.until + clockTolerance && !chat.ids.has(id))
       .sort((a, b) => distance(a) - distance(b))
     if (!nearest) continue
-    settle(chat, nearest.id)
+    settle(chat, nearest.id, now)
     chat.nameless.splice(chat.nameless.indexOf(send), 1)
   }
 }
 
-function settle({ ids, seen }: Chat, id: string): void {
-  ids.set(id, true)
+function settle({ ids, seen }: Chat, id: string, now: number): void {
+  ids.set(id, now)
   const index = seen.findIndex(message => message.id === id)
   if (index >= 0) seen.splice(index, 1)
 }

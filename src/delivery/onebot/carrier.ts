@@ -12,11 +12,6 @@ import { recordAnswers } from './recorder'
 import { requestOf, toNumber } from './request'
 import { toFile, toSegments } from './segments'
 
-/** Whether a bot speaks OneBot 11. */
-export function isOneBot(bot: Bot): boolean {
-  return bot.platform === 'onebot'
-}
-
 /**
  * Sends one platform message through a OneBot bot. The calls are made here and not by the adapter's encoder, because that
  * throws the platform's reasons away (OneBot guide, "Answers"); it encodes only what the relay does not make itself.

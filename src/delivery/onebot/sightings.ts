@@ -1,9 +1,10 @@
 import type { Bot, Context } from 'koishi'
 import type { Target } from '../../message/model'
 import { isObject, type JsonObject } from '../../message/parse'
+import type { BotName } from '../bot-name'
 import type { LoadedItem } from '../media'
 import { unwrap } from '../unwrap'
-import { Accounts, type OwnMessage } from './accounts'
+import { Accounts, clockTolerance, type OwnMessage } from './accounts'
 import { contentOfItems, type Content } from './content'
 import { isOwn, readOwn, toId } from './records'
 
@@ -35,10 +36,19 @@ export class Sightings {
    *
    * @param sent what was sent; without it, a send that got no ID (an upload) is not accounted for
    */
-  account(bot: Bot, target: Target, messageIds: readonly string[], sent?: Sent): void {
+  account(bot: BotName, target: Target, messageIds: readonly string[], sent?: Sent): void {
     const key = keyOf(bot.selfId, target)
     if (messageIds.length > 0) this.accounts.account(key, messageIds, Date.now())
     else if (sent) this.accounts.accountNameless(key, { content: contentOfItems(sent.items), since: sent.since, until: Date.now() })
+  }
+
+  /**
+   * The IDs of the messages in a chat that a look-up after a restart, when nothing of this is remembered, could take for one that
+   * leaves now: those accounted for within twice the tolerance, because the clocks may differ as much at both ends.
+   */
+  accounted(bot: Bot, target: Target): string[] {
+    const now = Date.now()
+    return this.accounts.accounted(keyOf(bot.selfId, target), now - 2 * clockTolerance, now)
   }
 
   /** Finds a message that was reported since then and is not accounted for, and accounts for it. Gives its ID. */
