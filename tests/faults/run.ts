@@ -170,6 +170,8 @@ class Runner implements Run {
     }
     this.withdrawn.add(id)
     if (account.deliveryId === id) delete account.deliveryId
+    // Repeated under its key, it gets another place.
+    delete account.accepted
     account.history.push('withdrawn')
     this.problems.push(...tell(account, account.items.map(() => ({ told: 'unsent', ids: [] }))))
   }
