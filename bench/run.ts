@@ -8,11 +8,13 @@ import type { Bench, Row, Scenario } from './lib/scenario'
 import { Stage } from './lib/stage'
 import { renderTable } from './lib/table'
 import { scenarios } from './scenarios'
+import { against } from './scenarios/against'
 
 const help = `npm run bench -- [options]
 
   --quick           so little of everything that it takes less than two minutes; its figures say little
   --only NAME       only this one, or several with several --only: ${scenarios.map(({ name }) => name).join(', ')}
+  --against COMMIT  only the sends, beside those of the plugin as it was at this commit of the repository
   --profile FOLDER  CPU profiles of the relay's processes, one file for each (node --cpu-prof), with the built plugin beside them
   --help            this text
 `
@@ -25,11 +27,14 @@ async function run(): Promise<void> {
     options: {
       quick: { type: 'boolean', default: false },
       only: { type: 'string', multiple: true },
+      against: { type: 'string' },
       profile: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   })
-  const chosen = values.only ? scenarios.filter(({ name }) => values.only?.includes(name)) : scenarios
+  const chosen = values.against === undefined
+    ? scenarios.filter(({ name }) => values.only?.includes(name) ?? true)
+    : [against(values.against)]
   if (values.help || chosen.length === 0) {
     process.stdout.write(help)
     return

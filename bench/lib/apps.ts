@@ -18,6 +18,8 @@ export interface App {
 
 /** How an app is started. */
 export interface AppOptions {
+  /** File of the built plugin; that of the stage unless given. */
+  plugin?: string
   /** Settings of the relay. */
   config?: object
   /** File of an SQLite database. */
@@ -47,7 +49,7 @@ export async function startApp(stage: Stage, program: string, { config, database
   const port = numberOf(await child.ask('start', {
     endpoint: textOf(await platform.ask('start'), 'endpoint'),
     responseTimeout: rest.responseTimeout ?? 60_000,
-    plugin: stage.plugin,
+    plugin: rest.plugin ?? stage.plugin,
     database,
     config: { apiKey, uploadDir: uploads, dataDir: await stage.newFolder(), ...config },
   }), 'port')

@@ -1,4 +1,4 @@
-import { build } from 'esbuild'
+import { build as esbuild } from 'esbuild'
 import { spawnSync } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,9 +23,7 @@ export class Stage {
     const stage = new Stage(folder, nodeOptions)
     try {
       for (const name of sources) await cp(join(repository, name), join(folder, name), { recursive: true })
-      await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'))
-      const { status, stderr } = spawnSync(process.execPath, ['scripts/build.mjs'], { cwd: folder, encoding: 'utf8' })
-      if (status !== 0) throw new Error(`the build failed: ${stderr}`)
+      await build(folder)
       await stage.buildApps()
     } catch (error) {
       await stage.remove()
@@ -37,6 +35,20 @@ export class Stage {
   /** The plugin, as it is published. */
   get plugin(): string {
     return join(this.folder, 'lib/index.js')
+  }
+
+  /**
+   * Builds the plugin as it was at a commit of the repository.
+   *
+   * @returns its file
+   */
+  async pluginAt(commit: string): Promise<string> {
+    const folder = await this.newFolder()
+    const archive = join(folder, 'sources.tar')
+    run('git', ['archive', '--output', archive, commit, ...sources], repository)
+    run('tar', ['-xf', archive], folder)
+    await build(folder)
+    return join(folder, 'lib/index.js')
   }
 
   /** A new, empty folder. */
@@ -60,7 +72,7 @@ export class Stage {
     const apps = join(repository, 'bench/apps')
     const files = (await readdir(apps)).filter(name => name.endsWith('.ts') && !name.endsWith('.d.ts'))
     await mkdir(join(this.folder, 'apps'))
-    await build({
+    await esbuild({
       entryPoints: files.map(name => join(apps, name)),
       outdir: join(this.folder, 'apps'),
       bundle: true,
@@ -71,4 +83,15 @@ export class Stage {
       logLevel: 'warning',
     })
   }
+}
+
+/** Builds the sources in a folder, with the dependencies of the repository. */
+async function build(folder: string): Promise<void> {
+  await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'))
+  run(process.execPath, ['scripts/build.mjs'], folder)
+}
+
+function run(command: string, parameters: readonly string[], cwd: string): void {
+  const { status, stderr } = spawnSync(command, parameters, { cwd, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`${command} ${parameters[0] ?? ''} failed: ${stderr}`)
 }
