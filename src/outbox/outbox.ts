@@ -74,7 +74,7 @@ export class Outbox {
       await this.room.take(lane, this.drains.findBot(bot) !== undefined)
       const position = uuid()
       await insert(this.options.records, record, position, body)
-      this.options.precedence?.accepted()
+      this.options.precedence?.accept()
       this.drains.drain({ lane, bot }, position)
     })
   }
