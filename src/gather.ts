@@ -1,24 +1,48 @@
 import type { Writable } from 'node:stream'
 
-/** The streams of which this turn of the event loop is gathered. */
-const gathered = [] as Writable[]
+/** The streams of which this turn of the event loop is gathered, and who waits for them to be let go. */
+let streams: Writable[] = []
+let waiting: (() => void)[] = []
+let isScheduled = false
 
 /**
  * Lets what is written to a stream in one turn of the event loop leave together: each write is a call to the system, and one to
  * a pipe or a file holds up the whole process. To be called before something is written.
  */
 export function gather(stream: Writable): void {
-  if (gathered.includes(stream)) return
-  if (gathered.length === 0) {
-    process.once('exit', release)
-    setImmediate(release)
-  }
-  gathered.push(stream)
+  if (streams.includes(stream)) return
+  streams.push(stream)
   stream.cork()
+  schedule()
+}
+
+/** Resolves at the end of this turn of the event loop, when what was gathered has left. */
+export function flushed(): Promise<void> {
+  schedule()
+  return new Promise(resolve => waiting.push(resolve))
+}
+
+function schedule(): void {
+  if (isScheduled) return
+  isScheduled = true
+  process.once('exit', release)
+  setImmediate(release)
 }
 
 function release(): void {
+  if (!isScheduled) return
+  isScheduled = false
   process.off('exit', release)
-  for (const stream of gathered) stream.uncork()
-  gathered.length = 0
+  const [gathered, waiters] = [streams, waiting]
+  streams = []
+  waiting = []
+  for (const stream of gathered) {
+    try {
+      stream.uncork()
+    } catch (error) {
+      // None of the others is to stay corked because of it.
+      stream.destroy(error instanceof Error ? error : undefined)
+    }
+  }
+  for (const resolve of waiters) resolve()
 }

@@ -30,6 +30,11 @@ export class Recent<V> {
     this.young.set(key, value)
   }
 
+  delete(key: string): void {
+    this.young.delete(key)
+    this.old.delete(key)
+  }
+
   /** All that is kept, the entries used last at the end. */
   entries(): [string, V][] {
     return [...this.old, ...this.young]

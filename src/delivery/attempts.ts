@@ -26,6 +26,8 @@ export interface Passage {
    * @throws when there is no connection, or no answer
    */
   lookUp(since: number): Promise<Finding>
+  /** Lets go of a message that nobody takes for the answer to this one any more, so that a look-up finds it. */
+  disown(receipt: Receipt): void
   /** Calls back once when the connection is lost; what it returns ends the watch. */
   onLost(callback: () => void): () => void
   /** Calls back once when the connection is there, at once if it is; what it returns ends the watch. */
@@ -52,8 +54,8 @@ export interface Sending {
   doubtfulSince: number | undefined
   /** Told of each call right before it is made; what it throws keeps it from being made. */
   onAttempt: () => void
-  /** Told when the answer comes after the send was given up as unanswered. */
-  onLate: (receipt: Receipt) => void
+  /** Told when the answer comes after the send was given up as unanswered; says whether that was taken down. */
+  onLate: (receipt: Receipt) => Promise<boolean>
 }
 
 /** The most time kept back at the end of a send for asking the history, in milliseconds. */
@@ -129,7 +131,9 @@ class Run {
       this.sending.onAttempt()
       this.open.add(mine)
       this.since ||= Date.now()
-      this.unwatch = this.passage.onLost(() => this.onFailure(new SendError('unanswered', 'the connection was lost')))
+      const unwatch = this.passage.onLost(() => this.onFailure(new SendError('unanswered', 'the connection was lost')))
+      // It may be lost already, and the next watch begun.
+      if (this.current === mine) this.unwatch = unwatch
     }
     this.passage.call({ begin }).then(receipt => this.onSuccess(receipt), (error: unknown) => {
       const failure = classifyThrown(error)
@@ -149,11 +153,16 @@ class Run {
 
   private onSuccess(receipt: Receipt): void {
     if (this.ended) {
-      this.sending.onLate(receipt)
+      void this.tellLate(receipt)
       return
     }
     this.end()
     this.resolve(receipt)
+  }
+
+  private async tellLate(receipt: Receipt): Promise<void> {
+    const isTaken = await this.sending.onLate(receipt).catch(() => false)
+    if (!isTaken) this.passage.disown(receipt)
   }
 
   private onFailure(failure: SendError): void {

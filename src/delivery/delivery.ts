@@ -1,4 +1,5 @@
 import type { Bot } from 'koishi'
+import { flushed } from '../gather'
 import type { BotSelector, ParsedItem, Target } from '../message/model'
 import { checkTarget, chooseBot, laneOf } from './bots'
 import type { Lanes, Verdict } from './lanes'
@@ -52,7 +53,7 @@ export class Delivery {
         isAwaited = turn.end()
       }
       // The next message is to leave first: its answer takes a while, and that is the time to write this one's.
-      if (isAwaited) await new Promise(resolve => setImmediate(resolve))
+      if (isAwaited) await flushed()
       return results
     } finally {
       for (const release of releases) release()

@@ -6,7 +6,7 @@ import { isOneBot } from './bot-name'
 import { sendByAdapter } from './carrier'
 import type { LoadedItem } from './media'
 import { sendByOneBot } from './onebot/carrier'
-import { contentOfMessage } from './onebot/content'
+import { contentOfItems, contentOfMessage } from './onebot/content'
 import { lookUp, lookUpContent } from './onebot/history'
 import type { Sightings } from './onebot/sightings'
 import type { Receipt } from './outcome'
@@ -27,6 +27,7 @@ abstract class BotPassage implements Passage {
 
   abstract call(attempt: Attempt): Promise<Receipt>
   abstract lookUp(since: number): Promise<Finding>
+  abstract disown(receipt: Receipt): void
 
   onLost(callback: () => void): () => void {
     return this.presence.onOffline(this.bot, callback)
@@ -45,6 +46,10 @@ class AdapterPassage extends BotPassage {
 
   lookUp(): Promise<Finding> {
     return Promise.resolve({ kind: 'no-history' })
+  }
+
+  disown(): void {
+    // Nothing was accounted for.
   }
 }
 
@@ -77,5 +82,10 @@ class OneBotPassage extends BotPassage {
       : await lookUp(bot, target, items, since, sightings)
     this.isFound ||= finding.kind === 'found'
     return finding
+  }
+
+  disown({ messageIds }: Receipt): void {
+    const { bot, target, items, sent } = this
+    this.sightings.disown(bot, target, messageIds, contentOfMessage(sent) ?? contentOfItems(items))
   }
 }

@@ -19,8 +19,8 @@ export interface Journal {
   settled?(indices: readonly number[], result: ItemResult): void
   /** Told of each call to the platform. */
   attempt?(): void
-  /** Told when the answer came after the items had been given up as unanswered. */
-  late?(indices: readonly number[], messageIds: string[]): void
+  /** Told when the answer came after the items had been given up as unanswered; says whether that was taken down. */
+  late?(indices: readonly number[], messageIds: string[]): Promise<boolean>
 }
 
 /** Items of which nobody knows whether they arrived. */
@@ -203,7 +203,8 @@ export class Transmitter {
         retries,
         doubtfulSince,
         onAttempt: () => journal?.attempt?.(),
-        onLate: ({ messageIds }) => journal?.late?.(indices, messageIds),
+        // Where nobody keeps an account nobody is going to ask.
+        onLate: ({ messageIds }) => journal?.late?.(indices, messageIds) ?? Promise.resolve(true),
       }, this.options.attempts)
       return { success: true, messageIds: receipt.messageIds }
     } catch (error) {

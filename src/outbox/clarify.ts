@@ -31,6 +31,9 @@ export async function clarify(
   const turn = await enter(lanes, laneNameOf(record), signal)
   if (!turn) return
   try {
+    const others = records ? await records.messageIds(record, doubtful.since).catch(() => undefined) : []
+    if (!others) return
+    transmitter.account(bot, record.target, others)
     const found = await transmitter.lookUp({ bot, target: record.target, items, doubtful })
     if (found.size === 0) return
     record.results = record.results.map((result, index) => found.get(index) ?? result)

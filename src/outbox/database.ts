@@ -38,6 +38,8 @@ const finished = states.filter(state => !unfinished.some(name => name === state)
 const chunkSize = 50
 
 const hour = 60 * 60 * 1000
+/** How long before a message an equal one may have been sent and be taken for it, in milliseconds: more than `clockTolerance`. */
+const equalWithin = 60_000
 
 /** Keeps deliveries in the Koishi database. Every method throws the error of the database. */
 export class DatabaseRecords {
@@ -92,19 +94,21 @@ export class DatabaseRecords {
     return row && fromRow(row)
   }
 
-  /** The IDs of the last messages that deliveries through a bot to a target are known to have become since then. */
+  /**
+   * The IDs of the last messages that deliveries through the same bot to the same target are known to have become.
+   *
+   * @param since when a message left for which one of them could be taken, in milliseconds since the epoch
+   */
   async messageIds({ bot, target }: DeliveryRecord, since: number): Promise<string[]> {
-    const rows = await this.database.get(table, { target: writeTarget(target), bot, updatedAt: { $gte: since } }, {
+    const rows = await this.database.get(table, { target: writeTarget(target), bot, updatedAt: { $gte: since - equalWithin } }, {
       sort: { id: 'desc' }, limit: chunkSize, fields: [...recordFields],
     })
     return rows.flatMap(row => messageIdsOf(fromRow(row)))
   }
 
-  /**
-   * The latest deliveries that have changed since then, each with what it became. Those accepted more than an hour earlier may
-   * be missing.
-   */
-  async changedSince(time: number): Promise<DeliveryRecord[]> {
+  /** The latest deliveries that have changed shortly before that. Those accepted more than an hour earlier may be missing. */
+  async changedBefore(now: number): Promise<DeliveryRecord[]> {
+    const time = now - equalWithin
     const rows = await this.database.get(table, { id: { $gte: firstId(time - hour) }, updatedAt: { $gte: time } }, {
       sort: { id: 'desc' }, limit: 10 * chunkSize, fields: [...recordFields],
     })

@@ -17,9 +17,6 @@ export interface DispatcherOptions {
   stop: AbortSignal
 }
 
-/** How long before a message an equal one may have been sent and be taken for it, in milliseconds: more than `clockTolerance`. */
-const equalWithin = 60_000
-
 /** Thrown to end a transmission that must not begin. */
 class NotOurs extends Error {
   override readonly name = 'NotOurs'
@@ -34,15 +31,15 @@ export class Dispatcher {
    * Delivers a stored request, as far as it has not been.
    *
    * @param isOurs whether this relay may still send it
-   * @returns whether the next one may follow; otherwise this one is to be tried again
+   * @returns `again` when it has to be tried again before the next one may follow; `gone` when it was withdrawn, has expired, or
+   *   the lane is another relay's by now: whoever looks for the next one will see
    * @throws the error of the database, while nothing has left
    */
-  async deliver(turn: Turn, bot: Bot, stored: StoredRequest, isOurs: () => boolean): Promise<boolean> {
+  async deliver(turn: Turn, bot: Bot, stored: StoredRequest, isOurs: () => boolean): Promise<'done' | 'again' | 'gone'> {
     try {
-      return await this.transmit(turn, bot, stored, isOurs)
+      return await this.transmit(turn, bot, stored, isOurs) ? 'done' : 'again'
     } catch (error) {
-      // It was withdrawn or has expired, or the lane is another relay's by now; whoever looks for the next one will see.
-      if (error instanceof NotOurs) return true
+      if (error instanceof NotOurs) return 'gone'
       throw error
     }
   }
@@ -74,7 +71,7 @@ export class Dispatcher {
       return true
     }
     // Equal messages that were sent by a process that is no more, or by another relay, are not to be taken for this one.
-    if (doubt) transmitter.account(bot, target, await records.messageIds(record, doubt.since - equalWithin))
+    if (doubt) transmitter.account(bot, target, await records.messageIds(record, doubt.since))
     // What was leaving when the process ended is looked up as it is sent again; here, what is sent again on request or not at all.
     if (doubt && (!wasLeaving || isOverdue(record))) {
       const found = await transmitter.lookUp({ bot, target, items, doubtful: doubt })
@@ -86,7 +83,8 @@ export class Dispatcher {
     }
     const known = new Map(record.results.flatMap((result, index) => result ? [[index, result]] : []))
     const late = new Map<number, ItemResult>()
-    let isFinished = false
+    /** What was written down in the end. */
+    let final: (ItemResult | undefined)[] | undefined = undefined
     const results = await transmitter.transmit({
       turn, bot, target, items, known,
       ...doubt && wasLeaving && { doubtful: doubt },
@@ -95,8 +93,10 @@ export class Dispatcher {
           // Written down as leaving, it would have to be looked up.
           if (stop.aborted) throw new RelayError('stopping')
           if (!isOurs()) throw new NotOurs()
-          record.sending = sending
-          const isThere = await this.persist(record, [record.state], { state: 'sending', sending, results: record.results }, turn)
+          // Items that went unanswered before are looked for from when they left.
+          const earlier = doubtOf(record, record.results)
+          record.sending = earlier ? { ...earlier, indices: sending.indices } : sending
+          const isThere = await this.persist(record, [record.state], { state: 'sending', sending: record.sending, results: record.results }, turn)
           if (!isThere) throw new NotOurs()
           if (!isOurs()) throw new NotOurs()
         },
@@ -108,23 +108,26 @@ export class Dispatcher {
           if (!isOurs()) throw new SendError('unsent', undefined, { isFinal: true })
           record.attempts++
         },
-        late: (indices, messageIds) => {
+        late: async (indices, messageIds) => {
+          if (indices.every(index => record.results[index]?.success)) return true
+          // The next process looks it up.
+          if (stop.aborted) return false
           for (const index of indices) late.set(index, { success: true, messageIds })
-          if (isFinished) void this.finish(record, withLate(record.results, late), ['unanswered']).catch(() => undefined)
+          // It may wait to be sent again meanwhile; then it is looked up before.
+          return final ? this.finish(record, withLate(final, late), ['unanswered']) : true
         },
       },
     })
     turn.judge(judge(results.filter((_, index) => !known.has(index))))
     // It is in the database as leaving, and is looked up after the restart.
     if (stop.aborted && doubtOf(record, results)) return false
-    const final = withLate(results, late)
+    final = withLate(results, late)
     if (final.some(isUnsent)) {
       const left = final.map(result => isUnsent(result) ? undefined : result)
       await this.persist(record, ['sending', 'queued'], { state: 'queued', sending: wasLeaving ? null : doubt, results: left }, turn)
       return false
     }
     await this.finish(record, final, ['sending', 'queued'], turn)
-    isFinished = true
     return true
   }
 

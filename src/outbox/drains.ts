@@ -35,6 +35,8 @@ interface Drain {
   upTo: string
   /** How many had come to the lane then, itself included. */
   readonly arrivals: number
+  /** Whether it is decided that it ends, so that it takes nothing more. */
+  isClosed: boolean
 }
 
 /** A lane in which something waits. */
@@ -77,9 +79,9 @@ export class Drains {
     state.isStalled = !this.findBot(bot)
     if (state.isStalled) return
     const last = state.drains.at(-1)
-    if (last?.arrivals === lanes.arrivals(lane)) {
+    if (last && !last.isClosed && last.arrivals === lanes.arrivals(lane)) {
       // Nobody has come since who could be overtaken.
-      last.upTo = upTo
+      if (upTo > last.upTo) last.upTo = upTo
       return
     }
     void this.drainInTurn(lane, state, upTo)
@@ -108,7 +110,7 @@ export class Drains {
   private async drainInTurn(lane: string, state: WaitingState, upTo: string): Promise<void> {
     const { lanes, claims, stop } = this.options
     const entering = lanes.enter(lane, { patient: true, signal: () => stop })
-    const drain: Drain = { upTo, arrivals: lanes.arrivals(lane) }
+    const drain: Drain = { upTo, arrivals: lanes.arrivals(lane), isClosed: false }
     state.drains.push(drain)
     let turn: Turn | undefined
     let step: Step = 'next'
@@ -150,17 +152,18 @@ export class Drains {
     const { claims, records, dispatcher } = this.options
     const { upTo } = drain
     // Where another relay holds the lane, that one delivers.
-    if (!await claims.acquire(lane)) return 'leave'
+    if (!await claims.acquire(lane)) return close(drain, 'leave')
     const interrupted = state.isClean ? undefined : await records.interruptedIn(lane)
     // Another relay may leave something behind at any time.
     state.isClean = !interrupted && !claims.isShared
     const next = interrupted ?? await records.nextInLane(lane, upTo)
     // More may have been accepted while the database was asked.
-    if (!next) return drain.upTo === upTo ? 'empty' : 'next'
+    if (!next) return drain.upTo === upTo ? close(drain, 'empty') : 'next'
     const { position, record: { id } } = next
     const bot = this.findBot(state.bot)
     if (!bot) {
       state.isStalled = true
+      close(drain, 'leave')
       // For a relay whose bot is online.
       await claims.release(lane).catch(() => undefined)
       // They would overtake what waits.
@@ -170,8 +173,9 @@ export class Drains {
     if (leaving.has(id)) return 'again'
     leaving.add(id)
     try {
-      const isDone = await dispatcher.deliver(turn, bot, next, () => claims.holds(lane))
-      if (isDone) return position === drain.upTo && !interrupted ? 'empty' : 'next'
+      const end = await dispatcher.deliver(turn, bot, next, () => claims.holds(lane))
+      if (end === 'done' && position === drain.upTo && !interrupted) return close(drain, 'empty')
+      if (end !== 'again') return 'next'
       turn.turnAway(new RelayError('unsent'))
       return 'again'
     } finally {
@@ -186,6 +190,12 @@ export class Drains {
     this.waiting.set(lane, state)
     return state
   }
+}
+
+/** Ends a drain: whatever is accepted from here on gets another one. */
+function close(drain: Drain, step: 'leave' | 'empty'): Step {
+  drain.isClosed = true
+  return step
 }
 
 /** A function, because it may change at every wait. */

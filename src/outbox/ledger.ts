@@ -1,4 +1,4 @@
-import type { ItemResult, Journal } from '../delivery/transmitter'
+import type { Doubt, ItemResult, Journal } from '../delivery/transmitter'
 import { RelayError } from '../errors'
 import type { DatabaseRecords } from './database'
 import type { MemoryRecords } from './memory'
@@ -13,13 +13,23 @@ import type { Storage } from './storage'
 export class Ledger implements Journal {
   private readonly key: string | null
   private readonly storage: Storage | undefined
+  /** Only for what may be asked about after a restart. */
+  readonly sending?: (doubt: Doubt) => Promise<void>
   private isOpen = false
   /** What answers told that came too late, by the places of the items. */
   private lateResults: Map<number, ItemResult> | undefined
 
   constructor(private readonly record: DeliveryRecord, private readonly memory: MemoryRecords, storage: Storage | undefined) {
     this.key = record.key
-    if (record.key !== null) this.storage = storage
+    if (record.key === null || !storage) return
+    this.storage = storage
+    let hasLeft = false
+    // Of the first one; it is written down with the result.
+    this.sending = doubt => {
+      if (!hasLeft) record.sending = { ...doubt, indices: [] }
+      hasLeft = true
+      return Promise.resolve()
+    }
   }
 
   /**
@@ -35,13 +45,25 @@ export class Ledger implements Journal {
 
   attempt(): void {
     const { record } = this
-    if (record.attempts++ === 0) record.sending = { indices: [], since: Date.now(), others: record.sending?.others ?? [] }
+    record.attempts++
+    record.sending ??= { indices: [], since: Date.now(), others: [] }
   }
 
-  late(indices: readonly number[], messageIds: string[]): void {
+  async late(indices: readonly number[], messageIds: string[]): Promise<boolean> {
+    const { record, storage, memory } = this
+    if (indices.every(index => record.results[index]?.success)) return true
     this.lateResults ??= new Map()
     for (const index of indices) this.lateResults.set(index, { success: true, messageIds })
-    if (this.record.state !== 'sending') void this.close(this.record.results)
+    // It is taken down with the rest.
+    if (record.state === 'sending') return true
+    this.settle(record.results)
+    if (!storage) {
+      memory.update(record)
+      return true
+    }
+    const { id, state, results, sending } = record
+    // Unless it waits to be sent again meanwhile; then it is looked up before.
+    return !storage.stop.aborted && await storage.records.change(id, ['unanswered'], { state, results, sending })
   }
 
   /** Writes down what has become of it so far. What was sent was sent, so a database that is away does not make it fail. */

@@ -39,9 +39,6 @@ const expiryInterval = 5_000
 /** How often records that are too old are removed, in milliseconds. */
 const purgeInterval = 60_000
 
-/** What an earlier process sent before this is of no interest any more, in milliseconds: more than `clockTolerance`. */
-const memorable = 60_000
-
 /** A database within the process, which no other relay can use. */
 const localClaims: LaneClaims = {
   acquire: () => Promise.resolve(true),
@@ -77,7 +74,8 @@ export function createStorage(ctx: Context, { lanes, transmitter, bots, logger, 
       // Another relay may be at work in a shared database; those rows are judged by their age instead.
       if (isLocal) await persist(() => records.abandonInterrupted(started), { logger, stop: signal })
       // What an earlier process has sent is not to be taken for what this one sends.
-      for (const record of await records.changedSince(started - memorable)) {
+      const latest = await persist(() => records.changedBefore(started), { logger, stop: signal })
+      for (const record of latest.reverse()) {
         const { bot, target, sending } = record
         transmitter.account(toBotName(bot), target, [...messageIdsOf(record), ...sending?.others ?? []])
       }

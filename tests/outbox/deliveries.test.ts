@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { until } from '../support/until'
 import { DatabaseRecords } from '../../src/outbox/database'
-import { driverOf, failStatements, group, later, other, relayWith, takeOffline } from './support'
+import { driverOf, failStatements, group, later, other, relayWith, releaseHeld, takeOffline } from './support'
 
 const hello = { group_id: group, msg: 'hello' }
 
@@ -186,6 +186,23 @@ describe('sending again', () => {
     assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
     await relay.reaches(id, 'sent')
     assert.deepEqual(relay.texts(), ['hello'])
+  })
+
+  test('does not send twice what is answered while it waits to be sent again', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 1 } })
+    relay.simulator.fault({ fault: { kind: 'hold' } })
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+    const id = await relay.queue('hello')
+    await relay.reaches(id, 'unanswered')
+    relay.simulator.clearFaults()
+    relay.simulator.fault({ fault: { kind: 'late', ms: 900 } })
+    const ahead = await relay.queue('ahead')
+    await relay.reaches(ahead, 'sending')
+    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+    await releaseHeld(relay)
+    assert.equal((await relay.show(id)).state, 'queued')
+    await relay.reaches(id, 'sent')
+    assert.deepEqual(relay.texts(), ['hello', 'ahead'])
   })
 
   test('sends what went unanswered and did not arrive', async t => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { until } from '../support/until'
-import { folderFor, group, later, relayWith, takeOffline } from './support'
+import { folderFor, group, later, relayWith, releaseHeld, takeOffline } from './support'
 
 const hello = { group_id: group, msg: 'hello' }
 
@@ -30,6 +30,18 @@ describe('loading the relay again', () => {
     assert.equal((await caller).status, 200)
     await relay.reaches(id, 'sent')
     assert.equal(relay.simulator.calls.filter(({ action }) => action.startsWith('send_')).length, 2)
+  })
+
+  test('does not send twice what was answered while it was not loaded', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'hold' } })
+    const id = await relay.queue('hello')
+    await until('it is leaving', () => relay.texts().length === 1)
+    relay.unload()
+    await releaseHeld(relay)
+    await relay.reload()
+    await relay.reaches(id, 'sent')
+    assert.deepEqual(relay.texts(), ['hello'])
   })
 
   test('leaves the logger of the database as it was', async t => {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../src'
+import { requestOf } from '../../src/delivery/onebot/request'
 import type { SimulatorOptions } from '../../simulator'
 import { startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
@@ -134,6 +135,14 @@ function isShown(value: unknown): value is Shown {
 
 function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Lets an answer that the platform holds back arrive: it follows the first call, and the second one's answer follows it. */
+export async function releaseHeld({ bot }: OutboxRelay): Promise<void> {
+  const request = requestOf(bot)
+  assert(request)
+  await request('get_status', {})
+  await request('get_status', {})
 }
 
 /** Takes the bot's connection away until the function returned is called. */

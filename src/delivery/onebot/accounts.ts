@@ -70,6 +70,17 @@ export class Accounts {
     else keep(nameless, send)
   }
 
+  /** Takes back that these messages are accounted for, or without any the last send of this content that got no ID. */
+  disown(key: string, ids: readonly string[], content: Content, now: number): void {
+    const chat = this.open(key, now)
+    for (const id of ids) {
+      chat.ids.delete(id)
+      this.see(key, { id, time: now, content })
+    }
+    const nameless = ids.length === 0 ? chat.nameless.findLastIndex(send => isSameContent(send.content, content)) : -1
+    if (nameless >= 0) chat.nameless.splice(nameless, 1)
+  }
+
   /** Takes down a message that was reported by an event. Its time is that of its arrival. */
   see(key: string, message: OwnMessage): void {
     const { ids, seen } = this.open(key, message.time)

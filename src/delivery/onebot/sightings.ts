@@ -42,6 +42,11 @@ export class Sightings {
     else if (sent) this.accounts.accountNameless(key, { content: contentOfItems(sent.items), since: sent.since, until: Date.now() })
   }
 
+  /** Takes that back: the messages are there, but not known to be anybody's. */
+  disown(bot: Bot, target: Target, messageIds: readonly string[], content: Content): void {
+    this.accounts.disown(keyOf(bot.selfId, target), messageIds, content, Date.now())
+  }
+
   /**
    * The IDs of the messages in a chat that a look-up after a restart, when nothing of this is remembered, could take for one that
    * leaves now: those accounted for within twice the tolerance, because the clocks may differ as much at both ends.
