@@ -10,6 +10,7 @@ import { dirname, join, resolve } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { resolveSettings } from '../src/config/settings'
+import { end, freePort } from './support/process'
 import { startRelay, type TestRelay } from './support/relay'
 import { until } from './support/until'
 
@@ -70,23 +71,6 @@ function record(value: unknown): Record<string, unknown> {
 function records(value: unknown): Record<string, unknown>[] {
   assert(Array.isArray(value), `not a list: ${JSON.stringify(value)}`)
   return value.map(record)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  assert(typeof address === 'object' && address !== null)
-  server.close()
-  await once(server, 'close')
-  return address.port
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const closed = once(child, 'close')
-  child.kill('SIGTERM')
-  await closed
 }
 
 async function answers(url: string): Promise<boolean> {
@@ -342,7 +326,7 @@ describe('a reader', { timeout: 120_000 }, () => {
     page = /http:\/\/127\.0\.0\.1:\d+\/simulator\//.exec(log)?.[0] ?? ''
   })
   after(async () => {
-    await Promise.all(children.map(end))
+    await Promise.all(children.map(child => end(child)))
     await rm(folder, { recursive: true, force: true })
   })
 

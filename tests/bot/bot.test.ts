@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { Simulator } from '../../simulator'
 import { read, type Reply } from '../support/relay'
-import { Checkout, freePort, isTaken, type StartedBot } from './support'
+import { freePort } from '../support/process'
+import { Checkout, isTaken, type StartedBot } from './support'
 
 let checkout: Checkout
 /** What is in the repository before the first start of a bot. */
@@ -35,7 +36,7 @@ async function send(bot: StartedBot, key: string, msg = 'hello'): Promise<Reply>
 describe('without ONEBOT_ENDPOINT', () => {
   for (const [how, env] of [['unset', {}], ['blank', { ONEBOT_ENDPOINT: ' ', ONEBOT_SELF_ID: '' }]] as const) {
     test(`(${how}) the simulator is the platform, which the log says loudly, and a message arrives on its page`, async () => {
-      const bot = await checkout.start({ ...env, WEBHOOK_PORT: await freePort() })
+      const bot = await checkout.start({ ...env, WEBHOOK_PORT: String(await freePort()) })
       await bot.ready()
       assert.match(bot.log, /={70}\n.*SIMULATOR: no real chat platform is connected/)
       const [, page = ''] = await bot.line(/(http:\/\/127\.0\.0\.1:\d+\/simulator\/)/)
@@ -54,7 +55,7 @@ describe('the API key', () => {
     const folder = await checkout.folder()
     const keys: string[] = []
     for (let times = 0; times < 2; times++) {
-      const bot = await checkout.start({ WEBHOOK_PORT: await freePort() }, { cwd: folder })
+      const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()) }, { cwd: folder })
       await bot.ready()
       assert.equal((await stat(join(folder, 'data/api-key'))).mode & 0o777, 0o600)
       assert(bot.log.includes(join(folder, 'data/api-key')))
@@ -70,7 +71,7 @@ describe('the API key', () => {
     const folder = await checkout.folder()
     // A folder in the place of the file: what not even root can overwrite.
     await mkdir(join(folder, 'data/api-key/x'), { recursive: true })
-    const bot = await checkout.start({ WEBHOOK_PORT: await freePort() }, { cwd: folder })
+    const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()) }, { cwd: folder })
     await bot.line(/server listening at/)
     const errors = bot.lines.filter(line => line.includes('[E]'))
     assert.equal(errors.length, 1, bot.log)
@@ -93,7 +94,7 @@ describe('WEBHOOK_PORT', () => {
 
   test('that is taken ends the start with one line, and leaves the key of the bot that has it', async () => {
     const folder = await checkout.folder()
-    const port = await freePort()
+    const port = String(await freePort())
     const first = await checkout.start({ WEBHOOK_PORT: port }, { cwd: folder })
     await first.ready()
     const key = await first.key()
@@ -110,12 +111,12 @@ describe('WEBHOOK_PORT', () => {
 
 describe('WEBHOOK_HOST', () => {
   test('says where to listen: everywhere when it is blank', async () => {
-    const bot = await checkout.start({ WEBHOOK_HOST: '', WEBHOOK_PORT: await freePort() })
+    const bot = await checkout.start({ WEBHOOK_HOST: '', WEBHOOK_PORT: String(await freePort()) })
     await bot.line(/server listening at http:\/\/0\.0\.0\.0:\d+/)
   })
 
   test('that does not exist ends the start with one line', async () => {
-    const bot = await checkout.start({ WEBHOOK_HOST: '203.0.113.1', WEBHOOK_PORT: await freePort() })
+    const bot = await checkout.start({ WEBHOOK_HOST: '203.0.113.1', WEBHOOK_PORT: String(await freePort()) })
     assert.equal(await bot.exit(), 1)
     assert.match(bot.log, /\[E\] bot cannot listen on 203\.0\.113\.1:\d+ \(EADDRNOTAVAIL\): set WEBHOOK_HOST or WEBHOOK_PORT$/)
   })
@@ -123,7 +124,7 @@ describe('WEBHOOK_HOST', () => {
 
 describe('with ONEBOT_ENDPOINT', () => {
   test('the bot connects there with its account and token, and the simulator is not started', async () => {
-    const bot = await checkout.start({ ...platform(), WEBHOOK_PORT: await freePort(), WEBHOOK_API_KEY: 'configured' })
+    const bot = await checkout.start({ ...platform(), WEBHOOK_PORT: String(await freePort()), WEBHOOK_API_KEY: 'configured' })
     await bot.ready()
     assert.equal((await send(bot, 'configured')).status, 200)
     assert.equal(simulator.ledger.at(-1)?.text, 'hello')
@@ -134,7 +135,7 @@ describe('with ONEBOT_ENDPOINT', () => {
   })
 
   test('but no ONEBOT_SELF_ID the log says what is missing, and the bot goes on without a platform', async () => {
-    const bot = await checkout.start({ ONEBOT_ENDPOINT: simulator.endpoint, WEBHOOK_PORT: await freePort(), WEBHOOK_API_KEY: 'k' })
+    const bot = await checkout.start({ ONEBOT_ENDPOINT: simulator.endpoint, WEBHOOK_PORT: String(await freePort()), WEBHOOK_API_KEY: 'k' })
     await bot.listening()
     assert.match(bot.log, /\[E\] bot no platform is connected: beside ONEBOT_ENDPOINT, set ONEBOT_SELF_ID/)
     assert(!bot.log.includes('    at '))
@@ -147,7 +148,7 @@ describe('relative folders', () => {
   test('are relative to where npm was run', async () => {
     const folder = await checkout.folder()
     const bot = await checkout.start({
-      INIT_CWD: folder, DATA_DIR: 'some/data', UPLOAD_DIR: './some/uploads', WEBHOOK_PORT: await freePort(),
+      INIT_CWD: folder, DATA_DIR: 'some/data', UPLOAD_DIR: './some/uploads', WEBHOOK_PORT: String(await freePort()),
     })
     await bot.ready()
     const key = await bot.key(join(folder, 'some/data'))
@@ -163,7 +164,7 @@ describe('relative folders', () => {
     const file = join(checkout.repository, '.env')
     await writeFile(file, 'DATA_DIR=from-file\nONEBOT_ENDPOINT=\n')
     try {
-      const bot = await checkout.start({ WEBHOOK_PORT: await freePort() })
+      const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()) })
       await bot.ready()
       assert((await readdir(join(bot.folder, 'from-file'))).includes('api-key'))
       assert.deepEqual(await readdir(bot.folder), ['from-file'])
@@ -174,7 +175,7 @@ describe('relative folders', () => {
 })
 
 test('a data folder that cannot be made ends the start with one line', async () => {
-  const bot = await checkout.start({ WEBHOOK_PORT: await freePort(), DATA_DIR: '/dev/null/data' })
+  const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()), DATA_DIR: '/dev/null/data' })
   assert.equal(await bot.exit(), 1)
   assert.match(bot.log, /\[E\] bot cannot write to the data folder \/dev\/null\/data \(ENOTDIR\): set DATA_DIR/)
   assert(!bot.log.includes('    at '))
@@ -187,7 +188,7 @@ describe('a signal', () => {
   async function busy(ms?: number): Promise<{ bot: StartedBot, answer: Promise<Reply>, port: string }> {
     simulator.clearFaults()
     simulator.clear()
-    const port = await freePort()
+    const port = String(await freePort())
     const bot = await checkout.start({ ...platform(), WEBHOOK_PORT: port, WEBHOOK_API_KEY: 'k', CHAT_API_TIMEOUT: '30' })
     await bot.ready()
     simulator.fault({ fault: ms === undefined ? { kind: 'silent' } : { kind: 'late', ms } })
@@ -219,7 +220,7 @@ describe('a signal', () => {
   })
 
   test('during the start ends it, too', async () => {
-    const port = await freePort()
+    const port = String(await freePort())
     for (const moment of [/Koishi\//, /apply plugin server/, /commandLength/]) {
       const bot = await checkout.start({ WEBHOOK_PORT: port })
       await bot.line(moment)
@@ -233,7 +234,7 @@ test('npm start works from any folder, changes no file of the repository, and pa
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     simulator.clearFaults()
     simulator.clear()
-    const port = await freePort()
+    const port = String(await freePort())
     const bot = await checkout.start({ ...platform(), WEBHOOK_PORT: port, CHAT_API_TIMEOUT: '30' }, { byNpm: true })
     await bot.ready()
     const key = await bot.key()
@@ -277,7 +278,7 @@ describe('uploads', () => {
   }
 
   test('leave nothing in the temporary folder of the system, with and without the key', async () => {
-    const bot = await checkout.start({ WEBHOOK_PORT: await freePort(), WEBHOOK_API_KEY: 'k' })
+    const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()), WEBHOOK_API_KEY: 'k' })
     await bot.listening()
     assert.equal(await upload(bot, 'wrong', 100_000), 401)
     assert.equal(await upload(bot, 'k', 100_000), 200)
@@ -285,7 +286,7 @@ describe('uploads', () => {
   })
 
   test('of fifty clients at once, 20 MB each, take little memory', { skip: process.platform !== 'linux' && 'reads /proc' }, async () => {
-    const bot = await checkout.start({ WEBHOOK_PORT: await freePort(), WEBHOOK_API_KEY: 'k' })
+    const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()), WEBHOOK_API_KEY: 'k' })
     await bot.ready()
     const peak = async () => Number(/VmHWM:\s+(\d+)/.exec(await readFile(`/proc/${bot.child.pid ?? 0}/status`, 'utf8'))?.[1]) / 1024
     const before = await peak()

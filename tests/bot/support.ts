@@ -166,17 +166,6 @@ export class StartedBot {
   }
 }
 
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  assert(typeof address === 'object' && address !== null)
-  server.close()
-  await once(server, 'close')
-  return String(address.port)
-}
-
 /** Whether anything takes connections on this port. */
 export async function isTaken(port: string): Promise<boolean> {
   const server = createServer().listen(Number(port), '127.0.0.1')

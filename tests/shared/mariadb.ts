@@ -1,11 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chown, mkdtemp, rm } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { once } from 'node:events'
 import assert from 'node:assert/strict'
+import { end, freePort } from '../support/process'
 import { until } from '../support/until'
 
 const folders = (process.env.PATH ?? '').split(':').concat('/usr/sbin', '/usr/local/sbin')
@@ -105,9 +106,7 @@ export class MariaDb {
   async halt(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     const child = this.process
     this.process = undefined
-    if (child?.exitCode !== null || child.signalCode !== null) return
-    child.kill(signal)
-    await once(child, 'exit')
+    if (child) await end(child, signal)
   }
 
   /** Ends it and removes everything. */
@@ -136,17 +135,6 @@ function isRoot(): boolean {
 
 function asUser(): string[] {
   return isRoot() ? [`--user=${unprivileged.name}`] : []
-}
-
-/** A port that is free now. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  assert(typeof address === 'object' && address !== null)
-  server.close()
-  await once(server, 'close')
-  return address.port
 }
 
 /** Whether a MySQL server greets whoever connects. */
