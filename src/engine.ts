@@ -1,7 +1,8 @@
 import type { Context, Logger } from 'koishi'
+import { resolve } from 'node:path'
 import { Presence } from './connections/presence'
 import type { Settings } from './config/settings'
-import { isOneBot } from './delivery/bot-name'
+import { isOneBot, toBotName } from './delivery/bot-name'
 import { Delivery } from './delivery/delivery'
 import { Lanes } from './delivery/lanes'
 import { Sightings } from './delivery/onebot/sightings'
@@ -9,9 +10,11 @@ import { createPassages } from './delivery/passage'
 import { Transmitter } from './delivery/transmitter'
 import { unwrap } from './delivery/unwrap'
 import { MemoryRecords } from './outbox/memory'
+import { describe } from './outbox/patience'
 import { Registry } from './outbox/registry'
 import { createStorage, type Storage } from './outbox/storage'
 import { Submissions } from './outbox/submissions'
+import { Trace } from './outbox/trace'
 import type { StoredFile, UploadStore } from './uploads/store'
 
 /** What the doors of the house need of its inside. */
@@ -62,6 +65,12 @@ export function createEngine(
   })
   const delivery = new Delivery({ bots, lanes, transmitter, hold: id => store.hold(id) })
 
+  const trace = new Trace(resolve(ctx.baseDir, settings.dataDir), error => {
+    logger.debug('%s', `what is sent leaves no trace for the next process: ${describe(error)}`)
+  })
+  for (const { bot, target, messageIds } of trace.read()) transmitter.account(toBotName(bot), target, messageIds)
+  ctx.on('dispose', () => trace.close())
+
   let storage: Storage | undefined
   ctx.inject(['database'], inner => {
     storage = createStorage(inner, { lanes, transmitter, bots, logger, retention: settings.recordRetention * day, stop })
@@ -75,7 +84,7 @@ export function createEngine(
     storage: () => storage,
     keepUpload: (id: string, until: number) => store.keepUntil(id, until),
   }
-  const submissions = new Submissions({ ...shared, delivery, transmitter, bots, lanes })
+  const submissions = new Submissions({ ...shared, trace, delivery, transmitter, bots, lanes })
   const registry = new Registry(shared)
   return { delivery, submissions, registry, lanes, storage: shared.storage }
 }

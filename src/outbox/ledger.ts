@@ -5,6 +5,7 @@ import type { MemoryRecords } from './memory'
 import { persist } from './patience'
 import { doubtOf, finalState, states, usesUpKey, withLate, type DeliveryRecord } from './record'
 import type { Storage } from './storage'
+import type { Trace } from './trace'
 
 /**
  * The account of a delivery whose caller waits. One with an Idempotency-Key is in the database where there is one, so that the
@@ -19,7 +20,12 @@ export class Ledger implements Journal {
   /** What answers told that came too late, by the places of the items. */
   private lateResults: Map<number, ItemResult> | undefined
 
-  constructor(private readonly record: DeliveryRecord, private readonly memory: MemoryRecords, storage: Storage | undefined) {
+  constructor(
+    private readonly record: DeliveryRecord,
+    private readonly memory: MemoryRecords,
+    private readonly trace: Trace,
+    storage: Storage | undefined,
+  ) {
     this.key = record.key
     if (record.key === null || !storage) return
     this.storage = storage
@@ -50,7 +56,7 @@ export class Ledger implements Journal {
   }
 
   async late(indices: readonly number[], messageIds: string[]): Promise<boolean> {
-    const { record, storage, memory } = this
+    const { record, storage, memory, trace } = this
     if (indices.every(index => record.results[index]?.success)) return true
     this.lateResults ??= new Map()
     for (const index of indices) this.lateResults.set(index, { success: true, messageIds })
@@ -59,6 +65,7 @@ export class Ledger implements Journal {
     this.settle(record.results)
     if (!storage) {
       memory.update(record)
+      trace.write(record)
       return true
     }
     const { id, state, results, sending } = record
@@ -68,11 +75,12 @@ export class Ledger implements Journal {
 
   /** Writes down what has become of it so far. What was sent was sent, so a database that is away does not make it fail. */
   async close(results: readonly (ItemResult | undefined)[]): Promise<void> {
-    const { record, storage, memory } = this
+    const { record, storage, memory, trace } = this
     this.settle(results)
     if (!storage) {
       if (this.key !== null && record.key === null) memory.releaseKey(this.key)
       memory.update(record)
+      trace.write(record)
       return
     }
     try {

@@ -65,7 +65,7 @@ export function withLate(results: readonly (ItemResult | undefined)[], late: Rea
 }
 
 /** The platform messages that a delivery is known to have become. */
-export function messageIdsOf({ results }: DeliveryRecord): string[] {
+export function messageIdsOf({ results }: Pick<DeliveryRecord, 'results'>): string[] {
   return results.flatMap(result => result?.success ? result.messageIds : [])
 }
 

@@ -12,6 +12,7 @@ import type { MemoryRecords } from './memory'
 import type { DeliveryRecord } from './record'
 import { digest, unanswered } from './row'
 import type { Storage } from './storage'
+import type { Trace } from './trace'
 import { keepUploads, type KeepUpload } from './uploads'
 import { Deadline, Result } from './waits'
 
@@ -40,6 +41,8 @@ export interface Submitted {
 export interface SubmissionsOptions {
   delivery: Delivery
   memory: MemoryRecords
+  /** Keeps what is in no database for the next process. */
+  trace: Trace
   storage: () => Storage | undefined
   bots: Iterable<Bot>
   lanes: Lanes
@@ -100,11 +103,11 @@ export class Submissions {
 
   /** Sends while the caller waits. */
   private async send({ id, request, body, signal }: Submission, idempotency: Idempotency | null): Promise<DeliveryRecord> {
-    const { delivery, transmitter, memory, bots } = this.options
+    const { delivery, transmitter, memory, trace, bots } = this.options
     const { target } = request
     const storage = this.options.storage()
     const record = createRecord(id, request, idempotency)
-    const ledger = new Ledger(record, memory, storage)
+    const ledger = new Ledger(record, memory, trace, storage)
     // What an earlier process left comes first.
     if (storage && !storage.outbox.isOpen) await storage.outbox.opened
     const deadline = new Deadline(signal, request.expiresIn)

@@ -146,7 +146,9 @@ class Runner implements Run {
     if (reading.kind === 'in-progress') return false
     // It was accepted, and has been withdrawn while this answer was on its way.
     if (reading.kind === 'accepted' && this.withdrawn.has(reading.id)) return true
-    if (reading.kind === 'accepted' || reading.results.some(({ told }) => told === 'sent')) account.accepted ??= this.events++
+    // Accepted anew, as after a refusal, which does not use up a key, it has another place.
+    if (reading.kind === 'accepted' && reading.id !== account.deliveryId) account.accepted = this.events++
+    else if (reading.kind !== 'accepted' && reading.results.some(({ told }) => told === 'sent')) account.accepted ??= this.events++
     if (reading.kind === 'accepted') account.deliveryId = reading.id
     // What a later request with the key says of itself takes nothing back of what is known of an earlier one.
     else if (reading.replayed || !account.results.some(({ told }) => told !== 'unknown') || !reading.results.every(({ told }) => told === 'unsent')) {

@@ -122,15 +122,18 @@ describe('after kill -9', () => {
   })
 
   test('what was sent before is not taken for an equal message that is sent now and goes unanswered', async t => {
-    const relay = await victim(t, { chatApiTimeout: 0.5, chatApiMaxRetries: 0 })
-    const hello = { group_id: group, msg: 'hello' }
-    assert.equal((await relay.post(hello, { prefer: 'respond-async, wait=5' })).status, 200)
-    await relay.kill()
-    await relay.start()
-    await relay.online()
-    relay.simulator.fault({ fault: { kind: 'silent' } })
-    assert.equal((await relay.post(hello)).status, 504)
-    assert.deepEqual(relay.texts(), ['hello'])
+    const kinds: Record<string, string>[] = [{ prefer: 'respond-async, wait=5' }, { 'idempotency-key': 'a' }, {}]
+    for (const headers of kinds) {
+      const relay = await victim(t, { chatApiTimeout: 0.5, chatApiMaxRetries: 0 })
+      const hello = { group_id: group, msg: 'hello' }
+      assert.equal((await relay.post(hello, headers)).status, 200)
+      await relay.kill()
+      await relay.start()
+      await relay.online()
+      relay.simulator.fault({ fault: { kind: 'silent' } })
+      assert.equal((await relay.post(hello)).status, 504)
+      assert.deepEqual(relay.texts(), ['hello'])
+    }
   })
 
   test('a batch goes on where it was, with its files', async t => {
