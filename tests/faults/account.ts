@@ -25,6 +25,8 @@ export interface Account {
   accepted?: number
   /** The delivery that was accepted for later, while its end is not known. */
   deliveryId?: string
+  /** Whether a repeat went unheard: where the first request had not used up the key, that one may have been sent. */
+  isUnheard: boolean
   /** Everything that was told, for a report. */
   history: string[]
 }
@@ -37,7 +39,7 @@ export interface Verdict {
 }
 
 export function openAccount(request: PlannedRequest, issued: number): Account {
-  return { request, items: request.items, results: request.items.map(() => ({ told: 'unknown', ids: [] })), issued, history: [] }
+  return { request, items: request.items, results: request.items.map(() => ({ told: 'unknown', ids: [] })), issued, isUnheard: false, history: [] }
 }
 
 /**

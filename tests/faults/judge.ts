@@ -67,7 +67,8 @@ function judgeCounts(run: Run, accounts: readonly Account[], entries: readonly L
 function casesOf(accounts: readonly Account[]): Case[] {
   return accounts.flatMap(account => account.items.map((item, index): Case => {
     const { told, ids } = account.results[index] ?? { told: 'unknown', ids: [] }
-    return { item, told, ids, account }
+    const isOutdated = account.isUnheard && (told === 'refused' || told === 'unsent')
+    return { item, told: isOutdated ? 'unknown' : told, ids, account }
   }))
 }
 

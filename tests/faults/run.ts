@@ -93,6 +93,7 @@ class Runner implements Run {
         const reply = await this.post(request)
         this.tracker.countAnswer()
         if (reply && this.hear(account, request, reply)) break
+        if (known && !reply) account.isUnheard = true
         if (key === undefined || (request.leaveAfter !== undefined && !reply)) return
         assert(Date.now() < end, `still under way after ${patience} ms`)
         await delay(50)
@@ -144,11 +145,14 @@ class Runner implements Run {
     const reading = readAnswer(reply, request)
     account.history.push(`#${request.name}: ${reply.status}${reply.headers.get('idempotent-replayed') ? ' replayed' : ''}`)
     if (reading.kind === 'in-progress') return false
+    account.isUnheard = false
     // It was accepted, and has been withdrawn while this answer was on its way.
     if (reading.kind === 'accepted' && this.withdrawn.has(reading.id)) return true
     // Accepted anew, as after a refusal, which does not use up a key, it has another place.
     if (reading.kind === 'accepted' && reading.id !== account.deliveryId) account.accepted = this.events++
     else if (reading.kind !== 'accepted' && reading.results.some(({ told }) => told === 'sent')) account.accepted ??= this.events++
+    // Sent anew: the delivery before had ended without using up the key.
+    if (reading.kind !== 'accepted' && !reading.replayed && reading.results.some(({ told }) => told === 'sent')) delete account.deliveryId
     if (reading.kind === 'accepted') account.deliveryId = reading.id
     // What a later request with the key says of itself takes nothing back of what is known of an earlier one.
     else if (reading.replayed || !account.results.some(({ told }) => told !== 'unknown') || !reading.results.every(({ told }) => told === 'unsent')) {
