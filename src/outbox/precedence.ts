@@ -2,9 +2,11 @@
 const burst = 8
 const share = 32
 /** How much of its time a process that keeps up is idle, at least. */
-const leastIdle = 0.1
-/** How long it is looked at for that, and after which time without a new request there is no flood, in milliseconds. */
+const leastIdle = 0.3
+/** How long it is looked at for that, in milliseconds. */
 const interval = 20
+/** After which time without a new request there is no flood, in milliseconds: deliveries of many lanes at once keep requests waiting. */
+const quiet = 250
 /** How long a delivery waits at most, in milliseconds. */
 const patience = 2_000
 
@@ -51,7 +53,7 @@ export class Precedence {
       this.idle = idle
       this.looked = now
     }
-    return !this.keepsUp && now - this.accepted < interval
+    return !this.keepsUp && now - this.accepted < quiet
   }
 
   private look(): void {
