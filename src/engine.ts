@@ -9,6 +9,7 @@ import { Sightings } from './delivery/onebot/sightings'
 import { createPassages } from './delivery/passage'
 import { Transmitter } from './delivery/transmitter'
 import { unwrap } from './delivery/unwrap'
+import { awaitDatabase, isDatabaseLoaded } from './outbox/arrival'
 import { MemoryRecords } from './outbox/memory'
 import { describe } from './outbox/patience'
 import { Registry } from './outbox/registry'
@@ -84,7 +85,10 @@ export function createEngine(
     storage: () => storage,
     keepUpload: (id: string, until: number) => store.keepUntil(id, until),
   }
-  const submissions = new Submissions({ ...shared, trace, delivery, transmitter, bots, lanes })
+  const arrival = awaitDatabase(ctx, stop)
+  const submissions = new Submissions({
+    ...shared, isDatabaseLoaded: () => isDatabaseLoaded(ctx), arrival, trace, delivery, transmitter, bots, lanes,
+  })
   const registry = new Registry(shared)
   return { delivery, submissions, registry, lanes, storage: shared.storage }
 }

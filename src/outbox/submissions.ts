@@ -44,6 +44,10 @@ export interface SubmissionsOptions {
   /** Keeps what is in no database for the next process. */
   trace: Trace
   storage: () => Storage | undefined
+  /** Whether there is a database, or one that is on its way. */
+  isDatabaseLoaded: () => boolean
+  /** Resolves when it is there, or has not come in its time. */
+  arrival: Promise<void>
   bots: Iterable<Bot>
   lanes: Lanes
   keepUpload: KeepUpload
@@ -69,7 +73,13 @@ export class Submissions {
   /** The keys of requests under way, with the digests of their bodies. */
   private readonly underWay = new Map<string, string>()
 
-  constructor(private readonly options: SubmissionsOptions) {}
+  private hasArrived = false
+
+  constructor(private readonly options: SubmissionsOptions) {
+    void options.arrival.then(() => {
+      this.hasArrived = true
+    })
+  }
 
   /**
    * Sends what a request asks for, unless its key says that this was done before. `expires_in` bounds the wait for a turn as
@@ -78,6 +88,7 @@ export class Submissions {
    * @throws RelayError what stops the request as such
    */
   async submit(submission: Submission): Promise<Submitted> {
+    await this.awaitStorage(submission)
     if (submission.key === undefined) return { record: await this.perform(submission, null), replayed: false }
     const key = digest(submission.key)
     const fingerprint = digest(JSON.stringify(submission.body))
@@ -95,6 +106,15 @@ export class Submissions {
     } finally {
       this.underWay.delete(key)
     }
+  }
+
+  /** Without the database that holds it, a key would be taken for a new one, and what waits would be overtaken. */
+  private async awaitStorage({ key, deferred }: Submission): Promise<void> {
+    const { storage, isDatabaseLoaded, arrival } = this.options
+    const isNeeded = key !== undefined || deferred !== undefined
+    if (storage() || (this.hasArrived && !isNeeded) || !isDatabaseLoaded()) return
+    await arrival
+    if (!storage() && isNeeded) throw new RelayError('store-down')
   }
 
   private perform(submission: Submission, idempotency: Idempotency | null): Promise<DeliveryRecord> {

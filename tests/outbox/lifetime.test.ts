@@ -70,6 +70,44 @@ describe('loading the relay again', () => {
   })
 })
 
+describe('a database that is loaded and not there yet', () => {
+  const keyed = { 'idempotency-key': 'a' }
+
+  test('is waited for, so that a key is not taken for a new one', async t => {
+    const path = join(await folderFor(t), 'koishi.db')
+    const relay = await relayWith(t, { path: null })
+    let come = 0
+    relay.app.server._http.on('request', () => come++)
+    class Slow extends SQLiteDriver {
+      override async start(): Promise<void> {
+        await until('both have come', () => come === 2)
+        await super.start()
+      }
+    }
+    const driver = relay.app.plugin(Slow, { path })
+    const [first, deferred] = await Promise.all([relay.post(hello, keyed), relay.post(hello, later)])
+    assert.equal(first.status, 200)
+    assert.equal(deferred.status, 202)
+    assert.equal((await relay.app.database.get('message_relay_delivery', {})).length, 2)
+    await until('both are delivered', () => relay.texts().length === 2)
+    driver.dispose()
+  })
+
+  test('is not waited for much longer, and what needs it is told so', async t => {
+    class Stuck extends SQLiteDriver {
+      override start(): Promise<void> {
+        return new Promise(() => undefined)
+      }
+    }
+    const relay = await relayWith(t, { path: null })
+    relay.app.plugin(Stuck, { path: ':memory:' })
+    const [first, deferred, without] = await Promise.all([relay.post(hello, keyed), relay.post(hello, later), relay.post(hello)])
+    assert.deepEqual([first.status, deferred.status, without.status], [503, 503, 200])
+    assert.match(first.msg, /database/)
+    assert.deepEqual(relay.texts(), ['hello'])
+  })
+})
+
 describe('a database that goes and comes back', () => {
   test('is used again, and meanwhile its absence is told', async t => {
     const path = join(await folderFor(t), 'koishi.db')
