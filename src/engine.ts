@@ -70,7 +70,8 @@ export function createEngine(
     logger.debug('%s', `what is sent leaves no trace for the next process: ${describe(error)}`)
   })
   for (const { bot, target, messageIds } of trace.read()) transmitter.account(toBotName(bot), target, messageIds)
-  ctx.on('dispose', () => trace.close())
+  // What is under way may still end after the plugin was disposed.
+  stop.addEventListener('abort', () => trace.close())
 
   let storage: Storage | undefined
   ctx.inject(['database'], inner => {
