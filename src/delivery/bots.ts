@@ -1,6 +1,7 @@
 import { Universal, type Bot } from 'koishi'
 import { RelayError } from '../errors'
 import type { BotSelector, Target } from '../message/model'
+import { writeTarget } from '../message/target'
 import { isOneBot } from './bot-name'
 
 /**
@@ -53,8 +54,8 @@ export function checkTarget(bot: Bot, target: Target): void {
 }
 
 /** The name of the lane in which messages to this target wait for one another. */
-export function laneOf(bot: Bot, target: Target): string {
-  return `${bot.sid}/${target.kind}:${target.id}`
+export function laneOf(sid: string, target: Target): string {
+  return `${sid}/${writeTarget(target)}`
 }
 
 function matches(bot: Bot, platform: string | undefined, selfId: string | undefined): boolean {

@@ -43,7 +43,7 @@ export class Delivery {
     checkTarget(bot, target)
     const releases = holdUploads(items, this.options.hold)
     try {
-      const turn = await this.options.lanes.enter(laneOf(bot, target), signal && { signal })
+      const turn = await this.options.lanes.enter(laneOf(bot.sid, target), signal && { signal })
       let isAwaited = false
       let results: ItemResult[]
       try {

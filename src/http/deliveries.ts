@@ -3,7 +3,7 @@ import { RelayError } from '../errors'
 import type { ListFilter } from '../outbox/filter'
 import { states, view } from '../outbox/record'
 import type { Registry } from '../outbox/registry'
-import { readTarget } from '../outbox/row'
+import { readTarget } from '../message/target'
 import type { Exchange, Route } from './routes'
 
 const defaultLimit = 100

@@ -2,6 +2,7 @@ import { RelayError } from '../errors'
 import type { ServerResponse } from 'node:http'
 import type { ItemResult } from '../delivery/transmitter'
 import { parseRequest } from '../message/parse'
+import { writeTarget } from '../message/target'
 import { outcomeOf, viewResults, type DeliveryRecord } from '../outbox/record'
 import type { Submissions } from '../outbox/submissions'
 import { readBody, refuseEncoding, type BodyLimits } from './body'
@@ -26,8 +27,7 @@ export function webhookRoute(submissions: Submissions, prefix: string, limits: B
       const deferred = parsePrefer(headers.prefer)
       const body = await readJson(exchange, limits, stop)
       const request = parseRequest(body)
-      const { kind, id: targetId } = request.target
-      exchange.target = `${kind}:${targetId}`
+      exchange.target = writeTarget(request.target)
       const { record, replayed } = await submissions.submit({
         id, request, body, signal: () => signalOf(response), ...key !== undefined && { key }, ...deferred && { deferred },
       })

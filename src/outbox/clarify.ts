@@ -1,11 +1,10 @@
 import type { Bot } from 'koishi'
-import { isOnline } from '../delivery/bots'
+import { isOnline, laneOf } from '../delivery/bots'
 import type { Lanes, Turn } from '../delivery/lanes'
 import type { Transmitter } from '../delivery/transmitter'
 import type { ParsedItem } from '../message/model'
 import type { DatabaseRecords } from './database'
-import { doubtOf, finalState, type DeliveryRecord } from './record'
-import { laneNameOf } from './row'
+import { doubtOf, settlement, type DeliveryRecord } from './record'
 
 export interface ClarifyOptions {
   bots: Iterable<Bot>
@@ -28,7 +27,7 @@ export async function clarify(
   const doubtful = doubtOf(record, record.results)
   if (!bot || !isOnline(bot) || !doubtful) return
   // While nothing else leaves for the target, whose equal message could be taken for this one.
-  const turn = await enter(lanes, laneNameOf(record), signal)
+  const turn = await enter(lanes, laneOf(record.bot, record.target), signal)
   if (!turn) return
   try {
     const others = records ? await records.messageIds(record, doubtful.since).catch(() => undefined) : []
@@ -36,14 +35,13 @@ export async function clarify(
     transmitter.account(bot, record.target, others)
     const found = await transmitter.lookUp({ bot, target: record.target, items, doubtful })
     if (found.size === 0) return
-    record.results = record.results.map((result, index) => found.get(index) ?? result)
-    record.state = finalState(record.results)
+    Object.assign(record, settlement(record, record.results.map((result, index) => found.get(index) ?? result)))
   } finally {
     turn.end()
   }
-  const { id, state, results } = record
+  const { id, state, results, sending } = record
   // It can be asked again as well.
-  await records?.change(id, ['unanswered', 'sending'], { state, results }).catch(() => undefined)
+  await records?.change(id, ['unanswered', 'sending'], { state, results, sending }).catch(() => undefined)
 }
 
 async function enter(lanes: Lanes, lane: string, signal: () => AbortSignal): Promise<Turn | undefined> {

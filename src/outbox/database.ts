@@ -1,17 +1,13 @@
 import { $, type Context, type Query } from 'koishi'
 import { v7 as uuid } from 'uuid'
+import { laneOf } from '../delivery/bots'
+import { unwrap } from '../delivery/unwrap'
+import { writeTarget } from '../message/target'
 import type { ListFilter } from './filter'
 import { Mutex } from './mutex'
 import { breathe } from './patience'
-import { unwrap } from '../delivery/unwrap'
 import { messageIdsOf, states, writeResults, type DeliveryRecord, type State } from './record'
-import { digest, fromRow, laneNameOf, recordFields, toRow, writeTarget, type DeliveryRow } from './row'
-
-declare module 'koishi' {
-  interface Tables {
-    message_relay_delivery: DeliveryRow
-  }
-}
+import { defineTable, digest, fromRow, recordFields, table, toRow, type DeliveryRow } from './row'
 
 /** What may change of a delivery after it was stored. */
 export type Patch = Partial<Pick<DeliveryRecord, 'state' | 'deferred' | 'attempts' | 'results' | 'sending' | 'key' | 'expiresAt'>>
@@ -30,7 +26,6 @@ export interface WaitingLane {
   bot: string
 }
 
-const table = 'message_relay_delivery'
 const unfinished = ['queued', 'sending'] as const
 const finished = states.filter(state => !unfinished.some(name => name === state))
 
@@ -50,29 +45,7 @@ export class DatabaseRecords {
   /** @param ctx a context with the database; the table is created when it is first used */
   constructor(ctx: Context) {
     this.database = unwrap(ctx.database)
-    ctx.model.extend(table, {
-      id: { type: 'string', length: 36, nullable: false },
-      state: { type: 'string', length: 16, nullable: false },
-      mode: { type: 'string', length: 16, nullable: false },
-      deferred: { type: 'boolean', nullable: false },
-      lane: { type: 'string', length: 64, nullable: false },
-      position: { type: 'string', length: 36, nullable: false },
-      target: { type: 'string', length: 300, nullable: false },
-      bot: { type: 'string', length: 255, nullable: false },
-      createdAt: { type: 'double', nullable: false },
-      updatedAt: { type: 'double', nullable: false },
-      expiresAt: { type: 'double', nullable: true, initial: null },
-      attempts: { type: 'unsigned', nullable: false },
-      results: { type: 'text', length: 2 ** 24, nullable: false },
-      sending: { type: 'text', length: 2 ** 24, nullable: true, initial: null },
-      key: { type: 'string', length: 64, nullable: true, initial: null },
-      fingerprint: { type: 'string', length: 64, nullable: true, initial: null },
-      body: { type: 'text', length: 2 ** 30, nullable: true, initial: null },
-    }, {
-      primary: 'id',
-      unique: ['key'],
-      indexes: [['state', 'lane', 'position'], ['state', 'expiresAt'], ['state', 'id'], ['target', 'id'], ['target', 'state', 'id']],
-    })
+    defineTable(ctx)
   }
 
   /**
@@ -136,7 +109,8 @@ export class DatabaseRecords {
     for (const state of unfinished) {
       let row = await this.firstAfter('', state)
       while (row) {
-        lanes.set(row.lane, { lane: laneNameOf(fromRow(row)), bot: row.bot })
+        const { bot, target } = fromRow(row)
+        lanes.set(row.lane, { lane: laneOf(bot, target), bot })
         await breathe()
         row = await this.firstAfter(row.lane, state)
       }
@@ -208,7 +182,7 @@ export class DatabaseRecords {
    * @returns whether it was in one of these states
    */
   requeue(record: DeliveryRecord, from: readonly State[], position: string, patch: Patch): Promise<boolean> {
-    return this.set(record.id, from, { ...toUpdate(patch), lane: digest(laneNameOf(record)), position })
+    return this.set(record.id, from, { ...toUpdate(patch), lane: digest(laneOf(record.bot, record.target)), position })
   }
 
   /** Takes the key from the delivery that holds it. */

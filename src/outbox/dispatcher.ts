@@ -6,9 +6,10 @@ import type { ItemResult, Transmitter } from '../delivery/transmitter'
 import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import { itemsOf, parseRequest } from '../message/parse'
+import { writeTarget } from '../message/target'
 import type { DatabaseRecords, Patch, StoredRequest } from './database'
 import { persist } from './patience'
-import { doubtOf, finalState, usesUpKey, withLate, type DeliveryRecord, type State } from './record'
+import { doubtOf, settlement, withLate, type DeliveryRecord, type State } from './record'
 
 export interface DispatcherOptions {
   records: DatabaseRecords
@@ -134,15 +135,10 @@ export class Dispatcher {
   /** @returns whether the delivery was in one of these states */
   private async finish(record: DeliveryRecord, results: (ItemResult | undefined)[], from: State[], turn?: Turn): Promise<boolean> {
     const { logger } = this.options
-    const wasThere = await this.persist(record, from, {
-      state: finalState(results),
-      results,
-      sending: doubtOf(record, results),
-      ...!usesUpKey(results) && { key: null },
-    }, turn)
+    const wasThere = await this.persist(record, from, settlement(record, results), turn)
     if (!wasThere) return false
     const { id, state, target, attempts } = record
-    logger.info('%s', `${id} deferred ${target.kind}:${target.id} ${state} after ${attempts} attempts`)
+    logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} attempts`)
     this.onFinished(record)
     return true
   }

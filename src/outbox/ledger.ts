@@ -3,7 +3,7 @@ import { RelayError } from '../errors'
 import type { DatabaseRecords } from './database'
 import type { MemoryRecords } from './memory'
 import { persist } from './patience'
-import { doubtOf, finalState, states, usesUpKey, withLate, type DeliveryRecord } from './record'
+import { settlement, states, withLate, type DeliveryRecord } from './record'
 import type { Storage } from './storage'
 import type { Trace } from './trace'
 
@@ -106,11 +106,8 @@ export class Ledger implements Journal {
 
   private settle(results: readonly (ItemResult | undefined)[]): void {
     const { record, lateResults } = this
-    record.results = lateResults ? withLate(results, lateResults) : [...results]
-    record.state = finalState(record.results)
-    record.updatedAt = Date.now()
-    record.sending = doubtOf(record, record.results)
-    if (!usesUpKey(record.results)) record.key = null
+    const known = lateResults ? withLate(results, lateResults) : [...results]
+    Object.assign(record, settlement(record, known), { updatedAt: Date.now() })
   }
 
   private remember(): void {

@@ -1,5 +1,6 @@
+import { writeTarget } from '../message/target'
 import { writeResults, type DeliveryRecord } from './record'
-import { fromRow, writeTarget } from './row'
+import { fromRow } from './row'
 
 /** No value holds it: IDs and digests have none, targets no control characters, and JSON and URIs write them otherwise. */
 const separator = '\t'
@@ -7,8 +8,10 @@ const separator = '\t'
 /** A delivery as one line of text. It begins with the ID, so that lines sort as deliveries do. */
 export function writeLine(record: DeliveryRecord): string {
   const { id, state, target, mode, deferred, bot, createdAt, updatedAt, expiresAt, attempts, results, sending, key, fingerprint } = record
-  return `${id}\t${state}\t${writeTarget(target)}\t${mode}\t${deferred}\t${encodeURIComponent(bot)}\t${createdAt}\t${updatedAt}\t${expiresAt ?? ''}\t${attempts}`
-    + `\t${writeResults(results)}\t${sending ? JSON.stringify(sending) : ''}\t${key ?? ''}\t${fingerprint ?? ''}`
+  return [
+    id, state, writeTarget(target), mode, deferred, encodeURIComponent(bot), createdAt, updatedAt, expiresAt, attempts,
+    writeResults(results), sending && JSON.stringify(sending), key, fingerprint,
+  ].join(separator)
 }
 
 /** Whether a line may be one of a delivery in this state, or to this target. Cheaper than to read it. */

@@ -1,7 +1,7 @@
+import { writeTarget } from '../message/target'
 import { matches, type ListFilter } from './filter'
 import { mayHold, readLine, writeLine } from './line'
 import type { DeliveryRecord } from './record'
-import { writeTarget } from './row'
 
 /** How many deliveries are remembered at least, and how many are packed together. */
 const capacity = 10_000

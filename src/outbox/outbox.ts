@@ -1,6 +1,7 @@
 import type { Bot, Logger } from 'koishi'
 import { setMaxListeners } from 'node:events'
 import { v7 as uuid } from 'uuid'
+import { laneOf } from '../delivery/bots'
 import type { Lanes } from '../delivery/lanes'
 import type { Transmitter } from '../delivery/transmitter'
 import type { DatabaseRecords, Patch } from './database'
@@ -12,7 +13,6 @@ import { breathe, describe, sleep } from './patience'
 import type { Precedence } from './precedence'
 import type { DeliveryRecord, State } from './record'
 import { Room } from './room'
-import { laneNameOf } from './row'
 import { Watchers, type Watcher } from './watchers'
 
 export interface OutboxOptions {
@@ -67,8 +67,8 @@ export class Outbox {
    * @throws RelayError `queue-full`, `in-progress`, `key-reused`, `store-down`
    */
   async add(record: DeliveryRecord, body: unknown): Promise<void> {
-    const { bot } = record
-    const lane = laneNameOf(record)
+    const { bot, target } = record
+    const lane = laneOf(bot, target)
     // One at a time, so that no more are let in than there is room for, and they leave in the order of their positions.
     await this.adding.run(lane, async () => {
       await this.room.take(lane, this.drains.findBot(bot) !== undefined)
@@ -85,10 +85,11 @@ export class Outbox {
    * @returns whether it was in one of these states
    */
   async requeue(record: DeliveryRecord, from: readonly State[], patch: Patch): Promise<boolean> {
-    const lane = laneNameOf(record)
+    const { bot, target } = record
+    const lane = laneOf(bot, target)
     const position = uuid()
     const isQueued = await this.options.records.requeue(record, from, position, patch)
-    if (isQueued) this.drains.drain({ lane, bot: record.bot }, position)
+    if (isQueued) this.drains.drain({ lane, bot }, position)
     return isQueued
   }
 

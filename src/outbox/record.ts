@@ -2,6 +2,7 @@ import type { Doubt, ItemResult } from '../delivery/transmitter'
 import { isErrorCode, RelayError, type Outcome } from '../errors'
 import type { Target } from '../message/model'
 import { isObject } from '../message/parse'
+import { writeTarget } from '../message/target'
 
 /** The states of a delivery that callers see. */
 export const states = ['queued', 'sending', 'sent', 'failed', 'unanswered', 'expired'] as const
@@ -36,7 +37,7 @@ export interface DeliveryRecord {
 }
 
 /** What the results of all items make of the delivery as a whole. */
-export function finalState(results: readonly (ItemResult | undefined)[]): State {
+function finalState(results: readonly (ItemResult | undefined)[]): State {
   if (results.every(result => result?.success)) return 'sent'
   if (results.some(result => outcomeOf(result) === 'unanswered')) return 'unanswered'
   return results.some(result => result && !result.success && result.error.code === 'expired') ? 'expired' : 'failed'
@@ -57,6 +58,16 @@ export function usesUpKey(results: readonly (ItemResult | undefined)[]): boolean
 export function doubtOf({ sending, createdAt }: DeliveryRecord, results: readonly (ItemResult | undefined)[]): Doubt | null {
   const indices = results.flatMap((result, index) => outcomeOf(result) === 'unanswered' ? [index] : [])
   return indices.length > 0 ? { indices, since: sending?.since ?? createdAt, others: sending?.others ?? [] } : null
+}
+
+/** What changes of a delivery when it is known what became of its items. */
+export function settlement(record: DeliveryRecord, results: (ItemResult | undefined)[]) {
+  return {
+    state: finalState(results),
+    results,
+    sending: doubtOf(record, results),
+    ...!usesUpKey(results) && { key: null },
+  }
 }
 
 /** The results together with what answers told that came too late for them, by the places of the items. */
@@ -84,7 +95,7 @@ export function view({ id, state, target, bot, createdAt, updatedAt, expiresAt, 
   return {
     id,
     state,
-    target: `${target.kind}:${target.id}`,
+    target: writeTarget(target),
     [target.kind === 'group' ? 'group_id' : 'user_id']: target.id,
     bot,
     created_at: new Date(createdAt).toISOString(),

@@ -1,9 +1,17 @@
+import type { Context } from 'koishi'
 import { createHash } from 'node:crypto'
+import { laneOf } from '../delivery/bots'
 import type { ItemResult } from '../delivery/transmitter'
 import { RelayError } from '../errors'
-import type { Target } from '../message/model'
 import { isObject } from '../message/parse'
+import { readTarget, writeTarget } from '../message/target'
 import { readResults, states, writeResults, type DeliveryRecord } from './record'
+
+declare module 'koishi' {
+  interface Tables {
+    message_relay_delivery: DeliveryRow
+  }
+}
 
 /** A delivery as it is stored. Times are milliseconds since the epoch. */
 export interface DeliveryRow {
@@ -32,29 +40,40 @@ export interface DeliveryRow {
   body: string | null
 }
 
+export const table = 'message_relay_delivery'
+
+/** Declares the table, which is created when it is first used. */
+export function defineTable(ctx: Context): void {
+  ctx.model.extend(table, {
+    id: { type: 'string', length: 36, nullable: false },
+    state: { type: 'string', length: 16, nullable: false },
+    mode: { type: 'string', length: 16, nullable: false },
+    deferred: { type: 'boolean', nullable: false },
+    lane: { type: 'string', length: 64, nullable: false },
+    position: { type: 'string', length: 36, nullable: false },
+    target: { type: 'string', length: 300, nullable: false },
+    bot: { type: 'string', length: 255, nullable: false },
+    createdAt: { type: 'double', nullable: false },
+    updatedAt: { type: 'double', nullable: false },
+    expiresAt: { type: 'double', nullable: true, initial: null },
+    attempts: { type: 'unsigned', nullable: false },
+    results: { type: 'text', length: 2 ** 24, nullable: false },
+    sending: { type: 'text', length: 2 ** 24, nullable: true, initial: null },
+    key: { type: 'string', length: 64, nullable: true, initial: null },
+    fingerprint: { type: 'string', length: 64, nullable: true, initial: null },
+    body: { type: 'text', length: 2 ** 30, nullable: true, initial: null },
+  }, {
+    primary: 'id',
+    unique: ['key'],
+    indexes: [['state', 'lane', 'position'], ['state', 'expiresAt'], ['state', 'id'], ['target', 'id'], ['target', 'state', 'id']],
+  })
+}
+
 /** The fields of a record; the body may be large and is read only to be sent. */
 export const recordFields = [
   'id', 'state', 'mode', 'deferred', 'target', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'sending', 'key',
   'fingerprint',
 ] as const satisfies (keyof DeliveryRow)[]
-
-export type RecordRow = Pick<DeliveryRow, typeof recordFields[number]>
-
-/** A target in one word, such as `group:123456`. */
-export function writeTarget({ kind, id }: Target): string {
-  return `${kind}:${id}`
-}
-
-/** Reads what `writeTarget` wrote, `undefined` for anything else. */
-export function readTarget(text: string): Target | undefined {
-  const [, kind, id] = /^(group|private):(\P{Cc}{1,255})$/u.exec(text) ?? []
-  if (id !== undefined && (kind === 'group' || kind === 'private')) return { kind, id }
-}
-
-/** The name of the lane of a stored delivery, as `laneOf` has it. */
-export function laneNameOf({ bot, target }: Pick<DeliveryRecord, 'bot' | 'target'>): string {
-  return `${bot}/${writeTarget(target)}`
-}
 
 export function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex')
@@ -65,16 +84,20 @@ export function digest(text: string): string {
  * @param body kept to send the request later
  */
 export function toRow(record: DeliveryRecord, position: string, body: unknown): DeliveryRow {
-  return { ...toFields(record), lane: position && digest(laneNameOf(record)), position, body: JSON.stringify(body) }
+  const { target, results, sending, ...rest } = record
+  return {
+    ...rest,
+    lane: position && digest(laneOf(record.bot, target)),
+    position,
+    target: writeTarget(target),
+    results: writeResults(results),
+    sending: sending && JSON.stringify(sending),
+    body: JSON.stringify(body),
+  }
 }
 
-/** The record alone, without what is needed to send it. */
-export function toFields({ target, results, sending, ...rest }: DeliveryRecord): RecordRow {
-  return { ...rest, target: writeTarget(target), results: writeResults(results), sending: sending && JSON.stringify(sending) }
-}
-
-/** @throws Error when the row was not written by `toRow` or `toFields` */
-export function fromRow(row: RecordRow): DeliveryRecord {
+/** @throws Error when the row was not written by `toRow` */
+export function fromRow(row: Pick<DeliveryRow, typeof recordFields[number]>): DeliveryRecord {
   const { id, deferred, bot, createdAt, updatedAt, expiresAt, attempts, key, fingerprint } = row
   const state = states.find(name => name === row.state)
   const target = readTarget(row.target)

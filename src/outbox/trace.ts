@@ -1,8 +1,8 @@
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Target } from '../message/model'
+import { readTarget, writeTarget } from '../message/target'
 import { messageIdsOf, type DeliveryRecord } from './record'
-import { readTarget, writeTarget } from './row'
 
 /** How long a message is of interest, in milliseconds: more than a look-up goes back before a send, with clocks that differ. */
 const memorable = 60_000

@@ -5,7 +5,7 @@ import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
 import { DatabaseRecords } from '../../src/outbox/database'
 import { writeResults, type DeliveryRecord } from '../../src/outbox/record'
-import { laneNameOf } from '../../src/outbox/row'
+import { laneOf } from '../../src/delivery/bots'
 import { until } from '../support/until'
 import { TestDriver } from './driver'
 import { missing, MariaDb, type Access } from './mariadb'
@@ -80,7 +80,7 @@ describe('deliveries in MariaDB', { skip: missing }, () => {
     const body = { msg: '🚀'.repeat(9 * 1024 * 1024 / 2), other: '\'"\\\n'.repeat(10) }
     const position = uuid()
     await records.insert(record, position, body)
-    const stored = await records.nextInLane(laneNameOf(record), position)
+    const stored = await records.nextInLane(laneOf(record.bot, record.target), position)
     assert.deepEqual(stored?.record, record)
     assert.deepEqual(stored.body, body)
   })
