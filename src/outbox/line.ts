@@ -8,10 +8,9 @@ const separator = '\t'
 /** A delivery as one line of text. It begins with the ID, so that lines sort as deliveries do. */
 export function writeLine(record: DeliveryRecord): string {
   const { id, state, target, mode, deferred, bot, createdAt, updatedAt, expiresAt, attempts, results, sending, key, fingerprint } = record
-  return [
-    id, state, writeTarget(target), mode, deferred, encodeURIComponent(bot), createdAt, updatedAt, expiresAt, attempts,
-    writeResults(results), sending && JSON.stringify(sending), key, fingerprint,
-  ].join(separator)
+  // No array that is joined: it is made for each send, and V8 puts it where it is collected last.
+  return `${id}\t${state}\t${writeTarget(target)}\t${mode}\t${deferred}\t${encodeURIComponent(bot)}\t${createdAt}\t${updatedAt}\t${expiresAt ?? ''}\t${attempts}`
+    + `\t${writeResults(results)}\t${sending ? JSON.stringify(sending) : ''}\t${key ?? ''}\t${fingerprint ?? ''}`
 }
 
 /** Whether a line may be one of a delivery in this state, or to this target. Cheaper than to read it. */
