@@ -1,6 +1,6 @@
 import type { Context, Logger } from 'koishi'
 import type { Origin } from './config/settings'
-import { describeBots, type BotState } from './connections/status'
+import { describeBots, type BotState } from './platform/status'
 
 /** Logs the effective settings and where each came from; of the key only whether there is one. */
 export function reportSettings(logger: Logger, origins: readonly Origin[]): void {

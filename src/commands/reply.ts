@@ -1,8 +1,8 @@
 import type { Logger } from 'koishi'
-import type { Delivery } from '../delivery/delivery'
-import { loggableText } from '../delivery/outcome'
+import type { Delivery } from '../relay/deliver'
+import { loggableText } from '../platform/failure'
 import { RelayError } from '../errors'
-import type { Gate } from '../gate'
+import type { Gate } from '../lib/in-flight'
 import type { Deliver } from './middleware'
 
 /** Sends the replies of the callback through the bot that received the command; what is wrong or fails is logged. */

@@ -1,8 +1,8 @@
 import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
-import type { ListFilter } from '../outbox/filter'
-import { states, view } from '../outbox/record'
-import type { Registry } from '../outbox/registry'
+import type { ListFilter } from '../relay/filter'
+import { states, view } from '../relay/delivery'
+import type { Registry } from '../relay/registry'
 import { readTarget } from '../message/target'
 import type { Exchange, Route } from './routes'
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'koishi'
-import { loggableText } from '../delivery/outcome'
+import { loggableText } from '../platform/failure'
 import type { RelayError } from '../errors'
-import { gather } from '../gather'
+import { gather } from '../lib/gather'
 import type { Exchange, Route } from './routes'
 
 /**

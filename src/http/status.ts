@@ -1,5 +1,5 @@
-import type { BotState } from '../connections/status'
-import type { LaneState } from '../delivery/lanes'
+import type { BotState } from '../platform/status'
+import type { LaneState } from '../relay/queue'
 import type { Route } from './routes'
 
 /** What the status is read from. */

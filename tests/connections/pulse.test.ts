@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test, type TestContext } from 'node:test'
 import { WebSocket, WebSocketServer } from 'ws'
-import { watchPulse } from '../../src/connections/pulse'
+import { watchPulse } from '../../src/platform/onebot/heartbeat'
 import { until } from '../support/until'
 
 /** How often the pulse is taken, in milliseconds. */

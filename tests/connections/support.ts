@@ -7,9 +7,9 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { Simulator, type SimulatorOptions } from '../../simulator'
-import { hasRequest } from '../../src/connections/link'
-import { keepConnected } from '../../src/connections/reconnect'
-import { unwrap } from '../../src/delivery/unwrap'
+import { hasRequest } from '../../src/platform/onebot/link'
+import { keepConnected } from '../../src/platform/onebot/reconnect'
+import { unwrap } from '../../src/lib/unwrap'
 import { until } from '../support/until'
 
 /** What the requirement allows for sends to work again, in milliseconds. */

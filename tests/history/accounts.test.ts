@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Accounts, type OwnMessage } from '../../src/delivery/onebot/accounts'
-import { contentOfItems } from '../../src/delivery/onebot/content'
+import { Accounts, type OwnMessage } from '../../src/platform/onebot/accounts'
+import { contentOfItems } from '../../src/platform/onebot/content'
 import { file, text } from './support'
 
 const a = contentOfItems([text('a')])

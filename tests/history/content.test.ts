@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { contentOfItems, contentOfMessage, isSameContent } from '../../src/delivery/onebot/content'
-import type { LoadedItem } from '../../src/delivery/media'
+import { contentOfItems, contentOfMessage, isSameContent } from '../../src/platform/onebot/content'
+import type { LoadedItem } from '../../src/relay/media'
 import { file, picture, text } from './support'
 
 function matches(items: readonly LoadedItem[], message: unknown): boolean {

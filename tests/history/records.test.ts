@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { contentOfItems } from '../../src/delivery/onebot/content'
-import { readHistory, readOwn, type HistoryPage } from '../../src/delivery/onebot/records'
-import { SendError } from '../../src/delivery/outcome'
+import { contentOfItems } from '../../src/platform/onebot/content'
+import { readHistory, readOwn, type HistoryPage } from '../../src/platform/onebot/records'
+import { SendError } from '../../src/platform/failure'
 import { text } from './support'
 
 const seconds = 1_700_000_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import { Gate } from '../../src/gate'
+import { Gate } from '../../src/lib/in-flight'
 import { apiKey, startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
 import { assertFailure, multipart, Wire } from './support'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, mock, test } from 'node:test'
-import { Lanes, type LaneOptions, type Turn } from '../../src/delivery/lanes'
+import { Lanes, type LaneOptions, type Turn } from '../../src/relay/queue'
 import { RelayError } from '../../src/errors'
 
 beforeEach(() => {

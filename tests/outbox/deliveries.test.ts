@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { until } from '../support/until'
-import { DatabaseRecords } from '../../src/outbox/database'
+import { DatabaseRecords } from '../../src/relay/database-store'
 import { driverOf, failStatements, group, later, other, relayWith, releaseHeld, takeOffline } from './support'
 
 const hello = { group_id: group, msg: 'hello' }

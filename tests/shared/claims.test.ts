@@ -1,7 +1,7 @@
 import { Context, Logger, type ForkScope } from 'koishi'
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test, type TestContext } from 'node:test'
-import { Claims } from '../../src/outbox/claims'
+import { Claims } from '../../src/relay/lease'
 import { until } from '../support/until'
 import { TestDriver } from './driver'
 import { missing, MariaDb, type Access } from './mariadb'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { backoff } from '../../src/delivery/backoff'
-import { compose } from '../../src/delivery/compose'
-import { readAnswer } from '../../src/delivery/onebot/answer'
-import { classifyThrown, cleanWording, SendError } from '../../src/delivery/outcome'
+import { backoff } from '../../src/relay/backoff'
+import { compose } from '../../src/relay/compose'
+import { readAnswer } from '../../src/platform/onebot/answer'
+import { classifyThrown, cleanWording, SendError } from '../../src/platform/failure'
 
 describe('composing', () => {
   type Type = 'text' | 'image' | 'file' | 'video'

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
-import { MemoryRecords } from '../../src/outbox/memory'
-import type { DeliveryRecord } from '../../src/outbox/record'
+import { MemoryRecords } from '../../src/relay/memory-store'
+import type { DeliveryRecord } from '../../src/relay/delivery'
 
 /** A delivery that was sent, but for what is said otherwise. */
 function createRecord(changes: Partial<DeliveryRecord> = {}): DeliveryRecord {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, mock, test } from 'node:test'
-import { Precedence } from '../../src/outbox/precedence'
+import { Precedence } from '../../src/relay/precedence'
 
 describe('precedence of accepting', () => {
   let now = 0

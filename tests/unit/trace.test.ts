@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
-import type { DeliveryRecord } from '../../src/outbox/record'
-import { Trace } from '../../src/outbox/trace'
+import type { DeliveryRecord } from '../../src/relay/delivery'
+import { Trace } from '../../src/relay/sent-log'
 
 const bot = 'onebot:10000'
 const target = { kind: 'group', id: '123456' } as const

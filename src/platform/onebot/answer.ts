@@ -1,0 +1,43 @@
+import type { JsonObject } from '../../message/parse'
+import { cleanWording, SendError, type Receipt } from '../failure'
+
+/** Texts with which implementations leave open whether the message arrived (OneBot guide, "Answers"). */
+const uncertain = /Timeout: NTEvent|SEND_MSG_API_ERROR/i
+/** LuckyLilliaBot: the platform took the message, only its echo was not seen. */
+const accepted = /waitForSelfEcho timeout/i
+/** Texts that are about the group or the account, not about the message. */
+const aboutTarget = new RegExp([
+  'GROUP_NOT_FOUND', 'no such (?:group|user|friend)', '群聊?(?:不存在|已解散)',
+  'muted', '禁言',
+  'not (?:a )?(?:group )?member', 'not in the group', '不在(?:该)?群', '被移出', '被踢',
+  'not (?:a )?friend', '非好友', '不是好友',
+].join('|'), 'i')
+
+/** Lagrange: `120` is a muted group; `9000` and `9057` leave open whether the message arrived. */
+const mutedCode = 120
+const uncertainCodes = new Set([9000, 9057])
+
+/**
+ * Reads the whole answer of a OneBot implementation to a send (OneBot guide, tables of "Answers").
+ *
+ * @throws SendError with what is known about whether the message arrived
+ */
+export function readAnswer(answer: JsonObject): Receipt {
+  const { retcode, data } = answer
+  if (retcode === 0) return { messageIds: messageIdsOf(data) }
+  // go-cqhttp has the name of the error in one field and its explanation in another; NapCat says the same in both.
+  const texts = [answer.wording, answer.message, answer.msg].flatMap(text => typeof text === 'string' && text !== '' ? [text] : [])
+  const text = texts.join('\n')
+  if (accepted.test(text)) return { messageIds: [] }
+  const wording = cleanWording(texts[0] ?? '') ?? (typeof retcode === 'number' ? `retcode ${retcode}` : undefined)
+  if (uncertain.test(text) || (typeof retcode === 'number' && uncertainCodes.has(retcode))) {
+    throw new SendError('unanswered', wording)
+  }
+  throw new SendError('refused', wording, { aboutTarget: retcode === mutedCode || aboutTarget.test(text) })
+}
+
+function messageIdsOf(data: unknown): string[] {
+  if (typeof data !== 'object' || data === null) return []
+  const id: unknown = Reflect.get(data, 'message_id')
+  return typeof id === 'number' || (typeof id === 'string' && id !== '') ? [String(id)] : []
+}

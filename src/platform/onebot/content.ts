@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto'
+import { readMessage, type Segment } from './message'
+import type { LoadedItem } from '../../relay/media'
+
+/**
+ * What a platform message says, without what platforms change on the way: they rename pictures and videos, give them other
+ * links and sizes, trim texts and break their lines differently.
+ */
+export type Content = readonly Part[]
+
+type Part = TextPart | FilePart | OtherPart
+
+interface TextPart {
+  kind: 'text'
+  /** Normalised; a long one by its digest. */
+  text: string
+}
+
+interface FilePart {
+  kind: 'file'
+  /** What may be its name: implementations differ in the field that holds it. */
+  names: readonly string[]
+  /** In bytes, where it is known. */
+  size?: number
+}
+
+/** A picture, a video, a mention, a reply or anything else. */
+interface OtherPart {
+  kind: 'other'
+  /** Its type, with what it points at if that is part of what is said. */
+  key: string
+}
+
+/** What the message that is made of these items says. */
+export function contentOfItems(items: readonly LoadedItem[]): Content {
+  return join(items.map((item): Part => {
+    switch (item.type) {
+      case 'text':
+        return { kind: 'text', text: item.text }
+      case 'file': {
+        const size = sizeOf(item.src)
+        return { kind: 'file', names: [item.name], ...size !== undefined && { size } }
+      }
+      case 'image':
+      case 'video':
+        return { kind: 'other', key: item.type }
+    }
+  }))
+}
+
+/**
+ * What the `message` of an event or of a history says.
+ *
+ * @returns `undefined` when it is no message
+ */
+export function contentOfMessage(message: unknown): Content | undefined {
+  const segments = readMessage(message)
+  return segments && join(segments.map(toPart))
+}
+
+/** Whether two messages say the same. */
+export function isSameContent(a: Content, b: Content): boolean {
+  return a.length === b.length && a.every((part, index) => isSamePart(part, b[index]))
+}
+
+/** Whether it is an uploaded file, which answers give no message ID for. */
+export function isUpload(content: Content): boolean {
+  return content.some(({ kind }) => kind === 'file')
+}
+
+function isSamePart(a: Part, b: Part | undefined): boolean {
+  if (a.kind === 'text') return b?.kind === 'text' && a.text === b.text
+  if (a.kind === 'other') return b?.kind === 'other' && a.key === b.key
+  if (b?.kind !== 'file') return false
+  const hasSameSize = a.size === undefined || b.size === undefined || a.size === b.size
+  return hasSameSize && a.names.some(name => b.names.includes(name))
+}
+
+/** Merges adjacent texts, which the platform may, and normalises each. */
+function join(parts: readonly Part[]): Part[] {
+  const joined: Part[] = []
+  for (const part of parts) {
+    const last = joined.at(-1)
+    if (part.kind === 'text' && last?.kind === 'text') joined.splice(-1, 1, { kind: 'text', text: last.text + part.text })
+    else joined.push(part)
+  }
+  return joined
+    .map(part => part.kind === 'text' ? { ...part, text: normalise(part.text) } : part)
+    .filter(part => part.kind !== 'text' || part.text !== '')
+}
+
+/** From this length on, in characters, the digest is kept in the place of the text: sightings stay in memory. */
+const longText = 128
+
+function normalise(text: string): string {
+  // NapCat: some versions of the client break lines with a bare CR.
+  const plain = text.replace(/\r\n?/g, '\n').trim()
+  return plain.length < longText ? plain : `sha256:${createHash('sha256').update(plain).digest('base64url')}`
+}
+
+function toPart({ type, data }: Segment): Part {
+  switch (type) {
+    case 'text':
+      return { kind: 'text', text: typeof data.text === 'string' ? data.text : '' }
+    case 'file': {
+      // NapCat, LuckyLilliaBot: `file`; go-cqhttp: `name`; Lagrange: `file_name`.
+      const names = [data.name, data.file_name, data.file].filter(name => typeof name === 'string')
+      const size = Number(data.file_size ?? data.size ?? NaN)
+      // What has no size in the platform's eyes stands there as 0 or as nothing.
+      return { kind: 'file', names, ...size > 0 && { size } }
+    }
+    case 'at':
+      return { kind: 'other', key: `at ${String(data.qq)}` }
+    case 'reply':
+      return { kind: 'other', key: `reply ${String(data.id)}` }
+    default:
+      return { kind: 'other', key: type }
+  }
+}
+
+/** The size of what travels along, in bytes. What is on a disk or behind a link is not asked for its size. */
+function sizeOf(src: string): number | undefined {
+  const head = /^data:[^,]*;base64,/i.exec(src)
+  return head ? Buffer.byteLength(src.slice(head[0].length), 'base64') : undefined
+}
