@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { Simulator } from '../../../simulator'
+import { read, type Reply } from '../../support/relay'
+import { freePort } from '../../support/process'
+import { Checkout, isTaken, type StartedBot } from './support'
+
+let checkout: Checkout
+/** What is in the repository before the first start of a bot. */
+let contents: Record<string, string>
+let simulator: Simulator
+
+before(async () => {
+  checkout = await Checkout.create()
+  contents = await checkout.contents()
+  simulator = await Simulator.start({ selfId: '20000', token: 'token-of-the-platform' })
+})
+afterEach(() => checkout.endAll())
+after(async () => {
+  await checkout.remove()
+  await simulator.close()
+})
+
+/** What makes a bot connect to the simulator of this file. */
+function platform(): Record<string, string> {
+  return { ONEBOT_ENDPOINT: simulator.endpoint, ONEBOT_SELF_ID: '20000', ONEBOT_TOKEN: 'token-of-the-platform' }
+}
+
+async function send(bot: StartedBot, key: string, msg = 'hello'): Promise<Reply> {
+  return read(await fetch(`${bot.url}/webhook`, { method: 'POST', headers: { 'x-api-key': key }, body: JSON.stringify({ group_id: '123456', msg }) }))
+}
+
+describe('without ONEBOT_ENDPOINT', () => {
+  for (const [how, env] of [['unset', {}], ['blank', { ONEBOT_ENDPOINT: ' ', ONEBOT_SELF_ID: '' }]] as const) {
+    test(`(${how}) the simulator is the platform, which the log says loudly, and a message arrives on its page`, async () => {
+      const bot = await checkout.start({ ...env, WEBHOOK_PORT: String(await freePort()) })
+      await bot.ready()
+      assert.match(bot.log, /={70}\n.*SIMULATOR: no real chat platform is connected/)
+      const [, page = ''] = await bot.line(/(http:\/\/127\.0\.0\.1:\d+\/simulator\/)/)
+      const answer = await send(bot, await bot.key(), 'hello from the bot')
+      assert.equal(answer.status, 200)
+      const state = await (await fetch(new URL('api/state', page))).text()
+      assert(state.includes('hello from the bot'))
+      assert(!bot.log.includes('hello from the bot'))
+      assert(!bot.log.includes(await bot.key()))
+    })
+  }
+})
+
+describe('the API key', () => {
+  test('is generated at each start, into a file for its owner that the log names', async () => {
+    const folder = await checkout.folder()
+    const keys: string[] = []
+    for (let times = 0; times < 2; times++) {
+      const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()) }, { cwd: folder })
+      await bot.ready()
+      assert.equal((await stat(join(folder, 'data/api-key'))).mode & 0o777, 0o600)
+      assert(bot.log.includes(join(folder, 'data/api-key')))
+      keys.push(await bot.key())
+      await bot.end('SIGTERM')
+    }
+    assert.equal(new Set(keys).size, 2)
+    const leftovers = (await readdir(join(folder, 'data'))).filter(name => name.endsWith('.tmp'))
+    assert.deepEqual(leftovers, [])
+  })
+
+  test('that cannot be written is told in one line, and the bot goes on', async () => {
+    const folder = await checkout.folder()
+    // A folder in the place of the file: what not even root can overwrite.
+    await mkdir(join(folder, 'data/api-key/x'), { recursive: true })
+    const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()) }, { cwd: folder })
+    await bot.line(/server listening at/)
+    const errors = bot.lines.filter(line => line.includes('[E]'))
+    assert.equal(errors.length, 1, bot.log)
+    assert.match(errors[0] ?? '', /message-relay the relay does not run.*\/data\/api-key.*set WEBHOOK_API_KEY, or DATA_DIR/)
+    assert(!bot.log.includes('    at '))
+  })
+})
+
+describe('WEBHOOK_PORT', () => {
+  for (const port of ['', '0', '70000', '-1', '80x', '8082.5']) {
+    test(`${port || 'blank'} falls back to 8081`, async () => {
+      const bot = await checkout.start({ WEBHOOK_PORT: port })
+      // Where another program has that port, the bot says so, and that tells just as well where it wanted to listen.
+      const [, told] = await bot.line(/server listening at http:\/\/127\.0\.0\.1:(\d+)|cannot listen on 127\.0\.0\.1:(?=8081 )/)
+      assert(told === undefined || told === '8081')
+      const isWarned = bot.log.includes('the variable WEBHOOK_PORT is malformed: the default is used')
+      assert.equal(isWarned, port !== '')
+    })
+  }
+
+  test('that is taken ends the start with one line, and leaves the key of the bot that has it', async () => {
+    const folder = await checkout.folder()
+    const port = String(await freePort())
+    const first = await checkout.start({ WEBHOOK_PORT: port }, { cwd: folder })
+    await first.ready()
+    const key = await first.key()
+    const second = await checkout.start({ WEBHOOK_PORT: port }, { cwd: folder })
+    assert.equal(await second.exit(), 1)
+    const errors = second.lines.filter(line => line.includes('[E]'))
+    assert.equal(errors.length, 1, second.log)
+    assert.match(errors[0] ?? '', new RegExp(`cannot listen on 127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\): another program has the port: end it, or set WEBHOOK_PORT$`))
+    assert(!second.log.includes('    at '))
+    assert.equal(await first.key(), key)
+    assert.equal((await send(first, key)).status, 200)
+  })
+})
+
+describe('WEBHOOK_HOST', () => {
+  test('says where to listen: everywhere when it is blank', async () => {
+    const bot = await checkout.start({ WEBHOOK_HOST: '', WEBHOOK_PORT: String(await freePort()) })
+    await bot.line(/server listening at http:\/\/0\.0\.0\.0:\d+/)
+  })
+
+  test('that does not exist ends the start with one line', async () => {
+    const bot = await checkout.start({ WEBHOOK_HOST: '203.0.113.1', WEBHOOK_PORT: String(await freePort()) })
+    assert.equal(await bot.exit(), 1)
+    assert.match(bot.log, /\[E\] bot cannot listen on 203\.0\.113\.1:\d+ \(EADDRNOTAVAIL\): set WEBHOOK_HOST or WEBHOOK_PORT$/)
+  })
+})
+
+describe('with ONEBOT_ENDPOINT', () => {
+  test('the bot connects there with its account and token, and the simulator is not started', async () => {
+    const bot = await checkout.start({ ...platform(), WEBHOOK_PORT: String(await freePort()), WEBHOOK_API_KEY: 'configured' })
+    await bot.ready()
+    assert.equal((await send(bot, 'configured')).status, 200)
+    assert.equal(simulator.ledger.at(-1)?.text, 'hello')
+    assert(!bot.log.includes('SIMULATOR'))
+    assert(bot.log.includes('the API key is configured'))
+    assert(!/configured[^\n]*configured|token-of/.test(bot.log))
+    await assert.rejects(stat(join(bot.folder, 'data/api-key')), { code: 'ENOENT' })
+  })
+
+  test('but no ONEBOT_SELF_ID the log says what is missing, and the bot goes on without a platform', async () => {
+    const bot = await checkout.start({ ONEBOT_ENDPOINT: simulator.endpoint, WEBHOOK_PORT: String(await freePort()), WEBHOOK_API_KEY: 'k' })
+    await bot.listening()
+    assert.match(bot.log, /\[E\] bot no platform is connected: beside ONEBOT_ENDPOINT, set ONEBOT_SELF_ID/)
+    assert(!bot.log.includes('    at '))
+    assert(!bot.log.includes('SIMULATOR'))
+    assert.equal((await send(bot, 'k')).status, 503)
+  })
+})
+
+describe('relative folders', () => {
+  test('are relative to where npm was run', async () => {
+    const folder = await checkout.folder()
+    const bot = await checkout.start({
+      INIT_CWD: folder, DATA_DIR: 'some/data', UPLOAD_DIR: './some/uploads', WEBHOOK_PORT: String(await freePort()),
+    })
+    await bot.ready()
+    const key = await bot.key(join(folder, 'some/data'))
+    const form = new FormData()
+    form.append('file', new Blob(['content']), 'a.txt')
+    const { status } = await read(await fetch(`${bot.url}/upload`, { method: 'POST', headers: { 'x-api-key': key }, body: form }))
+    assert.equal(status, 200)
+    assert.equal((await readdir(join(folder, 'some/uploads'))).length, 1)
+    assert.deepEqual(await readdir(bot.folder), [])
+  })
+
+  test('are so too when they come from the file .env', async () => {
+    const file = join(checkout.repository, '.env')
+    await writeFile(file, 'DATA_DIR=from-file\nONEBOT_ENDPOINT=\n')
+    try {
+      const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()) })
+      await bot.ready()
+      assert((await readdir(join(bot.folder, 'from-file'))).includes('api-key'))
+      assert.deepEqual(await readdir(bot.folder), ['from-file'])
+    } finally {
+      await writeFile(file, '')
+    }
+  })
+})
+
+test('a data folder that cannot be made ends the start with one line', async () => {
+  const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()), DATA_DIR: '/dev/null/data' })
+  assert.equal(await bot.exit(), 1)
+  assert.match(bot.log, /\[E\] bot cannot write to the data folder \/dev\/null\/data \(ENOTDIR\): set DATA_DIR/)
+  assert(!bot.log.includes('    at '))
+})
+
+describe('a signal', () => {
+  const message = JSON.stringify({ group_id: '123456', msg: 'in flight' })
+
+  /** Starts a bot that has a request under way which the platform answers after so long, or never. */
+  async function busy(ms?: number): Promise<{ bot: StartedBot, answer: Promise<Reply>, port: string }> {
+    simulator.clearFaults()
+    simulator.clear()
+    const port = String(await freePort())
+    const bot = await checkout.start({ ...platform(), WEBHOOK_PORT: port, WEBHOOK_API_KEY: 'k', CHAT_API_TIMEOUT: '30' })
+    await bot.ready()
+    simulator.fault({ fault: ms === undefined ? { kind: 'silent' } : { kind: 'late', ms } })
+    const answer = fetch(`${bot.url}/webhook`, { method: 'POST', headers: { 'x-api-key': 'k' }, body: message }).then(read)
+    await simulator.until(({ calls }) => calls.some(({ action }) => action === 'send_group_msg'))
+    return { bot, answer, port }
+  }
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`${signal} ends the bot once the request under way has its answer`, async () => {
+      const { bot, answer, port } = await busy(700)
+      const duration = await bot.end(signal)
+      assert.equal((await answer).status, 200)
+      assert(duration < 4_000, `it took ${duration} ms`)
+      assert.equal(await bot.exit(), 0)
+      assert.equal(await isTaken(port), false)
+    })
+  }
+
+  test('SIGTERM, sent twice, ends it within five seconds, and what the platform does not answer is a 504', async () => {
+    const { bot, answer } = await busy()
+    bot.child.kill('SIGTERM')
+    const duration = await bot.end('SIGTERM')
+    const { status, body } = await answer
+    assert.equal(status, 504)
+    assert.match(body.msg, /may have arrived/)
+    assert(duration > 3_500 && duration < 5_000, `it took ${duration} ms`)
+    assert.equal(await bot.exit(), 0)
+  })
+
+  test('during the start ends it, too', async () => {
+    const port = String(await freePort())
+    for (const moment of [/Koishi\//, /apply plugin server/, /commandLength/]) {
+      const bot = await checkout.start({ WEBHOOK_PORT: port })
+      await bot.line(moment)
+      assert(await bot.end('SIGTERM') < 5_000)
+      assert.equal(await isTaken(port), false)
+    }
+  })
+})
+
+test('npm start works from any folder, changes no file of the repository, and passes signals on', async () => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    simulator.clearFaults()
+    simulator.clear()
+    const port = String(await freePort())
+    const bot = await checkout.start({ ...platform(), WEBHOOK_PORT: port, CHAT_API_TIMEOUT: '30' }, { byNpm: true })
+    await bot.ready()
+    const key = await bot.key()
+    simulator.fault({ fault: { kind: 'late', ms: 500 } })
+    const answer = send(bot, key)
+    await simulator.until(({ calls }) => calls.some(({ action }) => action === 'send_group_msg'))
+    assert(await bot.end(signal) < 5_000)
+    assert.equal((await answer).status, 200)
+    assert.equal(await isTaken(port), false)
+    assert.deepEqual(await readdir(bot.folder), ['data'])
+  }
+  assert.deepEqual(await checkout.contents(), contents)
+})
+
+describe('uploads', () => {
+  /** Uploads one file of so many bytes without ever holding it whole; returns the status. */
+  function upload(bot: StartedBot, key: string, size: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const chunk = Buffer.alloc(64 * 1024)
+      const client = request(`${bot.url}/upload`, {
+        method: 'POST', headers: { 'x-api-key': key, 'content-type': 'multipart/form-data; boundary=limit' },
+      }, response => {
+        response.resume().on('end', () => resolve(response.statusCode ?? 0))
+      })
+      client.on('error', reject)
+      client.write('--limit\r\nContent-Disposition: form-data; name="f"; filename="a.bin"\r\n\r\n')
+      let left = size
+      const more = (): void => {
+        while (left > 0) {
+          const part = chunk.subarray(0, Math.min(left, chunk.length))
+          left -= part.length
+          if (!client.write(part)) {
+            client.once('drain', more)
+            return
+          }
+        }
+        client.end('\r\n--limit--\r\n')
+      }
+      more()
+    })
+  }
+
+  test('leave nothing in the temporary folder of the system, with and without the key', async () => {
+    const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()), WEBHOOK_API_KEY: 'k' })
+    await bot.listening()
+    assert.equal(await upload(bot, 'wrong', 100_000), 401)
+    assert.equal(await upload(bot, 'k', 100_000), 200)
+    assert.deepEqual(await readdir(bot.temporary), [])
+  })
+
+  test('of fifty clients at once, 20 MB each, take little memory', { skip: process.platform !== 'linux' && 'reads /proc' }, async () => {
+    const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()), WEBHOOK_API_KEY: 'k' })
+    await bot.ready()
+    const peak = async () => Number(/VmHWM:\s+(\d+)/.exec(await readFile(`/proc/${bot.child.pid ?? 0}/status`, 'utf8'))?.[1]) / 1024
+    const before = await peak()
+    const statuses = await Promise.all(Array.from({ length: 50 }, () => upload(bot, 'k', 20_000_000)))
+    assert(statuses.every(status => status === 200), statuses.join())
+    const grown = await peak() - before
+    assert(grown < 150, `${grown} MiB more than before, for 1000 MB of uploads`)
+  })
+})

@@ -1,0 +1,474 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import OneBotBot from '@koishijs/plugin-adapter-onebot'
+import * as proxyAgent from '@koishijs/plugin-proxy-agent'
+import Server from '@koishijs/plugin-server'
+import { Bot, Context, type ForkScope, h, HTTP, Logger, Universal } from 'koishi'
+import { type CommandSettings, type Deliver, listen } from '../../../src/commands'
+import { RelayError } from '../../../src/errors'
+import type { Reply, Target } from '../../../src/message/model'
+import { Simulator, type SimulatorOptions } from '../../../simulator'
+
+/** One exchange with the callback, as its server sees it. */
+interface Exchange { body: Record<string, unknown>, response: ServerResponse }
+
+interface Delivered { selfId: string | undefined, target: Target, reply: Reply, id: string }
+
+/** A Koishi app on a simulator, through the real adapter; `listen` runs in a plugin of its own. */
+class Stage {
+  /** Requests of the callback that were answered, or are being. */
+  readonly exchanges: Exchange[] = []
+  readonly delivered: Delivered[] = []
+  /** Texts that reached the middlewares behind ours. */
+  readonly passed: (string | undefined)[] = []
+  /** Lines of the log, with their level. */
+  readonly lines: string[] = []
+  /** Answers an exchange. */
+  answer: (exchange: Exchange) => void = ({ response }) => response.end('{"reply":"pong"}')
+  deliver: Deliver = () => Promise.resolve()
+  readonly app = new Context()
+  private adapter: ForkScope | undefined
+  private readonly handled = new Set<string>()
+  private readonly waiting = new Set<() => void>()
+  private readonly callback = createServer((request, response) => {
+    void this.receive(request, response)
+  })
+
+  private readonly record: Logger.Target = {
+    colors: 0,
+    record: ({ name, type, content }) => {
+      if (name === 'message-relay') this.lines.push(`${type} ${content}`)
+      this.changed()
+    },
+  }
+
+  private constructor(readonly simulator: Simulator) {}
+
+  static async set(options?: SimulatorOptions): Promise<Stage> {
+    const stage = new Stage(await Simulator.start(options))
+    const { app, simulator } = stage
+    Logger.targets.splice(0, Infinity, stage.record)
+    await once(stage.callback.listen(0, '127.0.0.1'), 'listening')
+    app.plugin(HTTP)
+    app.plugin(proxyAgent)
+    app.plugin(Server, { host: '127.0.0.1', port: 0 })
+    stage.adapter = app.plugin<OneBotBot.Config>(OneBotBot, {
+      protocol: 'ws',
+      retryTimes: 6,
+      retryInterval: 5_000,
+      retryLazy: 60_000,
+      proxyAgent: '',
+      // Its timers outlive the calls that they are for, and would hold up the end of the process.
+      responseTimeout: 2_000,
+      endpoint: simulator.endpoint,
+      selfId: simulator.selfId,
+    })
+    app.middleware((session, next) => {
+      stage.passed.push(session.content)
+      return next()
+    })
+    app.on('middleware', session => {
+      stage.handled.add(session.messageId ?? '')
+      stage.changed()
+    })
+    app.on('login-updated', () => {
+      stage.changed()
+    })
+    await app.start()
+    await stage.until(() => app.bots[0]?.status === Universal.Status.ONLINE)
+    return stage
+  }
+
+  get callbackUrl(): string {
+    const address = this.callback.address()
+    assert.ok(typeof address === 'object' && address)
+    return `http://user:secret@127.0.0.1:${address.port}/hook?token=secret`
+  }
+
+  listen(settings: Partial<CommandSettings> = {}) {
+    return this.app.plugin((ctx: Context) => {
+      listen(ctx, { prefix: '#', length: 4, callbackUrl: this.callbackUrl, timeout: 10_000, ...settings }, (origin, reply, id) => {
+        this.delivered.push({ selfId: origin.bot.selfId, target: origin.target, reply, id })
+        return this.deliver(origin, reply, id)
+      })
+    })
+  }
+
+  /** Resolves when Koishi is done with the message. */
+  whenHandled(id: number | string): Promise<void> {
+    return this.until(() => this.handled.has(String(id)))
+  }
+
+  /** Has a member say something in a group, and waits until Koishi is done with it. */
+  async say(text: string): Promise<void> {
+    await this.whenHandled(this.simulator.say({ group: '123456', user: '10001', text }))
+  }
+
+  until(condition: () => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const deadline = setTimeout(() => {
+        this.waiting.delete(look)
+        reject(new Error(`in vain; the log: ${this.lines.join('\n')}`))
+      }, 10_000)
+      const look = () => {
+        if (!condition()) return
+        clearTimeout(deadline)
+        this.waiting.delete(look)
+        resolve()
+      }
+      this.waiting.add(look)
+      look()
+    })
+  }
+
+  async clear(): Promise<void> {
+    this.callback.closeAllConnections()
+    await new Promise(resolve => this.callback.close(resolve))
+    // Koishi takes the list of bots away before the bots, which then complain.
+    this.adapter?.dispose()
+    await this.app.stop()
+    await this.simulator.close()
+    Logger.targets.length = 0
+  }
+
+  private changed(): void {
+    for (const look of this.waiting) look()
+  }
+
+  private async receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body: unknown = JSON.parse(await text(request))
+    assert.ok(typeof body === 'object' && body)
+    const exchange = { body: { ...body }, response }
+    this.exchanges.push(exchange)
+    this.answer(exchange)
+    this.changed()
+  }
+}
+
+let stage: Stage
+const bodies = () => stage.exchanges.map(({ body }) => body)
+const json = (value: unknown) => ({ response }: Exchange) => {
+  response.end(JSON.stringify(value))
+}
+
+/** The line that the journal writes about a command, but for its beginning with level and ID, and the duration at its end. */
+function outcomes(): string[] {
+  const entry = /^(\w+) [0-9a-f-]{36} command "ping" from group "123456": (.*), \d+ ms$/
+  return stage.lines.filter(line => line.includes(' command ')).map(line => line.replace(entry, '$1 $2'))
+}
+
+describe('a OneBot message', () => {
+  for (const messageFormat of ['array', 'string'] as const) {
+    describe(`as ${messageFormat}`, () => {
+      beforeEach(async () => {
+        stage = await Stage.set({ messageFormat })
+        stage.listen()
+      })
+      afterEach(() => stage.clear())
+
+      test('of a group is posted with what was typed, and the reply goes back', async () => {
+        await stage.whenHandled(stage.simulator.say({ group: '123456', user: '10001', text: '#ping <b> [x] &amp;\n y ', messageId: -7 }))
+        assert.deepEqual(bodies(), [{
+          command: 'ping',
+          content: '<b> [x] &amp;\n y ',
+          raw_message: '#ping <b> [x] &amp;\n y ',
+          user_id: '10001',
+          group_id: '123456',
+          message_id: '-7',
+        }])
+        const [{ id, ...rest } = { id: '' }, ...others] = stage.delivered
+        assert.deepEqual(rest, {
+          selfId: '10000',
+          target: { kind: 'group', id: '123456' },
+          reply: { items: [{ type: 'text', text: 'pong' }] },
+        })
+        assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4/)
+        assert.deepEqual(others, [])
+        assert.deepEqual(stage.passed, [])
+      })
+
+      test('of a private chat is posted without a group', async () => {
+        await stage.whenHandled(stage.simulator.say({ user: '10001', text: '#ping x', messageId: 5 }))
+        assert.deepEqual(bodies(), [{ command: 'ping', content: 'x', raw_message: '#ping x', user_id: '10001', message_id: '5' }])
+        assert.deepEqual(stage.delivered[0]?.target, { kind: 'private', id: '10001' })
+      })
+
+      test('of a temporary private chat is private, though it names a group', async () => {
+        await stage.whenHandled(stage.simulator.say({ user: '10001', text: '#ping x', subType: 'group', raw: { target_id: 123456 } }))
+        assert.equal('group_id' in (bodies()[0] ?? {}), false)
+        assert.deepEqual(stage.delivered[0]?.target, { kind: 'private', id: '10001' })
+      })
+
+      test('does not match because of a picture beside its text', async () => {
+        const image = { type: 'image', data: { file: 'a.png', url: 'http://127.0.0.1/a.png' } }
+        await stage.whenHandled(stage.simulator.say({ group: '123456', user: '10001', segments: [{ type: 'text', data: { text: '#ping' } }, image] }))
+        assert.deepEqual(bodies(), [])
+        assert.equal(stage.passed.length, 1)
+      })
+
+      test('matches behind a reply, and shows mentions', async () => {
+        const replyTo = stage.simulator.say({ group: '123456', user: '10002', text: 'hello' })
+        const segments = [{ type: 'text', data: { text: '#ping ' } }, { type: 'at', data: { qq: '10002' } }]
+        await stage.whenHandled(stage.simulator.say({ group: '123456', user: '10001', segments, replyTo }))
+        assert.equal(bodies()[0]?.raw_message, '#ping @10002')
+      })
+    })
+  }
+})
+
+describe('listening', () => {
+  beforeEach(async () => {
+    stage = await Stage.set()
+  })
+  afterEach(() => stage.clear())
+
+  test('lets everything else pass, and logs nothing of it', async () => {
+    stage.listen()
+    const before = stage.lines.length
+    for (const text of ['#pin', 'hello', '#ping', '#pings x']) await stage.say(text)
+    assert.deepEqual(stage.passed, ['#pin', 'hello', '#ping', '#pings x'])
+    assert.deepEqual(bodies(), [])
+    assert.equal(stage.lines.length, before)
+  })
+
+  test('takes prefix and length from its settings', async () => {
+    stage.listen({ prefix: '!!', length: 2 })
+    await stage.say('!!do x')
+    assert.equal(bodies()[0]?.command, 'do')
+  })
+
+  test('never matches the bot\'s own messages', async () => {
+    stage.listen()
+    stage.simulator.say({ group: '123456', user: '10001', text: '#ping own', selfMessage: true })
+    // Koishi drops those whose sender is the bot. One that only says so by its type has to be told apart here.
+    await stage.whenHandled(stage.simulator.say({ group: '123456', user: '10001', text: '#ping own', raw: { post_type: 'message_sent' } }))
+    await stage.say('#ping x')
+    assert.deepEqual(bodies().map(({ content }) => content), ['x'])
+    assert.deepEqual(stage.passed, ['#ping own'])
+  })
+
+  test('comes before middlewares that were prepended earlier', async () => {
+    const order: string[] = []
+    stage.app.middleware((_, next) => {
+      order.push('other')
+      return next()
+    }, true)
+    stage.listen()
+    stage.answer = ({ response }) => {
+      order.push('callback')
+      response.end('{}')
+    }
+    await stage.say('#ping x')
+    assert.deepEqual(order, ['callback', 'other'])
+  })
+
+  test('holds up no other message while a callback is slow', async () => {
+    stage.listen()
+    stage.answer = exchange => {
+      if (exchange.body.content !== 'slow') json({ reply: 'pong' })(exchange)
+    }
+    const slow = stage.simulator.say({ group: '123456', user: '10001', text: '#ping slow' })
+    await stage.until(() => stage.exchanges.length === 1)
+    await stage.say('#ping fast')
+    await stage.say('hello')
+    assert.equal(stage.delivered.length, 1)
+    assert.deepEqual(stage.passed, ['hello'])
+    const [first] = stage.exchanges
+    assert.ok(first)
+    json({ reply: 'late' })(first)
+    await stage.whenHandled(slow)
+    assert.equal(stage.delivered.length, 2)
+  })
+
+  test('waits for many callbacks at once without a warning', async t => {
+    const warnings: Error[] = []
+    const listener = (warning: Error) => warnings.push(warning)
+    process.on('warning', listener)
+    t.after(() => process.off('warning', listener))
+    stage.listen()
+    stage.answer = () => undefined
+    for (let index = 0; index < 30; index++) stage.simulator.say({ group: '123456', user: '10001', text: `#ping ${index}` })
+    await stage.until(() => stage.exchanges.length === 30)
+    stage.exchanges.forEach(json({}))
+    await stage.until(() => stage.passed.length === 30)
+    assert.deepEqual(warnings, [])
+  })
+
+  test('is refused for an address that is no link, without showing it', async () => {
+    stage.listen({ callbackUrl: 'ftp://user:secret@example.com/' })
+    await stage.say('#ping x')
+    assert.deepEqual(stage.lines, ['error not listening for commands: the callback address is not an http(s) link'])
+    assert.deepEqual(stage.passed, ['#ping x'])
+  })
+})
+
+describe('an answer', () => {
+  beforeEach(async () => {
+    stage = await Stage.set()
+    stage.listen()
+  })
+  afterEach(() => stage.clear())
+
+  test('may name another target and hold several items, wrong ones among them', async () => {
+    stage.answer = json({ user_id: 10002, messages: [{ type: 'sound' }, { msg: 'a' }, { type: 'image', url: 'http://127.0.0.1/a' }] })
+    await stage.say('#ping x')
+    const [{ target, reply } = assert.fail()] = stage.delivered
+    assert.deepEqual(target, { kind: 'group', id: '123456' })
+    assert.deepEqual(reply.target, { kind: 'private', id: '10002' })
+    assert.deepEqual(reply.items.map(item => item instanceof RelayError ? item.code : item.type), ['bad-request', 'text', 'image'])
+    assert.deepEqual(stage.passed, [])
+    assert.deepEqual(outcomes(), ['info replied'])
+  })
+
+  const silences: Record<string, [content: string, line: string]> = {
+    'of nothing': ['', 'info no reply'],
+    'that is empty': ['{}', 'info no reply'],
+    'with an empty reply': ['{"reply":"","messages":[]}', 'info no reply'],
+    'with a malformed target': ['{"reply":"secret","group_id":{}}', 'warn no reply: group_id must be a string or a whole number (bad-request)'],
+    'with wrong items only': ['{"messages":[{"type":"image"},{}]}', 'warn no reply: every item of messages is wrong, the first: url is required for type image'],
+    'that is no object': ['["secret"]', 'warn no reply: the answer is not a JSON object'],
+  }
+  for (const [name, [content, line]] of Object.entries(silences)) {
+    test(`${name} is no reply: the message goes on to the others`, async () => {
+      stage.answer = ({ response }) => response.end(content)
+      await stage.say('#ping x')
+      assert.deepEqual(stage.delivered, [])
+      assert.deepEqual(stage.passed, ['#ping x'])
+      assert.deepEqual(outcomes(), [line])
+    })
+  }
+
+  test('whose delivery fails ends the message all the same, and the log tells no content', async () => {
+    stage.deliver = () => Promise.reject(new RelayError('unsent'))
+    await stage.say('#ping x')
+    stage.deliver = () => Promise.reject(new TypeError('secret\n    at secret'))
+    await stage.say('#ping x')
+    stage.deliver = () => {
+      throw new Error('secret')
+    }
+    await stage.say('#ping x')
+    assert.deepEqual(stage.passed, [])
+    const [first, ...others] = outcomes()
+    assert.equal(first, 'warn the reply was not delivered: no bot is online: try again later (unsent)')
+    assert.match(others[0] ?? '', /^warn the reply was not delivered: "TypeError" at ".*middleware\.test.*"$/)
+    assert.match(others[1] ?? '', /^warn the reply was not delivered: "Error" at ".*middleware\.test.*"$/)
+    assert.doesNotMatch(stage.lines.join('\n'), /secret/)
+  })
+})
+
+describe('the log', () => {
+  beforeEach(async () => {
+    stage = await Stage.set()
+    stage.listen()
+  })
+  afterEach(() => stage.clear())
+
+  test('names the address without its secrets', () => {
+    assert.match(stage.lines[0] ?? '', /^info listening for commands: "#" and 4 characters, posted to http:\/\/127\.0\.0\.1:\d+\/hook$/)
+  })
+
+  test('has one line for each command, with neither its content nor the answer', async () => {
+    await stage.say('#ping secret')
+    assert.deepEqual(outcomes(), ['info replied'])
+    assert.match(stage.lines.at(-1) ?? '', new RegExp(`^info ${stage.delivered[0]?.id} `))
+    assert.doesNotMatch(stage.lines.join('\n'), /secret|pong/)
+  })
+
+  test('shows a hostile name harmlessly', async () => {
+    await stage.say('#%s\n\u202e x')
+    await stage.say('#\u001b%o% x')
+    assert.match(stage.lines[1] ?? '', /command "%s\ufffd\ufffd" from/)
+    assert.match(stage.lines[2] ?? '', /command "\ufffd%o%" from/)
+  })
+})
+
+describe('disposing', () => {
+  beforeEach(async () => {
+    stage = await Stage.set()
+  })
+  afterEach(() => stage.clear())
+
+  test('ends the exchanges under way and delivers nothing; the message goes on to the others', async () => {
+    const fork = stage.listen()
+    stage.answer = () => undefined
+    const id = stage.simulator.say({ group: '123456', user: '10001', text: '#ping x' })
+    await stage.until(() => stage.exchanges.length === 1)
+    const [{ response } = assert.fail()] = stage.exchanges
+    const closed = once(response, 'close')
+    fork.dispose()
+    await closed
+    await stage.whenHandled(id)
+    assert.deepEqual(stage.delivered, [])
+    assert.deepEqual(stage.passed, ['#ping x'])
+    assert.deepEqual(outcomes(), ['info given up: the relay is stopping'])
+  })
+
+  test('stops the watch; loading again begins another', async () => {
+    stage.listen().dispose()
+    await stage.say('#ping x')
+    assert.deepEqual(bodies(), [])
+    stage.listen()
+    await stage.say('#ping x')
+    assert.equal(bodies().length, 1)
+  })
+
+  test('stops it for a message, too, that was on its way here', async () => {
+    const fork = stage.listen()
+    stage.app.middleware((_, next) => {
+      fork.dispose()
+      return next()
+    }, true)
+    await stage.say('#ping x')
+    assert.deepEqual(bodies(), [])
+    assert.deepEqual(outcomes(), [])
+    assert.deepEqual(stage.passed, ['#ping x'])
+  })
+})
+
+describe('on another platform', () => {
+  class OtherBot extends Bot {
+    constructor(ctx: Context) {
+      super(ctx, {}, 'other')
+      this.selfId = 'bot'
+    }
+  }
+
+  beforeEach(async () => {
+    stage = await Stage.set()
+    stage.listen()
+  })
+  afterEach(() => stage.clear())
+
+  async function say(channel: Universal.Channel, markup: string): Promise<void> {
+    const fork = stage.app.plugin((ctx: Context) => {
+      const bot = new OtherBot(ctx)
+      bot.dispatch(bot.session({
+        type: 'message',
+        user: { id: 'alice' },
+        guild: { id: 'guild' },
+        channel,
+        message: { id: 'm1', elements: h.parse(markup) },
+      }))
+    })
+    await stage.whenHandled('m1')
+    fork.dispose()
+  }
+
+  test('a group is known by its channel', async () => {
+    await say({ id: 'channel', type: Universal.Channel.Type.TEXT }, '#ping <at id="bob"/> &lt;b&gt;')
+    assert.deepEqual(bodies(), [{
+      command: 'ping', content: '@bob <b>', raw_message: '#ping @bob <b>', user_id: 'alice', group_id: 'channel', message_id: 'm1',
+    }])
+    assert.deepEqual(stage.delivered[0]?.target, { kind: 'group', id: 'channel' })
+    assert.equal(stage.delivered[0].selfId, 'bot')
+  })
+
+  test('a private chat is known by its user', async () => {
+    await say({ id: 'direct', type: Universal.Channel.Type.DIRECT }, '#ping x')
+    assert.equal('group_id' in (bodies()[0] ?? {}), false)
+    assert.deepEqual(stage.delivered[0]?.target, { kind: 'private', id: 'alice' })
+  })
+})

@@ -1,0 +1,313 @@
+import { Universal } from 'koishi'
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { upload } from '../webhook/support'
+import { until } from '../../support/until'
+import { failStatements, group, later, other, relayWith, slowDown, takeOffline, type Answer } from './support'
+
+const hello = { group_id: group, msg: 'hello' }
+
+describe('a deferred request', () => {
+  test('is answered before it is delivered, and says where its state is found', async t => {
+    const relay = await relayWith(t, { config: { path: '/relay' } })
+    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
+    const response = await relay.request('/relay/webhook', { method: 'POST', body: JSON.stringify(hello), headers: later })
+    assert.equal(response.status, 202)
+    assert.equal(response.headers.get('preference-applied'), 'respond-async')
+    const body: unknown = await response.json()
+    const id = response.headers.get('x-request-id')
+    assert.deepEqual(body, { code: 0, msg: 'ok', data: { delivery_id: id, state: 'queued' } })
+    assert.equal(response.headers.get('location'), `/relay/deliveries/${id}`)
+    await until('it was delivered', () => relay.texts().includes('hello'))
+  })
+
+  test('needs a database, and says what to add', async t => {
+    const relay = await relayWith(t, { path: null })
+    const { status, msg } = await relay.post(hello, later)
+    assert.equal(status, 501)
+    assert.match(msg, /database-sqlite/)
+    assert.deepEqual(relay.texts(), [])
+  })
+
+  test('waits for the real answer as long as it is asked to', async t => {
+    const relay = await relayWith(t)
+    const { status, data, headers } = await relay.post(hello, { prefer: 'respond-async, wait=5' })
+    assert.equal(status, 200)
+    assert.equal(headers.get('preference-applied'), null)
+    assert.equal(headers.get('relay-outcome'), 'sent')
+    assert.deepEqual(data, { message_ids: [String(relay.simulator.ledger[0]?.messageId)] })
+  })
+
+  test('gets the results of a batch as its real answer', async t => {
+    const relay = await relayWith(t)
+    const { status, data } = await relay.post({ group_id: group, messages: [{ msg: 'a' }, { type: 'x' }] }, { prefer: 'wait=5, respond-async' })
+    assert.equal(status, 200)
+    assert.deepEqual([data.total, data.success, data.failed], [2, 1, 1])
+  })
+
+  test('gets a refusal as its real answer', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+    const { status, headers } = await relay.post(hello, { prefer: 'respond-async, wait=5' })
+    assert.equal(status, 502)
+    assert.equal(headers.get('relay-outcome'), 'refused')
+    assert.equal(headers.get('preference-applied'), null)
+  })
+
+  test('is answered as accepted when the real answer is not there in time', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 1500 } })
+    const { status, headers, data } = await relay.post(hello, { prefer: 'respond-async, wait=1' })
+    assert.equal(status, 202)
+    assert.equal(headers.get('preference-applied'), 'respond-async')
+    await relay.reaches(String(data.delivery_id), 'sent')
+  })
+
+  test('that waits for its real answer is told that it was accepted when the relay stops', async t => {
+    const relay = await relayWith(t)
+    await takeOffline(relay)
+    const answer = relay.post(hello, { prefer: 'respond-async, wait=600' })
+    await until('it is stored', async () => (await relay.list('?state=queued')).length === 1)
+    relay.unload()
+    assert.equal((await answer).status, 202)
+  })
+
+  test('is delivered when its bot comes online', async t => {
+    const relay = await relayWith(t)
+    const online = await takeOffline(relay)
+    const ids = [await relay.queue('one'), await relay.queue('two')]
+    assert.equal((await relay.post(hello)).status, 503)
+    assert.deepEqual((await relay.list('?state=queued')).map(({ id }) => id), ids.toReversed())
+    await online()
+    for (const id of ids) await relay.reaches(id, 'sent')
+    assert.deepEqual(relay.texts(), ['one', 'two'])
+  })
+
+  test('leaves in its turn among those whose callers wait', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
+    const order: Promise<Answer>[] = []
+    for (let i = 0; i < 10; i++) {
+      const body = { group_id: group, msg: String(i) }
+      const before = relay.simulator.calls.length
+      order.push(relay.post(body, i % 2 === 0 ? later : {}))
+      await until('it has its place in the lane', async () => {
+        const { data } = await relay.ask('/status')
+        return relay.simulator.calls.length > before || JSON.stringify(data.lanes).includes(`"waiting":${i}`)
+      })
+    }
+    await Promise.all(order)
+    await until('all are delivered', () => relay.texts().length === 10)
+    assert.deepEqual(relay.texts(), ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
+  })
+
+  test('shares its place with the next ones, but not past a caller who waits', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
+    const waiting = async (): Promise<unknown> => (await relay.ask('/status')).data.lanes
+    for (const msg of ['0', '1', '2']) await relay.queue(msg)
+    const sent = relay.post({ group_id: group, msg: '3' })
+    await until('the caller waits', async () => JSON.stringify(await waiting()).includes('"waiting":1'))
+    for (const msg of ['4', '5', '6']) await relay.queue(msg)
+    assert.match(JSON.stringify(await waiting()), /"waiting":2/)
+    assert.equal((await sent).status, 200)
+    await until('all are delivered', () => relay.texts().length === 7)
+    assert.deepEqual(relay.texts(), ['0', '1', '2', '3', '4', '5', '6'])
+  })
+
+  test('is accepted in a flood, and leaves in its order all the same', async t => {
+    const relay = await relayWith(t)
+    const texts = Array.from({ length: 40 }, (_, i) => String(i))
+    const groups = ['300001', '300002', '300003', '300004', '300005']
+    await Promise.all(groups.map(async group_id => {
+      for (const msg of texts) assert.equal((await relay.post({ group_id, msg }, later)).status, 202)
+    }))
+    await until('all are delivered', () => relay.simulator.ledger.length === groups.length * texts.length)
+    for (const id of groups) {
+      const arrived = relay.simulator.ledger.filter(({ target }) => target.id === id)
+      assert.deepEqual(arrived.map(({ text }) => text), texts)
+    }
+  })
+
+  test('does not hold up another target', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 1500, delivered: 'then' }, target: group })
+    const slow = await relay.queue('slow')
+    const quick = await relay.queue('quick', { group_id: other })
+    await relay.reaches(quick, 'sent')
+    await relay.reaches(slow, 'sent')
+    assert.deepEqual(relay.texts(), ['quick', 'slow'])
+  })
+
+  test('goes before a later one that is sent right when the bot comes online', async t => {
+    const relay = await relayWith(t)
+    const online = await takeOffline(relay)
+    const last = (await Promise.all(Array.from({ length: 5 }, (_, i) => relay.queue(`queued ${i}`)))).length
+    let sent: ReturnType<typeof relay.post> | undefined
+    relay.app.on('bot-status-updated', bot => {
+      if (bot.status === Universal.Status.ONLINE) sent ??= relay.post({ group_id: group, msg: 'sent' })
+    })
+    await online()
+    await until('all are delivered', () => relay.texts().length === last + 1)
+    assert.equal((await sent)?.status, 200)
+    assert.equal(relay.texts().at(-1), 'sent')
+  })
+})
+
+describe('the limit of a lane', () => {
+  test('holds for what waits for a bot, however many come at once', async t => {
+    const relay = await relayWith(t, { config: { chatQueueLimit: 3 } })
+    const online = await takeOffline(relay)
+    slowDown(relay)
+    const answers = await Promise.all(Array.from({ length: 8 }, () => relay.post(hello, later)))
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [202, 202, 202, 429, 429, 429, 429, 429])
+    const refused = answers.find(({ status }) => status === 429)
+    assert.equal(refused?.headers.get('retry-after'), '1')
+    assert.equal(refused.headers.get('relay-outcome'), 'unsent')
+    assert.equal((await relay.post({ ...hello, group_id: other }, later)).status, 202)
+    await online()
+    await until('they are delivered', () => relay.texts().length === 4)
+  })
+
+  test('of none accepts what can leave at once', async t => {
+    const relay = await relayWith(t, { config: { chatQueueLimit: 0 } })
+    relay.simulator.fault({ fault: { kind: 'late', ms: 500 } })
+    const id = await relay.queue('one')
+    assert.equal((await relay.post(hello, later)).status, 429)
+    assert.equal((await relay.post(hello)).status, 429)
+    await relay.reaches(id, 'sent')
+    await relay.reaches(await relay.queue('two'), 'sent')
+    const online = await takeOffline(relay)
+    assert.equal((await relay.post(hello, later)).status, 429)
+    await online()
+  })
+})
+
+describe('expires_in', () => {
+  test('drops what waits for a bot', async t => {
+    const relay = await relayWith(t)
+    const online = await takeOffline(relay)
+    const id = await relay.queue('late', { expires_in: 0.05 })
+    const { results } = await relay.reaches(id, 'expired')
+    assert.deepEqual(results.map(({ success, code, outcome }) => ({ success, code, outcome })), [{ success: false, code: 503, outcome: 'unsent' }])
+    await online()
+    await relay.reaches(await relay.queue('in time'), 'sent')
+    assert.deepEqual(relay.texts(), ['in time'])
+  })
+
+  test('drops what waits in a paused lane', async t => {
+    const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })
+    relay.simulator.mute(group, true)
+    assert.equal((await relay.post(hello)).status, 502)
+    await relay.reaches(await relay.queue('late', { expires_in: 0.6 }), 'expired')
+  })
+
+  test('drops what waits in a lane that was paused by the one before it', async t => {
+    const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })
+    const online = await takeOffline(relay)
+    const first = await relay.queue('refused')
+    const second = await relay.queue('late', { expires_in: 3 })
+    relay.simulator.mute(group, true)
+    await online()
+    await relay.reaches(first, 'failed')
+    assert.equal((await relay.show(second)).state, 'queued')
+    await relay.reaches(second, 'expired')
+    assert.deepEqual(relay.texts(), [])
+  })
+
+  test('bounds the wait for a turn of a caller who waits', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 800 } })
+    const first = relay.post(hello)
+    await until('it is under way', () => relay.simulator.calls.length > 0)
+    const { status, headers, msg } = await relay.post({ ...hello, msg: 'late', expires_in: 0.1 })
+    assert.equal(status, 503)
+    assert.equal(headers.get('relay-outcome'), 'unsent')
+    assert.match(msg, /dropped/)
+    assert.equal((await first).status, 200)
+    await relay.post({ ...hello, msg: 'in time', expires_in: 5 })
+    assert.deepEqual(relay.texts(), ['hello', 'in time'])
+  })
+
+  test('is refused when it is malformed', async t => {
+    const relay = await relayWith(t, { path: null })
+    for (const value of [0, -1, '5', 2_592_001, true, {}]) {
+      assert.equal((await relay.post({ ...hello, expires_in: value })).status, 400, JSON.stringify(value))
+    }
+  })
+})
+
+describe('a file that a deferred delivery needs', () => {
+  test('is not removed while it waits', async t => {
+    const relay = await relayWith(t)
+    const path = await upload(relay, 'report.txt', 'report')
+    const online = await takeOffline(relay)
+    const { data } = await relay.post({ group_id: group, type: 'file', url: path, expires_in: 3 * 24 * 60 * 60 }, later)
+    const now = Date.now()
+    t.mock.method(Date, 'now', () => now + 2 * 24 * 60 * 60 * 1000)
+    await relay.reload()
+    await until('it is gone on with', async () => (await relay.ask('/deliveries')).status === 200)
+    t.mock.restoreAll()
+    await online()
+    await relay.reaches(String(data.delivery_id), 'sent')
+    assert.equal(relay.simulator.ledger[0]?.media[0]?.size, 6)
+  })
+
+  test('has to be there, or only its item of a batch fails', async t => {
+    const relay = await relayWith(t)
+    const url = '11111111-1111-4111-8111-111111111111/gone.txt'
+    assert.equal((await relay.post({ group_id: group, type: 'file', url }, later)).status, 404)
+    const { status, data } = await relay.post({ group_id: group, messages: [{ msg: 'a' }, { type: 'file', url }] }, later)
+    assert.equal(status, 202)
+    const { results } = await relay.reaches(String(data.delivery_id), 'failed')
+    assert.deepEqual(results.map(({ success, code }) => success === true || code), [true, 404])
+  })
+})
+
+describe('a database that fails', () => {
+  const parts = [['storing', /^INSERT/], ['reading', /^SELECT/], ['changing', /^UPDATE/]] as const
+
+  for (const [what, pattern] of parts) {
+    test(`while ${what} loses nothing, doubles nothing and tells the log no message`, async t => {
+      const relay = await relayWith(t)
+      const online = await takeOffline(relay)
+      const before = await relay.queue('the secret before')
+      const restore = failStatements(relay, sql => pattern.test(sql) && sql.includes('message_relay_'))
+      const during = await relay.post({ ...hello, msg: 'the secret meanwhile' }, later)
+      // Nothing has to be read for it while it is known how many wait in its lane.
+      if (what !== 'reading') assert.equal(during.status, what === 'storing' ? 503 : 202)
+      if (what !== 'changing') {
+        const refused = await relay.post({ ...hello, group_id: other, msg: 'the secret to another' }, later)
+        assert.equal(refused.status, 503)
+        assert.match(refused.msg, /database/)
+        assert.equal(refused.headers.get('relay-outcome'), 'unsent')
+      }
+      const keyed = await relay.post({ ...hello, group_id: other, msg: 'the secret key' }, { 'idempotency-key': 'a' })
+      assert.equal(keyed.status, 503)
+      await online()
+      const unkeyed = await relay.post({ ...hello, group_id: other, msg: 'sent without it' })
+      assert.equal(unkeyed.status, 200)
+      restore()
+      await relay.reaches(before, 'sent')
+      const delivered = ['sent without it', 'the secret before', ...during.status === 202 ? ['the secret meanwhile'] : []]
+      await until('all are delivered', () => relay.texts().length === delivered.length)
+      assert.deepEqual(relay.texts().sort(), delivered.sort())
+      assert.deepEqual(relay.logs.filter(line => line.includes('secret')), [])
+    })
+  }
+
+  test('after the send does not make it fail, and the key is remembered', async t => {
+    const relay = await relayWith(t)
+    const restore = failStatements(relay, sql => sql.startsWith('UPDATE'))
+    const key = { 'idempotency-key': 'b' }
+    const first = await relay.post(hello, key)
+    assert.equal(first.status, 200)
+    const second = await relay.post(hello, key)
+    assert.equal(second.headers.get('idempotent-replayed'), 'true')
+    assert.deepEqual(second.data, first.data)
+    restore()
+    await until('it is written down', () => relay.app.database.get('message_relay_delivery', { state: 'sent' }).then(rows => rows.length === 1))
+    assert.equal((await relay.post(hello, key)).headers.get('idempotent-replayed'), 'true')
+    assert.deepEqual(relay.texts(), ['hello'])
+  })
+})

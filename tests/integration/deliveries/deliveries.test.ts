@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { until } from '../../support/until'
+import { DatabaseRecords } from '../../../src/relay/database-store'
+import { driverOf, failStatements, group, later, other, relayWith, releaseHeld, takeOffline } from './support'
+
+const hello = { group_id: group, msg: 'hello' }
+
+describe('the list of deliveries', () => {
+  test('has the newest first, those of callers who waited too, and can be paged and filtered', async t => {
+    const relay = await relayWith(t)
+    const ids: string[] = []
+    for (let i = 0; i < 3; i++) {
+      ids.push(await relay.queue(`queued ${i}`))
+      ids.push((await relay.post(hello)).headers.get('x-request-id') ?? '')
+      ids.push((await relay.post({ ...hello, group_id: other }, { 'idempotency-key': `k${i}` })).headers.get('x-request-id') ?? '')
+    }
+    await until('all are delivered', () => relay.texts().length === 9)
+    const newest = ids.toReversed()
+    const idsOf = async (query: string): Promise<string[]> => (await relay.list(query)).map(({ id }) => id)
+    assert.deepEqual(await idsOf(''), newest)
+    assert.deepEqual(await idsOf('?limit=4'), newest.slice(0, 4))
+    assert.deepEqual(await idsOf(`?limit=4&before=${newest[3]}`), newest.slice(4, 8))
+    assert.deepEqual(await idsOf(`?target=group:${other}`), newest.filter((_, i) => i % 3 === 0))
+    assert.deepEqual(await idsOf(`?target=group:${other}&state=sent&limit=1`), newest.slice(0, 1))
+    assert.deepEqual(await idsOf('?state=failed'), [])
+    assert.equal((await relay.request('/deliveries', { method: 'HEAD' })).status, 200)
+  })
+
+  test('refuses what it cannot filter by', async t => {
+    const relay = await relayWith(t)
+    for (const query of ['limit=0', 'limit=1001', 'limit=x', 'state=lost', 'target=123', 'target=group:', 'target=group:%00', 'before=x', 'before=%00']) {
+      assert.equal((await relay.ask(`/deliveries?${query}`)).status, 400, query)
+    }
+  })
+})
+
+describe('a delivery', () => {
+  test('is shown with its target, times, attempts and results', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 1 } })
+    relay.simulator.fault({ fault: { kind: 'refuse' } })
+    const { data } = await relay.post({ ...hello, expires_in: 60 }, later)
+    const shown = await relay.reaches(String(data.delivery_id), 'sent')
+    assert.equal(shown.target, `group:${group}`)
+    assert.equal(shown.group_id, group)
+    assert.equal(shown.attempts, 2)
+    assert.deepEqual(shown.results, [{ index: 0, success: true, message_ids: [String(relay.simulator.ledger[0]?.messageId)] }])
+    const time = (name: string): number => Date.parse(String(shown[name]))
+    assert.equal(Math.round((time('expires_at') - time('created_at')) / 1000), 60)
+    assert(time('updated_at') >= time('created_at'))
+  })
+
+  test('that nobody knows is a 404, whatever its ID looks like', async t => {
+    const relay = await relayWith(t)
+    for (const id of ['x', '%00', '%27%20or%201', '0197f7a0-0000-7000-8000-000000000000', '%F0%9F%98%80', '__proto__']) {
+      assert.equal((await relay.ask(`/deliveries/${id}`)).status, 404, id)
+      assert.equal((await relay.ask(`/deliveries/${id}`, 'DELETE')).status, 404, id)
+      assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 404, id)
+    }
+  })
+})
+
+describe('withdrawing', () => {
+  test('takes back what is queued, and its key with it', async t => {
+    const relay = await relayWith(t)
+    const online = await takeOffline(relay)
+    const key = { 'idempotency-key': 'a', ...later }
+    const { data } = await relay.post(hello, key)
+    const id = String(data.delivery_id)
+    assert.equal((await relay.ask(`/deliveries/${id}`, 'DELETE')).status, 200)
+    assert.equal((await relay.ask(`/deliveries/${id}`)).status, 404)
+    assert.equal((await relay.ask(`/deliveries/${id}`, 'DELETE')).status, 404)
+    assert.equal((await relay.post({ ...hello, msg: 'other' }, key)).status, 202)
+    await online()
+    await until('the other is delivered', () => relay.texts().length > 0)
+    assert.deepEqual(relay.texts(), ['other'])
+  })
+
+  test('comes too late for what is leaving, or has left', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
+    const id = await relay.queue('hello')
+    await relay.reaches(id, 'sending')
+    assert.equal((await relay.ask(`/deliveries/${id}`, 'DELETE')).status, 409)
+    await relay.reaches(id, 'sent')
+    assert.equal((await relay.ask(`/deliveries/${id}`, 'DELETE')).status, 409)
+  })
+
+  test('right before it leaves keeps it from being sent', async t => {
+    const relay = await relayWith(t)
+    const { db } = driverOf(relay)
+    let withdrawn = 0
+    failStatements(relay, sql => {
+      if (!sql.includes('`position` <=') || !sql.includes('\'queued\'')) return false
+      // After it was chosen to be sent, before that is written down.
+      queueMicrotask(() => {
+        if (withdrawn++ === 0) db.run('DELETE FROM message_relay_delivery')
+      })
+      return false
+    })
+    await relay.queue('withdrawn')
+    await relay.reaches(await relay.queue('next'), 'sent')
+    assert(withdrawn > 0)
+    assert.deepEqual(relay.texts(), ['next'])
+  })
+
+  test('and sending cannot both succeed', async t => {
+    const relay = await relayWith(t)
+    await takeOffline(relay)
+    const records = new DatabaseRecords(relay.app)
+    for (const text of ['one', 'two']) {
+      const id = await relay.queue(text)
+      const begin = () => records.change(id, ['queued'], { state: 'sending' })
+      const withdraw = () => records.withdraw(id)
+      const both = text === 'one' ? [begin(), withdraw()] : [withdraw(), begin()]
+      assert.deepEqual(await Promise.all(both), [true, false])
+    }
+  })
+
+  test('and sending do not both happen, however close they are', async t => {
+    const relay = await relayWith(t)
+    for (let i = 0; i < 30; i++) {
+      const target = String(100_000 + i)
+      const id = await relay.queue(`race ${i}`, { group_id: target })
+      for (let n = 0; n < i; n++) await Promise.resolve()
+      const { status } = await relay.ask(`/deliveries/${id}`, 'DELETE')
+      if (status === 200) await relay.queue('after it', { group_id: target })
+      else await relay.reaches(id, 'sent')
+      await until('the lane is through', () => relay.simulator.ledger.some(entry => entry.target.id === target))
+      assert.equal(relay.texts().includes(`race ${i}`), status === 409)
+    }
+  })
+})
+
+describe('sending again', () => {
+  test('sends what was not delivered, and only that', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
+    const broken = relay.simulator.fault({ fault: { kind: 'refuse' }, action: 'upload_group_file', times: Infinity })
+    const { data } = await relay.post({ group_id: group, messages: [{ msg: 'a' }, { type: 'file', url: 'base64://YQ==' }] }, later)
+    const id = String(data.delivery_id)
+    await relay.reaches(id, 'failed')
+    broken.remove()
+    const again = await relay.ask(`/deliveries/${id}/retry`, 'POST')
+    assert.equal(again.status, 202)
+    assert.deepEqual(again.data, { delivery_id: id, state: 'queued' })
+    assert.equal(again.headers.get('location'), `/deliveries/${id}`)
+    const { results } = await relay.reaches(id, 'sent')
+    assert.deepEqual(results.map(({ success }) => success), [true, true])
+    assert.deepEqual(relay.simulator.ledger.map(({ kind }) => kind), ['message', 'file'])
+    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 409)
+  })
+
+  test('takes its turn behind what waits already', async t => {
+    const relay = await relayWith(t)
+    const mute = relay.simulator.fault({ fault: { kind: 'muted' } })
+    const id = await relay.queue('refused at first')
+    await relay.reaches(id, 'failed')
+    mute.remove()
+    const online = await takeOffline(relay)
+    await relay.queue('waiting')
+    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+    await online()
+    await relay.reaches(id, 'sent')
+    assert.deepEqual(relay.texts(), ['waiting', 'refused at first'])
+  })
+
+  test('twice at once sends once', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
+    const broken = relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+    const id = await relay.queue('hello')
+    await relay.reaches(id, 'failed')
+    broken.remove()
+    const answers = await Promise.all([1, 2, 3].map(() => relay.ask(`/deliveries/${id}/retry`, 'POST')))
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [202, 409, 409])
+    await relay.reaches(id, 'sent')
+    assert.deepEqual(relay.texts(), ['hello'])
+  })
+
+  test('looks up first what went unanswered', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 0.3 } })
+    relay.simulator.fault({ fault: { kind: 'lost-answer' } })
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+    const id = await relay.queue('hello')
+    await relay.reaches(id, 'unanswered')
+    relay.simulator.clearFaults()
+    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+    await relay.reaches(id, 'sent')
+    assert.deepEqual(relay.texts(), ['hello'])
+  })
+
+  test('does not send twice what is answered while it waits to be sent again', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 1 } })
+    relay.simulator.fault({ fault: { kind: 'hold' } })
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+    const id = await relay.queue('hello')
+    await relay.reaches(id, 'unanswered')
+    relay.simulator.clearFaults()
+    relay.simulator.fault({ fault: { kind: 'late', ms: 900 } })
+    const ahead = await relay.queue('ahead')
+    await relay.reaches(ahead, 'sending')
+    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+    await releaseHeld(relay)
+    assert.equal((await relay.show(id)).state, 'queued')
+    await relay.reaches(id, 'sent')
+    assert.deepEqual(relay.texts(), ['hello', 'ahead'])
+  })
+
+  test('sends what went unanswered and did not arrive', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 0.3 } })
+    relay.simulator.fault({ fault: { kind: 'silent' } })
+    const id = await relay.queue('hello')
+    await relay.reaches(id, 'unanswered')
+    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+    await relay.reaches(id, 'sent')
+    assert.deepEqual(relay.texts(), ['hello'])
+  })
+
+  test('works for a request with a key whose caller waited', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
+    relay.simulator.fault({ fault: { kind: 'refuse' } })
+    const { status, headers } = await relay.post(hello, { 'idempotency-key': 'a' })
+    assert.equal(status, 502)
+    const id = headers.get('x-request-id') ?? ''
+    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+    await relay.reaches(id, 'sent')
+  })
+
+  test('needs the content, which is not kept of a request without a key, and a database', async t => {
+    for (const [path, expected] of [[undefined, 409], [null, 501]] as const) {
+      const relay = await relayWith(t, { path, config: { chatApiMaxRetries: 0 } })
+      relay.simulator.fault({ fault: { kind: 'refuse' } })
+      const { headers } = await relay.post(hello)
+      const id = headers.get('x-request-id') ?? ''
+      assert.equal((await relay.show(id)).state, 'failed')
+      assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, expected)
+    }
+  })
+})
+
+describe('old records', () => {
+  test('are removed, but not what waits or was finished a moment ago', async t => {
+    const relay = await relayWith(t, { config: { recordRetention: 1 } })
+    for (let i = 0; i < 60; i++) await relay.queue(String(i))
+    await until('all are delivered', async () => (await relay.list('?state=sent')).length === 60)
+    const online = await takeOffline(relay)
+    await relay.queue('waiting')
+    const { db } = driverOf(relay)
+    // UUIDv7 of a long time ago.
+    db.run('UPDATE message_relay_delivery SET id = \'010\' || substr(id, 4), updatedAt = 0')
+    await relay.reload()
+    await until('they are removed', async () => (await relay.list()).length === 1)
+    await online()
+    await until('what waited is delivered', async () => (await relay.list('?state=sent')).length === 1)
+    await relay.reload()
+    await relay.reaches(await relay.queue('new'), 'sent')
+    assert.equal((await relay.list()).length, 2)
+  })
+})

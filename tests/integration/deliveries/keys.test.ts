@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { until } from '../../support/until'
+import { group, later, relayWith, type OutboxRelay } from './support'
+
+const key = { 'idempotency-key': 'build-42' }
+const hello = { group_id: group, msg: 'hello' }
+/** Answers are given up soon. */
+const hasty = { chatApiTimeout: 0.3, chatApiMaxRetries: 0 }
+
+/** Sends a message that arrives while its answer is lost, and that the platform does not show at once. */
+async function sendUnanswered(relay: OutboxRelay, body: object = hello): Promise<void> {
+  relay.simulator.fault({ fault: { kind: 'lost-answer' }, times: Infinity })
+  const blind = relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+  const { status, headers } = await relay.post(body, key)
+  assert.equal(status, 504)
+  assert.equal(headers.get('relay-outcome'), 'unanswered')
+  relay.simulator.clearFaults()
+  blind.remove()
+}
+
+for (const [place, path] of [['in the database', undefined], ['in memory, where there is no database', null]] as const) {
+  describe(`an Idempotency-Key kept ${place}`, () => {
+    test('makes a repeat get the stored answer, and sends nothing', async t => {
+      const relay = await relayWith(t, { path })
+      const first = await relay.post(hello, key)
+      const second = await relay.post(hello, { 'idempotency-key': '"build-42"' })
+      assert.equal(first.status, 200)
+      assert.equal(first.headers.get('idempotent-replayed'), null)
+      assert.equal(second.headers.get('idempotent-replayed'), 'true')
+      assert.deepEqual(second.data, first.data)
+      assert.equal(second.headers.get('relay-outcome'), 'sent')
+      assert.deepEqual(relay.texts(), ['hello'])
+    })
+
+    test('is refused with another body', async t => {
+      const relay = await relayWith(t, { path })
+      await relay.post(hello, key)
+      const { status, headers } = await relay.post({ ...hello, msg: 'other' }, key)
+      assert.equal(status, 422)
+      assert.equal(headers.get('idempotent-replayed'), null)
+      assert.deepEqual(relay.texts(), ['hello'])
+    })
+
+    test('lets one of two equal requests through that come at once', async t => {
+      const relay = await relayWith(t, { path })
+      const answers = await Promise.all([relay.post(hello, key), relay.post(hello, key), relay.post({ ...hello, msg: 'other' }, key)])
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 422])
+      assert.equal(answers.find(({ status }) => status === 409)?.headers.get('retry-after'), '1')
+      assert.equal(relay.simulator.ledger.length, 1)
+    })
+
+    test('is not used up by what was refused, unsent or malformed', async t => {
+      const relay = await relayWith(t, { path })
+      relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+      assert.equal((await relay.post(hello, key)).status, 502)
+      assert.equal((await relay.post({ ...hello, self_id: '999' }, key)).status, 503)
+      assert.equal((await relay.post({ group_id: group }, key)).status, 400)
+      assert.equal((await relay.post({ group_id: 'abc', msg: 'x' }, key)).status, 400)
+      relay.simulator.clearFaults()
+      const { status, headers } = await relay.post({ ...hello, msg: 'at last' }, key)
+      assert.equal(status, 200)
+      assert.equal(headers.get('idempotent-replayed'), null)
+    })
+
+    test('is used up by a batch of which anything was sent', async t => {
+      const relay = await relayWith(t, { path })
+      const batch = { group_id: group, messages: [{ msg: 'a' }, { type: 'file', url: 'base64://YQ==' }, { type: 'nonsense' }] }
+      relay.simulator.fault({ fault: { kind: 'refuse' }, action: 'upload_group_file', times: Infinity })
+      const first = await relay.post(batch, key)
+      relay.simulator.clearFaults()
+      const second = await relay.post(batch, key)
+      assert.equal(first.data.success, 1)
+      assert.equal(second.headers.get('idempotent-replayed'), 'true')
+      assert.deepEqual(second.data, first.data)
+      assert.equal(relay.simulator.ledger.length, 1)
+    })
+
+    test('is not used up by a batch of which nothing was', async t => {
+      const relay = await relayWith(t, { path })
+      const batch = { group_id: group, messages: [{ msg: 'a' }] }
+      relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+      assert.equal((await relay.post(batch, key)).data.failed, 1)
+      relay.simulator.clearFaults()
+      const { data, headers } = await relay.post(batch, key)
+      assert.equal(data.success, 1)
+      assert.equal(headers.get('idempotent-replayed'), null)
+    })
+
+    test('of what went unanswered gets a late answer', async t => {
+      const relay = await relayWith(t, { path, config: hasty })
+      relay.simulator.fault({ fault: { kind: 'late', ms: 600 } })
+      relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+      assert.equal((await relay.post(hello, key)).status, 504)
+      await until('the repeat is told that it was sent', async () => {
+        const { status, headers } = await relay.post(hello, key)
+        assert.equal(headers.get('idempotent-replayed'), 'true')
+        return status === 200
+      })
+      assert.deepEqual(relay.texts(), ['hello'])
+    })
+  })
+}
+
+describe('a repeat of what went unanswered', () => {
+  test('finds the message in the history of the platform', async t => {
+    const relay = await relayWith(t, { config: hasty })
+    await sendUnanswered(relay)
+    const { status, headers, data } = await relay.post(hello, key)
+    assert.equal(status, 200)
+    assert.equal(headers.get('idempotent-replayed'), 'true')
+    assert.deepEqual(data.message_ids, [String(relay.simulator.ledger[0]?.messageId)])
+    assert.equal((await relay.list())[0]?.state, 'sent')
+    assert.deepEqual(relay.texts(), ['hello'])
+  })
+
+  test('finds each message of a batch', async t => {
+    const relay = await relayWith(t, { config: hasty })
+    const batch = { group_id: group, messages: [{ msg: 'a' }, { type: 'image', url: 'base64://aW1hZ2U=' }, { type: 'file', url: 'base64://YQ==' }] }
+    relay.simulator.fault({ fault: { kind: 'lost-answer' }, times: Infinity })
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+    const first = await relay.post(batch, key)
+    assert.equal(first.data.success, 0)
+    assert.equal(first.headers.get('relay-outcome'), 'unanswered')
+    relay.simulator.clearFaults()
+    const second = await relay.post(batch, key)
+    assert.equal(second.data.success, 3, JSON.stringify(second.data))
+    assert.equal(relay.simulator.ledger.length, 2)
+  })
+
+  test('is still unanswered, and sends nothing, when the history does not show it', async t => {
+    const relay = await relayWith(t, { config: hasty })
+    relay.simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
+    assert.equal((await relay.post(hello, key)).status, 504)
+    relay.simulator.clearFaults()
+    const { status, headers } = await relay.post(hello, key)
+    assert.equal(status, 504)
+    assert.equal(headers.get('idempotent-replayed'), 'true')
+    assert.deepEqual(relay.texts(), [])
+  })
+
+  test('does not take the equal message of another request for it', async t => {
+    const relay = await relayWith(t, { config: hasty })
+    relay.simulator.fault({ fault: { kind: 'silent' } })
+    assert.equal((await relay.post(hello, key)).status, 504)
+    relay.simulator.clearFaults()
+    assert.equal((await relay.post(hello)).status, 200)
+    assert.equal((await relay.post(hello, key)).status, 504)
+  })
+})
+
+describe('a malformed Idempotency-Key', () => {
+  test('is a 400', async t => {
+    const relay = await relayWith(t, { path: null })
+    for (const value of ['', '""', 'a b', '"a b"', '"a', '"a"b"', 'x'.repeat(256), 'schlüssel', '"a", "b"']) {
+      assert.equal((await relay.post(hello, { 'idempotency-key': value })).status, 400, value)
+    }
+    for (const value of ['!', 'a"b', '"a\\"b"', `"${'x'.repeat(255)}"`]) {
+      assert.equal((await relay.post(hello, { 'idempotency-key': value })).status, 200, value)
+    }
+  })
+})
+
+describe('a key of a deferred request', () => {
+  test('gets the same delivery again while it waits, and its result afterwards', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
+    const first = await relay.post(hello, { ...key, ...later })
+    const second = await relay.post(hello, { ...key, ...later })
+    assert.deepEqual([first.status, second.status], [202, 202])
+    assert.equal(second.data.delivery_id, first.data.delivery_id)
+    assert.equal(second.headers.get('idempotent-replayed'), 'true')
+    assert.equal(second.headers.get('location'), first.headers.get('location'))
+    await relay.reaches(String(first.data.delivery_id), 'sent')
+    const third = await relay.post(hello, { ...key, ...later })
+    assert.equal(third.status, 200)
+    assert.equal(third.headers.get('preference-applied'), null)
+    assert.deepEqual(relay.texts(), ['hello'])
+  })
+})

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { describe, test, type TestContext } from 'node:test'
+import { Simulator } from '../../../simulator'
+import type { Config } from '../../../src'
+import { until } from '../../support/until'
+import { folderFor, group, later } from './support'
+
+const apiKey = 'a-key-for-tests'
+
+/** A relay that is killed and started again, and the platform that stays. */
+class Victim {
+  private child: ChildProcess | undefined
+  private url = ''
+
+  constructor(readonly simulator: Simulator, readonly folder: string, private readonly config: Config) {}
+
+  async start(): Promise<void> {
+    const { simulator: { endpoint, selfId }, folder, config } = this
+    this.child = fork(join(__dirname, 'child.ts'), [endpoint, selfId, folder, apiKey, JSON.stringify(config)], {
+      execArgv: ['--require', 'yml-register', '--import', 'tsx'], stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+    const message: unknown[] = await once(this.child, 'message')
+    this.url = `http://127.0.0.1:${String(message[0])}`
+  }
+
+  /** SIGKILL. */
+  async kill(): Promise<void> {
+    if (this.child?.exitCode !== null || this.child.signalCode !== null) return
+    const ended = once(this.child, 'exit')
+    this.child.kill('SIGKILL')
+    await ended
+  }
+
+  async online(): Promise<void> {
+    await until('the bot is online', async () => (await this.get('/readyz')).status === 200, 20_000)
+  }
+
+  post(body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    return fetch(`${this.url}/webhook`, { method: 'POST', body: JSON.stringify(body), headers: { 'x-api-key': apiKey, ...headers } })
+  }
+
+  get(path: string): Promise<Response> {
+    return fetch(this.url + path, { headers: { 'x-api-key': apiKey } })
+  }
+
+  async upload(name: string, text: string): Promise<string> {
+    const form = new FormData()
+    form.append('file', new Blob([text]), name)
+    const response = await fetch(`${this.url}/upload`, { method: 'POST', body: form, headers: { 'x-api-key': apiKey } })
+    return /"path":"([^"]+)"/.exec(await response.text())?.[1] ?? ''
+  }
+
+  /** The states of all deliveries, the oldest first. */
+  async states(): Promise<string[]> {
+    return [...(await (await this.get('/deliveries')).text()).matchAll(/"state":"(\w+)"/g)].map(([, state]) => state ?? '').reverse()
+  }
+
+  texts(): string[] {
+    return this.simulator.ledger.map(({ text, media: [medium] }) => medium ? `${text}[${medium.type} ${medium.size}]` : text)
+  }
+}
+
+async function victim(t: TestContext, config: Config = {}): Promise<Victim> {
+  const simulator = await Simulator.start()
+  t.after(() => simulator.close())
+  const relay = new Victim(simulator, await folderFor(t), config)
+  t.after(() => relay.kill())
+  await relay.start()
+  await relay.online()
+  return relay
+}
+
+describe('after kill -9', () => {
+  test('what was answered with 202 is delivered, in its order, and nothing twice', async t => {
+    const relay = await victim(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 5000 } })
+    for (let i = 0; i < 5; i++) assert.equal((await relay.post({ group_id: group, msg: String(i) }, later)).status, 202)
+    await until('the first has arrived, unanswered', () => relay.texts().length === 1)
+    await relay.kill()
+    await relay.start()
+    // It is there before the outbox has been gone through.
+    await relay.online()
+    assert.equal((await relay.post({ group_id: group, msg: 'after' })).status, 200)
+    assert.deepEqual(relay.texts(), ['0', '1', '2', '3', '4', 'after'])
+    assert.deepEqual(await relay.states(), ['sent', 'sent', 'sent', 'sent', 'sent', 'sent'])
+  })
+
+  test('what was leaving and has not arrived is sent', async t => {
+    const relay = await victim(t)
+    relay.simulator.fault({ fault: { kind: 'silent' } })
+    await relay.post({ group_id: group, msg: 'hello' }, later)
+    await until('it has left', () => relay.simulator.calls.some(({ action }) => action.startsWith('send_')))
+    await relay.kill()
+    await relay.start()
+    await until('it is delivered', () => relay.texts().length === 1, 20_000)
+    await until('that is written down', async () => (await relay.states()).join() === 'sent')
+  })
+
+  test('an equal message that was sent right before, and of which nothing was stored, is not taken for the one that was leaving', async t => {
+    for (const headers of [later, { 'idempotency-key': 'a' }]) {
+      const relay = await victim(t)
+      const hello = { group_id: group, msg: 'hello' }
+      assert.equal((await relay.post(hello)).status, 200)
+      relay.simulator.fault({ fault: { kind: 'silent' } })
+      const leaving = relay.post(hello, headers).catch(() => undefined)
+      await until('it has left', () => relay.simulator.calls.filter(({ action }) => action.startsWith('send_')).length === 2)
+      await relay.kill()
+      await leaving
+      await relay.start()
+      await relay.online()
+      if (headers === later) {
+        await until('it is delivered', () => relay.texts().length === 2)
+        await until('that is written down', async () => (await relay.states()).join() === 'sent')
+      } else {
+        assert.equal((await relay.post(hello, headers)).headers.get('relay-outcome'), 'unanswered')
+        assert.equal(relay.texts().length, 1)
+      }
+    }
+  })
+
+  test('what was sent before is not taken for an equal message that is sent now and goes unanswered', async t => {
+    const kinds: Record<string, string>[] = [{ prefer: 'respond-async, wait=5' }, { 'idempotency-key': 'a' }, {}]
+    for (const headers of kinds) {
+      const relay = await victim(t, { chatApiTimeout: 0.5, chatApiMaxRetries: 0 })
+      const hello = { group_id: group, msg: 'hello' }
+      assert.equal((await relay.post(hello, headers)).status, 200)
+      await relay.kill()
+      await relay.start()
+      await relay.online()
+      relay.simulator.fault({ fault: { kind: 'silent' } })
+      assert.equal((await relay.post(hello)).status, 504)
+      assert.deepEqual(relay.texts(), ['hello'])
+    }
+  })
+
+  test('a batch goes on where it was, with its files', async t => {
+    const relay = await victim(t)
+    const url = await relay.upload('report.txt', 'report')
+    relay.simulator.fault({ fault: { kind: 'late', ms: 5000 }, action: 'upload_group_file' })
+    await relay.post({ group_id: group, messages: [
+      { msg: 'text' }, { type: 'file', url }, { type: 'file', url: 'base64://YWI=' }, { type: 'nonsense' },
+    ] }, later)
+    await until('two have arrived', () => relay.texts().length === 2)
+    await relay.kill()
+    await relay.start()
+    await until('it is finished', async () => (await relay.states()).join() === 'failed', 20_000)
+    assert.deepEqual(relay.texts(), ['text', '[file 6]', '[file 2]'])
+  })
+
+  test('an Idempotency-Key is remembered, with its answer', async t => {
+    const relay = await victim(t)
+    const key = { 'idempotency-key': 'a' }
+    const first = await (await relay.post({ group_id: group, msg: 'hello' }, key)).text()
+    await relay.kill()
+    await relay.start()
+    await relay.online()
+    const second = await relay.post({ group_id: group, msg: 'hello' }, key)
+    assert.equal(second.headers.get('idempotent-replayed'), 'true')
+    assert.equal(await second.text(), first)
+    assert.deepEqual(relay.texts(), ['hello'])
+  })
+
+  test('a request with a key whose caller was waiting is looked up when it comes again', async t => {
+    for (const fault of ['lost-answer', 'silent'] as const) {
+      const relay = await victim(t)
+      const key = { 'idempotency-key': 'a' }
+      const batch = { group_id: group, messages: [{ msg: 'hello' }] }
+      relay.simulator.fault({ fault: { kind: fault } })
+      const interrupted = assert.rejects(relay.post(batch, key))
+      await until('it has left', () => relay.simulator.calls.some(({ action }) => action.startsWith('send_')))
+      await relay.kill()
+      await interrupted
+      await relay.start()
+      await relay.online()
+      assert.match(await (await relay.get('/deliveries')).text(), /"state":"unanswered".*"outcome":"unanswered"/)
+      const again = await relay.post(batch, key)
+      assert.equal(again.status, 200)
+      assert.equal(again.headers.get('idempotent-replayed'), 'true')
+      assert.equal(again.headers.get('relay-outcome'), fault === 'silent' ? 'unanswered' : 'sent')
+      assert.deepEqual(relay.texts(), fault === 'silent' ? [] : ['hello'])
+    }
+  })
+
+  test('what has expired meanwhile is not sent', async t => {
+    const relay = await victim(t)
+    await relay.simulator.goOffline()
+    assert.equal((await relay.post({ group_id: group, msg: 'late', expires_in: 0.5 }, later)).status, 202)
+    await relay.kill()
+    await relay.simulator.goOnline()
+    await relay.start()
+    await until('it has expired', async () => (await relay.states()).join() === 'expired', 20_000)
+    assert.deepEqual(relay.texts(), [])
+  })
+})

@@ -1,0 +1,187 @@
+import { Universal, type Bot, type Context } from 'koishi'
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Config } from '../../../src'
+import { requestOf } from '../../../src/platform/onebot/request'
+import type { SimulatorOptions } from '../../../simulator'
+import { startRelay, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
+
+export const group = '123456'
+export const other = '654321'
+
+/** A request whose answer may be given before the message is delivered. */
+export const later = { prefer: 'respond-async' }
+
+/** An answer, read. */
+export interface Answer {
+  status: number
+  headers: Headers
+  data: Fields
+  msg: string
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A delivery as the API shows it. */
+export interface Shown extends Fields {
+  id: string
+  state: string
+  results: readonly Fields[]
+  attempts: number
+}
+
+/** A relay with a database of its own. */
+export interface OutboxRelay extends TestRelay {
+  post: (body: unknown, headers?: Record<string, string>) => Promise<Answer>
+  ask: (path: string, method?: string) => Promise<Answer>
+  /** Sends a text later and gives the ID of the delivery. */
+  queue: (text: string, more?: object) => Promise<string>
+  show: (id: string) => Promise<Shown>
+  list: (query?: string) => Promise<Shown[]>
+  /** Resolves when the delivery is in this state. */
+  reaches: (id: string, state: string) => Promise<Shown>
+  texts: () => string[]
+  bot: Bot
+}
+
+export interface OutboxOptions {
+  config?: Config
+  simulator?: SimulatorOptions
+  /** Of the database file; a fresh one unless given, `null` for none. */
+  path?: string | null
+}
+
+/** Starts a relay for one test. */
+export async function relayWith(t: TestContext, { config, simulator, path }: OutboxOptions = {}): Promise<OutboxRelay> {
+  const file = path === undefined ? join(await folderFor(t), 'koishi.db') : path
+  const relay = await startRelay({
+    ...config && { config },
+    ...simulator && { simulator },
+    setup: app => {
+      if (file !== null) app.plugin(SQLiteDriver, { path: file })
+    },
+  })
+  t.after(() => relay.stop())
+  if (file !== null) await until('the database is there', () => relay.app.get('database') !== undefined)
+  return withShortcuts(relay)
+}
+
+/** A folder that goes after the test. */
+export async function folderFor(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'relay-outbox-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+function withShortcuts(relay: TestRelay): OutboxRelay {
+  const bot = [...relay.app.bots].find(each => each.platform === 'onebot')
+  assert(bot)
+  const ask: OutboxRelay['ask'] = async (path, method = 'GET') => readAnswer(await relay.request(path, { method }))
+  const post: OutboxRelay['post'] = async (body, headers = {}) =>
+    readAnswer(await relay.request('/webhook', { method: 'POST', body: JSON.stringify(body), headers }))
+  const show = async (id: string): Promise<Shown> => {
+    const { status, data } = await ask(`/deliveries/${id}`)
+    assert.equal(status, 200)
+    return toShown(data)
+  }
+  return {
+    ...relay,
+    bot,
+    ask,
+    post,
+    show,
+    async queue(text, more = {}) {
+      const { status, data, msg } = await post({ group_id: group, msg: text, ...more }, later)
+      assert.equal(status, 202, msg)
+      return String(data.delivery_id)
+    },
+    async list(query = '') {
+      const { status, data, msg } = await ask(`/deliveries${query}`)
+      assert.equal(status, 200, msg)
+      assert(Array.isArray(data.deliveries))
+      return data.deliveries.map(toShown)
+    },
+    async reaches(id, state) {
+      let shown = await show(id)
+      await until(`the delivery is ${state}`, async () => (shown = await show(id)).state === state)
+      return shown
+    },
+    texts: () => relay.simulator.ledger.map(({ text }) => text),
+  }
+}
+
+async function readAnswer(response: Response): Promise<Answer> {
+  const body: unknown = await response.json()
+  assert(isFields(body))
+  const { code, msg, data } = body
+  assert.equal(code, response.ok ? 0 : response.status)
+  return { status: response.status, headers: response.headers, data: isFields(data) ? data : {}, msg: String(msg) }
+}
+
+function toShown(value: unknown): Shown {
+  assert(isShown(value), JSON.stringify(value))
+  return value
+}
+
+function isShown(value: unknown): value is Shown {
+  return isFields(value) && typeof value.id === 'string' && typeof value.state === 'string' && Array.isArray(value.results)
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Lets an answer that the platform holds back arrive: it follows the first call, and the second one's answer follows it. */
+export async function releaseHeld({ bot }: OutboxRelay): Promise<void> {
+  const request = requestOf(bot)
+  assert(request)
+  await request('get_status', {})
+  await request('get_status', {})
+}
+
+/** Takes the bot's connection away until the function returned is called. */
+export async function takeOffline({ simulator, bot }: OutboxRelay): Promise<() => Promise<void>> {
+  await simulator.goOffline()
+  await until('the bot is offline', () => bot.status !== Universal.Status.ONLINE)
+  return async () => {
+    await simulator.goOnline()
+    await until('the bot is online', () => bot.status === Universal.Status.ONLINE)
+  }
+}
+
+/** The driver of the database. */
+export function driverOf({ app }: { app: Context }): SQLiteDriver {
+  const [driver] = app.model.drivers
+  assert(driver instanceof SQLiteDriver)
+  return driver
+}
+
+/** Makes what is read from the database take a while to come, as over a network. */
+export function slowDown(relay: { app: Context }): void {
+  const driver = driverOf(relay)
+  const get = driver.get.bind(driver)
+  driver.get = async selection => {
+    const rows = get(selection)
+    await Promise.allSettled([rows, delay(20)])
+    return rows
+  }
+}
+
+/** Makes statements of the database fail, as long as the function says so. */
+export function failStatements(relay: { app: Context }, fails: (sql: string) => boolean): () => void {
+  const { db } = driverOf(relay)
+  const prepare = db.prepare.bind(db)
+  db.prepare = (...args: Parameters<typeof prepare>) => {
+    if (fails(args[0])) throw new Error(`disk I/O error in ${args[0]}`)
+    return prepare(...args)
+  }
+  return () => {
+    db.prepare = prepare
+  }
+}

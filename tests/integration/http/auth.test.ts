@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { createKeyCheck } from '../../../src/http/auth'
+import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
+import { assertFailure, multipart, Wire } from './support'
+
+let relay: TestRelay
+
+before(async () => {
+  relay = await startRelay()
+})
+after(() => relay.stop())
+afterEach(() => {
+  relay.simulator.clear()
+})
+
+const message = JSON.stringify({ group_id: '123456', msg: 'hello' })
+
+async function post(path: string, headers: Record<string, string>, body = message) {
+  return read(await fetch(relay.url + path, { method: 'POST', headers, body }))
+}
+
+describe('the API key', () => {
+  const right: [string, Record<string, string>][] = [
+    ['as a bearer token', { authorization: `Bearer ${apiKey}` }],
+    ['with the scheme in lower case', { authorization: `bearer ${apiKey}` }],
+    ['with the scheme in upper case and more blanks', { authorization: `BEARER   ${apiKey}` }],
+    ['as X-API-Key', { 'x-api-key': apiKey }],
+    ['in one header, with a wrong one in the other', { 'authorization': 'Bearer wrong', 'x-api-key': apiKey }],
+    ['in the other header, with a wrong one in the first', { 'authorization': `Bearer ${apiKey}`, 'x-api-key': 'wrong' }],
+    ['beside other credentials', { 'authorization': 'Basic dTpw', 'x-api-key': apiKey }],
+  ]
+  for (const [how, headers] of right) {
+    test(`is taken ${how}`, async () => {
+      assert.equal((await post('/webhook', headers)).status, 200)
+      assert.equal(relay.simulator.ledger.length, 1)
+    })
+  }
+
+  const wrong: [string, Record<string, string>][] = [
+    ['is missing', {}],
+    ['is empty', { 'x-api-key': '' }],
+    ['is an empty bearer token', { authorization: 'Bearer ' }],
+    ['is the bare scheme', { authorization: 'Bearer' }],
+    ['has no scheme', { authorization: apiKey }],
+    ['has another scheme', { authorization: `Basic ${apiKey}` }],
+    ['is shorter', { 'x-api-key': apiKey.slice(0, -1) }],
+    ['is longer', { 'x-api-key': `${apiKey}x` }],
+    ['is of the same length', { 'x-api-key': apiKey.replace(/./g, 'a') }],
+    ['differs in case', { 'x-api-key': apiKey.toUpperCase() }],
+    ['is in quotes', { authorization: `Bearer "${apiKey}"` }],
+    ['is given twice in one header', { 'x-api-key': `${apiKey}, ${apiKey}` }],
+    ['is very long', { 'x-api-key': 'k'.repeat(12_000) }],
+    ['comes as a cookie', { cookie: `api_key=${apiKey}; x-api-key=${apiKey}` }],
+  ]
+  for (const [how, headers] of wrong) {
+    test(`is refused when it ${how}`, async () => {
+      const { status, headers: answered, body } = await post('/webhook', headers)
+      assert.equal(status, 401)
+      assert.equal(answered.get('www-authenticate'), 'Bearer')
+      assert.match(body.msg, /missing or wrong API key/)
+      assert.equal(body.data, null)
+      assert.equal(relay.simulator.calls.filter(call => call.action.startsWith('send')).length, 0)
+    })
+  }
+
+  test('is not taken from the query', async () => {
+    for (const name of ['key', 'api_key', 'apiKey', 'x-api-key', 'access_token', 'authorization']) {
+      assert.equal((await post(`/webhook?${name}=${apiKey}`, {})).status, 401)
+    }
+  })
+
+  test('is not taken from the body', async () => {
+    assert.equal((await post('/webhook', {}, JSON.stringify({ api_key: apiKey, group_id: '123456', msg: 'hello' }))).status, 401)
+  })
+
+  test('is refused in a header that comes twice, right or not, and taken from the other', async () => {
+    const wire = await Wire.open(relay.url)
+    const head = ['GET /webhook HTTP/1.1', 'Host: relay']
+    wire.send([...head, `X-API-Key: ${apiKey}`, 'X-API-Key: other'])
+    assertFailure(await wire.answer(), 401)
+    // Of Authorization, Node.js keeps the first.
+    wire.send([...head, 'Authorization: Bearer other', `Authorization: Bearer ${apiKey}`])
+    assertFailure(await wire.answer(), 401)
+    wire.send([...head, 'X-API-Key: other', 'X-API-Key: other', `Authorization: Bearer ${apiKey}`])
+    assertFailure(await wire.answer(), 405)
+    wire.socket.destroy()
+  })
+
+  const locked = [
+    ['/webhook', 'GET'], ['/webhook', 'PUT'], ['/webhook', 'OPTIONS'], ['/upload', 'POST'], ['/upload', 'DELETE'], ['/WebHook/', 'POST'],
+    ['/status', 'GET'], ['/deliveries', 'GET'], ['/deliveries/x', 'GET'], ['/deliveries/x', 'DELETE'], ['/deliveries/x/retry', 'POST'],
+  ] as const
+  for (const [path, method] of locked) {
+    test(`is wanted for ${method} ${path}`, async () => {
+      const { status } = await read(await fetch(relay.url + path, { method }))
+      assert.equal(status, 401)
+    })
+  }
+
+  test('is wanted on every path but three', () => {
+    // Whatever path is added has to be added here, or above.
+    const paths = relay.app.server.stack.map(({ path }) => path).filter(path => !locked.some(([each]) => path.replace(':id', 'x') === each))
+    assert.deepEqual(paths.filter(path => path.startsWith('/')).sort(), ['/healthz', '/media/:folder/:name', '/readyz'])
+  })
+
+  test('is not wanted for the health check', async () => {
+    const { status, body } = await read(await fetch(`${relay.url}/healthz`))
+    assert.equal(status, 200)
+    assert.deepEqual(body, { code: 0, msg: 'ok', data: { health: 'ok' } })
+  })
+
+  test('may hold any characters, sent as UTF-8', async () => {
+    await relay.reload({ apiKey: 'schlüssel 钥匙 🔑' })
+    const wire = await Wire.open(relay.url)
+    const raw = Buffer.from('schlüssel 钥匙 🔑').toString('latin1')
+    for (const header of [`X-API-Key: ${raw}`, `Authorization: Bearer ${raw}`]) {
+      wire.send(['GET /webhook HTTP/1.1', 'Host: relay', header])
+      assertFailure(await wire.answer(), 405)
+    }
+    wire.send(['GET /webhook HTTP/1.1', 'Host: relay', 'X-API-Key: schl\xfcssel'])
+    assertFailure(await wire.answer(), 401)
+    wire.socket.destroy()
+    await relay.reload()
+  })
+})
+
+describe('without the key', () => {
+  test('a body is neither waited for nor looked at', async () => {
+    const wire = await Wire.open(relay.url)
+    // Not one byte of the body has been sent, and it will be no JSON and too large.
+    wire.send(['POST /webhook HTTP/1.1', 'Host: relay', 'Content-Length: 20000000'])
+    assertFailure(await wire.answer(), 401)
+    await wire.pour(Buffer.alloc(1_000_000, 'x'), 20)
+    wire.send(['GET /healthz HTTP/1.1', 'Host: relay'])
+    assert.equal((await wire.answer()).status, 200)
+    wire.socket.destroy()
+  })
+
+  test('an upload leaves nothing behind', async () => {
+    const wire = await Wire.open(relay.url)
+    const body = multipart([['a.txt', 'abc'.repeat(100_000)]])
+    wire.send(['POST /upload HTTP/1.1', 'Host: relay', 'Content-Type: multipart/form-data; boundary=limit', `Content-Length: ${body.length}`], body)
+    assertFailure(await wire.answer(), 401)
+    wire.socket.destroy()
+    await assert.rejects(readdir(relay.uploadDir), { code: 'ENOENT' })
+  })
+
+  test('a client that closes the connection afterwards still gets its answer', async () => {
+    for (const head of [['POST /upload HTTP/1.1', 'Host: relay', 'Connection: close'], ['POST /upload HTTP/1.0']]) {
+      const wire = await Wire.open(relay.url)
+      // It looks at nothing until all is sent, as Python's urllib does.
+      wire.socket.pause()
+      wire.send([...head, 'Content-Type: multipart/form-data; boundary=limit', 'Content-Length: 20000000'])
+      await wire.pour(Buffer.alloc(1_000_000), 20)
+      wire.socket.resume()
+      assertFailure(await wire.answer(), 401)
+      await wire.closed()
+    }
+  })
+})
+
+describe('the key check', () => {
+  test('compares bytes, not characters', () => {
+    const isKey = createKeyCheck('ключ')
+    assert.equal(isKey({ 'x-api-key': Buffer.from('ключ').toString('latin1') }), true)
+    assert.equal(isKey({ 'x-api-key': 'ключ' }), false)
+    assert.equal(isKey({ 'x-api-key': ['ключ'] }), false)
+    assert.equal(isKey({}), false)
+  })
+})

@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
+import { assertFailure, Wire } from './support'
+
+let relay: TestRelay
+
+before(async () => {
+  relay = await startRelay({ config: { maxBodySize: 100_000 } })
+})
+after(() => relay.stop())
+afterEach(() => {
+  relay.simulator.clear()
+})
+
+const head = ['POST /webhook HTTP/1.1', 'Host: relay', `X-API-Key: ${apiKey}`]
+
+async function post(body: string | Buffer, headers: Record<string, string> = {}) {
+  return read(await relay.request('/webhook', { method: 'POST', body, headers }))
+}
+
+/** A message whose body has exactly this many bytes. */
+function messageOf(size: number): string {
+  const empty = JSON.stringify({ group_id: '123456', msg: '' })
+  return JSON.stringify({ group_id: '123456', msg: 'x'.repeat(size - empty.length) })
+}
+
+function texts(): string[] {
+  return relay.simulator.ledger.map(entry => entry.text)
+}
+
+describe('a body that is no JSON is a 400 that says so', () => {
+  const bodies: [string, string | Buffer][] = [
+    ['nothing', ''],
+    ['blanks', ' \r\n\t '],
+    ['half an object', '{"group_id":"1"'],
+    ['single quotes', '{\'group_id\':\'1\'}'],
+    ['a comma too many', '{"group_id":"1",}'],
+    ['something behind it', '{"group_id":"123456","msg":"x"} x'],
+    ['a form', 'group_id=123456&msg=x'],
+    ['NaN', '{"group_id":NaN,"msg":"x"}'],
+    ['a line break in a string', '{"group_id":"123456","msg":"a\nb"}'],
+    ['UTF-8 cut off in a character', Buffer.concat([Buffer.from('{"group_id":"123456","msg":"'), Buffer.from('好').subarray(0, 2), Buffer.from('"}')])],
+    ['Latin-1', Buffer.from('{"group_id":"123456","msg":"caf\xe9"}', 'latin1')],
+    ['a surrogate in UTF-8', Buffer.concat([Buffer.from('{"group_id":"123456","msg":"'), Buffer.from([0xed, 0xa0, 0x80]), Buffer.from('"}')])],
+    ['UTF-16', Buffer.from('\ufeff{"group_id":"123456","msg":"x"}', 'utf16le')],
+    ['brackets without end', '['.repeat(99_000)],
+    ['bytes', Buffer.from(Array.from({ length: 256 }, (_, index) => index))],
+  ]
+  for (const [what, body] of bodies) {
+    test(what, async () => {
+      const answer = await post(body)
+      assert.equal(answer.status, 400)
+      assert.equal(answer.body.msg, 'invalid json')
+      assert.equal(answer.body.data, null)
+      assert.deepEqual(texts(), [])
+    })
+  }
+})
+
+describe('a body that is no object is a 400', () => {
+  for (const body of ['null', 'true', '0', '1e400', '"text"', '[]', '[{"group_id":"123456","msg":"x"}]', `${'['.repeat(49_000)}${']'.repeat(49_000)}`]) {
+    test(body.slice(0, 40), async () => {
+      const answer = await post(body)
+      assert.equal(answer.status, 400)
+      assert.equal(answer.body.msg, 'the body must be a JSON object')
+    })
+  }
+})
+
+describe('a body is read as JSON', () => {
+  for (const type of ['', 'text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=gbk', 'multipart/form-data; boundary=x', 'nonsense']) {
+    test(`whatever its Content-Type: ${type || 'none'}`, async () => {
+      assert.equal((await post('{"group_id":"123456","msg":"hello 你好"}', { 'content-type': type })).status, 200)
+      assert.deepEqual(texts(), ['hello 你好'])
+    })
+  }
+
+  test('behind a byte order mark', async () => {
+    assert.equal((await post('\ufeff{"group_id":"123456","msg":"x"}')).status, 200)
+    assert.deepEqual(texts(), ['x'])
+  })
+
+  test('in which the last of several equal keys counts', async () => {
+    assert.equal((await post('{"group_id":"1","msg":"first","group_id":"123456","msg":"last"}')).status, 200)
+    assert.deepEqual(relay.simulator.ledger.map(({ target, text }) => [target.id, text]), [['123456', 'last']])
+  })
+
+  test('in which __proto__ and constructor are nothing special', async () => {
+    for (const name of ['__proto__', 'constructor', 'prototype']) {
+      const answer = await post(`{"${name}":{"group_id":"123456","msg":"polluted"},"msg":"x"}`)
+      assert.equal(answer.body.msg, 'group_id or user_id is required')
+    }
+    assert.equal(Reflect.get({}, 'group_id'), undefined)
+    assert.equal((await post('{"group_id":"123456","msg":"x","__proto__":null,"toString":1}')).status, 200)
+  })
+
+  test('with any depth in what is not looked at', async () => {
+    assert.equal((await post(`{"group_id":"123456","msg":"x","more":${'['.repeat(49_000)}${']'.repeat(49_000)}}`)).status, 200)
+  })
+
+  test('with numbers that are no IDs refused', async () => {
+    for (const number of ['1e400', '-1e400', '9007199254740993', '1.5', '123456789012345678901234567890', '-0.5']) {
+      const answer = await post(`{"group_id":${number},"msg":"x"}`)
+      assert.equal(answer.status, 400, number)
+    }
+  })
+})
+
+describe('the limit of a body', () => {
+  test('is met exactly, with and without a Content-Length', async () => {
+    assert.equal((await post(messageOf(100_000))).status, 200)
+    const wire = await Wire.open(relay.url)
+    wire.send([...head, 'Transfer-Encoding: chunked'], `186a0\r\n${messageOf(100_000)}\r\n0\r\n\r\n`)
+    assert.equal((await wire.answer()).status, 200)
+    assert.deepEqual(texts().map(({ length }) => length), [99_970, 99_970])
+    wire.socket.destroy()
+  })
+
+  test('is exceeded by one byte, and the connection goes on', async () => {
+    const wire = await Wire.open(relay.url)
+    const text = 'the request body is larger than 100000 bytes'
+    wire.send([...head, 'Content-Length: 100001'], messageOf(100_001))
+    assertFailure(await wire.answer(), 413, text)
+    wire.send([...head, 'Transfer-Encoding: chunked'], `186a1\r\n${messageOf(100_001)}\r\n0\r\n\r\n`)
+    assertFailure(await wire.answer(), 413, text)
+    wire.send([...head, 'Content-Length: 32'], '{"group_id":"123456","msg":"ok"}')
+    assert.equal((await wire.answer()).status, 200)
+    assert.deepEqual(texts(), ['ok'])
+    wire.socket.destroy()
+  })
+
+  test('is told at once to a client that announces more', async () => {
+    const wire = await Wire.open(relay.url)
+    wire.send([...head, 'Content-Length: 9007199254740993'])
+    assertFailure(await wire.answer(), 413)
+    wire.socket.destroy()
+  })
+
+  test('is told, and then the connection closed, when 64 MiB more do not bring the end', async () => {
+    const wire = await Wire.open(relay.url)
+    wire.send([...head, 'Content-Length: 1000000000'])
+    assertFailure(await wire.answer(), 413)
+    const sent = await wire.pour(Buffer.alloc(1024 * 1024), 128)
+    assert(sent > 60 && sent < 100, `it took ${sent} MiB`)
+    await wire.closed()
+  })
+})
+
+describe('a body of another length than announced', () => {
+  test('that ends early is given up', async () => {
+    const wire = await Wire.open(relay.url)
+    wire.send([...head, 'Content-Length: 100'], '{"group_id":"123456"')
+    const lines = relay.logs.length
+    wire.socket.end()
+    await until('it is logged', () => relay.logs.slice(lines).some(line => line.includes('400 bad-request: the request body ended early')))
+    assert.deepEqual(texts(), [])
+  })
+
+  test('that goes on is another request, and no HTTP', async () => {
+    const wire = await Wire.open(relay.url)
+    wire.send([...head, 'Content-Length: 1'], '{"group_id":"123456","msg":"x"}')
+    await wire.closed()
+    assert.deepEqual(texts(), [])
+    assert.equal((await post('{"group_id":"123456","msg":"next"}')).status, 200)
+  })
+})
+
+describe('a connection', () => {
+  test('takes pipelined requests and answers them in their order', async () => {
+    const wire = await Wire.open(relay.url)
+    const bodies = ['{"group_id":"123456","msg":"one"}', '{', '{"group_id":"123456","msg":"two"}', '']
+    const requests = bodies.map(body => `${[...head, `Content-Length: ${body.length}`, '', ''].join('\r\n')}${body}`)
+    wire.socket.write(requests.join(''))
+    assert.equal((await wire.answer()).status, 200)
+    assertFailure(await wire.answer(), 400, 'invalid json')
+    assert.equal((await wire.answer()).status, 200)
+    assertFailure(await wire.answer(), 400, 'invalid json')
+    assert.deepEqual(texts().sort(), ['one', 'two'])
+    wire.socket.destroy()
+  })
+
+  test('may ask whether to go on', async () => {
+    const wire = await Wire.open(relay.url)
+    wire.send([...head, 'Content-Length: 31', 'Expect: 100-continue'])
+    wire.socket.write('{"group_id":"123456","msg":"x"}')
+    assert.equal((await wire.answer()).status, 200)
+    wire.send([...head, 'Content-Length: 100001', 'Expect: 100-continue'])
+    assertFailure(await wire.answer(), 413)
+    wire.socket.destroy()
+  })
+})
+
+test('an encoding that is none is no hindrance', async () => {
+  for (const encoding of ['', 'identity', 'Identity']) {
+    assert.equal((await post('{"group_id":"123456","msg":"x"}', { 'content-encoding': encoding })).status, 200)
+  }
+})
+
+test('a compressed body is a 415 that says what to do, and the connection goes on', async () => {
+  const body = gzipSync('{"group_id":"123456","msg":"x"}')
+  const wire = await Wire.open(relay.url)
+  for (const path of ['/webhook', '/upload']) {
+    const type = 'Content-Type: multipart/form-data; boundary=limit'
+    wire.send([`POST ${path} HTTP/1.1`, ...head.slice(1), type, 'Content-Encoding: gzip', `Content-Length: ${body.length}`], body)
+    assertFailure(await wire.answer(), 415, 'send the body as it is, without a Content-Encoding')
+  }
+  wire.socket.destroy()
+})
+
+test('fifty clients at once are all answered', async () => {
+  const statuses = await Promise.all(Array.from({ length: 50 }, async (_, index) => {
+    const body = index % 2 ? `{"group_id":"123456","msg":"text ${index}"}` : '{'
+    return (await post(body)).status
+  }))
+  assert.deepEqual(statuses, Array.from({ length: 50 }, (_, index) => index % 2 ? 200 : 400))
+  assert.equal(new Set(texts()).size, 25)
+})
+
+test('fifty clients that go away in the middle leave nothing open', async () => {
+  const lines = relay.logs.length
+  await Promise.all(Array.from({ length: 50 }, () => new Promise<void>(resolve => {
+    const client = request(`${relay.url}/webhook`, { method: 'POST', headers: { 'x-api-key': apiKey, 'content-length': 100 } })
+    client.on('error', () => resolve())
+    client.write('some of it', () => client.destroy())
+  })))
+  await until('all are given up', () => relay.logs.slice(lines).filter(line => line.includes('ended early')).length === 50)
+})

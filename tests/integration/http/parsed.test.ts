@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { read, startRelay, type TestRelay } from '../../support/relay'
+import { multipart } from './support'
+
+let relay: TestRelay
+
+before(async () => {
+  relay = await startRelay({
+    setup(app) {
+      // As plugins do that look at every request: the server reads the body for them.
+      app.inject(['server'], inner => {
+        inner.server.all('/(.*)', (_, next) => next())
+      })
+    },
+  })
+})
+after(() => relay.stop())
+afterEach(() => {
+  relay.simulator.clear()
+})
+
+describe('behind a catch-all route that has read the body', () => {
+  for (const type of ['application/json', 'text/plain', 'application/x-www-form-urlencoded', 'application/octet-stream', '']) {
+    test(`a message is sent, as ${type || 'a body of no type'}`, async () => {
+      // With a form's separators and escapes in the text, which have to stay what they are.
+      const text = 'a=b&c=%41+ "你好"'
+      const answer = await read(await relay.request('/webhook', {
+        method: 'POST', body: JSON.stringify({ group_id: '123456', msg: text }), headers: { 'content-type': type },
+      }))
+      assert.equal(answer.status, 200)
+      assert.deepEqual(relay.simulator.ledger.map(entry => entry.text), [text])
+    })
+
+    test(`what is no JSON is a 400, as ${type || 'a body of no type'}`, async () => {
+      // The server answers JSON that it cannot parse on its own.
+      if (type === 'application/json') return
+      for (const body of ['a=b', '{"a":', '']) {
+        const answer = await read(await relay.request('/webhook', { method: 'POST', body, headers: { 'content-type': type } }))
+        assert.equal(answer.status, 400, body)
+      }
+    })
+  }
+
+  test('an upload is refused with the reason', async () => {
+    const answer = await read(await relay.request('/upload', {
+      method: 'POST', body: multipart([['a.txt', 'abc']]), headers: { 'content-type': 'multipart/form-data; boundary=limit' },
+    }))
+    assert.equal(answer.status, 500)
+    assert.match(answer.body.msg, /^another plugin of the bot has read the upload/)
+    await assert.rejects(readdir(relay.uploadDir), { code: 'ENOENT' })
+  })
+
+  test('the key is still wanted', async () => {
+    const answer = await read(await fetch(`${relay.url}/webhook`, { method: 'POST', body: '{"group_id":"123456","msg":"x"}' }))
+    assert.equal(answer.status, 401)
+  })
+})

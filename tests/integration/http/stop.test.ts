@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { Gate } from '../../../src/lib/in-flight'
+import { apiKey, startRelay, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
+import { assertFailure, multipart, Wire } from './support'
+
+let relay: TestRelay
+
+beforeEach(async () => {
+  relay = await startRelay({ config: { chatApiTimeout: 30, chatApiMaxRetries: 0 } })
+})
+afterEach(() => relay.stop())
+
+const message = '{"group_id":"123456","msg":"x"}'
+const webhook = ['POST /webhook HTTP/1.1', 'Host: relay', `X-API-Key: ${apiKey}`]
+const upload = ['POST /upload HTTP/1.1', 'Host: relay', `X-API-Key: ${apiKey}`, 'Content-Type: multipart/form-data; boundary=limit']
+const body = multipart([['a.txt', 'abc'], ['b.txt', 'abc']])
+
+/** A request that the platform never answers. */
+async function openCall(): Promise<Wire> {
+  relay.simulator.fault({ fault: { kind: 'silent' } })
+  const wire = await Wire.open(relay.url)
+  wire.send([...webhook, `Content-Length: ${message.length}`], message)
+  await relay.simulator.until(({ calls }) => calls.some(({ action }) => action === 'send_group_msg'))
+  return wire
+}
+
+/** A request whose body stands still in the middle. */
+async function openUpload(): Promise<Wire> {
+  const wire = await Wire.open(relay.url)
+  wire.send([...upload, `Content-Length: ${body.length}`], body.subarray(0, -30))
+  await until('the first file is there', async () => (await readdir(relay.uploadDir).catch(() => [])).length > 0)
+  return wire
+}
+
+/** A kept-alive connection that has been served once. */
+async function idle(): Promise<Wire> {
+  const wire = await Wire.open(relay.url)
+  wire.send(['GET /healthz HTTP/1.1', 'Host: relay'])
+  assert.equal((await wire.answer()).status, 200)
+  return wire
+}
+
+describe('when the bot is going to end', () => {
+  test('nothing new is taken, and what is under way is answered within five seconds', async () => {
+    const [call, running, kept] = [await openCall(), await openUpload(), await idle()]
+    const slow = await Wire.open(relay.url)
+    slow.send([...webhook, 'Content-Length: 100', 'Expect: 100-continue'], '{')
+    await slow.continued()
+    const start = performance.now()
+    let isOver = false
+    const end = relay.app.parallel('exit', 'SIGTERM').then(() => {
+      isOver = true
+    })
+
+    for (const [head, wire] of [[webhook, kept], [upload, kept], [['GET /healthz HTTP/1.1', 'Host: relay'], await Wire.open(relay.url)]] as const) {
+      wire.send([...head, 'Content-Length: 0'])
+      assertFailure(await wire.answer(), 503, /^the relay is stopping/)
+    }
+    assert(!isOver)
+    assertFailure(await call.answer(), 504, /may have arrived/)
+    assertFailure(await running.answer(), 503, /stopping/)
+    assert(performance.now() - start > 3_900, 'those under way have four seconds')
+    assertFailure(await slow.answer(), 503, /stopping/)
+    await end
+    assert(performance.now() - start < 5_000)
+    assert.deepEqual(await readdir(relay.uploadDir), [])
+    for (const wire of [call, running, kept, slow]) wire.socket.destroy()
+  })
+
+  test('what ends in time is answered as ever, and then there is nothing to wait for', async () => {
+    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
+    const wire = await Wire.open(relay.url)
+    wire.send([...webhook, `Content-Length: ${message.length}`], message)
+    await relay.simulator.until(({ ledger }) => ledger.length === 1)
+    const running = await openUpload()
+    const start = performance.now()
+    const end = relay.app.parallel('exit', 'SIGTERM')
+    running.socket.write(body.subarray(-30))
+    assert.equal((await running.answer()).status, 200)
+    assert.equal((await wire.answer()).status, 200)
+    await end
+    assert(performance.now() - start < 3_000)
+    wire.socket.destroy()
+    running.socket.destroy()
+  })
+
+  test('nothing under way is nothing to wait for, also after clients that pipelined and went away', async () => {
+    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
+    const wire = await Wire.open(relay.url)
+    wire.send([...webhook, `Content-Length: ${message.length}`], message)
+    wire.send(['GET /healthz HTTP/1.1', 'Host: relay'])
+    await until('the second is done, behind the first', () => relay.logs.some(line => line.includes('GET /healthz')))
+    wire.socket.destroy()
+    await until('the first is done', () => relay.logs.some(line => line.includes('POST /webhook')))
+    const start = performance.now()
+    await relay.app.parallel('exit', 'SIGTERM')
+    assert(performance.now() - start < 2_000)
+  })
+})
+
+describe('when the plugin is unloaded', () => {
+  test('its paths are gone at once, and what is under way is answered within five seconds', async () => {
+    const [call, running, kept] = [await openCall(), await openUpload(), await idle()]
+    const start = performance.now()
+    relay.unload()
+    kept.send(['GET /healthz HTTP/1.1', 'Host: relay'])
+    assert.equal((await kept.answer()).status, 404)
+    assertFailure(await call.answer(), 504)
+    assertFailure(await running.answer(), 503)
+    assert(performance.now() - start < 5_000)
+    for (const wire of [call, running, kept]) wire.socket.destroy()
+  })
+
+  test('and loaded again, it serves as before and leaves nothing of its earlier self', async () => {
+    const { server } = relay.app
+    const count = () => [server.stack.length, ...['exit', 'bot-status-updated'].map(name => relay.app.lifecycle.filterHooks(
+      relay.app.lifecycle._hooks[name] ?? []).length)]
+    const before = count()
+    for (let times = 0; times < 3; times++) await relay.reload()
+    assert.deepEqual(count(), before)
+    const { status } = await relay.send({ group_id: '123456', msg: 'x' })
+    assert.equal(status, 200)
+    const wire = await idle()
+    wire.socket.destroy()
+  })
+})
+
+describe('the gate', () => {
+  test('waits for all that are inside, for everybody who asks', async () => {
+    const gate = new Gate()
+    const leaves = [gate.enter(), gate.enter()]
+    gate.close()
+    assert.throws(() => gate.enter(), { code: 'stopping' })
+    let drained = 0
+    const drains = [gate.drain(60_000), gate.drain(60_000)].map(drain => drain.then(() => drained++))
+    leaves[0]?.()
+    leaves[0]?.()
+    await new Promise(resolve => setImmediate(resolve))
+    assert.equal(drained, 0)
+    leaves[1]?.()
+    await until('both are told', () => drained === 2, 1_000)
+    await Promise.all(drains)
+    await gate.drain(60_000)
+  })
+
+  test('does not wait longer than it is told', async () => {
+    const gate = new Gate()
+    gate.enter()
+    await gate.drain(20)
+  })
+})

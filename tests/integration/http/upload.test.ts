@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
+import { assertFailure, multipart, Wire } from './support'
+
+let relay: TestRelay
+
+before(async () => {
+  relay = await startRelay({ config: { maxUploadSize: 1000, allowedExtensions: 'txt,png' } })
+})
+after(() => relay.stop())
+afterEach(() => {
+  relay.simulator.clear()
+})
+
+const head = ['POST /upload HTTP/1.1', 'Host: relay', `X-API-Key: ${apiKey}`]
+const type = 'Content-Type: multipart/form-data; boundary=limit'
+
+async function upload(body: Buffer, contentType = 'multipart/form-data; boundary=limit') {
+  return read(await relay.request('/upload', { method: 'POST', body, headers: { 'content-type': contentType } }))
+}
+
+async function stored(): Promise<string[]> {
+  return (await readdir(relay.uploadDir, { recursive: true }).catch(() => [])).filter(name => name.includes('.'))
+}
+
+describe('an upload', () => {
+  test('of one file is answered with its ID, twice', async () => {
+    const { status, body } = await upload(multipart([['报告 1.txt', 'content']]))
+    assert.equal(status, 200)
+    const [id = ''] = await stored()
+    assert.match(id, /^[0-9a-f-]{36}\/报告 1\.txt$/)
+    assert.deepEqual(body, { code: 0, msg: 'ok', data: { files: [id], path: id } })
+    assert.equal(await readFile(join(relay.uploadDir, id), 'utf8'), 'content')
+    const line = relay.logs.at(-1)
+    assert.match(line ?? '', /POST \/upload - 200 1 stored/)
+  })
+
+  test('of several files is answered with their IDs in their order, and no path', async () => {
+    const { body } = await upload(multipart([['b.txt', '1'], ['a.png', ''], ['b.txt', '2']]))
+    const { data } = body
+    assert(typeof data === 'object' && data !== null && 'files' in data && Array.isArray(data.files))
+    assert.deepEqual(Object.keys(data), ['files'])
+    assert.deepEqual(data.files.map(file => String(file).slice(37)), ['b.txt', 'a.png', 'b.txt'])
+  })
+})
+
+describe('an upload is refused, nothing of it stays, and the connection goes on', () => {
+  const cases: [string, number, RegExp, Buffer, string?][] = [
+    ['without a file', 400, /no file in the body/, Buffer.from('--limit\r\nContent-Disposition: form-data; name="f"\r\n\r\nvalue\r\n--limit--\r\n')],
+    ['that is empty', 400, /./, Buffer.alloc(0)],
+    ['that ends early', 400, /./, multipart([['a.txt', 'abc']]).subarray(0, -12)],
+    ['that is no multipart', 400, /./, Buffer.from('{"file":"a.txt"}')],
+    ['of a file that is too large', 413, /larger than 1000 bytes/, multipart([['a.txt', 'abc'], ['b.txt', 'x'.repeat(1001)], ['c.txt', 'y'.repeat(500_000)]])],
+    ['of a file of another kind', 415, /only: txt, png/, multipart([['a.txt', 'abc'], ['b.exe', 'MZ'], ['c.txt', 'y'.repeat(500_000)]])],
+    ['of another content type', 415, /multipart\/form-data/, multipart([['a.txt', 'abc']]), 'Content-Type: application/json'],
+    ['without a content type', 415, /multipart\/form-data/, multipart([['a.txt', 'abc']]), 'X-None: 1'],
+    ['without a boundary', 400, /boundary/, multipart([['a.txt', 'abc']]), 'Content-Type: multipart/form-data'],
+  ]
+  for (const [what, status, msg, body, contentType = type] of cases) {
+    test(what, async () => {
+      const before = await stored()
+      const wire = await Wire.open(relay.url)
+      wire.send([...head, contentType, `Content-Length: ${body.length}`], body)
+      assertFailure(await wire.answer(), status, msg)
+      assert.deepEqual(await stored(), before)
+      const next = multipart([['next.txt', 'next']])
+      wire.send([...head, type, `Content-Length: ${next.length}`], next)
+      assert.equal((await wire.answer()).status, 200)
+      assert.equal((await stored()).length, before.length + 1)
+      wire.socket.destroy()
+    })
+  }
+
+  test('by a client that goes away', async () => {
+    const before = await stored()
+    const lines = relay.logs.length
+    const wire = await Wire.open(relay.url)
+    const body = multipart([['a.txt', 'abc'], ['b.txt', 'abc']])
+    wire.send([...head, type, `Content-Length: ${body.length}`], body.subarray(0, -30))
+    await until('the first file is there', async () => (await stored()).length > before.length)
+    wire.socket.destroy()
+    await until('it is given up', () => relay.logs.slice(lines).some(line => line.includes('/upload - 400 bad-request')))
+    assert.deepEqual(await stored(), before)
+  })
+})
+
+test('fifty uploads at once are all stored', async () => {
+  const warnings: Error[] = []
+  const onWarning = (warning: Error) => warnings.push(warning)
+  process.on('warning', onWarning)
+  const before = await stored()
+  const answers = await Promise.all(Array.from({ length: 50 }, (_, index) => upload(multipart([[`${index}.txt`, 'x'.repeat(1000)]]))))
+  assert(answers.every(({ status }) => status === 200))
+  assert.equal((await stored()).length, before.length + 50)
+  process.off('warning', onWarning)
+  assert.deepEqual(warnings, [])
+})

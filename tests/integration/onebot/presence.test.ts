@@ -1,0 +1,95 @@
+import { Universal, type Bot, type Context } from 'koishi'
+import assert from 'node:assert/strict'
+import { describe, test, type TestContext } from 'node:test'
+import { Presence } from '../../../src/platform/presence'
+import { addForward, botOf, startPair, startSimulator, untilStatus, type Pair } from './support'
+
+/** A pair and who tells of the presence of its bot. */
+async function start(t: TestContext): Promise<Pair & { presence: Presence, unload: () => void }> {
+  const pair = await startPair(t, 'forward')
+  let presence: Presence | undefined
+  const fork = pair.app.plugin((ctx: Context) => {
+    presence = new Presence(ctx)
+  })
+  assert(presence)
+  return { ...pair, presence, unload: () => fork.dispose() }
+}
+
+function whenOffline(presence: Presence, bot: Bot): Promise<void> {
+  return new Promise(resolve => void presence.onOffline(bot, resolve))
+}
+
+function whenOnline(presence: Presence, bot: Bot): Promise<void> {
+  return new Promise(resolve => void presence.onOnline(bot, resolve))
+}
+
+describe('presence', () => {
+  test('tells at once what is so already', async t => {
+    const { presence, simulator, bot } = await start(t)
+    await whenOnline(presence, bot)
+    await simulator.goOffline()
+    await untilStatus(bot, Universal.Status.OFFLINE)
+    await whenOffline(presence, bot)
+    assert.equal(presence.size, 0)
+  })
+
+  test('tells when the bot goes and comes, whether it is a proxy or not', async t => {
+    const { app, presence, simulator, bot } = await start(t)
+    const proxy = app.bots['onebot:10000']
+    assert(proxy)
+    const gone = Promise.all([whenOffline(presence, bot), whenOffline(presence, proxy)])
+    assert.equal(presence.size, 2)
+    simulator.disconnectAll()
+    await gone
+    assert.notEqual(bot.status, Universal.Status.ONLINE)
+    const back = Promise.all([whenOnline(presence, bot), whenOnline(presence, proxy)])
+    assert.equal(presence.size, 2)
+    await back
+    assert.equal(bot.status, Universal.Status.ONLINE)
+    assert.equal(presence.size, 0)
+  })
+
+  test('takes a bot that is removed for one that goes', async t => {
+    const { app, presence, bot } = await start(t)
+    const { endpoint } = await startSimulator(t, { selfId: '10001' })
+    const fork = addForward(app, endpoint, { selfId: '10001' })
+    const other = botOf(app, '10001')
+    await untilStatus(other, Universal.Status.ONLINE)
+    let isOther = true
+    presence.onOffline(bot, () => {
+      isOther = false
+    })
+    const gone = whenOffline(presence, other)
+    fork.dispose()
+    await gone
+    assert(isOther)
+    assert.equal(presence.size, 1)
+  })
+
+  test('calls back once, or not at all once the watch was ended', async t => {
+    const { presence, simulator, bot } = await start(t)
+    const called: string[] = []
+    const endSecond = presence.onOffline(bot, () => called.push('second'))
+    endSecond()
+    presence.onOffline(bot, () => {
+      called.push('first')
+      endThird()
+    })
+    const endThird = presence.onOffline(bot, () => called.push('third'))
+    assert.equal(presence.size, 2)
+    await simulator.goOffline()
+    await untilStatus(bot, Universal.Status.OFFLINE)
+    assert.deepEqual(called, ['first'])
+    assert.equal(presence.size, 0)
+    presence.onOffline(bot, () => called.push('at once'))
+    assert.deepEqual(called, ['first', 'at once'])
+  })
+
+  test('listens no more once the plugin is disposed', async t => {
+    const { app, unload } = await start(t)
+    const count = (): number => ['bot-status-updated', 'bot-removed'].reduce((sum, name) => sum + (app.lifecycle._hooks[name]?.length ?? 0), 0)
+    const before = count()
+    unload()
+    assert.equal(count(), before - 2)
+  })
+})

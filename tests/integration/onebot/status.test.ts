@@ -1,0 +1,92 @@
+import { Universal } from 'koishi'
+import assert from 'node:assert/strict'
+import { describe, test, type TestContext } from 'node:test'
+import { describeBots } from '../../../src/platform/status'
+import { redialDelay } from '../../../src/platform/onebot/redial'
+import { Gate } from '../../../src/lib/in-flight'
+import { createKeyCheck } from '../../../src/http/auth'
+import { readyRoute } from '../../../src/http/ready'
+import { registerRoutes, type Route } from '../../../src/http/routes'
+import { statusRoute } from '../../../src/http/status'
+import { addForward, botOf, startApp, startSimulator, untilStatus } from './support'
+
+/** Serves one route; the address has the path already. */
+async function serve(t: TestContext, route: Route): Promise<string> {
+  const { app, host } = await startApp(t)
+  const logger = app.logger('routes')
+  registerRoutes(app.server, [route], { prefix: '', isAuthorized: createKeyCheck('a-key'), gate: new Gate(), logger })
+  return `http://${host}${route.path}`
+}
+
+describe('GET /readyz', () => {
+  test('says so to anyone when it is ready', async t => {
+    const response = await fetch(await serve(t, readyRoute(() => Promise.resolve(true))))
+    assert.equal(response.status, 200)
+    assert.deepEqual(await response.json(), { code: 0, msg: 'ok', data: { ready: true } })
+  })
+
+  const nots: [what: string, check: () => Promise<boolean>][] = [
+    ['it is not', () => Promise.resolve(false)],
+    ['the check fails', () => Promise.reject(new Error('disk /secret is gone'))],
+    ['the check throws', () => { throw new Error('disk /secret is gone') }],
+    ['the check does not end', () => new Promise(() => undefined)],
+  ]
+  for (const [what, check] of nots) {
+    test(`answers "not ready" and nothing else when ${what}`, { timeout: 5_000 }, async t => {
+      const response = await fetch(await serve(t, readyRoute(check)))
+      assert.equal(response.status, 503)
+      assert.deepEqual(await response.json(), { code: 503, msg: 'not ready', data: null })
+    })
+  }
+})
+
+describe('GET /status', () => {
+  test('shows what is read to whoever has the key', async t => {
+    const { app } = await startApp(t)
+    const simulator = await startSimulator(t)
+    addForward(app, simulator.endpoint)
+    await untilStatus(botOf(app), Universal.Status.ONLINE)
+    const url = await serve(t, statusRoute({
+      bots: () => describeBots(app.bots),
+      lanes: () => [{ lane: 'a', waiting: 2, pausedUntil: 1_000 }, { lane: 'b', waiting: 1 }],
+      outbox: () => Promise.resolve({ size: 3, oldest: 0 }),
+    }))
+    assert.equal((await fetch(url)).status, 401)
+    const response = await fetch(url, { headers: { 'x-api-key': 'a-key' } })
+    assert.deepEqual(await response.json(), {
+      code: 0,
+      msg: 'ok',
+      data: {
+        bots: [{ platform: 'onebot', self_id: '10000', status: 'online' }],
+        lanes: [{ lane: 'a', waiting: 2, paused_until: '1970-01-01T00:00:01.000Z' }, { lane: 'b', waiting: 1 }],
+        outbox: { size: 3, oldest: '1970-01-01T00:00:00.000Z' },
+      },
+    })
+  })
+
+  test('tells the rest when the database does not answer, and has no outbox without one', async t => {
+    for (const [outbox, expected] of [[() => Promise.reject(new Error('away')), 'unavailable'], [() => Promise.resolve(undefined), null]] as const) {
+      const url = await serve(t, statusRoute({ bots: () => [], lanes: () => [], outbox }))
+      const response = await fetch(url, { headers: { 'x-api-key': 'a-key' } })
+      assert.deepEqual(await response.json(), { code: 0, msg: 'ok', data: { bots: [], lanes: [], outbox: expected } })
+    }
+  })
+})
+
+test('the state of bots has a word for each, and none of hidden ones', () => {
+  const bot = (status: Universal.Status, hidden = false) => ({ platform: 'onebot', selfId: '1', status, hidden })
+  const bots = [
+    bot(Universal.Status.OFFLINE),
+    bot(Universal.Status.CONNECT),
+    bot(Universal.Status.ONLINE, true),
+    bot(Universal.Status.DISCONNECT),
+    bot(Universal.Status.RECONNECT),
+  ]
+  assert.deepEqual(describeBots(bots).map(({ status }) => status), ['offline', 'connecting', 'disconnecting', 'reconnecting'])
+})
+
+test('the wait before a bot is started again begins below a second, grows, and ends at five', () => {
+  assert.deepEqual([0, 1, 2, 3, 4, 1000].map(tries => redialDelay(tries, 0)), [500, 1000, 2000, 4000, 5000, 5000])
+  assert.equal(redialDelay(1000, 0.5), 3750)
+  assert(redialDelay(0, 0.999_999) > 249)
+})

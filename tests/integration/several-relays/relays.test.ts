@@ -1,0 +1,108 @@
+import { Universal } from 'koishi'
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { until } from '../../support/until'
+import { missing, MariaDb } from './mariadb'
+import { look, post, relayFor, send, simulatorFor, texts, untilState } from './support'
+
+/** As many texts, in order. */
+function numbered(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `message ${index}`)
+}
+
+describe('relays that share a database', { skip: missing }, () => {
+  let server: MariaDb
+
+  before(async () => {
+    server = await MariaDb.start()
+  })
+  after(() => server.stop())
+
+  test('deliver each message once and in the order of acceptance, whichever accepted it', async t => {
+    const simulator = await simulatorFor(t)
+    const options = { access: await server.create(), endpoint: simulator.endpoint }
+    const relays = [await relayFor(t, options), await relayFor(t, options)] as const
+    const expected = numbered(40)
+    const targets = ['123456', '654321']
+    const ids: string[] = []
+    for (const [index, text] of expected.entries()) {
+      for (const target of targets) ids.push(await post(index % 2 === 0 ? relays[0] : relays[1], text, target))
+    }
+    for (const id of ids) await untilState(relays[0], id, 'sent')
+    for (const target of targets) assert.deepEqual(texts(simulator, target), expected)
+  })
+
+  test('deliver what one without a connection has accepted', async t => {
+    const simulator = await simulatorFor(t)
+    const access = await server.create()
+    const accepting = await relayFor(t, { access, endpoint: 'ws://127.0.0.1:9', online: false })
+    const delivering = await relayFor(t, { access, endpoint: simulator.endpoint })
+    const id = await post(accepting, 'from afar')
+    await untilState(accepting, id, 'sent')
+    assert.deepEqual(texts(simulator), ['from afar'])
+    assert.deepEqual(await look(delivering, id), await look(accepting, id))
+  })
+
+  test('take over the lanes of one that loses its bot', async t => {
+    const [simulator, other] = [await simulatorFor(t), await simulatorFor(t)]
+    const access = await server.create()
+    const loser = await relayFor(t, { access, endpoint: simulator.endpoint, timeout: 0.2 })
+    simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
+    const ids = [await post(loser, 'one'), await post(loser, 'two')]
+    await simulator.until(({ calls }) => calls.some(({ action }) => action === 'send_group_msg'))
+    await simulator.goOffline()
+    await until('its bot is offline', () => loser.app.bots.every(bot => bot.status !== Universal.Status.ONLINE))
+    const heir = await relayFor(t, { access, endpoint: other.endpoint })
+    await untilState(heir, ids[1] ?? '', 'sent', 20_000)
+    assert.equal(texts(other).at(-1), 'two')
+  })
+
+  test('send once for an Idempotency-Key that reaches both at the same time', async t => {
+    const simulator = await simulatorFor(t)
+    const options = { access: await server.create(), endpoint: simulator.endpoint }
+    const relays = [await relayFor(t, options), await relayFor(t, options)]
+    const rounds = 20
+    for (let round = 0; round < rounds; round++) {
+      const headers = { 'idempotency-key': `key-${round}`, ...round % 2 === 1 && { prefer: 'respond-async, wait=5' } }
+      const text = `round ${round}`
+      const answers = await Promise.all(relays.map(relay => send(relay, text, headers)))
+      const kinds = answers.map(({ status, headers }) => status === 409 ? 'in progress' : headers.has('idempotent-replayed') ? 'replay' : status)
+      const firsts = kinds.filter(kind => kind === 200 || kind === 202)
+      assert.equal(firsts.length, 1, `round ${round}: ${kinds.join()}`)
+      await simulator.until(() => texts(simulator).includes(text))
+      for (const relay of relays) {
+        const { status, headers: answered } = await send(relay, text, headers)
+        assert(status === 409 || answered.has('idempotent-replayed'), `${status}`)
+      }
+    }
+    assert.deepEqual(texts(simulator), Array.from({ length: rounds }, (_, round) => `round ${round}`))
+  })
+
+  test('send for keys that differ in case', async t => {
+    const simulator = await simulatorFor(t)
+    const relay = await relayFor(t, { access: await server.create(), endpoint: simulator.endpoint })
+    for (const key of ['Build-7', 'build-7']) assert.equal((await send(relay, 'done', { 'idempotency-key': key })).status, 200)
+    assert.deepEqual(texts(simulator), ['done', 'done'])
+  })
+
+  test('go on after the database server crashed and came back, and lose and double nothing', async t => {
+    const simulator = await simulatorFor(t)
+    const options = { access: await server.create(), endpoint: simulator.endpoint, timeout: 5 }
+    const relays = [await relayFor(t, options), await relayFor(t, options)] as const
+    simulator.fault({ fault: { kind: 'late', ms: 30 }, times: Infinity })
+    const expected = numbered(20)
+    const ids: string[] = []
+    for (const [index, text] of expected.entries()) ids.push(await post(index % 2 === 0 ? relays[0] : relays[1], text))
+    await simulator.until(({ ledger }) => ledger.length >= 3)
+    await server.halt('SIGKILL')
+    const { status } = await send(relays[0], 'never accepted', { prefer: 'respond-async' })
+    assert.equal(status, 503)
+    await server.resume()
+    await until('all have arrived', () => texts(simulator).length >= expected.length, 20_000)
+    for (const id of ids) await untilState(relays[1], id, 'sent', 20_000)
+    assert.deepEqual(texts(simulator), expected)
+    const id = await post(relays[1], 'after it')
+    await untilState(relays[0], id, 'sent')
+    assert.equal(texts(simulator).at(-1), 'after it')
+  })
+})

@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+import type { Call } from '../../../simulator/types'
+import { startRelay, type TestRelay } from '../../support/relay'
+import { batchOf, failureOf, group, only, outline, relayFor, sends, sha256, shape, upload, user, type BatchData } from './support'
+
+const retries = 1
+let relay: TestRelay
+
+before(async () => {
+  relay = await startRelay({ config: { chatApiTimeout: 5, chatApiMaxRetries: retries } })
+})
+after(() => relay.stop())
+afterEach(() => {
+  relay.simulator.clear()
+  relay.simulator.clearFaults()
+})
+
+const text = (msg: string) => ({ type: 'text', msg })
+const image = (content = 'picture') => ({ type: 'image', url: `base64://${Buffer.from(content).toString('base64')}` })
+const video = (content = 'film') => ({ type: 'video', url: `base64://${Buffer.from(content).toString('base64')}` })
+const file = (content = 'file') => ({ type: 'file', url: `base64://${Buffer.from(content).toString('base64')}` })
+
+async function send(messages: unknown[], target: object = { group_id: group }): Promise<BatchData> {
+  const data = batchOf(await relay.send({ ...target, messages }))
+  assert.equal(data.total, messages.length)
+  return data
+}
+
+/** Each result as `ok` or as its code. */
+function codes({ results }: BatchData): (string | number | undefined)[] {
+  return results.map(({ success, code }) => success ? 'ok' : code)
+}
+
+/** A match for calls that carry this text or these bytes. */
+function carrying(...contents: string[]): (call: Call) => boolean {
+  const needles = contents.flatMap(content => [content, Buffer.from(content).toString('base64')])
+  return ({ params }) => needles.some(needle => JSON.stringify(params).includes(needle))
+}
+
+describe('a batch', () => {
+  test('combines text and images into one platform message, in their order, with nothing inserted', async () => {
+    const data = await send([text('a'), image('1'), text('b\n'), text(' c'), image('2'), image('3'), text('d')])
+    const entry = only(relay.simulator.ledger)
+    assert.deepEqual(shape(entry), ['text:a', 'image', 'text:b\n', 'text: c', 'image', 'image', 'text:d'])
+    assert.deepEqual(entry.media.map(medium => medium.sha256), ['1', '2', '3'].map(sha256))
+    assert.equal(sends(relay).length, 1)
+    for (const { message_ids } of data.results) assert.deepEqual(message_ids, [String(entry.messageId)])
+  })
+
+  test('combines the same way in a private chat', async () => {
+    await send([text('a'), image()], { user_id: user })
+    const entry = only(relay.simulator.ledger)
+    assert.deepEqual(entry.target, { type: 'private', id: user })
+    assert.deepEqual(shape(entry), ['text:a', 'image'])
+  })
+
+  test('sends every one of several images, also equal ones', async () => {
+    await send([image('1'), image('1'), image('2'), image('1')])
+    assert.deepEqual(only(relay.simulator.ledger).media.map(medium => medium.sha256), ['1', '1', '2', '1'].map(sha256))
+  })
+
+  test('never lets a video share a platform message, and keeps the order around it', async () => {
+    const data = await send([text('a'), video('1'), text('b'), image('2'), video('3'), video('4'), text('c')])
+    assert.deepEqual(relay.simulator.ledger.map(shape), [['text:a'], ['video'], ['text:b', 'image'], ['video'], ['video'], ['text:c']])
+    assert.deepEqual(
+      data.results.map(({ message_ids }) => message_ids),
+      [0, 1, 2, 2, 3, 4, 5].map(index => [String(relay.simulator.ledger[index]?.messageId)]),
+    )
+  })
+
+  test('sends each file by itself, after everything else, in order', async () => {
+    const data = await send([file('1'), text('a'), file('2'), image('b'), video('c'), file('3')])
+    assert.deepEqual(outline(relay), ['a[image]', '[video]', '[file]', '[file]', '[file]'])
+    assert.deepEqual(relay.simulator.ledger.slice(2).map(({ media }) => only(media).sha256), ['1', '2', '3'].map(sha256))
+    assert.deepEqual(data.results.map(({ message_ids }) => message_ids?.length), [0, 1, 0, 1, 1, 0])
+  })
+
+  test('makes one call after the other, so that nothing overtakes', async () => {
+    relay.simulator.fault({ fault: { kind: 'late', ms: 150, delivered: 'then' }, match: carrying('first') })
+    await send([text('first'), video(), text('last'), file()])
+    assert.deepEqual(outline(relay), ['first', '[video]', 'last', '[file]'])
+  })
+
+  test('may be of one item', async () => {
+    assert.deepEqual(codes(await send([text('a')])), ['ok'])
+    assert.deepEqual(outline(relay), ['a'])
+  })
+
+  test('takes items without a type as text, and null as absent', async () => {
+    await send([{ msg: 'a' }, { type: null, msg: 'b', url: null }, { ...image(), msg: null }])
+    assert.deepEqual(shape(only(relay.simulator.ledger)), ['text:a', 'text:b', 'image'])
+  })
+
+  test('has precedence over the fields of a single message', async () => {
+    const data = batchOf(await relay.send({ group_id: group, type: 'nonsense', msg: 'single', messages: [text('batch')] }))
+    assert.equal(data.total, 1)
+    assert.deepEqual(outline(relay), ['batch'])
+  })
+
+  test('carries text letter for letter', async () => {
+    const texts = ['<img src=x>', '[CQ:at,qq=all]', '&amp;', '  blanks  ', '\n\n', 'x'.repeat(4000)].filter(msg => msg.trim())
+    await send(texts.map(text))
+    assert.deepEqual(shape(only(relay.simulator.ledger)), texts.map(msg => `text:${msg}`))
+  })
+
+  test('of 200 items is one platform message with all of them, in order', async () => {
+    const messages = Array.from({ length: 200 }, (_, index) => index % 4 === 3 ? image(`picture ${index}`) : text(`<${index}>`))
+    const data = await send(messages)
+    assert.equal(data.success, 200)
+    const entry = only(relay.simulator.ledger)
+    assert.equal(entry.segments.length, 200)
+    assert.deepEqual(entry.segments.map(({ type }) => type), messages.map(({ type }) => type))
+    assert.equal(entry.media.length, 50)
+  })
+
+  test('of 200 files sends every one, in order', async () => {
+    const data = await send(Array.from({ length: 200 }, (_, index) => file(`file ${index}`)))
+    assert.equal(data.success, 200)
+    assert.deepEqual(
+      relay.simulator.ledger.map(({ media }) => only(media).sha256),
+      Array.from({ length: 200 }, (_, index) => sha256(`file ${index}`)),
+    )
+  })
+})
+
+describe('an item that is wrong fails alone:', () => {
+  const missing = '00000000-0000-4000-8000-000000000000/gone.png'
+  const wrong: [string, unknown, number, RegExp][] = [
+    ['a hostile link', { type: 'image', url: 'file:///etc/passwd' }, 400, /url/],
+    ['a link of no type', { type: 'image', url: 'nonsense' }, 400, /url/],
+    ['a missing link', { type: 'image' }, 400, /url/],
+    ['a file ID that no longer resolves', { type: 'image', url: missing }, 404, /file/],
+    ['an unknown type', { type: 'audio', url: 'http://127.0.0.1/x' }, 400, /type/],
+    ['a missing text', { type: 'text' }, 400, /msg/],
+    ['a blank text', { type: 'text', msg: ' \n' }, 400, /msg/],
+    ['a number as text', { msg: 1 }, 400, /msg/],
+    ['null', null, 400, /object/],
+    ['a text', 'a', 400, /object/],
+    ['a number', 1, 400, /object/],
+    ['a list', [text('a')], 400, /object/],
+    ['an empty object', {}, 400, /msg/],
+  ]
+  for (const [what, item, code, msg] of wrong) {
+    test(what, async () => {
+      const data = await send([text('a'), item, image(), file()])
+      assert.deepEqual(codes(data), ['ok', code, 'ok', 'ok'])
+      assert.match(data.results[1]?.msg ?? '', msg)
+      assert.deepEqual(outline(relay), ['a[image]', '[file]'])
+    })
+  }
+
+  test('first, last and between', async () => {
+    const data = await send([null, text('a'), null, null, text('b'), file(), null])
+    assert.deepEqual(codes(data), [400, 'ok', 400, 400, 'ok', 'ok', 400])
+    assert.deepEqual(outline(relay), ['ab', '[file]'])
+  })
+
+  test('and all of them together are still a success as a whole, with nothing sent', async () => {
+    const data = await send(wrong.map(([, item]) => item))
+    assert.deepEqual(codes(data), wrong.map(([, , code]) => code))
+    assert.equal(data.success, 0)
+    assert.equal(sends(relay).length, 0)
+  })
+
+  test('with the code and the text that it would have had as a single message', async () => {
+    const items = wrong.flatMap(([, item]) => typeof item === 'object' && item !== null && !Array.isArray(item) ? [item] : [])
+    const data = await send(items)
+    for (const [index, item] of items.entries()) {
+      const { body } = await relay.send({ group_id: group, ...item })
+      assert.deepEqual([data.results[index]?.code, data.results[index]?.msg], [body.code, body.msg])
+    }
+  })
+})
+
+describe('what concerns the request as a whole answers for the whole, before any item is tried:', () => {
+  test('a bad target', async () => {
+    failureOf(await relay.send({ group_id: 'abc', messages: [text('a'), file()] }), 400)
+    assert.equal(sends(relay).length, 0)
+  })
+
+  test('no bot', async t => {
+    const lonely = await relayFor(t)
+    await lonely.simulator.goOffline()
+    await lonely.simulator.until(({ connections }) => connections === 0)
+    failureOf(await lonely.send({ group_id: group, messages: [text('a'), { type: 'image', url: 'nonsense' }] }), 503)
+  })
+})
+
+describe('a combined message that the platform refuses', () => {
+  test('is sent item by item, so that only the bad one fails', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse', wording: '内容违规' }, match: carrying('bad'), times: Infinity })
+    const data = await send([text('a'), image('bad'), text('b'), file('c')])
+    assert.deepEqual(codes(data), ['ok', 502, 'ok', 'ok'])
+    assert.match(data.results[1]?.msg ?? '', /内容违规/)
+    assert.deepEqual(outline(relay), ['a', 'b', '[file]'])
+    // The combined one with all its attempts, then each item with one, then the file.
+    assert.equal(sends(relay).length, 1 + retries + 3 + 1)
+    assert.deepEqual(data.results[0]?.message_ids, [String(relay.simulator.ledger[0]?.messageId)])
+    assert.deepEqual(data.results[2]?.message_ids, [String(relay.simulator.ledger[1]?.messageId)])
+  })
+
+  test('fails item by item when every one is bad', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse' }, action: 'send_group_msg', times: Infinity })
+    const data = await send([text('a'), text('b'), image(), file()])
+    assert.deepEqual(codes(data), [502, 502, 502, 'ok'])
+    assert.equal(sends(relay).length, 1 + retries + 3 + 1)
+    assert.deepEqual(outline(relay), ['[file]'])
+  })
+
+  test('is not taken apart once a further attempt has succeeded', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse' } })
+    assert.deepEqual(codes(await send([text('a'), image()])), ['ok', 'ok'])
+    assert.deepEqual(outline(relay), ['a[image]'])
+  })
+
+  test('of an image that the platform cannot open leaves the rest', async () => {
+    const data = await send([text('a'), { type: 'image', url: 'http://127.0.0.1:9/refused.png' }, text('b')])
+    assert.deepEqual(codes(data), ['ok', 502, 'ok'])
+    assert.deepEqual(outline(relay), ['a', 'b'])
+  })
+
+  test('and then about the target ends at once', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse' }, match: carrying('one'), times: 1 + retries })
+    relay.simulator.fault({ fault: { kind: 'muted' }, match: carrying('two'), times: Infinity })
+    const data = await send([text('one'), text('two'), text('three'), file()])
+    assert.deepEqual(codes(data), ['ok', 502, 502, 502])
+    assert.deepEqual(outline(relay), ['one'])
+    assert.equal(sends(relay).length, 1 + retries + 2)
+  })
+})
+
+describe('a refusal about the target', () => {
+  for (const kind of ['muted', 'not-member'] as const) {
+    test(`(${kind}) ends the batch with one call`, async () => {
+      relay.simulator.fault({ fault: { kind }, times: Infinity })
+      const data = await send([text('a'), image(), video(), file(), file()])
+      assert.deepEqual(codes(data), [502, 502, 502, 502, 502])
+      assert.equal(sends(relay).length, 1)
+      assert.equal(relay.simulator.ledger.length, 0)
+    })
+  }
+
+  test('in the middle leaves what has arrived as it is', async () => {
+    relay.simulator.fault({ fault: { kind: 'muted' }, match: carrying('film'), times: Infinity })
+    const data = await send([text('a'), video('film'), text('b'), file()])
+    assert.deepEqual(codes(data), ['ok', 502, 502, 502])
+    assert.deepEqual(outline(relay), ['a'])
+    assert.equal(sends(relay).length, 2)
+  })
+
+  test('leaves the results of items that were wrong as they are', async () => {
+    relay.simulator.fault({ fault: { kind: 'muted' }, times: Infinity })
+    assert.deepEqual(codes(await send([null, text('a'), { type: 'image' }, file()])), [400, 502, 400, 502])
+  })
+})
+
+describe('platform messages of one batch', () => {
+  test('fail each on its own', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse' }, match: carrying('film'), times: Infinity })
+    const data = await send([text('a'), video('film'), text('b'), file('1'), file('2')])
+    assert.deepEqual(codes(data), ['ok', 502, 'ok', 'ok', 'ok'])
+    assert.deepEqual(outline(relay), ['a', 'b', '[file]', '[file]'])
+  })
+
+  test('are retried each on their own, and what has arrived is not sent again', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse' }, match: carrying('film') })
+    relay.simulator.fault({ fault: { kind: 'refuse' }, match: carrying('second') })
+    const data = await send([text('a'), video('film'), text('b'), file('first'), file('second')])
+    assert.equal(data.success, 5)
+    assert.deepEqual(outline(relay), ['a', '[video]', 'b', '[file]', '[file]'])
+    assert.equal(sends(relay).length, 7)
+  })
+})
+
+test('uploaded files go along in a batch', async () => {
+  const picture = await upload(relay, 'a picture.png', 'PNG')
+  const report = await upload(relay, '报告.pdf', 'PDF')
+  const data = await send([text('see'), { type: 'image', url: picture }, { type: 'file', url: report }])
+  assert.equal(data.success, 3)
+  assert.deepEqual(relay.simulator.ledger.flatMap(({ media }) => media.map(medium => [medium.type, medium.sha256])), [
+    ['image', sha256('PNG')], ['file', sha256('PDF')],
+  ])
+  assert.equal(relay.simulator.ledger[1]?.media[0]?.name, '报告.pdf')
+})

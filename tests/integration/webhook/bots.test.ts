@@ -1,0 +1,511 @@
+import { h, MessageEncoder, Bot, Universal, type Context, type Session } from 'koishi'
+import assert from 'node:assert/strict'
+import { afterEach, after, before, describe, test, type TestContext } from 'node:test'
+import { startRelay, type Reply, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
+import { batchOf, failureOf, group, idsOf, oneBot, only, outline, reconnect, relayFor, sends, upload, user } from './support'
+
+const timeout = 250
+const retries = 1
+const config = { chatApiTimeout: timeout / 1000, chatApiMaxRetries: retries }
+
+/** What a fake bot has sent. */
+interface Sent { channelId: string, elements: h[] }
+
+class FakeEncoder extends MessageEncoder {
+  private elements: h[] = []
+
+  override async flush(): Promise<void> {
+    const { bot, channelId, elements } = this
+    assert(bot instanceof FakeBot)
+    if (elements.length === 0) return
+    this.elements = []
+    this.results.push({ id: await bot.deliver({ channelId, elements }) })
+  }
+
+  override async visit(element: h): Promise<void> {
+    const { bot } = this
+    assert(bot instanceof FakeBot)
+    if (bot.divides) await this.flush()
+    this.elements.push(element)
+  }
+}
+
+/** A bot of a platform of its own, as adapters make them. */
+class FakeBot extends Bot {
+  static override MessageEncoder = FakeEncoder
+
+  readonly sent: Sent[] = []
+  /** What the next sends do instead of delivering. */
+  failures: (() => Promise<void>)[] = []
+  calls = 0
+  /** Whether each element becomes a message of its own, as on platforms that cannot mix text and pictures. */
+  divides = false
+
+  constructor(ctx: Context, config: { selfId: string, platform?: string }) {
+    super(ctx, config, config.platform ?? 'fake')
+    this.selfId = config.selfId
+  }
+
+  override start(): Promise<void> {
+    this.online()
+    return Promise.resolve()
+  }
+
+  override createDirectChannel(userId: string): Promise<Universal.Channel> {
+    return Promise.resolve({ id: `dm-${userId}`, type: Universal.Channel.Type.DIRECT })
+  }
+
+  async deliver(sent: Sent): Promise<string> {
+    this.calls++
+    await this.failures.shift()?.()
+    return `${this.selfId}-${this.sent.push(sent)}`
+  }
+}
+
+/** A relay whose app has these fake bots besides that of the simulator. */
+async function relayWith(t: TestContext, ...selfIds: string[]): Promise<[TestRelay, ...FakeBot[]]> {
+  const relay = await relayFor(t, {
+    config,
+    setup(app) {
+      for (const selfId of selfIds) app.plugin(FakeBot, { selfId })
+    },
+  })
+  return [relay, ...selfIds.map(selfId => fakeBot(relay, selfId))]
+}
+
+function fakeBot({ app }: TestRelay, selfId: string): FakeBot {
+  const bot = app.bots.find(bot => bot.selfId === selfId)
+  assert(bot instanceof FakeBot)
+  return bot
+}
+
+function send(relay: TestRelay, body: object = {}): Promise<Reply> {
+  return relay.send({ group_id: group, msg: 'hello', ...body })
+}
+
+describe('a bot of another platform', () => {
+  test('sends to a channel and gives the ID', async t => {
+    const [relay, bot] = await relayWith(t, 'f1')
+    assert(bot)
+    assert.deepEqual(idsOf(await send(relay, { platform: 'fake', group_id: 'C-any.thing#1 x' })), ['f1-1'])
+    const { channelId, elements } = only(bot.sent)
+    assert.equal(channelId, 'C-any.thing#1 x')
+    assert.deepEqual(elements.map(element => [element.type, element.attrs]), [['text', { content: 'hello' }]])
+    assert.equal(sends(relay).length, 0)
+  })
+
+  test('sends to a user in the direct channel that it opens', async t => {
+    const [relay, bot] = await relayWith(t, 'f1')
+    assert(bot)
+    assert.deepEqual(idsOf(await send(relay, { platform: 'fake', group_id: null, user_id: 'U1' })), ['f1-1'])
+    assert.equal(only(bot.sent).channelId, 'dm-U1')
+  })
+
+  test('sends text letter for letter', async t => {
+    const [relay, bot] = await relayWith(t, 'f1')
+    assert(bot)
+    const texts = ['<img src=x>', '<at id="1"/>', '[CQ:at,qq=all]', '&amp;&lt;', '&#91;', ' \n blanks \n ', '{{ x }}', '<i18n path="a"/>', '<execute>help</execute>']
+    for (const msg of texts) idsOf(await send(relay, { platform: 'fake', msg }))
+    assert.deepEqual(bot.sent.map(({ elements }) => only(elements)).map(({ type, attrs }) => [type, attrs]), texts.map(content => ['text', { content }]))
+  })
+
+  test('sends images, videos and files as elements, with the link byte for byte and the name', async t => {
+    const [relay, bot] = await relayWith(t, 'f1')
+    assert(bot)
+    const url = 'http://127.0.0.1:9/a%2Fb/报告.pdf?x=<&amp;>'
+    const messages = ['image', 'video', 'file'].map(type => ({ type, url }))
+    const data = batchOf(await relay.send({ platform: 'fake', group_id: 'C', messages: [{ msg: 'a' }, ...messages] }))
+    assert.deepEqual(data.results.map(({ message_ids }) => message_ids), [['f1-1'], ['f1-1'], ['f1-2'], ['f1-3']])
+    assert.deepEqual(bot.sent.map(({ elements }) => elements.map(({ type, attrs }) => [type, attrs])), [
+      [['text', { content: 'a' }], ['img', { src: url }]],
+      [['video', { src: url }]],
+      [['file', { src: url, title: '报告.pdf' }]],
+    ])
+  })
+
+  test('is called again when it fails, and its reason is told', async t => {
+    const [relay, bot] = await relayWith(t, 'f1')
+    assert(bot)
+    bot.failures = [() => Promise.reject(new Error('chat not found'))]
+    assert.deepEqual(idsOf(await send(relay, { platform: 'fake' })), ['f1-1'])
+    bot.failures = Array.from({ length: 1 + retries }, () => () => Promise.reject(new Error('chat not found')))
+    assert.match(failureOf(await send(relay, { platform: 'fake' }), 502), /chat not found/)
+    assert.equal(bot.calls, 2 + 1 + retries)
+    assert.equal(bot.sent.length, 1)
+  })
+
+  test('that divides a message gives the ID of each part', async t => {
+    const [relay, bot] = await relayWith(t, 'f1')
+    assert(bot)
+    bot.divides = true
+    const data = batchOf(await send(relay, { platform: 'fake', messages: [{ msg: 'a' }, { type: 'image', url: 'http://127.0.0.1:9/x.png' }] }))
+    assert.deepEqual(data.results.map(({ message_ids }) => message_ids), [['f1-1', 'f1-2'], ['f1-1', 'f1-2']])
+  })
+
+  test('that divides a message does not send again what has arrived of it', async t => {
+    const [relay, bot] = await relayWith(t, 'f1')
+    assert(bot)
+    bot.divides = true
+    bot.failures = [() => Promise.resolve(), () => Promise.reject(new Error('no such picture'))]
+    batchOf(await send(relay, { platform: 'fake', messages: [{ msg: 'a' }, { type: 'image', url: 'http://127.0.0.1:9/x.png' }] }))
+    assert.equal(bot.sent.filter(({ elements }) => elements.join('') === 'a').length, 1)
+  })
+
+  test('that does not answer is a 504 in time', async t => {
+    const [relay, bot] = await relayWith(t, 'f1')
+    assert(bot)
+    bot.failures = Array.from({ length: 10 }, () => () => new Promise<never>(() => undefined))
+    const start = performance.now()
+    failureOf(await send(relay, { platform: 'fake' }), 504)
+    assert(performance.now() - start < (1 + retries) * timeout + 300 + 500)
+  })
+})
+
+describe('of several bots', () => {
+  test('the OneBot one sends unless another is asked for, whichever came first', async t => {
+    const [relay, first] = await relayWith(t, 'f1', 'f2')
+    assert(first)
+    idsOf(await send(relay))
+    relay.app.bots.reverse()
+    assert.equal(relay.app.bots[0]?.platform, 'fake')
+    idsOf(await send(relay))
+    assert.equal(relay.simulator.ledger.length, 2)
+    assert.equal(first.sent.length, 0)
+  })
+
+  test('the one with the platform and the account asked for sends', async t => {
+    const [relay, first, second] = await relayWith(t, 'f1', 'f2')
+    assert(first && second)
+    const { selfId } = relay.simulator
+    for (const selector of [{ platform: 'fake', self_id: 'f2' }, { self_id: 'f2' }, { self_id: 'f1', platform: null }, { platform: 'fake' }, { platform: 'onebot' },
+      { self_id: selfId }, { self_id: Number(selfId) }, { platform: 'onebot', self_id: selfId }]) {
+      idsOf(await send(relay, selector))
+    }
+    assert.deepEqual([first.sent.length, second.sent.length, relay.simulator.ledger.length], [2, 2, 4])
+  })
+
+  test('none sends when the one asked for does not exist', async t => {
+    const [relay, bot] = await relayWith(t, 'f1')
+    assert(bot)
+    for (const selector of [{ platform: 'onebot', self_id: 'f1' }, { platform: 'fake', self_id: '10000' }, { platform: 'other' }, { self_id: '999' }]) {
+      failureOf(await send(relay, selector), 503)
+    }
+    assert.deepEqual([bot.sent.length, relay.simulator.ledger.length], [0, 0])
+  })
+
+  test('one that is offline is passed over, and is a 503 when it was asked for', async t => {
+    const [relay, first, second] = await relayWith(t, 'f1', 'f2')
+    assert(first && second)
+    relay.simulator.disconnectAll()
+    await until('the OneBot bot is offline', () => oneBot(relay).status === Universal.Status.OFFLINE)
+    first.offline()
+    assert.deepEqual(idsOf(await send(relay)), ['f2-1'])
+    failureOf(await send(relay, { platform: 'onebot' }), 503)
+    failureOf(await send(relay, { self_id: 'f1' }), 503)
+    second.offline()
+    failureOf(await send(relay), 503)
+    await reconnect(relay)
+    idsOf(await send(relay))
+    assert.deepEqual([first.sent.length, second.sent.length, relay.simulator.ledger.length], [0, 1, 1])
+  })
+
+  test('a hidden one is only used when it was asked for', async t => {
+    const [relay, bot] = await relayWith(t, 'f1')
+    assert(bot)
+    bot.hidden = true
+    oneBot(relay).offline()
+    failureOf(await send(relay), 503)
+    assert.deepEqual(idsOf(await send(relay, { self_id: 'f1' })), ['f1-1'])
+  })
+
+  test('the IDs that OneBot cannot have are fine for another', async t => {
+    const [relay, bot] = await relayWith(t, 'f1')
+    assert(bot)
+    failureOf(await send(relay, { group_id: 'abc' }), 400)
+    idsOf(await send(relay, { group_id: 'abc', platform: 'fake' }))
+    assert.equal(only(bot.sent).channelId, 'abc')
+  })
+})
+
+describe('other plugins', () => {
+  for (const platform of ['onebot', 'fake'] as const) {
+    describe(`of a bot on ${platform}`, () => {
+      let relay: TestRelay
+      let bot: FakeBot
+
+      before(async () => {
+        relay = await startRelay({
+          config,
+          setup(app) {
+            app.plugin(FakeBot, { selfId: 'f1' })
+          },
+        })
+        bot = fakeBot(relay, 'f1')
+      })
+      after(() => relay.stop())
+      afterEach(() => {
+        relay.simulator.clear()
+        relay.simulator.clearFaults()
+        bot.sent.length = 0
+        bot.failures = []
+      })
+
+      /** What has arrived, as markup. */
+      function arrived(): string[] {
+        if (platform === 'fake') return bot.sent.map(({ elements }) => elements.join(''))
+        return relay.simulator.ledger.map(({ segments, media, kind }) => kind === 'file'
+          ? `[file ${only(media).name}]`
+          : segments.map(({ type, data }) => type === 'text' ? h.escape(String(data.text)) : type === 'at' ? `<at id="${String(data.qq)}"/>` : `[${type}]`).join(''))
+      }
+
+      function onBeforeSend(t: TestContext, listener: (session: Session) => boolean | undefined | Promise<boolean | undefined>): void {
+        t.after(relay.app.on('before-send', listener))
+      }
+
+      const post = (body: object = {}) => send(relay, { platform, ...body })
+
+      test('see every message before it is sent, with its elements and where it goes', async t => {
+        const seen: unknown[] = []
+        onBeforeSend(t, ({ type, platform, selfId, channelId, isDirect, elements, content, bot }) => {
+          seen.push({ type, platform, selfId, channelId, isDirect, types: elements?.map(({ type }) => type), content, bot: bot.sid })
+          return undefined
+        })
+        const guilds: unknown[] = []
+        t.after(relay.app.platform(platform).on('before-send', ({ guildId }) => {
+          guilds.push(guildId)
+        }))
+        const url = 'base64://AAAA'
+        await post({ msg: '<b>&' })
+        await post({ messages: [{ msg: 'a' }, { type: 'image', url }, { type: 'video', url }, { type: 'file', url }] })
+        await post({ group_id: null, user_id: user })
+        const selfId = platform === 'fake' ? 'f1' : relay.simulator.selfId
+        const common = { type: 'send', platform, selfId, bot: `${platform}:${selfId}` }
+        const inGroup = { ...common, channelId: group, isDirect: false }
+        const src = `src="data:application/octet-stream;base64,AAAA"`
+        assert.deepEqual(seen, [
+          { ...inGroup, types: ['text'], content: '&lt;b&gt;&amp;' },
+          { ...inGroup, types: ['text', 'img'], content: `a<img ${src}/>` },
+          { ...inGroup, types: ['video'], content: `<video ${src}/>` },
+          { ...inGroup, types: ['file'], content: `<file ${src} title="file"/>` },
+          // Koishi leaves it to the adapter whether a channel is told to be direct, and the fake one does not.
+          platform === 'fake'
+            ? { ...common, channelId: `dm-${user}`, isDirect: true, types: ['text'], content: 'hello' }
+            : { ...common, channelId: `private:${user}`, isDirect: true, types: ['text'], content: 'hello' },
+        ])
+        if (platform === 'onebot') assert.deepEqual(guilds, [group, group, group, group, undefined])
+      })
+
+      test('see nothing of a message for a bot that they do not listen to', async t => {
+        let count = 0
+        t.after(relay.app.platform(platform === 'fake' ? 'onebot' : 'fake').on('before-send', () => {
+          count++
+        }))
+        await post()
+        assert.equal(count, 0)
+      })
+
+      test('may change the text', async t => {
+        onBeforeSend(t, session => {
+          session.content = `${session.content ?? ''}&lt;changed&gt;`
+          return undefined
+        })
+        idsOf(await post({ msg: '<b>' }))
+        assert.deepEqual(arrived(), ['&lt;b&gt;&lt;changed&gt;'])
+      })
+
+      test('may change the elements in their place', async t => {
+        onBeforeSend(t, ({ elements }) => {
+          elements?.unshift(h.text('[CI] '))
+          return undefined
+        })
+        idsOf(await post())
+        assert.deepEqual(arrived(), ['[CI] hello'])
+      })
+
+      test('may add an element that the relay does not make itself', async t => {
+        onBeforeSend(t, session => {
+          session.elements = [h.at('10002'), ...session.elements ?? []]
+          return undefined
+        })
+        const ids = idsOf(await post({ msg: '<b>&amp;' }))
+        assert.deepEqual(arrived(), ['<at id="10002"/>&lt;b&gt;&amp;amp;'])
+        assert.deepEqual(ids, [platform === 'fake' ? 'f1-1' : String(relay.simulator.ledger[0]?.messageId)])
+        assert.equal(arrived().length, 1)
+      })
+
+      test('may add one in a private chat', async t => {
+        onBeforeSend(t, session => {
+          session.elements = [h.at('10002'), ...session.elements ?? []]
+          return undefined
+        })
+        idsOf(await post({ group_id: null, user_id: user }))
+        assert.deepEqual(arrived(), ['<at id="10002"/>hello'])
+        if (platform === 'onebot') assert.deepEqual(only(relay.simulator.ledger).target, { type: 'private', id: user })
+      })
+
+      test('may keep a message from being sent: 502, which says so, and nothing is sent', async t => {
+        let calls = 0
+        onBeforeSend(t, () => {
+          calls++
+          return true
+        })
+        assert.match(failureOf(await post(), 502), /another plugin .* suppressed/)
+        assert.deepEqual(arrived(), [])
+        assert.equal(calls, 1)
+      })
+
+      test('may keep one message of a batch from being sent', async t => {
+        onBeforeSend(t, ({ elements }) => elements?.some(({ type }) => type === 'video'))
+        const url = 'base64://AAAA'
+        const data = batchOf(await post({ messages: [{ msg: 'a' }, { type: 'video', url }, { msg: 'b' }] }))
+        assert.deepEqual(data.results.map(({ success, code }) => success || code), [true, 502, true])
+        assert.deepEqual(arrived(), ['a', 'b'])
+      })
+
+      test('that fail keep the message from being sent: 502, without their words', async t => {
+        let calls = 0
+        onBeforeSend(t, () => {
+          calls++
+          throw new Error('a secret of the plugin')
+        })
+        const msg = failureOf(await post(), 502)
+        assert.match(msg, /another plugin/)
+        assert(!msg.includes('secret'), msg)
+        assert.deepEqual(arrived(), [])
+        assert.equal(calls, 1)
+      })
+
+      test('that take long are waited for', async t => {
+        onBeforeSend(t, async () => {
+          await new Promise<void>(resolve => setTimeout(resolve, timeout / 3))
+          return undefined
+        })
+        idsOf(await post())
+        assert.deepEqual(arrived(), ['hello'])
+      })
+
+      test('that hang are not waited for longer than a call may take, and nothing is sent when they come back', async t => {
+        const resumptions: (() => void)[] = []
+        const remove = relay.app.on('before-send', async ({ content }) => {
+          if (content === 'held') await new Promise<void>(resolve => resumptions.push(resolve))
+          return undefined
+        })
+        t.after(remove)
+        const start = performance.now()
+        assert.match(failureOf(await post({ msg: 'held' }), 503), /nothing was sent/)
+        assert(performance.now() - start < (1 + retries) * timeout + 300 + 500)
+        assert.equal(resumptions.length, 1 + retries)
+        for (const resume of resumptions) resume()
+        // What would leave now leaves before this.
+        for (const msg of ['a', 'b', 'c']) idsOf(await post({ msg }))
+        assert.deepEqual(arrived(), ['a', 'b', 'c'])
+      })
+
+      test('are asked again for each attempt, and do not see the changes of the last one', async t => {
+        onBeforeSend(t, ({ elements }) => {
+          elements?.push(h.text('!'))
+          return undefined
+        })
+        bot.failures = [() => Promise.reject(new Error('no'))]
+        relay.simulator.fault({ fault: { kind: 'refuse' } })
+        idsOf(await post())
+        assert.deepEqual(arrived(), ['hello!'])
+      })
+
+      if (platform === 'onebot') {
+        test('see what was sent, with its ID', async t => {
+          const seen: unknown[] = []
+          t.after(relay.app.on('send', ({ type, messageId, channelId, guildId, isDirect, userId, platform }) => {
+            seen.push({ type, messageId, channelId, guildId, isDirect, userId, platform })
+          }))
+          await post()
+          await post({ group_id: null, user_id: user })
+          await post({ type: 'file', url: 'base64://AAAA' })
+          const [first, second] = relay.simulator.ledger
+          const common = { type: 'send', userId: relay.simulator.selfId, platform }
+          const inGroup = { ...common, channelId: group, guildId: group, isDirect: false }
+          assert.deepEqual(seen, [
+            { ...inGroup, messageId: String(first?.messageId) },
+            { ...common, messageId: String(second?.messageId), channelId: `private:${user}`, guildId: undefined, isDirect: true },
+            { ...inGroup, messageId: '' },
+          ])
+        })
+
+        test('see a message that was sent after a refusal once, and one that was refused never', async t => {
+          let count = 0
+          t.after(relay.app.on('send', () => {
+            count++
+          }))
+          relay.simulator.fault({ fault: { kind: 'refuse' } })
+          idsOf(await post())
+          assert.equal(count, 1)
+          relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+          failureOf(await post(), 502)
+          assert.equal(count, 1)
+        })
+
+        test('that fail after a message was sent do not make it unsent', async t => {
+          t.after(relay.app.on('send', () => {
+            throw new Error('a plugin failed')
+          }))
+          idsOf(await post())
+          assert.deepEqual(arrived(), ['hello'])
+        })
+
+        test('may add an element that the adapter sends, to which the platform answers without data: it is sent once', async t => {
+          onBeforeSend(t, session => {
+            session.elements = [h.at('10002'), ...session.elements ?? []]
+            return undefined
+          })
+          relay.simulator.fault({ fault: { kind: 'null-data' }, times: Infinity })
+          const reply = await post()
+          assert.deepEqual(arrived(), ['<at id="10002"/>hello'])
+          assert.equal(reply.status, 200, reply.body.msg)
+        })
+
+        test('may add an element that the adapter sends to a group where the bot is muted: one call, and the reason is told', async t => {
+          onBeforeSend(t, session => {
+            session.elements = [h.at('10002'), ...session.elements ?? []]
+            return undefined
+          })
+          relay.simulator.fault({ fault: { kind: 'muted' }, times: Infinity })
+          const msg = failureOf(await post(), 502)
+          assert.equal(sends(relay).length, 1)
+          assert.match(msg, /禁言/)
+        })
+
+        test('may add text to a file, which then goes first', async t => {
+          const url = await upload(relay, 'x.txt', 'content')
+          onBeforeSend(t, ({ elements }) => {
+            elements?.unshift(h.text('see'))
+            return undefined
+          })
+          assert.equal((await post({ type: 'file', url })).status, 200)
+          assert.deepEqual(arrived(), ['see', '[file x.txt]'])
+        })
+
+        test('may make several platform messages of one, of which those that have arrived are not sent again', async t => {
+          const url = await upload(relay, 'x.txt', 'content')
+          onBeforeSend(t, ({ elements }) => {
+            elements?.unshift(h.text('see'))
+            return undefined
+          })
+          relay.simulator.fault({ fault: { kind: 'refuse' }, action: /^upload_/ })
+          await post({ type: 'file', url })
+          assert.deepEqual(arrived().filter(text => text === 'see'), ['see'])
+        })
+
+        test('may leave nothing of a message: 502, and nothing is sent', async t => {
+          onBeforeSend(t, session => {
+            session.elements = []
+            return undefined
+          })
+          assert.match(failureOf(await post(), 502), /another plugin/)
+          assert.equal(outline(relay).length, 0)
+          assert.equal(sends(relay).length, 0)
+        })
+      }
+    })
+  }
+})

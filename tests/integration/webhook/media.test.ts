@@ -1,0 +1,451 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { after, afterEach, before, describe, mock, test } from 'node:test'
+import type { MediaForm, ProfileName } from '../../../simulator/types'
+import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
+import { batchOf, failureOf, group, idsOf, linkServer, oneBot, only, relayFor, sends, sha256, upload, user } from './support'
+
+const types = ['image', 'video', 'file'] as const
+const bytes = randomBytes(100_000)
+
+let relay: TestRelay
+
+before(async () => {
+  relay = await startRelay({ config: { chatApiMaxRetries: 0 } })
+})
+after(() => relay.stop())
+afterEach(async () => {
+  relay.simulator.clear()
+  relay.simulator.clearFaults()
+  await relay.reload()
+})
+
+/** How the one call that was made refers to its medium. */
+function reference({ simulator }: TestRelay): string {
+  const { params } = only(simulator.calls.filter(({ action }) => /^(?:send|upload)_/.test(action)))
+  if (typeof params.file === 'string') return params.file
+  assert(Array.isArray(params.message))
+  const segment: unknown = only(params.message)
+  assert(typeof segment === 'object' && segment !== null && 'data' in segment)
+  const { data } = segment
+  assert(typeof data === 'object' && data !== null && 'file' in data && typeof data.file === 'string')
+  return data.file
+}
+
+describe('an uploaded file', () => {
+  const transports = {
+    path: { image: 'file', video: 'file', file: 'path' },
+    base64: { image: 'base64', video: 'base64', file: 'base64' },
+    url: { image: 'http', video: 'http', file: 'http' },
+  } as const satisfies Record<string, Record<typeof types[number], MediaForm>>
+
+  for (const mediaTransport of ['path', 'base64', 'url'] as const) {
+    for (const sharedDisk of [true, false]) {
+      test(`travels by ${mediaTransport} to a platform ${sharedDisk ? 'on the same' : 'on another'} disk`, async t => {
+        const own = await relayFor(t, { simulator: { sharedDisk }, config: { chatApiMaxRetries: 0, mediaTransport } })
+        await own.reload({ chatApiMaxRetries: 0, mediaTransport, selfUrl: own.url })
+        const id = await upload(own, '周报 final (1).png', bytes)
+        for (const target of [{ group_id: group }, { user_id: user }]) {
+          for (const type of types) {
+            own.simulator.clear()
+            const reply = await own.send({ ...target, type, url: id })
+            if (mediaTransport === 'path' && !sharedDisk) {
+              const msg = failureOf(reply, 502)
+              assert(!msg.includes(own.uploadDir) && !msg.includes('/tmp') && !msg.includes('uploads'), msg)
+              assert.equal(own.simulator.ledger.length, 0)
+              continue
+            }
+            assert.equal(idsOf(reply).length, type === 'file' ? 0 : 1)
+            const medium = only(only(own.simulator.ledger).media)
+            assert.equal(medium.type, type)
+            assert.equal(medium.size, bytes.length)
+            assert.equal(medium.sha256, sha256(bytes))
+            assert.equal(medium.source, transports[mediaTransport][type])
+            if (type === 'file') assert.equal(medium.name, '周报 final (1).png')
+          }
+        }
+      })
+    }
+  }
+
+  for (const name of ['report.pdf', '构建报告 2024.pdf', 'it\'s “quoted”.tar.gz', 'a  b & c=d+e;f.txt', '[CQ].txt', '😀.png', 'x'.repeat(116) + '.log', 'no extension']) {
+    test(`keeps its name ${name.slice(0, 30)}`, async t => {
+      const { url } = relay
+      const id = await upload(relay, name, bytes)
+      assert.equal(id.slice(37), name)
+      t.after(() => relay.reload())
+      for (const mediaTransport of ['path', 'base64', 'url']) {
+        await relay.reload({ chatApiMaxRetries: 0, mediaTransport, selfUrl: url })
+        relay.simulator.clear()
+        idsOf(await relay.send({ group_id: group, type: 'file', url: id }))
+        const { name: shown, sha256: hash } = only(only(relay.simulator.ledger).media)
+        assert.deepEqual([shown, hash], [name, sha256(bytes)])
+        relay.simulator.clear()
+        idsOf(await relay.send({ group_id: group, type: 'image', url: id }))
+        assert.equal(only(only(relay.simulator.ledger).media).sha256, sha256(bytes))
+      }
+    })
+  }
+
+  test('is sent twice when two ask for it, with bytes that differ from those of another of its name', async () => {
+    const [first, second] = [await upload(relay, 'same.png', 'one'), await upload(relay, 'same.png', 'two')]
+    const data = batchOf(await relay.send({ group_id: group, messages: [first, second, first].map(url => ({ type: 'image', url })) }))
+    assert.equal(data.success, 3)
+    assert.deepEqual(only(relay.simulator.ledger).media.map(medium => medium.sha256), ['one', 'two', 'one'].map(sha256))
+  })
+
+  test('that is empty is refused by the platform and not by the relay', async () => {
+    const id = await upload(relay, 'empty.txt', '')
+    failureOf(await relay.send({ group_id: group, type: 'file', url: id }), 502)
+    assert.equal(sends(relay).length, 1)
+  })
+})
+
+describe('a file ID that does not resolve', () => {
+  async function isNotFound(id: string): Promise<void> {
+    for (const type of types) failureOf(await relay.send({ group_id: group, type, url: id }), 404)
+    assert.equal(sends(relay).length, 0)
+  }
+
+  test('because it was never given is not found', () => isNotFound(`${randomUUID()}/x.png`))
+
+  test('because the name is another is not found', async () => {
+    const id = await upload(relay, 'x.png', bytes)
+    await isNotFound(`${id}.bak`)
+  })
+
+  test('because the file is gone is not found', async () => {
+    const id = await upload(relay, 'x.png', bytes)
+    await rm(join(relay.uploadDir, id))
+    await isNotFound(id)
+  })
+
+  test('because it is a folder is not found', async () => {
+    const id = `${randomUUID()}/folder`
+    await mkdir(join(relay.uploadDir, id), { recursive: true })
+    await isNotFound(id)
+  })
+
+  test('because it is a symbolic link out of the folder is not found', async () => {
+    const folder = randomUUID()
+    await mkdir(join(relay.uploadDir, folder), { recursive: true })
+    await symlink('/etc/hostname', join(relay.uploadDir, folder, 'x.png'))
+    await isNotFound(`${folder}/x.png`)
+  })
+
+  test('because its folder is a symbolic link is not found', async () => {
+    const outside = join(relay.uploadDir, '..', 'outside')
+    await mkdir(outside, { recursive: true })
+    await writeFile(join(outside, 'x.png'), 'secret')
+    const folder = randomUUID()
+    await symlink(outside, join(relay.uploadDir, folder))
+    await isNotFound(`${folder}/x.png`)
+  })
+})
+
+describe('a link', () => {
+  for (const type of types) {
+    test(`of type ${type} is passed on byte for byte`, async t => {
+      const { url, visits } = await linkServer(t, bytes)
+      const link = `${url}/a%2Fb/%E6%8A%A5%e5%91%8a//x.png?q=1&q=2&sig=a%2Bb+c%20d==&e=&中=文#part`
+      idsOf(await relay.send({ group_id: group, type, url: link }))
+      assert.equal(reference(relay), link)
+      assert.equal(only(only(relay.simulator.ledger).media).sha256, sha256(bytes))
+      assert.equal(only(visits).url, '/a%2Fb/%E6%8A%A5%e5%91%8a//x.png?q=1&q=2&sig=a%2Bb+c%20d==&e=&%E4%B8%AD=%E6%96%87')
+    })
+  }
+
+  test('of an unusual spelling is passed on byte for byte', async () => {
+    for (const link of [
+      'HTTP://127.0.0.1:9/x', 'http://127.0.0.1:9', 'http://user:p%40ss@127.0.0.1:9/x', 'http://127.0.0.1:9/a/../b/./c', 'http://127.0.0.1:009/x',
+      'http://127.0.0.1:9/\'"<>[]{}|^`', 'http://127.0.0.1:9/?url=http://x/&amp;&lt;[CQ:image]', 'http://[::1]:9/x', 'http://LOCALHOST:9/x',
+    ]) {
+      relay.simulator.clear()
+      failureOf(await relay.send({ group_id: group, type: 'image', url: link }), 502)
+      assert.equal(reference(relay), link)
+    }
+  })
+
+  test('is not fetched by the relay itself', async t => {
+    const { url, visits } = await linkServer(t, bytes)
+    relay.simulator.fault({ fault: { kind: 'refuse' } })
+    failureOf(await relay.send({ group_id: group, type: 'file', url: `${url}/x.bin` }), 502)
+    assert.equal(visits.length, 0)
+  })
+
+  const names: Record<string, string> = {
+    '/dir/report.pdf?x=/y.txt#/z.txt': 'report.pdf',
+    '/%E6%8A%A5%E5%91%8A%20final.pdf': '报告 final.pdf',
+    '/报告.pdf': '报告.pdf',
+    '/a+b.zip': 'a+b.zip',
+    '/': 'file',
+    '': 'file',
+    '?x=y': 'file',
+    '/dir/': 'file',
+    '/..%2F..%2Fetc%2Fpasswd': 'passwd',
+    '/a%5Cb.txt': 'b.txt',
+    '/%': 'file',
+    '/bad%E4%zz.txt': 'badE4zz.txt',
+    '/%00%0A%E2%80%AEx.exe': 'x.exe',
+  }
+  for (const [path, name] of Object.entries(names)) {
+    test(`to a file at ${path || 'the root'} is shown as ${name}`, async t => {
+      const { url } = await linkServer(t, bytes)
+      assert.deepEqual(idsOf(await relay.send({ group_id: group, type: 'file', url: url + path })), [])
+      const entry = only(relay.simulator.ledger)
+      assert.equal(entry.kind, 'file')
+      assert.deepEqual([only(entry.media).name, only(entry.media).sha256], [name, sha256(bytes)])
+    })
+  }
+})
+
+describe('data in the request', () => {
+  const standard = bytes.toString('base64')
+  const forms: Record<string, string> = {
+    'base64://': `base64://${standard}`,
+    'BASE64://': `BASE64://${standard}`,
+    'base64:// without padding': `base64://${standard.replace(/=+$/, '')}`,
+    'base64:// in the alphabet of links': `base64://${bytes.toString('base64url')}`,
+    'data: with a type': `data:image/png;base64,${standard}`,
+    'data: without a type': `data:;base64,${standard}`,
+    'data: with parameters': `data:text/plain;charset=utf-8;name=x;base64,${standard}`,
+    'DATA: in capitals': `DATA:IMAGE/PNG;BASE64,${standard}`,
+  }
+  for (const [what, url] of Object.entries(forms)) {
+    test(`as ${what} arrives as base64, a file under the name "file"`, async () => {
+      for (const type of types) {
+        relay.simulator.clear()
+        idsOf(await relay.send({ group_id: group, type, url }))
+        const medium = only(only(relay.simulator.ledger).media)
+        assert.deepEqual([medium.sha256, medium.source], [sha256(bytes), 'base64'])
+        if (type === 'file') assert.equal(medium.name, 'file')
+      }
+    })
+  }
+
+  test('of several megabytes arrives', async () => {
+    const large = randomBytes(7 * 1024 * 1024)
+    idsOf(await relay.send({ group_id: group, type: 'image', url: `base64://${large.toString('base64')}` }))
+    assert.equal(only(only(relay.simulator.ledger).media).sha256, sha256(large))
+  })
+})
+
+test('bytes are let go of once the platform has answered, though the adapter keeps what it was given', async () => {
+  const internal: unknown = oneBot(relay).internal
+  assert(typeof internal === 'object' && internal !== null)
+  const request: unknown = Reflect.get(internal, '_request')
+  assert(typeof request === 'function')
+  const given: unknown[] = []
+  Reflect.set(internal, '_request', (action: string, params: unknown): unknown => {
+    given.push(params)
+    const answer: unknown = Reflect.apply(request, internal, [action, params])
+    return answer
+  })
+  for (const type of types) idsOf(await relay.send({ group_id: group, type, url: `base64://${bytes.toString('base64')}` }))
+  Reflect.set(internal, '_request', request)
+  assert.equal(relay.simulator.ledger.length, types.length)
+  assert.equal(given.length, types.length)
+  assert(JSON.stringify(given).length < 100)
+})
+
+describe('a url that is none of the accepted ones is refused without a call:', () => {
+  const id = '0b0e6a3c-5a4d-4f0e-9c36-0d7b6b1f2a11/x.png'
+  const hostile = [
+    'file:///etc/passwd', 'FILE:///etc/passwd', 'file:etc/passwd', '/etc/passwd', '//host/share/x', '\\\\host\\share\\x', 'C:\\Windows\\x.png', 'c:/x.png',
+    '../../etc/passwd', './x.png', 'x.png', 'ftp://host/x', 'smb://host/x', 'gopher://host/x', 'javascript:alert(1)', 'blob:http://host/x', 'about:blank',
+    'ws://host/x', 'internal:onebot/1/_tmp/x', 'http', 'http:', 'http:/', 'http://', 'http:///etc/passwd', 'http:host/x', 'http:\\\\host\\x', 'https://?x', 'http://#x',
+    'http://[::1', 'http://host:99999/', 'http://ho st/', 'http://host/a b', 'http://host/\n', ' http://host/x', 'http://host/x ', '\thttp://host/x', 'http://host/\u0000',
+    'http://host/\u2028x', 'data:text/plain,hello', 'data:image/png;base64', 'data:image/png;base64,', 'data:image/png;base64,!!!!', 'data:;base64,AA AA',
+    'base64://', 'base64://!', 'base64://AAAA\n', 'base64:AAAA', 'base64://file:///etc/passwd', 'base64://=', 'base64://A',
+    'toString', '[CQ:image,file=x]', '<img src="x">', 'null', ' ',
+    id.replace('x.png', '..'), id.replace('x.png', '.'), id.replace('x.png', ''), id.replace('x.png', '../x.png'), id.replace('x.png', 'a/b.png'), id.replace('x.png', 'a\\b.png'),
+    id.replace('x.png', '..%2Fx.png'), id.replace('x.png', 'a%00.png'), id.replace('x.png', 'a#b'), id.replace('x.png', 'a?b'), id.replace('x.png', 'a\u0000b'), `/${id}`, `./${id}`, `uploads/${id}`,
+    ` ${id}`, id.toUpperCase(),
+  ]
+  for (const url of hostile) {
+    test(JSON.stringify(url).slice(0, 60), async () => {
+      for (const type of types) failureOf(await relay.send({ group_id: group, type, url }), 400)
+      const data = batchOf(await relay.send({ group_id: group, messages: types.map(type => ({ type, url })) }))
+      assert.deepEqual(data.results.map(({ code }) => code), [400, 400, 400])
+      assert.equal(sends(relay).length, 0)
+    })
+  }
+})
+
+describe('implementations of OneBot:', () => {
+  for (const profile of ['napcat', 'llbot', 'lagrange', 'gocqhttp'] as const satisfies ProfileName[]) {
+    test(`${profile} takes uploads by path, and links in images and videos`, async t => {
+      const own = await relayFor(t, { simulator: { profile }, config: { chatApiMaxRetries: 0 } })
+      const { url } = await linkServer(t, bytes)
+      const id = await upload(own, '报告 1.png', bytes)
+      for (const type of types) idsOf(await own.send({ group_id: group, type, url: id }))
+      idsOf(await own.send({ user_id: user, type: 'file', url: id }))
+      idsOf(await own.send({ group_id: group, type: 'image', url: `${url}/x.png` }))
+      idsOf(await own.send({ group_id: group, type: 'video', url: `${url}/x.mp4` }))
+      idsOf(await own.send({ group_id: group, type: 'image', url: `data:image/png;base64,${bytes.toString('base64')}` }))
+      assert.equal(own.simulator.ledger.length, 7)
+      for (const { media } of own.simulator.ledger) assert.equal(only(media).sha256, sha256(bytes))
+      for (const { kind, media } of own.simulator.ledger) if (kind === 'file') assert.equal(only(media).name, '报告 1.png')
+    })
+  }
+
+  for (const profile of ['napcat', 'llbot'] as const) {
+    test(`${profile} takes files by link and as base64`, async t => {
+      const own = await relayFor(t, { simulator: { profile, sharedDisk: false }, config: { chatApiMaxRetries: 0 } })
+      const { url } = await linkServer(t, bytes)
+      for (const link of [`${url}/x.zip`, `base64://${bytes.toString('base64')}`]) {
+        idsOf(await own.send({ group_id: group, type: 'file', url: link }))
+        idsOf(await own.send({ user_id: user, type: 'file', url: link }))
+      }
+      assert.deepEqual(own.simulator.ledger.map(({ media }) => `${only(media).name} ${String(only(media).sha256)}`), [
+        'x.zip', 'x.zip', 'file', 'file',
+      ].map(name => `${name} ${sha256(bytes)}`))
+    })
+  }
+
+  for (const profile of ['lagrange', 'gocqhttp'] as const) {
+    test(`${profile}, which takes files only by path, refuses others, and the caller is told`, async t => {
+      const own = await relayFor(t, { simulator: { profile }, config: { chatApiMaxRetries: 0 } })
+      failureOf(await own.send({ group_id: group, type: 'file', url: `base64://${bytes.toString('base64')}` }), 502)
+      assert.equal(own.simulator.ledger.length, 0)
+    })
+  }
+})
+
+async function bytesOf(response: Response): Promise<Uint8Array> {
+  return new Uint8Array(await response.arrayBuffer())
+}
+
+/** Writes to a server what is given and reads until it closes the connection. */
+async function converse(url: string, text: string): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.setEncoding('latin1').setTimeout(5_000, () => socket.destroy(new Error('the server does not answer')))
+  socket.write(text)
+  const pieces: string[] = []
+  for await (const piece of socket) pieces.push(String(piece))
+  return pieces.join('')
+}
+
+describe('the signed link to an uploaded file', () => {
+  /** Sends a file by link and gives that link. */
+  async function linkTo(content: Uint8Array<ArrayBuffer> | string, name = '报告 1.png'): Promise<{ link: string, id: string }> {
+    await relay.reload({ mediaTransport: 'url', selfUrl: relay.url, chatApiMaxRetries: 0 })
+    const id = await upload(relay, name, content)
+    relay.simulator.clear()
+    await relay.send({ group_id: group, type: 'file', url: id })
+    return { link: reference(relay), id }
+  }
+
+  async function isRefused(link: string): Promise<void> {
+    const reply = await read(await fetch(link))
+    failureOf(reply, 401)
+    assert.equal(reply.headers.get('www-authenticate'), 'Bearer')
+  }
+
+  test('gives the bytes without the key, as a download', async () => {
+    const { link } = await linkTo(bytes)
+    assert.equal(new URL(link).origin, relay.url)
+    const response = await fetch(link)
+    assert.equal(response.status, 200)
+    assert.equal(response.headers.get('content-length'), String(bytes.length))
+    assert.equal(response.headers.get('content-type'), 'application/octet-stream')
+    assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
+    assert.equal(response.headers.get('content-disposition'), `attachment; filename*=UTF-8''${encodeURIComponent('报告 1.png')}`)
+    assert.equal(sha256(await bytesOf(response)), sha256(bytes))
+  })
+
+  test('holds neither the key nor a path of this machine', async () => {
+    const { link } = await linkTo(bytes)
+    assert(!link.includes(apiKey) && !link.includes(relay.uploadDir))
+  })
+
+  test('answers HEAD with the same headers and no body', async () => {
+    const { link } = await linkTo(bytes)
+    const response = await fetch(link, { method: 'HEAD' })
+    assert.equal(response.status, 200)
+    assert.equal(response.headers.get('content-length'), String(bytes.length))
+    assert.equal((await bytesOf(response)).length, 0)
+  })
+
+  test('answers other methods with 405', async () => {
+    const { link } = await linkTo(bytes)
+    const reply = await read(await fetch(link, { method: 'POST', body: 'x' }))
+    failureOf(reply, 405)
+    assert.match(reply.headers.get('allow') ?? '', /\bGET\b/)
+  })
+
+  test('is refused once it was altered', async () => {
+    const { link } = await linkTo(bytes)
+    const { id: other } = await linkTo(bytes)
+    const altered = (change: (url: URL) => void): string => {
+      const url = new URL(link)
+      change(url)
+      return url.href
+    }
+    await isRefused(altered(url => url.search = ''))
+    await isRefused(altered(url => url.searchParams.delete('signature')))
+    await isRefused(altered(url => url.searchParams.delete('expires')))
+    await isRefused(altered(url => url.searchParams.set('signature', 'x')))
+    await isRefused(altered(url => url.searchParams.set('signature', `${url.searchParams.get('signature') ?? ''}=`)))
+    await isRefused(altered(url => url.searchParams.set('expires', String(Number(url.searchParams.get('expires')) + 1))))
+    await isRefused(altered(url => url.searchParams.set('expires', 'Infinity')))
+    await isRefused(altered(url => url.searchParams.set('expires', 'NaN')))
+    await isRefused(altered(url => url.pathname = url.pathname.replace(/[^/]+$/, 'other.png')))
+    await isRefused(altered(url => url.pathname = `/media/${other.split('/').map(encodeURIComponent).join('/')}`))
+    assert.equal((await fetch(link)).status, 200)
+  })
+
+  test('is refused once it has expired', async () => {
+    const { link } = await linkTo(bytes)
+    const expires = Number(new URL(link).searchParams.get('expires'))
+    assert(expires > Date.now())
+    mock.timers.enable({ apis: ['Date'], now: expires - 1 })
+    try {
+      assert.equal((await fetch(link)).status, 200)
+      mock.timers.setTime(expires)
+      await isRefused(link)
+    } finally {
+      mock.timers.reset()
+    }
+  })
+
+  test('is refused once the key is another, and good again with the old one', async () => {
+    const { link } = await linkTo(bytes)
+    await relay.reload({ apiKey: 'another-key' })
+    await isRefused(link)
+    await relay.reload()
+    assert.equal((await fetch(link)).status, 200)
+  })
+
+  test('of a file that was removed is a 404', async () => {
+    const { link, id } = await linkTo(bytes)
+    await rm(join(relay.uploadDir, id))
+    failureOf(await read(await fetch(link)), 404)
+  })
+
+  test('of an empty file gives no bytes, and the connection goes on', async () => {
+    const { link } = await linkTo('', 'empty.txt')
+    const { host, pathname, search } = new URL(link)
+    const head = `${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n`
+    const raw = await converse(link, `HEAD ${head}\r\nGET ${head}\r\nGET ${head}Connection: close\r\n\r\n`)
+    assert.match(raw, /^(?:HTTP\/1\.1 200 OK\r\n(?:[^\r\n]+\r\n)*?content-length: 0\r\n(?:[^\r\n]+\r\n)*\r\n){3}$/i)
+  })
+
+  test('holds the route prefix, and for want of a setting the address of the server', async t => {
+    const { config } = relay.app.server
+    config.selfUrl = relay.url
+    t.after(() => {
+      delete config.selfUrl
+    })
+    await relay.reload({ mediaTransport: 'url', path: '/relay' })
+    const id = await upload({ ...relay, request: (path, init) => relay.request(`/relay${path}`, init) }, 'x.png', bytes)
+    const body = JSON.stringify({ group_id: group, type: 'image', url: id })
+    idsOf(await read(await relay.request('/relay/webhook', { method: 'POST', body })))
+    assert(reference(relay).startsWith(`${relay.url}/relay/media/`))
+    assert.equal(only(only(relay.simulator.ledger).media).sha256, sha256(bytes))
+  })
+})

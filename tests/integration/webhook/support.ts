@@ -1,0 +1,152 @@
+import { Universal, type Bot } from 'koishi'
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { TestContext } from 'node:test'
+import type { Call, LedgerEntry } from '../../../simulator/types'
+import { read, startRelay, type RelayOptions, type Reply, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
+
+export const group = '123456'
+export const user = '10001'
+
+/** One result of a batch, as a client reads it. */
+export interface Result {
+  index: number
+  success: boolean
+  message_ids?: string[]
+  code?: number
+  msg?: string
+}
+
+export interface BatchData {
+  total: number
+  success: number
+  failed: number
+  results: Result[]
+}
+
+/** The calls that would bring something into a chat. */
+export function sends({ simulator }: TestRelay): readonly Call[] {
+  return simulator.calls.filter(({ action }) => /^(?:send|upload)_/.test(action))
+}
+
+/** The message of a list that must hold exactly one. */
+export function only<T>(list: readonly T[]): T {
+  const [first] = list
+  assert(first !== undefined && list.length === 1, `there are ${list.length} of them, not one`)
+  return first
+}
+
+/** What was delivered, each entry in short: its text and the types of its media. */
+export function outline({ simulator }: TestRelay): string[] {
+  return simulator.ledger.map(({ text, media }) => [text, ...media.map(({ type }) => `[${type}]`)].join(''))
+}
+
+/** The segments of an entry as `type:content`. */
+export function shape(entry: LedgerEntry): string[] {
+  return entry.segments.map(({ type, data }) => type === 'text' ? `text:${String(data.text)}` : type)
+}
+
+/** The IDs in the answer to a single message, which must be a success. */
+export function idsOf({ status, body }: Reply): string[] {
+  assert.equal(status, 200, body.msg)
+  assert.equal(body.msg, 'ok')
+  const { data } = body
+  assert(typeof data === 'object' && data !== null && 'message_ids' in data && isTextList(data.message_ids))
+  assert.deepEqual(Object.keys(data), ['message_ids'])
+  return data.message_ids
+}
+
+/** The data in the answer to a batch, of which everything that does not depend on the outcome is checked. */
+export function batchOf({ status, body }: Reply): BatchData {
+  assert.equal(status, 200, body.msg)
+  assert.equal(body.code, 0)
+  const { data } = body
+  assert(isBatchData(data))
+  assert.deepEqual(data.results.map(({ index }) => index), [...data.results.keys()])
+  assert.equal(data.total, data.results.length)
+  assert.equal(data.success, data.results.filter(({ success }) => success).length)
+  assert.equal(data.failed, data.total - data.success)
+  for (const result of data.results) {
+    assert.deepEqual(Object.keys(result), result.success ? ['index', 'success', 'message_ids'] : ['index', 'success', 'code', 'msg', 'outcome'])
+  }
+  return data
+}
+
+function isBatchData(value: unknown): value is BatchData {
+  return typeof value === 'object' && value !== null && 'results' in value && Array.isArray(value.results)
+    && 'total' in value && 'success' in value && 'failed' in value
+}
+
+function isTextList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every(element => typeof element === 'string')
+}
+
+/** Asserts that a request failed with this status, and returns the text of the failure. */
+export function failureOf({ status, body }: Reply, expected: number): string {
+  assert.equal(status, expected, body.msg)
+  assert.equal(body.data, null)
+  assert(body.msg.length > 0 && body.msg.length < 300)
+  return body.msg
+}
+
+export function sha256(bytes: Uint8Array | string): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+/** Uploads one file and returns its ID. */
+export async function upload(relay: TestRelay, name: string, bytes: Uint8Array<ArrayBuffer> | string): Promise<string> {
+  const form = new FormData()
+  form.append('file', new Blob([bytes]), name)
+  const { status, body: { data, msg } } = await read(await relay.request('/upload', { method: 'POST', body: form }))
+  assert.equal(status, 200, msg)
+  assert(typeof data === 'object' && data !== null && 'path' in data && typeof data.path === 'string')
+  return data.path
+}
+
+/** A relay for one test. */
+export async function relayFor(t: TestContext, options?: RelayOptions): Promise<TestRelay> {
+  const relay = await startRelay(options)
+  t.after(() => relay.stop())
+  return relay
+}
+
+/** The bot that the adapter connected to the simulator. */
+export function oneBot({ app }: TestRelay): Bot {
+  return only([...app.bots].filter(bot => bot.platform === 'onebot'))
+}
+
+/** Brings the bot back after its connection was lost, as a person does on Koishi's console. */
+export async function reconnect(relay: TestRelay): Promise<void> {
+  const bot = oneBot(relay)
+  await until('the bot is offline', () => bot.status === Universal.Status.OFFLINE)
+  await bot.start()
+  await until('the bot is online again', () => bot.status === Universal.Status.ONLINE)
+}
+
+/** What a link server was asked for. */
+export interface Visit {
+  method: string | undefined
+  url: string | undefined
+  headers: IncomingHttpHeaders
+}
+
+/** An HTTP server on this machine that answers every path with the same bytes. */
+export async function linkServer(t: TestContext, bytes: Uint8Array | string): Promise<{ url: string, visits: readonly Visit[] }> {
+  const visits: Visit[] = []
+  const server = createServer(({ method, url, headers }, response) => {
+    visits.push({ method, url, headers })
+    response.end(bytes)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const address = server.address()
+  assert(typeof address === 'object' && address !== null)
+  return { url: `http://127.0.0.1:${address.port}`, visits }
+}

@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict'
+import { describe } from 'node:test'
+import { Bot, isRecord } from './page/bot'
+import { loaded, onStage, skip, until, withBrowser } from './page/stage'
+
+/** 2 × 3 pixels. */
+const png = 'iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAIAAAA2iEnWAAAAEElEQVR4nGNQmNAARAwoFABIpQchRxFYDAAAAABJRU5ErkJggg=='
+/** 32 × 18 pixels, two frames of VP8. */
+const webm = 'GkXfo59ChoEBQveBAULygQRC84EIQoKEd2VibUKHgQJChYECGFOAZwEAAAAAAAITEU2bdLpNu4tTq4QVSalmU6yBoU27i1OrhBZUrmtTrIHYTbuMU6uEElTDZ1OsggEeTbuMU6uEHFO7a1OsggH97AEAAAAAAABZAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAVSalmsirXsYMPQkBNgI1MYXZmNTkuMjcuMTAwV0GNTGF2ZjU5LjI3LjEwMESJiEBpAAAAAAAAFlSua8GuAQAAAAAAADjXgQFzxYgYH1GC42ha2pyBACK1nIN1bmSIgQCGhVZfVlA4g4EBI+ODhAX14QDgibCBILqBEpqBAhJUw2f9c3OgY8CAZ8iaRaOHRU5DT0RFUkSHjUxhdmY1OS4yNy4xMDBzc9djwItjxYgYH1GC42ha2mfIoUWjh0VOQ09ERVJEh5RMYXZjNTkuMzcuMTAwIGxpYnZweGfIokWjiERVUkFUSU9ORIeUMDA6MDA6MDAuMjAwMDAwMDAwAAAfQ7Z12OeBAKO8gQAAgNACAJ0BKiAAEgAARwiFhYiFhIgCAgJ1qgP4AgghKZ5w/vtol/89M15g/yc//bkf7cj/bkf/tsIAo5WBAGQAsQEAARAQABgAGFgv9AAIcAAcU7trkbuPs4EAt4r3gQHxggGg8IED'
+const curl = 'curl -H "Authorization: Bearer $(cat data/api-key)" -d \'{"group_id":"123456","msg":"hello"}\' http://127.0.0.1:8081/webhook'
+
+const group = '123456'
+const otherGroup = '654321'
+
+const atEnd = '(log => log.scrollHeight - log.scrollTop - log.clientHeight < 2)(document.getElementById("log"))'
+
+describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
+  withBrowser()
+
+  onStage('a sent text appears once, on the side of the bot, with its white space', async ({ bot, page }) => {
+    await bot.sendText(group, 'line one\n  indented   wide')
+    const bubble = page.locator('#messages .message.own .text')
+    await bubble.waitFor()
+    assert.equal(await bubble.count(), 1)
+    assert.equal(await bubble.innerText(), 'line one\n  indented   wide')
+    assert.equal(await page.locator('#messages .day').innerText(), 'Today')
+    assert.match(await page.locator('#messages .head time').innerText(), /^\d\d:\d\d$/)
+    assert.match(await page.locator(`[data-chat="group-${group}"] .entry-last`).innerText(), /line one indented wide$/)
+  })
+
+  onStage('markup arrives letter for letter and nothing of it comes alive', async ({ bot, page }) => {
+    const text = '<img src=x onerror=alert(1)><script>alert(2)</script> [CQ:at,qq=1] &amp; <b>bold</b>'
+    await bot.sendText(group, text)
+    await page.locator('#messages .text').waitFor()
+    assert.equal(await page.locator('#messages .text').textContent(), text)
+    assert.equal(await page.locator('#messages .text *').count(), 0)
+    assert.ok((await page.locator('.entry-last').first().textContent())?.includes('<img src=x onerror=alert(1)>'))
+    assert.equal(await page.locator('.entry-last *').count(), 0)
+  })
+
+  onStage('an image is shown, enlarges on a click and gives the focus back', async ({ bot, page }) => {
+    await bot.send(group, { type: 'text', data: { text: 'look' } }, { type: 'image', data: { file: `base64://${png}` } })
+    const picture = page.locator('#messages .picture')
+    await picture.waitFor()
+    await until(page, 'document.querySelector("#messages .picture img").naturalWidth === 2')
+    await picture.click()
+    await page.locator('#viewer[open] img').waitFor()
+    await until(page, 'document.getElementById("viewer-image").naturalHeight === 3')
+    await page.keyboard.press('Escape')
+    await page.locator('#viewer').waitFor({ state: 'hidden' })
+    await until(page, 'document.activeElement.matches(".picture")')
+  })
+
+  onStage('an image that cannot be loaded says so by its name', async ({ bot, page }) => {
+    await page.route('**/simulator/media/**', route => route.abort())
+    await bot.send(group, { type: 'image', data: { file: `base64://${png}` } })
+    await page.locator('#messages .failed').waitFor()
+    assert.match(await page.locator('#messages .failed').innerText(), /^Cannot be shown: ./)
+  })
+
+  onStage('a file is a card with its name, its size and a link that downloads it', async ({ bot, page }) => {
+    const content = Buffer.alloc(1536, 'x')
+    await bot.call('upload_group_file', {
+      group_id: Number(group), file: `base64://${content.toString('base64')}`, name: '报告 <b>1</b>.txt',
+    })
+    await page.locator('#messages .file').waitFor()
+    assert.equal(await page.locator('.file-name').textContent(), '报告 <b>1</b>.txt')
+    assert.equal(await page.locator('.file-size').textContent(), '1.5 KB')
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Download 报告 <b>1</b>.txt' }).click(),
+    ])
+    const chunks: Buffer[] = []
+    for await (const chunk of await download.createReadStream()) {
+      assert.ok(chunk instanceof Buffer)
+      chunks.push(chunk)
+    }
+    assert.deepEqual(Buffer.concat(chunks), content)
+  })
+
+  onStage('a video has controls and loads', async ({ bot, page }) => {
+    await bot.send(group, { type: 'video', data: { file: `base64://${webm}` } })
+    await page.locator('#messages video[controls]').waitFor()
+    await until(page, 'document.querySelector("#messages video").videoWidth === 32')
+  })
+
+  onStage('mentions have names, and a reply leads to what it answers', async ({ simulator, bot, page }) => {
+    const id = simulator.say({ group, user: '10002', text: 'where is the log?' })
+    await bot.send(group,
+      { type: 'reply', data: { id: String(id) } }, { type: 'at', data: { qq: '10002' } }, { type: 'text', data: { text: ' here' } })
+    const answer = page.locator('#messages .message.own')
+    await answer.locator('.mention').waitFor()
+    assert.equal(await answer.locator('.mention').innerText(), '@Alice')
+    assert.equal(await answer.locator('.text').textContent(), '@Alice here')
+    assert.equal(await answer.locator('.quote-text').innerText(), 'where is the log?')
+    await answer.locator('.quote').click()
+    await until(page, 'document.activeElement.matches(".message.theirs")')
+  })
+
+  onStage('speaking as a member reaches the bot exactly as typed', async ({ bot, page }) => {
+    await page.locator('#speaker').selectOption({ label: 'Alice' })
+    const box = page.locator('#text')
+    assert.equal(await box.getAttribute('aria-label'), 'Message as Alice')
+    await box.fill('#ping ')
+    await box.press('Shift+Enter')
+    await box.pressSequentially('two <b> ')
+    await box.press('Enter')
+    const event = await bot.frame(frame => frame.post_type === 'message')
+    assert.equal(String(event.user_id), '10002')
+    assert.equal(String(event.group_id), group)
+    assert.deepEqual(event.message, [{ type: 'text', data: { text: '#ping \ntwo <b> ' } }])
+    await page.locator('#messages .message.theirs').waitFor()
+    assert.equal(await page.locator('#messages .theirs .text').textContent(), '#ping \ntwo <b> ')
+    assert.equal(await page.locator('#messages .theirs .name').innerText(), 'Alice')
+    await until(page, 'document.getElementById("text").value === "" && document.activeElement.id === "text"')
+  })
+
+  onStage('while an input method composes, Enter does not send', async ({ simulator, bot, page }) => {
+    await page.locator('#text').fill('ni')
+    await page.locator('#text').dispatchEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true, cancelable: true })
+    await page.locator('#text').fill('你好')
+    await page.locator('#text').press('Enter')
+    const event = await bot.frame(frame => frame.post_type === 'message')
+    assert.deepEqual(event.message, [{ type: 'text', data: { text: '你好' } }])
+    assert.equal(simulator.connections, 1)
+  })
+
+  onStage('what the simulator refuses is said at the box and the text stays', async ({ page }) => {
+    const long = 'x'.repeat(70_000)
+    await page.locator('#text').fill(long)
+    await page.locator('#send').click()
+    await page.locator('#composer-error').filter({ hasText: 'Not sent: ' }).waitFor()
+    assert.match(await page.locator('#composer-error').innerText(), /64 KiB/)
+    assert.equal(await page.locator('#text').inputValue(), long)
+    assert.equal(await page.locator('#text').getAttribute('aria-invalid'), 'true')
+    await page.locator('#text').fill('short')
+    await until(page, 'document.getElementById("composer-error").textContent === ""')
+  })
+
+  onStage('an empty chat shows the first command, and the button copies it', async ({ bot, page }) => {
+    assert.equal(await page.locator('#empty code').textContent(), curl)
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.getByRole('button', { name: 'Copy' }).click()
+    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), curl)
+    await bot.sendText(group, 'hello')
+    await page.locator('#messages .own').waitFor()
+    assert.equal(await page.locator('#empty').isVisible(), false)
+  })
+
+  onStage('the browser\'s language is used, the switch is remembered', async ({ page }) => {
+    assert.equal(await page.locator('h1').innerText(), 'OneBot 模拟器')
+    assert.equal(await page.evaluate('document.documentElement.lang'), 'zh-CN')
+    assert.match(await page.locator('.hint').innerText(), /不是真实平台/)
+    await page.getByRole('button', { name: 'English' }).click()
+    await until(page, 'document.querySelector("h1").textContent === "OneBot simulator"')
+    assert.match(await page.locator('.hint').innerText(), /not the real platform/)
+    await page.reload()
+    await loaded(page)
+    assert.equal(await page.locator('h1').innerText(), 'OneBot simulator')
+    assert.equal(await page.evaluate('document.documentElement.lang'), 'en')
+  }, { locale: 'zh-CN' })
+
+  onStage('both languages have every text', async ({ page }) => {
+    const shape = await page.evaluate(`import(new URL('i18n.js', location.href)).then(({ texts }) => Object.fromEntries(
+      Object.entries(texts).map(([language, all]) => [language, Object.entries(all).map(([key, text]) =>
+        key + ' ' + typeof text + ' ' + (typeof text === 'function' ? text('{}').includes('{}') : text !== ''))])))`)
+    assert.ok(isRecord(shape))
+    assert.deepEqual(shape.en, shape.zh)
+    assert.ok(Array.isArray(shape.en) && shape.en.length > 40)
+    assert.ok(shape.en.every(line => String(line).endsWith(' true')))
+  })
+
+  onStage('messages in other chats are counted until they are looked at', async ({ bot, page }) => {
+    const badge = page.locator(`[data-chat="group-${otherGroup}"] .badge`)
+    assert.equal(await badge.isVisible(), false)
+    await bot.sendText(otherGroup, 'one')
+    await bot.sendText(otherGroup, 'two')
+    await badge.filter({ hasText: /^2$/ }).waitFor()
+    assert.equal(await badge.getAttribute('aria-label'), '2 unread')
+    assert.equal(await page.title(), '(2) OneBot simulator')
+    assert.equal(await page.locator('.entry').first().getAttribute('data-chat'), `group-${otherGroup}`)
+    await page.locator(`[data-chat="group-${otherGroup}"]`).click()
+    await page.locator('#messages .own').nth(1).waitFor()
+    await badge.waitFor({ state: 'hidden' })
+    assert.equal(await page.title(), 'OneBot simulator')
+    await bot.call('send_private_msg', { user_id: 777888, message: [{ type: 'text', data: { text: 'first' } }] })
+    await page.locator('[data-chat="private-777888"] .badge').filter({ hasText: /^1$/ }).waitFor()
+  })
+
+  onStage('a narrow screen shows the list or the conversation, and never scrolls sideways', async ({ bot, page }) => {
+    assert.equal(await page.locator('#conversation').isVisible(), false)
+    await bot.sendText(group, 'w'.repeat(400))
+    await bot.call('upload_group_file', { group_id: Number(group), file: `base64://${png}`, name: `${'long'.repeat(25)}.png` })
+    const entry = page.locator(`[data-chat="group-${group}"]`)
+    await entry.locator('.badge').filter({ hasText: /^2$/ }).waitFor()
+    await entry.focus()
+    await page.keyboard.press('Enter')
+    await page.locator('#messages .file').waitFor()
+    assert.equal(await page.locator('#chat-list').isVisible(), false)
+    await until(page, 'document.activeElement.id === "back"')
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
+    assert.equal(await page.evaluate('document.getElementById("log").scrollWidth === document.getElementById("log").clientWidth'), true)
+    await page.getByRole('link', { name: 'Back to the chats' }).click()
+    await entry.waitFor()
+    assert.equal(await page.locator('#conversation').isVisible(), false)
+    await until(page, `document.activeElement.dataset.chat === "group-${group}"`)
+    await entry.locator('.badge').waitFor({ state: 'hidden' })
+    await page.goBack()
+    await page.locator('#conversation').waitFor()
+  }, { viewport: { width: 360, height: 640 } })
+
+  onStage('the bot coming and going is shown', async ({ simulator, bot, page }) => {
+    await page.locator('#status[data-kind=connected]').waitFor()
+    assert.equal(await page.locator('#composer-note').isVisible(), false)
+    await bot.close()
+    await page.locator('#status[data-kind=waiting]').waitFor()
+    assert.equal(await page.locator('#status').innerText(), 'No bot connected')
+    assert.equal(await page.locator('#composer-note').isVisible(), true)
+    const other = await Bot.connect(simulator.endpoint)
+    await page.locator('#status[data-kind=connected]').waitFor()
+    await other.close()
+  })
+
+  onStage('after the event stream was cut nothing is missing and nothing is there twice', async ({ simulator, page }) => {
+    for (const text of ['a', 'b']) simulator.say({ group, user: '10001', text })
+    await page.locator('#messages .message').nth(1).waitFor()
+    await page.evaluate('document.querySelector("#messages .message").dataset.kept = "yes"')
+    await simulator.goOffline()
+    await page.locator('#status[data-kind=offline]').waitFor()
+    for (const text of ['c', 'd']) simulator.say({ group, user: '10001', text })
+    await simulator.goOnline()
+    await page.locator('#status[data-kind=waiting]').waitFor()
+    simulator.say({ group, user: '10001', text: 'e' })
+    await page.locator('#messages .message').nth(4).waitFor()
+    assert.deepEqual(await page.locator('#messages .text').allInnerTexts(), ['a', 'b', 'c', 'd', 'e'])
+    // What was there is still the same element: a reconnect does not interrupt a video or lose a selection.
+    assert.equal(await page.locator('#messages [data-kept]').count(), 1)
+  })
+
+  onStage('what is said while the state is being fetched appears once, in it or after it', async ({ simulator, page }) => {
+    const say = (text: string): void => {
+      simulator.say({ group, user: '10001', text })
+    }
+    let fetches = 0
+    await page.route('**/simulator/api/state', async route => {
+      fetches++
+      // This one reaches the page both in the state and as an event, the next one only as an event that comes before the state.
+      say('in the state')
+      const response = await route.fetch()
+      say('after the state')
+      await route.fulfill({ response })
+    })
+    await page.reload()
+    await page.locator('#messages .message').nth(1).waitFor()
+    await page.locator('#status[data-kind=connected]').waitFor()
+    assert.equal(fetches, 1)
+    say('at the end')
+    await page.locator('#messages .message').nth(2).waitFor()
+    assert.deepEqual(await page.locator('#messages .text').allInnerTexts(), ['in the state', 'after the state', 'at the end'])
+  })
+
+  onStage('a long conversation keeps few elements, earlier messages are a button away', async ({ simulator, page }) => {
+    const total = 1200
+    for (let index = 1; index <= total; index++) simulator.say({ group, user: '10001', text: `number ${index}` })
+    await page.locator('#messages .text').filter({ hasText: `number ${total}` }).waitFor()
+    const shown = async (): Promise<number> => await page.locator('#messages .message').count()
+    assert.ok(await shown() <= 500, `${await shown()} elements`)
+    await until(page, atEnd)
+    // The state fetched after a reconnect holds only the end of the chat; what the page knows before it must stay.
+    await simulator.goOffline()
+    await page.locator('#status[data-kind=offline]').waitFor()
+    await simulator.goOnline()
+    await page.locator('#status[data-kind=waiting]').waitFor()
+    for (let step = 0; !await page.locator('#messages .text').filter({ hasText: /^number 1$/ }).count(); step++) {
+      assert.ok(step < 10, 'the beginning is never reached')
+      const first = await page.locator('#messages .text').first().innerText()
+      await page.locator('#earlier').click()
+      await until(page, `document.querySelector("#messages .text").textContent !== ${JSON.stringify(first)}`)
+      assert.ok(await shown() <= 500, `${await shown()} elements`)
+    }
+    assert.equal(await page.locator('#earlier').isVisible(), false)
+    assert.equal(await page.locator('#later').isVisible(), true)
+    await page.locator('#latest').click()
+    await page.locator('#messages .text').filter({ hasText: `number ${total}` }).waitFor()
+    await until(page, atEnd)
+  })
+
+  onStage('a reader who scrolled up stays there and is told of new messages', async ({ simulator, page }) => {
+    for (let index = 1; index <= 60; index++) simulator.say({ group, user: '10001', text: `number ${index}` })
+    await page.locator('#messages .message').nth(59).waitFor()
+    await until(page, atEnd)
+    await page.locator('#log').focus()
+    await page.keyboard.press('Home')
+    await until(page, 'document.getElementById("log").scrollTop === 0')
+    simulator.say({ group, user: '10001', text: 'news' })
+    const button = page.getByRole('button', { name: '1 new message' })
+    await button.waitFor()
+    assert.equal(await page.evaluate('document.getElementById("log").scrollTop'), 0)
+    await button.click()
+    await until(page, atEnd)
+    await button.waitFor({ state: 'hidden' })
+    simulator.say({ group, user: '10001', text: 'followed' })
+    await page.locator('#messages .text').filter({ hasText: 'followed' }).waitFor()
+    await until(page, atEnd)
+    await page.locator('#announcer').filter({ hasText: 'followed' }).waitFor({ state: 'attached' })
+  })
+
+  onStage('the page is dark where the reader\'s system is, and a chat\'s address opens that chat', async ({ page }) => {
+    assert.equal(await page.evaluate('getComputedStyle(document.body).backgroundColor'), 'rgb(18, 23, 26)')
+    assert.match(await page.locator('#chat-about').innerText(), new RegExp(otherGroup))
+  }, { colorScheme: 'dark', hash: `#group-${otherGroup}` })
+})

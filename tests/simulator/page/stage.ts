@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { after, before, test } from 'node:test'
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import { Simulator } from '../../../simulator'
+import { Bot } from './bot'
+
+const executable = [process.env.CHROMIUM_PATH, '/usr/bin/chromium'].find(path => path !== undefined && path !== '' && existsSync(path))
+const missing = 'there is no Chromium: install the Debian package "chromium", or set CHROMIUM_PATH'
+/** The reason to skip, or false. A machine without a browser may test everything else; CI may not leave the page untested. */
+export const skip = executable === undefined && !process.env.CI ? missing : false
+
+/** What a test plays with. */
+export interface Stage { simulator: Simulator, bot: Bot, page: Page }
+
+let browser: Browser | undefined
+
+/** Starts the browser before the tests of the suite it is called in, and ends it after them. */
+export function withBrowser(): void {
+  before(async () => {
+    assert.ok(executable !== undefined, missing)
+    browser = await chromium.launch({
+      executablePath: executable,
+      headless: true,
+      args: [
+        '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+        '--disable-component-update', '--disable-sync',
+      ],
+    })
+  })
+
+  after(async () => {
+    await browser?.close()
+  })
+}
+
+/**
+ * A test with a simulator, a connected bot and a page that has loaded. An error of the page's scripts fails it, and so does content
+ * that its security policy blocks.
+ * @param options of the browser's context; `hash` is added to the page's address
+ */
+export function onStage(
+  name: string,
+  play: (stage: Stage) => Promise<void>,
+  options: BrowserContextOptions & { hash?: string } = {},
+): void {
+  test(name, async () => {
+    assert.ok(browser)
+    const simulator = await Simulator.start({})
+    const { hash = '', ...contextOptions } = options
+    const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1100, height: 700 }, ...contextOptions })
+    const errors: string[] = []
+    try {
+      const bot = await Bot.connect(simulator.endpoint)
+      const page = await context.newPage()
+      page.setDefaultTimeout(15_000)
+      page.on('pageerror', error => errors.push(String(error)))
+      page.on('dialog', dialog => {
+        errors.push(`dialog: ${dialog.message()}`)
+        void dialog.dismiss()
+      })
+      page.on('console', message => {
+        if (message.text().includes('Content Security Policy')) errors.push(message.text())
+      })
+      await page.goto(simulator.pageUrl + hash)
+      await loaded(page)
+      await play({ simulator, bot, page })
+      await bot.close()
+      assert.deepEqual(errors, [])
+    } finally {
+      await context.close()
+      await simulator.close()
+    }
+  })
+}
+
+/** Resolves when the page shows the chats and is connected to the simulator. */
+export async function loaded(page: Page): Promise<void> {
+  await page.locator('.entry').first().waitFor({ state: 'attached' })
+  await page.locator('#status:not([data-kind=loading], [data-kind=offline])').waitFor()
+}
+
+/**
+ * Waits for a condition of the page, a JavaScript expression: these tests are compiled without the browser's types. It is looked at
+ * again with every frame, from here: `waitForFunction` evaluates text inside the page, which its security policy forbids.
+ */
+export async function until(page: Page, expression: string): Promise<void> {
+  const deadline = Date.now() + 15_000
+  while (await page.evaluate(`Boolean(${expression})`) !== true) {
+    assert.ok(Date.now() < deadline, `never came true: ${expression}`)
+    await page.evaluate('new Promise(frame => { requestAnimationFrame(frame) })')
+  }
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { contentOfItems } from '../../../../src/platform/onebot/content'
+import { readHistory, readOwn, type HistoryPage } from '../../../../src/platform/onebot/records'
+import { SendError } from '../../../../src/platform/failure'
+import { text } from '../../../integration/onebot/history'
+
+const seconds = 1_700_000_000
+const since = seconds * 1000
+const selfId = '10000'
+
+/** As NapCat has it; LuckyLilliaBot's is the same without `target_id`. */
+const napcat = {
+  self_id: 10000, user_id: 10000, time: seconds, message_id: 1804289383, message_seq: 1804289383, real_seq: '12',
+  message_type: 'group', sender: { user_id: 10000, nickname: '机器人', card: '', role: 'member' },
+  raw_message: 'a', font: 14, sub_type: 'normal', message: [{ type: 'text', data: { text: 'a' } }],
+  message_format: 'array', post_type: 'message_sent', group_id: 123456, target_id: 123456,
+}
+const luckyLillia = {
+  self_id: 10000, user_id: 10000, time: seconds, message_id: 77, message_seq: 4, message_type: 'private',
+  sender: { user_id: 10000, nickname: '机器人' }, raw_message: 'a', font: 14, sub_type: 'friend',
+  message: [{ type: 'text', data: { text: 'a' } }], message_format: 'array', post_type: 'message_sent',
+}
+const goCqhttp = {
+  anonymous: null, font: 0, group_id: 123456, message: 'a', message_id: -1204289383, message_seq: 31, message_type: 'group',
+  post_type: 'message', raw_message: 'a', self_id: 10000, sub_type: 'normal', time: seconds, user_id: 10000,
+  sender: { age: 0, area: '', card: '', level: '', nickname: '机器人', role: 'member', sex: 'unknown', title: '', user_id: 10000 },
+}
+const foreign = { ...napcat, message_id: 5, user_id: 10001, sender: { user_id: 10001 }, post_type: 'message' }
+
+function read(messages: unknown, earliest = since): HistoryPage | undefined {
+  return readHistory({ status: 'ok', retcode: 0, data: { messages } }, selfId, earliest)
+}
+
+test('reads the own messages of NapCat, LuckyLilliaBot and go-cqhttp', () => {
+  const page = read([foreign, napcat, null, luckyLillia, goCqhttp])
+  const content = contentOfItems([text('a')])
+  assert.deepEqual(page?.own, ['1804289383', '77', '-1204289383'].map(id => ({ id, time: since, content })))
+})
+
+test('knows an own message by its sender, and without one by its user_id', () => {
+  assert.equal(read([{ ...napcat, user_id: 10001 }])?.own.length, 1)
+  assert.equal(read([{ ...napcat, sender: { user_id: '10000' } }])?.own.length, 1)
+  assert.equal(read([{ ...napcat, sender: undefined }])?.own.length, 1)
+  assert.equal(read([{ ...napcat, sender: { user_id: 10001 } }])?.own.length, 0)
+})
+
+test('concludes from a history only as far as it reaches', () => {
+  const full = Array.from({ length: 20 }, (_, n) => ({ ...foreign, message_id: n, time: seconds + n }))
+  assert.equal(read(full)?.isConclusive, false)
+  assert.equal(read([{ ...foreign, time: seconds - 1 }, ...full.slice(1)])?.isConclusive, true)
+  assert.equal(read(full.slice(0, 14))?.isConclusive, true, 'that is all there is')
+  assert.equal(read([])?.isConclusive, true)
+})
+
+test('concludes nothing from an own message that cannot be read', () => {
+  assert.equal(read([{ ...napcat, message_id: undefined }])?.isConclusive, false)
+  assert.equal(read([{ ...napcat, time: null }])?.isConclusive, false)
+  assert.equal(read([{ ...napcat, message: null }])?.isConclusive, false)
+  assert.equal(read([{ ...foreign, message: null }, 'x', null])?.isConclusive, true)
+})
+
+test('takes an unknown action and data of another form for no history', () => {
+  for (const answer of [
+    { status: 'failed', retcode: 1404, data: null, message: '不支持的Api get_group_msg_history', wording: '' },
+    { status: 'failed', retcode: 404, data: null },
+    { status: 'failed', retcode: 404, msg: 'API_NOT_FOUND', wording: 'API不存在', data: null },
+    { status: 'failed', retcode: 1200, message: 'Unsupported API', data: null },
+    { status: 'ok', retcode: 0, data: null },
+    { status: 'ok', retcode: 0, data: { messages: {} } },
+    { status: 'ok' },
+    'ok',
+    undefined,
+  ]) assert.equal(readHistory(answer, selfId, since), undefined, JSON.stringify(answer))
+})
+
+test('takes any other failure for a question that was not answered', () => {
+  for (const answer of [
+    { status: 'failed', retcode: 1200, message: 'Timeout: NTEvent serviceAndMethod:NodeIKernelMsgService/getAioFirstViewLatestMsgs', data: null },
+    { status: 'failed', retcode: 100, msg: 'MESSAGES_API_ERROR', wording: 'timeout', data: null },
+    { status: 'failed', retcode: 200, data: null },
+    { status: 'failed', retcode: 100, msg: 'GROUP_NOT_FOUND', wording: '群聊不存在', data: null },
+  ]) {
+    assert.throws(() => readHistory(answer, selfId, since), (error: unknown) => error instanceof SendError && error.outcome === 'unanswered')
+  }
+})
+
+test('takes the words for a chat without messages for an empty history', () => {
+  for (const message of ['消息undefined不存在', '未找到消息']) {
+    assert.deepEqual(readHistory({ status: 'failed', retcode: 1200, message, data: null }, selfId, since), { own: [], isConclusive: true })
+  }
+})
+
+test('reads an own message of a CQ string', () => {
+  assert.deepEqual(readOwn({ ...napcat, message: 'a' })?.content, contentOfItems([text('a')]))
+})

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, test, type TestContext } from 'node:test'
+import { RelayError } from '../../../src/errors'
+import { UploadStore } from '../../../src/uploads/store'
+import { temporaryDirectory, tree } from '../../support/uploads'
+
+const running = new AbortController().signal
+
+/** A store in a directory that does not exist yet, next to which a test may put things. */
+async function createStore(t: TestContext) {
+  const directory = join(await temporaryDirectory(t), 'uploads')
+  return { directory, store: new UploadStore(directory) }
+}
+
+/** Stores files without a request, and gives their IDs. */
+async function put(store: UploadStore, ...names: string[]): Promise<string[]> {
+  const upload = store.begin()
+  for (const name of names) {
+    upload.begin(name)
+    upload.write(Buffer.from(`content of ${name}`))
+    upload.end()
+  }
+  await upload.flush(running)
+  return upload.commit(running)
+}
+
+async function putOne(store: UploadStore, name: string) {
+  const [id = ''] = await put(store, name)
+  return { id, folder: id.slice(0, 36) }
+}
+
+function isMissing(error: unknown): boolean {
+  assert.ok(error instanceof RelayError)
+  assert.equal(error.code, 'file-not-found')
+  assert.doesNotMatch(error.message, /\//)
+  return true
+}
+
+describe('resolve', () => {
+  test('gives path, name and size of a stored file', async t => {
+    const { directory, store } = await createStore(t)
+    const { id } = await putOne(store, '发票 1.pdf')
+    assert.deepEqual(await store.resolve(id), { id, path: join(directory, id), name: '发票 1.pdf', size: 23 })
+  })
+
+  test('finds no file that is gone, nor any before the first upload', async t => {
+    const { directory, store } = await createStore(t)
+    await assert.rejects(store.resolve('0b1f7d6e-1d3c-4b52-8f3c-0a2b4c6d8e0f/a'), isMissing)
+    assert.deepEqual(await tree(dirname(directory)), [])
+    const { id, folder } = await putOne(store, 'a')
+    await rm(join(directory, folder), { recursive: true })
+    await assert.rejects(store.resolve(id), isMissing)
+  })
+
+  test('finds nothing outside, whatever the ID', async t => {
+    const { directory, store } = await createStore(t)
+    const { id, folder } = await putOne(store, 'a.txt')
+    await writeFile(join(dirname(directory), 'secret'), '')
+    await writeFile(join(directory, 'foreign'), '')
+    await mkdir(join(directory, 'foreign-folder'))
+    await writeFile(join(directory, 'foreign-folder', 'a.txt'), '')
+    await mkdir(join(directory, folder, 'inner'))
+    await writeFile(join(directory, folder, 'inner', 'a.txt'), '')
+    const ids = [
+      '', '/', '.', '..', 'secret', 'foreign', 'foreign-folder/a.txt', '../secret', `${folder}/../../secret`, `${folder}/..`, `${folder}/.`,
+      `${folder}/`, folder, `${folder}//a.txt`, `${folder}/./a.txt`, `${folder}\\a.txt`, `./${id}`, `/${id}`, ` ${id}`, `${id}/`, `${id}\0`, `${id} `,
+      `${id}.`, `${folder}/inner`, `${folder}/inner/a.txt`, join(directory, id), folder.toUpperCase() + '/a.txt', `${folder}/a.txt/..`, `${folder}/${'a'.repeat(5000)}`,
+      `${folder}/a%2etxt`, `file://${join(directory, id)}`,
+    ]
+    for (const wrong of ids) await assert.rejects(store.resolve(wrong), isMissing, JSON.stringify(wrong))
+    assert.ok(await store.resolve(id))
+  })
+
+  test('follows no link below the directory', async t => {
+    const { directory, store } = await createStore(t)
+    const { id, folder } = await putOne(store, 'a.txt')
+    const outside = join(dirname(directory), 'outside')
+    const linked = '11111111-1111-4111-8111-111111111111'
+    await mkdir(outside)
+    await writeFile(join(outside, 'secret'), '')
+    await symlink(join(outside, 'secret'), join(directory, folder, 'link-out'))
+    await symlink(join(directory, id), join(directory, folder, 'link-in'))
+    await symlink('nowhere', join(directory, folder, 'dangling'))
+    await symlink('circle', join(directory, folder, 'circle'))
+    await symlink(outside, join(directory, linked))
+    for (const wrong of [`${folder}/link-out`, `${folder}/link-in`, `${folder}/dangling`, `${folder}/circle`, `${linked}/secret`]) {
+      await assert.rejects(store.resolve(wrong), isMissing, wrong)
+    }
+  })
+
+  test('accepts an upload directory that is a link itself', async t => {
+    const { directory, store } = await createStore(t)
+    const { id } = await putOne(store, 'a.txt')
+    const link = join(dirname(directory), 'link')
+    await symlink(directory, link)
+    assert.equal((await new UploadStore(link).resolve(id)).path, join(link, id))
+  })
+})
+
+describe('an upload', () => {
+  const names = ['a', 'b', 'c']
+
+  test('shows no file before it is committed', async t => {
+    const { directory, store } = await createStore(t)
+    const upload = store.begin()
+    assert.deepEqual(await tree(dirname(directory)), [])
+    for (const name of names) {
+      upload.begin(name)
+      upload.end()
+    }
+    await upload.flush(running)
+    const before = await tree(directory)
+    assert.equal(before.length, 3)
+    for (const name of before) assert.match(name, /^\.message-relay-[0-9a-f-]{36}\.part$/)
+    const ids = await upload.commit(running)
+    assert.deepEqual(ids.map(id => id.slice(37)), names)
+    assert.deepEqual(await tree(directory), ids.flatMap(id => [id.slice(0, 36), id]).sort())
+  })
+
+  test('leaves nothing behind when it is interrupted at any step', async t => {
+    const { directory, store } = await createStore(t)
+    let last: string[] | undefined
+    let step = 0
+    while (!last) {
+      const controller = new AbortController()
+      // Counts the places where an interruption is noticed, and comes at each of them in turn.
+      let left = step++
+      const signal = Object.assign(controller.signal, { throwIfAborted: () => {
+        if (left-- === 0) throw new Error('interrupted')
+      } })
+      const upload = store.begin()
+      for (const name of names) {
+        upload.begin(name)
+        upload.write(Buffer.from('content'))
+        upload.end()
+      }
+      try {
+        await upload.flush(signal)
+        last = await upload.commit(signal)
+      } catch (error) {
+        assert.ok(error instanceof Error && error.message === 'interrupted')
+        await upload.discard()
+        assert.deepEqual(await tree(directory), [], `at step ${step}`)
+      }
+    }
+    // Three steps in writing and two in naming each file, and one look at the end.
+    assert.equal(step, 3 * 3 + 3 * 2 + 1 + 1)
+    assert.equal((await tree(directory)).length, 6)
+  })
+
+  test('leaves nothing behind when a later file cannot be named', async t => {
+    const { directory, store } = await createStore(t)
+    const upload = store.begin()
+    for (const name of names) {
+      upload.begin(name)
+      upload.end()
+    }
+    await upload.flush(running)
+    const temporary = (await tree(directory))[1] ?? ''
+    await rm(join(directory, temporary))
+    await assert.rejects(upload.commit(running), { code: 'ENOENT' })
+    await upload.discard()
+    assert.deepEqual(await tree(directory), [])
+  })
+})
