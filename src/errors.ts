@@ -58,6 +58,8 @@ export interface RelayErrorOptions {
   cause?: unknown
   /** Response headers that belong to this failure. */
   headers?: Readonly<Record<string, string>>
+  /** What the log says instead of the message, which may hold text of a platform or an adapter. */
+  logText?: string
 }
 
 /**
@@ -69,11 +71,14 @@ export class RelayError extends Error {
   /** HTTP status, and the `code` of the envelope. */
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
+  /** What may be written to the log. */
+  readonly logText: string
 
   constructor(readonly code: ErrorCode, message?: string, options: RelayErrorOptions = {}) {
     super(message ?? table[code][1], { cause: options.cause })
     this.status = table[code][0]
     this.headers = options.headers ?? {}
+    this.logText = options.logText ?? this.message
   }
 
   /** What became of the message, where that is what this failure is about. */

@@ -1,6 +1,5 @@
 import type { Logger } from 'koishi'
 import type { Delivery } from '../relay/deliver'
-import { loggableText } from '../platform/failure'
 import { RelayError } from '../errors'
 import type { Gate } from '../lib/in-flight'
 import type { Deliver } from './middleware'
@@ -16,7 +15,7 @@ export function createReplier(delivery: Delivery, gate: Gate, logger: Logger): D
     try {
       const results = await delivery.deliver({ bot, target: reply.target ?? target, items })
       for (const result of results) {
-        if (!result.success) logger.warn('%s', `${id} an item of the reply failed: ${result.error.status} ${loggableText(result.error)}`)
+        if (!result.success) logger.warn('%s', `${id} an item of the reply failed: ${result.error.status} ${result.error.logText}`)
       }
     } finally {
       leave()

@@ -1,5 +1,4 @@
 import type { Logger } from 'koishi'
-import { loggableText } from '../platform/failure'
 import type { RelayError } from '../errors'
 import { gather } from '../lib/gather'
 import type { Exchange, Route } from './routes'
@@ -12,7 +11,7 @@ export function logRequest(
   logger: Logger, exchange: Exchange, route: Pick<Route, 'path' | 'quiet'>, error: RelayError | undefined, duration: number,
 ): void {
   const { id, target, outcome, request, response } = exchange
-  const result = error ? `${error.status} ${error.code}: ${loggableText(error)}` : `${response.statusCode} ${outcome ?? 'ok'}`
+  const result = error ? `${error.status} ${error.code}: ${error.logText}` : `${response.statusCode} ${outcome ?? 'ok'}`
   const about = target ?? (error?.code === 'unauthorized' ? `from ${request.socket.remoteAddress ?? 'unknown'}` : '-')
   const line = printable(`${id} ${request.method ?? '-'} ${route.path} ${about} ${result} ${duration.toFixed(1)} ms`)
   gather(process.stdout)

@@ -1,5 +1,5 @@
 import { MessageEncoder, type Bot } from 'koishi'
-import { SendError } from './failure'
+import { SendError } from './port'
 
 type EncoderClass = new (bot: Bot, channelId: string) => MessageEncoder
 

@@ -1,49 +1,4 @@
-import { RelayError } from '../errors'
-
-/** How a send that did not succeed ended: refused by the platform, never sent, or without an answer. */
-export type FailedOutcome = 'refused' | 'unsent' | 'unanswered' | 'suppressed'
-
-/** What the platform said of a message that it took. */
-export interface Receipt {
-  /** The IDs that the platform gave, in sending order; none for a file. */
-  messageIds: string[]
-}
-
-/** What more is known of a failure. */
-export interface SendErrorOptions extends ErrorOptions {
-  aboutTarget?: boolean
-  /** Whether to try again would do harm. */
-  isFinal?: boolean
-}
-
-/** A send that failed, with what is known about whether anything arrived. */
-export class SendError extends Error {
-  override readonly name = 'SendError'
-
-  /** Whether it says something about the target (muted, not a member, no such group), so that trying on is no use. */
-  readonly aboutTarget: boolean
-  /** Whether the same call may fare better the next time. */
-  readonly isRetryable: boolean
-
-  /** @param wording the platform's own words, fit to be shown to the caller */
-  constructor(readonly outcome: FailedOutcome, readonly wording?: string, options: SendErrorOptions = {}) {
-    super(wording ?? outcome, options)
-    this.aboutTarget = options.aboutTarget ?? false
-    this.isRetryable = !this.aboutTarget && !options.isFinal && outcome !== 'suppressed'
-  }
-
-  /** The failure as the caller is told; its cause is this one. */
-  toRelayError(): RelayError {
-    return new RelayError(this.outcome, this.wording && `${texts[this.outcome]}: ${this.wording}`, { cause: this })
-  }
-}
-
-const texts: Readonly<Record<FailedOutcome, string>> = {
-  refused: 'the platform refused the message',
-  suppressed: 'another plugin of the bot suppressed the message',
-  unsent: 'nothing was sent, try again later',
-  unanswered: 'the message may have arrived',
-}
+import { SendError } from './port'
 
 const maxWordingLength = 200
 
@@ -86,15 +41,6 @@ export function classifyThrown(error: unknown): SendError {
   const status = field(field(error, 'response'), 'status')
   if (typeof status === 'number' && status >= 500) return new SendError('unanswered', undefined, options)
   return new SendError('refused', cleanWording(text), options)
-}
-
-/**
- * What may be logged of a failure. Adapters write all arguments of a call into the texts of what they throw, so of those only the
- * class is told.
- */
-export function loggableText({ message, cause }: RelayError): string {
-  const isForeign = cause instanceof SendError && cause.wording !== undefined && cause.cause !== undefined
-  return isForeign ? `the adapter threw ${cause.cause instanceof Error ? cause.cause.name : typeof cause.cause}` : message
 }
 
 function field(value: unknown, name: string): unknown {

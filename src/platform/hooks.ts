@@ -1,5 +1,5 @@
 import { Universal, type Bot, type h } from 'koishi'
-import { SendError } from './failure'
+import { SendError } from './port'
 import { unwrap } from '../lib/unwrap'
 
 /** The session that other plugins see of a message that is sent. */

@@ -5,7 +5,7 @@ import { toElement } from './elements'
 import { createEncoder, render } from './encoder'
 import { announceSend, createSession } from './hooks'
 import type { LoadedItem } from '../relay/media'
-import { SendError, type Receipt } from './failure'
+import { SendError, type Receipt } from './port'
 
 /**
  * Sends one platform message through a bot of any platform: the same steps as Koishi's `sendMessage`, told apart, because what

@@ -9,7 +9,7 @@ import { sendByOneBot } from './onebot/calls'
 import { contentOfItems, contentOfMessage } from './onebot/content'
 import { lookUp, lookUpContent } from './onebot/history'
 import type { Sightings } from './onebot/sightings'
-import type { Receipt } from './failure'
+import type { Receipt } from './port'
 
 /** Makes the way of one platform message through a bot: how it is sent, and how it is looked up when it goes unanswered. */
 export function createPassages(presence: Presence, sightings: Sightings) {

@@ -1,6 +1,7 @@
 import { RelayError } from '../errors'
 import { backoff } from './backoff'
-import { classifyThrown, SendError, type Receipt } from '../platform/failure'
+import { SendError, type Receipt } from '../platform/port'
+import { classifyThrown } from '../platform/failure'
 
 /** What one attempt tells its runner. */
 export interface Attempt {

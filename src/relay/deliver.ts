@@ -3,7 +3,7 @@ import { flushed } from '../lib/gather'
 import type { BotSelector, ParsedItem, Target } from '../message/model'
 import { checkTarget, chooseBot, laneOf } from '../platform/bots'
 import type { Lanes, Verdict } from './queue'
-import { SendError } from '../platform/failure'
+import { SendError } from '../platform/port'
 import type { ItemResult, Journal, Transmitter } from './transmitter'
 import { unwrap } from '../lib/unwrap'
 
@@ -76,6 +76,6 @@ export function holdUploads(items: readonly ParsedItem[], hold: (id: string) => 
 export function judge(results: readonly ItemResult[]): Verdict {
   if (results.some(result => result.success)) return 'good'
   const isBad = results.some(result => !result.success && result.error.cause instanceof SendError
-    && (result.error.cause.aboutTarget || result.error.cause.outcome === 'unanswered'))
+    && (result.error.cause.isAboutTarget || result.error.cause.outcome === 'unanswered'))
   return isBad ? 'bad' : 'none'
 }

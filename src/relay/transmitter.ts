@@ -6,7 +6,7 @@ import type { BotName } from '../platform/bot-name'
 import { compose } from './compose'
 import type { Turn } from './queue'
 import { maxWeight, prepareMedia, type LoadedItem, type MediaOptions, type PreparedItem } from './media'
-import { SendError } from '../platform/failure'
+import { SendError } from '../platform/port'
 
 /** What became of one item. */
 export type ItemResult = { success: true, messageIds: string[] } | { success: false, error: RelayError }
@@ -180,13 +180,13 @@ export class Transmitter {
     for (let next = queue.shift(); next; next = queue.shift()) {
       const result = await this.send(transmission, next)
       const cause = result.success ? undefined : result.error.cause
-      if (cause instanceof SendError && cause.outcome === 'refused' && !cause.aboutTarget && next.items.length > 1) {
+      if (cause instanceof SendError && cause.outcome === 'refused' && !cause.isAboutTarget && next.items.length > 1) {
         // Only the bad ones are to fail, so each goes by itself, once (contract, "HTTP").
         queue.unshift(...next.items.map(item => toOutgoing([item], 0)))
         continue
       }
       // What is refused because of the target would be refused again, and knocking on a closed door gets accounts banned.
-      const isClosed = cause instanceof SendError && cause.aboutTarget
+      const isClosed = cause instanceof SendError && cause.isAboutTarget
       const indices = isClosed ? [next, ...queue.splice(0)].flatMap(({ indices }) => indices) : next.indices
       for (const index of indices) results[index] = result
       journal?.settled?.(indices, result)

@@ -1,7 +1,7 @@
 import type { Bot, Logger } from 'koishi'
 import { judge } from './deliver'
 import type { Turn } from './queue'
-import { SendError } from '../platform/failure'
+import { SendError } from '../platform/port'
 import type { ItemResult, Transmitter } from './transmitter'
 import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'

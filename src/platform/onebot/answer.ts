@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../message/parse'
-import { cleanWording, SendError, type Receipt } from '../failure'
+import { SendError, type Receipt } from '../port'
+import { cleanWording } from '../failure'
 
 /** Texts with which implementations leave open whether the message arrived (OneBot guide, "Answers"). */
 const uncertain = /Timeout: NTEvent|SEND_MSG_API_ERROR/i
@@ -33,7 +34,7 @@ export function readAnswer(answer: JsonObject): Receipt {
   if (uncertain.test(text) || (typeof retcode === 'number' && uncertainCodes.has(retcode))) {
     throw new SendError('unanswered', wording)
   }
-  throw new SendError('refused', wording, { aboutTarget: retcode === mutedCode || aboutTarget.test(text) })
+  throw new SendError('refused', wording, { isAboutTarget: retcode === mutedCode || aboutTarget.test(text) })
 }
 
 function messageIdsOf(data: unknown): string[] {

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../message/parse'
-import { SendError } from '../failure'
+import { SendError } from '../port'
 import type { OwnMessage } from './accounts'
 import { contentOfMessage } from './content'
 

@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { until } from '../../support/until'
 
-const repository = resolve(import.meta.dirname, '../..')
+const repository = resolve(import.meta.dirname, '../../..')
 
 /** A copy of the repository that is built anew: no start of a bot in it meets a build that goes on in the repository itself. */
 export class Checkout {

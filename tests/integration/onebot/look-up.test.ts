@@ -5,7 +5,7 @@ import type { SimulatorOptions } from '../../../simulator'
 import { contentOfMessage } from '../../../src/platform/onebot/content'
 import { lookUpContent } from '../../../src/platform/onebot/history'
 import { Sightings } from '../../../src/platform/onebot/sightings'
-import { SendError } from '../../../src/platform/failure'
+import { SendError } from '../../../src/platform/port'
 import { until } from '../../support/until'
 import { deliveredId, file, friend, group, picture, stage, text } from './history'
 

@@ -3,7 +3,8 @@ import { describe, test } from 'node:test'
 import { backoff } from '../../../src/relay/backoff'
 import { compose } from '../../../src/relay/compose'
 import { readAnswer } from '../../../src/platform/onebot/answer'
-import { classifyThrown, cleanWording, SendError } from '../../../src/platform/failure'
+import { SendError } from '../../../src/platform/port'
+import { classifyThrown, cleanWording } from '../../../src/platform/failure'
 
 describe('composing', () => {
   type Type = 'text' | 'image' | 'file' | 'video'
@@ -75,7 +76,7 @@ describe('the answer of a OneBot implementation', () => {
         return
       }
       assert.throws(() => readAnswer(answer), (error: unknown) => error instanceof SendError
-        && error.outcome === outcome && error.aboutTarget === aboutTarget)
+        && error.outcome === outcome && error.isAboutTarget === aboutTarget)
     })
   }
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contentOfItems } from '../../../../src/platform/onebot/content'
 import { readHistory, readOwn, type HistoryPage } from '../../../../src/platform/onebot/records'
-import { SendError } from '../../../../src/platform/failure'
+import { SendError } from '../../../../src/platform/port'
 import { text } from '../../../integration/onebot/history'
 
 const seconds = 1_700_000_000

@@ -1,0 +1,152 @@
+import { RelayError } from '../errors'
+import type { BotSelector, Target, TextItem } from '../message/model'
+
+/**
+ * What the relay knows of chat platforms. The core calls these interfaces; `koishi.ts` implements them for the bots of a Koishi app, and
+ * `onebot/` what is particular to OneBot 11.
+ */
+export interface Port {
+  /**
+   * The bot that sends now: the one that was asked for, otherwise a OneBot bot, otherwise the first that is online.
+   *
+   * @throws RelayError `unsent` when no such bot is online
+   */
+  choose(selector: BotSelector): Account
+  /**
+   * The bot that is to send in time: one that is online, as `choose` has it, otherwise one that may come online.
+   *
+   * @throws RelayError `unsent` when there is no such bot at all
+   */
+  chooseLater(selector: BotSelector): Account
+  /** The bot of this `sid`, online or not; `undefined` when there is none. */
+  find(sid: string): Account | undefined
+  /** Calls back with the `sid` of each bot that comes online; what it returns ends that. */
+  onOnline(callback: (sid: string) => void): () => void
+  /**
+   * Takes down that these messages in a chat are known to be somebody's, so that no search takes one of them for another. The bot need
+   * not be there yet.
+   *
+   * @param sid of the bot
+   */
+  note(sid: string, target: Target, messageIds: readonly string[]): void
+}
+
+/** One account of the bot's on one platform. */
+export interface Account {
+  /** `platform:selfId`. */
+  readonly sid: string
+  readonly isOnline: boolean
+  /**
+   * Checks that a target can exist on this platform, as far as that is known here.
+   *
+   * @throws RelayError `bad-request`
+   */
+  checkTarget(target: Target): void
+  /** One platform message made of these items; nothing is sent yet. */
+  message(target: Target, items: readonly LoadedItem[]): Message
+  /** The messages in a chat that a search after a restart could take for one that leaves now, by their IDs. */
+  recent(target: Target): string[]
+  /** Calls back once when the bot is not online any more, at once if it is not; what it returns ends the watch. The callback must not throw. */
+  onOffline(callback: () => void): () => void
+  /** Calls back once when the bot is online, at once if it is; what it returns ends the watch. The callback must not throw. */
+  onOnline(callback: () => void): () => void
+}
+
+/** One platform message: how it is sent, and how it is found again when its answer did not come. It can be sent several times. */
+export interface Message {
+  /**
+   * Makes the call.
+   *
+   * @throws SendError, or whatever the adapter throws
+   */
+  send(attempt: Attempt): Promise<Receipt>
+  /**
+   * Asks the platform once whether the message is there. A message that is found belongs to this one from then on.
+   *
+   * @param since when the first call was made, in milliseconds since the epoch
+   * @throws SendError when there is no connection, or no answer
+   */
+  find(since: number): Promise<Finding>
+  /** Gives up a message that came as an answer but that nobody recorded, so that a search may find it. */
+  release(receipt: Receipt): void
+}
+
+/** What a call tells its caller. */
+export interface Attempt {
+  /**
+   * To be called right before the call to the platform is made: from here on something may arrive.
+   *
+   * @throws when the attempt has been given up meanwhile, so that nothing is sent that nobody waits for
+   */
+  begin(): void
+}
+
+/** What the platform said of a message that it took. */
+export interface Receipt {
+  /** The IDs that the platform gave, in sending order; none for a file. */
+  messageIds: string[]
+}
+
+/** What the platform's own records say of a message without an answer. */
+export type Finding
+  = | { kind: 'found', messageIds: string[] }
+  /** The records reach back far enough, and it is not in them. */
+    | { kind: 'absent' }
+  /** There are no records, or they do not reach back far enough. */
+    | { kind: 'no-history' }
+
+/** An item in the form in which the platform gets it. */
+export type LoadedItem = TextItem | LoadedMedia
+
+export interface LoadedMedia {
+  type: 'image' | 'file' | 'video'
+  /** `http(s)://`, `file://` or `data:` with base64. */
+  src: string
+  /** The absolute path on this machine's disk, where the platform is expected to read it there. */
+  path?: string
+  /** The name that the platform shows for a file. */
+  name: string
+}
+
+/** How a send that did not succeed ended: refused by the platform, held back by another plugin, never sent, or without an answer. */
+export type SendFailure = 'refused' | 'suppressed' | 'unsent' | 'unanswered'
+
+/** What more is known of a failure. */
+export interface SendErrorOptions extends ErrorOptions {
+  /** Whether it says something about the target (muted, not a member, no such group), so that trying on is no use. */
+  isAboutTarget?: boolean
+  /** Whether to try again would do harm. */
+  isFinal?: boolean
+}
+
+/** A send that failed, with what is known about whether anything arrived. */
+export class SendError extends Error {
+  override readonly name = 'SendError'
+  readonly isAboutTarget: boolean
+  /** Whether the same call may fare better the next time. */
+  readonly isRetryable: boolean
+
+  /** @param wording the platform's own words, fit to be shown to the caller */
+  constructor(readonly outcome: SendFailure, readonly wording?: string, options: SendErrorOptions = {}) {
+    super(wording ?? outcome, options)
+    this.isAboutTarget = options.isAboutTarget ?? false
+    this.isRetryable = !this.isAboutTarget && !options.isFinal && outcome !== 'suppressed'
+  }
+
+  /** The failure as the caller is told; its cause is this one. */
+  toRelayError(): RelayError {
+    const { outcome, wording, cause } = this
+    return new RelayError(outcome, wording && `${texts[outcome]}: ${wording}`, {
+      cause: this,
+      // Adapters write all arguments of a call into the texts of what they throw, so only the class of such an error is logged.
+      ...wording !== undefined && cause !== undefined && { logText: `the adapter threw ${cause instanceof Error ? cause.name : typeof cause}` },
+    })
+  }
+}
+
+const texts: Readonly<Record<SendFailure, string>> = {
+  refused: 'the platform refused the message',
+  suppressed: 'another plugin of the bot suppressed the message',
+  unsent: 'nothing was sent, try again later',
+  unanswered: 'the message may have arrived',
+}
