@@ -3,24 +3,24 @@ import Sqlite from 'koishi-plugin-database-sqlite'
 import { Context } from 'koishi'
 import { randomBytes } from 'node:crypto'
 import { v7 as uuid } from 'uuid'
-import { DatabaseRecords } from '../../src/relay/database-store'
-import type { DeliveryRecord } from '../../src/relay/delivery'
-import { toRow } from '../../src/relay/row'
+import type { ParsedItem } from '../../src/message/model'
+import { DatabaseStore, toRow } from '../../src/relay/database-store'
+import type { Delivery } from '../../src/relay/delivery'
 import { numberOf, textOf } from '../lib/values'
 import { serve } from './serve'
 
 const app = new Context()
-let records: DatabaseRecords | undefined
+let store: DatabaseStore | undefined
 
 serve({
   async start(options) {
     app.plugin(Sqlite, { path: textOf(options, 'database') })
     app.inject(['database'], inner => {
-      records = new DatabaseRecords(inner)
+      store = new DatabaseStore(inner)
     })
     await app.start()
-    while (!records) await new Promise(resolve => setTimeout(resolve, 10))
-    await records.ping()
+    while (!store) await new Promise(resolve => setTimeout(resolve, 10))
+    await store.ping()
     return {}
   },
   insert,
@@ -33,7 +33,7 @@ async function insert(argument: unknown): Promise<object> {
   const started = performance.now()
   let count = 0
   for (; performance.now() - started < time; count++) {
-    await app.database.create('message_relay_delivery', toRow(createRecord(count, 'queued'), uuid(), createBody(count)))
+    await app.database.create('message_relay_delivery', toRow(createDelivery(count, 'queued'), uuid(), createItems(count)))
     // Lets whatever else the process has to do take its turn, as a server does.
     if (count % 50 === 49) await new Promise(resolve => setImmediate(resolve))
   }
@@ -43,7 +43,7 @@ async function insert(argument: unknown): Promise<object> {
 /** Fills the table with finished deliveries, by one statement for all. */
 async function fill(argument: unknown): Promise<object> {
   const count = numberOf(argument, 'count')
-  await records?.insert(createRecord(0, 'sent'), uuid(), null)
+  await store?.insert(createDelivery(0, 'sent'), uuid(), [])
   const [driver] = app.database.drivers
   if (!(driver instanceof Sqlite)) throw new Error('the driver is not the one of SQLite')
   const table: unknown = driver._all('PRAGMA table_info(message_relay_delivery)')
@@ -61,16 +61,16 @@ async function fill(argument: unknown): Promise<object> {
   return {}
 }
 
-function createRecord(index: number, state: DeliveryRecord['state']): DeliveryRecord {
+function createDelivery(index: number, state: Delivery['state']): Delivery {
   const now = Date.now()
   return {
     id: uuid(), state, mode: 'single', deferred: state === 'queued', target: { kind: 'group', id: String(200_001 + index % 50) },
     bot: 'onebot:10000', createdAt: now, updatedAt: now, expiresAt: now + 86_400_000, attempts: 0,
     results: state === 'sent' ? [{ success: true, messageIds: [randomBytes(4).readUInt32BE().toString()] }] : [undefined],
-    sending: null, key: null, fingerprint: null,
+    inDoubt: null, key: null, fingerprint: null,
   }
 }
 
-function createBody(index: number): object {
-  return { group_id: String(200_001 + index % 50), msg: `build #4711 of main passed in 2 min 13 s (${index % 50})` }
+function createItems(index: number): ParsedItem[] {
+  return [{ type: 'text', text: `build #4711 of main passed in 2 min 13 s (${index % 50})` }]
 }

@@ -10,7 +10,7 @@ const base64Text = /^(?:[A-Za-z0-9+/]+={0,2}|[A-Za-z0-9_-]+={0,2})$/
 /**
  * Reads a `url` field. Whether a file ID still names a file is found out when it is sent.
  *
- * @throws RelayError `bad-request` for anything that is not an http(s) link, base64 data or a file ID (contract, "Links")
+ * @throws RelayError `bad-request` for anything that is not an http(s) link, base64 data or a file ID
  */
 export function parseLink(url: string): Link {
   if (fileId.test(url)) return parseFileId(url)
@@ -22,6 +22,18 @@ export function parseLink(url: string): Link {
     return { kind: 'data', base64: parseBase64(url.slice(data[0].length)), ...mediaType && { mediaType } }
   }
   throw new RelayError('bad-request', 'url must be an http(s) link, base64 data or a file ID returned by /upload')
+}
+
+/** A link as a caller would write it. */
+export function writeLink(link: Link): string {
+  switch (link.kind) {
+    case 'remote':
+      return link.url
+    case 'upload':
+      return link.id
+    case 'data':
+      return link.mediaType ? `data:${link.mediaType};base64,${link.base64}` : `base64://${link.base64}`
+  }
 }
 
 function parseFileId(id: string): Link {

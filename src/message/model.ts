@@ -12,7 +12,7 @@ export interface BotSelector {
   selfId?: string
 }
 
-/** Where the bytes of a picture, video or file are (contract, "Links"). */
+/** Where the bytes of a picture, video or file are. */
 export type Link = RemoteLink | DataLink | UploadLink
 
 /** `http://` or `https://`, byte for byte as given. */
@@ -36,7 +36,7 @@ export interface UploadLink {
   id: string
 }
 
-/** One thing to send (document, 2.2 and 2.3). */
+/** One thing to send. */
 export type Item = TextItem | MediaItem
 
 /** Plain text: whatever markup it holds arrives letter for letter. */
@@ -54,27 +54,19 @@ export interface MediaItem {
 /** An item of a batch, or why it is none. */
 export type ParsedItem = Item | RelayError
 
-/** A request of `POST /webhook`. */
-export type WebhookRequest = SingleRequest | BatchRequest
-
-export interface SingleRequest extends Addressed {
-  mode: 'single'
-  item: Item
-}
-
-export interface BatchRequest extends Addressed {
-  mode: 'batch'
-  items: ParsedItem[]
-}
-
-interface Addressed {
+/** What a caller wants to be sent, read from its request. */
+export interface MessageRequest {
+  /** Whether the answer tells of one message, or of each item of a list. */
+  mode: 'single' | 'batch'
   target: Target
   bot: BotSelector
+  /** One for a single message, and that one is right; in a batch an item may be an error. */
+  items: readonly ParsedItem[]
   /** After which time it is not to be delivered any more, in milliseconds. */
   expiresIn?: number
 }
 
-/** What a command callback wants to be sent (document, 2.8). */
+/** What a command callback wants to be sent. */
 export interface Reply {
   /** Absent: to where the command came from. */
   target?: Target

@@ -1,6 +1,6 @@
-import { RelayError } from '../errors'
-import { parseLink } from './link'
-import type { BotSelector, Item, ParsedItem, Reply, Target, WebhookRequest } from './model'
+import { isErrorCode, RelayError } from '../errors'
+import { parseLink, writeLink } from './link'
+import type { BotSelector, Item, MessageRequest, ParsedItem, Reply, Target } from './model'
 
 /** A JSON object whose fields are not looked at yet. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -12,30 +12,42 @@ const maxIdLength = 255
 const maxExpiry = 30 * 24 * 60 * 60
 
 /**
- * Reads the body of `POST /webhook` (document, 2.2 and 2.3; contract, "HTTP").
+ * Reads the body of `POST /webhook`: a single message, or a batch where it has `messages`.
  *
  * @throws RelayError `bad-request`. An item of a batch that is wrong does not throw: its error stands in its place.
  */
-export function parseRequest(body: unknown): WebhookRequest {
+export function parseRequest(body: unknown): MessageRequest {
   if (!isObject(body)) throw new RelayError('bad-request', 'the body must be a JSON object')
   const bot = parseBot(body)
   const expiry = parseExpiry(body)
   const target = parseTarget(body)
   if (!target) throw new RelayError('bad-request', 'group_id or user_id is required')
   const { messages } = body
-  if (messages === undefined || messages === null) return { mode: 'single', target, bot, ...expiry, item: parseItem(body) }
+  if (messages === undefined || messages === null) return { mode: 'single', target, bot, ...expiry, items: [parseItem(body)] }
   if (!Array.isArray(messages)) throw new RelayError('bad-request', 'messages must be an array')
   if (messages.length === 0) throw new RelayError('bad-request', 'messages must not be empty')
   return { mode: 'batch', target, bot, ...expiry, items: messages.map(parseItemSafely) }
 }
 
-/** The items of a request: one for a single message. */
-export function itemsOf(request: WebhookRequest): readonly ParsedItem[] {
-  return request.mode === 'batch' ? request.items : [request.item]
+/** Items as plain JSON, for a store. */
+export function writeItems(items: readonly ParsedItem[]): JsonObject[] {
+  return items.map(item => {
+    if (item instanceof RelayError) return { error: item.code, msg: item.message }
+    return item.type === 'text' ? { type: 'text', msg: item.text } : { type: item.type, url: writeLink(item.link) }
+  })
+}
+
+/** Reads what `writeItems` wrote. What a newer release takes for wrong stands as its error. */
+export function readItems(stored: unknown): ParsedItem[] {
+  if (!Array.isArray(stored)) return []
+  return stored.map((value: unknown) => {
+    const { error, msg }: JsonObject = isObject(value) ? value : {}
+    return isErrorCode(error) ? new RelayError(error, typeof msg === 'string' ? msg : undefined) : parseItemSafely(value)
+  })
 }
 
 /**
- * Reads the answer of a command callback (document, 2.8; contract, "Commands"). `undefined` means no reply.
+ * Reads the answer of a command callback. `undefined` means no reply.
  *
  * @throws RelayError `bad-request` when the target or the shape as a whole is wrong; a wrong item stands as its error
  */
@@ -51,7 +63,7 @@ export function parseReply(body: JsonObject): Reply | undefined {
   if (Array.isArray(messages) && messages.length > 0) items = messages.map(parseItemSafely)
   else if (reply?.trim()) items = [{ type: 'text', text: reply }]
   else return
-  // Unlike a request, an answer may name both: the group wins (contract, "Commands").
+  // Unlike a request, an answer may name both: the group wins.
   const group = parseId(body, 'group_id')
   const target = group === undefined ? parseTarget(body) : { kind: 'group' as const, id: group }
   return { ...target && { target }, items }

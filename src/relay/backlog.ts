@@ -1,49 +1,37 @@
-import type { Bot, Logger } from 'koishi'
 import { v7 as uuid } from 'uuid'
-import { isOnline } from '../platform/bots'
-import type { Lanes, Turn } from './queue'
 import { RelayError } from '../errors'
-import type { DatabaseRecords, WaitingLane } from './database-store'
-import type { Dispatcher } from './worker'
-import { describe, pause, sleep } from './patience'
-import type { Precedence } from './precedence'
+import { Mutex, sleep, yieldToOthers } from '../lib/async'
+import type { ParsedItem } from '../message/model'
+import type { Account } from '../platform/port'
+import type { Change, Delivery, State } from './delivery'
+import type { Leases } from './lease'
+import type { Queues, Slot } from './queue'
+import { nameOf, retryDelay, type Runtime } from './runtime'
+import { queueOf, type Store, type WaitingQueue } from './store'
+import type { Worker } from './worker'
 
-/** Says which relay delivers what waits in a lane. */
-export interface LaneClaims {
-  acquire(lane: string): Promise<boolean>
-  /** Whether the lane is surely ours at this moment. */
-  holds(lane: string): boolean
-  release(lane: string): Promise<void>
-  /** Whether there may be other relays. */
-  readonly isShared: boolean
+export interface BacklogOptions {
+  store: Store
+  leases: Leases
+  queues: Queues
+  worker: Worker
+  runtime: Runtime
 }
 
-export interface DrainsOptions {
-  records: DatabaseRecords
-  claims: LaneClaims
-  lanes: Lanes
-  dispatcher: Dispatcher
-  bots: Iterable<Bot>
-  logger: Logger
-  /** Where the database is embedded: what is accepted goes before what is delivered. */
-  precedence: Precedence | undefined
-  stop: AbortSignal
-}
-
-/** A place in a lane, of everything that was accepted up to a position and is not before it. */
-interface Drain {
+/** A place in a queue, of everything in the store that was accepted up to a position and is not before it. */
+interface Place {
   upTo: string
-  /** How many had come to the lane then, itself included. */
+  /** How many had come to the queue then, itself included. */
   readonly arrivals: number
   /** Whether it is decided that it ends, so that it takes nothing more. */
   isClosed: boolean
 }
 
-/** A lane in which something waits. */
+/** A queue for which something waits in the store. */
 interface WaitingState {
   readonly bot: string
   /** Those still to come, the present one included. */
-  readonly drains: Drain[]
+  readonly places: Place[]
   /** Whether it waits for its bot. */
   isStalled: boolean
   /** Whether nothing in it was left by a send that was interrupted. */
@@ -53,152 +41,238 @@ interface WaitingState {
 /** What follows a delivery: the next one at once, the same after a while, or nothing that is to be done here. */
 type Step = 'next' | 'again' | 'leave' | 'empty'
 
-/** Deliveries that are leaving from this process. When the plugin is reloaded, the one before may not be done with its last. */
-const leaving = new Set<string>()
-
-/** Whether a delivery is leaving from this process at this moment. */
-export function isLeaving(id: string): boolean {
-  return leaving.has(id)
+/** How many deliveries wait in a queue, as far as this relay knows. */
+interface Count {
+  waiting: number
+  /** When the store was asked, on the monotonic clock. */
+  readonly asked: number
 }
 
+/** How long a count is believed, in milliseconds: other relays may add to the queue. */
+const maxCountAge = 1_000
+/** How long others wait for what an earlier process left to have its place in the queues, in milliseconds. */
+const openingTime = 2_000
+/** How long after its time was over a delivery is given up of which a relay has died, in milliseconds. */
+const abandonment = 60 * 60 * 1000
+
 /**
- * Delivers what waits in the lanes. Whatever waits in a lane whose bot is online has somebody queueing for it in the lane, and
- * so its place before all that comes later.
+ * What waits in the store to be sent: in the order of its queues, and across restarts. For each queue in which something waits and
+ * whose bot is online, somebody waits for the slot; it then fetches one delivery after another. So the memory needed does not grow
+ * with what waits.
  */
-export class Drains {
-  /** By the lane's name. */
+export class Backlog {
+  /** Resolves once what an earlier process left has its place in the queues. */
+  opened: Promise<void> = Promise.resolve()
+  isOpen = false
+  /** By the queue's name. */
   private readonly waiting = new Map<string, WaitingState>()
+  private readonly counts = new Map<string, Count>()
+  private readonly adding = new Mutex()
+  /** What is under way here. A scan, or another relay's death, may bring it up once more. */
+  private readonly inFlight = new Set<string>()
 
-  constructor(private readonly options: DrainsOptions) {}
+  constructor(private readonly options: BacklogOptions) {}
 
-  /** Delivers everything in a lane that was accepted up to this position, when the lane's turn has come and the bot is online. */
-  drain({ lane, bot }: WaitingLane, upTo: string): void {
-    const { lanes, stop } = this.options
-    if (stop.aborted) return
-    const state = this.stateOf(lane, bot)
-    state.isStalled = !this.findBot(bot)
-    if (state.isStalled) return
-    const last = state.drains.at(-1)
-    if (last && !last.isClosed && last.arrivals === lanes.arrivals(lane)) {
-      // Nobody has come since who could be overtaken.
-      if (upTo > last.upTo) last.upTo = upTo
-      return
-    }
-    void this.drainInTurn(lane, state, upTo)
-      // Only because of the stop: then the next process goes on.
-      .catch(() => undefined)
-      .then(() => {
-        if (state.drains.length === 0 && !state.isStalled) this.waiting.delete(lane)
-      })
+  /**
+   * Takes up what waits.
+   *
+   * @param prepare what has to be done before
+   */
+  open(prepare: () => Promise<void>): void {
+    const { logger, stop } = this.options.runtime
+    const opening = prepare().then(() => this.scan()).catch((error: unknown) => {
+      logger.warn('%s', `what waits to be sent cannot be taken up yet: ${nameOf(error)}`)
+    })
+    this.opened = Promise.race([opening, sleep(openingTime, stop)]).then(() => {
+      this.isOpen = true
+    })
   }
 
-  /** Whether somebody is queueing for what waits in a lane. */
-  isDraining(lane: string): boolean {
-    return (this.waiting.get(lane)?.drains.length ?? 0) > 0
+  /**
+   * Stores a new delivery, and gives it its place in its queue.
+   *
+   * @throws RelayError `queue-full`, or the error of the store
+   */
+  async add(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {
+    const { bot, target } = delivery
+    const queue = queueOf(bot, target)
+    // One at a time, so that no more are let in than there is room for, and they leave in the order of their positions.
+    await this.adding.run(queue, async () => {
+      await this.takeRoom(queue, bot)
+      const position = uuid()
+      await this.options.store.insert(delivery, position, items)
+      this.queueUp({ queue, bot }, position)
+    })
+  }
+
+  /** Gives a delivery that has ended a new place in its queue. Tells whether it was in one of these states. */
+  async requeue(delivery: Delivery, from: readonly State[], change: Change): Promise<boolean> {
+    const { bot, target } = delivery
+    const position = uuid()
+    const wasThere = await this.options.store.requeue(delivery, from, change, position)
+    if (wasThere) this.queueUp({ queue: queueOf(bot, target), bot }, position)
+    return wasThere
   }
 
   /** Goes on with what waited for a bot that is online now. */
   wake(bot: string): void {
-    for (const [lane, state] of [...this.waiting]) if (state.isStalled && state.bot === bot) this.drain({ lane, bot }, uuid())
+    for (const [queue, state] of [...this.waiting]) if (state.isStalled && state.bot === bot) this.queueUp({ queue, bot }, uuid())
   }
 
-  /** The bot of this name, if it is online. */
-  findBot(sid: string): Bot | undefined {
-    for (const bot of this.options.bots) if (bot.sid === sid && isOnline(bot)) return bot
-  }
-
-  private async drainInTurn(lane: string, state: WaitingState, upTo: string): Promise<void> {
-    const { lanes, claims, stop } = this.options
-    const entering = lanes.enter(lane, { patient: true, signal: () => stop })
-    const drain: Drain = { upTo, arrivals: lanes.arrivals(lane), isClosed: false }
-    state.drains.push(drain)
-    let turn: Turn | undefined
-    let step: Step = 'next'
-    try {
-      turn = await entering
-      while (step === 'next' || step === 'again') step = await this.step(turn, lane, state, drain)
-    } finally {
-      state.drains.splice(state.drains.indexOf(drain), 1)
-      // Otherwise there is more to come, or the claim is another relay's.
-      const isDone = step === 'empty' && state.drains.length === 0
-      if (isDone || stop.aborted) await claims.release(lane).catch(() => undefined)
-      turn?.end()
+  /** Looks for what waits and has nobody to fetch it: what another process left. */
+  async scan(): Promise<void> {
+    for (const [queue, { asked }] of this.counts) if (performance.now() - asked > maxCountAge) this.counts.delete(queue)
+    for (const waiting of await this.options.store.queues()) {
+      if (!this.waiting.get(waiting.queue)?.places.length) this.queueUp(waiting, uuid())
     }
   }
 
-  private async step(turn: Turn, lane: string, state: WaitingState, drain: Drain): Promise<Step> {
-    const { precedence, stop, logger } = this.options
+  /** Drops what was not delivered in its time and waits for a bot or in a paused queue. */
+  async expireOverdue(): Promise<void> {
+    const { store, worker } = this.options
+    const now = Date.now()
+    for (const [state, then] of [['queued', now], ['sending', now - abandonment]] as const) {
+      for (let hasChanged = true; hasChanged;) {
+        hasChanged = false
+        for (const delivery of await store.overdue(state, then)) {
+          if (!this.inFlight.has(delivery.id) && await worker.abandon(delivery, store, new RelayError('expired'))) hasChanged = true
+          await yieldToOthers()
+        }
+      }
+    }
+  }
+
+  /** Sees to it that everything in a queue that was accepted up to this position is delivered, as soon as the bot is online. */
+  private queueUp({ queue, bot }: WaitingQueue, upTo: string): void {
+    const { queues, runtime } = this.options
+    if (runtime.isPaused) return
+    const state = this.stateOf(queue, bot)
+    state.isStalled = !this.findBot(bot)
+    if (state.isStalled) return
+    const last = state.places.at(-1)
+    if (last && !last.isClosed && last.arrivals === queues.arrivals(queue)) {
+      // Nobody has come since who could be overtaken.
+      if (upTo > last.upTo) last.upTo = upTo
+      return
+    }
+    void this.deliverInTurn(queue, state, upTo)
+  }
+
+  private async deliverInTurn(queue: string, state: WaitingState, upTo: string): Promise<void> {
+    const { queues } = this.options
+    const using = queues.use(queue, { isPatient: true }, slot => this.deliverAll(slot, queue, state, place))
+    const place: Place = { upTo, arrivals: queues.arrivals(queue), isClosed: false }
+    state.places.push(place)
+    // It only fails because of the stop: then the next process goes on.
+    await using.catch(() => undefined)
+    remove(state.places, place)
+    if (state.places.length === 0 && !state.isStalled) this.waiting.delete(queue)
+  }
+
+  private async deliverAll(slot: Slot, queue: string, state: WaitingState, place: Place): Promise<void> {
+    const { leases, runtime } = this.options
+    let step: Step = 'next'
+    try {
+      while (step === 'next' || step === 'again') step = await this.step(slot, queue, state, place)
+    } finally {
+      remove(state.places, place)
+      // Otherwise there is more to come, or the lease is another relay's.
+      const isDone = step === 'empty' && state.places.length === 0
+      if (isDone || runtime.isPaused) await leases.release(queue).catch(() => undefined)
+    }
+  }
+
+  private async step(slot: Slot, queue: string, state: WaitingState, place: Place): Promise<Step> {
+    const { runtime } = this.options
     // Before it is chosen what leaves: meanwhile it may be withdrawn, or expire.
-    await turn.pace()
-    await precedence?.pass()
-    if (stop.aborted) return 'leave'
+    await slot.pace()
+    if (runtime.isPaused) return 'leave'
     let step: Step
     try {
-      step = await this.deliverNext(turn, lane, state, drain)
+      step = await this.deliverNext(slot, queue, state, place)
     } catch (error) {
-      if (isAborted(stop)) return 'leave'
-      logger.warn('%s', `the outbox cannot go on with ${lane}: ${describe(error)}`)
-      turn.turnAway(new RelayError('store-down'))
+      if (runtime.stop.aborted) return 'leave'
+      runtime.logger.warn('%s', `the queue ${queue} cannot go on: ${nameOf(error)}`)
+      slot.turnAway(new RelayError('store-down'))
       step = 'again'
     }
     if (step === 'again') {
       state.isClean = false
-      await sleep(pause, stop)
+      await sleep(retryDelay, runtime.stop)
     }
     return step
   }
 
-  private async deliverNext(turn: Turn, lane: string, state: WaitingState, drain: Drain): Promise<Step> {
-    const { claims, records, dispatcher } = this.options
-    const { upTo } = drain
-    // Where another relay holds the lane, that one delivers.
-    if (!await claims.acquire(lane)) return close(drain, 'leave')
-    const interrupted = state.isClean ? undefined : await records.interruptedIn(lane)
+  private async deliverNext(slot: Slot, queue: string, state: WaitingState, place: Place): Promise<Step> {
+    const { leases, store, worker } = this.options
+    const { upTo } = place
+    // Where another relay holds the queue, that one delivers.
+    if (!await leases.acquire(queue)) return close(place, 'leave')
+    const interrupted = state.isClean ? undefined : await store.interrupted(queue)
     // Another relay may leave something behind at any time.
-    state.isClean = !interrupted && !claims.isShared
-    const next = interrupted ?? await records.nextInLane(lane, upTo)
-    // More may have been accepted while the database was asked.
-    if (!next) return drain.upTo === upTo ? close(drain, 'empty') : 'next'
-    const { position, record: { id } } = next
-    const bot = this.findBot(state.bot)
-    if (!bot) {
+    state.isClean = !interrupted && !leases.isShared
+    const next = interrupted ?? await store.next(queue, upTo)
+    // More may have been accepted while the store was asked.
+    if (!next) return place.upTo === upTo ? close(place, 'empty') : 'next'
+    const { position, delivery, items } = next
+    const account = this.findBot(state.bot)
+    if (!account) {
       state.isStalled = true
-      close(drain, 'leave')
+      close(place, 'leave')
       // For a relay whose bot is online.
-      await claims.release(lane).catch(() => undefined)
+      await leases.release(queue).catch(() => undefined)
       // They would overtake what waits.
-      turn.turnAway(new RelayError('unsent'))
+      slot.turnAway(new RelayError('unsent'))
       return 'leave'
     }
-    if (leaving.has(id)) return 'again'
-    leaving.add(id)
+    if (this.inFlight.has(delivery.id)) return 'again'
+    this.inFlight.add(delivery.id)
     try {
-      const end = await dispatcher.deliver(turn, bot, next, () => claims.holds(lane))
-      if (end === 'done' && position === drain.upTo && !interrupted) return close(drain, 'empty')
+      const end = await worker.deliver(slot, { delivery, items, store, account, isOurs: () => leases.holds(queue) })
+      if (end === 'done' && position === place.upTo && !interrupted) return close(place, 'empty')
       if (end !== 'again') return 'next'
-      turn.turnAway(new RelayError('unsent'))
+      slot.turnAway(new RelayError('unsent'))
       return 'again'
     } finally {
-      leaving.delete(id)
+      this.inFlight.delete(delivery.id)
     }
   }
 
-  private stateOf(lane: string, bot: string): WaitingState {
-    const known = this.waiting.get(lane)
+  /** @throws RelayError `queue-full`, or the error of the store */
+  private async takeRoom(queue: string, bot: string): Promise<void> {
+    const { queues, store } = this.options
+    // Where nobody is to wait at all, one may still leave at once.
+    const room = queues.capacityLeft(queue) || Number(this.findBot(bot) !== undefined && queues.isIdle(queue))
+    let count = this.counts.get(queue)
+    if (!count || count.waiting >= room || performance.now() - count.asked >= maxCountAge) {
+      count = { asked: performance.now(), waiting: await store.countWaiting(queue) }
+      this.counts.set(queue, count)
+    }
+    if (count.waiting >= room) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
+    count.waiting++
+  }
+
+  private findBot(sid: string): Account | undefined {
+    const account = this.options.runtime.port.find(sid)
+    return account?.isOnline ? account : undefined
+  }
+
+  private stateOf(queue: string, bot: string): WaitingState {
+    const known = this.waiting.get(queue)
     if (known) return known
-    const state: WaitingState = { bot, drains: [], isStalled: false, isClean: false }
-    this.waiting.set(lane, state)
+    const state: WaitingState = { bot, places: [], isStalled: false, isClean: false }
+    this.waiting.set(queue, state)
     return state
   }
 }
 
-/** Ends a drain: whatever is accepted from here on gets another one. */
-function close(drain: Drain, step: 'leave' | 'empty'): Step {
-  drain.isClosed = true
+/** Ends a place: whatever is accepted from here on gets another one. */
+function close(place: Place, step: 'leave' | 'empty'): Step {
+  place.isClosed = true
   return step
 }
 
-/** A function, because it may change at every wait. */
-function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted
+function remove<T>(list: T[], entry: T): void {
+  const index = list.indexOf(entry)
+  if (index >= 0) list.splice(index, 1)
 }

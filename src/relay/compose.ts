@@ -6,7 +6,7 @@ interface Composable {
 }
 
 /**
- * Groups the items of a request into platform messages (contract, "HTTP"): text and images in their order share messages,
+ * Groups the items of a request into platform messages: text and images in their order share messages,
  * a video stands alone, and every file follows as a message of its own. A message that would weigh too much is divided.
  *
  * @param maxWeight the most that the data within one platform message may weigh, in bytes

@@ -1,43 +1,51 @@
 import { $, type Context, type Query } from 'koishi'
+import { createHash } from 'node:crypto'
 import { v7 as uuid } from 'uuid'
-import { laneOf } from '../platform/bots'
+import { Mutex, yieldToOthers } from '../lib/async'
 import { unwrap } from '../lib/unwrap'
+import type { ParsedItem } from '../message/model'
+import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
-import type { ListFilter } from './filter'
-import { Mutex } from '../lib/mutex'
-import { breathe } from './patience'
-import { messageIdsOf, states, writeResults, type DeliveryRecord, type State } from './delivery'
-import { defineTable, digest, fromRow, recordFields, table, toRow, type DeliveryRow } from './row'
+import { messageIdsOf, states, unfinished, type Change, type Delivery, type State } from './delivery'
+import { queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type WaitingQueue } from './store'
+import { fromStored, toStored, writeResults, type StoredDelivery } from './stored'
 
-/** What may change of a delivery after it was stored. */
-export type Patch = Partial<Pick<DeliveryRecord, 'state' | 'deferred' | 'attempts' | 'results' | 'sending' | 'key' | 'expiresAt'>>
+declare module 'koishi' {
+  interface Tables {
+    message_relay_delivery: DeliveryRow
+  }
+}
 
-/** A delivery with the body of its request. */
-export interface StoredRequest {
-  record: DeliveryRecord
-  /** As in the row. */
+/** A delivery as it is stored. Times are milliseconds since the epoch. */
+export interface DeliveryRow extends StoredDelivery {
+  /** Digest of the name of its queue, empty when it has no position there. MySQL takes names for equal that differ in case. */
+  queue: string
+  /** A UUIDv7 made when it was accepted, which is after its body had come in. */
   position: string
-  body: unknown
+  /** What is needed to send it later, as JSON. */
+  items: string | null
 }
 
-/** A lane in which something waits, and the bot that it needs. */
-export interface WaitingLane {
-  lane: string
-  bot: string
-}
+const table = 'message_relay_delivery'
 
-const unfinished = ['queued', 'sending'] as const
+/** The fields of a delivery; the items may be large and are read only to be sent. */
+const fields = [
+  'id', 'state', 'mode', 'deferred', 'target', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'inDoubt', 'key',
+  'fingerprint',
+] as const satisfies (keyof DeliveryRow)[]
+
 const finished = states.filter(state => !unfinished.some(name => name === state))
 
-/** How many records are read or removed at a time: each statement blocks the event loop of an embedded database. */
+/** How many deliveries are read or removed at a time: each statement blocks the event loop of an embedded database. */
 const chunkSize = 50
 
 const hour = 60 * 60 * 1000
-/** How long before a message an equal one may have been sent and be taken for it, in milliseconds: more than `clockTolerance`. */
+/** How long before a message an equal one may have been sent and be taken for it, in milliseconds: more than clocks may differ. */
 const equalWithin = 60_000
 
-/** Keeps deliveries in the Koishi database. Every method throws the error of the database. */
-export class DatabaseRecords {
+/** Keeps deliveries in the Koishi database. Every method rejects with the error of the database. */
+export class DatabaseStore implements Store {
+  readonly isDurable = true
   private readonly database: Context['database']
   /** SQLite changes rows in two steps, between which another statement may come: those about one delivery wait for one another. */
   private readonly changes = new Mutex()
@@ -48,186 +56,215 @@ export class DatabaseRecords {
     defineTable(ctx)
   }
 
-  /**
-   * Stores a new delivery: one write.
-   *
-   * @param position as in the row
-   */
-  async insert(record: DeliveryRecord, position: string, body: unknown): Promise<void> {
-    await this.database.create(table, toRow(record, position, body))
+  /** Whether this store uses this database. */
+  uses(database: Context['database']): boolean {
+    return this.database === unwrap(database)
   }
 
-  /** @returns whether the delivery was there, in one of these states */
-  change(id: string, from: readonly State[], patch: Patch): Promise<boolean> {
-    return this.set(id, from, toUpdate(patch))
+  async insert(delivery: Delivery, position: string, items: readonly ParsedItem[]): Promise<void> {
+    await this.database.create(table, toRow(delivery, position, items))
   }
 
-  async get(id: string): Promise<DeliveryRecord | undefined> {
-    const [row] = await this.database.get(table, { id }, [...recordFields])
-    return row && fromRow(row)
+  update(delivery: Delivery, from: readonly State[], change: Change): Promise<boolean> {
+    return this.set(delivery, from, change, {})
   }
 
-  /**
-   * The IDs of the last messages that deliveries through the same bot to the same target are known to have become.
-   *
-   * @param since when a message left for which one of them could be taken, in milliseconds since the epoch
-   */
-  async messageIds({ bot, target }: DeliveryRecord, since: number): Promise<string[]> {
-    const rows = await this.database.get(table, { target: writeTarget(target), bot, updatedAt: { $gte: since - equalWithin } }, {
-      sort: { id: 'desc' }, limit: chunkSize, fields: [...recordFields],
-    })
-    return rows.flatMap(row => messageIdsOf(fromRow(row)))
+  requeue(delivery: Delivery, from: readonly State[], change: Change, position: string): Promise<boolean> {
+    return this.set(delivery, from, change, { queue: digest(queueOf(delivery.bot, delivery.target)), position })
   }
 
-  /** The latest deliveries that have changed shortly before that. Those accepted more than an hour earlier may be missing. */
-  async changedBefore(now: number): Promise<DeliveryRecord[]> {
-    const time = now - equalWithin
-    const rows = await this.database.get(table, { id: { $gte: firstId(time - hour) }, updatedAt: { $gte: time } }, {
-      sort: { id: 'desc' }, limit: 10 * chunkSize, fields: [...recordFields],
-    })
-    return rows.map(fromRow)
-  }
-
-  async findByKey(key: string): Promise<DeliveryRecord | undefined> {
-    const [row] = await this.database.get(table, { key }, [...recordFields])
-    return row && fromRow(row)
-  }
-
-  /** The newest first. */
-  async list({ state, target, before, limit }: ListFilter): Promise<DeliveryRecord[]> {
-    const rows = await this.database.get(table, {
-      ...state && { state },
-      ...target && { target: writeTarget(target) },
-      ...before !== undefined && { id: { $lt: before } },
-    }, { sort: { id: 'desc' }, limit, fields: [...recordFields] })
-    return rows.map(fromRow)
-  }
-
-  /** The lanes in which deferred deliveries wait. It goes from lane to lane, however many wait in each. */
-  async waitingLanes(): Promise<WaitingLane[]> {
-    const lanes = new Map<string, WaitingLane>()
-    for (const state of unfinished) {
-      let row = await this.firstAfter('', state)
-      while (row) {
-        const { bot, target } = fromRow(row)
-        lanes.set(row.lane, { lane: laneOf(bot, target), bot })
-        await breathe()
-        row = await this.firstAfter(row.lane, state)
-      }
-    }
-    return [...lanes.values()]
-  }
-
-  private async firstAfter(lane: string, state: State) {
-    const rows = await this.database.get(table, { state, lane: { $gt: lane } }, {
-      sort: { lane: 'asc' }, limit: 1, fields: [...recordFields, 'lane'],
-    })
-    return rows[0]
-  }
-
-  /** The first deferred delivery that waits in a lane, up to this position. */
-  nextInLane(lane: string, upTo: string): Promise<StoredRequest | undefined> {
-    return this.firstInLane({ state: 'queued', lane: digest(lane), position: { $lte: upTo } })
-  }
-
-  /** A delivery of this lane that had begun to leave. */
-  interruptedIn(lane: string): Promise<StoredRequest | undefined> {
-    return this.firstInLane({ state: 'sending', lane: digest(lane) })
-  }
-
-  private async firstInLane(query: Query<DeliveryRow>): Promise<StoredRequest | undefined> {
-    const [row] = await this.database.get(table, query, { sort: { position: 'asc' }, limit: 1 })
-    return row && toRequest(row)
-  }
-
-  /** How many deferred deliveries wait in a lane and have not begun to leave. */
-  countWaiting(lane: string): Promise<number> {
-    return this.database.select(table, { state: 'queued', lane: digest(lane) }).execute(row => $.length(row.position))
-  }
-
-  /** How many deferred deliveries wait, and since when the oldest does. */
-  async backlog(): Promise<{ size: number, oldest?: number }> {
-    // Counted in the index alone.
-    const size = await this.database.select(table, { state: [...unfinished], lane: { $gt: '' } }).execute(row => $.length(row.position))
-    const [first] = await this.database.get(table, { state: 'queued' }, { sort: { id: 'asc' }, limit: 1, fields: ['createdAt'] })
-    return { size, ...first && { oldest: first.createdAt } }
-  }
-
-  /**
-   * Removes a delivery that has not begun to leave.
-   *
-   * @returns whether it did
-   */
+  /** The statements are one after another, so that none comes between the two steps of a change. */
   withdraw(id: string): Promise<boolean> {
     return this.changes.run(id, async () => {
-      const { removed } = await this.database.remove(table, { id, state: 'queued' })
+      const { removed } = await this.database.remove(table, { id, state: 'queued', queue: { $gt: '' } })
       return removed !== 0
     })
   }
 
-  /** Removes a delivery of which nobody was told. */
   async discard(id: string): Promise<void> {
     await this.database.remove(table, { id })
   }
 
-  /** The request of a delivery, where it was stored. */
-  async getRequest(id: string): Promise<StoredRequest | undefined> {
-    const [row] = await this.database.get(table, { id })
-    return row && row.body !== null ? toRequest(row) : undefined
+  async get(id: string): Promise<Delivery | undefined> {
+    const [row] = await this.database.get(table, { id }, [...fields])
+    return row && fromStored(row)
   }
 
-  /**
-   * Puts a finished delivery into its lane.
-   *
-   * @returns whether it was in one of these states
-   */
-  requeue(record: DeliveryRecord, from: readonly State[], position: string, patch: Patch): Promise<boolean> {
-    return this.set(record.id, from, { ...toUpdate(patch), lane: digest(laneOf(record.bot, record.target)), position })
+  async findByKey(key: string): Promise<Delivery | undefined> {
+    const [row] = await this.database.get(table, { key }, [...fields])
+    return row && fromStored(row)
   }
 
-  /** Takes the key from the delivery that holds it. */
   async releaseKey(key: string): Promise<void> {
     await this.database.set(table, { key }, { key: null })
   }
 
-  /** Marks what a caller waited for when the process ended: nobody knows what became of it. */
-  async abandonInterrupted(before: number): Promise<void> {
-    await this.database.set(table, { state: 'sending', lane: '', createdAt: { $lt: before } }, { state: 'unanswered' })
+  async list({ state, target, before, limit }: ListFilter): Promise<Delivery[]> {
+    const rows = await this.database.get(table, {
+      ...state && { state },
+      ...target && { target: writeTarget(target) },
+      ...before !== undefined && { id: { $lt: before } },
+    }, { sort: { id: 'desc' }, limit, fields: [...fields] })
+    return rows.map(row => fromStored(row))
   }
 
-  /** Some of the deferred deliveries in this state whose time was over then. */
-  async overdue(state: typeof unfinished[number], then: number): Promise<DeliveryRecord[]> {
-    const rows = await this.database.get(table, { state, expiresAt: { $lt: then } }, {
-      sort: { expiresAt: 'asc' }, limit: chunkSize, fields: [...recordFields],
+  async getQueued(id: string): Promise<QueuedDelivery | undefined> {
+    const [row] = await this.database.get(table, { id })
+    return row && row.items !== null ? toQueued(row) : undefined
+  }
+
+  /** It goes from queue to queue, however many wait in each. */
+  async queues(): Promise<WaitingQueue[]> {
+    const queues = new Map<string, WaitingQueue>()
+    for (const state of unfinished) {
+      let row = await this.firstAfter('', state)
+      while (row) {
+        const { bot, target } = fromStored(row)
+        queues.set(row.queue, { queue: queueOf(bot, target), bot })
+        await yieldToOthers()
+        row = await this.firstAfter(row.queue, state)
+      }
+    }
+    return [...queues.values()]
+  }
+
+  next(queue: string, upTo: string): Promise<QueuedDelivery | undefined> {
+    return this.first({ state: 'queued', queue: digest(queue), position: { $lte: upTo } })
+  }
+
+  interrupted(queue: string): Promise<QueuedDelivery | undefined> {
+    return this.first({ state: 'sending', queue: digest(queue) })
+  }
+
+  countWaiting(queue: string): Promise<number> {
+    return this.database.select(table, { state: 'queued', queue: digest(queue) }).execute(row => $.length(row.position))
+  }
+
+  async backlog(): Promise<Backlog> {
+    // Counted in the index alone.
+    const size = await this.database.select(table, { state: [...unfinished], queue: { $gt: '' } }).execute(row => $.length(row.position))
+    const [first] = await this.database.get(table, { state: 'queued', queue: { $gt: '' } }, { sort: { id: 'asc' }, limit: 1, fields: ['createdAt'] })
+    return { size, ...first && { oldest: first.createdAt } }
+  }
+
+  async overdue(state: typeof unfinished[number], then: number): Promise<Delivery[]> {
+    const rows = await this.database.get(table, { state, expiresAt: { $lt: then } }, { sort: { expiresAt: 'asc' }, limit: chunkSize, fields: [...fields] })
+    return rows.map(row => fromStored(row))
+  }
+
+  async messageIds({ bot, target }: Delivery, since: number): Promise<string[]> {
+    const rows = await this.database.get(table, { target: writeTarget(target), bot, updatedAt: { $gte: since - equalWithin } }, {
+      sort: { id: 'desc' }, limit: chunkSize, fields: [...fields],
     })
-    return rows.map(fromRow)
+    return rows.flatMap(row => messageIdsOf(fromStored(row)))
+  }
+
+  /** The latest deliveries that have changed shortly before that. Those accepted more than an hour earlier may be missing. */
+  async changedBefore(now: number): Promise<Delivery[]> {
+    const time = now - equalWithin
+    const rows = await this.database.get(table, { id: { $gte: firstId(time - hour) }, updatedAt: { $gte: time } }, {
+      sort: { id: 'desc' }, limit: 10 * chunkSize, fields: [...fields],
+    })
+    return rows.map(row => fromStored(row))
   }
 
   /**
-   * Removes some of the records that are older than this and wait for nothing.
+   * Settles what a caller waited for when another process ended: what had begun to leave is unanswered, and what only waited never
+   * left, so that its key may be used again.
+   *
+   * @param before only what was accepted before that, in milliseconds since the epoch
+   */
+  async abandonInterrupted(before: number): Promise<void> {
+    const interrupted = { queue: '', createdAt: { $lt: before } }
+    await this.database.set(table, { ...interrupted, state: 'sending' }, { state: 'unanswered' })
+    await this.database.set(table, { ...interrupted, state: 'queued' }, { state: 'failed', key: null })
+  }
+
+  /**
+   * Removes some of the deliveries that are older than this and wait for nothing.
    *
    * @param time what was accepted or has changed since is kept, in milliseconds since the epoch
    * @returns whether there may be more
    */
   async purge(time: number): Promise<boolean> {
-    const rows = await this.database.get(table, { id: { $lt: firstId(time) }, updatedAt: { $lt: time }, $or: [{ state: finished }, { lane: '' }] }, {
+    const rows = await this.database.get(table, { id: { $lt: firstId(time) }, updatedAt: { $lt: time }, $or: [{ state: finished }, { queue: '' }] }, {
       sort: { id: 'asc' }, limit: chunkSize, fields: ['id'],
     })
     if (rows.length > 0) await this.database.remove(table, { id: rows.map(row => row.id) })
     return rows.length === chunkSize
   }
 
-  /** Whether the database answers. */
+  /** Rejects when the database does not answer. */
   async ping(): Promise<void> {
     await this.database.get(table, { id: '' }, ['id'])
   }
 
-  private set(id: string, from: readonly State[], update: Partial<DeliveryRow>): Promise<boolean> {
+  private set(delivery: Delivery, from: readonly State[], change: Change, place: Partial<DeliveryRow>): Promise<boolean> {
+    const { id, attempts } = delivery
+    const updatedAt = Date.now()
+    const { results, inDoubt, ...rest } = change
+    const update = {
+      attempts, ...rest, ...place, updatedAt,
+      ...results && { results: writeResults(results) },
+      ...inDoubt !== undefined && { inDoubt: inDoubt && JSON.stringify(inDoubt) },
+    }
     return this.changes.run(id, async () => {
       const { matched } = await this.database.set(table, { id, state: [...from] }, update)
+      if (matched !== 0) Object.assign(delivery, change, { updatedAt })
       return matched !== 0
     })
   }
+
+  private async first(query: Query<DeliveryRow>): Promise<QueuedDelivery | undefined> {
+    const [row] = await this.database.get(table, query, { sort: { position: 'asc' }, limit: 1 })
+    return row && toQueued(row)
+  }
+
+  private async firstAfter(queue: string, state: State) {
+    const rows = await this.database.get(table, { state, queue: { $gt: queue } }, { sort: { queue: 'asc' }, limit: 1, fields: [...fields, 'queue'] })
+    return rows[0]
+  }
+}
+
+/** Declares the table, which is created when it is first used. */
+function defineTable(ctx: Context): void {
+  ctx.model.extend(table, {
+    id: { type: 'string', length: 36, nullable: false },
+    state: { type: 'string', length: 16, nullable: false },
+    mode: { type: 'string', length: 16, nullable: false },
+    deferred: { type: 'boolean', nullable: false },
+    queue: { type: 'string', length: 64, nullable: false },
+    position: { type: 'string', length: 36, nullable: false },
+    target: { type: 'string', length: 300, nullable: false },
+    bot: { type: 'string', length: 255, nullable: false },
+    createdAt: { type: 'double', nullable: false },
+    updatedAt: { type: 'double', nullable: false },
+    expiresAt: { type: 'double', nullable: true, initial: null },
+    attempts: { type: 'unsigned', nullable: false },
+    results: { type: 'text', length: 2 ** 24, nullable: false },
+    inDoubt: { type: 'text', length: 2 ** 24, nullable: true, initial: null },
+    key: { type: 'string', length: 64, nullable: true, initial: null },
+    fingerprint: { type: 'string', length: 64, nullable: true, initial: null },
+    items: { type: 'text', length: 2 ** 30, nullable: true, initial: null },
+  }, {
+    primary: 'id',
+    unique: ['key'],
+    indexes: [['state', 'queue', 'position'], ['state', 'expiresAt'], ['state', 'id'], ['target', 'id'], ['target', 'state', 'id']],
+  })
+}
+
+/** The row of a new delivery. */
+export function toRow(delivery: Delivery, position: string, items: readonly ParsedItem[]): DeliveryRow {
+  return {
+    ...toStored(delivery),
+    queue: position && digest(queueOf(delivery.bot, delivery.target)),
+    position,
+    items: JSON.stringify(writeItems(items)),
+  }
+}
+
+function toQueued(row: DeliveryRow): QueuedDelivery {
+  return { delivery: fromStored({ ...row }), position: row.position, items: readItems(JSON.parse(row.items ?? '[]')) }
 }
 
 /** The lowest ID that a delivery accepted at this time can have. */
@@ -235,16 +272,6 @@ function firstId(time: number): string {
   return uuid({ msecs: time, seq: 0, random: new Uint8Array(16) })
 }
 
-function toUpdate({ results, sending, ...rest }: Patch): Partial<DeliveryRow> {
-  return {
-    ...rest,
-    ...results && { results: writeResults(results) },
-    ...sending !== undefined && { sending: sending && JSON.stringify(sending) },
-    updatedAt: Date.now(),
-  }
-}
-
-function toRequest(row: DeliveryRow): StoredRequest {
-  const body: unknown = JSON.parse(row.body ?? 'null')
-  return { record: fromRow(row), position: row.position, body }
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
 }

@@ -1,15 +1,34 @@
-import type { Doubt, ItemResult } from './transmitter'
-import { isErrorCode, RelayError, type Outcome } from '../errors'
-import type { Target } from '../message/model'
-import { isObject } from '../message/parse'
-import { writeTarget } from '../message/target'
+import { RelayError, type Outcome } from '../errors'
+import type { MessageRequest, Target } from '../message/model'
 
-/** The states of a delivery that callers see. */
+/**
+ * A delivery is one request on its way to one target. Its states, and how it gets from one to the next:
+ *
+ * | state      | meaning                                          | next, and when                                             |
+ * | ---------- | ------------------------------------------------ | ---------------------------------------------------------- |
+ * | queued     | waits for its turn in the queue of its target    | sending: its turn has come (`leave`)                       |
+ * |            |                                                  | expired, failed: nothing may be sent any more (`settle`)   |
+ * |            |                                                  | gone: withdrawn by its owner                               |
+ * | sending    | its turn has come, something may have arrived    | sent, failed, expired, unanswered: it ended (`settle`)     |
+ * |            |                                                  | queued: nothing can be sent right now (`postpone`)         |
+ * | sent       | every item has arrived                           |                                                            |
+ * | failed     | an item was refused or not sent                  | queued: its owner has it sent again (`retry`)              |
+ * | expired    | its time was over before it could be sent        | queued: likewise                                           |
+ * | unanswered | an item may have arrived or not                  | queued: likewise                                           |
+ * |            |                                                  | sent, failed, unanswered: it was found, or its answer came |
+ *
+ * The functions below are pure: each gives what changes, and the caller has it written down before anything else happens.
+ */
 export const states = ['queued', 'sending', 'sent', 'failed', 'unanswered', 'expired'] as const
 export type State = typeof states[number]
 
-/** What is known of one request: where it goes, how far it is and what became of each item. */
-export interface DeliveryRecord {
+/** The states of a delivery that has not ended. */
+export const unfinished = ['queued', 'sending'] as const satisfies State[]
+/** The states from which a delivery can be sent again. */
+export const retryable = ['failed', 'unanswered', 'expired'] as const satisfies State[]
+
+/** What is known of one request: where it goes, how far it is, and what became of each item. */
+export interface Delivery {
   /** A UUIDv7, so that the order of IDs is the order of acceptance. It is the request's ID in the log as well. */
   readonly id: string
   state: State
@@ -26,21 +45,102 @@ export interface DeliveryRecord {
   expiresAt: number | null
   /** Calls made to the platform so far. */
   attempts: number
-  /** By the place of the item; a hole where nothing is known yet. */
-  results: (ItemResult | undefined)[]
-  /** The items that are leaving together, or those that went unanswered, and when the first of them left. */
-  sending: Doubt | null
+  results: Results
+  inDoubt: InDoubt | null
   /** Digest of its Idempotency-Key, as long as that is used up by it. */
   key: string | null
-  /** Digest of the body, to tell a repeated request from another one with the same key. */
+  /** Digest of what the request means, to tell a repeated request from another one with the same key. */
   readonly fingerprint: string | null
 }
 
-/** What the results of all items make of the delivery as a whole. */
-function finalState(results: readonly (ItemResult | undefined)[]): State {
-  if (results.every(result => result?.success)) return 'sent'
-  if (results.some(result => outcomeOf(result) === 'unanswered')) return 'unanswered'
-  return results.some(result => result && !result.success && result.error.code === 'expired') ? 'expired' : 'failed'
+/** What became of one item. */
+export type ItemResult = { success: true, messageIds: string[] } | { success: false, error: RelayError }
+
+/** The results of a delivery by the places of its items; `undefined` where nothing is known yet. */
+export type Results = readonly (ItemResult | undefined)[]
+
+/** Items of which nobody knows whether they arrived: they are leaving, or went unanswered. */
+export interface InDoubt {
+  /** Their places in the request. */
+  indices: readonly number[]
+  /** When the first of them left, in milliseconds since the epoch. */
+  since: number
+  /** The messages that were in the chat before and are not these, by their IDs. */
+  before: readonly string[]
+}
+
+/** What changes of a delivery. */
+export type Change = Partial<Pick<Delivery, 'state' | 'deferred' | 'attempts' | 'results' | 'inDoubt' | 'key' | 'expiresAt'>>
+
+/** What identifies a request that may be repeated. */
+export interface Idempotency {
+  /** Digest of the key: databases differ in which texts they take for equal. */
+  key: string
+  fingerprint: string
+}
+
+/** A new delivery, which waits for its turn. */
+export function createDelivery(id: string, { mode, target, items }: MessageRequest, idempotency?: Idempotency): Delivery {
+  const now = Date.now()
+  return {
+    id, state: 'queued', mode, deferred: false, target, bot: '', createdAt: now, updatedAt: now, expiresAt: null, attempts: 0,
+    results: items.map(() => undefined), inDoubt: null, key: idempotency?.key ?? null, fingerprint: idempotency?.fingerprint ?? null,
+  }
+}
+
+/** Items of a delivery are about to leave. Items that went unanswered before are looked for from when they left. */
+export function leave({ results, inDoubt, createdAt }: Delivery, leaving: InDoubt): Change {
+  const earlier = doubtOf({ inDoubt, createdAt }, results)
+  return { state: 'sending', results, inDoubt: earlier ? { ...earlier, indices: leaving.indices } : leaving }
+}
+
+/** It is known what became of all items, as far as it can be. */
+export function settle(delivery: Pick<Delivery, 'inDoubt' | 'createdAt'>, results: Results): Change {
+  return {
+    state: finalState(results),
+    results,
+    inDoubt: doubtOf(delivery, results),
+    ...!usesUpKey(results) && { key: null },
+  }
+}
+
+/**
+ * Nothing of what is left can be sent right now.
+ *
+ * @param inDoubt what went unanswered and is not looked for again yet
+ */
+export function postpone(results: Results, inDoubt: InDoubt | null): Change {
+  return { state: 'queued', inDoubt, results: results.map(result => isUnsent(result) ? undefined : result) }
+}
+
+/** It has ended before everything was tried: what left without an answer stays unanswered, the rest fails for this reason. */
+export function abandon(delivery: Delivery, error: RelayError): Results {
+  const doubted = delivery.inDoubt?.indices ?? []
+  return delivery.results.map((result, index) => result ?? { success: false, error: doubted.includes(index) ? new RelayError('unanswered') : error })
+}
+
+/**
+ * Its owner has it sent again, as far as it has not arrived.
+ *
+ * @param expiresAt when it is dropped, in milliseconds since the epoch
+ */
+export function retry(delivery: Delivery, expiresAt: number): Change {
+  const { results } = delivery
+  return {
+    state: 'queued', deferred: true, expiresAt,
+    inDoubt: doubtOf(delivery, results),
+    results: results.map(result => result?.success ? result : undefined),
+  }
+}
+
+/** The results together with answers that came late, by the places of the items. */
+export function withLate(results: Results, late: ReadonlyMap<number, ItemResult>): Results {
+  return late.size === 0 ? results : results.map((result, index) => result?.success ? result : late.get(index) ?? result)
+}
+
+/** The result of an item of which only that is known. */
+export function unanswered(): ItemResult {
+  return { success: false, error: new RelayError('unanswered') }
 }
 
 /** How an item ended; what was never tried is unsent. */
@@ -49,80 +149,35 @@ export function outcomeOf(result: ItemResult | undefined): Outcome {
   return result?.error.outcome ?? 'unsent'
 }
 
+/** Whether an item failed in a way that will pass: no bot is online, or the relay is stopping. */
+export function isUnsent(result: ItemResult | undefined): boolean {
+  return result !== undefined && !result.success && (result.error.code === 'unsent' || result.error.code === 'stopping')
+}
+
 /** Whether these results use up the request's Idempotency-Key: once anything arrived or may have arrived. */
-export function usesUpKey(results: readonly (ItemResult | undefined)[]): boolean {
+export function usesUpKey(results: Results): boolean {
   return results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
 }
 
 /** The items of which, with these results, nobody knows whether they arrived. */
-export function doubtOf({ sending, createdAt }: DeliveryRecord, results: readonly (ItemResult | undefined)[]): Doubt | null {
+export function doubtOf({ inDoubt, createdAt }: Pick<Delivery, 'inDoubt' | 'createdAt'>, results: Results): InDoubt | null {
+  if (results.every(result => result?.success)) return null
   const indices = results.flatMap((result, index) => outcomeOf(result) === 'unanswered' ? [index] : [])
-  return indices.length > 0 ? { indices, since: sending?.since ?? createdAt, others: sending?.others ?? [] } : null
-}
-
-/** What changes of a delivery when it is known what became of its items. */
-export function settlement(record: DeliveryRecord, results: (ItemResult | undefined)[]) {
-  return {
-    state: finalState(results),
-    results,
-    sending: doubtOf(record, results),
-    ...!usesUpKey(results) && { key: null },
-  }
-}
-
-/** The results together with what answers told that came too late for them, by the places of the items. */
-export function withLate(results: readonly (ItemResult | undefined)[], late: ReadonlyMap<number, ItemResult>): (ItemResult | undefined)[] {
-  return results.map((result, index) => result?.success ? result : late.get(index) ?? result)
+  return indices.length > 0 ? { indices, since: inDoubt?.since ?? createdAt, before: inDoubt?.before ?? [] } : null
 }
 
 /** The platform messages that a delivery is known to have become. */
-export function messageIdsOf({ results }: Pick<DeliveryRecord, 'results'>): string[] {
+export function messageIdsOf({ results }: Pick<Delivery, 'results'>): string[] {
   return results.flatMap(result => result?.success ? result.messageIds : [])
 }
 
-/** The results of a batch as callers see them (document, 2.4; contract, "HTTP"). */
-export function viewResults(results: readonly (ItemResult | undefined)[]): object[] {
-  return results.flatMap((result, index) => result ? [viewResult(result, index)] : [])
+/** Whether the time of a deferred delivery is over. */
+export function isOverdue({ expiresAt }: Delivery, now: number): boolean {
+  return expiresAt !== null && expiresAt < now
 }
 
-function viewResult(result: ItemResult, index: number): object {
-  if (result.success) return { index, success: true, message_ids: result.messageIds }
-  return { index, success: false, code: result.error.status, msg: result.error.message, outcome: outcomeOf(result) }
-}
-
-/** A delivery as callers see it. */
-export function view({ id, state, target, bot, createdAt, updatedAt, expiresAt, attempts, results }: DeliveryRecord): object {
-  return {
-    id,
-    state,
-    target: writeTarget(target),
-    [target.kind === 'group' ? 'group_id' : 'user_id']: target.id,
-    bot,
-    created_at: new Date(createdAt).toISOString(),
-    updated_at: new Date(updatedAt).toISOString(),
-    ...expiresAt !== null && { expires_at: new Date(expiresAt).toISOString() },
-    attempts,
-    results: viewResults(results),
-  }
-}
-
-/** The results as they are stored. */
-export function writeResults(results: readonly (ItemResult | undefined)[]): string {
-  return JSON.stringify(Array.from(results, result => {
-    if (!result) return null
-    return result.success ? { ids: result.messageIds } : { error: result.error.code, msg: result.error.message }
-  }))
-}
-
-/** Reads what `writeResults` wrote. What is not readable counts as not known. */
-export function readResults(text: string): (ItemResult | undefined)[] {
-  const stored: unknown = JSON.parse(text)
-  return Array.isArray(stored) ? stored.map(readResult) : []
-}
-
-function readResult(stored: unknown): ItemResult | undefined {
-  if (!isObject(stored)) return
-  const { ids, error, msg } = stored
-  if (Array.isArray(ids)) return { success: true, messageIds: ids.map(String) }
-  if (isErrorCode(error) && typeof msg === 'string') return { success: false, error: new RelayError(error, msg) }
+function finalState(results: Results): State {
+  if (results.every(result => result?.success)) return 'sent'
+  if (results.some(result => outcomeOf(result) === 'unanswered')) return 'unanswered'
+  return results.some(result => result && !result.success && result.error.code === 'expired') ? 'expired' : 'failed'
 }

@@ -2,19 +2,20 @@ import type { Context } from 'koishi'
 import { createHash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { v4 as uuid } from 'uuid'
+import { unwrap } from '../lib/unwrap'
 
 declare module 'koishi' {
   interface Tables {
-    message_relay_lane: LaneRow
+    message_relay_lease: LeaseRow
   }
 }
 
-/** Which relay delivers what waits in a lane, where several share a database. */
-export interface LaneRow {
-  /** Digest of the lane's name: MySQL takes names for equal that differ in case, and they may be longer than a key can be. */
-  lane: string
+/** Which relay works a queue, where several share a database. */
+export interface LeaseRow {
+  /** Digest of the queue's name: MySQL takes names for equal that differ in case, and they may be longer than a key can be. */
+  queue: string
   owner: string
-  /** Changes whenever the owner renews its claim, and never comes back to a value that it had. */
+  /** Changes whenever the owner renews its lease, and never comes back to a value that it had. */
   beat: number
 }
 
@@ -24,70 +25,90 @@ interface Moment {
   wall: number
 }
 
-/** The state in which another relay's claim was first seen, and when, by the clock that only runs forward. */
+/** The state in which another relay's lease was first seen, and when, by the clock that only runs forward. */
 interface Sight {
   owner: string
   beat: number
   since: number
 }
 
-const table = 'message_relay_lane'
+const table = 'message_relay_lease'
+
+/** Says which relay works a queue. */
+export interface Leases {
+  /** Whether there may be other relays. */
+  readonly isShared: boolean
+  /** Takes a queue unless another relay has it, and tells whether this relay has it. Rejects with the error of the database. */
+  acquire(queue: string): Promise<boolean>
+  /** Whether the queue is surely this relay's at this moment. */
+  holds(queue: string): boolean
+  /** Lets another relay have the queue. */
+  release(queue: string): Promise<void>
+  /** Renews what is held from time to time, until the context is disposed. */
+  keep(ctx: Context): void
+}
+
+/** For a database within the process, which no other relay can use. */
+export const localLeases: Leases = {
+  isShared: false,
+  acquire: () => Promise.resolve(true),
+  holds: () => true,
+  release: () => Promise.resolve(),
+  keep: () => undefined,
+}
 
 /**
- * How long a claim that is not renewed holds, in milliseconds. A relay that dies is replaced after this time, and the two seconds
- * that it may take the others to look at the lane before and after it.
+ * How long a lease that is not renewed holds, in milliseconds. A relay that dies is replaced after this time, and the two seconds
+ * that it may take the others to look at the queue before and after it.
  */
-const defaultLease = 12_000
+const defaultDuration = 12_000
 
 /**
- * Claims lanes for this relay. A relay claims a lane and not single deliveries, so that their order holds.
+ * Leases in the database. A relay leases a queue and not single deliveries, so that their order holds.
  *
- * No relay compares its clock with another's: a claim is abandoned once a relay has itself seen it unchanged for a whole lease,
+ * No relay compares its clock with another's: a lease is over once a relay has itself seen it unchanged for its whole duration,
  * while its owner stops relying on it some time before that, counted from before its last renewal.
  */
-export class Claims {
+export class DatabaseLeases implements Leases {
   readonly isShared = true
   private readonly owner = uuid()
   private beat = 0
-  /** The lanes claimed, and when each claim was surely ours. */
+  /** The queues held, and when each was surely ours. */
   private readonly held = new Map<string, Moment>()
   private readonly seen = new Map<string, Sight>()
   private readonly database: Context['database']
 
   /**
    * @param ctx a context with the database
-   * @param lease in milliseconds, the same for all relays
+   * @param duration in milliseconds, the same for all relays
    */
-  constructor(ctx: Context, private readonly lease = defaultLease) {
-    this.database = ctx.database
+  constructor(ctx: Context, private readonly duration = defaultDuration) {
+    this.database = unwrap(ctx.database)
     ctx.model.extend(table, {
-      lane: { type: 'string', length: 64, nullable: false },
+      queue: { type: 'string', length: 64, nullable: false },
       owner: { type: 'string', length: 36, nullable: false },
       beat: { type: 'unsigned', nullable: false },
-    }, { primary: 'lane', indexes: ['owner'] })
-    ctx.setInterval(() => void this.renew(), lease / 3)
+    }, { primary: 'queue', indexes: ['owner'] })
+  }
+
+  keep(ctx: Context): void {
+    ctx.setInterval(() => void this.renew(), this.duration / 3)
   }
 
   /**
-   * Whether this relay may send to a lane right now, as far as it can tell without asking. To be looked at before each message:
-   * a process that was paused, or cut off from the database, may have lost its claim meanwhile.
+   * Whether this relay may work a queue right now, as far as it can tell without asking. To be looked at before each message:
+   * a process that was paused, or cut off from the database, may have lost its lease meanwhile.
    */
-  holds(lane: string): boolean {
-    const confirmed = this.held.get(toKey(lane))
-    return confirmed !== undefined && elapsed(confirmed) < this.lease * 2 / 3
+  holds(queue: string): boolean {
+    const confirmed = this.held.get(toKey(queue))
+    return confirmed !== undefined && elapsed(confirmed) < this.duration * 2 / 3
   }
 
-  /**
-   * Claims a lane, unless another relay holds it.
-   *
-   * @returns whether this relay holds it
-   * @throws the error of the database
-   */
-  async acquire(lane: string): Promise<boolean> {
-    if (this.holds(lane)) return true
-    const key = toKey(lane)
+  async acquire(queue: string): Promise<boolean> {
+    if (this.holds(queue)) return true
+    const key = toKey(queue)
     const start = moment()
-    const [row] = await this.database.get(table, { lane: key })
+    const [row] = await this.database.get(table, { queue: key })
     if (await this.take(key, row, start)) {
       this.seen.delete(key)
       this.held.set(key, start)
@@ -97,79 +118,75 @@ export class Claims {
     return false
   }
 
-  /**
-   * Lets another relay have the lane.
-   *
-   * @throws the error of the database; the claim then ends by itself, because it is not renewed
-   */
-  async release(lane: string): Promise<void> {
-    const key = toKey(lane)
+  /** When it rejects, the lease ends by itself, because it is not renewed. */
+  async release(queue: string): Promise<void> {
+    const key = toKey(queue)
     this.held.delete(key)
-    await this.database.remove(table, { lane: key, owner: this.owner })
+    await this.database.remove(table, { queue: key, owner: this.owner })
   }
 
   /** @param start when the row was asked for */
-  private async take(lane: string, row: LaneRow | undefined, start: Moment): Promise<boolean> {
-    const claim = { owner: this.owner, beat: ++this.beat }
-    if (!row) return this.insert({ lane, ...claim })
+  private async take(key: string, row: LeaseRow | undefined, start: Moment): Promise<boolean> {
+    const renewed = { owner: this.owner, beat: ++this.beat }
+    if (!row) return this.insert({ queue: key, ...renewed })
     const { owner, beat } = row
-    if (owner !== this.owner && !this.isAbandoned(row, start)) return false
+    if (owner !== this.owner && !this.isOver(row, start)) return false
     // Of several relays that come here at once, the condition lets one through.
-    const { matched } = await this.database.set(table, { lane, owner, ...owner !== this.owner && { beat } }, claim)
+    const { matched } = await this.database.set(table, { queue: key, owner, ...owner !== this.owner && { beat } }, renewed)
     return matched === 1
   }
 
-  private async insert(row: LaneRow): Promise<boolean> {
+  private async insert(row: LeaseRow): Promise<boolean> {
     try {
       await this.database.create(table, row)
       return true
     } catch (error) {
       // Another relay was quicker, for the primary key lets one of them through; or only the answer was lost.
-      const [winner] = await this.database.get(table, { lane: row.lane })
+      const [winner] = await this.database.get(table, { queue: row.queue })
       if (!winner) throw error
       return winner.owner === this.owner
     }
   }
 
-  private isAbandoned({ lane, owner, beat }: LaneRow, start: Moment): boolean {
-    const sight = this.seen.get(lane)
-    if (sight?.owner === owner && sight.beat === beat) return start.running - sight.since >= this.lease
-    this.seen.set(lane, { owner, beat, since: performance.now() })
+  private isOver({ queue, owner, beat }: LeaseRow, start: Moment): boolean {
+    const sight = this.seen.get(queue)
+    if (sight?.owner === owner && sight.beat === beat) return start.running - sight.since >= this.duration
+    this.seen.set(queue, { owner, beat, since: performance.now() })
     return false
   }
 
-  /** Renews the claims held, and drops those that another relay has taken. */
+  /** Renews the leases held, and drops those that another relay has taken. */
   private async renew(): Promise<void> {
     this.forget()
-    const lane = [...this.held.keys()]
-    if (lane.length === 0) return
+    const queue = [...this.held.keys()]
+    if (queue.length === 0) return
     const start = moment()
     try {
       // Only those held: one whose release failed has to run out.
-      await this.database.set(table, { owner: this.owner, lane }, { beat: ++this.beat })
-      const rows = await this.database.get(table, { owner: this.owner, lane }, ['lane'])
-      const kept = new Set(rows.map(row => row.lane))
-      for (const key of lane) {
+      await this.database.set(table, { owner: this.owner, queue }, { beat: ++this.beat })
+      const rows = await this.database.get(table, { owner: this.owner, queue }, ['queue'])
+      const kept = new Set(rows.map(row => row.queue))
+      for (const key of queue) {
         const confirmed = this.held.get(key)
-        // It may have been released, or claimed anew, while the database was asked.
+        // It may have been released, or taken anew, while the database was asked.
         if (!confirmed || confirmed.running > start.running) continue
         if (kept.has(key)) this.held.set(key, start)
         else this.held.delete(key)
       }
     } catch {
-      // The database is away: the claims run out unless the next try succeeds, and nothing is sent without one.
+      // The database is away: the leases run out unless the next try succeeds, and nothing is sent without one.
     }
   }
 
-  /** Drops what was seen of lanes in which nothing waits any more. */
+  /** Drops what was seen of queues in which nothing waits any more. */
   private forget(): void {
-    const oldest = performance.now() - 4 * this.lease
-    for (const [lane, { since }] of this.seen) if (since < oldest) this.seen.delete(lane)
+    const oldest = performance.now() - 4 * this.duration
+    for (const [queue, { since }] of this.seen) if (since < oldest) this.seen.delete(queue)
   }
 }
 
-function toKey(lane: string): string {
-  return createHash('sha256').update(lane).digest('hex')
+function toKey(queue: string): string {
+  return createHash('sha256').update(queue).digest('hex')
 }
 
 function moment(): Moment {

@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
-import type { MediaTransport } from '../config/settings'
 import { RelayError } from '../errors'
 import type { MediaItem, TextItem } from '../message/model'
+import type { LoadedMedia } from '../platform/port'
 import { safeName } from '../uploads/names'
-import type { StoredFile } from '../uploads/store'
 
 /** An item that is known to be there, and how much it weighs. */
 export type PreparedItem = PreparedText | PreparedMedia
@@ -21,35 +20,33 @@ export interface PreparedMedia {
   load: () => LoadedMedia | Promise<LoadedMedia>
 }
 
-/** An item in the form in which the platform gets it. */
-export type LoadedItem = TextItem | LoadedMedia
-
-export interface LoadedMedia {
-  type: MediaItem['type']
-  /** `http(s)://`, `file://` or `data:` with base64. */
-  src: string
-  /** The absolute path on this machine's disk, where the platform is expected to read it there. */
-  path?: string
-  /** The name that the platform shows for a file. */
-  name: string
-}
-
 /**
- * The most data that travels within one platform message, in bytes of base64. NapCat takes frames of up to 50 MiB
- * (OneBot guide, "File forms"); the rest is left for text and the frame itself.
+ * The most data that travels within one platform message, in bytes of base64. NapCat takes frames of up to 50 MiB;
+ * the rest is left for text and the frame itself.
  */
 export const maxWeight = 48 * 1024 * 1024
 
-/** What the preparation of media needs from the rest of the house. */
+/** An uploaded file, as a send needs it. */
+export interface StoredFile {
+  id: string
+  /** Absolute. */
+  path: string
+  name: string
+  /** In bytes. */
+  size: number
+}
+
+/** What the preparation of media needs from elsewhere. */
 export interface MediaOptions {
-  transport: MediaTransport
+  /** How an uploaded file reaches the platform: it sees the same disk, or gets the bytes, or fetches them by a link. */
+  transport: 'path' | 'base64' | 'url'
   resolve: (id: string) => Promise<StoredFile>
   /** A signed link to an uploaded file. */
   link: (file: StoredFile) => string
 }
 
 /**
- * Finds out where the bytes of a link are and how they travel to the platform (contract, "Links").
+ * Finds out where the bytes of a link are and how they travel to the platform.
  *
  * @throws RelayError `file-not-found` for a file ID that no longer resolves, `too-large` for what fits no frame
  */

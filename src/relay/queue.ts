@@ -1,12 +1,13 @@
 import { RelayError } from '../errors'
+import { longestTimer } from '../lib/async'
 
-/** How the lanes are kept (settings `chatSendInterval` and following). */
-export interface LaneOptions {
+/** How queues are kept. */
+export interface QueueOptions {
   /** The least time from the end of a send to the next one to the same target, in milliseconds. */
   interval: number
-  /** How many requests may wait in a lane. */
-  limit: number
-  /** After how many failures in a row that say something about the target a lane is paused. */
+  /** How many requests may wait in a queue. */
+  capacity: number
+  /** After how many failures in a row that say something about the target its queue is paused. */
   pauseAfter: number
   /** For how long, in milliseconds. */
   pauseFor: number
@@ -15,100 +16,105 @@ export interface LaneOptions {
 /** What a request has shown about its target: `bad` when it is muted, unknown or does not answer. */
 export type Verdict = 'good' | 'bad' | 'none'
 
-/** Its turn: nothing else leaves for this target until it is ended. */
-export interface Turn {
+/** The slot of a queue: whoever has it sends, and nothing else leaves for this target until it is released. */
+export interface Slot {
   /** Resolves when the interval since the last send, and a pause, are over. To be awaited before each platform message. */
   pace(): Promise<void> | undefined
   /** To be called after each platform message. */
   sent(): void
-  /** Takes down what a request has shown about the target. To be called once for each request. */
+  /** Counts what a request has shown about the target. To be called once for each request. */
   judge(verdict: Verdict): void
   /** Refuses those who wait behind it, except the patient ones: what cannot leave now would hold them up. */
   turnAway(error: RelayError): void
-  /** Ends the turn; the next request gets it. Tells whether another one has it now. */
-  end(): boolean
+  /** Gives the slot to the next one. */
+  release(): void
 }
 
-/** How a request waits. */
+/** How somebody waits for the slot. */
 export interface Waiting {
-  /** Takes the request out of the lane; a RelayError as its reason says why. It is only asked for where there is a wait. */
+  /** Takes the request out of the queue; a RelayError as its reason says why. It is only asked for where there is a wait. */
   signal?: () => AbortSignal
-  /** Whether it waits as long as it takes, however full the lane, and through pauses. */
-  patient?: boolean
+  /** Whether it waits as long as it takes, however full the queue, and through pauses. */
+  isPatient?: boolean
 }
 
-/** What the lanes look like, for operators. */
-export interface LaneState {
-  lane: string
+/** What a queue looks like, for operators. */
+export interface QueueState {
+  queue: string
   waiting: number
-  /** When the pause of the lane ends, in milliseconds since the epoch. */
+  /** When its pause ends, in milliseconds since the epoch. */
   pausedUntil?: number
 }
 
 interface Waiter {
-  patient: boolean
+  isPatient: boolean
   go: () => void
   refuse: (error: RelayError) => void
 }
 
-interface Lane {
+interface Queue {
   readonly waiters: Waiter[]
   /** How many have come so far. */
   arrivals: number
-  busy: boolean
+  isBusy: boolean
   /** Failures in a row. */
   failures: number
+  /** On the clock of the queues, like `lastSent`. */
   pausedUntil: number
   lastSent: number
   timer: NodeJS.Timeout | undefined
-  /** Ends the rest of a turn between two messages. */
+  /** Ends the rest between two messages of one request. */
   wake: (() => void) | undefined
 }
 
-/** What a timer can wait at most, in milliseconds; one for longer goes off at once. */
-const longestTimer = 2 ** 31 - 1
-
 /**
- * Keeps the messages to each target in the order in which they were accepted, one at a time and with a distance between
- * them; targets do not wait for one another. A target that keeps failing is left alone for a while.
+ * The queues of all targets: each keeps its messages in the order in which they were accepted, one at a time and with a distance between
+ * them; targets do not wait for one another. A target that keeps failing is left alone for a while, as by a circuit breaker.
  */
-export class Lanes {
-  private readonly lanes = new Map<string, Lane>()
-  private closed = false
+export class Queues {
+  private readonly queues = new Map<string, Queue>()
+  private isClosed = false
 
-  constructor(private readonly options: LaneOptions) {}
+  /** @param now a clock that only runs forward, in milliseconds */
+  constructor(private options: QueueOptions, private readonly now: () => number = () => performance.now()) {}
 
-  /** How many lanes are remembered. */
+  /** How many queues are remembered. */
   get size(): number {
-    return this.lanes.size
+    return this.queues.size
+  }
+
+  /** Goes on by other rules; also after `close`. */
+  open(options: QueueOptions): void {
+    this.options = options
+    this.isClosed = false
   }
 
   /**
-   * Waits for a turn in a lane. It is there at once when nothing else is under way and the interval is over.
+   * Waits for the slot of a queue. It is there at once when nothing else is under way and the interval is over.
    *
    * @throws RelayError `queue-full`, `paused`, `stopping`, `unsent` when the caller has gone away, or the reason of the signal
    */
-  enter(key: string, { signal, patient = false }: Waiting = {}): Turn | Promise<Turn> {
-    if (this.closed) throw new RelayError('stopping')
-    const lane = this.lanes.get(key) ?? this.open(key)
-    if (!patient && this.pauseOf(lane) > 0) throw pausedError(this.pauseOf(lane))
-    const isNext = isFree(lane) && this.restOf(lane) === 0
-    if (!isNext && lane.waiters.length >= this.options.limit && !patient) {
+  enter(name: string, { signal, isPatient = false }: Waiting = {}): Slot | Promise<Slot> {
+    if (this.isClosed) throw new RelayError('stopping')
+    const queue = this.queues.get(name) ?? this.create(name)
+    if (!isPatient && this.pauseOf(queue) > 0) throw pausedError(this.pauseOf(queue))
+    const isNext = isFree(queue) && this.restOf(queue) === 0
+    if (!isNext && queue.waiters.length >= this.options.capacity && !isPatient) {
       throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     }
-    lane.arrivals++
-    if (isNext) return this.take(key, lane)
+    queue.arrivals++
+    if (isNext) return this.take(name, queue)
     return new Promise((resolve, reject) => {
       const gone = signal?.()
       const leave = (): void => {
-        lane.waiters.splice(lane.waiters.indexOf(waiter), 1)
+        queue.waiters.splice(queue.waiters.indexOf(waiter), 1)
         reject(gone?.reason instanceof RelayError ? gone.reason : new RelayError('unsent', 'the caller went away while its message was waiting'))
       }
       const waiter: Waiter = {
-        patient,
+        isPatient,
         go: () => {
           gone?.removeEventListener('abort', leave)
-          resolve(this.take(key, lane))
+          resolve(this.take(name, queue))
         },
         refuse: error => {
           gone?.removeEventListener('abort', leave)
@@ -116,142 +122,147 @@ export class Lanes {
         },
       }
       gone?.addEventListener('abort', leave)
-      lane.waiters.push(waiter)
+      queue.waiters.push(waiter)
       if (gone?.aborted) leave()
-      if (!lane.busy) this.goOn(key, lane)
+      if (!queue.isBusy) this.goOn(name, queue)
     })
   }
 
-  /** How many further requests may wait in this lane, those apart that wait patiently: those are counted where they are kept. */
-  room(key: string): number {
-    const waiting = this.lanes.get(key)?.waiters.filter(({ patient }) => !patient).length ?? 0
-    return Math.max(this.options.limit - waiting, 0)
+  /** Does work while having the slot of a queue. Rejects as `enter` does, or as the work does. */
+  async use<T>(name: string, waiting: Waiting, work: (slot: Slot) => Promise<T>): Promise<T> {
+    const entered = this.enter(name, waiting)
+    const slot = entered instanceof Promise ? await entered : entered
+    try {
+      return await work(slot)
+    } finally {
+      slot.release()
+    }
   }
 
-  /** How many have come to this lane so far. As long as that is the same, nobody has come after the last of them. */
-  arrivals(key: string): number {
-    return this.lanes.get(key)?.arrivals ?? 0
+  /** How many further requests may wait in this queue, not counting those that wait patiently: those are counted where they are kept. */
+  capacityLeft(name: string): number {
+    const waiting = this.queues.get(name)?.waiters.filter(({ isPatient }) => !isPatient).length ?? 0
+    return Math.max(this.options.capacity - waiting, 0)
   }
 
-  /** Whether a request would get its turn at once. */
-  isIdle(key: string): boolean {
-    const lane = this.lanes.get(key)
-    return !lane || (isFree(lane) && this.restOf(lane) === 0)
+  /** How many have come to this queue so far. As long as that is the same, nobody has come after the last of them. */
+  arrivals(name: string): number {
+    return this.queues.get(name)?.arrivals ?? 0
   }
 
-  /** The lanes in which something waits or that are paused. */
-  states(): LaneState[] {
-    return [...this.lanes]
-      .map(([name, lane]) => ({
-        lane: name, waiting: lane.waiters.length, ...this.pauseOf(lane) > 0 && { pausedUntil: lane.pausedUntil },
-      }))
+  /** Whether a request would get the slot at once. */
+  isIdle(name: string): boolean {
+    const queue = this.queues.get(name)
+    return !queue || (isFree(queue) && this.restOf(queue) === 0)
+  }
+
+  /** The queues in which something waits or that are paused. */
+  states(): QueueState[] {
+    return [...this.queues]
+      .map(([name, queue]) => {
+        const pause = this.pauseOf(queue)
+        return { queue: name, waiting: queue.waiters.length, ...pause > 0 && { pausedUntil: Date.now() + pause } }
+      })
       .filter(({ waiting, pausedUntil }) => waiting > 0 || pausedUntil !== undefined)
   }
 
   /** Turns away whatever waits, and whatever comes. */
   close(): void {
-    this.closed = true
-    for (const lane of this.lanes.values()) {
-      clearTimeout(lane.timer)
-      lane.wake?.()
-      for (const waiter of lane.waiters.splice(0)) waiter.refuse(new RelayError('stopping'))
+    this.isClosed = true
+    for (const queue of this.queues.values()) {
+      clearTimeout(queue.timer)
+      queue.wake?.()
+      for (const waiter of queue.waiters.splice(0)) waiter.refuse(new RelayError('stopping'))
     }
-    this.lanes.clear()
   }
 
-  private open(key: string): Lane {
-    const lane: Lane = {
-      waiters: [], arrivals: 0, busy: false, failures: 0, pausedUntil: 0, lastSent: -Infinity, timer: undefined, wake: undefined,
+  private create(name: string): Queue {
+    const queue: Queue = {
+      waiters: [], arrivals: 0, isBusy: false, failures: 0, pausedUntil: -Infinity, lastSent: -Infinity, timer: undefined, wake: undefined,
     }
-    this.lanes.set(key, lane)
-    return lane
+    this.queues.set(name, queue)
+    return queue
   }
 
-  private take(key: string, lane: Lane): Turn {
-    clearTimeout(lane.timer)
-    lane.busy = true
+  /** The one place where a slot is taken. */
+  private take(name: string, queue: Queue): Slot {
+    clearTimeout(queue.timer)
+    queue.isBusy = true
     return {
-      pace: () => this.closed || this.restOf(lane) === 0 ? undefined : this.rest(lane),
+      pace: () => this.isClosed || this.restOf(queue) === 0 ? undefined : this.rest(queue),
       sent: () => {
-        lane.lastSent = Date.now()
+        queue.lastSent = this.now()
       },
-      judge: verdict => this.judge(lane, verdict),
-      turnAway: error => turnAway(lane, error),
-      end: () => {
-        lane.busy = false
-        this.goOn(key, lane)
-        return lane.busy
+      judge: verdict => this.judge(queue, verdict),
+      turnAway: error => turnAway(queue, error),
+      release: () => {
+        queue.isBusy = false
+        this.goOn(name, queue)
       },
     }
   }
 
-  /** Waits during a turn. */
-  private rest(lane: Lane): Promise<void> {
+  /** Waits between two messages of one request. */
+  private rest(queue: Queue): Promise<void> {
     return new Promise(resolve => {
-      lane.wake = () => {
-        clearTimeout(lane.timer)
-        const left = this.closed ? 0 : this.restOf(lane)
+      queue.wake = () => {
+        clearTimeout(queue.timer)
+        const left = this.isClosed ? 0 : this.restOf(queue)
         // A timer may go off a little early.
-        if (left > 0) lane.timer = setTimeout(() => lane.wake?.(), left)
+        if (left > 0) queue.timer = setTimeout(() => queue.wake?.(), Math.ceil(left))
         else resolve()
       }
-      lane.wake()
+      queue.wake()
     })
   }
 
-  private judge(lane: Lane, verdict: Verdict): void {
-    if (verdict === 'good') lane.failures = 0
-    if (verdict !== 'bad' || ++lane.failures < this.options.pauseAfter) return
-    // From here on each failure, also that of the one that probes, pauses the lane again.
-    lane.pausedUntil = Date.now() + this.options.pauseFor
-    turnAway(lane, pausedError(this.options.pauseFor))
+  private judge(queue: Queue, verdict: Verdict): void {
+    if (verdict === 'good') queue.failures = 0
+    if (verdict !== 'bad' || ++queue.failures < this.options.pauseAfter) return
+    // From here on each failure, also that of the one that probes, pauses the queue again.
+    queue.pausedUntil = this.now() + this.options.pauseFor
+    turnAway(queue, pausedError(this.options.pauseFor))
   }
 
-  /** Gives the next one its turn, as soon as that may be. */
-  private goOn(key: string, lane: Lane): void {
-    clearTimeout(lane.timer)
-    if (this.closed) return
-    const left = this.restOf(lane)
-    if (lane.waiters.length === 0) this.forget(key, lane, left)
-    else if (left > 0) lane.timer = setTimeout(() => this.goOn(key, lane), left)
-    else lane.waiters.shift()?.go()
+  /** Gives the slot to the next one, as soon as that may be. */
+  private goOn(name: string, queue: Queue): void {
+    clearTimeout(queue.timer)
+    const left = this.restOf(queue)
+    if (queue.waiters.length === 0) this.forget(name, queue, left)
+    else if (left > 0) queue.timer = setTimeout(() => this.goOn(name, queue), Math.ceil(left))
+    else queue.waiters.shift()?.go()
   }
 
-  /** Drops an idle lane once it has nothing left to remember. */
-  private forget(key: string, lane: Lane, time: number): void {
+  /** Drops an idle queue once it has nothing left to remember. */
+  private forget(name: string, queue: Queue, time: number): void {
     // A target that failed is remembered for one more pause, for its next failure to count.
-    const keep = lane.failures > 0 ? time + this.options.pauseFor : time
+    const keep = queue.failures > 0 ? time + this.options.pauseFor : time
     if (keep > 0) {
-      lane.timer = setTimeout(() => this.lanes.delete(key), Math.min(keep, longestTimer))
-      lane.timer.unref()
+      queue.timer = setTimeout(() => this.queues.delete(name), Math.min(Math.ceil(keep), longestTimer))
+      queue.timer.unref()
     } else {
-      this.lanes.delete(key)
+      this.queues.delete(name)
     }
   }
 
-  /** How long nothing may leave from this lane, in milliseconds. */
-  private restOf(lane: Lane): number {
-    const now = Date.now()
-    // The clock may have been set back meanwhile.
-    lane.lastSent = Math.min(lane.lastSent, now)
-    return Math.max(lane.lastSent + this.options.interval - now, this.pauseOf(lane))
+  /** How long nothing may leave from this queue, in milliseconds. */
+  private restOf(queue: Queue): number {
+    return Math.max(queue.lastSent + this.options.interval - this.now(), this.pauseOf(queue))
   }
 
-  private pauseOf(lane: Lane): number {
-    const now = Date.now()
-    lane.pausedUntil = Math.min(lane.pausedUntil, now + this.options.pauseFor)
-    return Math.max(lane.pausedUntil - now, 0)
+  private pauseOf({ pausedUntil }: Queue): number {
+    return Math.max(pausedUntil - this.now(), 0)
   }
 }
 
-/** Whether nobody has the turn and nobody waits for the moment in which it may be taken. */
-function isFree({ busy, waiters }: Lane): boolean {
-  return !busy && waiters.length === 0
+/** Whether nobody has the slot and nobody waits for the moment in which it may be taken. */
+function isFree({ isBusy, waiters }: Queue): boolean {
+  return !isBusy && waiters.length === 0
 }
 
-function turnAway(lane: Lane, error: RelayError): void {
-  const patient = lane.waiters.filter(waiter => waiter.patient)
-  for (const waiter of lane.waiters.splice(0, lane.waiters.length, ...patient)) if (!waiter.patient) waiter.refuse(error)
+function turnAway(queue: Queue, error: RelayError): void {
+  const patient = queue.waiters.filter(waiter => waiter.isPatient)
+  for (const waiter of queue.waiters.splice(0, queue.waiters.length, ...patient)) if (!waiter.isPatient) waiter.refuse(error)
 }
 
 function pausedError(time: number): RelayError {

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } f
 import { join } from 'node:path'
 import type { Target } from '../message/model'
 import { readTarget, writeTarget } from '../message/target'
-import { messageIdsOf, type DeliveryRecord } from './delivery'
+import { messageIdsOf, type Delivery } from './delivery'
 
 /** How long a message is of interest, in milliseconds: more than a look-up goes back before a send, with clocks that differ. */
 const memorable = 60_000
@@ -20,33 +20,35 @@ export interface Entry {
  * it, however this one ends, so as not to take one of them for an equal message that goes unanswered. What is in the database is
  * not in it: of that the next process has to find out whether it arrived.
  */
-export class Trace {
-  private readonly file: string
-  private readonly older: string
+export class SentLog {
+  private folder = ''
   private descriptor: number | undefined
-  private began = Date.now()
+  private began = 0
+  private onFailure: (error: unknown) => void = () => undefined
 
   /**
-   * @param folder is made if it is not there
-   * @param onFailure told once when nothing can be written, which is no reason not to send
+   * Goes on with the log in this folder.
+   *
+   * @param folder absolute; made if it is not there
+   * @param onFailure told when nothing can be written, which is no reason not to send
+   * @returns what was written in the last minute, the oldest first; nothing if this log is open there already
    */
-  constructor(folder: string, private readonly onFailure: (error: unknown) => void) {
-    this.file = join(folder, 'sent.jsonl')
-    this.older = join(folder, 'sent.older.jsonl')
+  open(folder: string, onFailure: (error: unknown) => void): Entry[] {
+    this.onFailure = onFailure
+    if (this.descriptor !== undefined && folder === this.folder) return []
+    this.close()
+    this.folder = folder
+    this.began = Date.now()
     this.attempt(() => {
       mkdirSync(folder, { recursive: true })
       this.descriptor = openSync(this.file, 'a', 0o600)
     })
-  }
-
-  /** What was written in the last minute, the oldest first. */
-  read(): Entry[] {
     const oldest = Date.now() - memorable
     return [this.older, this.file].flatMap(file => readEntries(file, oldest))
   }
 
   /** Writes at once: the process may be killed the next moment. The system keeps it then. */
-  write({ bot, target, results }: DeliveryRecord): void {
+  write({ bot, target, results }: Delivery): void {
     const messageIds = messageIdsOf({ results })
     if (messageIds.length === 0) return
     this.attempt(() => {
@@ -59,6 +61,14 @@ export class Trace {
   close(): void {
     if (this.descriptor !== undefined) closeSync(this.descriptor)
     this.descriptor = undefined
+  }
+
+  private get file(): string {
+    return join(this.folder, 'sent.jsonl')
+  }
+
+  private get older(): string {
+    return join(this.folder, 'sent.older.jsonl')
   }
 
   /** Begins anew and keeps what was written last. */

@@ -1,172 +1,379 @@
-import type { Bot, Logger } from 'koishi'
-import { judge } from './deliver'
-import type { Turn } from './queue'
-import { SendError } from '../platform/port'
-import type { ItemResult, Transmitter } from './transmitter'
 import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
-import { itemsOf, parseRequest } from '../message/parse'
 import { writeTarget } from '../message/target'
-import type { DatabaseRecords, Patch, StoredRequest } from './database-store'
-import { persist } from './patience'
-import { doubtOf, settlement, withLate, type DeliveryRecord, type State } from './delivery'
+import { SendError, type Account, type Finding, type LoadedItem, type Message } from '../platform/port'
+import { runAttempts } from './attempts'
+import { compose } from './compose'
+import {
+  abandon, doubtOf, isOverdue, isUnsent, leave, postpone, settle, unfinished, withLate,
+  type Change, type Delivery, type InDoubt, type ItemResult, type Results, type State,
+} from './delivery'
+import { maxWeight, prepareMedia, type PreparedItem } from './media'
+import type { MemoryStore } from './memory-store'
+import type { Slot, Verdict } from './queue'
+import { persist, type Runtime } from './runtime'
+import type { Store } from './store'
 
-export interface DispatcherOptions {
-  records: DatabaseRecords
-  transmitter: Transmitter
-  logger: Logger
-  stop: AbortSignal
+/** A delivery whose turn has come. */
+export interface Job {
+  delivery: Delivery
+  items: readonly ParsedItem[]
+  /** Where the delivery is kept. */
+  store: Store
+  account: Account
+  /** Whether this relay may still send it: where several share a database, another one may have taken its queue over. */
+  isOurs: () => boolean
 }
 
-/** Thrown to end a transmission that must not begin. */
+/**
+ * How a job ended: `done`; `again` when the same has to be tried again before the next one may follow; `gone` when it is not to be
+ * sent here any more: it was withdrawn, or its queue is another relay's by now.
+ */
+export type JobEnd = 'done' | 'again' | 'gone'
+
+/** Told how a delivery has ended. */
+type Watcher = (delivery: Delivery) => void
+
+/** Thrown to end a job that is not to be done here any more. */
 class NotOurs extends Error {
   override readonly name = 'NotOurs'
 }
 
-/** Sends stored requests whose turn has come, and writes down each step before the next one is made. */
-export class Dispatcher {
-  /** @param onFinished told of each delivery that has ended */
-  constructor(private readonly options: DispatcherOptions, private readonly onFinished: (record: DeliveryRecord) => void) {}
+/**
+ * Delivers: it sends the items of a delivery whose turn has come, combined where they can be, and records each step before the next one
+ * is made. Every delivery comes through here, whether somebody waits for it or not.
+ */
+export class Worker {
+  private readonly watchers = new Map<string, Set<Watcher>>()
+
+  /** @param fallback keeps what became of a delivery while its own store cannot be written to */
+  constructor(private readonly runtime: Runtime, private readonly fallback: MemoryStore) {}
 
   /**
-   * Delivers a stored request, as far as it has not been.
+   * Delivers what has not been delivered yet.
    *
-   * @param isOurs whether this relay may still send it
-   * @returns `again` when it has to be tried again before the next one may follow; `gone` when it was withdrawn, has expired, or
-   *   the lane is another relay's by now: whoever looks for the next one will see
    * @throws the error of the database, while nothing has left
    */
-  async deliver(turn: Turn, bot: Bot, stored: StoredRequest, isOurs: () => boolean): Promise<'done' | 'again' | 'gone'> {
+  async deliver(slot: Slot, job: Job): Promise<JobEnd> {
+    const releases = holdUploads(job.items, this.runtime.holdUpload)
     try {
-      return await this.transmit(turn, bot, stored, isOurs) ? 'done' : 'again'
+      return await new Work(this.runtime, slot, job, this).run()
     } catch (error) {
       if (error instanceof NotOurs) return 'gone'
       throw error
+    } finally {
+      for (const release of releases) release()
     }
   }
 
   /**
-   * Ends a delivery that was not delivered in its time.
-   *
-   * @returns whether it did; not when it has begun to leave meanwhile
+   * Asks the platform what became of a delivery without an answer, and sends nothing. Where that cannot be asked now, or brings nothing,
+   * the record stays as it is: a message that is not in the history may still come.
    */
-  expire(record: DeliveryRecord): Promise<boolean> {
-    return this.end(record, new RelayError('expired'))
+  async reconcile(slot: Slot, job: Job): Promise<void> {
+    const { delivery, store } = job
+    const inDoubt = doubtOf(delivery, delivery.results)
+    if (!inDoubt) return
+    const found = await new Work(this.runtime, slot, job, this).find(inDoubt).catch(() => undefined)
+    if (!found?.size) return
+    const change = settle(delivery, delivery.results.map((result, index) => found.get(index) ?? result))
+    try {
+      await store.update(delivery, ['unanswered', 'sending'], change)
+    } catch {
+      // It can be asked again as well.
+      Object.assign(delivery, change)
+    }
   }
 
-  private end(record: DeliveryRecord, error: RelayError): Promise<boolean> {
-    const doubted = record.sending?.indices ?? []
-    return this.finish(record, record.results.map((result, index) => result ?? {
-      success: false, error: doubted.includes(index) ? new RelayError('unanswered') : error,
-    }), [record.state])
+  /** Ends a delivery of which nothing more is to be sent, for this reason. Tells whether it did: it may have begun to leave meanwhile. */
+  abandon(delivery: Delivery, store: Store, error: RelayError): Promise<boolean> {
+    return this.settle(delivery, store, abandon(delivery, error), [delivery.state])
   }
 
-  private async transmit(turn: Turn, bot: Bot, { record, body }: StoredRequest, isOurs: () => boolean): Promise<boolean> {
-    const { transmitter, records, stop } = this.options
-    const { target } = record
-    const wasLeaving = record.state === 'sending'
-    const doubt = record.sending
-    const items = readItems(body)
-    if (items instanceof RelayError) {
-      await this.end(record, items)
-      return true
-    }
-    // Equal messages that were sent by a process that is no more, or by another relay, are not to be taken for this one.
-    if (doubt) transmitter.account(bot, target, await records.messageIds(record, doubt.since))
-    // What was leaving when the process ended is looked up as it is sent again; here, what is sent again on request or not at all.
-    if (doubt && (!wasLeaving || isOverdue(record))) {
-      const found = await transmitter.lookUp({ bot, target, items, doubtful: doubt })
-      record.results = record.results.map((result, index) => result ?? found.get(index))
-    }
-    if (isOverdue(record)) {
-      await this.expire(record)
-      return true
-    }
-    const known = new Map(record.results.flatMap((result, index) => result ? [[index, result]] : []))
-    const late = new Map<number, ItemResult>()
-    /** What was written down in the end. */
-    let final: (ItemResult | undefined)[] | undefined = undefined
-    const results = await transmitter.transmit({
-      turn, bot, target, items, known,
-      ...doubt && wasLeaving && { doubtful: doubt },
-      journal: {
-        sending: async sending => {
-          // Written down as leaving, it would have to be looked up.
-          if (stop.aborted) throw new RelayError('stopping')
-          if (!isOurs()) throw new NotOurs()
-          // Items that went unanswered before are looked for from when they left.
-          const earlier = doubtOf(record, record.results)
-          record.sending = earlier ? { ...earlier, indices: sending.indices } : sending
-          const isThere = await this.persist(record, [record.state], { state: 'sending', sending: record.sending, results: record.results }, turn)
-          if (!isThere) throw new NotOurs()
-          if (!isOurs()) throw new NotOurs()
-        },
-        settled: (indices, result) => {
-          for (const index of indices) record.results[index] = result
-        },
-        attempt: () => {
-          // A message that is looked up first, or tried again, may be another relay's by now.
-          if (!isOurs()) throw new SendError('unsent', undefined, { isFinal: true })
-          record.attempts++
-        },
-        late: async (indices, messageIds) => {
-          if (indices.every(index => record.results[index]?.success)) return true
-          // The next process looks it up.
-          if (stop.aborted) return false
-          for (const index of indices) late.set(index, { success: true, messageIds })
-          // It may wait to be sent again meanwhile; then it is looked up before.
-          return final ? this.finish(record, withLate(final, late), ['unanswered']) : true
-        },
-      },
-    })
-    turn.judge(judge(results.filter((_, index) => !known.has(index))))
-    // It is in the database as leaving, and is looked up after the restart.
-    if (stop.aborted && doubtOf(record, results)) return false
-    final = withLate(results, late)
-    if (final.some(isUnsent)) {
-      const left = final.map(result => isUnsent(result) ? undefined : result)
-      await this.persist(record, ['sending', 'queued'], { state: 'queued', sending: wasLeaving ? null : doubt, results: left }, turn)
-      return false
-    }
-    await this.finish(record, final, ['sending', 'queued'], turn)
-    return true
-  }
-
-  /** @returns whether the delivery was in one of these states */
-  private async finish(record: DeliveryRecord, results: (ItemResult | undefined)[], from: State[], turn?: Turn): Promise<boolean> {
-    const { logger } = this.options
-    const wasThere = await this.persist(record, from, settlement(record, results), turn)
+  /**
+   * Records what became of a delivery. What was sent was sent: a database that is away does not make it fail. One that nobody waits for
+   * is written down before this resolves, however long that takes, so that nothing overtakes its record.
+   *
+   * @param slot whose other waiters are turned away as long as the database is away
+   * @returns whether the delivery was in one of these states
+   */
+  async settle(delivery: Delivery, store: Store, results: Results, from: readonly State[] = unfinished, slot?: Slot): Promise<boolean> {
+    const change = settle(delivery, results)
+    const { logger } = this.runtime
+    const write = (): Promise<boolean> | boolean => store.update(delivery, from, change)
+    let wasThere: boolean
+    if (!store.isDurable) wasThere = store.update(delivery, from, change) === true
+    else if (delivery.deferred) wasThere = await persist(this.runtime, write, () => slot?.turnAway(new RelayError('store-down')))
+    else wasThere = await Promise.resolve().then(write).catch(() => this.keepMeanwhile(delivery, change, write))
     if (!wasThere) return false
-    const { id, state, target, attempts } = record
-    logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} attempts`)
-    this.onFinished(record)
+    if (!store.isDurable) this.runtime.sentLog.write(delivery)
+    if (delivery.deferred) {
+      const { id, state, target, attempts } = delivery
+      logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} attempts`)
+    }
+    const watchers = this.watchers.get(delivery.id)
+    if (watchers) for (const watcher of [...watchers]) watcher(delivery)
     return true
   }
 
-  /** Writes down a change. Nothing may leave that is not written down, and nobody overtakes it. */
-  private async persist(record: DeliveryRecord, from: State[], patch: Patch, turn?: Turn): Promise<boolean> {
-    const { records, logger, stop } = this.options
-    const onFailure = (): void => turn?.turnAway(new RelayError('store-down'))
-    const change = { ...patch, attempts: record.attempts }
-    const wasThere = await persist(() => records.change(record.id, from, change), { logger, stop, onFailure })
-    if (wasThere) Object.assign(record, patch, { updatedAt: Date.now() })
-    return wasThere
+  /** Calls back when a delivery has ended; what it returns ends the watch. */
+  watch(id: string, callback: Watcher): () => void {
+    const watchers = this.watchers.get(id) ?? new Set()
+    this.watchers.set(id, watchers.add(callback))
+    return () => {
+      watchers.delete(callback)
+      if (watchers.size === 0) this.watchers.delete(id)
+    }
+  }
+
+  /** A restart would find it interrupted, and so unanswered; meanwhile memory tells what became of it. */
+  private keepMeanwhile(delivery: Delivery, change: Change, write: () => Promise<boolean> | boolean): true {
+    Object.assign(delivery, change, { updatedAt: Date.now() })
+    this.fallback.insert({ ...delivery }, '', [])
+    void persist(this.runtime, write).then(() => this.fallback.discard(delivery.id), () => undefined)
+    return true
   }
 }
 
-/** What was valid when it was accepted may not be so for a newer release. */
-function readItems(body: unknown): readonly ParsedItem[] | RelayError {
-  try {
-    return itemsOf(parseRequest(body))
-  } catch (error) {
-    return RelayError.from(error)
+/** An item that can be sent, with its place in the request. */
+type Ready = PreparedItem & { index: number }
+
+/** A platform message that is still to be sent. */
+interface Outgoing {
+  items: readonly Ready[]
+  /** Their places in the request. */
+  indices: readonly number[]
+  retries: number
+  /** When it had left before the process ended: it is looked for before it is sent again. */
+  inDoubtSince?: number
+}
+
+/** The work on one delivery. */
+class Work {
+  private readonly results: (ItemResult | undefined)[]
+  /** What answers told that came after their items had been given up. */
+  private readonly late = new Map<number, ItemResult>()
+  /** What was recorded in the end. */
+  private final: Results | undefined
+
+  constructor(private readonly runtime: Runtime, private readonly slot: Slot, private readonly job: Job, private readonly worker: Worker) {
+    this.results = [...job.delivery.results]
+  }
+
+  async run(): Promise<JobEnd> {
+    const { delivery, store } = this.job
+    const { results } = this
+    const wasLeaving = delivery.state === 'sending'
+    const { inDoubt } = delivery
+    // What was leaving when the process ended is looked for as it is sent again; here, what is sent again on request or not at all.
+    if (inDoubt && wasLeaving) await this.noteOthers(inDoubt)
+    if (inDoubt && (!wasLeaving || isOverdue(delivery, Date.now()))) {
+      for (const [index, result] of await this.find(inDoubt)) results[index] ??= result
+      delivery.results = results.slice()
+    }
+    if (isOverdue(delivery, Date.now())) {
+      await this.worker.settle(delivery, store, abandon(delivery, new RelayError('expired')), [delivery.state], this.slot)
+      return 'done'
+    }
+    const known = results.map(result => result !== undefined)
+    await this.sendAll(this.compose(await this.prepareAll(), wasLeaving ? inDoubt : null))
+    this.slot.judge(judge(results.filter((_, index) => !known[index])))
+    return this.end(wasLeaving ? null : inDoubt)
+  }
+
+  /**
+   * Asks the platform once which of the items in doubt have arrived. Nothing else may leave for the target meanwhile: an equal message
+   * could be taken for one of these.
+   */
+  async find(inDoubt: InDoubt): Promise<Map<number, ItemResult>> {
+    const { account, delivery: { target } } = this.job
+    const found = new Map<number, ItemResult>()
+    await this.noteOthers(inDoubt)
+    for (const group of compose(await this.prepareAll(true), maxWeight)) {
+      const asked = group.filter(({ index }) => inDoubt.indices.includes(index))
+      // Only a part is in doubt where the group was refused and its items were sent one by one.
+      for (const items of asked.length === group.length ? [group] : asked.map(item => [item])) {
+        const finding = await this.ask(account.message(target, await load(items)), inDoubt.since)
+        if (!finding) return found
+        if (finding.kind !== 'found') continue
+        for (const { index } of items) found.set(index, { success: true, messageIds: finding.messageIds })
+      }
+    }
+    return found
+  }
+
+  /** Equal messages that an earlier process, or another relay, has sent are not to be taken for these. */
+  private async noteOthers({ since, before }: InDoubt): Promise<void> {
+    const { account, delivery, store } = this.job
+    this.runtime.port.note(account.sid, delivery.target, before)
+    this.runtime.port.note(account.sid, delivery.target, await store.messageIds(delivery, since))
+  }
+
+  /** @returns `undefined` when the question was not answered within the time of a call */
+  private ask(message: Message, since: number): Promise<Finding | undefined> {
+    const { policy: { timeout }, stop } = this.runtime
+    return new Promise(resolve => {
+      const end = (finding?: Finding): void => {
+        clearTimeout(timer)
+        stop.removeEventListener('abort', onStop)
+        resolve(finding)
+      }
+      const onStop = (): void => end()
+      const timer = setTimeout(end, timeout)
+      stop.addEventListener('abort', onStop)
+      message.find(since).then(end, onStop)
+    })
+  }
+
+  /** @param all also the items of which it is known what became of them */
+  private async prepareAll(all = false): Promise<Ready[]> {
+    const ready: Ready[] = []
+    for (const [index, item] of this.job.items.entries()) {
+      if (!all && this.results[index]) continue
+      if (!(item instanceof RelayError) && item.type === 'text') {
+        ready.push({ type: 'text', text: item.text, weight: 0, index })
+        continue
+      }
+      const prepared = item instanceof RelayError ? item : await prepareMedia(item, this.runtime.media).catch(toRelayError)
+      if (!(prepared instanceof RelayError)) ready.push({ ...prepared, index })
+      else if (!all) this.results[index] = { success: false, error: prepared }
+    }
+    return ready
+  }
+
+  private compose(ready: readonly Ready[], inDoubt: InDoubt | null): Outgoing[] {
+    const { retries } = this.runtime.policy
+    const doubted = inDoubt ? ready.filter(({ index }) => inDoubt.indices.includes(index)) : []
+    const rest = doubted.length > 0 ? ready.filter(item => !doubted.includes(item)) : ready
+    const outgoing = compose(rest, maxWeight).map(message => toOutgoing(message, retries))
+    return inDoubt && doubted.length > 0 ? [{ ...toOutgoing(doubted, retries), inDoubtSince: inDoubt.since }, ...outgoing] : outgoing
+  }
+
+  private async sendAll(queue: Outgoing[]): Promise<void> {
+    for (let next = queue.shift(); next; next = queue.shift()) {
+      const result = await this.send(next)
+      const cause = result.success ? undefined : result.error.cause
+      if (cause instanceof SendError && cause.outcome === 'refused' && !cause.isAboutTarget && next.items.length > 1) {
+        // Only the bad ones are to fail, so each goes by itself, once.
+        queue.unshift(...next.items.map(item => toOutgoing([item], 0)))
+        continue
+      }
+      // What is refused because of the target would be refused again, and knocking on a closed door gets accounts banned.
+      const isClosed = cause instanceof SendError && cause.isAboutTarget
+      const indices = isClosed ? [next, ...queue.splice(0)].flatMap(({ indices }) => indices) : next.indices
+      for (const index of indices) this.results[index] = result
+    }
+  }
+
+  /** Sends one platform message. */
+  private async send({ items, indices, retries, inDoubtSince }: Outgoing): Promise<ItemResult> {
+    const { slot, runtime: { policy, stop }, job: { account, delivery } } = this
+    await slot.pace()
+    try {
+      if (inDoubtSince === undefined) await this.recordLeaving(indices)
+      const receipt = await runAttempts({
+        account,
+        message: account.message(delivery.target, await load(items)),
+        policy: retries === policy.retries ? policy : { ...policy, retries },
+        ...inDoubtSince !== undefined && { inDoubtSince },
+        onAttempt: () => this.countAttempt(),
+        onLate: ({ messageIds }) => this.recordLate(indices, messageIds),
+        stop,
+      })
+      return { success: true, messageIds: receipt.messageIds }
+    } catch (error) {
+      if (error instanceof NotOurs) throw error
+      return { success: false, error: error instanceof SendError ? error.toRelayError() : RelayError.from(error) }
+    } finally {
+      slot.sent()
+    }
+  }
+
+  /** From here on nobody knows whether the items arrived, until there is an answer. */
+  private async recordLeaving(indices: readonly number[]): Promise<void> {
+    const { runtime, slot, job: { delivery, store, account, isOurs } } = this
+    delivery.results = this.results.slice()
+    if (!store.isDurable) {
+      void store.update(delivery, unfinished, leave(delivery, { indices, since: Date.now(), before: [] }))
+      return
+    }
+    // Recorded as leaving, it would have to be looked for by the next process.
+    if (runtime.stop.aborted) throw new RelayError('stopping')
+    if (!isOurs()) throw new NotOurs()
+    const change = leave(delivery, { indices, since: Date.now(), before: account.recent(delivery.target) })
+    const write = (): Promise<boolean> | boolean => store.update(delivery, [delivery.state], change)
+    if (delivery.deferred) {
+      const wasThere = await persist(runtime, write, () => slot.turnAway(new RelayError('store-down')))
+      if (!wasThere || !isOurs()) throw new NotOurs()
+      return
+    }
+    try {
+      await write()
+    } catch (cause) {
+      throw new RelayError('store-down', undefined, { cause })
+    }
+  }
+
+  private countAttempt(): void {
+    // A message that is looked for first, or tried again, may be another relay's by now.
+    if (!this.job.isOurs()) throw new SendError('unsent', undefined, { isFinal: true })
+    this.job.delivery.attempts++
+  }
+
+  /** @returns whether it was recorded, or will be */
+  private async recordLate(indices: readonly number[], messageIds: string[]): Promise<boolean> {
+    const { runtime, job: { delivery, store } } = this
+    if (indices.every(index => (this.final ?? this.results)[index]?.success)) return true
+    // The next process looks for it.
+    if (runtime.stop.aborted && store.isDurable) return false
+    for (const index of indices) this.late.set(index, { success: true, messageIds })
+    if (!this.final) return true
+    // It may wait to be sent again meanwhile; then it is looked for before.
+    return this.worker.settle(delivery, store, withLate(this.final, this.late), ['unanswered'])
+  }
+
+  /** @param inDoubt what went unanswered before, and was not looked for as it was sent */
+  private async end(inDoubt: InDoubt | null): Promise<JobEnd> {
+    const { runtime, slot, worker, job: { delivery, store } } = this
+    const results = withLate(this.results, this.late)
+    if (delivery.deferred) {
+      // It is recorded as leaving, and is looked for after the restart.
+      if (runtime.stop.aborted && doubtOf(delivery, results)) return 'again'
+      if (results.some(isUnsent)) {
+        const change = postpone(results, inDoubt)
+        await persist(runtime, () => store.update(delivery, unfinished, change), () => slot.turnAway(new RelayError('store-down')))
+        return 'again'
+      }
+    }
+    this.final = results
+    await worker.settle(delivery, store, results, unfinished, slot)
+    return 'done'
   }
 }
 
-function isOverdue({ expiresAt }: DeliveryRecord): boolean {
-  return expiresAt !== null && expiresAt < Date.now()
+function toOutgoing(items: readonly Ready[], retries: number): Outgoing {
+  return { items, indices: items.map(({ index }) => index), retries }
 }
 
-function isUnsent(result: ItemResult | undefined): boolean {
-  return result !== undefined && !result.success && (result.error.code === 'unsent' || result.error.code === 'stopping')
+async function load(items: readonly Ready[]): Promise<LoadedItem[]> {
+  const loaded: LoadedItem[] = []
+  for (const item of items) loaded.push(item.type === 'text' ? item : await item.load())
+  return loaded
+}
+
+/** Keeps the uploaded files among the items from being removed, until the functions returned are called. */
+function holdUploads(items: readonly ParsedItem[], hold: (id: string) => () => void): (() => void)[] {
+  return items.flatMap(item => 'link' in item && item.link.kind === 'upload' ? [hold(item.link.id)] : [])
+}
+
+function toRelayError(error: unknown): RelayError {
+  return RelayError.from(error)
+}
+
+/** What the results say about the target. */
+function judge(results: Results): Verdict {
+  if (results.some(result => result?.success)) return 'good'
+  const isBad = results.some(result => result && !result.success && result.error.cause instanceof SendError
+    && (result.error.cause.isAboutTarget || result.error.cause.outcome === 'unanswered'))
+  return isBad ? 'bad' : 'none'
 }

@@ -1,7 +1,7 @@
 import { Context, Logger, type ForkScope } from 'koishi'
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test, type TestContext } from 'node:test'
-import { Claims } from '../../../src/relay/lease'
+import { DatabaseLeases } from '../../../src/relay/lease'
 import { until } from '../../support/until'
 import { TestDriver } from './driver'
 import { missing, MariaDb, type Access } from './mariadb'
@@ -11,20 +11,24 @@ Logger.levels.base = Logger.SILENT
 /** In milliseconds. */
 const lease = 900
 
-/** A relay's claims, without the relay. */
-interface Claimant {
-  claims: Claims
+/** A relay's leases, without the relay. */
+interface Holder {
+  leases: DatabaseLeases
   app: Context
   /** Ends it without a word to the others. */
   die: () => void
 }
 
-async function start(t: TestContext, access: Access): Promise<Claimant> {
+async function start(t: TestContext, access: Access): Promise<Holder> {
   const app = new Context()
   const forks: ForkScope[] = [app.plugin(TestDriver, access)]
-  const claims = await new Promise<Claims>(resolve => {
-    const load = (ctx: Context): unknown => ctx.inject(['database'], inner => resolve(new Claims(inner, lease)))
-    forks.push(app.plugin({ name: 'claims', apply: load }))
+  const leases = await new Promise<DatabaseLeases>(resolve => {
+    const load = (ctx: Context): unknown => ctx.inject(['database'], inner => {
+      const leases = new DatabaseLeases(inner, lease)
+      leases.keep(inner)
+      resolve(leases)
+    })
+    forks.push(app.plugin({ name: 'leases', apply: load }))
     void app.start()
   })
   const die = (): void => {
@@ -32,17 +36,17 @@ async function start(t: TestContext, access: Access): Promise<Claimant> {
   }
   t.after(die)
   await app.model.prepared()
-  return { claims, app, die }
+  return { leases, app, die }
 }
 
-/** Asks for a lane again and again; gives how long it took to get it, in milliseconds. */
-async function takeOver({ claims }: Claimant, lane: string): Promise<number> {
+/** Asks for a queue again and again; gives how long it took to get it, in milliseconds. */
+async function takeOver({ leases }: Holder, queue: string): Promise<number> {
   const start = performance.now()
-  await until('the lane is claimed', () => claims.acquire(lane))
+  await until('the queue is leased', () => leases.acquire(queue))
   return performance.now() - start
 }
 
-describe('claims of lanes', { skip: missing }, () => {
+describe('leases of queues', { skip: missing }, () => {
   let server: MariaDb
   let access: Access
 
@@ -57,29 +61,29 @@ describe('claims of lanes', { skip: missing }, () => {
   test('exclude other relays until they are released', async t => {
     const one = await start(t, access)
     const two = await start(t, access)
-    assert(await one.claims.acquire('lane'))
-    assert(one.claims.holds('lane') && !two.claims.holds('lane'))
-    assert(await one.claims.acquire('lane'))
-    assert(!await two.claims.acquire('lane'))
-    assert(await two.claims.acquire('another lane'))
-    await one.claims.release('lane')
-    assert(!one.claims.holds('lane'))
-    assert(await two.claims.acquire('lane'))
-    assert(!await one.claims.acquire('lane'))
+    assert(await one.leases.acquire('queue'))
+    assert(one.leases.holds('queue') && !two.leases.holds('queue'))
+    assert(await one.leases.acquire('queue'))
+    assert(!await two.leases.acquire('queue'))
+    assert(await two.leases.acquire('another queue'))
+    await one.leases.release('queue')
+    assert(!one.leases.holds('queue'))
+    assert(await two.leases.acquire('queue'))
+    assert(!await one.leases.acquire('queue'))
   })
 
   test('are not released by another relay', async t => {
     const one = await start(t, access)
     const two = await start(t, access)
-    assert(await one.claims.acquire('lane'))
-    await two.claims.release('lane')
-    assert(!await two.claims.acquire('lane'))
+    assert(await one.leases.acquire('queue'))
+    await two.leases.release('queue')
+    assert(!await two.leases.acquire('queue'))
   })
 
   test('go to one of several relays that ask at once', async t => {
     const all = [await start(t, access), await start(t, access), await start(t, access)]
     for (let round = 0; round < 20; round++) {
-      const answers = await Promise.all(all.map(({ claims }) => claims.acquire(`lane ${round}`)))
+      const answers = await Promise.all(all.map(({ leases }) => leases.acquire(`queue ${round}`)))
       assert.equal(answers.filter(Boolean).length, 1, `round ${round}: ${answers.join()}`)
     }
   })
@@ -87,88 +91,88 @@ describe('claims of lanes', { skip: missing }, () => {
   test('of a dead relay go to one of several that ask at once, after a lease', async t => {
     const dead = await start(t, access)
     const all = [await start(t, access), await start(t, access), await start(t, access)]
-    assert(await dead.claims.acquire('lane'))
+    assert(await dead.leases.acquire('queue'))
     dead.die()
     const began = performance.now()
     let answers: boolean[] = []
-    await until('the lane is claimed', async () => {
-      answers = await Promise.all(all.map(({ claims }) => claims.acquire('lane')))
+    await until('the queue is leased', async () => {
+      answers = await Promise.all(all.map(({ leases }) => leases.acquire('queue')))
       return answers.includes(true)
     })
     const waited = performance.now() - began
     assert.equal(answers.filter(Boolean).length, 1)
     assert(waited >= lease && waited < 2 * lease, `after ${waited} ms`)
-    assert.equal((await Promise.all(all.map(({ claims }) => claims.acquire('lane')))).filter(Boolean).length, 1)
+    assert.equal((await Promise.all(all.map(({ leases }) => leases.acquire('queue')))).filter(Boolean).length, 1)
   })
 
   test('hold as long as they are renewed', async t => {
     const one = await start(t, access)
     const two = await start(t, access)
-    assert(await one.claims.acquire('lane'))
+    assert(await one.leases.acquire('queue'))
     const end = performance.now() + 3 * lease
     await until('three leases are over', async () => {
-      assert(!await two.claims.acquire('lane'))
-      assert(one.claims.holds('lane'))
+      assert(!await two.leases.acquire('queue'))
+      assert(one.leases.holds('queue'))
       return performance.now() > end
     })
   })
 
   test('that another relay has taken are not renewed, and not relied on', async t => {
     const one = await start(t, access)
-    assert(await one.claims.acquire('lane'))
-    assert(await one.claims.acquire('another lane'))
-    const [row] = await one.app.database.get('message_relay_lane', {})
+    assert(await one.leases.acquire('queue'))
+    assert(await one.leases.acquire('another queue'))
+    const [row] = await one.app.database.get('message_relay_lease', {})
     assert(row)
-    await one.app.database.set('message_relay_lane', { lane: row.lane }, { owner: 'somebody else' })
-    const lost = (): string[] => ['lane', 'another lane'].filter(lane => !one.claims.holds(lane))
+    await one.app.database.set('message_relay_lease', { queue: row.queue }, { owner: 'somebody else' })
+    const lost = (): string[] => ['queue', 'another queue'].filter(queue => !one.leases.holds(queue))
     await until('the loss is seen', () => lost().length > 0, lease / 2)
-    const [lane] = lost()
-    assert(lane !== undefined && !await one.claims.acquire(lane))
+    const [queue] = lost()
+    assert(queue !== undefined && !await one.leases.acquire(queue))
     assert.equal(lost().length, 1)
   })
 
-  test('tell lanes apart that differ in case, and take any length', async t => {
+  test('tell queues apart that differ in case, and take any length', async t => {
     const one = await start(t, access)
     const two = await start(t, access)
-    assert(await one.claims.acquire('matrix:@bot/group:!abc'))
-    assert(await two.claims.acquire('matrix:@bot/group:!ABC'))
-    assert(await one.claims.acquire('l'.repeat(600)))
-    assert(!await two.claims.acquire('l'.repeat(600)))
-    assert(await two.claims.acquire(`${'l'.repeat(599)}m`))
+    assert(await one.leases.acquire('matrix:@bot/group:!abc'))
+    assert(await two.leases.acquire('matrix:@bot/group:!ABC'))
+    assert(await one.leases.acquire('l'.repeat(600)))
+    assert(!await two.leases.acquire('l'.repeat(600)))
+    assert(await two.leases.acquire(`${'l'.repeat(599)}m`))
   })
 
   test('are not relied on while the database is away, and are there again after it', async t => {
     const one = await start(t, access)
     const two = await start(t, access)
-    assert(await one.claims.acquire('lane'))
+    assert(await one.leases.acquire('queue'))
     await server.halt('SIGKILL')
-    assert(one.claims.holds('lane'))
-    await until('it is not relied on', () => !one.claims.holds('lane'), lease)
-    await assert.rejects(one.claims.acquire('lane'))
+    assert(one.leases.holds('queue'))
+    await until('it is not relied on', () => !one.leases.holds('queue'), lease)
+    await assert.rejects(one.leases.acquire('queue'))
     await server.resume()
-    await until('it is held again', () => one.claims.acquire('lane').catch(() => false))
-    assert(!await two.claims.acquire('lane').catch(() => false))
+    await until('it is held again', () => one.leases.acquire('queue').catch(() => false))
+    assert(!await two.leases.acquire('queue').catch(() => false))
   })
 
   test('whose release failed run out, although others are renewed', async t => {
     const one = await start(t, access)
     const two = await start(t, access)
-    assert(await one.claims.acquire('kept'))
-    assert(await one.claims.acquire('lane'))
+    assert(await one.leases.acquire('kept'))
+    assert(await one.leases.acquire('queue'))
     await server.halt('SIGKILL')
-    await assert.rejects(one.claims.release('lane'))
+    await assert.rejects(one.leases.release('queue'))
     await server.resume()
-    await until('the other one is held', () => one.claims.acquire('kept').catch(() => false))
-    assert(await takeOver(two, 'lane') < 2 * lease)
-    assert(!await two.claims.acquire('kept'))
+    await until('the other one is held', () => one.leases.acquire('kept').catch(() => false))
+    assert(await takeOver(two, 'queue') < 2 * lease)
+    assert(!await two.leases.acquire('kept'))
   })
 
-  test('are all that is kept: a released lane leaves no row', async t => {
+  test('are all that is kept: a released queue leaves no row', async t => {
     const one = await start(t, access)
-    for (const lane of ['a', 'b', 'c']) {
-      assert(await one.claims.acquire(lane))
-      await one.claims.release(lane)
+    for (const queue of ['a', 'b', 'c']) {
+      assert(await one.leases.acquire(queue))
+      await one.leases.release(queue)
     }
-    assert.deepEqual(await one.app.database.get('message_relay_lane', {}), [])
+    assert.deepEqual(await one.app.database.get('message_relay_lease', {}), [])
   })
 })

@@ -42,7 +42,7 @@ export async function startShared({ access, folder, endpoint, timeout = 2, onlin
   await once(server, 'listening')
   const address = server.address()
   assert(typeof address === 'object' && address !== null)
-  await until('the tables are there', () => app.get('database') !== undefined && 'message_relay_lane' in app.model.tables)
+  await until('the tables are there', () => app.get('database') !== undefined && 'message_relay_lease' in app.model.tables)
   await app.model.prepared()
   if (online) await until('the bot is online', () => app.bots.some(bot => bot.platform === 'onebot' && bot.status === Universal.Status.ONLINE))
   return {

@@ -43,7 +43,7 @@ describe('relays that share a database', { skip: missing }, () => {
     assert.deepEqual(await look(delivering, id), await look(accepting, id))
   })
 
-  test('take over the lanes of one that loses its bot', async t => {
+  test('take over the queues of one that loses its bot', async t => {
     const [simulator, other] = [await simulatorFor(t), await simulatorFor(t)]
     const access = await server.create()
     const loser = await relayFor(t, { access, endpoint: simulator.endpoint, timeout: 0.2 })

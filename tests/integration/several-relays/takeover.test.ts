@@ -5,7 +5,7 @@ import { until } from '../../support/until'
 import { missing, MariaDb } from './mariadb'
 import { look, post, relayFor, simulatorFor, spawnRelay, texts, untilState } from './support'
 
-/** How long what a dead relay has left may lie, in milliseconds: a lease of 12 s, two looks at the lane and a slow machine. */
+/** How long what a dead relay has left may lie, in milliseconds: a lease of 12 s, two looks at the queue and a slow machine. */
 const soon = 20_000
 
 /** The texts that relays have asked the platform to send, in order. */
@@ -70,7 +70,7 @@ describe('a relay that shares a database', { skip: missing, concurrency: true },
     assert.deepEqual(texts(simulator), ['ping', 'ping'])
   })
 
-  test('that was paused for longer than its claim holds leaves the lane to the one that has it now', async t => {
+  test('that was paused for longer than its lease holds leaves the queue to the one that has it now', async t => {
     const simulator = await simulatorFor(t)
     const options = { access: await server.create(), endpoint: simulator.endpoint, timeout: 60 }
     const owner = await spawnRelay(t, options)
@@ -99,7 +99,7 @@ describe('a relay that shares a database', { skip: missing, concurrency: true },
     const options = { access: await server.create(), endpoint: simulator.endpoint, timeout: 5 }
     const owner = await relayFor(t, options)
     await spawnRelay(t, options, 60 * 60_000)
-    // So slow that whoever took the lane meanwhile would find that it did not arrive, and send it again.
+    // So slow that whoever took the queue meanwhile would find that it did not arrive, and send it again.
     simulator.fault({ fault: { kind: 'late', ms: 3_000, delivered: 'then' }, times: Infinity })
     const expected = ['one', 'two', 'three', 'four']
     const ids: string[] = []

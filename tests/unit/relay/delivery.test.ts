@@ -1,10 +1,80 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { backoff } from '../../../src/relay/backoff'
+import { RelayError } from '../../../src/errors'
+import { backoff } from '../../../src/relay/attempts'
 import { compose } from '../../../src/relay/compose'
-import { readAnswer } from '../../../src/platform/onebot/answer'
-import { SendError } from '../../../src/platform/port'
-import { classifyThrown, cleanWording } from '../../../src/platform/failure'
+import {
+  abandon, createDelivery, doubtOf, leave, postpone, retry, settle, withLate, type Delivery, type ItemResult,
+} from '../../../src/relay/delivery'
+
+const sent: ItemResult = { success: true, messageIds: ['-1'] }
+const failed = (code: 'refused' | 'unsent' | 'unanswered' | 'expired' | 'stopping'): ItemResult => ({ success: false, error: new RelayError(code) })
+
+function deliveryOf(count: number, changes: Partial<Delivery> = {}): Delivery {
+  const items = Array.from({ length: count }, () => ({ type: 'text' as const, text: 'x' }))
+  const request = { mode: 'batch' as const, target: { kind: 'group' as const, id: '1' }, bot: {}, items }
+  return { ...createDelivery('id', request, { key: 'k', fingerprint: 'f' }), ...changes }
+}
+
+describe('a delivery', () => {
+  test('begins queued, with nothing known', () => {
+    const { state, results, attempts, inDoubt, key } = deliveryOf(2)
+    assert.deepEqual({ state, results, attempts, inDoubt, key }, { state: 'queued', results: [undefined, undefined], attempts: 0, inDoubt: null, key: 'k' })
+  })
+
+  test('is in doubt from when it leaves', () => {
+    const leaving = { indices: [0], since: 5, before: ['7'] }
+    assert.deepEqual(leave(deliveryOf(2), leaving), { state: 'sending', results: [undefined, undefined], inDoubt: leaving })
+  })
+
+  test('looks for what went unanswered before from when that left', () => {
+    const delivery = deliveryOf(2, { results: [failed('unanswered'), undefined], inDoubt: { indices: [0], since: 5, before: ['7'] } })
+    assert.deepEqual(leave(delivery, { indices: [1], since: 9, before: ['8'] }).inDoubt, { indices: [1], since: 5, before: ['7'] })
+  })
+
+  const ends: [string, (ItemResult | undefined)[], string, boolean][] = [
+    ['all arrived', [sent, sent], 'sent', true],
+    ['one was refused', [sent, failed('refused')], 'failed', true],
+    ['none left', [failed('unsent'), undefined], 'failed', false],
+    ['one may have arrived', [failed('refused'), failed('unanswered')], 'unanswered', true],
+    ['the time was over', [failed('expired'), failed('expired')], 'expired', false],
+    ['the time was over for the rest', [sent, failed('expired')], 'expired', true],
+  ]
+  for (const [what, results, state, keepsKey] of ends) {
+    test(`is ${state} when ${what}, and ${keepsKey ? 'keeps' : 'frees'} its key`, () => {
+      const change = settle(deliveryOf(2), results)
+      assert.equal(change.state, state)
+      assert.equal('key' in change, !keepsKey)
+    })
+  }
+
+  test('stays in doubt with what went unanswered, and with nothing else', () => {
+    const delivery = deliveryOf(3, { createdAt: 3 })
+    assert.deepEqual(doubtOf(delivery, [sent, failed('unanswered'), undefined]), { indices: [1], since: 3, before: [] })
+    assert.equal(doubtOf(delivery, [sent, failed('refused'), undefined]), null)
+  })
+
+  test('waits again when nothing could be sent, and keeps what is known', () => {
+    assert.deepEqual(postpone([sent, failed('unsent'), failed('stopping')], null), { state: 'queued', inDoubt: null, results: [sent, undefined, undefined] })
+  })
+
+  test('that is given up is unanswered as far as it was leaving', () => {
+    const results = abandon(deliveryOf(3, { results: [sent, undefined, undefined], inDoubt: { indices: [1], since: 5, before: [] } }), new RelayError('expired'))
+    assert.deepEqual(results.map(result => result?.success ? 'sent' : result?.error.code), ['sent', 'unanswered', 'expired'])
+  })
+
+  test('is sent again as far as it has not arrived, and looks first for what went unanswered', () => {
+    const delivery = deliveryOf(3, { results: [sent, failed('unanswered'), failed('refused')], inDoubt: { indices: [1], since: 5, before: ['7'] } })
+    assert.deepEqual(retry(delivery, 99), {
+      state: 'queued', deferred: true, expiresAt: 99, inDoubt: { indices: [1], since: 5, before: ['7'] }, results: [sent, undefined, undefined],
+    })
+  })
+
+  test('takes answers that come late, unless more was known', () => {
+    const late = new Map<number, ItemResult>([[0, { success: true, messageIds: ['late'] }], [1, { success: true, messageIds: ['late'] }]])
+    assert.deepEqual(withLate([sent, failed('unanswered')], late), [sent, { success: true, messageIds: ['late'] }])
+  })
+})
 
 describe('composing', () => {
   type Type = 'text' | 'image' | 'file' | 'video'
@@ -41,79 +111,5 @@ describe('backing off', () => {
 
   test('has an end', () => {
     assert.equal(backoff(50, 0), 30_000)
-  })
-})
-
-describe('the answer of a OneBot implementation', () => {
-  test('gives the message ID as text, also a negative one', () => {
-    assert.deepEqual(readAnswer({ status: 'ok', retcode: 0, data: { message_id: -17 } }), { messageIds: ['-17'] })
-    assert.deepEqual(readAnswer({ status: 'ok', retcode: 0, data: { message_id: 'a' } }), { messageIds: ['a'] })
-  })
-
-  test('gives none for a file, and none when the data is null', () => {
-    assert.deepEqual(readAnswer({ status: 'ok', retcode: 0, data: { file_id: '/x' } }), { messageIds: [] })
-    assert.deepEqual(readAnswer({ status: 'ok', retcode: 0, data: null }), { messageIds: [] })
-  })
-
-  // OneBot guide, tables of "Answers".
-  const cases: [string, Record<string, unknown>, SendError['outcome'] | 'sent', boolean][] = [
-    ['NapCat, bad parameter', { retcode: 1400, message: 'bad', wording: 'bad' }, 'refused', false],
-    ['NapCat, EventChecker', { retcode: 1200, message: 'EventChecker Failed: NTEvent', wording: '' }, 'refused', false],
-    ['NapCat, timeout', { retcode: 1200, wording: 'Timeout: NTEvent serviceAndMethod:NodeIKernelMsgService/sendMsg' }, 'unanswered', false],
-    ['NapCat, unknown action', { retcode: 1404 }, 'refused', false],
-    ['LuckyLilliaBot, echo timeout', { retcode: 1200, message: 'waitForSelfEcho timeout' }, 'sent', false],
-    ['Lagrange, muted', { retcode: 120 }, 'refused', true],
-    ['Lagrange, 9057', { retcode: 9057 }, 'unanswered', false],
-    ['Lagrange, 9000', { retcode: 9000 }, 'unanswered', false],
-    ['go-cqhttp, no group', { retcode: 100, msg: 'GROUP_NOT_FOUND', wording: '群聊不存在' }, 'refused', true],
-    ['go-cqhttp, empty', { retcode: 100, msg: 'EMPTY_MSG_ERROR', wording: '消息为空' }, 'refused', false],
-    ['go-cqhttp, API error', { retcode: 100, msg: 'SEND_MSG_API_ERROR', wording: '请参考 go-cqhttp 端输出' }, 'unanswered', false],
-  ]
-  for (const [what, answer, outcome, aboutTarget] of cases) {
-    test(`${what}: ${outcome}`, () => {
-      if (outcome === 'sent') {
-        assert.deepEqual(readAnswer(answer), { messageIds: [] })
-        return
-      }
-      assert.throws(() => readAnswer(answer), (error: unknown) => error instanceof SendError
-        && error.outcome === outcome && error.isAboutTarget === aboutTarget)
-    })
-  }
-})
-
-describe('what an adapter throws', () => {
-  const cases: [string, unknown, SendError['outcome']][] = [
-    ['a time-out', Object.assign(new Error('Timeout with request send_group_msg'), { name: 'TimeoutError' }), 'unanswered'],
-    ['no connection', new TypeError('this.bot.internal._request is not a function'), 'unsent'],
-    ['a refused connection', Object.assign(new TypeError('fetch failed'), { cause: { code: 'ECONNREFUSED' } }), 'unsent'],
-    ['a lost connection', Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }), 'unanswered'],
-    ['an answer of 403', Object.assign(new Error('Forbidden'), { response: { status: 403 } }), 'refused'],
-    ['an answer of 502', Object.assign(new Error('Bad Gateway'), { response: { status: 502 } }), 'unanswered'],
-    ['a reason', new Error('chat not found'), 'refused'],
-    ['several failures', Object.assign(new Error(''), { errors: [new TypeError('_request is not a function')] }), 'unsent'],
-    ['a text', 'no', 'refused'],
-  ]
-  for (const [what, error, outcome] of cases) {
-    test(`${what}: ${outcome}`, () => {
-      assert.equal(classifyThrown(error).outcome, outcome)
-    })
-  }
-})
-
-describe('the words of a platform', () => {
-  test('lose paths, links and data', () => {
-    assert.equal(cleanWording('ENOENT: no such file, open \'/data/uploads/a b/c.png\''), 'ENOENT: no such file, open \'…\'')
-    assert.equal(cleanWording('bad file file:///srv/x.png here'), 'bad file … here')
-    assert.equal(cleanWording('cannot read C:\\Users\\me\\x.png'), 'cannot read …')
-    assert.equal(cleanWording('args: base64://AAAA'), 'args: …')
-  })
-
-  test('come as one line of at most 200 characters', () => {
-    assert.equal(cleanWording(' a\n b\u0000c '), 'a b c')
-    assert.equal(cleanWording('x'.repeat(500))?.length, 200)
-  })
-
-  test('are absent when nothing is left', () => {
-    assert.equal(cleanWording(' \n '), undefined)
   })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, mock, test } from 'node:test'
-import { Lanes, type LaneOptions, type Turn } from '../../../src/relay/queue'
+import { Queues, type QueueOptions, type Slot } from '../../../src/relay/queue'
 import { RelayError } from '../../../src/errors'
 
 beforeEach(() => {
@@ -8,8 +8,8 @@ beforeEach(() => {
 })
 afterEach(() => mock.timers.reset())
 
-function lanesWith(options: Partial<LaneOptions> = {}): Lanes {
-  return new Lanes({ interval: 0, limit: 1000, pauseAfter: 5, pauseFor: 60_000, ...options })
+function queuesWith(options: Partial<QueueOptions> = {}): Queues {
+  return new Queues({ interval: 0, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...options }, () => Date.now())
 }
 
 /** Lets promises that are resolved call back. */
@@ -17,108 +17,108 @@ async function settle(): Promise<void> {
   for (let i = 0; i < 10; i++) await Promise.resolve()
 }
 
-/** A turn that must be there at once. */
-function atOnce(turn: Turn | Promise<Turn>): Turn {
-  assert(!(turn instanceof Promise))
-  return turn
+/** A slot that must be there at once. */
+function atOnce(slot: Slot | Promise<Slot>): Slot {
+  assert(!(slot instanceof Promise))
+  return slot
 }
 
 /** Enters, and takes down under a name when it is let in or refused. */
-function queue(lanes: Lanes, log: string[], name: string, options: Parameters<Lanes['enter']>[1] = {}): Promise<Turn | undefined> {
+function queue(queues: Queues, log: string[], name: string, options: Parameters<Queues['enter']>[1] = {}): Promise<Slot | undefined> {
   return Promise.resolve()
-    .then(() => lanes.enter('a', options))
-    .then(turn => {
+    .then(() => queues.enter('a', options))
+    .then(slot => {
       log.push(name)
-      return turn
+      return slot
     }, (error: unknown) => {
       log.push(`${name} ${RelayError.from(error).code}`)
       return undefined
     })
 }
 
-function fail(lanes: Lanes, times: number): void {
+function fail(queues: Queues, times: number, name = 'a'): void {
   for (let i = 0; i < times; i++) {
-    const turn = atOnce(lanes.enter('a'))
-    turn.judge('bad')
-    turn.end()
+    const slot = atOnce(queues.enter(name))
+    slot.judge('bad')
+    slot.release()
   }
 }
 
 const isCode = (code: string) => (error: unknown): boolean => error instanceof RelayError && error.code === code
 
-describe('a lane', () => {
+describe('a queue', () => {
   test('lets them through one at a time, in their order', async () => {
-    const lanes = lanesWith()
+    const queues = queuesWith()
     const log: string[] = []
-    const first = atOnce(lanes.enter('a'))
-    const second = queue(lanes, log, 'second')
-    const third = queue(lanes, log, 'third')
+    const first = atOnce(queues.enter('a'))
+    const second = queue(queues, log, 'second')
+    const third = queue(queues, log, 'third')
     await settle()
     assert.deepEqual(log, [])
-    first.end()
+    first.release()
     await settle()
     assert.deepEqual(log, ['second']);
-    (await second)?.end();
-    (await third)?.end()
+    (await second)?.release();
+    (await third)?.release()
     assert.deepEqual(log, ['second', 'third'])
   })
 
-  test('does not wait for another lane', () => {
-    const lanes = lanesWith()
-    atOnce(lanes.enter('a'))
-    atOnce(lanes.enter('b'))
+  test('does not wait for another queue', () => {
+    const queues = queuesWith()
+    atOnce(queues.enter('a'))
+    atOnce(queues.enter('b'))
   })
 
   test('is forgotten when nothing is left to remember', () => {
-    const lanes = lanesWith({ interval: 500 })
-    const turn = atOnce(lanes.enter('a'))
-    turn.sent()
-    turn.judge('good')
-    turn.end()
-    assert.equal(lanes.size, 1)
+    const queues = queuesWith({ interval: 500 })
+    const slot = atOnce(queues.enter('a'))
+    slot.sent()
+    slot.judge('good')
+    slot.release()
+    assert.equal(queues.size, 1)
     mock.timers.tick(500)
-    assert.equal(lanes.size, 0)
+    assert.equal(queues.size, 0)
   })
 
   test('is forgotten at once where there is no interval', () => {
-    const lanes = lanesWith()
-    atOnce(lanes.enter('a')).end()
-    assert.equal(lanes.size, 0)
+    const queues = queuesWith()
+    atOnce(queues.enter('a')).release()
+    assert.equal(queues.size, 0)
   })
 
   test('forgets one who goes away, and only that one', async () => {
-    const lanes = lanesWith()
+    const queues = queuesWith()
     const log: string[] = []
     const gone = new AbortController()
-    const first = atOnce(lanes.enter('a'))
-    void queue(lanes, log, 'gone', { signal: () => gone.signal })
-    void queue(lanes, log, 'there')
+    const first = atOnce(queues.enter('a'))
+    void queue(queues, log, 'gone', { signal: () => gone.signal })
+    void queue(queues, log, 'there')
     await settle()
     gone.abort()
-    first.end()
+    first.release()
     await settle()
     assert.deepEqual(log, ['gone unsent', 'there'])
   })
 
   test('tells one whose time is over so', async () => {
-    const lanes = lanesWith()
+    const queues = queuesWith()
     const log: string[] = []
-    atOnce(lanes.enter('a'))
-    void queue(lanes, log, 'late', { signal: () => AbortSignal.abort(new RelayError('expired')) })
+    atOnce(queues.enter('a'))
+    void queue(queues, log, 'late', { signal: () => AbortSignal.abort(new RelayError('expired')) })
     await settle()
     assert.deepEqual(log, ['late expired'])
-    assert.deepEqual(lanes.states(), [])
+    assert.deepEqual(queues.states(), [])
   })
 })
 
 describe('the interval', () => {
-  test('is kept from the end of a send to the next turn', async () => {
-    const lanes = lanesWith({ interval: 1000 })
+  test('is kept from the end of a send to the next slot', async () => {
+    const queues = queuesWith({ interval: 1000 })
     const log: string[] = []
-    const first = atOnce(lanes.enter('a'))
+    const first = atOnce(queues.enter('a'))
     first.sent()
-    first.end()
-    void queue(lanes, log, 'second')
+    first.release()
+    void queue(queues, log, 'second')
     await settle()
     mock.timers.tick(999)
     await settle()
@@ -129,37 +129,37 @@ describe('the interval', () => {
   })
 
   test('holds nobody up who comes later than that', () => {
-    const lanes = lanesWith({ interval: 1000 })
-    const first = atOnce(lanes.enter('a'))
+    const queues = queuesWith({ interval: 1000 })
+    const first = atOnce(queues.enter('a'))
     first.sent()
-    first.end()
+    first.release()
     mock.timers.tick(1000)
-    atOnce(lanes.enter('a'))
+    atOnce(queues.enter('a'))
   })
 
-  test('is waited out in the lane, so that one who goes away meanwhile is removed', async () => {
-    const lanes = lanesWith({ interval: 1000 })
+  test('is waited out in the queue, so that one who goes away meanwhile is removed', async () => {
+    const queues = queuesWith({ interval: 1000 })
     const log: string[] = []
-    const first = atOnce(lanes.enter('a'))
+    const first = atOnce(queues.enter('a'))
     first.sent()
-    first.end()
+    first.release()
     const gone = new AbortController()
-    void queue(lanes, log, 'second', { signal: () => gone.signal })
+    void queue(queues, log, 'second', { signal: () => gone.signal })
     await settle()
     gone.abort()
     mock.timers.tick(1000)
     await settle()
     assert.deepEqual(log, ['second unsent'])
-    assert.equal(lanes.size, 0)
+    assert.equal(queues.size, 0)
   })
 
-  test('is kept between two messages of one turn', async () => {
-    const lanes = lanesWith({ interval: 1000 })
-    const turn = atOnce(lanes.enter('a'))
-    assert.equal(turn.pace(), undefined)
-    turn.sent()
+  test('is kept between two messages of one slot', async () => {
+    const queues = queuesWith({ interval: 1000 })
+    const slot = atOnce(queues.enter('a'))
+    assert.equal(slot.pace(), undefined)
+    slot.sent()
     let rested = false
-    void turn.pace()?.then(() => rested = true)
+    void slot.pace()?.then(() => rested = true)
     mock.timers.tick(999)
     await settle()
     assert(!rested)
@@ -169,63 +169,63 @@ describe('the interval', () => {
   })
 
   test('lets nobody overtake those who wait for it', async () => {
-    const lanes = lanesWith({ interval: 1000 })
+    const queues = queuesWith({ interval: 1000 })
     const log: string[] = []
-    const first = atOnce(lanes.enter('a'))
+    const first = atOnce(queues.enter('a'))
     first.sent()
-    first.end()
-    void queue(lanes, log, 'second')
+    first.release()
+    void queue(queues, log, 'second')
     await settle()
     // The time is over, but the timer has not gone off yet.
     mock.timers.reset()
     mock.timers.enable({ apis: ['Date', 'setTimeout'], now: 1_002_000 })
-    void queue(lanes, log, 'third')
+    void queue(queues, log, 'third')
     await settle()
     assert.deepEqual(log, ['second'])
   })
 
   test('does not last for hours when the clock is set back', async t => {
     mock.timers.reset()
-    const lanes = lanesWith({ interval: 20 })
+    const queues = new Queues({ interval: 20, capacity: 1000, pauseAfter: 5, pauseFor: 60_000 })
     const { now } = Date
     const hours = 10_000_000
     const ahead = t.mock.method(Date, 'now', () => now() + hours)
-    const first = atOnce(lanes.enter('a'))
+    const first = atOnce(queues.enter('a'))
     first.sent()
-    first.end()
+    first.release()
     ahead.mock.restore()
-    const second = await lanes.enter('a')
-    second.end()
+    const second = await queues.enter('a')
+    second.release()
   })
 })
 
-describe('the limit', () => {
+describe('the capacity', () => {
   test('refuses who would be one too many, and says when to come again', () => {
-    const lanes = lanesWith({ limit: 1 })
-    atOnce(lanes.enter('a'))
-    void lanes.enter('a')
-    assert.throws(() => lanes.enter('a'), error => error instanceof RelayError && error.code === 'queue-full' && error.headers['retry-after'] === '1')
-    assert.equal(lanes.room('a'), 0)
-    assert.equal(lanes.room('b'), 1)
+    const queues = queuesWith({ capacity: 1 })
+    atOnce(queues.enter('a'))
+    void queues.enter('a')
+    assert.throws(() => queues.enter('a'), error => error instanceof RelayError && error.code === 'queue-full' && error.headers['retry-after'] === '1')
+    assert.equal(queues.capacityLeft('a'), 0)
+    assert.equal(queues.capacityLeft('b'), 1)
   })
 
   test('of none lets through only who need not wait', () => {
-    const lanes = lanesWith({ limit: 0 })
-    const turn = atOnce(lanes.enter('a'))
-    assert.throws(() => lanes.enter('a'), isCode('queue-full'))
-    assert(!lanes.isIdle('a'))
-    turn.end()
-    assert(lanes.isIdle('a'))
-    atOnce(lanes.enter('a'))
+    const queues = queuesWith({ capacity: 0 })
+    const slot = atOnce(queues.enter('a'))
+    assert.throws(() => queues.enter('a'), isCode('queue-full'))
+    assert(!queues.isIdle('a'))
+    slot.release()
+    assert(queues.isIdle('a'))
+    atOnce(queues.enter('a'))
   })
 
   test('does not concern the patient', async () => {
-    const lanes = lanesWith({ limit: 0 })
+    const queues = queuesWith({ capacity: 0 })
     const log: string[] = []
-    const turn = atOnce(lanes.enter('a'))
-    void queue(lanes, log, 'patient', { patient: true })
+    const slot = atOnce(queues.enter('a'))
+    void queue(queues, log, 'patient', { isPatient: true })
     await settle()
-    turn.end()
+    slot.release()
     await settle()
     assert.deepEqual(log, ['patient'])
   })
@@ -233,38 +233,38 @@ describe('the limit', () => {
 
 describe('a pause', () => {
   test('begins with the fifth failure in a row, and tells when it ends', () => {
-    const lanes = lanesWith()
-    fail(lanes, 4)
-    const turn = atOnce(lanes.enter('a'))
-    turn.judge('none')
-    turn.end()
-    fail(lanes, 1)
+    const queues = queuesWith()
+    fail(queues, 4)
+    const slot = atOnce(queues.enter('a'))
+    slot.judge('none')
+    slot.release()
+    fail(queues, 1)
     mock.timers.tick(1000)
-    assert.throws(() => lanes.enter('a'), error => error instanceof RelayError && error.code === 'paused' && error.headers['retry-after'] === '59')
-    assert.deepEqual(lanes.states(), [{ lane: 'a', waiting: 0, pausedUntil: 1_060_000 }])
-    atOnce(lanes.enter('b'))
+    assert.throws(() => queues.enter('a'), error => error instanceof RelayError && error.code === 'paused' && error.headers['retry-after'] === '59')
+    assert.deepEqual(queues.states(), [{ queue: 'a', waiting: 0, pausedUntil: 1_060_000 }])
+    atOnce(queues.enter('b'))
   })
 
   test('does not begin when one succeeded in between', () => {
-    const lanes = lanesWith()
-    fail(lanes, 4)
-    const turn = atOnce(lanes.enter('a'))
-    turn.judge('good')
-    turn.end()
-    fail(lanes, 4)
-    atOnce(lanes.enter('a'))
+    const queues = queuesWith()
+    fail(queues, 4)
+    const slot = atOnce(queues.enter('a'))
+    slot.judge('good')
+    slot.release()
+    fail(queues, 4)
+    atOnce(queues.enter('a'))
   })
 
-  test('turns those away who wait, but not the patient', async () => {
-    const lanes = lanesWith({ pauseAfter: 1 })
+  test('slots those away who wait, but not the patient', async () => {
+    const queues = queuesWith({ pauseAfter: 1 })
     const log: string[] = []
-    const turn = atOnce(lanes.enter('a'))
-    void queue(lanes, log, 'first')
-    void queue(lanes, log, 'patient', { patient: true })
-    void queue(lanes, log, 'second')
+    const slot = atOnce(queues.enter('a'))
+    void queue(queues, log, 'first')
+    void queue(queues, log, 'patient', { isPatient: true })
+    void queue(queues, log, 'second')
     await settle()
-    turn.judge('bad')
-    turn.end()
+    slot.judge('bad')
+    slot.release()
     await settle()
     assert.deepEqual(log, ['first paused', 'second paused'])
     mock.timers.tick(60_000)
@@ -272,38 +272,38 @@ describe('a pause', () => {
     assert.deepEqual(log, ['first paused', 'second paused', 'patient'])
   })
 
-  test('is followed by one that probes: its failure pauses the lane again', async () => {
-    const lanes = lanesWith()
+  test('is followed by one that probes: its failure pauses the queue again', async () => {
+    const queues = queuesWith()
     const log: string[] = []
-    fail(lanes, 5)
+    fail(queues, 5)
     mock.timers.tick(60_000)
-    const probe = atOnce(lanes.enter('a'))
-    void queue(lanes, log, 'behind')
+    const probe = atOnce(queues.enter('a'))
+    void queue(queues, log, 'behind')
     await settle()
     probe.judge('bad')
-    probe.end()
+    probe.release()
     await settle()
     assert.deepEqual(log, ['behind paused'])
-    assert.throws(() => lanes.enter('a'), isCode('paused'))
+    assert.throws(() => queues.enter('a'), isCode('paused'))
   })
 
   test('is over for good when the probe succeeds', () => {
-    const lanes = lanesWith()
-    fail(lanes, 5)
+    const queues = queuesWith()
+    fail(queues, 5)
     mock.timers.tick(60_000)
-    const probe = atOnce(lanes.enter('a'))
+    const probe = atOnce(queues.enter('a'))
     probe.judge('good')
-    probe.end()
-    fail(lanes, 4)
-    atOnce(lanes.enter('a'))
+    probe.release()
+    fail(queues, 4)
+    atOnce(queues.enter('a'))
   })
 
-  test('is waited out by a turn that goes on', async () => {
-    const lanes = lanesWith({ pauseAfter: 1 })
-    const turn = atOnce(lanes.enter('a'))
-    turn.judge('bad')
+  test('is waited out by a slot that goes on', async () => {
+    const queues = queuesWith({ pauseAfter: 1 })
+    const slot = atOnce(queues.enter('a'))
+    slot.judge('bad')
     let rested = false
-    void turn.pace()?.then(() => rested = true)
+    void slot.pace()?.then(() => rested = true)
     await settle()
     assert(!rested)
     mock.timers.tick(60_000)
@@ -312,56 +312,74 @@ describe('a pause', () => {
   })
 
   test('leaves nothing behind in the end', () => {
-    const lanes = lanesWith({ interval: 10 })
-    fail(lanes, 1)
+    const queues = queuesWith({ interval: 10 })
+    fail(queues, 1)
     mock.timers.tick(60_000)
-    assert.equal(lanes.size, 0)
-    fail(lanes, 5)
+    assert.equal(queues.size, 0)
+    fail(queues, 5)
     mock.timers.tick(120_000)
-    assert.equal(lanes.size, 0)
+    assert.equal(queues.size, 0)
   })
 
   test('of weeks is not forgotten at once', () => {
-    const lanes = lanesWith({ pauseAfter: 1, pauseFor: 2_147_483_000 })
-    fail(lanes, 1)
+    const queues = queuesWith({ pauseAfter: 1, pauseFor: 2_147_483_000 })
+    fail(queues, 1)
     mock.timers.tick(1000)
-    assert.throws(() => lanes.enter('a'), isCode('paused'))
+    assert.throws(() => queues.enter('a'), isCode('paused'))
   })
 })
 
-describe('a turn that cannot go on', () => {
-  test('turns those away who wait behind it, but not the patient', async () => {
-    const lanes = lanesWith()
+describe('a slot that cannot go on', () => {
+  test('slots those away who wait behind it, but not the patient', async () => {
+    const queues = queuesWith()
     const log: string[] = []
-    const turn = atOnce(lanes.enter('a'))
-    void queue(lanes, log, 'first')
-    void queue(lanes, log, 'patient', { patient: true })
+    const slot = atOnce(queues.enter('a'))
+    void queue(queues, log, 'first')
+    void queue(queues, log, 'patient', { isPatient: true })
     await settle()
-    turn.turnAway(new RelayError('unsent'))
+    slot.turnAway(new RelayError('unsent'))
     await settle()
     assert.deepEqual(log, ['first unsent'])
-    assert.equal(lanes.states()[0]?.waiting, 1)
+    assert.equal(queues.states()[0]?.waiting, 1)
   })
 })
 
 describe('closing', () => {
-  test('turns away all who wait and all who come, and ends the rests of turns', async () => {
-    const lanes = lanesWith({ interval: 3_600_000 })
+  test('turns away all who wait and all who come, and ends the rests of slots', async () => {
+    const queues = queuesWith({ interval: 3_600_000 })
     const log: string[] = []
-    const turn = atOnce(lanes.enter('a'))
-    turn.sent()
+    const slot = atOnce(queues.enter('a'))
+    slot.sent()
     let rested = false
-    void turn.pace()?.then(() => rested = true)
-    void queue(lanes, log, 'waiting')
-    void queue(lanes, log, 'patient', { patient: true })
+    void slot.pace()?.then(() => rested = true)
+    void queue(queues, log, 'waiting')
+    void queue(queues, log, 'patient', { isPatient: true })
     await settle()
-    lanes.close()
+    queues.close()
     await settle()
     assert.deepEqual(log, ['waiting stopping', 'patient stopping'])
     assert(rested)
-    assert.equal(turn.pace(), undefined)
-    turn.end()
-    assert.equal(lanes.size, 0)
-    assert.throws(() => lanes.enter('a'), isCode('stopping'))
+    assert.equal(slot.pace(), undefined)
+    slot.release()
+    assert.throws(() => queues.enter('a'), isCode('stopping'))
+  })
+
+  test('forgets neither the interval nor a pause', async () => {
+    const options = { interval: 1000, capacity: 1000, pauseAfter: 1, pauseFor: 60_000 }
+    const queues = queuesWith(options)
+    const log: string[] = []
+    const slot = atOnce(queues.enter('a'))
+    slot.sent()
+    slot.release()
+    fail(queues, 1, 'b')
+    queues.close()
+    queues.open(options)
+    void queue(queues, log, 'next')
+    await settle()
+    assert.deepEqual(log, [])
+    mock.timers.tick(1000)
+    await settle()
+    assert.deepEqual(log, ['next'])
+    assert.throws(() => queues.enter('b'), isCode('paused'))
   })
 })

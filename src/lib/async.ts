@@ -1,0 +1,38 @@
+/** Waits a while, in milliseconds, but not past the stop. */
+export function sleep(time: number, stop: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const end = (): void => {
+      clearTimeout(timer)
+      stop.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, time)
+    stop.addEventListener('abort', end)
+    if (stop.aborted) end()
+  })
+}
+
+/** Gives the event loop a turn: the statements of an embedded database do not. */
+export function yieldToOthers(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}
+
+/** What a timer can wait at most, in milliseconds; one for longer goes off at once. */
+export const longestTimer = 2 ** 31 - 1
+
+/** Lets work with the same key happen one after the other. */
+export class Mutex {
+  private readonly tails = new Map<string, Promise<unknown>>()
+
+  /** Does the work once all earlier work with this key is done, whether that succeeded or not. */
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.tails.get(key)
+    const mine = before ? before.then(work, work) : work()
+    this.tails.set(key, mine)
+    try {
+      return await mine
+    } finally {
+      if (this.tails.get(key) === mine) this.tails.delete(key)
+    }
+  }
+}

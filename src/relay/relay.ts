@@ -1,0 +1,405 @@
+import type { Context } from 'koishi'
+import { createHash } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
+import { validate as isUuid } from 'uuid'
+import { RelayError } from '../errors'
+import { unwrap } from '../lib/unwrap'
+import type { MessageRequest } from '../message/model'
+import { writeItems } from '../message/parse'
+import { writeTarget } from '../message/target'
+import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
+import {
+  createDelivery, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
+} from './delivery'
+import { MemoryStore } from './memory-store'
+import { Queues, type QueueOptions, type QueueState } from './queue'
+import { nameOf, type Runtime } from './runtime'
+import { SentLog } from './sent-log'
+import { queueOf, type Backlog, type ListFilter, type Store } from './store'
+import { Deadline, Result } from './waiter'
+import { Worker } from './worker'
+
+/** What a caller wants to be sent, and how it wants to be told. */
+export interface Submission {
+  /** A UUIDv7: the ID of the delivery, and of its request in the log. */
+  id: string
+  request: MessageRequest
+  /** Its Idempotency-Key. */
+  key?: string
+  /** Whether to answer before it is delivered, and how long to wait for the result first, in milliseconds. */
+  deferred?: { wait: number }
+  /** Aborted when the caller has gone away; only asked for where there is a wait. */
+  signal?: () => AbortSignal
+}
+
+/** What the caller is told. */
+export interface Submitted {
+  delivery: Delivery
+  /** Whether it tells of an earlier request with the same key, and nothing was sent now. */
+  isReplay: boolean
+}
+
+/** What the relay goes by; a reload of the plugin may bring others. */
+export interface RelayOptions extends Pick<Runtime, 'port' | 'policy' | 'media' | 'logger' | 'holdUpload' | 'keepUpload'> {
+  queues: QueueOptions
+  /** Where the log of what was sent is, absolute. */
+  dataDir: string
+  /** How long records are kept in a database, in milliseconds. */
+  retention: number
+}
+
+/** How long an Idempotency-Key lives, in milliseconds. */
+const keyLifetime = 24 * 60 * 60 * 1000
+/** After which time a deferred delivery, or one that is sent again, is dropped unless its request says otherwise, in milliseconds. */
+const defaultExpiry = 24 * 60 * 60 * 1000
+/** From which age a send that somebody waits for, but not in this process, counts as interrupted, in milliseconds. */
+const longestSend = 10 * 60 * 1000
+/** How much longer than its delivery waits an uploaded file is kept, for a send that begins at the last moment, in milliseconds. */
+const uploadMargin = 60 * 60 * 1000
+
+const relays = new WeakMap<object, Relay>()
+
+/**
+ * The core: it takes submissions from all doors, makes each a delivery, and sees to it that this comes to its end. There is one for an app,
+ * and it outlives a reload of the plugin with all that is queued, in flight, keyed and recorded.
+ */
+export class Relay {
+  private readonly runtime: Runtime
+  private readonly queues: Queues
+  private readonly memory = new MemoryStore()
+  private readonly worker: Worker
+  private storage: Storage | undefined
+  /** Those that were made for a database that may come back. */
+  private readonly storages: Storage[] = []
+  /** The keys of requests under way, with the digests of what they mean. */
+  private readonly underWay = new Map<string, string>()
+  private hasDatabase: () => boolean = () => false
+  private arrival: Promise<void> = Promise.resolve()
+  private hasArrived = false
+  private stop = new AbortController()
+  private starts = 0
+
+  /** The relay of the app that a context belongs to, working by these options until `pause` and `end` are called. */
+  static start(ctx: Context, options: RelayOptions): { relay: Relay, pause: () => void, end: () => void } {
+    const app = unwrap(ctx.root)
+    const relay = relays.get(app) ?? new Relay(options)
+    relays.set(app, relay)
+    const start = relay.start(ctx, options)
+    const isLatest = (): boolean => relay.starts === start
+    return {
+      relay,
+      pause: () => {
+        if (isLatest()) relay.runtime.isPaused = true
+      },
+      end: () => {
+        if (isLatest()) relay.end()
+      },
+    }
+  }
+
+  private constructor(options: RelayOptions) {
+    this.queues = new Queues(options.queues)
+    this.runtime = { ...options, sentLog: new SentLog(), stop: this.stop.signal, isPaused: true }
+    this.worker = new Worker(this.runtime, this.memory)
+  }
+
+  private start(ctx: Context, options: RelayOptions): number {
+    const { runtime, queues } = this
+    const { port, policy, media, logger, holdUpload, keepUpload, dataDir, retention } = options
+    if (this.stop.signal.aborted) this.stop = new AbortController()
+    // Everything that is under way listens to it.
+    setMaxListeners(0, this.stop.signal)
+    Object.assign(runtime, { port, policy, media, logger, holdUpload, keepUpload, stop: this.stop.signal, isPaused: false })
+    queues.open(options.queues)
+    const known = runtime.sentLog.open(dataDir, error => {
+      logger.debug('%s', `what is sent is not logged for the next process: ${nameOf(error)}`)
+    })
+    for (const { bot, target, messageIds } of known) port.note(bot, target, messageIds)
+    ctx.inject(['database'], inner => {
+      const known = this.storages.find(({ store }) => store.uses(inner.database))
+      const storage = known ?? new Storage(inner, { queues, worker: this.worker, runtime })
+      if (!known) this.storages.push(storage)
+      this.storage = storage
+      storage.attach(inner, retention)
+      inner.on('dispose', () => {
+        if (this.storage === storage) this.storage = undefined
+      })
+    })
+    this.hasDatabase = () => isDatabaseLoaded(ctx)
+    this.hasArrived = false
+    this.arrival = awaitDatabase(ctx, this.stop.signal).then(() => {
+      this.hasArrived = true
+    })
+    return ++this.starts
+  }
+
+  /** Ends everything at once. What has not left stays in the database. */
+  private end(): void {
+    this.runtime.isPaused = true
+    this.stop.abort()
+    this.queues.close()
+    this.runtime.sentLog.close()
+  }
+
+  /**
+   * Sends what a request asks for, unless its key says that this was done before. Its `expiresIn` bounds the wait for its turn as well,
+   * when the caller waits for the result.
+   *
+   * @throws RelayError what stops the request as such
+   */
+  async submit(submission: Submission): Promise<Submitted> {
+    await this.awaitStorage(submission)
+    if (submission.key === undefined) return { delivery: await this.accept(submission), isReplay: false }
+    const key = digest(submission.key)
+    const fingerprint = fingerprintOf(submission.request)
+    const other = this.underWay.get(key)
+    if (other !== undefined) throw keyConflict(other === fingerprint)
+    this.underWay.set(key, fingerprint)
+    try {
+      const earlier = await this.findByKey(key)
+      if (!earlier) return { delivery: await this.accept(submission, { key, fingerprint }), isReplay: false }
+      if (earlier.fingerprint !== fingerprint) throw keyConflict(false)
+      const isUnderWay = !earlier.deferred && (earlier.state === 'queued' || earlier.state === 'sending')
+      if (isUnderWay && earlier.updatedAt > Date.now() - longestSend) throw keyConflict(true)
+      if (isUnderWay || earlier.state === 'unanswered') await this.reconcile(earlier, submission)
+      return { delivery: earlier, isReplay: true }
+    } finally {
+      this.underWay.delete(key)
+    }
+  }
+
+  /** @throws RelayError `not-found`, `store-down` */
+  async get(id: string): Promise<Delivery> {
+    // Whatever else a caller sends need not come as far as the database.
+    const delivery = isUuid(id) ? this.memory.get(id) ?? await guard(this.storage?.store.get(id)) : undefined
+    if (!delivery) throw new RelayError('not-found')
+    return delivery
+  }
+
+  /**
+   * The newest first, those in memory and in the database together.
+   *
+   * @throws RelayError `store-down`
+   */
+  async list(filter: ListFilter): Promise<Delivery[]> {
+    const remembered = this.memory.list(filter)
+    const stored = await guard(this.storage?.store.list(filter)) ?? []
+    const ids = new Set(remembered.map(({ id }) => id))
+    return [...remembered, ...stored.filter(({ id }) => !ids.has(id))].sort((a, b) => a.id < b.id ? 1 : -1).slice(0, filter.limit)
+  }
+
+  /**
+   * Takes a delivery back that has not begun to leave.
+   *
+   * @throws RelayError `not-found`, `conflict`, `store-down`
+   */
+  async withdraw(id: string): Promise<void> {
+    const { state, deferred, results } = await this.get(id)
+    if (state === 'queued' && usesUpKey(results)) {
+      throw new RelayError('conflict', 'a part of this delivery has been sent: it cannot be withdrawn any more')
+    }
+    if (state === 'queued' && !deferred) throw new RelayError('conflict', 'the caller of this delivery waits for it: it cannot be withdrawn')
+    if (state === 'queued' && await guard(this.storage?.store.withdraw(id))) return
+    throw new RelayError('conflict', `this delivery is ${(await this.get(id)).state}: only a queued one can be withdrawn`)
+  }
+
+  /**
+   * Sends what was not delivered of a finished delivery again. What went unanswered is looked for first.
+   *
+   * @throws RelayError `not-found`, `conflict`, `no-database`, `store-down`
+   */
+  async retry(id: string): Promise<Delivery> {
+    const { state } = await this.get(id)
+    if (!isRetryable(state)) throw notRetryable(state)
+    const { storage } = this
+    if (!storage) throw new RelayError('no-database')
+    const stored = await guard(storage.store.getQueued(id))
+    if (!stored) throw new RelayError('conflict', 'the content of this delivery was not stored: send it as a new request')
+    const { delivery, items } = stored
+    const expiresAt = Date.now() + defaultExpiry
+    // A file that is gone already makes its item fail in its turn.
+    await this.keepUploads({ items, mode: 'batch' }, expiresAt)
+    const isQueued = await guard(storage.backlog.requeue(delivery, retryable, retry(delivery, expiresAt)))
+    if (!isQueued) throw notRetryable((await this.get(id)).state)
+    return delivery
+  }
+
+  /** The queues in which something waits or that are paused. */
+  queueStates(): QueueState[] {
+    return this.queues.states()
+  }
+
+  /** What waits in the database, `undefined` where there is none. Rejects when it does not answer. */
+  async backlog(): Promise<Backlog | undefined> {
+    return this.storage?.store.backlog()
+  }
+
+  /** Rejects when there is a database that does not answer. */
+  async ping(): Promise<void> {
+    await this.storage?.store.ping()
+  }
+
+  /** Without the database that holds it, a key would be taken for a new one, and what waits would be overtaken. */
+  private async awaitStorage({ key, deferred }: Submission): Promise<void> {
+    const isNeeded = key !== undefined || deferred !== undefined
+    if (this.storage || (this.hasArrived && !isNeeded) || !this.hasDatabase()) return
+    await this.arrival
+    if (isNeeded && !this.hasStorage()) throw new RelayError('store-down')
+  }
+
+  /** A function, because it may change at every wait. */
+  private hasStorage(): boolean {
+    return this.storage !== undefined
+  }
+
+  private accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
+    const delivery = createDelivery(submission.id, submission.request, idempotency)
+    return submission.deferred ? this.defer(submission, delivery, submission.deferred.wait) : this.deliver(submission, delivery)
+  }
+
+  /** The one place that decides where a delivery is kept: what may be asked about after a restart is in the database. */
+  private storeOf({ key }: Delivery): Store {
+    return key === null ? this.memory : this.storage?.store ?? this.memory
+  }
+
+  /** Delivers while the caller waits. */
+  private async deliver({ request, signal }: Submission, delivery: Delivery): Promise<Delivery> {
+    const { queues, worker, storage } = this
+    const { items, target } = request
+    const store = this.storeOf(delivery)
+    // What an earlier process left comes first.
+    if (storage && !storage.backlog.isOpen) await storage.backlog.opened
+    const deadline = new Deadline(signal, request.expiresIn)
+    let isKept = false
+    try {
+      const account = this.runtime.port.choose(request.bot)
+      account.checkTarget(target)
+      delivery.bot = account.sid
+      const inserted = this.insert(store, delivery, '', items)
+      if (inserted) await inserted
+      isKept = true
+      await queues.use(queueOf(account.sid, target), { signal: () => deadline.signal() }, slot =>
+        worker.deliver(slot, { delivery, items, store, account, isOurs: () => true }))
+      return delivery
+    } catch (thrown) {
+      const error = RelayError.from(thrown)
+      const results = delivery.results.map(result => result ?? { success: false as const, error })
+      if (isKept) {
+        await worker.settle(delivery, store, results)
+      } else if (error.outcome) {
+        // Without an outcome it was no delivery at all.
+        this.memory.insert(Object.assign(delivery, settle(delivery, results)), '', [])
+      }
+      throw error
+    } finally {
+      deadline.end()
+    }
+  }
+
+  /** Stores what is to be sent later, and waits a while for the result if the caller likes to. */
+  private async defer({ id, request, signal }: Submission, delivery: Delivery, wait: number): Promise<Delivery> {
+    const { storage, runtime: { port } } = this
+    if (!storage) throw new RelayError('no-database')
+    const account = port.chooseLater(request.bot)
+    account.checkTarget(request.target)
+    const expiresAt = Date.now() + (request.expiresIn ?? defaultExpiry)
+    Object.assign(delivery, { deferred: true, bot: account.sid, expiresAt })
+    await this.keepUploads(request, expiresAt)
+    const result = wait > 0 ? new Result(this.worker, id) : undefined
+    try {
+      await this.insertInto(storage.store, delivery, () => storage.backlog.add(delivery, request.items))
+      return await result?.within(wait, signal?.(), this.runtime.stop) ?? delivery
+    } finally {
+      result?.end()
+    }
+  }
+
+  /** Finds out what became of an earlier request that went unanswered. */
+  private async reconcile(delivery: Delivery, { request, signal }: Submission): Promise<void> {
+    const { queues, worker, runtime: { port } } = this
+    Object.assign(delivery, { state: 'unanswered', results: delivery.results.map(result => result ?? unanswered()) })
+    const account = port.find(delivery.bot)
+    if (!account?.isOnline) return
+    const store = this.storeOf(delivery)
+    // In the slot, so that nothing else leaves for the target meanwhile whose equal message could be taken for this one.
+    await queues.use(queueOf(delivery.bot, delivery.target), signal ? { signal } : {}, slot =>
+      worker.reconcile(slot, { delivery, items: request.items, store, account, isOurs: () => true }),
+    ).catch(() => {
+      // The queue is full or paused, the caller has gone away, or the relay stops.
+    })
+  }
+
+  private insert(store: Store, delivery: Delivery, position: string, items: MessageRequest['items']): Promise<void> | undefined {
+    if (store.isDurable) return this.insertInto(store, delivery, () => store.insert(delivery, position, items))
+    void store.insert(delivery, position, items)
+  }
+
+  /** @throws RelayError `in-progress` or `key-reused` when its key was taken meanwhile, `queue-full`, `store-down` */
+  private async insertInto(store: Store, delivery: Delivery, insert: () => Promise<void> | void): Promise<void> {
+    try {
+      await insert()
+    } catch (cause) {
+      if (cause instanceof RelayError) throw cause
+      // Drivers word a duplicate key differently; asking for it is the same everywhere.
+      const other = delivery.key === null ? undefined : await guard(store.findByKey(delivery.key))
+      if (other && other.id !== delivery.id) throw keyConflict(other.fingerprint === delivery.fingerprint)
+      // It may be there although the answer was lost, but nobody is told that it is.
+      void Promise.resolve(store.discard(delivery.id)).catch(() => undefined)
+      throw new RelayError('store-down', undefined, { cause })
+    }
+  }
+
+  private async findByKey(key: string): Promise<Delivery | undefined> {
+    const oldest = Date.now() - keyLifetime
+    const remembered = this.memory.findByKey(key)
+    if (remembered && remembered.createdAt > oldest) return remembered
+    this.memory.releaseKey(key)
+    const store = this.storage?.store
+    const stored = await guard(store?.findByKey(key))
+    if (!stored || stored.createdAt > oldest) return stored
+    await guard(store?.releaseKey(key))
+  }
+
+  /** @throws RelayError `file-not-found` when the one file of a single message is not there; in a batch, the item fails in its turn */
+  private async keepUploads({ items, mode }: Pick<MessageRequest, 'items' | 'mode'>, until: number): Promise<void> {
+    for (const item of items) {
+      if (item instanceof RelayError || item.type === 'text' || item.link.kind !== 'upload') continue
+      try {
+        await this.runtime.keepUpload(item.link.id, until + uploadMargin)
+      } catch (error) {
+        if (mode === 'single') throw error
+      }
+    }
+  }
+}
+
+/** The failure of a request whose key belongs to another one that is under way, or that meant something else. */
+function keyConflict(isSame: boolean): RelayError {
+  return isSame ? new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } }) : new RelayError('key-reused')
+}
+
+function isRetryable(state: State): boolean {
+  return retryable.some(name => name === state)
+}
+
+function notRetryable(state: State): RelayError {
+  return new RelayError('conflict', `this delivery is ${state}: only one that was not delivered can be sent again`)
+}
+
+/** @throws RelayError `store-down` for whatever the database throws */
+async function guard<T>(work: Promise<T> | T): Promise<T> {
+  try {
+    return await work
+  } catch (cause) {
+    throw new RelayError('store-down', undefined, { cause })
+  }
+}
+
+/** What a request means, whatever the order of its fields. */
+function fingerprintOf({ mode, target, bot, items, expiresIn }: MessageRequest): string {
+  return digest(JSON.stringify([mode, writeTarget(target), bot.platform ?? null, bot.selfId ?? null, expiresIn ?? null, writeItems(items)]))
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

@@ -1,0 +1,97 @@
+import type { ParsedItem, Target } from '../message/model'
+import { writeTarget } from '../message/target'
+import type { Change, Delivery, State } from './delivery'
+
+type Awaitable<T> = T | Promise<T>
+
+/**
+ * Keeps deliveries: in memory, or in the Koishi database. Where a method may give a promise, it rejects with the error of the database;
+ * a store in memory answers at once and never fails.
+ *
+ * What waits in a queue has a position, a text that sorts in the order of acceptance; what does not wait for a worker to fetch it (its
+ * caller waits, or it has ended) has an empty one.
+ */
+export interface Store {
+  /** Whether what it keeps outlives the process, so that each step has to be written down before the next one is made. */
+  readonly isDurable: boolean
+
+  /** Keeps a new delivery. A key that is taken makes it fail. */
+  insert(delivery: Delivery, position: string, items: readonly ParsedItem[]): Awaitable<void>
+  /**
+   * Changes a delivery, also the object given.
+   *
+   * @param from the states in which it may be
+   * @returns whether it was there in one of them; otherwise nothing is changed
+   */
+  update(delivery: Delivery, from: readonly State[], change: Change): Awaitable<boolean>
+  /** The same, and gives it a position in its queue. */
+  requeue(delivery: Delivery, from: readonly State[], change: Change, position: string): Awaitable<boolean>
+  /** Removes a delivery that has not begun to leave, and tells whether it did. */
+  withdraw(id: string): Awaitable<boolean>
+  /** Removes a delivery of which nobody was told. */
+  discard(id: string): Awaitable<void>
+
+  get(id: string): Awaitable<Delivery | undefined>
+  findByKey(key: string): Awaitable<Delivery | undefined>
+  /** Takes the key from the delivery that holds it. */
+  releaseKey(key: string): Awaitable<void>
+  /** The newest first. */
+  list(filter: ListFilter): Awaitable<Delivery[]>
+  /** A delivery with its items, where those were kept. */
+  getQueued(id: string): Awaitable<QueuedDelivery | undefined>
+
+  /** The queues in which something has a position. */
+  queues(): Awaitable<WaitingQueue[]>
+  /** The first that waits in a queue, up to this position. */
+  next(queue: string, upTo: string): Awaitable<QueuedDelivery | undefined>
+  /** One that has a position in this queue and had begun to leave, as before a crash. */
+  interrupted(queue: string): Awaitable<QueuedDelivery | undefined>
+  /** How many wait in a queue and have not begun to leave. */
+  countWaiting(queue: string): Awaitable<number>
+  /** How many have a position in any queue, and since when the oldest waits, in milliseconds since the epoch. */
+  backlog(): Awaitable<Backlog>
+  /** Some of those with a position in this state whose time was over then. */
+  overdue(state: 'queued' | 'sending', then: number): Awaitable<Delivery[]>
+  /** The IDs of the last messages that deliveries through the same bot to the same target have become since shortly before then. */
+  messageIds(delivery: Delivery, since: number): Awaitable<string[]>
+}
+
+/** A delivery as a worker fetches it. */
+export interface QueuedDelivery {
+  delivery: Delivery
+  position: string
+  items: readonly ParsedItem[]
+}
+
+/** A queue in which something waits, and the bot that it needs. */
+export interface WaitingQueue {
+  queue: string
+  /** `platform:selfId`. */
+  bot: string
+}
+
+export interface Backlog {
+  size: number
+  oldest?: number
+}
+
+/** Which deliveries are listed. */
+export interface ListFilter {
+  state?: State
+  target?: Target
+  /** Only those older than the delivery with this ID. */
+  before?: string
+  limit: number
+}
+
+/** Whether a delivery is one of those that a filter asks for. */
+export function matches({ id, state, target }: Delivery, filter: ListFilter): boolean {
+  return (filter.state === undefined || state === filter.state)
+    && (filter.target === undefined || (target.kind === filter.target.kind && target.id === filter.target.id))
+    && (filter.before === undefined || id < filter.before)
+}
+
+/** The name of the queue in which messages to this target wait for one another. */
+export function queueOf(bot: string, target: Target): string {
+  return `${bot}/${writeTarget(target)}`
+}

@@ -1,0 +1,83 @@
+import { isErrorCode, RelayError } from '../errors'
+import { isObject } from '../message/parse'
+import { readTarget, writeTarget } from '../message/target'
+import { states, unanswered, type Delivery, type InDoubt, type ItemResult, type Results } from './delivery'
+
+/** A delivery with its structured fields as text: a row of the database without the columns of its queue, and a line in memory. */
+export interface StoredDelivery extends Omit<Delivery, 'state' | 'mode' | 'target' | 'results' | 'inDoubt'> {
+  state: string
+  mode: string
+  /** As `writeTarget` has it. */
+  target: string
+  /** JSON. */
+  results: string
+  /** JSON. */
+  inDoubt: string | null
+}
+
+export function toStored(delivery: Delivery): StoredDelivery {
+  const { id, state, mode, deferred, target, bot, createdAt, updatedAt, expiresAt, attempts, results, inDoubt, key, fingerprint } = delivery
+  return {
+    // First, so that texts made of this sort as their deliveries do.
+    id,
+    state, mode, deferred, bot, createdAt, updatedAt, expiresAt, attempts, key, fingerprint,
+    target: writeTarget(target), results: writeResults(results), inDoubt: inDoubt && JSON.stringify(inDoubt),
+  }
+}
+
+/** @throws Error when it was not written by `toStored` */
+export function fromStored(stored: Readonly<Record<string, unknown>>): Delivery {
+  const state = states.find(name => name === stored.state)
+  const target = readTarget(text(stored.target))
+  if (!state || !target) throw new Error(`the stored delivery ${text(stored.id)} is not readable`)
+  const results = readResults(text(stored.results))
+  return {
+    id: text(stored.id),
+    state,
+    mode: stored.mode === 'batch' ? 'batch' : 'single',
+    deferred: stored.deferred === true,
+    target,
+    bot: text(stored.bot),
+    createdAt: Number(stored.createdAt),
+    updatedAt: Number(stored.updatedAt),
+    expiresAt: typeof stored.expiresAt === 'number' ? stored.expiresAt : null,
+    attempts: Number(stored.attempts),
+    // Of a delivery that a crash has interrupted only the state was changed.
+    results: state === 'unanswered' ? results.map(result => result ?? unanswered()) : results,
+    inDoubt: readInDoubt(text(stored.inDoubt)),
+    key: text(stored.key) || null,
+    fingerprint: text(stored.fingerprint) || null,
+  }
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+export function writeResults(results: Results): string {
+  return JSON.stringify(Array.from(results, result => {
+    if (!result) return null
+    return result.success ? { ids: result.messageIds } : { error: result.error.code, msg: result.error.message }
+  }))
+}
+
+/** Reads what `writeResults` wrote. What is not readable counts as not known. */
+function readResults(json: string): (ItemResult | undefined)[] {
+  const stored: unknown = JSON.parse(json)
+  return Array.isArray(stored) ? stored.map(readResult) : []
+}
+
+function readResult(stored: unknown): ItemResult | undefined {
+  if (!isObject(stored)) return
+  const { ids, error, msg } = stored
+  if (Array.isArray(ids)) return { success: true, messageIds: ids.map(String) }
+  if (isErrorCode(error) && typeof msg === 'string') return { success: false, error: new RelayError(error, msg) }
+}
+
+function readInDoubt(json: string): InDoubt | null {
+  const stored: unknown = JSON.parse(json || 'null')
+  if (!isObject(stored)) return null
+  const { indices, since, before } = stored
+  if (!Array.isArray(indices) || typeof since !== 'number') return null
+  return { indices: indices.map(Number), since, before: Array.isArray(before) ? before.map(String) : [] }
+}

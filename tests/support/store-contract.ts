@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { v7 as uuid } from 'uuid'
+import { RelayError } from '../../src/errors'
+import type { ParsedItem } from '../../src/message/model'
+import { unfinished, type Delivery } from '../../src/relay/delivery'
+import { queueOf, type Store } from '../../src/relay/store'
+import { toStored } from '../../src/relay/stored'
+
+const now = Date.now()
+const text: ParsedItem = { type: 'text', text: 'build #4711 passed' }
+
+/** A deferred delivery of one text, but for what is said otherwise. */
+export function deliveryOf(changes: Partial<Delivery> = {}): Delivery {
+  return {
+    id: uuid(), state: 'queued', mode: 'single', deferred: true, target: { kind: 'group', id: '123456' }, bot: 'onebot:10000', createdAt: now,
+    updatedAt: now, expiresAt: now + 60_000, attempts: 0, results: [undefined], inDoubt: null, key: null, fingerprint: null, ...changes,
+  }
+}
+
+/** What can be compared of a delivery: errors have a stack, and each change has its time. */
+export function plain(delivery: Delivery | undefined): object {
+  assert(delivery)
+  return { ...toStored(delivery), updatedAt: 0 }
+}
+
+/** What every store has to do. */
+export function storeContract(open: (t: TestContext) => Store | Promise<Store>): void {
+  test('gives back whatever a delivery can hold', async t => {
+    const store = await open(t)
+    const delivery = deliveryOf({
+      state: 'unanswered', mode: 'batch', target: { kind: 'private', id: '群 / \u2028%09' }, bot: 'a\tb\nc:é', createdAt: now + 0.25, attempts: 12,
+      results: [{ success: true, messageIds: ['-2147483648', '🚀'] }, { success: false, error: new RelayError('refused', '禁言 🙊 \\ \' "') }],
+      inDoubt: { indices: [0, 2], since: now + 0.5, before: ['-7'] }, key: 'k'.repeat(64), fingerprint: 'f'.repeat(64),
+    })
+    await store.insert(delivery, '', [])
+    assert.deepEqual(plain(await store.get(delivery.id)), plain(delivery))
+    assert.deepEqual(plain(await store.findByKey('k'.repeat(64))), plain(delivery))
+    assert.equal(await store.get(uuid()), undefined)
+    assert.equal(await store.findByKey('another'), undefined)
+  })
+
+  test('changes a delivery only from the states that are named, and tells whether it did', async t => {
+    const store = await open(t)
+    const delivery = deliveryOf({ key: 'k' })
+    await store.insert(delivery, uuid(), [text])
+    assert.equal(await store.update(delivery, ['sending'], { state: 'sent' }), false)
+    assert.equal(delivery.state, 'queued')
+    assert.equal(await store.update(delivery, unfinished, { state: 'sending', inDoubt: { indices: [0], since: 1, before: [] } }), true)
+    assert.equal((await store.get(delivery.id))?.state, 'sending')
+    const results = [{ success: true as const, messageIds: ['5'] }]
+    assert.equal(await store.update(delivery, unfinished, { state: 'sent', results, inDoubt: null }), true)
+    assert.deepEqual(plain(await store.get(delivery.id)), plain(delivery))
+    assert.equal(delivery.state, 'sent')
+    // After the end, as when an answer comes late.
+    assert.equal(await store.update(delivery, ['unanswered'], { state: 'failed' }), false)
+    assert.equal(await store.update(delivery, ['sent'], { attempts: 3 }), true)
+    assert.equal((await store.get(delivery.id))?.attempts, 3)
+    assert.equal(await store.update(deliveryOf(), unfinished, { state: 'sent' }), false)
+  })
+
+  test('gives a key to one delivery until it is released', async t => {
+    const store = await open(t)
+    const first = deliveryOf({ key: 'one', deferred: false })
+    await store.insert(first, '', [text])
+    await assert.rejects(async () => store.insert(deliveryOf({ key: 'one', deferred: false }), '', [text]))
+    await store.insert(deliveryOf(), uuid(), [text])
+    await store.insert(deliveryOf(), uuid(), [text])
+    await store.update(first, unfinished, { state: 'failed', key: null })
+    assert.equal(await store.findByKey('one'), undefined)
+    const second = deliveryOf({ key: 'one', deferred: false })
+    await store.insert(second, '', [text])
+    await store.releaseKey('one')
+    assert.equal(await store.findByKey('one'), undefined)
+    assert.equal((await store.get(second.id))?.key, null)
+  })
+
+  test('hands out what waits in a queue, in the order of positions', async t => {
+    const store = await open(t)
+    const [first, second, elsewhere, awaited] = [deliveryOf(), deliveryOf(), deliveryOf({ target: { kind: 'private', id: '123456' } }), deliveryOf({ deferred: false })]
+    const [one, two, three] = [uuid(), uuid(), uuid()]
+    await store.insert(second, two, [text])
+    await store.insert(first, one, [text])
+    await store.insert(elsewhere, three, [text])
+    await store.insert(awaited, '', [text])
+    const queue = queueOf(first.bot, first.target)
+    const names = (await store.queues()).map(({ queue: name }) => name).sort()
+    assert.deepEqual(names, [queue, queueOf(elsewhere.bot, elsewhere.target)].sort())
+    assert.equal(await store.countWaiting(queue), 2)
+    assert.equal((await store.backlog()).size, 3)
+    assert.equal((await store.backlog()).oldest, now)
+    const next = await store.next(queue, two)
+    assert.deepEqual({ ...next, delivery: next?.delivery.id }, { delivery: first.id, position: one, items: [text] })
+    assert(next)
+    await store.update(next.delivery, ['queued'], { state: 'sending' })
+    assert.equal((await store.interrupted(queue))?.delivery.id, first.id)
+    assert.equal(await store.next(queue, one), undefined)
+    assert.equal((await store.next(queue, two))?.delivery.id, second.id)
+    assert.equal(await store.countWaiting(queue), 1)
+    await store.update(next.delivery, ['sending'], { state: 'sent', results: [{ success: true, messageIds: [] }] })
+    assert.equal(await store.interrupted(queue), undefined)
+  })
+
+  test('lets go of what waits and has not begun to leave', async t => {
+    const store = await open(t)
+    const [queued, sending, awaited] = [deliveryOf(), deliveryOf(), deliveryOf({ deferred: false })]
+    await store.insert(queued, uuid(), [text])
+    await store.insert(sending, uuid(), [text])
+    await store.insert(awaited, '', [text])
+    await store.update(sending, ['queued'], { state: 'sending' })
+    assert.deepEqual([await store.withdraw(queued.id), await store.withdraw(sending.id), await store.withdraw(awaited.id)], [true, false, false])
+    assert.equal(await store.get(queued.id), undefined)
+    assert.equal(await store.withdraw(queued.id), false)
+    await store.discard(sending.id)
+    assert.equal(await store.get(sending.id), undefined)
+  })
+
+  test('gives what has to be sent again a new place', async t => {
+    const store = await open(t)
+    const [again, later] = [deliveryOf(), deliveryOf()]
+    await store.insert(again, uuid(), [text])
+    await store.insert(later, uuid(), [text])
+    const queue = queueOf(again.bot, again.target)
+    const position = uuid()
+    assert.equal(await store.requeue(again, ['failed'], { state: 'queued' }, position), false)
+    assert.equal(await store.requeue(again, ['queued'], { state: 'queued', expiresAt: now + 5 }, position), true)
+    assert.equal((await store.next(queue, position))?.delivery.id, later.id)
+    assert.equal((await store.getQueued(again.id))?.position, position)
+  })
+
+  test('finds what is overdue among what waits', async t => {
+    const store = await open(t)
+    const [late, early, awaited] = [deliveryOf({ expiresAt: now - 1 }), deliveryOf(), deliveryOf({ expiresAt: null, deferred: false })]
+    await store.insert(late, uuid(), [text])
+    await store.insert(early, uuid(), [text])
+    await store.insert(awaited, '', [text])
+    assert.deepEqual((await store.overdue('queued', now)).map(({ id }) => id), [late.id])
+    assert.deepEqual(await store.overdue('sending', now), [])
+  })
+
+  test('lists by state, target and age, the newest first', async t => {
+    const store = await open(t)
+    const elsewhere = { kind: 'group', id: '1234567' } as const
+    const ended = { deferred: false, results: [{ success: true as const, messageIds: ['1'] }] }
+    const all: Delivery[] = []
+    for (let index = 0; index < 12; index++) {
+      const delivery = deliveryOf({ ...ended, state: index % 3 === 0 ? 'failed' : 'sent', ...index % 2 === 0 && { target: elsewhere } })
+      await store.insert(delivery, '', [])
+      all.push(delivery)
+    }
+    const ids = (deliveries: Delivery[]): string[] => deliveries.map(({ id }) => id)
+    const newest = ids(all).reverse()
+    assert.deepEqual(ids(await store.list({ limit: 5 })), newest.slice(0, 5))
+    assert.deepEqual(ids(await store.list({ limit: 5, before: newest[4] ?? '' })), newest.slice(5, 10))
+    assert.deepEqual(ids(await store.list({ limit: 50, state: 'failed' })), ids(all.filter(({ state }) => state === 'failed')).reverse())
+    const both = all.filter(({ state, target }) => state === 'sent' && target === elsewhere)
+    assert.deepEqual(ids(await store.list({ limit: 50, state: 'sent', target: elsewhere })), ids(both).reverse())
+  })
+
+  test('tells which messages were sent through the same bot to the same target', async t => {
+    const store = await open(t)
+    const ended = (id: string, changes: Partial<Delivery> = {}): Delivery =>
+      deliveryOf({ state: 'sent', deferred: false, results: [{ success: true, messageIds: [id] }], ...changes })
+    for (const delivery of [ended('1'), ended('2', { bot: 'onebot:2' }), ended('3', { target: { kind: 'group', id: '7' } }), ended('4')]) {
+      await store.insert(delivery, '', [])
+    }
+    assert.deepEqual([...await store.messageIds(deliveryOf(), now)].sort(), ['1', '4'])
+  })
+}

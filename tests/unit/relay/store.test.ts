@@ -1,0 +1,65 @@
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import { Context, Logger } from 'koishi'
+import assert from 'node:assert/strict'
+import { describe, test, type TestContext } from 'node:test'
+import { DatabaseStore } from '../../../src/relay/database-store'
+import type { Delivery } from '../../../src/relay/delivery'
+import { MemoryStore } from '../../../src/relay/memory-store'
+import { deliveryOf, plain, storeContract } from '../../support/store-contract'
+
+Logger.levels.base = Logger.SILENT
+
+async function openSqlite(t: TestContext): Promise<DatabaseStore> {
+  const app = new Context()
+  const driver = app.plugin(SQLiteDriver, { path: ':memory:' })
+  const store = new Promise<DatabaseStore>(resolve => {
+    app.inject(['database'], inner => resolve(new DatabaseStore(inner)))
+  })
+  await app.start()
+  t.after(() => {
+    driver.dispose()
+  })
+  return store
+}
+
+describe('a store in memory', () => {
+  storeContract(() => new MemoryStore())
+
+  const sent = (): Delivery => deliveryOf({ state: 'sent', deferred: false, results: [{ success: true, messageIds: ['1'] }] })
+
+  test('remembers the last of those that have ended, and all that have not', () => {
+    const store = new MemoryStore(100)
+    const waiting = deliveryOf({ deferred: false })
+    store.insert(waiting, '', [])
+    const ended = Array.from({ length: 250 }, sent)
+    for (const delivery of ended) store.insert(delivery, '', [])
+    assert.equal(store.get(waiting.id), waiting)
+    assert.equal(store.get(ended[149]?.id ?? ''), undefined)
+    assert.deepEqual(plain(store.get(ended[150]?.id ?? '')), plain(ended[150] ?? waiting))
+    assert.equal(store.list({ limit: 1000 }).length, 101)
+  })
+
+  test('remembers what holds a key for longer, and puts it right when its answer comes', () => {
+    const store = new MemoryStore(10)
+    const keyed = deliveryOf({ deferred: false, key: 'k' })
+    store.insert(keyed, '', [])
+    store.update(keyed, ['queued'], { state: 'unanswered' })
+    for (let count = 0; count < 20; count++) store.insert(sent(), '', [])
+    assert.equal(store.findByKey('k')?.state, 'unanswered')
+    assert(store.update(keyed, ['unanswered'], { state: 'sent', results: [{ success: true, messageIds: ['9'] }] }))
+    assert.equal(store.findByKey('k')?.state, 'sent')
+  })
+
+  test('can do without one that is kept elsewhere by now', () => {
+    const store = new MemoryStore()
+    const [kept, left] = [sent(), sent()]
+    for (const delivery of [kept, left]) store.insert(delivery, '', [])
+    store.discard(left.id)
+    assert.deepEqual(store.list({ limit: 10 }).map(({ id }) => id), [kept.id])
+    assert.equal(store.get(left.id), undefined)
+  })
+})
+
+describe('a store in SQLite', () => {
+  storeContract(openSqlite)
+})
