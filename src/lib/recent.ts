@@ -1,55 +1,47 @@
-/**
- * A map that keeps what was used last: between `size` and twice as many entries. It forgets half at a time, which costs a
- * use of it next to nothing; keeping the exact order costs several microseconds each time.
- */
+/** A map that keeps the entries used last, and forgets the others. */
 export class Recent<V> {
-  private young = new Map<string, V>()
-  private old = new Map<string, V>()
-  private born = 0
+  /** The entry used least recently comes first. */
+  private readonly entriesByUse = new Map<string, { value: V, used: number }>()
 
-  /** @param maxAge how long what is not used is surely kept, in milliseconds; what is kept longer is forgotten at the next use */
+  /**
+   * @param size how many entries are kept
+   * @param maxAge how long an entry that is not used is kept, in milliseconds
+   */
   constructor(private readonly size: number, private readonly maxAge = Infinity) {}
 
   has(key: string): boolean {
-    return this.young.has(key) || this.old.has(key)
+    return this.entriesByUse.has(key)
   }
 
   /** @param now milliseconds since the epoch */
   get(key: string, now = 0): V | undefined {
-    this.age(now)
-    const young = this.young.get(key)
-    if (young !== undefined) return young
-    const old = this.old.get(key)
-    if (old !== undefined) this.set(key, old, now)
-    return old
+    this.forget(now)
+    const entry = this.entriesByUse.get(key)
+    if (entry) this.set(key, entry.value, now)
+    return entry?.value
   }
 
+  /** @param now milliseconds since the epoch */
   set(key: string, value: V, now = 0): void {
-    this.age(now)
-    if (this.young.size >= this.size) this.turn(now)
-    this.young.set(key, value)
+    // A map keeps the order in which its entries were added.
+    this.entriesByUse.delete(key)
+    this.entriesByUse.set(key, { value, used: now })
+    this.forget(now)
   }
 
   delete(key: string): void {
-    this.young.delete(key)
-    this.old.delete(key)
+    this.entriesByUse.delete(key)
   }
 
-  /** All that is kept, the entries used last at the end. */
+  /** All that is kept, the entry used last at the end. */
   entries(): [string, V][] {
-    return [...this.old, ...this.young]
+    return Array.from(this.entriesByUse, ([key, { value }]) => [key, value])
   }
 
-  private age(now: number): void {
-    if (now - this.born <= this.maxAge) return
-    // Two ages without a use: the young ones are too old as well.
-    if (now - this.born > 2 * this.maxAge) this.young = new Map()
-    this.turn(now)
-  }
-
-  private turn(now: number): void {
-    this.old = this.young
-    this.young = new Map()
-    this.born = now
+  private forget(now: number): void {
+    for (const [key, { used }] of this.entriesByUse) {
+      if (this.entriesByUse.size <= this.size && now - used <= this.maxAge) return
+      this.entriesByUse.delete(key)
+    }
   }
 }

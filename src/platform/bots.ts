@@ -1,63 +1,170 @@
-import { Universal, type Bot } from 'koishi'
-import { RelayError } from '../errors'
-import type { BotSelector, Target } from '../message/model'
-import { writeTarget } from '../message/target'
-import { isOneBot } from './bot-name'
-
-/**
- * Picks the bot that sends: the one that was asked for, otherwise the OneBot bot, otherwise the first that is online.
- *
- * @throws RelayError `unsent` when no such bot is online
- */
-export function chooseBot(bots: Iterable<Bot>, selector: BotSelector): Bot {
-  const bot = prefer(bots, selector, isOnline)
-  if (bot) return bot
-  const wanted = selector.platform !== undefined || selector.selfId !== undefined
-  throw new RelayError('unsent', wanted ? 'no bot with this platform and self_id is online: try again later' : undefined)
-}
-
-/**
- * Picks the bot that is to send in time: one that is online as `chooseBot` does, otherwise one that may come online.
- *
- * @throws RelayError `unsent` when there is no such bot at all
- */
-export function chooseFutureBot(bots: Iterable<Bot>, selector: BotSelector): Bot {
-  return prefer(bots, selector, isOnline) ?? prefer(bots, selector, () => true) ?? chooseBot(bots, selector)
-}
+import { Universal, type Bot, type Context, type Logger } from 'koishi'
+import { unwrap } from '../lib/unwrap'
 
 /** Whether a bot can send now. */
 export function isOnline(bot: Bot): boolean {
   return bot.status === Universal.Status.ONLINE
 }
 
-function prefer(bots: Iterable<Bot>, { platform, selfId }: BotSelector, isFit: (bot: Bot) => boolean): Bot | undefined {
-  let first: Bot | undefined
-  const wanted = platform !== undefined || selfId !== undefined
-  for (const bot of bots) {
-    if (!isFit(bot)) continue
-    if (wanted ? !matches(bot, platform, selfId) : bot.hidden) continue
-    if (isOneBot(bot)) return bot
-    first ??= bot
-  }
-  return first
+/** The presence of the bots of each app. It outlives a reload of the plugin, because sends that are under way do. */
+const presences = new WeakMap<object, Presence>()
+
+/** Someone who waits for a bot to be online, or not to be. */
+interface Waiter {
+  readonly bot: Bot
+  readonly online: boolean
+  readonly callback: () => void
 }
 
 /**
- * Checks that an ID can exist on the bot's platform, as far as that is known here (contract, "HTTP").
+ * Tells when the bots of an app come and go. Adapters leave a call that is under way when the connection closes without an answer and
+ * without an error, so whoever waits for an answer has to watch the bot as well.
  *
- * @throws RelayError `bad-request`
+ * All who wait share one listener: there is a wait for every message that is sent.
  */
-export function checkTarget(bot: Bot, target: Target): void {
-  if (isOneBot(bot) && !/^[1-9][0-9]{0,19}$/.test(target.id)) {
-    throw new RelayError('bad-request', `${target.kind === 'group' ? 'group_id' : 'user_id'} must be a number, as OneBot has it`)
+export class Presence {
+  /** In no order. Not a Set: under load, the tables that a Set outgrows keep whole requests from being collected. */
+  private readonly waiters: Waiter[] = []
+  private readonly subscribers = new Set<(sid: string) => void>()
+  /** The bots that were last seen online. */
+  private readonly online = new WeakSet<Bot>()
+
+  /** The presence of the app's bots, which is kept up to date until this context is disposed. */
+  static of(ctx: Context): Presence {
+    const app = unwrap(ctx.root)
+    const presence = presences.get(app) ?? new Presence()
+    presences.set(app, presence)
+    presence.listen(ctx)
+    return presence
+  }
+
+  /** How many wait at present. */
+  get waiting(): number {
+    return this.waiters.length
+  }
+
+  /**
+   * Calls back once when the bot is not online any more, or has been removed; at once when it is not online.
+   *
+   * @param callback must not throw
+   * @returns what ends the watch
+   */
+  onOffline(bot: Bot, callback: () => void): () => void {
+    return this.wait(unwrap(bot), false, callback)
+  }
+
+  /** Calls back once when the bot is online; at once when it is. Otherwise as `onOffline`. */
+  onOnline(bot: Bot, callback: () => void): () => void {
+    return this.wait(unwrap(bot), true, callback)
+  }
+
+  /**
+   * Calls back with the `sid` of each bot that comes online.
+   *
+   * @param callback must not throw
+   * @returns what ends that
+   */
+  subscribe(callback: (sid: string) => void): () => void {
+    // A function of its own, so that a callback that is given twice is called, and ended, as two.
+    const subscriber = (sid: string): void => callback(sid)
+    this.subscribers.add(subscriber)
+    return () => {
+      this.subscribers.delete(subscriber)
+    }
+  }
+
+  private listen(ctx: Context): void {
+    ctx.on('bot-status-updated', bot => this.update(unwrap(bot)))
+    // A bot changes its status only after it was removed, and no event tells of that.
+    ctx.on('bot-removed', removed => this.settle(({ bot, online }) => !online && bot === unwrap(removed)))
+    // Nobody listened before: what happened since the last context was disposed is caught up with.
+    this.settleAll()
+    for (const bot of unwrap(ctx.bots)) this.note(unwrap(bot))
+  }
+
+  private update(bot: Bot): void {
+    // Whichever bot it was, all are looked at: this is rare, and one bot's state can be another's (guild bots of adapter-onebot).
+    this.settleAll()
+    this.note(bot)
+  }
+
+  /** Tells the subscribers if the bot was not online when it was last seen. */
+  private note(bot: Bot): void {
+    if (!isOnline(bot)) {
+      this.online.delete(bot)
+    } else if (!this.online.has(bot)) {
+      this.online.add(bot)
+      for (const subscriber of this.subscribers) subscriber(bot.sid)
+    }
+  }
+
+  private wait(bot: Bot, online: boolean, callback: () => void): () => void {
+    if (isOnline(bot) === online) {
+      callback()
+      return () => undefined
+    }
+    const waiter: Waiter = { bot, online, callback }
+    this.waiters.push(waiter)
+    return () => {
+      removeFrom(this.waiters, waiter)
+    }
+  }
+
+  private settleAll(): void {
+    this.settle(({ bot, online }) => isOnline(bot) === online)
+  }
+
+  private settle(applies: (waiter: Waiter) => boolean): void {
+    for (const waiter of [...this.waiters]) {
+      // One that is called back may end the watch of another.
+      if (applies(waiter) && removeFrom(this.waiters, waiter)) waiter.callback()
+    }
   }
 }
 
-/** The name of the lane in which messages to this target wait for one another. */
-export function laneOf(sid: string, target: Target): string {
-  return `${sid}/${writeTarget(target)}`
+/** @returns whether it was there */
+function removeFrom<T>(list: T[], entry: T): boolean {
+  const place = list.indexOf(entry)
+  if (place < 0) return false
+  const last = list.pop()
+  if (last !== undefined && place < list.length) list[place] = last
+  return true
 }
 
-function matches(bot: Bot, platform: string | undefined, selfId: string | undefined): boolean {
-  return (platform === undefined || bot.platform === platform) && (selfId === undefined || bot.selfId === selfId)
+/** A bot as `GET /statusz` shows it. */
+export interface BotState {
+  platform: string
+  self_id: string
+  status: string
+}
+
+const statusNames: Readonly<Record<Universal.Status, string>> = {
+  [Universal.Status.OFFLINE]: 'offline',
+  [Universal.Status.ONLINE]: 'online',
+  [Universal.Status.CONNECT]: 'connecting',
+  [Universal.Status.DISCONNECT]: 'disconnecting',
+  [Universal.Status.RECONNECT]: 'reconnecting',
+}
+
+/** The bots and their state, without those that Koishi hides. */
+export function describeBots(bots: Iterable<Pick<Bot, 'platform' | 'selfId' | 'status' | 'hidden'>>): BotState[] {
+  const visible = [...bots].filter(bot => !bot.hidden)
+  return visible.map(({ platform, selfId, status }) => ({ platform: platform ?? 'unknown', self_id: selfId, status: statusNames[status] }))
+}
+
+/** How long adapters may take to bring their bots before it is worth a warning, in milliseconds. */
+const adapterTime = 10_000
+
+/** Logs which bots there are once the app is ready, and from then on when the state of one changes. */
+export function reportBots(ctx: Context, logger: Logger): void {
+  const describe = ({ platform, self_id: selfId, status }: BotState): string => `${platform}:${selfId} ${status}`
+  ctx.on('ready', () => {
+    logger.info('%s', `bots: ${describeBots(ctx.bots).map(describe).join(', ') || 'none yet'}`)
+    ctx.setTimeout(() => {
+      if (describeBots(ctx.bots).length === 0) logger.warn('there is still no bot: load an adapter, or nothing can be sent')
+    }, adapterTime)
+  })
+  ctx.on('bot-status-updated', bot => {
+    for (const state of describeBots([bot])) logger.info('%s', `bot ${describe(state)}`)
+  })
 }

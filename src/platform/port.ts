@@ -46,7 +46,10 @@ export interface Account {
   message(target: Target, items: readonly LoadedItem[]): Message
   /** The messages in a chat that a search after a restart could take for one that leaves now, by their IDs. */
   recent(target: Target): string[]
-  /** Calls back once when the bot is not online any more, at once if it is not; what it returns ends the watch. The callback must not throw. */
+  /**
+   * Calls back once when the bot is not online any more, at once if it is not; what it returns ends the watch. The callback must not
+   * throw.
+   */
   onOffline(callback: () => void): () => void
   /** Calls back once when the bot is online, at once if it is; what it returns ends the watch. The callback must not throw. */
   onOnline(callback: () => void): () => void

@@ -1,8 +1,9 @@
-import type { JsonObject } from '../../message/parse'
-import { SendError, type Receipt } from '../port'
+import { isObject, type JsonObject } from '../../message/parse'
 import { cleanWording } from '../failure'
+import { SendError, type Receipt } from '../port'
+import { toId } from './message'
 
-/** Texts with which implementations leave open whether the message arrived (OneBot guide, "Answers"). */
+/** Texts with which implementations leave open whether the message arrived: NapCat the first, go-cqhttp the second. */
 const uncertain = /Timeout: NTEvent|SEND_MSG_API_ERROR/i
 /** LuckyLilliaBot: the platform took the message, only its echo was not seen. */
 const accepted = /waitForSelfEcho timeout/i
@@ -19,7 +20,8 @@ const mutedCode = 120
 const uncertainCodes = new Set([9000, 9057])
 
 /**
- * Reads the whole answer of a OneBot implementation to a send (OneBot guide, tables of "Answers").
+ * Reads the whole answer of a OneBot implementation to a send. What the codes and texts mean is read from the sources of
+ * NapCat, LuckyLilliaBot, Lagrange.OneBot and go-cqhttp.
  *
  * @throws SendError with what is known about whether the message arrived
  */
@@ -38,7 +40,6 @@ export function readAnswer(answer: JsonObject): Receipt {
 }
 
 function messageIdsOf(data: unknown): string[] {
-  if (typeof data !== 'object' || data === null) return []
-  const id: unknown = Reflect.get(data, 'message_id')
-  return typeof id === 'number' || (typeof id === 'string' && id !== '') ? [String(id)] : []
+  const id = isObject(data) ? toId(data.message_id) : undefined
+  return id === undefined ? [] : [id]
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { LoadedItem } from '../port'
 import { readMessage, type Segment } from './message'
-import type { LoadedItem } from '../../relay/media'
 
 /**
  * What a platform message says, without what platforms change on the way: they rename pictures and videos, give them other
@@ -63,7 +63,7 @@ export function isSameContent(a: Content, b: Content): boolean {
   return a.length === b.length && a.every((part, index) => isSamePart(part, b[index]))
 }
 
-/** Whether it is an uploaded file, which answers give no message ID for. */
+/** Whether it is an uploaded file: the answer to an upload has no message ID. */
 export function isUpload(content: Content): boolean {
   return content.some(({ kind }) => kind === 'file')
 }
@@ -89,7 +89,7 @@ function join(parts: readonly Part[]): Part[] {
     .filter(part => part.kind !== 'text' || part.text !== '')
 }
 
-/** From this length on, in characters, the digest is kept in the place of the text: sightings stay in memory. */
+/** From this length on, in characters, a digest stands for the text: what messages say is kept in memory. */
 const longText = 128
 
 function normalise(text: string): string {

@@ -1,15 +1,20 @@
-import { Universal, type Bot } from 'koishi'
+import type { Bot } from 'koishi'
 import type { Target } from '../../message/model'
-import type { JsonObject } from '../../message/parse'
-import type { Finding } from '../../relay/attempts'
-import type { LoadedItem } from '../../relay/media'
-import { SendError } from '../port'
+import { isObject, type JsonObject } from '../../message/parse'
 import { classifyThrown } from '../failure'
-import { clockTolerance } from './accounts'
-import { contentOfItems, isUpload, type Content } from './content'
-import { readHistory } from './records'
-import { requestOf, toNumber, type Request } from './request'
-import type { Sightings } from './sightings'
+import { SendError, type Finding } from '../port'
+import { requestOf } from './adapter'
+import { isUpload, type Content } from './content'
+import { toNumber } from './message'
+import { chatOf, clockTolerance, isOwn, readOwn, readTime, type OwnMessage, type OwnMessages } from './own-messages'
+
+/** The account whose chats are searched; `isOnline` and `onOffline` are those of `Account`. */
+export interface Searched {
+  readonly bot: Bot
+  readonly own: OwnMessages
+  readonly isOnline: boolean
+  onOffline(callback: () => void): () => void
+}
 
 /**
  * How many messages are asked for: usually more than are said in a chat while an answer is waited for, and not a burden; where
@@ -18,35 +23,24 @@ import type { Sightings } from './sightings'
 const counts = [50, 500]
 
 /**
- * Asks once whether a message of ours with these items is in a chat: first what the platform reported by itself, then its
- * history. A message that is found is accounted for, so that an equal one is not found in its place.
+ * Asks once whether a message of ours is in a chat: first what the platform reported by itself, then its history. A message that
+ * is found is known from then on, so that an equal one is not found in its place.
  *
  * @param since when its first call was made, in milliseconds since the epoch, by the local clock
  * @returns `no-history` also when the history does not reach back to `since`: what it does not show may be further up
  * @throws SendError when the question was not answered: `unsent` without a connection, `unanswered` when it was lost, when
  *   the adapter's time was up, or when the platform failed to answer it. It says nothing about the message.
  */
-export function lookUp(
-  bot: Bot, target: Target, items: readonly LoadedItem[], since: number, sightings: Sightings,
-): Promise<Finding> {
-  return lookUpContent(bot, target, contentOfItems(items), since, sightings)
-}
-
-/**
- * The same for what other plugins made of the items: the content of the segments that were sent.
- *
- * @throws SendError
- */
-export async function lookUpContent(bot: Bot, target: Target, content: Content, since: number, sightings: Sightings): Promise<Finding> {
+export async function search(account: Searched, target: Target, content: Content, since: number): Promise<Finding> {
+  const { bot, own } = account
+  const chat = chatOf(bot.selfId, target)
   const found = (id: string): Finding => ({ kind: 'found', messageIds: isUpload(content) ? [] : [id] })
-  const seen = sightings.claim(bot, target, content, since)
+  const seen = own.takeSeen(chat, content, since)
   if (seen !== undefined) return found(seen)
-  const request = requestOf(bot)
-  if (!request) throw new SendError('unsent')
 
   const isGroup = target.kind === 'group'
   for (const count of counts) {
-    const answer = await ask(bot, request, isGroup ? 'get_group_msg_history' : 'get_friend_msg_history', {
+    const answer = await ask(account, isGroup ? 'get_group_msg_history' : 'get_friend_msg_history', {
       [isGroup ? 'group_id' : 'user_id']: toNumber(target.id),
       count,
       // NapCat: spare it the links of all pictures and files and the insides of forwarded messages. The others ignore these.
@@ -55,7 +49,7 @@ export async function lookUpContent(bot: Bot, target: Target, content: Content, 
     })
     const page = readHistory(answer, bot.selfId, since - clockTolerance)
     // The report may have come while the history was asked.
-    const id = sightings.claim(bot, target, content, since) ?? (page && sightings.claimIn(bot, target, page.own, content, since))
+    const id = own.takeSeen(chat, content, since) ?? (page && own.takeFrom(chat, page.own, content, since))
     if (id !== undefined) return found(id)
     if (!page) break
     if (page.isConclusive) return { kind: 'absent' }
@@ -63,14 +57,14 @@ export async function lookUpContent(bot: Bot, target: Target, content: Content, 
   return { kind: 'no-history' }
 }
 
-/** The adapter does not reject the calls under way when a connection closes (OneBot guide, "Connections"); this does. */
-async function ask(bot: Bot, request: Request, action: string, params: JsonObject): Promise<unknown> {
+/** Makes a call. The adapter leaves the calls under way without an answer when a connection closes; this rejects them. */
+async function ask(account: Searched, action: string, params: JsonObject): Promise<unknown> {
+  const request = requestOf(account.bot)
+  if (!request || !account.isOnline) throw new SendError('unsent')
   let unwatch: (() => void) | undefined
   try {
     const lost = new Promise<never>((_resolve, reject) => {
-      unwatch = bot.ctx.on('bot-status-updated', () => {
-        if (bot.status !== Universal.Status.ONLINE) reject(new SendError('unanswered', 'the connection was lost'))
-      })
+      unwatch = account.onOffline(() => reject(new SendError('unanswered', 'the connection was lost')))
     })
     return await Promise.race([request(action, params), lost])
   } catch (error) {
@@ -80,4 +74,51 @@ async function ask(bot: Bot, request: Request, action: string, params: JsonObjec
   } finally {
     unwatch?.()
   }
+}
+
+/** What a history shows of the bot's own messages. */
+export interface HistoryPage {
+  own: OwnMessage[]
+  /** Whether what is not on it was not sent: it reaches back far enough, and all of the bot's own messages could be read. */
+  isConclusive: boolean
+}
+
+/**
+ * go-cqhttp gives 20 messages whatever is asked for, the others at least that many where there are as many; all leave out
+ * some, such as recalled ones. Fewer than this are all there are.
+ */
+const leastFullPage = 15
+
+const unknownActionCodes = new Set<unknown>([1404, 404])
+/** For implementations that have another code for it. */
+const unknownAction = /不支持的?\s*(?:API|action|动作|接口)|API不存在|API_NOT_FOUND|unsupported|not supported|(?:no such|unknown) (?:api|action)/i
+/** With these words NapCat and LuckyLilliaBot say that a chat holds no message at all. */
+const emptyChat = /消息\S*不存在|未找到消息/
+
+/**
+ * Reads the whole answer to a question for the history of a chat.
+ *
+ * @param earliest before when a message cannot be the one in question, in milliseconds since the epoch
+ * @returns `undefined` when there is no history to be had: the action is unknown, or its data is of a form unknown here, which
+ *   asking again would not change
+ * @throws SendError `unanswered` for any other failure: it may be a passing one, and must not be taken for "no history"
+ */
+export function readHistory(answer: unknown, selfId: string, earliest: number): HistoryPage | undefined {
+  if (!isObject(answer) || typeof answer.retcode !== 'number') return
+  if (answer.retcode !== 0) return readFailure(answer)
+  const messages = isObject(answer.data) ? answer.data.messages : undefined
+  if (!Array.isArray(messages)) return
+  // LuckyLilliaBot has `null` in the place of what it leaves out.
+  const entries = messages.filter(isObject)
+  const own = entries.filter(entry => isOwn(entry, selfId)).map(readOwn)
+  const readable = own.filter(message => message !== undefined)
+  const reachesBack = messages.length < leastFullPage || entries.some(entry => readTime(entry) < earliest)
+  return { own: readable, isConclusive: reachesBack && readable.length === own.length }
+}
+
+function readFailure({ retcode, wording, message, msg }: JsonObject): HistoryPage | undefined {
+  const text = [wording, message, msg].filter(part => typeof part === 'string').join('\n')
+  if (unknownActionCodes.has(retcode) || unknownAction.test(text)) return
+  if (emptyChat.test(text)) return { own: [], isConclusive: true }
+  throw new SendError('unanswered')
 }

@@ -1,3 +1,4 @@
+import type { h } from 'koishi'
 import { isObject, type JsonObject } from '../../message/parse'
 
 /** A part of a OneBot 11 message. */
@@ -13,7 +14,7 @@ export interface Segment {
  * @returns `undefined` when it is neither
  */
 export function readMessage(message: unknown): Segment[] | undefined {
-  if (typeof message === 'string') return parseCode(message)
+  if (typeof message === 'string') return readCode(message)
   if (!Array.isArray(message)) return
   return message.flatMap((segment: unknown) => {
     if (!isObject(segment) || typeof segment.type !== 'string') return []
@@ -22,7 +23,7 @@ export function readMessage(message: unknown): Segment[] | undefined {
 }
 
 /** Reads a CQ string. A `[` that a member typed arrives escaped, so each `[CQ:` begins a code that the next `]` ends. */
-function parseCode(source: string): Segment[] {
+function readCode(source: string): Segment[] {
   const segments: Segment[] = []
   let position = 0
   const addText = (end: number): void => {
@@ -51,4 +52,39 @@ const escapes: Readonly<Record<string, string>> = { '&#91;': '[', '&#93;': ']', 
 
 function unescapeCode(source: string): string {
   return source.replace(/&(?:#91|#93|#44|amp);/g, escape => escapes[escape] ?? escape)
+}
+
+/**
+ * Encodes elements as segments. `undefined` when there is any element that the relay does not make itself, as another plugin
+ * may add in `before-send`: the adapter's own encoder knows those.
+ */
+export function toSegments(elements: readonly h[]): Segment[] | undefined {
+  const segments = elements.map(toSegment)
+  return segments.every(segment => segment !== undefined) ? segments : undefined
+}
+
+function toSegment({ type, attrs, children }: h): Segment | undefined {
+  if (children.length > 0) return
+  const fields: JsonObject = attrs
+  if (type === 'text' && typeof fields.content === 'string') return { type: 'text', data: { text: fields.content } }
+  if ((type === 'img' || type === 'image' || type === 'video') && typeof fields.src === 'string') {
+    return { type: type === 'video' ? 'video' : 'image', data: { file: toFile(fields.src) } }
+  }
+}
+
+/** The form in which OneBot takes bytes: what implementations read of `data:` differs, `base64://` they all know. */
+export function toFile(src: string): string {
+  const data = /^data:[^,]*;base64,/i.exec(src)
+  return data ? `base64://${src.slice(data[0].length)}` : src
+}
+
+/** An ID as text. Those of messages may be negative. */
+export function toId(value: unknown): string | undefined {
+  return typeof value === 'number' || (typeof value === 'string' && value !== '') ? String(value) : undefined
+}
+
+/** An ID as a number, as far as that is exact: implementations differ in whether they take one as text. */
+export function toNumber(id: string): number | string {
+  const number = Number(id)
+  return Number.isSafeInteger(number) ? number : id
 }

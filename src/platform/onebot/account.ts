@@ -1,0 +1,173 @@
+import type { Bot, Context, h } from 'koishi'
+import { RelayError } from '../../errors'
+import type { Target } from '../../message/model'
+import { isObject } from '../../message/parse'
+import type { Presence } from '../bots'
+import { classifyThrown } from '../failure'
+import { BotAccount, type PlatformSupport } from '../koishi'
+import { SendError, type Attempt, type Finding, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
+import { announceSend, announceSent, createEncoder, createSession, partlyArrived, render, toElement, type SendSession } from '../sending'
+import { platform, recordAnswers, requestOf } from './adapter'
+import { readAnswer } from './answer'
+import { contentOfItems, contentOfMessage } from './content'
+import { search } from './history'
+import { toFile, toNumber, toSegments, type Segment } from './message'
+import { chatOf, OwnMessages } from './own-messages'
+
+/** What is particular to OneBot 11. */
+export class OneBot implements PlatformSupport {
+  readonly platform = platform
+  private readonly own: OwnMessages
+
+  /** Listens to what the bots hear until the context is disposed. */
+  constructor(ctx: Context) {
+    this.own = OwnMessages.of(ctx)
+  }
+
+  account(bot: Bot, presence: Presence): BotAccount {
+    return new OneBotAccount(bot, presence, this.own)
+  }
+
+  note(selfId: string, target: Target, messageIds: readonly string[]): void {
+    this.own.note(chatOf(selfId, target), messageIds)
+  }
+}
+
+/** An account whose bot speaks OneBot 11. */
+export class OneBotAccount extends BotAccount {
+  constructor(bot: Bot, presence: Presence, readonly own: OwnMessages) {
+    super(bot, presence)
+  }
+
+  checkTarget({ kind, id }: Target): void {
+    if (/^[1-9][0-9]{0,19}$/.test(id)) return
+    throw new RelayError('bad-request', `${kind === 'group' ? 'group_id' : 'user_id'} must be a number, as OneBot has it`)
+  }
+
+  message(target: Target, items: readonly LoadedItem[]): Message {
+    return new OneBotMessage(this, target, items)
+  }
+
+  recent(target: Target): string[] {
+    return this.own.recent(chatOf(this.bot.selfId, target))
+  }
+}
+
+interface Call {
+  action: string
+  params: Record<string, unknown>
+  /** The message in the parameters, `undefined` for the upload of a file. */
+  message?: readonly Segment[]
+}
+
+/**
+ * A message through a OneBot bot. The calls are made here and not by the adapter's encoder, because that throws the platform's
+ * reasons away; it encodes only what the relay does not make itself.
+ */
+class OneBotMessage implements Message {
+  /** What was sent, which other plugins may have made of the items; `encoded` when only the adapter knows it. */
+  private sent: readonly Segment[] | 'encoded' | undefined
+  /** Whether a search found the message: then an answer that comes late tells of the same one. */
+  private isFound = false
+
+  constructor(private readonly account: OneBotAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {}
+
+  /** @throws SendError */
+  async send(attempt: Attempt): Promise<Receipt> {
+    const since = Date.now()
+    const receipt = await this.call(attempt)
+    if (!this.isFound) this.note(receipt.messageIds, since)
+    return receipt
+  }
+
+  async find(since: number): Promise<Finding> {
+    const { account, target, items, sent } = this
+    if (sent === 'encoded') return { kind: 'no-history' }
+    const finding = await search(account, target, contentOfMessage(sent) ?? contentOfItems(items), since)
+    this.isFound ||= finding.kind === 'found'
+    return finding
+  }
+
+  release({ messageIds }: Receipt): void {
+    const { account: { own }, chat, sent, items } = this
+    own.release(chat, messageIds, contentOfMessage(sent === 'encoded' ? undefined : sent) ?? contentOfItems(items))
+  }
+
+  private get chat(): string {
+    return chatOf(this.account.bot.selfId, this.target)
+  }
+
+  private note(messageIds: readonly string[], since: number): void {
+    const { account: { own }, chat, items } = this
+    if (messageIds.length > 0) own.note(chat, messageIds)
+    else own.noteUnnamed(chat, { content: contentOfItems(items), since, until: Date.now() })
+  }
+
+  private async call(attempt: Attempt): Promise<Receipt> {
+    const { account: { bot }, target, items } = this
+    const isDirect = target.kind === 'private'
+    const channelId = isDirect ? `private:${target.id}` : target.id
+    const session = createSession(bot, channelId, isDirect, isDirect ? undefined : target.id)
+    const elements = items.map(toElement)
+    const announced = await announceSend(bot, session, elements)
+    const request = requestOf(bot)
+    if (!request) throw new SendError('unsent')
+    attempt.begin()
+    const call = toCall(target, items, elements, announced)
+    this.sent = call ? call.message : 'encoded'
+    if (!call) return encode(bot, channelId, session)
+    const answer = await request(call.action, call.params)
+    // The adapter keeps them for a minute, in a timer that it never clears, and with them the bytes of pictures and files.
+    for (const name of Object.keys(call.params)) call.params[name] = undefined
+    if (!isObject(answer)) throw new SendError('unanswered')
+    const receipt = readAnswer(answer)
+    announceSent(bot, session, receipt.messageIds[0] ?? '')
+    return receipt
+  }
+}
+
+/**
+ * The action that sends these elements, `undefined` when they need the adapter's encoder.
+ *
+ * @param announced what other plugins made of the elements
+ */
+function toCall({ kind, id }: Target, items: readonly LoadedItem[], elements: readonly h[], announced: readonly h[]): Call | undefined {
+  const isGroup = kind === 'group'
+  const to = { [isGroup ? 'group_id' : 'user_id']: toNumber(id) }
+  const file = items.find((item): item is LoadedMedia => item.type === 'file')
+  if (file) {
+    if (announced.length !== 1 || announced[0] !== elements[0]) return
+    return {
+      action: isGroup ? 'upload_group_file' : 'upload_private_file',
+      params: { ...to, file: file.path ?? toFile(file.src), name: file.name },
+    }
+  }
+  const message = toSegments(announced)
+  return message && { action: isGroup ? 'send_group_msg' : 'send_private_msg', params: { ...to, message }, message }
+}
+
+/** Sends what other plugins made of a message with the adapter's encoder, which may make several platform messages of it. */
+async function encode(bot: Bot, channelId: string, session: SendSession): Promise<Receipt> {
+  const { view, answers } = recordAnswers(bot)
+  const encoder = createEncoder(view, channelId)
+  if (!encoder) throw new SendError('refused', 'the adapter cannot encode what another plugin made of the message')
+  encoder.session = session
+  await encoder.prepare()
+  let failure: unknown
+  await render(encoder).catch((error: unknown) => {
+    failure = error
+  })
+  const messageIds: string[] = []
+  for (const answer of answers.filter(isObject)) {
+    try {
+      messageIds.push(...readAnswer(answer).messageIds)
+    } catch (error) {
+      throw answer === answers[0] ? error : partlyArrived(error)
+    }
+  }
+  if (answers.length === 0) throw failure === undefined ? new SendError('suppressed') : classifyThrown(failure)
+  // The adapter also throws when an answer of success holds no data; then all calls made were answered well.
+  const isWithoutData = failure instanceof TypeError || (failure instanceof SendError && failure.cause instanceof TypeError)
+  if (failure !== undefined && !isWithoutData) throw partlyArrived(failure)
+  return { messageIds }
+}
