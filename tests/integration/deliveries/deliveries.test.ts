@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { until } from '../../support/until'
-import { DatabaseRecords } from '../../../src/relay/database-store'
+import { DatabaseStore } from '../../../src/relay/database-store'
 import { driverOf, failStatements, group, later, other, relayWith, releaseHeld, takeOffline } from './support'
 
 const hello = { group_id: group, msg: 'hello' }
@@ -107,11 +107,13 @@ describe('withdrawing', () => {
   test('and sending cannot both succeed', async t => {
     const relay = await relayWith(t)
     await takeOffline(relay)
-    const records = new DatabaseRecords(relay.app)
+    const store = new DatabaseStore(relay.app)
     for (const text of ['one', 'two']) {
       const id = await relay.queue(text)
-      const begin = () => records.change(id, ['queued'], { state: 'sending' })
-      const withdraw = () => records.withdraw(id)
+      const delivery = await store.get(id)
+      assert(delivery)
+      const begin = () => store.update(delivery, ['queued'], { state: 'sending' })
+      const withdraw = () => store.withdraw(id)
       const both = text === 'one' ? [begin(), withdraw()] : [withdraw(), begin()]
       assert.deepEqual(await Promise.all(both), [true, false])
     }
@@ -126,7 +128,7 @@ describe('withdrawing', () => {
       const { status } = await relay.ask(`/deliveries/${id}`, 'DELETE')
       if (status === 200) await relay.queue('after it', { group_id: target })
       else await relay.reaches(id, 'sent')
-      await until('the lane is through', () => relay.simulator.ledger.some(entry => entry.target.id === target))
+      await until('the queue is through', () => relay.simulator.ledger.some(entry => entry.target.id === target))
       assert.equal(relay.texts().includes(`race ${i}`), status === 409)
     }
   })
