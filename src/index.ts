@@ -23,10 +23,10 @@ import { registerRoutes } from './http/routes'
 import { statusRoute } from './http/status'
 import { uploadRoute } from './http/upload'
 import { webhookRoute } from './http/webhook'
-import { scheduleSweeps } from './uploads/housekeeping'
 import { reportBots, reportSettings } from './report'
-import { parseExtensions } from './uploads/extensions'
+import { parseExtensions } from './uploads/names'
 import { UploadStore } from './uploads/store'
+import { scheduleSweeps } from './uploads/sweep'
 
 export { Config } from './config/schema'
 export { usage } from './usage'
@@ -69,14 +69,14 @@ export function apply(ctx: Context, config: Config): void {
     }),
     uploadRoute(store, {
       maxFileSize: settings.maxUploadSize,
-      allowedExtensions: parseExtensions(settings.allowedExtensions.join()),
+      allowedExtensions: parseExtensions(settings.allowedExtensions),
     }, stop.signal),
     webhookRoute(submissions, settings.path, { maxSize: settings.maxBodySize }, stop.signal),
     ...deliveryRoutes(registry, settings.path),
     mediaRoute(store, signingKey),
   ], { prefix: settings.path, isAuthorized: createKeyCheck(apiKey), gate, logger })
 
-  scheduleSweeps(ctx, store, logger)
+  scheduleSweeps(ctx, options => store.sweep(Date.now(), options), logger)
   keepConnected(ctx, logger)
 
   if (settings.commandCallbackUrl) {
