@@ -1,17 +1,17 @@
 import type { Logger } from 'koishi'
 import type { Delivery } from '../relay/deliver'
 import { RelayError } from '../errors'
-import type { Gate } from '../lib/in-flight'
+import type { InFlight } from '../lib/in-flight'
 import type { Deliver } from './middleware'
 
 /** Sends the replies of the callback through the bot that received the command; what is wrong or fails is logged. */
-export function createReplier(delivery: Delivery, gate: Gate, logger: Logger): Deliver {
+export function createReplier(delivery: Delivery, inFlight: InFlight, logger: Logger): Deliver {
   return async ({ bot, target }, reply, id) => {
     const items = reply.items.filter(item => {
       if (item instanceof RelayError) logger.warn('%s', `${id} an item of the reply is left out: ${item.message}`)
       return !(item instanceof RelayError)
     })
-    const leave = gate.enter()
+    const leave = inFlight.enter()
     try {
       const results = await delivery.deliver({ bot, target: reply.target ?? target, items })
       for (const result of results) {
