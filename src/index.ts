@@ -2,8 +2,7 @@ import type {} from '@koishijs/loader'
 import type { Context } from 'koishi'
 import { setMaxListeners } from 'node:events'
 import { resolve } from 'node:path'
-import { listen } from './commands'
-import { createReplier } from './commands/reply'
+import { listenForCommands } from './commands'
 import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { resolveSettings } from './config/settings'
@@ -64,12 +63,12 @@ export function apply(ctx: Context, config: Config): void {
     stop: stop.signal,
   })
   if (settings.commandCallbackUrl) {
-    listen(ctx, {
+    listenForCommands(ctx, {
       prefix: settings.commandPrefix,
       length: settings.commandLength,
       callbackUrl: settings.commandCallbackUrl,
       timeout: settings.chatApiTimeout * 1000,
-    }, createReplier(delivery, inFlight, logger))
+    }, { send: reply => delivery.deliver(reply), inFlight, logger })
   }
   scheduleSweeps(ctx, options => uploads.sweep(Date.now(), options), logger)
   keepConnected(ctx, logger)
