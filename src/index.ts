@@ -1,32 +1,21 @@
 import type {} from '@koishijs/loader'
 import type { Context } from 'koishi'
-import { createHmac } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { resolve } from 'node:path'
-import { listen } from './commands'
-import { createReplier } from './commands/reply'
+import { listenForCommands } from './commands'
 import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { resolveSettings } from './config/settings'
+import { createEngine } from './engine'
+import { createKeyCheck, MediaLinks, serveHttp } from './http'
+import { InFlight, shutDown } from './lib/in-flight'
+import { unwrap } from './lib/unwrap'
+import { isOnline } from './platform/bots'
 import { keepConnected } from './platform/onebot/reconnect'
 import { describeBots } from './platform/status'
-import { isOnline } from './platform/bots'
-import { unwrap } from './lib/unwrap'
-import { Gate, shut } from './lib/in-flight'
-import { createEngine } from './engine'
-import { createKeyCheck } from './http/auth'
-import { deliveryRoutes } from './http/deliveries'
-import { healthRoute } from './http/health'
-import { createLinker, mediaRoute } from './http/media'
-import { readyRoute } from './http/ready'
-import { registerRoutes } from './http/routes'
-import { statusRoute } from './http/status'
-import { uploadRoute } from './http/upload'
-import { webhookRoute } from './http/webhook'
-import { scheduleSweeps } from './uploads/housekeeping'
 import { reportBots, reportSettings } from './report'
-import { parseExtensions } from './uploads/extensions'
 import { UploadStore } from './uploads/store'
+import { scheduleSweeps } from './uploads/sweep'
 
 export { Config } from './config/schema'
 export { usage } from './usage'
@@ -49,46 +38,42 @@ export function apply(ctx: Context, config: Config): void {
   // Everything that is under way listens to it.
   setMaxListeners(0, stop.signal)
   const bots = unwrap(ctx.bots)
-  const gate = new Gate()
-  const store = new UploadStore(resolve(ctx.baseDir, settings.uploadDir))
-  const signingKey = createHmac('sha256', apiKey).update('media links').digest()
+  const inFlight = new InFlight()
+  const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir))
   const { server } = ctx
-  const link = createLinker(() => (settings.selfUrl || server.config.selfUrl || server.selfUrl) + settings.path, signingKey)
-  const { delivery, submissions, registry, lanes, storage } = createEngine(ctx, settings, store, link, logger, stop.signal)
+  const links = new MediaLinks(() => (settings.selfUrl || server.config.selfUrl || server.selfUrl) + settings.path, apiKey)
+  const engine = createEngine(ctx, settings, uploads, file => links.to(file), logger, stop.signal)
+  const { delivery, submissions, registry, lanes, storage } = engine
 
-  registerRoutes(server, [
-    healthRoute,
-    readyRoute(async () => {
+  serveHttp(server, { prefix: settings.path, isAuthorized: createKeyCheck(apiKey), inFlight, logger }, {
+    limits: settings,
+    submissions,
+    registry,
+    uploads,
+    links,
+    isReady: async () => {
       await storage()?.records.ping()
       return bots.some(isOnline)
-    }),
-    statusRoute({
+    },
+    status: {
       bots: () => describeBots(bots),
-      lanes: () => lanes.states(),
+      queues: () => lanes.states().map(({ lane, ...state }) => ({ queue: lane, ...state })),
       outbox: async () => storage()?.records.backlog(),
-    }),
-    uploadRoute(store, {
-      maxFileSize: settings.maxUploadSize,
-      allowedExtensions: parseExtensions(settings.allowedExtensions.join()),
-    }, stop.signal),
-    webhookRoute(submissions, settings.path, { maxSize: settings.maxBodySize }, stop.signal),
-    ...deliveryRoutes(registry, settings.path),
-    mediaRoute(store, signingKey),
-  ], { prefix: settings.path, isAuthorized: createKeyCheck(apiKey), gate, logger })
-
-  scheduleSweeps(ctx, store, logger)
-  keepConnected(ctx, logger)
-
+    },
+    stop: stop.signal,
+  })
   if (settings.commandCallbackUrl) {
-    listen(ctx, {
+    listenForCommands(ctx, {
       prefix: settings.commandPrefix,
       length: settings.commandLength,
       callbackUrl: settings.commandCallbackUrl,
       timeout: settings.chatApiTimeout * 1000,
-    }, createReplier(delivery, gate, logger))
+    }, { send: reply => delivery.deliver(reply), inFlight, logger })
   }
+  scheduleSweeps(ctx, options => uploads.sweep(Date.now(), options), logger)
+  keepConnected(ctx, logger)
 
-  const end = (): Promise<void> => shut(gate, stop)
+  const end = (): Promise<void> => shutDown(inFlight, stop)
   ctx.on('exit', end)
   ctx.on('dispose', end)
 }

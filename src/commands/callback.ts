@@ -1,14 +1,50 @@
 import { isObject, type JsonObject } from '../message/parse'
-import type { Endpoint } from './endpoint'
-import { networkReason } from './reason'
 
-/** The longest answer that is read, in bytes, counted after decompression (contract, "Commands"). */
+/** The longest answer that is read, in bytes, counted after decompression. */
 const maxAnswer = 1024 * 1024
 
-/** The longest delay that `setTimeout` takes, in milliseconds. A longer one would fire at once. */
+/** The longest delay that `setTimeout` of Node.js takes, in milliseconds. With a longer one it would fire at once. */
 const maxDelay = 2 ** 31 - 1
 
-/** The body that a callback gets (document, 2.7). */
+/** A callback address, taken apart so that its secrets go where they belong and into no log. */
+export interface Endpoint {
+  /** The address to fetch, without credentials and fragment. */
+  readonly url: string
+  /** The credentials of the address as an `Authorization` header: `fetch` refuses an address that holds any. */
+  readonly authorization?: string
+  /** What may be logged: origin and path, without the query, which may hold a token. */
+  readonly label: string
+}
+
+/** Reads a callback address; `undefined` when it is no http(s) link. */
+export function parseEndpoint(address: string): Endpoint | undefined {
+  if (!URL.canParse(address)) return
+  const url = new URL(address)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return
+  const { username, password } = url
+  url.username = url.password = url.hash = ''
+  return {
+    url: url.href,
+    label: url.origin + url.pathname,
+    ...(username || password) && { authorization: toBasic(username, password) },
+  }
+}
+
+/** The header of RFC 7617 for credentials as they stand in an address. */
+function toBasic(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${unescape(username)}:${unescape(password)}`).toString('base64')}`
+}
+
+function unescape(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    // An address may hold a `%` that begins no escape; it stands for itself.
+    return text
+  }
+}
+
+/** The body that a callback gets. */
 export interface CommandBody {
   command: string
   content: string
@@ -32,9 +68,9 @@ export class CallbackError extends Error {
 }
 
 /**
- * Posts a command to its callback (document, 2.7).
+ * Posts a command to its callback.
  *
- * @returns the answer (2.8), or `undefined` when it says nothing: status 204, an empty body, `{}` or `null`
+ * @returns the answer, or `undefined` when it says nothing: status 204, an empty body, `{}` or `null`
  * @throws CallbackError for everything but a complete 2xx answer with a JSON object of at most 1 MiB
  */
 export async function postCommand(endpoint: Endpoint, body: CommandBody, options: PostOptions): Promise<JsonObject | undefined> {
@@ -54,7 +90,7 @@ export async function postCommand(endpoint: Endpoint, body: CommandBody, options
     if (signal.aborted) stop()
     return await readAnswer(await send(endpoint, body, exchange.signal))
   } catch (error) {
-    // Whatever the aborted exchange threw, that is why.
+    // What an aborted `fetch` throws does not say why it was aborted.
     if (givenUp) throw givenUp
     throw error instanceof CallbackError ? error : new CallbackError(networkReason(error), { cause: error })
   } finally {
@@ -72,8 +108,8 @@ function send({ url, authorization }: Endpoint, body: CommandBody, signal: Abort
     headers: {
       'accept': 'application/json',
       'content-type': 'application/json',
-      // Commands are rare. A connection kept from the last one may be closed by the other side just as this one is sent,
-      // and a POST that failed so cannot be repeated: nobody knows whether it arrived.
+      // Commands are rare. The other side may close a connection that was kept from the last command just as this one is sent,
+      // and such a POST cannot be repeated, because nobody knows whether it arrived (RFC 9110, section 9.2.2).
       'connection': 'close',
       ...authorization !== undefined && { authorization },
     },
@@ -119,7 +155,35 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // The text of the parser's error quotes the answer.
+    // The parser's own error quotes the answer.
     throw new CallbackError('the answer is not valid JSON')
   }
+}
+
+/** What codes of Node.js, OpenSSL, zlib and undici mean. The first row that fits counts. */
+const reasons: readonly (readonly [codes: RegExp, text: string])[] = [
+  [/^ECONNREFUSED$/, 'connection refused'],
+  [/^(ENOTFOUND|EAI_\w+)$/, 'the host name was not found'],
+  [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, 'the host was not reached'],
+  [/^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'no connection in time'],
+  [/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/, 'no complete answer in time'],
+  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/, 'connection closed before the answer was complete'],
+  [/CERT|SIGNATURE|^(ERR_SSL|ERR_TLS)|^EPROTO$/, 'no TLS connection'],
+  [/^(HPE_|UND_ERR_)/, 'the answer is not valid HTTP'],
+  [/^Z_/, 'the answer is not compressed as it says'],
+]
+
+/**
+ * Says in a few words why a `fetch` failed. Texts of errors are not passed on: they may quote the address or the answer.
+ *
+ * @param error what `fetch`, or the reading of its body, threw; the code is somewhere along its causes
+ */
+export function networkReason(error: unknown): string {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause.message === 'bad port') return 'a port that fetch does not connect to'
+    if (!('code' in cause) || typeof cause.code !== 'string' || !/^\w{1,64}$/.test(cause.code)) continue
+    const { code } = cause
+    return `${reasons.find(([codes]) => codes.test(code))?.[1] ?? 'the exchange failed'} (${code})`
+  }
+  return 'the exchange failed'
 }

@@ -1,4 +1,4 @@
-/** What a message has to look like to be a command (document, 4, "Command listening"). */
+/** What a message has to look like to be a command. */
 export interface CommandPattern {
   prefix: string
   /** Length of the command name, in Unicode code points. */
@@ -13,13 +13,11 @@ export interface CommandMatch {
 }
 
 /**
- * Takes a command apart: the prefix, exactly `length` code points, one U+0020, and the rest.
- *
- * The name may hold any character, a blank or a line break included: the document says "characters", and a callback that knows
- * no such command answers with no reply. The separator is a blank and nothing else.
+ * Takes a command apart: the prefix, exactly `length` code points, one blank (U+0020), and the rest. The name may hold any
+ * character, a blank or a line break included: a callback that knows no such command answers with no reply.
  */
 export function matchCommand(text: string, { prefix, length }: CommandPattern): CommandMatch | undefined {
-  // Nearly every message ends here. What follows looks at no more of the text than the name is long.
+  // Nearly every message ends here, and of the others no more is looked at than the name is long.
   if (!text.startsWith(prefix)) return
   let end = prefix.length
   for (let count = 0; count < length; count++) {

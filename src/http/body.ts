@@ -1,6 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { RelayError } from '../errors'
 
+/** A request whose body is still to be read. */
+export interface Received {
+  readonly request: IncomingMessage
+  /** The body, where another plugin of the bot has read it already. */
+  readonly parsedBody: unknown
+}
+
 /** Bounds of a body that is read whole. */
 export interface BodyLimits {
   /** In bytes. */
@@ -9,7 +16,7 @@ export interface BodyLimits {
   timeout?: number
 }
 
-/** How much of a refused body is read and thrown away before the connection is closed (contract, "HTTP"). */
+/** How much of a refused body is read and thrown away before the connection is closed. */
 export interface DiscardLimits {
   /** In bytes; 64 MiB unless given. */
   maxSize?: number
@@ -17,8 +24,32 @@ export interface DiscardLimits {
   timeout?: number
 }
 
+// Refuses what is not UTF-8, and skips a byte order mark.
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
 /**
- * Refuses a compressed body, which would only be met as a broken one.
+ * Reads a body as JSON (RFC 8259), whatever its Content-Type.
+ *
+ * @param stop aborted when the relay is stopping
+ * @throws RelayError `invalid-json`, `unsupported-type` for a compressed body, and those of {@link readBody}
+ */
+export async function readJson({ request, parsedBody }: Received, limits: BodyLimits, stop: AbortSignal): Promise<unknown> {
+  if (typeof parsedBody === 'object' && parsedBody !== null) return parsedBody
+  if (typeof parsedBody === 'string') return parseJson(parsedBody)
+  refuseEncoding(request)
+  return parseJson(await readBody(request, limits, stop))
+}
+
+function parseJson(source: string | Buffer): unknown {
+  try {
+    return JSON.parse(typeof source === 'string' ? source : utf8.decode(source))
+  } catch {
+    throw new RelayError('invalid-json')
+  }
+}
+
+/**
+ * Refuses a compressed body (RFC 9110, section 8.4): nothing here decompresses one.
  *
  * @throws RelayError `unsupported-type`
  */
@@ -57,7 +88,6 @@ export function readBody(request: IncomingMessage, { maxSize, timeout = 60_000 }
     function onClose(): void {
       end(() => reject(new RelayError('bad-request', 'the request body ended early')))
     }
-
     function onStop(): void {
       end(() => reject(new RelayError('stopping')))
     }
@@ -69,8 +99,8 @@ export function readBody(request: IncomingMessage, { maxSize, timeout = 60_000 }
 }
 
 /**
- * Reads and throws away what is left of a body that was refused, so that the client gets its answer and the connection
- * goes on. A body that does not end is cut off together with the connection.
+ * Reads and throws away what is left of a body that was refused, so that the client gets its answer and can go on using the
+ * connection. When the body does not end, the connection is closed.
  */
 export function discardBody(request: IncomingMessage, { maxSize = 64 * 1024 * 1024, timeout = 30_000 }: DiscardLimits = {}): void {
   if (request.complete || request.destroyed) {
@@ -84,7 +114,7 @@ export function discardBody(request: IncomingMessage, { maxSize = 64 * 1024 * 10
     size += chunk.length
     if (size > maxSize) request.destroy()
   })
-  request.on('error', () => { /* the connection is gone, which is what is wanted */ })
+  request.on('error', () => { /* The connection is gone, and with it the rest of the body. */ })
   request.once('close', () => clearTimeout(timer))
   request.resume()
 }

@@ -1,15 +1,20 @@
 import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
+import { readTarget, writeTarget } from '../message/target'
+import { outcomeOf, states, type DeliveryRecord } from '../relay/delivery'
 import type { ListFilter } from '../relay/filter'
-import { states, view } from '../relay/delivery'
 import type { Registry } from '../relay/registry'
-import { readTarget } from '../message/target'
+import type { ItemResult } from '../relay/transmitter'
 import type { Exchange, Route } from './routes'
 
 const defaultLimit = 100
 const maxLimit = 1000
 
-/** `GET /deliveries`, `GET` and `DELETE /deliveries/<id>`, `POST /deliveries/<id>/retry`. */
+/**
+ * `GET /deliveries`, `GET` and `DELETE /deliveries/<id>`, `POST /deliveries/<id>/retry`.
+ *
+ * @param prefix stands before the paths of the plugin
+ */
 export function deliveryRoutes(registry: Registry, prefix: string): Route[] {
   return [
     {
@@ -46,36 +51,55 @@ export function deliveryRoutes(registry: Registry, prefix: string): Route[] {
   ]
 }
 
+/** A delivery as callers see it. */
+export function view({ id, state, target, bot, createdAt, updatedAt, expiresAt, attempts, results }: DeliveryRecord): object {
+  return {
+    id,
+    state,
+    target: writeTarget(target),
+    [target.kind === 'group' ? 'group_id' : 'user_id']: target.id,
+    bot,
+    created_at: new Date(createdAt).toISOString(),
+    updated_at: new Date(updatedAt).toISOString(),
+    ...expiresAt !== null && { expires_at: new Date(expiresAt).toISOString() },
+    attempts,
+    results: viewResults(results),
+  }
+}
+
+/** The results of items as callers see them, without those that are not known yet. */
+export function viewResults(results: readonly (ItemResult | undefined)[]): object[] {
+  return results.flatMap((result, index) => result ? [viewResult(result, index)] : [])
+}
+
+function viewResult(result: ItemResult, index: number): object {
+  if (result.success) return { index, success: true, message_ids: result.messageIds }
+  return { index, success: false, code: result.error.status, msg: result.error.message, outcome: outcomeOf(result) }
+}
+
 function idOf({ params }: Exchange): string {
   return (params.id ?? '').toLowerCase()
 }
 
 /** @throws RelayError `bad-request` */
 function parseFilter(query: URLSearchParams): ListFilter {
-  const filter: ListFilter = { limit: defaultLimit }
-  const limit = query.get('limit')
-  if (limit) {
-    if (!/^\d{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > maxLimit) {
-      throw new RelayError('bad-request', `limit must be a number from 1 to ${maxLimit}`)
-    }
-    filter.limit = Number(limit)
+  function read<T>(name: string, parse: (text: string) => T | undefined, requirement: string): T | undefined {
+    const text = query.get(name)
+    if (!text) return
+    const value = parse(text)
+    if (value === undefined) throw new RelayError('bad-request', `${name} must be ${requirement}`)
+    return value
   }
-  const state = query.get('state')
-  if (state) {
-    const known = states.find(name => name === state)
-    if (!known) throw new RelayError('bad-request', `state must be one of ${states.join(', ')}`)
-    filter.state = known
+
+  return {
+    limit: read('limit', parseLimit, `a number from 1 to ${maxLimit}`) ?? defaultLimit,
+    state: read('state', text => states.find(name => name === text), `one of ${states.join(', ')}`),
+    target: read('target', readTarget, 'group:<id> or private:<id>'),
+    before: read('before', text => isUuid(text) ? text.toLowerCase() : undefined, 'the ID of a delivery'),
   }
-  const target = query.get('target')
-  if (target) {
-    const known = readTarget(target)
-    if (!known) throw new RelayError('bad-request', 'target must be group:<id> or private:<id>')
-    filter.target = known
-  }
-  const before = query.get('before')
-  if (before) {
-    if (!isUuid(before)) throw new RelayError('bad-request', 'before must be the ID of a delivery')
-    filter.before = before.toLowerCase()
-  }
-  return filter
+}
+
+function parseLimit(text: string): number | undefined {
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0
+  return limit >= 1 && limit <= maxLimit ? limit : undefined
 }

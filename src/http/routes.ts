@@ -3,38 +3,39 @@ import type { Logger } from 'koishi'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
-import type { Gate } from '../lib/in-flight'
-import { discardBody } from './body'
-import { failure, success } from './envelope'
-import { logRequest } from './journal'
+import { gather } from '../lib/gather'
+import type { InFlight } from '../lib/in-flight'
+import { describeError, printable } from '../lib/log'
+import { discardBody, type Received } from './body'
 
 /** One request on its way to an answer. */
-export interface Exchange {
-  /** Links the answer (`X-Request-Id`) to the log, and is the ID of the delivery that it begins. In the order of time. */
+export interface Exchange extends Received {
+  /**
+   * A UUIDv7, so that IDs are in the order of time. It links the answer (`X-Request-Id`) to the log, and becomes the ID of the
+   * delivery that the request asks for.
+   */
   readonly id: string
-  readonly request: IncomingMessage
   readonly response: ServerResponse
   /** The parameters of the path, decoded. */
   readonly params: Readonly<Partial<Record<string, string>>>
   readonly query: URLSearchParams
-  /** The body, where another plugin of the bot has read it already. */
-  readonly parsedBody: unknown
-  /** For the log line: whom the request is about, and what came of it. */
+  /** For the log: whom the request is about. */
   target?: string
+  /** For the log: what came of it; `ok` unless given. */
   outcome?: string
 }
 
-/** A success: `data` of the envelope, or bytes that the handler has sent itself. */
+/** A success: `data` of the envelope and the status, 200 unless given; or `sent` where the handler has answered by itself. */
 export type Answer = { data: object, status?: number } | 'sent'
 
 /** One method of one path of the plugin. */
 export interface Route {
-  /** In the syntax of the router. */
+  /** In the syntax of Koishi's router, with parameters as `:name`. */
   path: string
   method: 'GET' | 'POST' | 'DELETE'
   /** Whether it answers without the API key. */
   open?: boolean
-  /** Whether its requests are logged only when one looks for trouble: probes come every few seconds. */
+  /** Whether its requests are logged as debug lines only, because monitoring asks every few seconds. */
   quiet?: boolean
   /** @throws RelayError */
   handle: (exchange: Exchange) => Answer | Promise<Answer>
@@ -42,9 +43,11 @@ export interface Route {
 
 /** What all routes share. */
 export interface RouteOptions {
+  /** Stands before each path. */
   prefix: string
   isAuthorized: (headers: IncomingMessage['headers']) => boolean
-  gate: Gate
+  /** Counts the requests that are not answered yet. */
+  inFlight: InFlight
   logger: Logger
 }
 
@@ -54,7 +57,10 @@ const noParseBody = Symbol.for('noParseBody')
 const isBodyParsed = Symbol.for('isBodyParsed')
 const unparsedBody = Symbol.for('unparsedBody')
 
-/** Registers the routes on the bot's server; they go when the plugin is disposed. */
+/**
+ * Registers routes on the server of the bot; they go when the plugin is disposed. Each request is authorized, answered in the
+ * envelope `{code, msg, data}` and logged here.
+ */
 export function registerRoutes(server: Server, routes: readonly Route[], options: RouteOptions): void {
   for (const path of new Set(routes.map(route => route.path))) {
     const siblings = routes.filter(route => route.path === path)
@@ -72,15 +78,15 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
   const exchange = toExchange(context)
   const { response } = exchange
   response.setHeader('X-Request-Id', exchange.id)
-  // Koa would print a stack for each client that goes away; its request has a line in the log.
+  // Koa would print a stack for each client that goes away, and its request has a line in the log anyway.
   context.onerror = (failed: Error | null) => {
     if (failed) response.destroy()
   }
   let leave: (() => void) | undefined
   let error: RelayError | undefined
   try {
-    leave = options.gate.enter()
-    // A response is closed once its last byte has left, or its client.
+    leave = options.inFlight.enter()
+    // A response is closed once its last byte or its client has left.
     response.once('close', leave)
     if (!siblings.every(({ open }) => open) && !options.isAuthorized(context.headers)) {
       throw new RelayError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } })
@@ -94,13 +100,13 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
     else respond(context, result.status ?? 200, success(result.data))
   } catch (thrown) {
     error = RelayError.from(thrown)
-    // Unlike `setHeader`, it does nothing once the headers are sent.
+    // Unlike `setHeader`, this does nothing once the headers are sent.
     if (error.outcome) context.set('Relay-Outcome', error.outcome)
     context.set(error.headers)
     respond(context, error.status, failure(error))
   }
   discardBody(exchange.request)
-  // A pipelined response that still waits for the one before it is never closed when the client goes away.
+  // When the client goes away, a pipelined response that still waits for the one before it has no socket and is never closed.
   if (!response.socket) leave?.()
   logRequest(options.logger, exchange, route ?? { path }, error, performance.now() - started)
 }
@@ -113,7 +119,7 @@ function toExchange(context: Context): Exchange {
     request: context.req,
     response: context.res,
     params: context.params,
-    // Not `context.URL`, which is no URL where the Host header is wrong.
+    // `context.URL` is empty where the Host header is malformed.
     query: new URLSearchParams(context.querystring),
     parsedBody: typeof unparsed === 'string' ? unparsed : parsed,
   }
@@ -125,13 +131,39 @@ function respond(context: Context, status: number, body: string): void {
   context.body = body
   const { req, res } = context
   if (res.headersSent) {
-    // Too late for an envelope: only a broken connection tells the client that something is missing.
+    // It is too late for an envelope. Only a broken connection tells the client that something is missing.
     context.respond = false
     res.destroy()
   } else if (!req.complete && !res.shouldKeepAlive) {
-    // Node.js would close the connection after the answer, and a client that is still sending would never see it.
+    // Node.js would close the connection after the answer, and a client that is still sending would not see the answer.
     context.respond = false
     res.write(body)
     req.once('close', () => res.end())
   }
+}
+
+/** The envelope of a success, as the text that is sent. */
+function success(data: object): string {
+  return JSON.stringify({ code: 0, msg: 'ok', data })
+}
+
+/** The envelope of a failure: `code` equals the HTTP status. */
+function failure(error: RelayError): string {
+  return JSON.stringify({ code: error.status, msg: error.message, data: null })
+}
+
+/** Logs a request: its ID, route, target, outcome and duration in milliseconds. Nothing of what was to be sent is in it. */
+function logRequest(
+  logger: Logger, exchange: Exchange, route: Pick<Route, 'path' | 'quiet'>, error: RelayError | undefined, duration: number,
+): void {
+  const { id, target, outcome, request, response } = exchange
+  const result = error ? `${error.status} ${error.code}: ${error.logText}` : `${response.statusCode} ${outcome ?? 'ok'}`
+  const about = target ?? (error?.code === 'unauthorized' ? `from ${request.socket.remoteAddress ?? 'unknown'}` : '-')
+  const line = printable(`${id} ${request.method ?? '-'} ${route.path} ${about} ${result} ${duration.toFixed(1)} ms`)
+  gather(process.stdout)
+  // A probe that says "not ready" comes every few seconds as well; why it says so is logged elsewhere.
+  if (route.quiet && (!error || error.code === 'unsent')) logger.debug('%s', line)
+  else if (error && error.status >= 500) logger.warn('%s', line)
+  else logger.info('%s', line)
+  if (error?.code === 'internal' && error.cause !== undefined) logger.warn('%s', `${id} ${describeError(error.cause)}`)
 }

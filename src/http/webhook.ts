@@ -1,20 +1,21 @@
-import { RelayError } from '../errors'
 import type { ServerResponse } from 'node:http'
-import type { ItemResult } from '../relay/transmitter'
+import { RelayError } from '../errors'
 import { parseRequest } from '../message/parse'
 import { writeTarget } from '../message/target'
-import { outcomeOf, viewResults, type DeliveryRecord } from '../relay/delivery'
+import { outcomeOf, type DeliveryRecord } from '../relay/delivery'
 import type { Submissions } from '../relay/submissions'
-import { readBody, refuseEncoding, type BodyLimits } from './body'
-import { parseKey, parsePrefer } from './preferences'
+import type { ItemResult } from '../relay/transmitter'
+import { readJson, type BodyLimits } from './body'
+import { viewResults } from './deliveries'
 import type { Answer, Exchange, Route } from './routes'
 
-// Refuses what is no UTF-8, and skips a byte order mark.
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+/** The longest time that a caller may ask to wait for a result, in seconds. */
+const maxWait = 600
 
 /**
- * `POST /webhook`: sends a single message or a batch (document, section 4; contract, "HTTP").
+ * `POST /webhook`: sends a single message or a batch.
  *
+ * @param prefix stands before the paths of the plugin
  * @param stop aborted when the relay is stopping
  */
 export function webhookRoute(submissions: Submissions, prefix: string, limits: BodyLimits, stop: AbortSignal): Route {
@@ -65,23 +66,6 @@ function signalOf(response: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-async function readJson({ request, parsedBody }: Exchange, limits: BodyLimits, stop: AbortSignal): Promise<unknown> {
-  if (typeof parsedBody === 'object' && parsedBody !== null) return parsedBody
-  if (typeof parsedBody === 'string') return parseJson(parsedBody)
-  refuseEncoding(request)
-  const bytes = await readBody(request, limits, stop)
-  return parseJson(bytes)
-}
-
-function parseJson(source: string | Buffer): unknown {
-  try {
-    const body: unknown = JSON.parse(typeof source === 'string' ? source : utf8.decode(source))
-    return body
-  } catch {
-    throw new RelayError('invalid-json')
-  }
-}
-
 function toBatchAnswer(exchange: Exchange, results: readonly (ItemResult | undefined)[]): Answer {
   const success = results.filter(result => result?.success).length
   const statuses = new Set(results.flatMap(result => !result || result.success ? [] : [result.error.status]))
@@ -94,4 +78,35 @@ function toBatchAnswer(exchange: Exchange, results: readonly (ItemResult | undef
       results: viewResults(results),
     },
   }
+}
+
+/**
+ * Reads the header `Idempotency-Key`: 1 to 255 visible ASCII characters, quoted or not. Quoted, it is a string of RFC 8941, as the
+ * draft of the IETF ("The Idempotency-Key HTTP Header Field") has it.
+ *
+ * @throws RelayError `bad-request`
+ */
+export function parseKey(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return
+  const text = String(header).trim()
+  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(text)?.[1]
+  const key = quoted?.replace(/\\(["\\])/g, '$1') ?? text
+  const isBroken = quoted === undefined && text.startsWith('"')
+  if (isBroken || !/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw new RelayError('bad-request', 'Idempotency-Key must be 1 to 255 visible ASCII characters without blanks, quoted or not')
+  }
+  return key
+}
+
+/**
+ * Reads the header `Prefer` (RFC 7240). Preferences and parameters that are not known are ignored, as its section 2 asks.
+ *
+ * @returns how long to wait for the result before answering, in milliseconds; `undefined` when the answer is to be the result
+ */
+export function parsePrefer(header: string | string[] | undefined): { wait: number } | undefined {
+  if (header === undefined) return
+  const preferences = String(header).split(',').map(preference => preference.split(';', 1).join('').trim().toLowerCase())
+  if (!preferences.includes('respond-async')) return
+  const wait = preferences.map(preference => /^wait\s*=\s*"?(\d{1,9})"?$/.exec(preference)?.[1]).find(Boolean)
+  return { wait: Math.min(Number(wait ?? 0), maxWait) * 1000 }
 }

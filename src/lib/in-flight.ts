@@ -1,62 +1,67 @@
 import { RelayError } from '../errors'
 
+/** How long what is under way may take to end by itself when the relay stops, in milliseconds. */
+const grace = 4_000
+/** How long the answers to what was then cut off may take to leave, in milliseconds. */
+const answerTime = 500
+
 /** Counts what is under way, so that a stop can wait for it. */
-export class Gate {
-  private inside = 0
-  private closed = false
+export class InFlight {
+  private count = 0
+  private isClosed = false
   private readonly waiting = new Set<() => void>()
 
   /**
-   * Lets one in.
+   * Counts one more.
    *
-   * @returns what is to be called when it has ended; further calls do nothing
-   * @throws RelayError `stopping` once the gate is closed
+   * @returns to be called when it has ended; further calls do nothing
+   * @throws RelayError `stopping` once this is closed
    */
   enter(): () => void {
-    if (this.closed) throw new RelayError('stopping')
-    this.inside++
-    let entered = true
+    if (this.isClosed) throw new RelayError('stopping')
+    this.count++
+    let hasEnded = false
     return () => {
-      if (!entered) return
-      entered = false
-      this.inside--
-      if (this.inside === 0) for (const settle of this.waiting) settle()
+      if (hasEnded) return
+      hasEnded = true
+      this.count--
+      if (this.count === 0) for (const settle of this.waiting) settle()
     }
   }
 
-  /** Lets nobody in any more. */
+  /** From now on nothing new may begin. */
   close(): void {
-    this.closed = true
+    this.isClosed = true
   }
 
   /**
-   * Waits until everything has ended, but no longer than this.
+   * Waits until nothing is under way any more.
    *
-   * @param patience in milliseconds
+   * @param timeout the longest wait, in milliseconds
    */
-  async drain(patience: number): Promise<void> {
-    if (this.inside === 0) return
+  async drain(timeout: number): Promise<void> {
+    if (this.count === 0) return
     await new Promise<void>(resolve => {
       const settle = (): void => {
         clearTimeout(timer)
         this.waiting.delete(settle)
         resolve()
       }
-      const timer = setTimeout(settle, patience)
+      const timer = setTimeout(settle, timeout)
       this.waiting.add(settle)
     })
   }
 }
 
-/** How long what is under way may take to end when the relay stops, in milliseconds (contract, "Running it"). */
-const grace = 4_000
-/** How long the answers to what is then cut off may take to get out. */
-const flushTime = 500
-
-/** Stops the relay: nothing new is let in, what is under way may end, and what has not ended is cut off and answered. */
-export async function shut(gate: Gate, stop: AbortController): Promise<void> {
-  gate.close()
-  await gate.drain(grace)
+/**
+ * Stops the relay within five seconds: nothing new begins, what is under way may end by itself for four of them, and what has not
+ * ended by then is cut off and answered.
+ *
+ * @param stop aborted to cut off what is left
+ */
+export async function shutDown(inFlight: InFlight, stop: AbortController): Promise<void> {
+  inFlight.close()
+  await inFlight.drain(grace)
   stop.abort()
-  await gate.drain(flushTime)
+  await inFlight.drain(answerTime)
 }

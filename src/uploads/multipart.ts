@@ -1,5 +1,8 @@
 import { MultipartParser } from 'formidable'
 import { RelayError } from '../errors'
+import { safeName } from '../lib/file-name'
+import { isAllowed } from './names'
+import type { Upload } from './upload'
 
 /** What a body consists of, called in its order and while it is being pushed. */
 export interface PartHandlers {
@@ -22,10 +25,10 @@ const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
 /**
- * Reads a multipart body (RFC 2046, section 5.1.1) chunk by chunk. formidable's parser reads preamble, boundaries and headers.
- * The content of a part goes around it, for three reasons: a native search for the next boundary is several times faster,
- * above all with a short boundary; content full of line ends would become one token a byte; and formidable's form collects
- * headers without a bound.
+ * Reads a multipart body (RFC 2046, section 5.1.1) chunk by chunk. The parser of formidable reads preamble, boundaries and headers,
+ * and is not given the content of parts: a native search for the next boundary is several times faster, above all with a short
+ * boundary, and content full of line ends would become one token a byte. Headers are counted here, because formidable collects
+ * them without a bound.
  */
 export class MultipartReader {
   readonly #parser = new MultipartParser()
@@ -34,15 +37,15 @@ export class MultipartReader {
   #field = ''
   #value = ''
   #headerBytes = 0
-  /** What the next byte belongs to: the preamble counts as part of the first boundary. */
+  /** What the next byte belongs to. The preamble counts as part of the first boundary. */
   #state: 'boundary' | 'headers' | 'content' | 'end' = 'boundary'
-  /** End of the last chunk that may be the beginning of a delimiter. */
+  /** The end of the last chunk, where it may be the beginning of a delimiter. */
   #carry: Buffer | undefined
 
   constructor(boundary: string, private readonly handlers: PartHandlers) {
     this.#delimiter = Buffer.from(`\r\n--${boundary}`)
     this.#parser.initWithBoundary(boundary)
-    // Its failures are read from `errored`, right after the bytes that caused them.
+    // Each failure is read from `errored`, right after the bytes that caused it.
     this.#parser.on('error', () => undefined)
   }
 
@@ -85,7 +88,7 @@ export class MultipartReader {
     return data.length
   }
 
-  /** Where a delimiter begins that the end of `data` cuts off; its length when none does. */
+  /** Where a delimiter begins that the end of `data` cuts off; the length of `data` when there is none. */
   #partialDelimiter(data: Buffer, from: number): number {
     let at = data.indexOf(carriageReturn, Math.max(from, data.length - this.#delimiter.length))
     while (at >= 0 && this.#delimiter.compare(data, at, data.length, 0, data.length - at) !== 0) {
@@ -98,7 +101,7 @@ export class MultipartReader {
     if (until > from) this.handlers.onContent(data.subarray(from, until))
   }
 
-  /** Line by line, because the parser says only by its tokens where content begins, and that is always after a line. */
+  /** Feeds the parser line by line: its tokens tell when content begins, and that is always right behind the end of a line. */
   #pushLine(data: Buffer, from: number): number {
     const end = data.indexOf(lineFeed, from) + 1 || data.length
     if (this.#state === 'headers') this.#countHeaders(end - from)
@@ -149,4 +152,138 @@ export class MultipartReader {
 
 function isToken(value: unknown): value is Token {
   return typeof value === 'object' && value !== null && 'name' in value
+}
+
+/** What each file of an upload may be. */
+export interface FileLimits {
+  /** In bytes, for each file. */
+  maxFileSize: number
+  /** As `parseExtensions` gives them: empty allows all. */
+  allowedExtensions: readonly string[]
+}
+
+/** Most files in one request, and most parts without a file. */
+const maxParts = 1000
+/** Encodings that leave the bytes as they are (RFC 2045, section 6.2). */
+const identities = ['', '7bit', '8bit', 'binary']
+
+/** Makes files of an upload of the parts that have a file name, and skips the others. */
+export class PartFiles implements PartHandlers {
+  /** Bytes of all files so far, as they came. */
+  received = 0
+  #others = 0
+  #inFile = false
+  #size = 0
+  #decoder: Base64Decoder | undefined
+
+  constructor(private readonly upload: Upload, private readonly limits: FileLimits) {}
+
+  /** @throws RelayError `too-large` for too many parts, `unsupported-type` for a file that is not accepted */
+  onPart = (headers: ReadonlyMap<string, string>): void => {
+    const given = parseFileName(headers.get('content-disposition') ?? '')
+    if (given === undefined) {
+      if (++this.#others > maxParts) throw new RelayError('too-large', `more than ${maxParts} parts without a file`)
+      return
+    }
+    if (this.upload.count === maxParts) throw new RelayError('too-large', `more than ${maxParts} files in one request`)
+    const name = safeName(given)
+    const { allowedExtensions } = this.limits
+    if (!isAllowed(name, allowedExtensions)) {
+      throw new RelayError('unsupported-type', `files of this kind are not accepted, only: ${allowedExtensions.join(', ')}`)
+    }
+    this.#decoder = createDecoder(headers.get('content-transfer-encoding') ?? '')
+    this.#inFile = true
+    this.#size = 0
+    this.upload.begin(name)
+  }
+
+  /** @throws RelayError `too-large` when the file is longer than allowed */
+  onContent = (bytes: Buffer): void => {
+    if (!this.#inFile) return
+    this.received += bytes.length
+    this.#write(this.#decoder?.decode(bytes) ?? bytes)
+  }
+
+  onPartEnd = (): void => {
+    if (!this.#inFile) return
+    if (this.#decoder) this.#write(this.#decoder.end())
+    this.#inFile = false
+    this.upload.end()
+  }
+
+  #write(bytes: Buffer): void {
+    const { maxFileSize } = this.limits
+    this.#size += bytes.length
+    if (this.#size > maxFileSize) throw new RelayError('too-large', `a file is larger than ${maxFileSize} bytes`)
+    if (bytes.length > 0) this.upload.write(bytes)
+  }
+}
+
+/** Content-Transfer-Encoding is deprecated (RFC 7578, section 4.7), but old clients send base64, which formidable decodes as well. */
+function createDecoder(encoding: string): Base64Decoder | undefined {
+  const known = encoding.trim().toLowerCase()
+  if (identities.includes(known)) return undefined
+  if (known === 'base64') return new Base64Decoder()
+  throw new RelayError('unsupported-type', 'send the bytes of a file as they are, without a content-transfer-encoding')
+}
+
+/** Decodes base64 that comes in pieces and may be broken into lines. Characters that are not base64 are ignored. */
+export class Base64Decoder {
+  #rest = ''
+
+  decode(bytes: Buffer): Buffer {
+    const text = this.#rest + bytes.toString('latin1').replace(/[^A-Za-z0-9+/=]/g, '')
+    const whole = text.length - text.length % 4
+    this.#rest = text.slice(whole)
+    return Buffer.from(text.slice(0, whole), 'base64')
+  }
+
+  end(): Buffer {
+    return Buffer.from(this.#rest, 'base64')
+  }
+}
+
+// `; name=value`, the value quoted or not. A quote that is never closed ends with the header.
+const parameter = /;\s*([^\s=;"]+)\s*=\s*(?:"((?:\\"|[^"])*)(?:"|$)|([^;]*))/g
+// RFC 5987: charset'language'value, of which only these two charsets ever came into use.
+const extended = /^(utf-8|iso-8859-1)'[^']*'(.*)$/i
+
+/**
+ * Reads the parameters of a Content-Type or Content-Disposition. Names are in lower case and the first of several holds.
+ * In quotes only `\"` is an escape: some clients send a Windows path, and its backslashes are meant.
+ */
+export function parseParameters(header: string): Map<string, string> {
+  const parameters = new Map<string, string>()
+  for (const [, name = '', quoted, plain = ''] of header.matchAll(parameter)) {
+    const key = name.toLowerCase()
+    if (!parameters.has(key)) parameters.set(key, quoted === undefined ? plain.trim() : quoted.replaceAll('\\"', '"'))
+  }
+  return parameters
+}
+
+/**
+ * Finds the name that a part gives its file: `filename*` (RFC 5987), which older Python clients send instead of the plain one,
+ * else `filename` (RFC 7578, section 4.2). It is what the client wrote, so it may be empty or hostile.
+ *
+ * @param disposition Content-Disposition of the part, one character per byte
+ * @returns `undefined` when the part is no file
+ */
+export function parseFileName(disposition: string): string | undefined {
+  const parameters = parseParameters(disposition)
+  const plain = parameters.get('filename')
+  const encoded = parameters.get('filename*')
+  if (encoded !== undefined) return parseExtended(encoded) ?? plain ?? ''
+  // Browsers escape these three and nothing else (HTML Standard, "multipart/form-data encoding algorithm").
+  return plain && Buffer.from(unescapeBytes(plain, /%(22|0D|0A)/gi), 'latin1').toString()
+}
+
+function parseExtended(value: string): string | undefined {
+  const [, charset = '', text = ''] = extended.exec(value) ?? []
+  if (charset === '') return undefined
+  const bytes = unescapeBytes(text, /%([0-9a-f]{2})/gi)
+  return charset.toLowerCase() === 'utf-8' ? Buffer.from(bytes, 'latin1').toString() : bytes
+}
+
+function unescapeBytes(text: string, escape: RegExp): string {
+  return text.replace(escape, (_, digits: string) => String.fromCharCode(parseInt(digits, 16)))
 }

@@ -1,64 +1,47 @@
-/** Longest stored name, in bytes of UTF-8 (contract, "Uploads"). */
-const maxBytes = 120
-/** Longest extension that survives the cutting of an overlong name, in bytes of UTF-8; past that it is no extension. */
-const maxExtensionBytes = 64
+import { safeName } from '../lib/file-name'
 
-// Cc control, Cf format (bidi marks and overrides, zero-width characters, byte order marks), Cs lone surrogates, Zl and Zp
-// line ends. The rest ends a path, a URL path or a drive, or is forbidden on Windows.
-const unsafe = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}%#?<>:"|*]/gu
-const edge = /[.\s]/u
-// Devices on Windows in any folder, whatever extension follows. Superscript digits count there too.
-const reserved = /^(?:con|prn|aux|nul|conin\$|conout\$|clock\$|(?:com|lpt)[0-9¹²³])\s*(?:\.|$)/iu
-const extension = /\.[^.\s]+$/u
-const graphemes = new Intl.Segmenter()
+export { safeName }
+
+const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
+const folder = new RegExp(`^${uuid}$`)
+const temporary = new RegExp(`^\\.message-relay-(${uuid})\\.part$`)
+
+/** Name of the file, directly in the upload directory, that an upload is written to until it is complete. */
+export function temporaryName(uuid: string): string {
+  return `.message-relay-${uuid}.part`
+}
+
+/** The UUID in a name that {@link temporaryName} gave; `undefined` for any other. */
+export function parseTemporaryName(name: string): string | undefined {
+  return temporary.exec(name)?.[1]
+}
+
+/** Tells whether this is the name of a folder that holds an uploaded file. */
+export function isFolderName(name: string): boolean {
+  return folder.test(name)
+}
+
+/** Splits a file ID, `<uuid v4>/<name>`; `undefined` for one that no upload can have given. */
+export function parseFileId(id: string): { folder: string, name: string } | undefined {
+  const slash = id.indexOf('/')
+  const parts = { folder: id.slice(0, slash), name: id.slice(slash + 1) }
+  // A stored name is one that needs no further cleaning. This alone keeps `..`, devices and separators out.
+  return isFolderName(parts.folder) && safeName(parts.name) === parts.name ? parts : undefined
+}
 
 /**
- * Reduces the client's own file name to a base name that is safe in a path, in a URL path and in a chat: `file` when nothing
- * is left. It never begins with a dot, as the plugin's own temporary files do. Applying it twice changes nothing more.
+ * Reads the setting `allowedExtensions`: case, blanks and leading dots do not count, and an extension may be a compound one
+ * (`tar.gz`).
+ *
+ * @returns empty when every extension is allowed
  */
-export function safeName(name: string): string {
-  const base = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1)
-  const cut = shorten(trimEdges(base.replace(unsafe, '').normalize('NFC')))
-  if (cut === '') return 'file'
-  return reserved.test(cut) ? shorten(`_${cut}`) : cut
+export function parseExtensions(list: readonly string[]): string[] {
+  const extensions = list.join().toLowerCase().split(',').map(entry => entry.replace(/\s+/g, '').replace(/^\.+/, ''))
+  return [...new Set(extensions)].filter(extension => extension !== '')
 }
 
-/** Without blanks and dots at either end: Windows drops trailing ones, and leading dots hide a file. */
-function trimEdges(text: string): string {
-  // Not a regular expression: one anchored at the end takes quadratic time on a long run of dots.
-  let start = 0
-  let end = text.length
-  while (start < end && edge.test(text.charAt(start))) start++
-  while (end > start && edge.test(text.charAt(end - 1))) end--
-  return text.slice(start, end)
-}
-
-function shorten(name: string): string {
-  if (Buffer.byteLength(name) <= maxBytes) return name
-  const suffix = suffixOf(name)
-  const stem = trimEdges(take(name.slice(0, name.length - suffix.length), maxBytes - Buffer.byteLength(suffix)))
-  return (stem || 'file') + suffix
-}
-
-/** The extension with its dot, two of them (`.tar.gz`) where they are short enough, or nothing. */
-function suffixOf(name: string): string {
-  const last = extensionOf(name)
-  const both = extensionOf(name.slice(0, name.length - last.length)) + last
-  return [both, last].find(suffix => Buffer.byteLength(suffix) <= maxExtensionBytes) ?? ''
-}
-
-function extensionOf(name: string): string {
-  return extension.exec(name)?.[0] ?? ''
-}
-
-/** The longest beginning of `text` that fits `bytes`, cut between what a reader sees as characters. */
-function take(text: string, bytes: number): string {
-  let end = 0
-  let left = bytes
-  for (const { index, segment } of graphemes.segment(text)) {
-    left -= Buffer.byteLength(segment)
-    if (left < 0) break
-    end = index + segment.length
-  }
-  return text.slice(0, end)
+/** Tells whether a file name ends in one of the extensions that {@link parseExtensions} gave; an empty list allows all. */
+export function isAllowed(name: string, extensions: readonly string[]): boolean {
+  const lower = name.toLowerCase()
+  return extensions.length === 0 || extensions.some(extension => lower.endsWith(`.${extension}`))
 }

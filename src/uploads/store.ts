@@ -1,9 +1,8 @@
 import { realpath, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RelayError } from '../errors'
-import { parseFileId } from './layout'
-import { defaultRetention } from './retention'
-import { sweep, type SweepOptions, type SweepResult } from './sweep'
+import { parseFileId } from './names'
+import { defaultRetention, sweep, type SweepOptions, type SweepResult } from './sweep'
 import { Upload } from './upload'
 
 /** An uploaded file, as a send needs it. */
@@ -31,7 +30,7 @@ export class UploadStore {
   }
 
   /**
-   * Finds an uploaded file. Hold it first: then a sweep does not remove it in between.
+   * Finds an uploaded file. Call {@link hold} first, so that no sweep removes it in between.
    *
    * @throws RelayError `file-not-found` unless it is a regular file inside the upload directory, with no link on the way
    */
@@ -64,10 +63,11 @@ export class UploadStore {
   }
 
   /**
-   * Keeps a file from expiring before this, also through a restart and for other processes that share the directory: all of
-   * them go by its modification time. A file that is not there stays so.
+   * Keeps a file from expiring before a point in time, also through a restart and for other processes that share the directory: its
+   * modification time is moved.
    *
    * @param until in milliseconds since the epoch
+   * @throws RelayError `file-not-found`, as {@link resolve}
    */
   async keepUntil(id: string, until: number): Promise<void> {
     const release = this.hold(id)
@@ -97,7 +97,7 @@ export class UploadStore {
     return this.#sweep
   }
 
-  /** @returns undefined when it is no regular file, or is reached through a link */
+  /** @returns `undefined` when it is no regular file, or is reached through a link */
   async #sizeOf(path: string, { folder, name }: { folder: string, name: string }): Promise<number | undefined> {
     const root = await realpath(this.directory)
     if (await realpath(path) !== join(root, folder, name)) return undefined

@@ -1,8 +1,8 @@
+import type { Context, Logger } from 'koishi'
 import type { Dirent } from 'node:fs'
 import { lstat, opendir, readdir, rmdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isFolderName, parseTemporaryName } from './layout'
-import { isExpired } from './retention'
+import { isFolderName, parseTemporaryName } from './names'
 
 /** Bounds and reports of a sweep. */
 export interface SweepOptions {
@@ -27,15 +27,49 @@ export interface SweepGuard {
   isHeld: (id: string) => boolean
 }
 
+/** How long an uploaded file stays, in milliseconds. */
+export const defaultRetention = 24 * 60 * 60 * 1000
+/** How often expired uploads are looked for, in milliseconds. */
+const interval = 10 * 60 * 1000
 /**
- * Age, in milliseconds, from which an unfinished upload is that of a process which ended. No upload takes nearly as long, so
- * this spares those of another process that shares the directory.
+ * Age, in milliseconds, from which an unfinished upload is that of a process which ended. No upload takes nearly as long, so those
+ * of another process that shares the directory are spared.
  */
 const staleAfter = 60 * 60 * 1000
 
 /**
- * Goes once through the upload directory. It touches only `<uuid v4>/` folders and the plugin's own temporary files, follows
- * no links, and takes one thing at a time: a sweep of 100,000 files then delays nothing else that the process does.
+ * Removes expired uploads now and from time to time, until the context is disposed.
+ *
+ * @param sweep looks through the upload directory once
+ */
+export function scheduleSweeps(ctx: Context, sweep: (options: SweepOptions) => Promise<SweepResult>, logger: Logger): void {
+  const lifetime = new AbortController()
+  const run = async (): Promise<void> => {
+    let first: unknown
+    const { removed, failed } = await sweep({ signal: lifetime.signal, onError: error => first ??= error })
+    if (removed > 0) logger.info('%s', `removed ${removed} expired uploads`)
+    if (failed > 0) logger.warn('%s', `the upload directory could not be cleaned up, ${failed} failures, the first: ${String(first)}`)
+  }
+  ctx.on('dispose', () => {
+    lifetime.abort()
+  })
+  ctx.setInterval(() => void run(), interval)
+  void run()
+}
+
+/**
+ * Tells whether a file is past its time. All arguments are in milliseconds.
+ *
+ * @param modifiedAt when the file was last written, since the epoch
+ * @param now since the epoch
+ */
+export function isExpired(modifiedAt: number, now: number, retention = defaultRetention): boolean {
+  return now - modifiedAt > retention
+}
+
+/**
+ * Goes once through the upload directory. It touches only `<uuid v4>/` folders and the plugin's own temporary files, and follows no
+ * links. It takes one thing at a time, so that a sweep of 100,000 files delays nothing else that the process does.
  *
  * @param directory absolute; may be missing
  * @param now in milliseconds since the epoch
@@ -68,13 +102,13 @@ export async function sweep(
         if (await sweepFile(join(folder, entry.name), `${uuid}/${entry.name}`)) left--
       })
     }
-    // A folder that was empty before may be one that another process is about to move its file into.
+    // Another process may be about to move its file into a folder that was empty before: only an old one is removed.
     if (left === 0 && (entries.length > 0 || isStale((await lstat(folder)).mtimeMs))) await rmdir(folder)
   }
 
   async function sweepFile(path: string, id: string): Promise<boolean> {
     const { mtimeMs } = await lstat(path)
-    // Nothing may come between this look at the holds and the call that removes: a hold taken later finds no file.
+    // Nothing is awaited between this check of the holds and the removal: whoever holds the file later finds that it is gone.
     if (!isExpired(mtimeMs, now) || isHeld(id)) {
       result.kept++
       return false
@@ -94,7 +128,7 @@ export async function sweep(
     return isExpired(modifiedAt, now, staleAfter)
   }
 
-  /** One failure must not end the sweep. That something has gone, or came into a folder meanwhile, is none. */
+  /** One failure must not end the sweep. That something has gone, or came into a folder meanwhile, is no failure. */
   async function attempt(step: () => Promise<void>): Promise<void> {
     try {
       await step()

@@ -1,7 +1,7 @@
 import { mkdir, open, rename, rmdir, unlink, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { v4 } from 'uuid'
-import { temporaryName } from './layout'
+import { temporaryName } from './names'
 
 interface UploadedFile {
   uuid: string
@@ -13,8 +13,8 @@ interface UploadedFile {
 type Step = { kind: 'begin', file: UploadedFile } | { kind: 'write', bytes: Buffer } | { kind: 'end' }
 
 /**
- * The files of one request: all of them are stored or none. What is to be written is queued by `begin`, `write` and `end`, which
- * return at once, and reaches the disk with `flush`. In the end comes either `commit` or `discard`.
+ * The files of one request: all of them are stored or none. `begin`, `write` and `end` return at once and only queue what is to be
+ * written; `flush` writes it to the disk. The last call is either `commit` or `discard`.
  */
 export class Upload {
   readonly #files: UploadedFile[] = []

@@ -7,17 +7,17 @@ import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import * as proxyAgent from '@koishijs/plugin-proxy-agent'
 import Server from '@koishijs/plugin-server'
 import { Bot, Context, type ForkScope, h, HTTP, Logger, Universal } from 'koishi'
-import { type CommandSettings, type Deliver, listen } from '../../../src/commands'
+import { type CommandOptions, type CommandReply, type CommandSettings, listenForCommands } from '../../../src/commands'
 import { RelayError } from '../../../src/errors'
-import type { Reply, Target } from '../../../src/message/model'
+import { InFlight } from '../../../src/lib/in-flight'
 import { Simulator, type SimulatorOptions } from '../../../simulator'
 
 /** One exchange with the callback, as its server sees it. */
 interface Exchange { body: Record<string, unknown>, response: ServerResponse }
 
-interface Delivered { selfId: string | undefined, target: Target, reply: Reply, id: string }
+type Delivered = Omit<CommandReply, 'bot'> & { selfId: string | undefined }
 
-/** A Koishi app on a simulator, through the real adapter; `listen` runs in a plugin of its own. */
+/** A Koishi app on a simulator, through the real adapter; commands are listened for in a plugin of its own. */
 class Stage {
   /** Requests of the callback that were answered, or are being. */
   readonly exchanges: Exchange[] = []
@@ -28,7 +28,8 @@ class Stage {
   readonly lines: string[] = []
   /** Answers an exchange. */
   answer: (exchange: Exchange) => void = ({ response }) => response.end('{"reply":"pong"}')
-  deliver: Deliver = () => Promise.resolve()
+  send: CommandOptions['send'] = ({ items }) => Promise.resolve(items.map(() => ({ success: true, messageIds: ['1'] })))
+  readonly inFlight = new InFlight()
   readonly app = new Context()
   private adapter: ForkScope | undefined
   private readonly handled = new Set<string>()
@@ -90,9 +91,15 @@ class Stage {
 
   listen(settings: Partial<CommandSettings> = {}) {
     return this.app.plugin((ctx: Context) => {
-      listen(ctx, { prefix: '#', length: 4, callbackUrl: this.callbackUrl, timeout: 10_000, ...settings }, (origin, reply, id) => {
-        this.delivered.push({ selfId: origin.bot.selfId, target: origin.target, reply, id })
-        return this.deliver(origin, reply, id)
+      listenForCommands(ctx, { prefix: '#', length: 4, callbackUrl: this.callbackUrl, timeout: 10_000, ...settings }, {
+        send: reply => {
+          const { bot, ...rest } = reply
+          this.delivered.push({ selfId: bot.selfId, ...rest })
+          this.changed()
+          return this.send(reply)
+        },
+        inFlight: this.inFlight,
+        logger: ctx.logger('message-relay'),
       })
     })
   }
@@ -154,7 +161,7 @@ const json = (value: unknown) => ({ response }: Exchange) => {
   response.end(JSON.stringify(value))
 }
 
-/** The line that the journal writes about a command, but for its beginning with level and ID, and the duration at its end. */
+/** The lines of the log about commands, without their ID, name, origin and duration. */
 function outcomes(): string[] {
   const entry = /^(\w+) [0-9a-f-]{36} command "ping" from group "123456": (.*), \d+ ms$/
   return stage.lines.filter(line => line.includes(' command ')).map(line => line.replace(entry, '$1 $2'))
@@ -183,7 +190,7 @@ describe('a OneBot message', () => {
         assert.deepEqual(rest, {
           selfId: '10000',
           target: { kind: 'group', id: '123456' },
-          reply: { items: [{ type: 'text', text: 'pong' }] },
+          items: [{ type: 'text', text: 'pong' }],
         })
         assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4/)
         assert.deepEqual(others, [])
@@ -315,12 +322,46 @@ describe('an answer', () => {
   test('may name another target and hold several items, wrong ones among them', async () => {
     stage.answer = json({ user_id: 10002, messages: [{ type: 'sound' }, { msg: 'a' }, { type: 'image', url: 'http://127.0.0.1/a' }] })
     await stage.say('#ping x')
-    const [{ target, reply } = assert.fail()] = stage.delivered
-    assert.deepEqual(target, { kind: 'group', id: '123456' })
-    assert.deepEqual(reply.target, { kind: 'private', id: '10002' })
-    assert.deepEqual(reply.items.map(item => item instanceof RelayError ? item.code : item.type), ['bad-request', 'text', 'image'])
+    const [{ target, items, id } = assert.fail()] = stage.delivered
+    assert.deepEqual(target, { kind: 'private', id: '10002' })
+    assert.deepEqual(items.map(({ type }) => type), ['text', 'image'])
     assert.deepEqual(stage.passed, [])
     assert.deepEqual(outcomes(), ['info replied'])
+    assert(stage.lines.includes(`warn ${id} an item of the reply is left out: type must be text, image, file or video`), stage.lines.join('\n'))
+  })
+
+  test('of which an item is not sent ends the message, and the log tells how the item failed', async () => {
+    stage.send = () => Promise.resolve([
+      { success: false, error: new RelayError('refused', 'secret', { logText: 'muted' }) }, { success: true, messageIds: ['1'] },
+    ])
+    stage.answer = json({ messages: [{ msg: 'a' }, { type: 'image', url: 'http://127.0.0.1/a' }] })
+    await stage.say('#ping x')
+    assert.deepEqual(stage.passed, [])
+    assert.deepEqual(outcomes(), ['info replied'])
+    assert(stage.lines.includes(`warn ${stage.delivered[0]?.id} an item of the reply failed: 502 muted`), stage.lines.join('\n'))
+    assert.doesNotMatch(stage.lines.join('\n'), /secret/)
+  })
+
+  test('counts as under way until its reply is sent, and is not sent once the relay stops', async () => {
+    let answer: (results: []) => void = () => assert.fail('nothing is being sent')
+    stage.send = () => new Promise(resolve => {
+      answer = resolve
+    })
+    const first = stage.simulator.say({ group: '123456', user: '10001', text: '#ping x' })
+    await stage.until(() => stage.delivered.length === 1)
+    stage.inFlight.close()
+    await stage.say('#ping y')
+    assert.equal(stage.delivered.length, 1)
+    assert.deepEqual(outcomes(), [`warn the reply was not delivered: ${new RelayError('stopping').message} (stopping)`])
+    let isDrained = false
+    const drained = stage.inFlight.drain(10_000).then(() => {
+      isDrained = true
+    })
+    await new Promise(resolve => setImmediate(resolve))
+    assert(!isDrained)
+    answer([])
+    await drained
+    await stage.whenHandled(first)
   })
 
   const silences: Record<string, [content: string, line: string]> = {
@@ -342,19 +383,19 @@ describe('an answer', () => {
   }
 
   test('whose delivery fails ends the message all the same, and the log tells no content', async () => {
-    stage.deliver = () => Promise.reject(new RelayError('unsent'))
+    stage.send = () => Promise.reject(new RelayError('unsent'))
     await stage.say('#ping x')
-    stage.deliver = () => Promise.reject(new TypeError('secret\n    at secret'))
+    stage.send = () => Promise.reject(new TypeError('secret\n    at secret'))
     await stage.say('#ping x')
-    stage.deliver = () => {
+    stage.send = () => {
       throw new Error('secret')
     }
     await stage.say('#ping x')
     assert.deepEqual(stage.passed, [])
     const [first, ...others] = outcomes()
     assert.equal(first, 'warn the reply was not delivered: no bot is online: try again later (unsent)')
-    assert.match(others[0] ?? '', /^warn the reply was not delivered: "TypeError" at ".*middleware\.test.*"$/)
-    assert.match(others[1] ?? '', /^warn the reply was not delivered: "Error" at ".*middleware\.test.*"$/)
+    assert.match(others[0] ?? '', /^warn the reply was not delivered: "TypeError" at ".*commands\.test.*"$/)
+    assert.match(others[1] ?? '', /^warn the reply was not delivered: "Error" at ".*commands\.test.*"$/)
     assert.doesNotMatch(stage.lines.join('\n'), /secret/)
   })
 })

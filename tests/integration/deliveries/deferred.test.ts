@@ -92,8 +92,8 @@ describe('a deferred request', () => {
       const before = relay.simulator.calls.length
       order.push(relay.post(body, i % 2 === 0 ? later : {}))
       await until('it has its place in the lane', async () => {
-        const { data } = await relay.ask('/status')
-        return relay.simulator.calls.length > before || JSON.stringify(data.lanes).includes(`"waiting":${i}`)
+        const { data } = await relay.ask('/statusz')
+        return relay.simulator.calls.length > before || JSON.stringify(data.queues).includes(`"waiting":${i}`)
       })
     }
     await Promise.all(order)
@@ -104,7 +104,7 @@ describe('a deferred request', () => {
   test('shares its place with the next ones, but not past a caller who waits', async t => {
     const relay = await relayWith(t)
     relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
-    const waiting = async (): Promise<unknown> => (await relay.ask('/status')).data.lanes
+    const waiting = async (): Promise<unknown> => (await relay.ask('/statusz')).data.queues
     for (const msg of ['0', '1', '2']) await relay.queue(msg)
     const sent = relay.post({ group_id: group, msg: '3' })
     await until('the caller waits', async () => JSON.stringify(await waiting()).includes('"waiting":1'))

@@ -90,7 +90,7 @@ describe('the API key', () => {
 
   const locked = [
     ['/webhook', 'GET'], ['/webhook', 'PUT'], ['/webhook', 'OPTIONS'], ['/upload', 'POST'], ['/upload', 'DELETE'], ['/WebHook/', 'POST'],
-    ['/status', 'GET'], ['/deliveries', 'GET'], ['/deliveries/x', 'GET'], ['/deliveries/x', 'DELETE'], ['/deliveries/x/retry', 'POST'],
+    ['/statusz', 'GET'], ['/deliveries', 'GET'], ['/deliveries/x', 'GET'], ['/deliveries/x', 'DELETE'], ['/deliveries/x/retry', 'POST'],
   ] as const
   for (const [path, method] of locked) {
     test(`is wanted for ${method} ${path}`, async () => {

@@ -14,7 +14,7 @@ describe('a method that a path does not know', () => {
   const methods = ['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'SEARCH', 'TRACE', 'M-SEARCH', 'LINK']
   const paths = [
     ['/webhook', 'POST', 'GET'], ['/upload', 'POST', 'GET'], ['/healthz', 'GET, HEAD', 'POST'], ['/media/a/b', 'GET, HEAD', 'POST'], ['/deliveries', 'GET, HEAD', 'POST'],
-    ['/status', 'GET, HEAD', 'POST'], ['/deliveries/x/retry', 'POST', 'GET'],
+    ['/statusz', 'GET, HEAD', 'POST'], ['/deliveries/x/retry', 'POST', 'GET'],
   ] as const
   for (const [path, allow, other] of paths) {
     test(`is answered by ${path} with 405 and what it allows`, async () => {

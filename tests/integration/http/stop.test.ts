@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import { Gate } from '../../../src/lib/in-flight'
 import { apiKey, startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { assertFailure, multipart, Wire } from './support'
@@ -125,30 +124,5 @@ describe('when the plugin is unloaded', () => {
     assert.equal(status, 200)
     const wire = await idle()
     wire.socket.destroy()
-  })
-})
-
-describe('the gate', () => {
-  test('waits for all that are inside, for everybody who asks', async () => {
-    const gate = new Gate()
-    const leaves = [gate.enter(), gate.enter()]
-    gate.close()
-    assert.throws(() => gate.enter(), { code: 'stopping' })
-    let drained = 0
-    const drains = [gate.drain(60_000), gate.drain(60_000)].map(drain => drain.then(() => drained++))
-    leaves[0]?.()
-    leaves[0]?.()
-    await new Promise(resolve => setImmediate(resolve))
-    assert.equal(drained, 0)
-    leaves[1]?.()
-    await until('both are told', () => drained === 2, 1_000)
-    await Promise.all(drains)
-    await gate.drain(60_000)
-  })
-
-  test('does not wait longer than it is told', async () => {
-    const gate = new Gate()
-    gate.enter()
-    await gate.drain(20)
   })
 })

@@ -3,18 +3,17 @@ import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { describeBots } from '../../../src/platform/status'
 import { redialDelay } from '../../../src/platform/onebot/redial'
-import { Gate } from '../../../src/lib/in-flight'
+import { InFlight } from '../../../src/lib/in-flight'
 import { createKeyCheck } from '../../../src/http/auth'
-import { readyRoute } from '../../../src/http/ready'
+import { readyRoute, statusRoute } from '../../../src/http/health'
 import { registerRoutes, type Route } from '../../../src/http/routes'
-import { statusRoute } from '../../../src/http/status'
 import { addForward, botOf, startApp, startSimulator, untilStatus } from './support'
 
 /** Serves one route; the address has the path already. */
 async function serve(t: TestContext, route: Route): Promise<string> {
   const { app, host } = await startApp(t)
   const logger = app.logger('routes')
-  registerRoutes(app.server, [route], { prefix: '', isAuthorized: createKeyCheck('a-key'), gate: new Gate(), logger })
+  registerRoutes(app.server, [route], { prefix: '', isAuthorized: createKeyCheck('a-key'), inFlight: new InFlight(), logger })
   return `http://${host}${route.path}`
 }
 
@@ -40,7 +39,7 @@ describe('GET /readyz', () => {
   }
 })
 
-describe('GET /status', () => {
+describe('GET /statusz', () => {
   test('shows what is read to whoever has the key', async t => {
     const { app } = await startApp(t)
     const simulator = await startSimulator(t)
@@ -48,7 +47,7 @@ describe('GET /status', () => {
     await untilStatus(botOf(app), Universal.Status.ONLINE)
     const url = await serve(t, statusRoute({
       bots: () => describeBots(app.bots),
-      lanes: () => [{ lane: 'a', waiting: 2, pausedUntil: 1_000 }, { lane: 'b', waiting: 1 }],
+      queues: () => [{ queue: 'a', waiting: 2, pausedUntil: 1_000 }, { queue: 'b', waiting: 1 }],
       outbox: () => Promise.resolve({ size: 3, oldest: 0 }),
     }))
     assert.equal((await fetch(url)).status, 401)
@@ -58,7 +57,7 @@ describe('GET /status', () => {
       msg: 'ok',
       data: {
         bots: [{ platform: 'onebot', self_id: '10000', status: 'online' }],
-        lanes: [{ lane: 'a', waiting: 2, paused_until: '1970-01-01T00:00:01.000Z' }, { lane: 'b', waiting: 1 }],
+        queues: [{ queue: 'a', waiting: 2, paused_until: '1970-01-01T00:00:01.000Z' }, { queue: 'b', waiting: 1 }],
         outbox: { size: 3, oldest: '1970-01-01T00:00:00.000Z' },
       },
     })
@@ -66,9 +65,9 @@ describe('GET /status', () => {
 
   test('tells the rest when the database does not answer, and has no outbox without one', async t => {
     for (const [outbox, expected] of [[() => Promise.reject(new Error('away')), 'unavailable'], [() => Promise.resolve(undefined), null]] as const) {
-      const url = await serve(t, statusRoute({ bots: () => [], lanes: () => [], outbox }))
+      const url = await serve(t, statusRoute({ bots: () => [], queues: () => [], outbox }))
       const response = await fetch(url, { headers: { 'x-api-key': 'a-key' } })
-      assert.deepEqual(await response.json(), { code: 0, msg: 'ok', data: { bots: [], lanes: [], outbox: expected } })
+      assert.deepEqual(await response.json(), { code: 0, msg: 'ok', data: { bots: [], queues: [], outbox: expected } })
     }
   })
 })

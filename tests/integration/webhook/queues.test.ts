@@ -7,8 +7,8 @@ const path = null
 
 /** How many requests wait. */
 async function waiting(relay: OutboxRelay): Promise<number> {
-  const { data } = await relay.ask('/status')
-  return [...JSON.stringify(data.lanes).matchAll(/"waiting":(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0)
+  const { data } = await relay.ask('/statusz')
+  return [...JSON.stringify(data.queues).matchAll(/"waiting":(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0)
 }
 
 /** When the sends of one target began, in milliseconds. */
@@ -84,8 +84,8 @@ describe('a target that keeps failing', () => {
     assert.equal(paused.headers.get('relay-outcome'), 'unsent')
     assert.equal(times(relay).length, 2)
     assert.equal((await relay.post({ group_id: other, msg: 'other' })).status, 200)
-    const { data } = await relay.ask('/status')
-    assert.match(JSON.stringify(data.lanes), /paused_until/)
+    const { data } = await relay.ask('/statusz')
+    assert.match(JSON.stringify(data.queues), /paused_until/)
     relay.simulator.mute(group, false)
     await until('the probe goes through', async () => (await send()).status === 200)
     assert.equal((await send()).status, 200)

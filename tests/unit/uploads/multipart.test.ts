@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { MultipartReader } from '../../../src/uploads/multipart'
+import { Base64Decoder, MultipartReader, parseFileName, parseParameters } from '../../../src/uploads/multipart'
 import { boundary, multipart } from '../../support/uploads'
 
 interface ReadPart {
@@ -140,5 +140,78 @@ describe('MultipartReader', () => {
     reader.push(Buffer.from(`x`))
     reader.push(Buffer.from(`yz`))
     assert.equal(content, `abc\r\n--${boundary}xyz`.length)
+  })
+})
+
+describe('Base64Decoder', () => {
+  test('decodes base64 broken into lines wherever its pieces end', () => {
+    const data = randomBytes(100)
+    const text = data.toString('base64').replace(/.{10}/g, '$&\r\n')
+    for (let size = 1; size < 20; size++) {
+      const decoder = new Base64Decoder()
+      const decoded: Buffer[] = []
+      for (let at = 0; at < text.length; at += size) decoded.push(decoder.decode(Buffer.from(text.slice(at, at + size))))
+      assert.deepEqual(Buffer.concat([...decoded, decoder.end()]), data)
+    }
+  })
+
+  test('decodes what lacks its padding', () => {
+    const decoder = new Base64Decoder()
+    assert.equal(Buffer.concat([decoder.decode(Buffer.from('YWJjZA')), decoder.end()]).toString(), 'abcd')
+  })
+})
+
+/** A header as it arrives: one character per byte. */
+const bytes = (header: string) => Buffer.from(header).toString('latin1')
+
+const table: [disposition: string, name: string | undefined][] = [
+  ['form-data; name="a"', undefined],
+  ['form-data; name="a"; filename="b.txt"', 'b.txt'],
+  ['form-data; name="a"; filename=b.txt', 'b.txt'],
+  ['form-data; filename="b.txt"; name="a"', 'b.txt'],
+  ['form-data;filename = "b.txt" ;name=a', 'b.txt'],
+  ['form-data; FileName="b.txt"', 'b.txt'],
+  ['form-data; name="a"; filename=""', ''],
+  ['form-data; name="a"; filename=', ''],
+  ['attachment; filename="b.txt"', 'b.txt'],
+  // A field whose own name looks like the parameter.
+  ['form-data; name="x; filename=\\"evil\\""', undefined],
+  ['form-data; name="filename"', undefined],
+  ['form-data; xfilename="b"', undefined],
+  ['form-data; filename="发票.pdf"', '发票.pdf'],
+  ['form-data; filename="a;b.txt"', 'a;b.txt'],
+  ['form-data; filename="a\\"b.txt"', 'a"b.txt'],
+  ['form-data; filename="a%22b%0D%0A.txt"', 'a"b\r\n.txt'],
+  ['form-data; filename="100%25.txt"', '100%25.txt'],
+  ['form-data; filename="C:\\dir\\b.txt"', 'C:\\dir\\b.txt'],
+  ['form-data; filename="a&#8238;b.txt"', 'a&#8238;b.txt'],
+  ['form-data; filename="open', 'open'],
+  ['form-data; filename="first"; filename="second"', 'first'],
+  [`form-data; filename*=UTF-8''%E5%8F%91%E7%A5%A8.pdf`, '发票.pdf'],
+  [`form-data; filename="fallback.pdf"; filename*=utf-8'zh'%E5%8F%91.pdf`, '发.pdf'],
+  [`form-data; filename*=utf-8''%E5%8F%91.pdf; filename="fallback.pdf"`, '发.pdf'],
+  [`form-data; filename*=iso-8859-1'en'%A3%20rates.txt`, '£ rates.txt'],
+  [`form-data; filename*=koi8-r''%C1.txt; filename="fallback.txt"`, 'fallback.txt'],
+  [`form-data; filename*=nonsense`, ''],
+  [`form-data; filename*=UTF-8''%zz%4`, '%zz%4'],
+]
+
+describe('parseFileName', () => {
+  for (const [disposition, name] of table) {
+    test(`finds ${JSON.stringify(name) || 'no name'} in ${disposition}`, () => {
+      assert.equal(parseFileName(bytes(disposition)), name)
+    })
+  }
+})
+
+describe('parseParameters', () => {
+  test('reads a Content-Type', () => {
+    const parameters = parseParameters('multipart/form-data; charset=utf-8; Boundary="a b;c"; x')
+    assert.deepEqual([...parameters], [['charset', 'utf-8'], ['boundary', 'a b;c']])
+  })
+
+  test('takes time in proportion to the length of a hostile header', () => {
+    for (const piece of [';x="', ';"', '; ', ';x=', ';x ', '\\"']) parseParameters(`form-data; a="${piece.repeat(100_000)}`)
+    for (const piece of [';x="', ';"', '; ', ';x=', ';x ', '\\"']) parseParameters(`form-data${piece.repeat(100_000)}`)
   })
 })

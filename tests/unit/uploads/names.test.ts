@@ -1,121 +1,58 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parseTemporaryName, temporaryName } from '../../../src/uploads/layout'
-import { safeName } from '../../../src/uploads/names'
+import { safeName } from '../../../src/lib/file-name'
+import { isAllowed, isFolderName, parseExtensions, parseFileId, parseTemporaryName, temporaryName } from '../../../src/uploads/names'
 
-const bytes = (text: string) => Buffer.byteLength(text)
+const uuid = '0b1f7d6e-1d3c-4b52-8f3c-0a2b4c6d8e0f'
 
-/** What a hostile or careless client may call its file, and what it is stored as. */
-const table: [given: string, stored: string][] = [
-  ['report.pdf', 'report.pdf'],
-  ['发票 2024.pdf', '发票 2024.pdf'],
-  ['C:\\Users\\me\\build.log', 'build.log'],
-  ['../../etc/passwd', 'passwd'],
-  ['..\\..\\boot.ini', 'boot.ini'],
-  ['a/b\\c/d.txt', 'd.txt'],
-  ['dir/', 'file'],
-  ['', 'file'],
-  ['.', 'file'],
-  ['..', 'file'],
-  ['...', 'file'],
-  ['???', 'file'],
-  ['\u202E\u200B', 'file'],
-  ['.env', 'env'],
-  ['.part', 'part'],
-  ['  a.txt. . ', 'a.txt'],
-  ['a%00.png', 'a00.png'],
-  ['a\0.png', 'a.png'],
-  ['a\r\nSet-Cookie: b.png', 'aSet-Cookie b.png'],
-  ['50%#?<>:"|*.txt', '50.txt'],
-  ['photo\u202Egpj.exe', 'photogpj.exe'],
-  ['a\u200E\u200F\u202A\u202B\u202C\u202D\u202Eb\u2066\u2067\u2068\u2069.txt', 'ab.txt'],
-  ['a\u200B\u200C\u200D\u2060\uFEFF\u2028\u2029\u0085b.txt', 'ab.txt'],
-  ['a\uD800b\uDC00.txt', 'ab.txt'],
-  ['😀.png', '😀.png'],
-  ['cafe\u0301.txt', 'caf\u00E9.txt'],
-  ['CON', '_CON'],
-  ['nul.txt', '_nul.txt'],
-  ['com1.tar.gz', '_com1.tar.gz'],
-  ['LPT³.doc', '_LPT³.doc'],
-  ['aux .txt', '_aux .txt'],
-  ['con:', '_con'],
-  ['console.log', 'console.log'],
-  ['com10.txt', 'com10.txt'],
-  ['file.txt:stream', 'file.txtstream'],
-  [temporaryName('0b1f7d6e-1d3c-4b52-8f3c-0a2b4c6d8e0f'), temporaryName('0b1f7d6e-1d3c-4b52-8f3c-0a2b4c6d8e0f').slice(1)],
-]
-
-describe('safeName', () => {
-  for (const [given, stored] of table) {
-    test(`stores ${JSON.stringify(given)} as ${JSON.stringify(stored)}`, () => {
-      assert.equal(safeName(given), stored)
-    })
-  }
-
-  test('cuts a long name to 120 bytes and keeps its extension', () => {
-    for (const extension of ['.jpeg', '.tar.gz', '.发票']) {
-      for (const character of ['a', 'é', '汉', '😀']) {
-        const stored = safeName(character.repeat(200) + extension)
-        assert.ok(stored.endsWith(character + extension), stored)
-        assert.ok(bytes(stored) <= 120 && bytes(stored) > 120 - bytes(character), `${bytes(stored)} bytes`)
-      }
+describe('names on disk', () => {
+  test('of temporary files are told from those of all others, also of uploaded ones', () => {
+    const name = temporaryName(uuid)
+    assert.equal(parseTemporaryName(name), uuid)
+    for (const other of [safeName(name), `${name}x`, `x${name}`, temporaryName(uuid.toUpperCase()), uuid]) {
+      assert.equal(parseTemporaryName(other), undefined, other)
     }
   })
 
-  test('leaves a name of exactly 120 bytes as it is', () => {
-    const name = `${'a'.repeat(116)}.txt`
-    assert.equal(safeName(name), name)
-    assert.equal(bytes(safeName(`a${name}`)), 120)
+  test('of folders are UUIDs of version 4 in lower case', () => {
+    assert.ok(isFolderName(uuid))
+    for (const other of [uuid.toUpperCase(), uuid.replace('-4', '-1'), `${uuid} `, '']) assert.ok(!isFolderName(other), other)
   })
 
-  test('cuts between what a reader sees as characters', () => {
-    const family = '🇨🇳'
-    assert.match(safeName(`${family.repeat(40)}.png`), /^(?:🇨🇳)+\.png$/u)
-    assert.match(safeName(`${'e\u0323\u0302\u0331'.repeat(60)}.png`), /^(?:\u1EC7\u0331)+\.png$/u)
-  })
-
-  test('treats an overlong extension as part of the name', () => {
-    assert.equal(safeName(`a.${'x'.repeat(300)}`), `a.${'x'.repeat(118)}`)
-    assert.equal(safeName(`${'a'.repeat(200)}.${'b'.repeat(62)}.gz`), `${'a'.repeat(117)}.gz`)
-    // A blank ends what could be an extension: this is a sentence.
-    assert.equal(safeName(`${'a'.repeat(150)}. And more`), 'a'.repeat(120))
-  })
-
-  test('names a reserved device apart even where the cut has brought it about', () => {
-    assert.equal(safeName(`CON${' '.repeat(200)}x.txt`), '_CON.txt')
-    const stored = safeName(`CON.${'x'.repeat(116)}`)
-    assert.equal(stored, `_CON.${'x'.repeat(115)}`)
-  })
-
-  test('falls back to "file" with the extension when one character alone is too long', () => {
-    assert.equal(safeName(`a${'\u0301\u0323'.repeat(200)}.txt`), 'file.txt')
-  })
-
-  test('changes nothing more when applied twice, and never looks like a temporary file', () => {
-    const names = [...table.map(([given]) => given), ...Array.from({ length: 3000 }, (_, seed) => randomName(seed))]
-    for (const name of names) {
-      const stored = safeName(name)
-      assert.equal(safeName(stored), stored, JSON.stringify(name))
-      assert.ok(bytes(stored) <= 120 && stored !== '', JSON.stringify(name))
-      assert.doesNotMatch(stored, /[/\\%#?<>:"|*\p{Cc}\p{Cf}\p{Cs}]|^[.\s]|[.\s]$/u, JSON.stringify(name))
-      assert.equal(parseTemporaryName(stored), undefined)
-    }
-  })
-
-  test('takes time in proportion to the length of a hostile name', () => {
-    for (const hostile of ['.'.repeat(1e6) + 'x', `x${'. '.repeat(5e5)}x`, `x${'.a'.repeat(5e5)}`, `a${' '.repeat(1e6)}b`]) {
-      assert.ok(bytes(safeName(hostile)) <= 120)
-    }
+  test('make a file ID, and nothing that was not cleaned does', () => {
+    assert.deepEqual(parseFileId(`${uuid}/a b.png`), { folder: uuid, name: 'a b.png' })
+    for (const name of ['', '.', '..', 'a/b', 'a\\b', 'a.', ' a', 'nul', 'a%2e']) assert.equal(parseFileId(`${uuid}/${name}`), undefined, name)
+    for (const id of ['a.png', `/${uuid}/a.png`, `x/a.png`]) assert.equal(parseFileId(id), undefined, id)
   })
 })
 
-/** Reproducible names of the characters that matter here. */
-function randomName(seed: number): string {
-  const alphabet = ['a', 'Z', '.', '.', ' ', '\u0301', '\u3000', '汉', '😀', '\uD83D', 'con', 'nul', '%', '/', '\u202E', '\u1100', '\u1161', 'gz', '_']
-  let state = seed + 1
-  const next = (below: number) => {
-    state = (state * 48271) % 2147483647
-    return state % below
-  }
-  return Array.from({ length: next(160) }, () => alphabet[next(alphabet.length)]).join('')
-}
+describe('parseExtensions', () => {
+  test('ignores case, blanks, leading dots, empty entries and repetitions', () => {
+    assert.deepEqual(parseExtensions([' .PNG', ' jpg ', '', '..gif', ' tar . gz ', 'png', '']), ['png', 'jpg', 'gif', 'tar.gz'])
+    assert.deepEqual(parseExtensions(['png,.jpg', 'gif']), ['png', 'jpg', 'gif'])
+  })
+
+  test('reads a blank list as no restriction', () => {
+    for (const list of [[], [''], [' ', ''], [' . , ']]) assert.deepEqual(parseExtensions(list), [])
+  })
+})
+
+describe('isAllowed', () => {
+  test('allows every name when the list is empty', () => {
+    for (const name of ['a.exe', 'a', 'file']) assert.ok(isAllowed(name, []))
+  })
+
+  test('ignores the case of the name', () => {
+    assert.ok(isAllowed('A.PnG', ['png']))
+  })
+
+  test('asks for the whole extension', () => {
+    const list = parseExtensions(['png', 'tar.gz'])
+    assert.ok(isAllowed('a.tar.gz', list))
+    for (const name of ['a.gz', 'a.xtar.gz', 'a.tar', 'png', 'a.apng', 'a.png.exe', 'tar.gz']) assert.ok(!isAllowed(name, list), name)
+  })
+
+  test('takes the last extension of several', () => {
+    assert.ok(isAllowed('a.tar.gz', ['gz']))
+  })
+})

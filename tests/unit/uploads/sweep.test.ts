@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
-import { temporaryName } from '../../../src/uploads/layout'
-import { defaultRetention } from '../../../src/uploads/retention'
+import { temporaryName } from '../../../src/uploads/names'
 import { UploadStore } from '../../../src/uploads/store'
+import { defaultRetention, isExpired } from '../../../src/uploads/sweep'
 import { temporaryDirectory, tree } from '../../support/uploads'
 
 const running = new AbortController().signal
@@ -164,5 +164,18 @@ describe('a sweep', () => {
     stop.abort()
     assert.deepEqual(await sweeping, { removed: 0, kept: 0, failed: 0 })
     assert.equal((await tree(directory)).length, 16)
+  })
+})
+
+describe('isExpired', () => {
+  test('keeps a file for exactly 24 hours unless told otherwise', () => {
+    assert.equal(defaultRetention, 86_400_000)
+    assert.ok(!isExpired(1_000, 1_000 + 86_400_000))
+    assert.ok(isExpired(1_000, 1_001 + 86_400_000))
+    assert.ok(isExpired(1_000, 1_011, 10))
+  })
+
+  test('keeps a file from the future', () => {
+    assert.ok(!isExpired(2_000, 1_000))
   })
 })

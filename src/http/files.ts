@@ -1,0 +1,104 @@
+import { createHmac } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { RelayError } from '../errors'
+import { equalsSecret } from '../lib/secret'
+import { receive, type ReceiveLimits } from '../uploads/receive'
+import type { StoredFile, UploadStore } from '../uploads/store'
+import { refuseEncoding } from './body'
+import type { Route } from './routes'
+
+/** `POST /upload`: stores files. */
+export function uploadRoute(store: UploadStore, limits: ReceiveLimits, stop: AbortSignal): Route {
+  return {
+    path: '/upload',
+    method: 'POST',
+    async handle(exchange) {
+      if (exchange.parsedBody !== undefined) {
+        throw new RelayError('internal', 'another plugin of the bot has read the upload: its catch-all route has to come after this one')
+      }
+      refuseEncoding(exchange.request)
+      const files = await receive(exchange.request, store, limits, stop)
+      exchange.outcome = `${files.length} stored`
+      return { data: files.length === 1 ? { files, path: files[0] } : { files } }
+    },
+  }
+}
+
+/** How long a link to an uploaded file is good for, in milliseconds: a platform fetches it right after the send. */
+const lifetime = 60 * 60 * 1000
+
+/** Links under which a platform fetches uploaded files. A platform has no API key, so a signature in the link takes its place. */
+export class MediaLinks {
+  private readonly key: Buffer
+
+  /**
+   * @param base the address of the plugin's paths, without a slash at its end
+   * @param secret what the key of the signatures is derived from
+   */
+  constructor(private readonly base: () => string, secret: string) {
+    this.key = createHmac('sha256', secret).update('media links').digest()
+  }
+
+  /**
+   * Makes a link to a file that is good for an hour.
+   *
+   * @param now in milliseconds since the epoch
+   */
+  to({ id }: Pick<StoredFile, 'id'>, now = Date.now()): string {
+    const expires = now + lifetime
+    const path = id.split('/').map(encodeURIComponent).join('/')
+    return `${this.base()}/media/${path}?expires=${expires}&signature=${this.sign(id, expires)}`
+  }
+
+  /**
+   * Tells whether a link with this query was made here for this file, and has not expired.
+   *
+   * @param now in milliseconds since the epoch
+   */
+  isValid(id: string, query: URLSearchParams, now = Date.now()): boolean {
+    const expires = Number(query.get('expires'))
+    return equalsSecret(query.get('signature') ?? '', this.sign(id, expires)) && now < expires
+  }
+
+  /** HMAC-SHA256 in base64url. The number ends at the line break, so that no two pairs give the same text. */
+  private sign(id: string, expires: number): string {
+    return createHmac('sha256', this.key).update(`${expires}\n${id}`).digest('base64url')
+  }
+}
+
+/** `GET /media/<file ID>`: the bytes of an uploaded file, for whoever holds a signed link. */
+export function mediaRoute(store: UploadStore, links: MediaLinks): Route {
+  return {
+    path: '/media/:folder/:name',
+    method: 'GET',
+    open: true,
+    async handle({ params, query, request, response }) {
+      const id = `${params.folder ?? ''}/${params.name ?? ''}`
+      if (!links.isValid(id, query)) {
+        throw new RelayError('unauthorized', 'this link has expired or was altered', { headers: { 'www-authenticate': 'Bearer' } })
+      }
+      const release = store.hold(id)
+      try {
+        const file = await store.resolve(id)
+        response.writeHead(200, {
+          'content-type': 'application/octet-stream',
+          'content-length': file.size,
+          'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(file.name)}`,
+          'x-content-type-options': 'nosniff',
+        })
+        // A read stream takes no empty range.
+        if (request.method === 'HEAD' || file.size === 0) response.end()
+        else await pipeline(createReadStream(file.path, { end: file.size - 1 }), response).catch(toRelayError)
+      } finally {
+        release()
+      }
+      return 'sent' as const
+    },
+  }
+}
+
+function toRelayError(cause: unknown): never {
+  const isGone = cause instanceof Error && 'code' in cause && cause.code === 'ERR_STREAM_PREMATURE_CLOSE'
+  throw isGone ? new RelayError('bad-request', 'the connection ended before all of the file was sent', { cause }) : cause
+}

@@ -1,0 +1,13 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+
+/**
+ * Tells whether both are the same. Digests of one length are compared, so that the time that it takes tells nothing about the
+ * secret, its length included.
+ */
+export function equalsSecret(candidate: Buffer | string, secret: Buffer | string): boolean {
+  return timingSafeEqual(digest(candidate), digest(secret))
+}
+
+function digest(text: Buffer | string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

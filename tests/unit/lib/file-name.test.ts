@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { safeName } from '../../../src/lib/file-name'
+
+const bytes = (text: string) => Buffer.byteLength(text)
+
+/** What a hostile or careless client may call its file, and what it is stored as. */
+const table: [given: string, stored: string][] = [
+  ['report.pdf', 'report.pdf'],
+  ['发票 2024.pdf', '发票 2024.pdf'],
+  ['C:\\Users\\me\\build.log', 'build.log'],
+  ['../../etc/passwd', 'passwd'],
+  ['..\\..\\boot.ini', 'boot.ini'],
+  ['a/b\\c/d.txt', 'd.txt'],
+  ['dir/', 'file'],
+  ['', 'file'],
+  ['.', 'file'],
+  ['..', 'file'],
+  ['...', 'file'],
+  ['???', 'file'],
+  ['\u202E\u200B', 'file'],
+  ['.env', 'env'],
+  ['.part', 'part'],
+  ['  a.txt. . ', 'a.txt'],
+  ['a%00.png', 'a00.png'],
+  ['a\0.png', 'a.png'],
+  ['a\r\nSet-Cookie: b.png', 'aSet-Cookie b.png'],
+  ['50%#?<>:"|*.txt', '50.txt'],
+  ['photo\u202Egpj.exe', 'photogpj.exe'],
+  ['a\u200E\u200F\u202A\u202B\u202C\u202D\u202Eb\u2066\u2067\u2068\u2069.txt', 'ab.txt'],
+  ['a\u200B\u200C\u200D\u2060\uFEFF\u2028\u2029\u0085b.txt', 'ab.txt'],
+  ['a\uD800b\uDC00.txt', 'ab.txt'],
+  ['😀.png', '😀.png'],
+  ['cafe\u0301.txt', 'caf\u00E9.txt'],
+  ['CON', '_CON'],
+  ['nul.txt', '_nul.txt'],
+  ['com1.tar.gz', '_com1.tar.gz'],
+  ['LPT³.doc', '_LPT³.doc'],
+  ['aux .txt', '_aux .txt'],
+  ['con:', '_con'],
+  ['console.log', 'console.log'],
+  ['com10.txt', 'com10.txt'],
+  ['file.txt:stream', 'file.txtstream'],
+  ['.message-relay-0b1f7d6e.part', 'message-relay-0b1f7d6e.part'],
+]
+
+describe('safeName', () => {
+  for (const [given, stored] of table) {
+    test(`stores ${JSON.stringify(given)} as ${JSON.stringify(stored)}`, () => {
+      assert.equal(safeName(given), stored)
+    })
+  }
+
+  test('cuts a long name to 120 bytes and keeps its extension', () => {
+    for (const extension of ['.jpeg', '.tar.gz', '.发票']) {
+      for (const character of ['a', 'é', '汉', '😀']) {
+        const stored = safeName(character.repeat(200) + extension)
+        assert.ok(stored.endsWith(character + extension), stored)
+        assert.ok(bytes(stored) <= 120 && bytes(stored) > 120 - bytes(character), `${bytes(stored)} bytes`)
+      }
+    }
+  })
+
+  test('leaves a name of exactly 120 bytes as it is', () => {
+    const name = `${'a'.repeat(116)}.txt`
+    assert.equal(safeName(name), name)
+    assert.equal(bytes(safeName(`a${name}`)), 120)
+  })
+
+  test('cuts between what a reader sees as characters', () => {
+    const family = '🇨🇳'
+    assert.match(safeName(`${family.repeat(40)}.png`), /^(?:🇨🇳)+\.png$/u)
+    assert.match(safeName(`${'e\u0323\u0302\u0331'.repeat(60)}.png`), /^(?:\u1EC7\u0331)+\.png$/u)
+  })
+
+  test('treats an overlong extension as part of the name', () => {
+    assert.equal(safeName(`a.${'x'.repeat(300)}`), `a.${'x'.repeat(118)}`)
+    assert.equal(safeName(`${'a'.repeat(200)}.${'b'.repeat(62)}.gz`), `${'a'.repeat(117)}.gz`)
+    // A blank ends what could be an extension: this is a sentence.
+    assert.equal(safeName(`${'a'.repeat(150)}. And more`), 'a'.repeat(120))
+  })
+
+  test('names a reserved device apart even where the cut has brought it about', () => {
+    assert.equal(safeName(`CON${' '.repeat(200)}x.txt`), '_CON.txt')
+    const stored = safeName(`CON.${'x'.repeat(116)}`)
+    assert.equal(stored, `_CON.${'x'.repeat(115)}`)
+  })
+
+  test('falls back to "file" with the extension when one character alone is too long', () => {
+    assert.equal(safeName(`a${'\u0301\u0323'.repeat(200)}.txt`), 'file.txt')
+  })
+
+  test('changes nothing more when applied twice, and never begins or ends with a dot or a blank', () => {
+    const names = [...table.map(([given]) => given), ...Array.from({ length: 3000 }, (_, seed) => randomName(seed))]
+    for (const name of names) {
+      const stored = safeName(name)
+      assert.equal(safeName(stored), stored, JSON.stringify(name))
+      assert.ok(bytes(stored) <= 120 && stored !== '', JSON.stringify(name))
+      assert.doesNotMatch(stored, /[/\\%#?<>:"|*\p{Cc}\p{Cf}\p{Cs}]|^[.\s]|[.\s]$/u, JSON.stringify(name))
+    }
+  })
+
+  test('takes time in proportion to the length of a hostile name', () => {
+    for (const hostile of ['.'.repeat(1e6) + 'x', `x${'. '.repeat(5e5)}x`, `x${'.a'.repeat(5e5)}`, `a${' '.repeat(1e6)}b`]) {
+      assert.ok(bytes(safeName(hostile)) <= 120)
+    }
+  })
+})
+
+/** Reproducible names of the characters that matter here. */
+function randomName(seed: number): string {
+  const alphabet = ['a', 'Z', '.', '.', ' ', '\u0301', '\u3000', '汉', '😀', '\uD83D', 'con', 'nul', '%', '/', '\u202E', '\u1100', '\u1161', 'gz', '_']
+  let state = seed + 1
+  const next = (below: number) => {
+    state = (state * 48271) % 2147483647
+    return state % below
+  }
+  return Array.from({ length: next(160) }, () => alphabet[next(alphabet.length)]).join('')
+}
