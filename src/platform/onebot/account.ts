@@ -72,7 +72,6 @@ class OneBotMessage implements Message {
 
   constructor(private readonly account: OneBotAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {}
 
-  /** @throws SendError */
   async send(attempt: Attempt): Promise<Receipt> {
     const since = Date.now()
     const receipt = await this.call(attempt)

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test, type TestContext } from 'node:test'
 import { WebSocket, WebSocketServer } from 'ws'
-import { watchPulse } from '../../../src/platform/onebot/heartbeat'
+import { watchHeartbeat } from '../../../src/platform/onebot/connection'
 import { until } from '../../support/until'
 
-/** How often the pulse is taken, in milliseconds. */
+/** Between two pings, in milliseconds. */
 const interval = 20
 
 /** A connection that ends with the test: the relay's end, and the other side's. */
@@ -31,11 +31,11 @@ async function connect(t: TestContext, autoPong: boolean): Promise<{ socket: Web
   return { socket, other, pings: () => pings }
 }
 
-describe('the pulse of a connection', () => {
+describe('the heartbeat of a connection', () => {
   test('keeps one that answers, and ends without a trace', async t => {
     const { socket, pings } = await connect(t, true)
     const before = socket.listenerCount('message') + socket.listenerCount('pong')
-    const end = watchPulse(socket, interval)
+    const end = watchHeartbeat(socket, interval)
     await until('it was asked often enough', () => pings() >= 10)
     assert.equal(socket.readyState, WebSocket.OPEN)
     end()
@@ -44,7 +44,7 @@ describe('the pulse of a connection', () => {
 
   test('cuts one that answers no more', async t => {
     const { socket, other } = await connect(t, true)
-    t.after(watchPulse(socket, interval))
+    t.after(watchHeartbeat(socket, interval))
     await once(socket, 'pong')
     other.pause()
     await once(socket, 'close')
@@ -52,14 +52,14 @@ describe('the pulse of a connection', () => {
 
   test('keeps one that never answers pings at all', async t => {
     const { socket, pings } = await connect(t, false)
-    t.after(watchPulse(socket, interval))
+    t.after(watchHeartbeat(socket, interval))
     await until('it was asked often enough', () => pings() >= 10)
     assert.equal(socket.readyState, WebSocket.OPEN)
   })
 
   test('keeps one that answers pings no more but has something to say', async t => {
     const { socket, other, pings } = await connect(t, false)
-    t.after(watchPulse(socket, interval))
+    t.after(watchHeartbeat(socket, interval))
     other.once('ping', () => other.pong())
     other.on('ping', () => other.send('{}'))
     await until('it was asked often enough', () => pings() >= 10)
@@ -68,11 +68,11 @@ describe('the pulse of a connection', () => {
 
   test('keeps one that is still taking in what was sent', async t => {
     const { socket, other } = await connect(t, true)
-    t.after(watchPulse(socket, interval))
+    t.after(watchHeartbeat(socket, interval))
     await once(socket, 'pong')
     const received = once(other, 'message')
     socket.send(Buffer.alloc(48 << 20))
-    // Slowly enough for many pulses: pings are waiting behind the message.
+    // Slowly enough for many heartbeats: pings are waiting behind the message.
     let pauses = 0
     const slow = setInterval(() => {
       if (pauses++ % 4 === 3) other.resume()

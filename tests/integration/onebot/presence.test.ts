@@ -1,7 +1,7 @@
 import { Universal, type Bot, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
-import { Presence } from '../../../src/platform/presence'
+import { Presence } from '../../../src/platform/bots'
 import { addForward, botOf, startPair, startSimulator, untilStatus, type Pair } from './support'
 
 /** A pair and who tells of the presence of its bot. */
@@ -9,7 +9,7 @@ async function start(t: TestContext): Promise<Pair & { presence: Presence, unloa
   const pair = await startPair(t, 'forward')
   let presence: Presence | undefined
   const fork = pair.app.plugin((ctx: Context) => {
-    presence = new Presence(ctx)
+    presence = Presence.of(ctx)
   })
   assert(presence)
   return { ...pair, presence, unload: () => fork.dispose() }
@@ -30,7 +30,7 @@ describe('presence', () => {
     await simulator.goOffline()
     await untilStatus(bot, Universal.Status.OFFLINE)
     await whenOffline(presence, bot)
-    assert.equal(presence.size, 0)
+    assert.equal(presence.waiting, 0)
   })
 
   test('tells when the bot goes and comes, whether it is a proxy or not', async t => {
@@ -38,15 +38,15 @@ describe('presence', () => {
     const proxy = app.bots['onebot:10000']
     assert(proxy)
     const gone = Promise.all([whenOffline(presence, bot), whenOffline(presence, proxy)])
-    assert.equal(presence.size, 2)
+    assert.equal(presence.waiting, 2)
     simulator.disconnectAll()
     await gone
     assert.notEqual(bot.status, Universal.Status.ONLINE)
     const back = Promise.all([whenOnline(presence, bot), whenOnline(presence, proxy)])
-    assert.equal(presence.size, 2)
+    assert.equal(presence.waiting, 2)
     await back
     assert.equal(bot.status, Universal.Status.ONLINE)
-    assert.equal(presence.size, 0)
+    assert.equal(presence.waiting, 0)
   })
 
   test('takes a bot that is removed for one that goes', async t => {
@@ -63,7 +63,7 @@ describe('presence', () => {
     fork.dispose()
     await gone
     assert(isOther)
-    assert.equal(presence.size, 1)
+    assert.equal(presence.waiting, 1)
   })
 
   test('calls back once, or not at all once the watch was ended', async t => {
@@ -76,13 +76,30 @@ describe('presence', () => {
       endThird()
     })
     const endThird = presence.onOffline(bot, () => called.push('third'))
-    assert.equal(presence.size, 2)
+    assert.equal(presence.waiting, 2)
     await simulator.goOffline()
     await untilStatus(bot, Universal.Status.OFFLINE)
     assert.deepEqual(called, ['first'])
-    assert.equal(presence.size, 0)
+    assert.equal(presence.waiting, 0)
     presence.onOffline(bot, () => called.push('at once'))
     assert.deepEqual(called, ['first', 'at once'])
+  })
+
+  test('tells of each time that a bot comes online', async t => {
+    const { presence, simulator, bot } = await start(t)
+    const told: string[] = []
+    const end = presence.subscribe(sid => told.push(sid))
+    for (const count of [1, 2]) {
+      simulator.disconnectAll()
+      await whenOffline(presence, bot)
+      await whenOnline(presence, bot)
+      assert.deepEqual(told, Array<string>(count).fill('onebot:10000'))
+    }
+    end()
+    simulator.disconnectAll()
+    await whenOffline(presence, bot)
+    await whenOnline(presence, bot)
+    assert.equal(told.length, 2)
   })
 
   test('listens no more once the plugin is disposed', async t => {
@@ -91,5 +108,26 @@ describe('presence', () => {
     const before = count()
     unload()
     assert.equal(count(), before - 2)
+  })
+
+  test('goes on for those who wait when the plugin is loaded again, and catches up with what they missed', async t => {
+    const { app, presence, simulator, bot, unload } = await start(t)
+    const called: string[] = []
+    presence.subscribe(sid => called.push(sid))
+    presence.onOffline(bot, () => called.push('offline'))
+    unload()
+    await simulator.goOffline()
+    await untilStatus(bot, Universal.Status.OFFLINE)
+    assert.equal(called.length, 0)
+    const fork = app.plugin((ctx: Context) => assert.equal(Presence.of(ctx), presence))
+    assert.deepEqual(called, ['offline'])
+    presence.onOnline(bot, () => called.push('online'))
+    fork.dispose()
+    await simulator.goOnline()
+    await untilStatus(bot, Universal.Status.ONLINE)
+    assert.deepEqual(called, ['offline'])
+    app.plugin((ctx: Context) => assert.equal(Presence.of(ctx), presence))
+    assert.deepEqual(called, ['offline', 'online', 'onebot:10000'])
+    assert.equal(presence.waiting, 0)
   })
 })

@@ -1,8 +1,7 @@
 import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
-import { describeBots } from '../../../src/platform/status'
-import { redialDelay } from '../../../src/platform/onebot/redial'
+import { describeBots } from '../../../src/platform/bots'
 import { InFlight } from '../../../src/lib/in-flight'
 import { createKeyCheck } from '../../../src/http/auth'
 import { readyRoute, statusRoute } from '../../../src/http/health'
@@ -70,22 +69,4 @@ describe('GET /statusz', () => {
       assert.deepEqual(await response.json(), { code: 0, msg: 'ok', data: { bots: [], queues: [], outbox: expected } })
     }
   })
-})
-
-test('the state of bots has a word for each, and none of hidden ones', () => {
-  const bot = (status: Universal.Status, hidden = false) => ({ platform: 'onebot', selfId: '1', status, hidden })
-  const bots = [
-    bot(Universal.Status.OFFLINE),
-    bot(Universal.Status.CONNECT),
-    bot(Universal.Status.ONLINE, true),
-    bot(Universal.Status.DISCONNECT),
-    bot(Universal.Status.RECONNECT),
-  ]
-  assert.deepEqual(describeBots(bots).map(({ status }) => status), ['offline', 'connecting', 'disconnecting', 'reconnecting'])
-})
-
-test('the wait before a bot is started again begins below a second, grows, and ends at five', () => {
-  assert.deepEqual([0, 1, 2, 3, 4, 1000].map(tries => redialDelay(tries, 0)), [500, 1000, 2000, 4000, 5000, 5000])
-  assert.equal(redialDelay(1000, 0.5), 3750)
-  assert(redialDelay(0, 0.999_999) > 249)
 })

@@ -7,8 +7,8 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { Simulator, type SimulatorOptions } from '../../../simulator'
-import { hasRequest } from '../../../src/platform/onebot/link'
-import { keepConnected } from '../../../src/platform/onebot/reconnect'
+import { hasRequest } from '../../../src/platform/onebot/adapter'
+import { keepConnected } from '../../../src/platform/onebot/connection'
 import { unwrap } from '../../../src/lib/unwrap'
 import { until } from '../../support/until'
 
@@ -40,7 +40,7 @@ const adapter = {
 }
 
 /** Starts an app that ends with the test. */
-export async function startApp(t: TestContext, pulse?: number): Promise<TestApp> {
+export async function startApp(t: TestContext, heartbeat?: number): Promise<TestApp> {
   const app = new Context()
   const logs: string[] = []
   const target: Logger.Target = {
@@ -50,7 +50,7 @@ export async function startApp(t: TestContext, pulse?: number): Promise<TestApp>
     },
   }
   Logger.targets.push(target)
-  const load = (): ForkScope => app.plugin({ name: 'keeper', apply: (ctx: Context) => keepConnected(ctx, ctx.logger('keeper'), pulse) })
+  const load = (): ForkScope => app.plugin({ name: 'keeper', apply: (ctx: Context) => keepConnected(ctx, ctx.logger('keeper'), heartbeat) })
   app.plugin(HTTP)
   app.plugin(proxyAgent)
   app.plugin(Server, { host: '127.0.0.1', port: 0 })

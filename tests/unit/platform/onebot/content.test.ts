@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contentOfItems, contentOfMessage, isSameContent } from '../../../../src/platform/onebot/content'
-import type { LoadedItem } from '../../../../src/relay/media'
-import { file, picture, text } from '../../../integration/onebot/history'
+import type { LoadedItem } from '../../../../src/platform/port'
+import { file, picture, text } from '../../../support/items'
 
 function matches(items: readonly LoadedItem[], message: unknown): boolean {
   const content = contentOfMessage(message)

@@ -4,39 +4,34 @@ import { Context, HTTP, Logger, Universal, type Bot, type ForkScope } from 'kois
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { Simulator, type SimulatorOptions } from '../../../simulator'
-import { lookUp } from '../../../src/platform/onebot/history'
-import { requestOf } from '../../../src/platform/onebot/request'
-import { Sightings } from '../../../src/platform/onebot/sightings'
-import type { LoadedItem } from '../../../src/relay/media'
+import { unwrap } from '../../../src/lib/unwrap'
 import type { Target } from '../../../src/message/model'
 import { isObject } from '../../../src/message/parse'
+import { KoishiPort } from '../../../src/platform/koishi'
+import { OneBot } from '../../../src/platform/onebot/account'
+import { requestOf } from '../../../src/platform/onebot/adapter'
+import type { Account, Finding, LoadedItem, Port } from '../../../src/platform/port'
 import { until } from '../../support/until'
 
-export const group: Target = { kind: 'group', id: '123456' }
-export const friend: Target = { kind: 'private', id: '10001' }
+/** An attempt that is never given up. */
+export const attempt = { begin: () => undefined }
 
-export function text(content: string): LoadedItem {
-  return { type: 'text', text: content }
-}
-
-/** A picture of one transparent pixel. */
-export const picture: LoadedItem = { type: 'image', name: 'a.png', src: 'data:image/png;base64,iVBORw0KGgo=' }
-
-export function file(name: string, bytes: string): LoadedItem {
-  return { type: 'file', name, src: `data:text/plain;base64,${Buffer.from(bytes).toString('base64')}` }
-}
-
-/** A bot of the real adapter on a simulator, with the sightings of a relay. */
+/** A bot of the real adapter on a simulator, with a port of its own. */
 export interface Stage {
   app: Context
+  /** Not one of Koishi's proxies. */
   bot: Bot
   simulator: Simulator
-  sightings: Sightings
+  port: Port
+  account: Account
   /** Calls an action; gives the message ID of its answer, if it has one. */
   call: (action: string, params: object) => Promise<string | undefined>
   /** Calls one that the simulator performs without answering. */
   callUnanswered: (action: string, params: object) => Promise<void>
-  lookUp: (target: Target, items: readonly LoadedItem[], since: number) => ReturnType<typeof lookUp>
+  /** Notes the messages with these IDs as known. */
+  note: (target: Target, ...ids: readonly (string | undefined)[]) => void
+  /** Searches for a message that this process has not sent. */
+  find: (target: Target, items: readonly LoadedItem[], since: number) => Promise<Finding>
 }
 
 export async function stage(t: TestContext, options: SimulatorOptions = {}): Promise<Stage> {
@@ -59,11 +54,13 @@ export async function stage(t: TestContext, options: SimulatorOptions = {}): Pro
     for (const fork of forks.reverse()) fork.dispose()
     await simulator.close()
   })
-  const sightings = new Sightings(app)
+  const port = new KoishiPort(app, new OneBot(app))
   await app.start()
   await until('the bot is online', () => app.bots.some(({ status }) => status === Universal.Status.ONLINE))
-  const [bot] = app.bots
-  assert(bot)
+  const [traced] = app.bots
+  assert(traced)
+  const bot = unwrap(traced)
+  const account = port.choose({})
   const request = (action: string, params: object): unknown => {
     const call = requestOf(bot)
     assert(call)
@@ -73,7 +70,8 @@ export async function stage(t: TestContext, options: SimulatorOptions = {}): Pro
     app,
     bot,
     simulator,
-    sightings,
+    port,
+    account,
     async call(action, params) {
       const answer = await request(action, params)
       assert(isObject(answer) && answer.retcode === 0, JSON.stringify(answer))
@@ -85,7 +83,11 @@ export async function stage(t: TestContext, options: SimulatorOptions = {}): Pro
       void Promise.resolve(request(action, params)).catch(() => undefined)
       await simulator.until(({ ledger }) => ledger.length > delivered)
     },
-    lookUp: (target, items, since) => lookUp(bot, target, items, since, sightings),
+    note: (target, ...ids) => port.note(account.sid, target, ids.map(id => {
+      assert(id !== undefined)
+      return id
+    })),
+    find: (target, items, since) => account.message(target, items).find(since),
   }
 }
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contentOfItems } from '../../../../src/platform/onebot/content'
-import { readHistory, readOwn, type HistoryPage } from '../../../../src/platform/onebot/records'
+import { readHistory, type HistoryPage } from '../../../../src/platform/onebot/history'
+import { readOwn } from '../../../../src/platform/onebot/own-messages'
 import { SendError } from '../../../../src/platform/port'
-import { text } from '../../../integration/onebot/history'
+import { text } from '../../../support/items'
 
 const seconds = 1_700_000_000
 const since = seconds * 1000

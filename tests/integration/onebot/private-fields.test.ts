@@ -1,0 +1,77 @@
+import { Bot, h, MessageEncoder, type Context } from 'koishi'
+import assert from 'node:assert/strict'
+import { Socket } from 'node:net'
+import { describe, test } from 'node:test'
+import { WebSocket } from 'ws'
+import { unwrap } from '../../../src/lib/unwrap'
+import { isObject } from '../../../src/message/parse'
+import { hasRequest, recordAnswers, requestOf, socketOf, streamOf } from '../../../src/platform/onebot/adapter'
+import { createEncoder, createSession, render } from '../../../src/platform/sending'
+import { until } from '../../support/until'
+import { startPair } from './support'
+
+/** What other packages do not promise and the relay relies on: each of these fails when a new version has it elsewhere. */
+describe('the private parts of other packages', () => {
+  for (const mode of ['forward', 'reverse'] as const) {
+    test(`adapter-onebot and ws: the socket of a ${mode} connection, and the stream under it`, async t => {
+      const { simulator, bot } = await startPair(t, mode)
+      const socket = socketOf(bot, mode)
+      assert(socket instanceof WebSocket)
+      assert.equal(socket.readyState, WebSocket.OPEN)
+      const stream = streamOf(bot)
+      assert(stream instanceof Socket)
+      const written = stream.bytesWritten
+      await bot.sendMessage('123456', h.text('a'))
+      assert(stream.bytesWritten > written)
+      assert.equal(simulator.ledger.length, 1)
+    })
+
+    test(`adapter-onebot: the whole answer to a call over a ${mode} connection, for as long as it is open`, async t => {
+      const { simulator, bot } = await startPair(t, mode)
+      const request = requestOf(bot)
+      assert(request)
+      const answer = await request('no_such_action', {})
+      assert(isObject(answer))
+      assert.equal(answer.retcode, 1404)
+      assert.equal(typeof answer.message, 'string')
+      await simulator.goOffline()
+      await until('the way to make calls is gone', () => !hasRequest(bot))
+    })
+  }
+
+  test('adapter-onebot and @satorijs/core: the encoder, whose calls can be overheard', async t => {
+    const { simulator, bot } = await startPair(t, 'forward')
+    const { view, answers } = recordAnswers(bot)
+    assert(view instanceof Bot)
+    const encoder = createEncoder(view, '123456')
+    assert(encoder instanceof MessageEncoder)
+    encoder.session = createSession(bot, '123456', false, '123456')
+    encoder.session.elements = [h('at', { id: '10001' }), h.text(' a')]
+    const ids = await render(encoder)
+    assert.deepEqual(ids, [String(simulator.ledger[0]?.messageId)])
+    assert.deepEqual(answers.map(answer => isObject(answer) && answer.data), [{ message_id: simulator.ledger[0]?.messageId }])
+    assert.deepEqual(encoder.errors, [])
+  })
+
+  test('@cordisjs/core: what is behind its tracing proxies', async t => {
+    const { app, simulator, bot } = await startPair(t, 'forward')
+    let inner: Bot | undefined
+    app.plugin((ctx: Context) => {
+      inner = ctx.bots['onebot:10000']
+    })
+    assert(inner)
+    assert.notEqual(inner, bot)
+    assert.equal(unwrap(inner), bot)
+    assert.equal(unwrap(bot), bot)
+    const read: unknown[] = []
+    app.middleware(session => {
+      read.push(session === unwrap(session), Reflect.get(unwrap(session), 'onebot'))
+    }, true)
+    simulator.say({ group: '123456', user: '10001', text: 'a' })
+    await until('the message was heard', () => read.length === 2)
+    const [isBare, event] = read
+    assert.equal(isBare, false)
+    assert(isObject(event))
+    assert.equal(event.post_type, 'message')
+  })
+})
