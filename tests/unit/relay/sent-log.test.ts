@@ -79,7 +79,7 @@ describe('the log of what was sent', () => {
 
   test('ends when it is closed', async t => {
     const folder = await folderFor(t)
-    const { log, read, failures } = open(folder)
+    const { log, failures } = open(folder)
     log.close()
     log.write(sent('1'))
     assert.deepEqual(open(folder).read, [])
