@@ -7,7 +7,7 @@ import { listen } from './commands'
 import { createReplier } from './commands/reply'
 import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
-import { resolveSettings } from './config/settings'
+import { describeSettings, resolveSettings } from './config/settings'
 import { keepConnected } from './connections/reconnect'
 import { describeBots } from './connections/status'
 import { isOnline } from './delivery/bots'
@@ -24,7 +24,7 @@ import { statusRoute } from './http/status'
 import { uploadRoute } from './http/upload'
 import { webhookRoute } from './http/webhook'
 import { scheduleSweeps } from './housekeeping'
-import { reportBots, reportSettings } from './report'
+import { reportBots } from './report'
 import { parseExtensions } from './uploads/extensions'
 import { UploadStore } from './uploads/store'
 
@@ -39,7 +39,7 @@ export function apply(ctx: Context, config: Config): void {
   const logger = ctx.logger(name)
   const { settings, origins, warnings } = resolveSettings(config, process.env)
   for (const warning of warnings) logger.warn(warning)
-  reportSettings(logger, origins)
+  logger.info('%s', describeSettings(origins))
   reportBots(ctx, logger)
 
   const apiKey = provideKey(settings.apiKey, resolve(ctx.baseDir, settings.dataDir), logger)

@@ -1,21 +1,5 @@
 import type { Context, Logger } from 'koishi'
-import type { Origin } from './config/settings'
 import { describeBots, type BotState } from './connections/status'
-
-/** Logs the effective settings and where each came from; of the key only whether there is one. */
-export function reportSettings(logger: Logger, origins: readonly Origin[]): void {
-  for (const { field, variable, value, source } of origins) {
-    if (field === 'apiKey') continue
-    logger.info('%s', `${field} = ${JSON.stringify(withoutSecrets(value))} (${source === 'environment' ? variable : source})`)
-  }
-}
-
-/** Addresses may hold credentials, and tokens in their query. */
-function withoutSecrets(value: unknown): unknown {
-  if (typeof value !== 'string' || !/^https?:/i.test(value) || !URL.canParse(value)) return value
-  const { origin, pathname } = new URL(value)
-  return origin + pathname
-}
 
 /** How long adapters may take to bring their bots before it is worth a warning, in milliseconds. */
 const adapterTime = 10_000
