@@ -5,15 +5,16 @@ import { resolve } from 'node:path'
 import { listenForCommands } from './commands'
 import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
-import { resolveSettings } from './config/settings'
-import { createEngine } from './engine'
+import { describeSettings, resolveSettings } from './config/settings'
 import { createKeyCheck, MediaLinks, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
-import { unwrap } from './lib/unwrap'
-import { isOnline } from './platform/bots'
-import { keepConnected } from './platform/onebot/reconnect'
-import { describeBots } from './platform/status'
-import { reportBots, reportSettings } from './report'
+import { reportBots } from './platform/bots'
+import { Incoming } from './platform/incoming'
+import { KoishiPort } from './platform/koishi'
+import { OneBot } from './platform/onebot/account'
+import { keepConnected } from './platform/onebot/connection'
+import { incomingOneBot } from './platform/onebot/incoming'
+import { Relay } from './relay/relay'
 import { UploadStore } from './uploads/store'
 import { scheduleSweeps } from './uploads/sweep'
 
@@ -23,57 +24,62 @@ export { usage } from './usage'
 export const name = 'message-relay'
 export const inject = ['server']
 
+const day = 24 * 60 * 60 * 1000
+
 /** Wires the parts together. */
 export function apply(ctx: Context, config: Config): void {
   const logger = ctx.logger(name)
   const { settings, origins, warnings } = resolveSettings(config, process.env)
   for (const warning of warnings) logger.warn(warning)
-  reportSettings(logger, origins)
+  logger.info('%s', describeSettings(origins))
   reportBots(ctx, logger)
 
-  const apiKey = provideKey(settings.apiKey, resolve(ctx.baseDir, settings.dataDir), logger)
+  const dataDir = resolve(ctx.baseDir, settings.dataDir)
+  const apiKey = provideKey(settings.apiKey, dataDir, logger)
   if (apiKey === undefined) return
+
+  const { server } = ctx
+  const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir))
+  const links = new MediaLinks(() => (settings.selfUrl || server.config.selfUrl || server.selfUrl) + settings.path, apiKey)
+  const port = new KoishiPort(ctx, new OneBot(ctx))
+  const interval = settings.chatSendInterval * 1000
+  const timeout = settings.chatApiTimeout * 1000
+  const { relay, pause, end } = Relay.start(ctx, {
+    port, logger, dataDir,
+    policy: { timeout, retries: settings.chatApiMaxRetries, retryUnanswered: settings.chatRetryUnanswered, interval },
+    queues: { interval, capacity: settings.chatQueueLimit, pauseAfter: settings.chatPauseAfter, pauseFor: settings.chatPauseTime * 1000 },
+    media: { transport: settings.mediaTransport, resolve: id => uploads.resolve(id), link: file => links.to(file) },
+    holdUpload: id => uploads.hold(id),
+    keepUpload: (id, until) => uploads.keepUntil(id, until),
+    retention: settings.recordRetention * day,
+  })
 
   const stop = new AbortController()
   // Everything that is under way listens to it.
   setMaxListeners(0, stop.signal)
-  const bots = unwrap(ctx.bots)
+  stop.signal.addEventListener('abort', end)
   const inFlight = new InFlight()
-  const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir))
-  const { server } = ctx
-  const links = new MediaLinks(() => (settings.selfUrl || server.config.selfUrl || server.selfUrl) + settings.path, apiKey)
-  const engine = createEngine(ctx, settings, uploads, file => links.to(file), logger, stop.signal)
-  const { delivery, submissions, registry, lanes, storage } = engine
-
   serveHttp(server, { prefix: settings.path, isAuthorized: createKeyCheck(apiKey), inFlight, logger }, {
     limits: settings,
-    submissions,
-    registry,
+    relay,
     uploads,
     links,
-    isReady: async () => {
-      await storage()?.records.ping()
-      return bots.some(isOnline)
-    },
-    status: {
-      bots: () => describeBots(bots),
-      queues: () => lanes.states().map(({ lane, ...state }) => ({ queue: lane, ...state })),
-      outbox: async () => storage()?.records.backlog(),
-    },
+    isOnline: () => port.isOnline,
+    bots: () => port.describe(),
     stop: stop.signal,
   })
   if (settings.commandCallbackUrl) {
     listenForCommands(ctx, {
-      prefix: settings.commandPrefix,
-      length: settings.commandLength,
-      callbackUrl: settings.commandCallbackUrl,
-      timeout: settings.chatApiTimeout * 1000,
-    }, { send: reply => delivery.deliver(reply), inFlight, logger })
+      prefix: settings.commandPrefix, length: settings.commandLength, callbackUrl: settings.commandCallbackUrl, timeout,
+    }, { relay, readIncoming: session => new Incoming(session, incomingOneBot), inFlight, logger })
   }
   scheduleSweeps(ctx, options => uploads.sweep(Date.now(), options), logger)
   keepConnected(ctx, logger)
 
-  const end = (): Promise<void> => shutDown(inFlight, stop)
-  ctx.on('exit', end)
-  ctx.on('dispose', end)
+  const shut = (): Promise<void> => {
+    pause()
+    return shutDown(inFlight, stop)
+  }
+  ctx.on('exit', shut)
+  ctx.on('dispose', shut)
 }

@@ -1,9 +1,11 @@
 /** What the config page shows above the settings, in Koishi's Markdown. */
 export const usage = `
-CI 任务与监控系统通过 HTTP 调用本插件，它把文本、图片、文件和视频送到群聊与私聊。每一项都可以留空：依次取环境变量和默认值。
+CI 任务与监控系统通过 HTTP 调用本插件，它把文本、图片、文件和视频送到群聊与私聊。每一项都可以不填：
+界面上显示的就是此时生效的值，依次取自环境变量和默认值；密钥不会显示。
 
 CI jobs and monitoring systems call this plugin over HTTP; it delivers text, images, files and videos to groups and private
-chats. Every field may stay empty: its environment variable and then its default take its place.
+chats. Every field may be left alone: it shows what is then in force, from its environment variable or else its default. A key
+is not shown.
 
 \`\`\`sh
 curl -H "Authorization: Bearer <API key>" -d '{"group_id": "123456", "msg": "hello"}' http://127.0.0.1:<port>/webhook

@@ -1,14 +1,13 @@
 import { setMaxListeners } from 'node:events'
-import type { Bot, Context, Logger } from 'koishi'
-import { v4 as uuid } from 'uuid'
+import type { Context, Logger, Session } from 'koishi'
+import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import type { InFlight } from '../lib/in-flight'
 import { describeOrigin, printable } from '../lib/log'
-import type { Item, Reply, Target } from '../message/model'
+import type { BotSelector, Reply, Target } from '../message/model'
 import { parseReply } from '../message/parse'
-import type { ItemResult } from '../relay/transmitter'
+import type { Relay } from '../relay/relay'
 import { CallbackError, type CommandBody, parseEndpoint, postCommand } from './callback'
-import { isOwnMessage, type Source, sourceOf, typedText } from './incoming'
 import { type CommandMatch, type CommandPattern, matchCommand } from './matcher'
 
 /** What is listened for, and who is told. */
@@ -18,27 +17,26 @@ export interface CommandSettings extends CommandPattern {
   timeout: number
 }
 
-/** A reply of the callback, as it is sent. */
-export interface CommandReply {
-  /** The command's ID in the log, a UUID. */
-  id: string
-  /** The bot that received the command. */
-  bot: Bot
+/** Where a command came from. */
+export interface Source {
+  /** The bot that received it. Replies leave through it. */
+  bot: BotSelector
+  /** Account of the sender. */
+  userId: string
+  /** Where the reply goes unless it says otherwise. */
   target: Target
-  items: readonly Item[]
+  messageId: string
 }
 
 /** What the commands need of the rest of the plugin. */
 export interface CommandOptions {
-  /** Sends a reply; a result for each item, in their order. */
-  send: (reply: CommandReply) => Promise<readonly ItemResult[]>
+  relay: Pick<Relay, 'submit'>
+  /** Reads a message: its text as it was typed, and where it came from, `undefined` when the bot itself sent it or nobody could be answered. */
+  readIncoming: (session: Session) => { readonly text: string, readonly source: Source | undefined }
   /** Counts the replies that are being sent. */
   inFlight: InFlight
   logger: Logger
 }
-
-/** Where a command came from, and so where its reply goes unless it says otherwise. */
-type Origin = Pick<CommandReply, 'bot' | 'target'>
 
 /**
  * Posts each message that is a command to the callback, and sends what it answers.
@@ -47,7 +45,7 @@ type Origin = Pick<CommandReply, 'bot' | 'target'>
  * ends here once there is a reply, even if that cannot be delivered. Waiting holds up this one message only, because Koishi runs
  * the middlewares of each message on their own. When the context is disposed, exchanges under way end and nothing more is sent.
  */
-export function listenForCommands(ctx: Context, settings: CommandSettings, { send, inFlight, logger }: CommandOptions): void {
+export function listenForCommands(ctx: Context, settings: CommandSettings, { relay, readIncoming, inFlight, logger }: CommandOptions): void {
   const { prefix, length, callbackUrl, timeout } = settings
   const endpoint = parseEndpoint(callbackUrl)
   if (!endpoint) {
@@ -74,14 +72,15 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, { sen
   }
 
   /** Sends the items of a reply that can be sent; the log has a line for each of the others. */
-  const deliver = async (id: string, { bot, target }: Origin, reply: Reply): Promise<void> => {
+  const deliver = async (id: string, { bot, target }: Source, reply: Reply): Promise<void> => {
     const warn = (text: string) => logger.warn('%s', `${id} an item of the reply ${text}`)
     for (const item of reply.items) if (item instanceof RelayError) warn(`is left out: ${item.message}`)
-    const items = reply.items.filter((item): item is Item => !(item instanceof RelayError))
+    const items = reply.items.filter(item => !(item instanceof RelayError))
     const leave = inFlight.enter()
     try {
-      for (const result of await send({ id, bot, target: reply.target ?? target, items })) {
-        if (!result.success) warn(`failed: ${result.error.status} ${result.error.logText}`)
+      const { delivery } = await relay.submit({ id, request: { mode: 'batch', target: reply.target ?? target, bot, items } })
+      for (const result of delivery.results) {
+        if (result && !result.success) warn(`failed: ${result.error.status} ${result.error.logText}`)
       }
     } finally {
       leave()
@@ -89,9 +88,9 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, { sen
   }
 
   /** Handles one command; never throws. Tells whether there was a reply, so that the message ends here. */
-  const handle = async (origin: Origin, body: CommandBody): Promise<boolean> => {
+  const handle = async (source: Source, body: CommandBody): Promise<boolean> => {
     const id = uuid()
-    const log = startEntry(logger, id, body.command, origin.target)
+    const log = startEntry(logger, id, body.command, source.target)
     let reply: Reply | undefined
     try {
       reply = await ask(body)
@@ -107,7 +106,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, { sen
       return false
     }
     try {
-      await deliver(id, origin, reply)
+      await deliver(id, source, reply)
       log('info', 'replied')
     } catch (error) {
       log('warn', `the reply was not delivered: ${reasonOf(error)}`)
@@ -116,13 +115,12 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, { sen
   }
 
   ctx.middleware((session, next) => {
-    const text = typedText(session)
-    const match = matchCommand(text, { prefix, length })
-    if (!match || signal.aborted || isOwnMessage(session)) return next()
-    const source = sourceOf(session)
+    const incoming = readIncoming(session)
+    const match = matchCommand(incoming.text, { prefix, length })
+    if (!match || signal.aborted) return next()
+    const { text, source } = incoming
     if (!source) return next()
-    const origin = { bot: session.bot, target: source.target }
-    return handle(origin, toBody(match, text, source)).then(ended => ended ? undefined : next())
+    return handle(source, toBody(match, text, source)).then(ended => ended ? undefined : next())
   }, true)
   logger.info('listening for commands: "%s" and %s characters, posted to %s', printable(prefix), length, endpoint.label)
 }

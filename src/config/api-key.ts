@@ -5,7 +5,7 @@ import { v4 as uuid } from 'uuid'
 
 /**
  * The API key: the one that is configured, otherwise a new one, written to `api-key` in the data folder and readable by its owner
- * only. The log tells which, and names the file, but never holds the key (document, section 5; contract, "Running it").
+ * only. The log tells which, and names the file, but never holds the key.
  *
  * @param configured empty when there is none
  * @returns `undefined` when the new key cannot be written, and so nobody could ever know it

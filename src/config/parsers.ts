@@ -15,17 +15,39 @@ export function integer(min: number, max = Number.MAX_SAFE_INTEGER): Parser<numb
   }
 }
 
-/** What a Node.js timer can wait at most, in seconds. */
-const longestWait = Math.floor((2 ** 31 - 1) / 1000)
-
-/** A positive number of seconds, fractions allowed. */
-export const seconds: Parser<number> = value => {
-  const number = toNumber(value)
-  return number !== undefined && number > 0 && number <= longestWait ? number : undefined
+/** A number between two bounds, both included; fractions are allowed. */
+export function decimal(min: number, max: number): Parser<number> {
+  return value => {
+    const number = toNumber(value)
+    return number !== undefined && number >= min && number <= max ? number : undefined
+  }
 }
 
-/** As `seconds`, or none at all. */
-export const secondsOrNone: Parser<number> = value => toNumber(value) === 0 ? 0 : seconds(value)
+/** A size as text: a number of bytes, or a number and one of the units of {@link size}. */
+export const sizePattern = /^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(?:B|([KMG])(?:i?B)?)?\s*$/i
+
+const sizeUnits = ['', 'K', 'M', 'G']
+
+/**
+ * A size in bytes between two bounds, both included: a whole number, or a text such as `20MB`, `1.5 GiB` or `512k`. Whether
+ * written KB or KiB, a unit is a power of 1024. With a unit, a fraction of a byte is rounded down; without one it is malformed.
+ */
+export function size(min: number, max = Number.MAX_SAFE_INTEGER): Parser<number> {
+  const inBounds = integer(min, max)
+  return value => {
+    if (typeof value !== 'string') return inBounds(value)
+    const [, number, unit = ''] = sizePattern.exec(value) ?? []
+    const bytes = Number(number) * 1024 ** sizeUnits.indexOf(unit.toUpperCase())
+    return inBounds(unit ? Math.floor(bytes) : bytes)
+  }
+}
+
+/** A number of bytes in the largest unit that leaves no fraction, as {@link size} reads it: `20 MB`, `1234 B`. */
+export function formatSize(bytes: number): string {
+  let power = 0
+  while (bytes > 0 && power < sizeUnits.length - 1 && bytes % 1024 ** (power + 1) === 0) power++
+  return `${bytes / 1024 ** power} ${sizeUnits[power] ?? ''}B`
+}
 
 /** A yes or no in one of the usual words. */
 export const flag: Parser<boolean> = value => {

@@ -1,68 +1,96 @@
 import { Schema } from 'koishi'
+import { isDeepStrictEqual } from 'node:util'
 import enUS from '../locales/en-US.yml'
 import zhCN from '../locales/zh-CN.yml'
+import { isSet, resolveSettings, type MediaTransport, type Origin } from './settings'
+import { groups, table } from './table'
 
 /**
- * The plugin's part of koishi.yml. Every field may be left out: its environment variable and then its default take its
- * place. The values are not trusted here but read by `resolveSettings`, so that a malformed one is a warning and does not
- * keep the bot from starting.
+ * The plugin's part of koishi.yml. Every field may be left out: its environment variable, and then its default, takes its
+ * place. A blank text counts as left out. A malformed value is named in a warning and the default is used.
  */
 export interface Config {
-  path?: unknown
-  apiKey?: unknown
-  dataDir?: unknown
-  uploadDir?: unknown
-  maxUploadSize?: unknown
-  allowedExtensions?: unknown
-  maxBodySize?: unknown
-  mediaTransport?: unknown
-  selfUrl?: unknown
-  chatApiTimeout?: unknown
-  chatApiMaxRetries?: unknown
-  chatRetryUnanswered?: unknown
-  chatSendInterval?: unknown
-  chatQueueLimit?: unknown
-  chatPauseAfter?: unknown
-  chatPauseTime?: unknown
-  recordRetention?: unknown
-  commandPrefix?: unknown
-  commandLength?: unknown
-  commandCallbackUrl?: unknown
+  /** Prefix of all paths, such as `/relay`. Variable `WEBHOOK_PATH`; default: none. */
+  path?: string
+  /**
+   * The key that callers send. Variable `WEBHOOK_API_KEY`; default: a new one at each start, written to the file `api-key` in
+   * `dataDir`.
+   */
+  apiKey?: string
+  /** Largest body of `POST /webhook`: bytes, or a text such as `'10MB'`; at most 256 MiB. Variable `MAX_BODY_SIZE`; default 10 MiB. */
+  maxBodySize?: number | string
+  /** Folder for what must outlive a restart, relative to the app's `baseDir`. Variable `DATA_DIR`; default `./data`. */
+  dataDir?: string
+  /**
+   * Folder for uploaded files, which are removed after 24 hours; relative to the app's `baseDir`. Variable `UPLOAD_DIR`; default
+   * `./uploads`.
+   */
+  uploadDir?: string
+  /** Largest uploaded file: bytes, or a text such as `'20MB'`. Variable `MAX_UPLOAD_SIZE`; default 20 MiB. */
+  maxUploadSize?: number | string
+  /**
+   * Extensions of files that may be uploaded, as a list or a text with commas. Variable `ALLOWED_EXTENSIONS`; default: none, and
+   * all are allowed.
+   */
+  allowedExtensions?: string[] | string
+  /**
+   * How an uploaded file reaches the platform: `path` when both see the same disk, otherwise `base64` or `url`. Variable
+   * `MEDIA_TRANSPORT`; default `path`.
+   */
+  mediaTransport?: MediaTransport
+  /**
+   * Address of the server as the platform reaches it, without `path`; for `mediaTransport: 'url'`. Variable `WEBHOOK_SELF_URL`;
+   * default: that of the server plugin.
+   */
+  selfUrl?: string
+  /** How long one call to the platform or to the callback may take, in seconds. Variable `CHAT_API_TIMEOUT`; default 10. */
+  chatApiTimeout?: number
+  /** How often a failed call to the platform is repeated, from 0 to 100. Variable `CHAT_API_MAX_RETRIES`; default 2. */
+  chatApiMaxRetries?: number
+  /**
+   * Whether a call that the platform did not answer is repeated when its history cannot tell whether the message arrived.
+   * Variable `CHAT_RETRY_UNANSWERED`; default true.
+   */
+  chatRetryUnanswered?: boolean
+  /** Least time between two messages to the same target, in seconds. Variable `CHAT_SEND_INTERVAL`; default 0. */
+  chatSendInterval?: number
+  /** How many requests may wait for the same target, from 0 to 1000000. Variable `CHAT_QUEUE_LIMIT`; default 1000. */
+  chatQueueLimit?: number
+  /** After how many failures in a row sending to a target is paused. Variable `CHAT_PAUSE_AFTER`; default 5. */
+  chatPauseAfter?: number
+  /** How long it is paused, in seconds. Variable `CHAT_PAUSE_TIME`; default 60. */
+  chatPauseTime?: number
+  /** How long delivery records are kept in the database, in days, from 1 to 3650. Variable `RECORD_RETENTION`; default 7. */
+  recordRetention?: number
+  /** Address to which commands are posted. Variable `COMMAND_CALLBACK_URL`; default: none, and nothing is listened for. */
+  commandCallbackUrl?: string
+  /** What a command begins with. Variable `COMMAND_PREFIX`; default `#`. */
+  commandPrefix?: string
+  /** Number of characters of a command name, from 1 to 1000. Variable `COMMAND_LENGTH`; default 4. */
+  commandLength?: number
 }
 
-/** The field of the config page, and beside it whatever else stands in koishi.yml. */
-function lenient(schema: Schema): Schema<unknown> {
-  return Schema.union([schema, Schema.any().hidden()])
+/**
+ * Makes the schema of the config page. Each field shows what holds while it is empty: the variable, else the default.
+ *
+ * A field is a union of its control, which has that value as its default, and of anything else. The page shows the default
+ * of the only visible member of a union, but where a field is missing a union without a default of its own adds nothing to
+ * the configuration. So `resolveSettings` can tell what stands in koishi.yml, and a malformed value reaches it and does not
+ * keep the bot from starting.
+ */
+export function createSchema(environment: Readonly<Partial<Record<string, string>>>): Schema<Config> {
+  const { origins } = resolveSettings({}, environment)
+  return Schema.intersect(groups.map(group => Schema.object(Object.fromEntries(
+    origins.filter(({ field }) => group.includes(field)).map(origin => [origin.field, createField(origin)]),
+  )))).i18n({ 'en-US': enUS, 'zh-CN': zhCN })
 }
 
-// No field has a default here: defaults would be written into koishi.yml, and then hide the environment variables.
-export const Config: Schema<Config> = Schema.intersect([
-  Schema.object({
-    path: lenient(Schema.string()),
-    apiKey: lenient(Schema.string().role('secret')),
-    maxBodySize: lenient(Schema.natural().min(1)),
-  }),
-  Schema.object({
-    dataDir: lenient(Schema.string()),
-    uploadDir: lenient(Schema.string()),
-    maxUploadSize: lenient(Schema.natural().min(1)),
-    allowedExtensions: lenient(Schema.array(String).role('table')),
-    mediaTransport: lenient(Schema.union(['path', 'base64', 'url'])),
-    selfUrl: lenient(Schema.string().role('link')),
-  }),
-  Schema.object({
-    chatApiTimeout: lenient(Schema.number().min(0)),
-    chatApiMaxRetries: lenient(Schema.natural()),
-    chatRetryUnanswered: lenient(Schema.boolean()),
-    chatSendInterval: lenient(Schema.number().min(0)),
-    chatQueueLimit: lenient(Schema.natural()),
-    chatPauseAfter: lenient(Schema.natural().min(1)),
-    chatPauseTime: lenient(Schema.number().min(0)),
-    recordRetention: lenient(Schema.natural().min(1)),
-  }),
-  Schema.object({
-    commandCallbackUrl: lenient(Schema.string().role('link')),
-    commandPrefix: lenient(Schema.string()),
-    commandLength: lenient(Schema.natural().min(1)),
-  }),
-]).i18n({ 'en-US': enUS, 'zh-CN': zhCN })
+function createField({ field, value, shown }: Origin): Schema {
+  const { control, others = [], parse } = table[field]
+  // Of an address with secrets only a part can be shown, and a part is not what holds.
+  const isWhole = isSet(shown) && isDeepStrictEqual(parse(shown), value)
+  return Schema.union([isWhole ? control.default(shown) : control, ...others, Schema.any().hidden()])
+}
+
+/** The schema for the environment that the plugin was loaded in. */
+export const Config: Schema<Config> = createSchema(process.env)

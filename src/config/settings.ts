@@ -1,31 +1,38 @@
-import { baseUrl, flag, httpUrl, integer, list, oneOf, routePrefix, seconds, secondsOrNone, text, verbatim, type Parser } from './parsers'
-import type { Config } from './schema'
+import { isDeepStrictEqual } from 'node:util'
+import { groups, table, type Settings } from './table'
 
-/** The effective settings; an empty text means that there is none. */
-export type Settings = ReturnType<typeof resolveSettings>['settings']
+export type { Settings } from './table'
 
-/** How an uploaded file reaches the platform (contract, "Links"). */
+/** How an uploaded file reaches the platform: as a path, within the message, or as a link. */
 export type MediaTransport = Settings['mediaTransport']
 
-/** One effective setting, for the log. */
+/** Where one effective setting came from. */
 export interface Origin {
-  field: keyof Config
+  field: keyof Settings
   /** The environment variable that sets it. */
   variable: string
   source: 'koishi.yml' | 'environment' | 'default'
   value: unknown
+  /** What of the value may be shown; `undefined` for a secret. */
+  shown: unknown
 }
+
+/** What koishi.yml says of the settings, not yet read. */
+export type RawSettings = Readonly<Partial<Record<keyof Settings, unknown>>>
 
 /**
  * Works out the effective settings: a value in koishi.yml, then the environment variable, then the default. A blank value
- * counts as unset; a malformed one is named in a warning and the default is used (document, section 8; contract,
- * "Running it").
+ * counts as unset; a malformed one is named in a warning, without its content, and the default is used.
+ *
+ * @returns the settings; where each came from, in the order of the config page; the warnings, one a line of the log
  */
-export function resolveSettings(config: Config, environment: Readonly<Partial<Record<string, string>>>) {
-  const warnings: string[] = []
+export function resolveSettings(config: RawSettings, environment: Readonly<Partial<Record<string, string>>>) {
+  const settings: Partial<Settings> = {}
   const origins: Origin[] = []
+  const warnings: string[] = []
 
-  function read<T>(field: keyof Config, variable: string, fallback: T, parse: Parser<T>): T {
+  function resolve<Name extends keyof Settings>(field: Name, into: Partial<Pick<Settings, Name>>): void {
+    const { variable, fallback, parse, show } = table[field]
     const fromFile = isSet(config[field])
     const raw: unknown = fromFile ? config[field] : environment[variable]
     const parsed = isSet(raw) ? parse(raw) : undefined
@@ -33,35 +40,35 @@ export function resolveSettings(config: Config, environment: Readonly<Partial<Re
       warnings.push(`${fromFile ? `${field} in koishi.yml` : `the variable ${variable}`} is malformed: the default is used`)
     }
     const value = parsed ?? fallback
-    origins.push({ field, variable, value, source: parsed === undefined ? 'default' : fromFile ? 'koishi.yml' : 'environment' })
-    return value
+    const source = parsed === undefined ? 'default' : fromFile ? 'koishi.yml' : 'environment'
+    into[field] = value
+    origins.push({ field, variable, source, value, shown: show(value) })
   }
 
-  const settings = {
-    path: read('path', 'WEBHOOK_PATH', '', routePrefix),
-    apiKey: read('apiKey', 'WEBHOOK_API_KEY', '', text),
-    dataDir: read('dataDir', 'DATA_DIR', './data', text),
-    uploadDir: read('uploadDir', 'UPLOAD_DIR', './uploads', text),
-    maxUploadSize: read('maxUploadSize', 'MAX_UPLOAD_SIZE', 20 * 1024 * 1024, integer(1)),
-    allowedExtensions: read<string[]>('allowedExtensions', 'ALLOWED_EXTENSIONS', [], list),
-    maxBodySize: read('maxBodySize', 'MAX_BODY_SIZE', 10 * 1024 * 1024, integer(1, 256 * 1024 * 1024)),
-    mediaTransport: read<'path' | 'base64' | 'url'>('mediaTransport', 'MEDIA_TRANSPORT', 'path', oneOf('path', 'base64', 'url')),
-    selfUrl: read('selfUrl', 'WEBHOOK_SELF_URL', '', baseUrl),
-    chatApiTimeout: read('chatApiTimeout', 'CHAT_API_TIMEOUT', 10, seconds),
-    chatApiMaxRetries: read('chatApiMaxRetries', 'CHAT_API_MAX_RETRIES', 2, integer(0, 100)),
-    chatRetryUnanswered: read('chatRetryUnanswered', 'CHAT_RETRY_UNANSWERED', true, flag),
-    chatSendInterval: read('chatSendInterval', 'CHAT_SEND_INTERVAL', 0, secondsOrNone),
-    chatQueueLimit: read('chatQueueLimit', 'CHAT_QUEUE_LIMIT', 1000, integer(0, 1_000_000)),
-    chatPauseAfter: read('chatPauseAfter', 'CHAT_PAUSE_AFTER', 5, integer(1)),
-    chatPauseTime: read('chatPauseTime', 'CHAT_PAUSE_TIME', 60, seconds),
-    recordRetention: read('recordRetention', 'RECORD_RETENTION', 7, integer(1, 3650)),
-    commandPrefix: read('commandPrefix', 'COMMAND_PREFIX', '#', verbatim),
-    commandLength: read('commandLength', 'COMMAND_LENGTH', 4, integer(1, 1000)),
-    commandCallbackUrl: read('commandCallbackUrl', 'COMMAND_CALLBACK_URL', '', httpUrl),
-  }
+  for (const field of groups.flat()) resolve(field, settings)
+  if (!isComplete(settings)) throw new TypeError('a setting is in no group of the table')
   return { settings, origins, warnings }
 }
 
-function isSet(value: unknown): boolean {
+function isComplete(settings: Partial<Settings>): settings is Settings {
+  return Object.keys(table).every(field => field in settings)
+}
+
+/**
+ * One line for the log: the settings that differ from their defaults, and where each came from. Of a secret it says only that
+ * there is one, and of an address neither credentials nor query.
+ */
+export function describeSettings(origins: readonly Origin[]): string {
+  const different = origins.filter(({ field, value }) => !isDeepStrictEqual(value, table[field].fallback))
+  if (different.length === 0) return 'settings: all have their defaults'
+  return `settings: ${different.map(describe).join(', ')}; all others have their defaults`
+}
+
+function describe({ field, variable, source, shown }: Origin): string {
+  return `${field}${shown === undefined ? '' : ` = ${JSON.stringify(shown)}`} (${source === 'environment' ? variable : source})`
+}
+
+/** Whether something stands there: neither nothing nor white space alone. */
+export function isSet(value: unknown): boolean {
   return value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '')
 }

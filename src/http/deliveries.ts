@@ -1,10 +1,9 @@
 import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
 import { readTarget, writeTarget } from '../message/target'
-import { outcomeOf, states, type DeliveryRecord } from '../relay/delivery'
-import type { ListFilter } from '../relay/filter'
-import type { Registry } from '../relay/registry'
-import type { ItemResult } from '../relay/transmitter'
+import { outcomeOf, states, type Delivery, type ItemResult, type Results } from '../relay/delivery'
+import type { Relay } from '../relay/relay'
+import type { ListFilter } from '../relay/store'
 import type { Exchange, Route } from './routes'
 
 const defaultLimit = 100
@@ -15,27 +14,27 @@ const maxLimit = 1000
  *
  * @param prefix stands before the paths of the plugin
  */
-export function deliveryRoutes(registry: Registry, prefix: string): Route[] {
+export function deliveryRoutes(relay: Relay, prefix: string): Route[] {
   return [
     {
       path: '/deliveries',
       method: 'GET',
       async handle({ query }) {
-        const deliveries = await registry.list(parseFilter(query))
+        const deliveries = await relay.list(parseFilter(query))
         return { data: { deliveries: deliveries.map(view) } }
       },
     },
     {
       path: '/deliveries/:id',
       method: 'GET',
-      handle: async exchange => ({ data: view(await registry.get(idOf(exchange))) }),
+      handle: async exchange => ({ data: view(await relay.get(idOf(exchange))) }),
     },
     {
       path: '/deliveries/:id',
       method: 'DELETE',
       async handle(exchange) {
         const id = idOf(exchange)
-        await registry.withdraw(id)
+        await relay.withdraw(id)
         return { data: { delivery_id: id, state: 'withdrawn' } }
       },
     },
@@ -43,7 +42,7 @@ export function deliveryRoutes(registry: Registry, prefix: string): Route[] {
       path: '/deliveries/:id/retry',
       method: 'POST',
       async handle(exchange) {
-        const { id, state } = await registry.retry(idOf(exchange))
+        const { id, state } = await relay.retry(idOf(exchange))
         exchange.response.setHeader('Location', `${prefix}/deliveries/${id}`)
         return { status: 202, data: { delivery_id: id, state } }
       },
@@ -52,7 +51,7 @@ export function deliveryRoutes(registry: Registry, prefix: string): Route[] {
 }
 
 /** A delivery as callers see it. */
-export function view({ id, state, target, bot, createdAt, updatedAt, expiresAt, attempts, results }: DeliveryRecord): object {
+export function view({ id, state, target, bot, createdAt, updatedAt, expiresAt, attempts, results }: Delivery): object {
   return {
     id,
     state,
@@ -68,7 +67,7 @@ export function view({ id, state, target, bot, createdAt, updatedAt, expiresAt, 
 }
 
 /** The results of items as callers see them, without those that are not known yet. */
-export function viewResults(results: readonly (ItemResult | undefined)[]): object[] {
+export function viewResults(results: Results): object[] {
   return results.flatMap((result, index) => result ? [viewResult(result, index)] : [])
 }
 

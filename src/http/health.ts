@@ -1,4 +1,6 @@
 import { RelayError } from '../errors'
+import type { Relay } from '../relay/relay'
+import type { Backlog } from '../relay/store'
 import type { Route } from './routes'
 
 /** How long the check of readiness may take, in milliseconds: "not ready" tells a probe more than no answer does. */
@@ -14,7 +16,11 @@ export const healthRoute: Route = {
 }
 
 /** `GET /readyz`: whether a message could be sent now, to anyone. It tells nothing else, not even why not. */
-export function readyRoute(isReady: () => Promise<boolean>): Route {
+export function readyRoute(relay: Pick<Relay, 'ping'>, isOnline: () => boolean): Route {
+  const isReady = async (): Promise<boolean> => {
+    await relay.ping()
+    return isOnline()
+  }
   return {
     path: '/readyz',
     method: 'GET',
@@ -42,20 +48,18 @@ async function inTime(isReady: () => Promise<boolean>): Promise<boolean> {
   }
 }
 
-/** What the status is read from. */
-export interface StatusSources {
-  bots: () => { platform: string, self_id: string, status: string }[]
-  /** `pausedUntil` is in milliseconds since the epoch. */
-  queues: () => { queue: string, waiting: number, pausedUntil?: number }[]
-  /** What the database holds that is not delivered yet; `undefined` where there is no database; throws where it does not answer. */
-  outbox: () => Promise<{ size: number, oldest?: number } | undefined>
+/** A bot as `GET /statusz` shows it. */
+export interface BotState {
+  platform: string
+  self_id: string
+  status: string
 }
 
 /**
  * `GET /statusz`: what goes on in the relay, for whoever has the key. It is not `/status`, which is the WebSocket path of Koishi's
  * console: whoever forwarded that for monitoring would forward the console as well.
  */
-export function statusRoute({ bots, queues, outbox }: StatusSources): Route {
+export function statusRoute(relay: Pick<Relay, 'queueStates' | 'backlog'>, bots: () => BotState[]): Route {
   return {
     path: '/statusz',
     method: 'GET',
@@ -63,19 +67,19 @@ export function statusRoute({ bots, queues, outbox }: StatusSources): Route {
     handle: async () => ({
       data: {
         bots: bots(),
-        queues: queues().map(({ queue, waiting, pausedUntil }) => ({
+        queues: relay.queueStates().map(({ queue, waiting, pausedUntil }) => ({
           queue, waiting, ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
         })),
         // The rest is wanted most just when the database does not answer.
-        outbox: await outbox().then(viewOutbox, () => 'unavailable'),
+        outbox: await relay.backlog().then(viewBacklog, () => 'unavailable'),
       },
     }),
   }
 }
 
-function viewOutbox(outbox: Awaited<ReturnType<StatusSources['outbox']>>): object | null {
-  if (!outbox) return null
-  const { size, oldest } = outbox
+function viewBacklog(backlog: Backlog | undefined): object | null {
+  if (!backlog) return null
+  const { size, oldest } = backlog
   return { size, ...oldest !== undefined && { oldest: toIso(oldest) } }
 }
 

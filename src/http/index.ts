@@ -1,11 +1,10 @@
 import type { Server } from '@koishijs/plugin-server'
-import type { Registry } from '../relay/registry'
-import type { Submissions } from '../relay/submissions'
+import type { Relay } from '../relay/relay'
 import { parseExtensions } from '../uploads/names'
 import type { UploadStore } from '../uploads/store'
 import { deliveryRoutes } from './deliveries'
 import { mediaRoute, uploadRoute, type MediaLinks } from './files'
-import { healthRoute, readyRoute, statusRoute, type StatusSources } from './health'
+import { healthRoute, readyRoute, statusRoute, type BotState } from './health'
 import { registerRoutes, type RouteOptions } from './routes'
 import { webhookRoute } from './webhook'
 
@@ -16,28 +15,27 @@ export { MediaLinks } from './files'
 export interface HttpOptions {
   /** Sizes are in bytes. */
   limits: { maxBodySize: number, maxUploadSize: number, allowedExtensions: readonly string[] }
-  submissions: Submissions
-  registry: Registry
+  relay: Relay
   uploads: UploadStore
   links: MediaLinks
-  /** Whether a message could be sent now. */
-  isReady: () => Promise<boolean>
-  status: StatusSources
+  /** Whether any bot is online. */
+  isOnline: () => boolean
+  bots: () => BotState[]
   /** Aborted when the relay stops. */
   stop: AbortSignal
 }
 
 /** Serves everything that callers reach by HTTP, until the plugin is disposed. */
 export function serveHttp(server: Server, routing: RouteOptions, options: HttpOptions): void {
-  const { limits, submissions, registry, uploads, links, stop } = options
+  const { limits, relay, uploads, links, isOnline, bots, stop } = options
   const { prefix } = routing
   registerRoutes(server, [
     healthRoute,
-    readyRoute(options.isReady),
-    statusRoute(options.status),
+    readyRoute(relay, isOnline),
+    statusRoute(relay, bots),
     uploadRoute(uploads, { maxFileSize: limits.maxUploadSize, allowedExtensions: parseExtensions(limits.allowedExtensions) }, stop),
     mediaRoute(uploads, links),
-    webhookRoute(submissions, prefix, { maxSize: limits.maxBodySize }, stop),
-    ...deliveryRoutes(registry, prefix),
+    webhookRoute(relay, prefix, { maxSize: limits.maxBodySize }, stop),
+    ...deliveryRoutes(relay, prefix),
   ], routing)
 }

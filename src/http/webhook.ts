@@ -2,9 +2,8 @@ import type { ServerResponse } from 'node:http'
 import { RelayError } from '../errors'
 import { parseRequest } from '../message/parse'
 import { writeTarget } from '../message/target'
-import { outcomeOf, type DeliveryRecord } from '../relay/delivery'
-import type { Submissions } from '../relay/submissions'
-import type { ItemResult } from '../relay/transmitter'
+import { outcomeOf, type Delivery, type Results } from '../relay/delivery'
+import type { Relay } from '../relay/relay'
 import { readJson, type BodyLimits } from './body'
 import { viewResults } from './deliveries'
 import type { Answer, Exchange, Route } from './routes'
@@ -18,7 +17,7 @@ const maxWait = 600
  * @param prefix stands before the paths of the plugin
  * @param stop aborted when the relay is stopping
  */
-export function webhookRoute(submissions: Submissions, prefix: string, limits: BodyLimits, stop: AbortSignal): Route {
+export function webhookRoute(relay: Relay, prefix: string, limits: BodyLimits, stop: AbortSignal): Route {
   return {
     path: '/webhook',
     method: 'POST',
@@ -26,20 +25,19 @@ export function webhookRoute(submissions: Submissions, prefix: string, limits: B
       const { id, request: { headers }, response } = exchange
       const key = parseKey(headers['idempotency-key'])
       const deferred = parsePrefer(headers.prefer)
-      const body = await readJson(exchange, limits, stop)
-      const request = parseRequest(body)
+      const request = parseRequest(await readJson(exchange, limits, stop))
       exchange.target = writeTarget(request.target)
-      const { record, replayed } = await submissions.submit({
-        id, request, body, signal: () => signalOf(response), ...key !== undefined && { key }, ...deferred && { deferred },
+      const { delivery, isReplay } = await relay.submit({
+        id, request, signal: () => signalOf(response), ...key !== undefined && { key }, ...deferred && { deferred },
       })
-      if (replayed) response.setHeader('Idempotent-Replayed', 'true')
-      return toAnswer(exchange, record, prefix, deferred !== undefined)
+      if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
+      return toAnswer(exchange, delivery, prefix, deferred !== undefined)
     },
   }
 }
 
-function toAnswer(exchange: Exchange, record: DeliveryRecord, prefix: string, isAsync: boolean): Answer {
-  const { id, state, mode, results } = record
+function toAnswer(exchange: Exchange, delivery: Delivery, prefix: string, isAsync: boolean): Answer {
+  const { id, state, mode, results } = delivery
   const { response } = exchange
   if (state === 'queued' || state === 'sending') {
     exchange.outcome = state
@@ -66,7 +64,7 @@ function signalOf(response: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-function toBatchAnswer(exchange: Exchange, results: readonly (ItemResult | undefined)[]): Answer {
+function toBatchAnswer(exchange: Exchange, results: Results): Answer {
   const success = results.filter(result => result?.success).length
   const statuses = new Set(results.flatMap(result => !result || result.success ? [] : [result.error.status]))
   exchange.outcome = `${success} of ${results.length} sent${statuses.size > 0 ? `, the others ${[...statuses].join(' ')}` : ''}`

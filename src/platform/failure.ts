@@ -43,6 +43,11 @@ export function classifyThrown(error: unknown): SendError {
   return new SendError('refused', cleanWording(text), options)
 }
 
+/** Rethrows whatever an adapter threw as a SendError. */
+export function throwClassified(error: unknown): never {
+  throw classifyThrown(error)
+}
+
 function field(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }

@@ -3,6 +3,7 @@ import { RelayError } from '../errors'
 import { unwrap } from '../lib/unwrap'
 import type { BotSelector, Target } from '../message/model'
 import { describeBots, isOnline, Presence, type BotState } from './bots'
+import { throwClassified } from './failure'
 import { SendError, type Account, type Attempt, type Finding, type LoadedItem, type Message, type Port, type Receipt } from './port'
 import { announceSend, createEncoder, createSession, render, toElement } from './sending'
 
@@ -148,8 +149,20 @@ class AdapterAccount extends BotAccount {
 class AdapterMessage implements Message {
   constructor(private readonly bot: Bot, private readonly target: Target, private readonly items: readonly LoadedItem[]) {}
 
+  send(attempt: Attempt): Promise<Receipt> {
+    return this.call(attempt).catch(throwClassified)
+  }
+
+  find(): Promise<Finding> {
+    return Promise.resolve({ kind: 'no-history' })
+  }
+
+  release(): void {
+    // Nothing was noted.
+  }
+
   /** Takes the steps of Koishi's `sendMessage` one by one: what other plugins do comes before anything may arrive. */
-  async send(attempt: Attempt): Promise<Receipt> {
+  private async call(attempt: Attempt): Promise<Receipt> {
     const { bot, target, items } = this
     const isDirect = target.kind === 'private'
     const channelId = isDirect ? (await bot.createDirectChannel(target.id)).id : target.id
@@ -163,14 +176,6 @@ class AdapterMessage implements Message {
     await announceSend(bot, encoder.session, await encoder.session.transform(items.map(toElement)))
     attempt.begin()
     return toReceipt(await render(encoder))
-  }
-
-  find(): Promise<Finding> {
-    return Promise.resolve({ kind: 'no-history' })
-  }
-
-  release(): void {
-    // Nothing was noted.
   }
 }
 

@@ -60,7 +60,7 @@ export interface Message {
   /**
    * Makes the call.
    *
-   * @throws SendError, or whatever the adapter throws
+   * @throws SendError
    */
   send(attempt: Attempt): Promise<Receipt>
   /**

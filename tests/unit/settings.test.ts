@@ -1,10 +1,30 @@
+import { Schema } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Config } from '../../src/config/schema'
-import { resolveSettings } from '../../src/config/settings'
+import type { Config } from '../../src'
+import { createSchema } from '../../src/config/schema'
+import { describeSettings, resolveSettings } from '../../src/config/settings'
+import { groups, type Settings } from '../../src/config/table'
+import enUS from '../../src/locales/en-US.yml'
+import zhCN from '../../src/locales/zh-CN.yml'
+
+/** Sizes as they may be written, and how many bytes they are. */
+const sizes: [unknown, number][] = [
+  [1234, 1234], ['1234', 1234], ['1234B', 1234], ['1234 b', 1234], ['1e3', 1000], ['20MB', 20971520], [' 20 mib ', 20971520], ['20m', 20971520],
+  ['512k', 524288], ['512KB', 524288], ['512KiB', 524288], ['1.5 GiB', 1610612736], ['.5g', 536870912], ['1.1KB', 1126],
+]
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+/** What the loader hands to the plugin for its part of koishi.yml. */
+function load(config: object, environment = {}): object {
+  return Object.assign({}, createSchema(environment)(config))
+}
 
 describe('settings', () => {
-  test('have the defaults of the document', () => {
+  test('have their defaults when nothing is set', () => {
     const { settings, origins, warnings } = resolveSettings({}, {})
     assert.deepEqual(settings, {
       path: '', apiKey: '', dataDir: './data', uploadDir: './uploads', maxUploadSize: 20971520, allowedExtensions: [],
@@ -35,7 +55,9 @@ describe('settings', () => {
   })
 
   const malformed: [string, string][] = [
-    ['MAX_UPLOAD_SIZE', 'lots'], ['MAX_UPLOAD_SIZE', '-1'], ['MAX_UPLOAD_SIZE', '0'], ['MAX_UPLOAD_SIZE', '1.5'], ['MAX_UPLOAD_SIZE', '10MB'],
+    ['MAX_UPLOAD_SIZE', 'lots'], ['MAX_UPLOAD_SIZE', '-1'], ['MAX_UPLOAD_SIZE', '0'], ['MAX_UPLOAD_SIZE', '1.5'], ['MAX_UPLOAD_SIZE', '10TB'],
+    ['MAX_UPLOAD_SIZE', 'MB'], ['MAX_UPLOAD_SIZE', '1 2MB'], ['MAX_UPLOAD_SIZE', '10 megabytes'], ['MAX_UPLOAD_SIZE', '0.1B'],
+    ['MAX_UPLOAD_SIZE', '0.0001K'], ['MAX_BODY_SIZE', '257MB'], ['MAX_BODY_SIZE', '-1MB'], ['CHAT_PAUSE_TIME', '0'], ['CHAT_SEND_INTERVAL', '-1'],
     ['CHAT_API_TIMEOUT', '-1'], ['CHAT_API_TIMEOUT', '0'], ['CHAT_API_TIMEOUT', 'NaN'], ['CHAT_API_TIMEOUT', '1e9'], ['CHAT_API_TIMEOUT', 'Infinity'],
     ['CHAT_API_MAX_RETRIES', '-1'], ['CHAT_API_MAX_RETRIES', '1.5'], ['CHAT_API_MAX_RETRIES', '1000'],
     ['COMMAND_LENGTH', '0'], ['COMMAND_LENGTH', '-4'], ['COMMAND_LENGTH', '0x10'],
@@ -57,6 +79,15 @@ describe('settings', () => {
     assert(!warnings.join().includes('s3cret'))
   })
 
+  for (const [written, bytes] of sizes) {
+    test(`take ${JSON.stringify(written)} for a size of ${bytes} bytes`, () => {
+      assert.equal(resolveSettings({ maxUploadSize: written }, {}).settings.maxUploadSize, bytes)
+      assert.deepEqual(resolveSettings({}, { MAX_UPLOAD_SIZE: String(written) }), {
+        ...resolveSettings({}, { MAX_UPLOAD_SIZE: String(bytes) }), warnings: [],
+      })
+    })
+  }
+
   test('take fractions of seconds, lists in either form, and prefixes with or without slashes', () => {
     assert.equal(resolveSettings({}, { CHAT_API_TIMEOUT: '0.25' }).settings.chatApiTimeout, 0.25)
     assert.deepEqual(resolveSettings({}, { ALLOWED_EXTENSIONS: ' png, .JPG ,,tar.gz' }).settings.allowedExtensions, ['png', '.JPG', 'tar.gz'])
@@ -66,21 +97,138 @@ describe('settings', () => {
   })
 })
 
-describe('the schema', () => {
-  test('lets malformed values pass to the reader, so that the bot starts', () => {
-    assert.deepEqual(Object.assign({}, Config({ maxUploadSize: 'lots', commandLength: 0 })), { maxUploadSize: 'lots', commandLength: 0 })
+describe('the line in the log', () => {
+  const line = (config: Config, environment = {}): string => describeSettings(resolveSettings(config, environment).origins)
+
+  test('says that all have their defaults, also when they are set to these', () => {
+    assert.equal(line({}), 'settings: all have their defaults')
+    assert.equal(line({ commandLength: 4, maxUploadSize: '20MB' }, { COMMAND_PREFIX: '#' }), 'settings: all have their defaults')
   })
 
-  test('adds no defaults, which would hide the environment', () => {
-    assert.deepEqual(Object.assign({}, Config({})), {})
+  test('names those that differ, in the order of the config page, with where each came from', () => {
+    assert.equal(
+      line({ commandLength: 3, maxUploadSize: 1536 }, { COMMAND_LENGTH: '5', COMMAND_PREFIX: '/ ', MAX_BODY_SIZE: '512k' }),
+      'settings: maxBodySize = "512 KB" (MAX_BODY_SIZE), maxUploadSize = "1536 B" (koishi.yml), '
+      + 'commandPrefix = "/ " (COMMAND_PREFIX), commandLength = 3 (koishi.yml); all others have their defaults',
+    )
   })
 
-  test('describes every field in both languages', () => {
-    const described: unknown[] = []
-    for (const group of Config.list ?? []) {
-      for (const [field, { meta }] of Object.entries(group.dict ?? {})) described.push([field, Object.keys(meta.description ?? {}).sort()])
+  test('holds neither the key nor what may be secret in an address', () => {
+    assert.equal(
+      line(
+        { commandCallbackUrl: 'http://u:secret@h/cb?token=secret#secret' },
+        { WEBHOOK_API_KEY: 'secret', WEBHOOK_SELF_URL: 'https://secret@h/x/' },
+      ),
+      'settings: apiKey (WEBHOOK_API_KEY), selfUrl = "https://h/x" (WEBHOOK_SELF_URL), commandCallbackUrl = "http://h/cb" (koishi.yml); '
+      + 'all others have their defaults',
+    )
+  })
+})
+
+/** The control of each field on the config page: the visible member of its union. */
+function controls(schema: Schema<Config>): Map<string, Schema> {
+  return new Map((schema.list ?? []).flatMap(({ dict }) => Object.entries(dict ?? {})).map(([field, { type, meta, list = [] }]) => {
+    assert.equal(type, 'union')
+    // The page shows the default of the member only when the union has none and all others are hidden or transformations.
+    assert.equal(meta.default, undefined)
+    const [control, ...others] = list.filter(member => !member.meta.hidden && member.type !== 'transform')
+    assert(control && others.length === 0)
+    return [field, control]
+  }))
+}
+
+describe('the config page', () => {
+  const defaultsOf = (schema: Schema<Config>) => Object.fromEntries([...controls(schema)].map(([field, { meta }]) => [field, meta.default]))
+  const shown = (environment = {}) => defaultsOf(createSchema(environment))
+  const none = undefined
+  const defaults = {
+    path: none, apiKey: none, maxBodySize: '10 MB', dataDir: './data', uploadDir: './uploads', maxUploadSize: '20 MB', allowedExtensions: [],
+    mediaTransport: 'path', selfUrl: none, chatApiTimeout: 10, chatApiMaxRetries: 2, chatRetryUnanswered: true, chatSendInterval: 0,
+    chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, commandCallbackUrl: none, commandPrefix: '#', commandLength: 4,
+  }
+
+  test('shows the default of each setting', () => {
+    assert.deepEqual(shown(), defaults)
+  })
+
+  test('shows the variable where it is set, and the default where the variable is blank or malformed', () => {
+    assert.deepEqual(shown({
+      WEBHOOK_PATH: 'relay/', MAX_UPLOAD_SIZE: '1536', ALLOWED_EXTENSIONS: 'png, jpg', CHAT_API_TIMEOUT: '0.5', CHAT_RETRY_UNANSWERED: 'no',
+      COMMAND_CALLBACK_URL: 'http://h/cb', COMMAND_PREFIX: ' ', COMMAND_LENGTH: 'many',
+    }), {
+      ...defaults, path: '/relay', maxUploadSize: '1536 B', allowedExtensions: ['png', 'jpg'], chatApiTimeout: 0.5, chatRetryUnanswered: false,
+      commandCallbackUrl: 'http://h/cb',
+    })
+  })
+
+  test('is sent no secret: neither the key nor an address that holds one', () => {
+    const schema = createSchema({
+      WEBHOOK_API_KEY: 'secret', WEBHOOK_SELF_URL: 'http://u:secret@h/', COMMAND_CALLBACK_URL: 'http://h/cb?token=secret',
+    })
+    const sent = JSON.stringify(schema.toJSON())
+    assert(sent.includes('"20 MB"'))
+    assert(!/[:@="]secret/.test(sent.replace('"role":"secret"', '')), sent)
+    assert.deepEqual(defaultsOf(schema), defaults)
+  })
+
+  test('takes what it shows: each default and each form of a size', () => {
+    for (const [field, control] of controls(createSchema({}))) assert.deepEqual(control(control.meta.default), control.meta.default, field)
+    const size = controls(createSchema({})).get('maxUploadSize')
+    assert(size)
+    for (const [written] of sizes) assert.equal(size(String(written)), String(written))
+    assert.throws(() => size('lots'))
+  })
+
+  test('has a text for each field in both languages, which names its variable, and no others', () => {
+    const { origins } = resolveSettings({}, {})
+    for (const locale of [enUS, zhCN]) {
+      const texts = Object.values(locale).filter(isRecord)
+      assert.deepEqual(texts.map(group => Object.keys(group).sort()), groups.map(group => ['$desc', ...group].sort()))
+      const written = new Map(texts.flatMap(group => Object.entries(group)))
+      for (const { field, variable } of origins) assert.match(String(written.get(field)), new RegExp(`\\b${variable}\\b`))
     }
-    const fields = resolveSettings({}, {}).origins.map(({ field }) => field)
-    assert.deepEqual(described.map(entry => JSON.stringify(entry)).sort(), fields.map(field => JSON.stringify([field, ['en-US', 'zh-CN']])).sort())
+    const described = (createSchema({}).list ?? []).flatMap(group => [group, ...Object.values(group.dict ?? {})])
+    assert.equal(described.length, groups.length + origins.length)
+    for (const { meta } of described) assert.deepEqual(Object.keys(meta.description ?? {}).sort(), ['en-US', 'zh-CN'])
+  })
+})
+
+type Same<A, B> = [A, B] extends [B, A] ? true : false
+
+describe('the configuration', () => {
+  test('stays as it is in koishi.yml: what it shows is not added, so that variables are still looked at', () => {
+    assert.deepEqual(load({}, { COMMAND_LENGTH: '5' }), {})
+    assert.deepEqual(load({ commandLength: 4 }, { COMMAND_LENGTH: '5' }), { commandLength: 4 })
+  })
+
+  test('of the page is written to koishi.yml without what equals the default', () => {
+    const simplify = (config: Config): unknown => createSchema({ COMMAND_LENGTH: '5' }).simplify(config)
+    assert.deepEqual(simplify({ commandLength: 5, maxUploadSize: '20 MB', allowedExtensions: [], mediaTransport: 'path' }), {})
+    assert.deepEqual(simplify({ commandLength: 4, maxUploadSize: 1234, path: '/relay' }), { commandLength: 4, maxUploadSize: 1234, path: '/relay' })
+  })
+
+  test('lets malformed values pass to the reader, so that the bot starts', () => {
+    const malformed = {
+      maxUploadSize: 'lots', commandLength: 0, chatApiTimeout: 'soon', allowedExtensions: [1], mediaTransport: 'pigeon', apiKey: 1,
+    }
+    const { settings, warnings } = resolveSettings(load(malformed), {})
+    assert.deepEqual(settings, resolveSettings({}, {}).settings)
+    assert.deepEqual(warnings.map(warning => warning.split(' ')[0]).sort(), Object.keys(malformed).sort())
+    assert(!/lots|soon|pigeon/.test(warnings.join()))
+  })
+
+  test('may hold a size as a number or as text', () => {
+    for (const maxUploadSize of [1536, '1536', '1.5k']) {
+      assert.equal(resolveSettings(load({ maxUploadSize }), {}).settings.maxUploadSize, 1536)
+    }
+  })
+
+  test('has the same fields as the settings, which are one themselves', () => {
+    const isSame: Same<keyof Config, keyof Settings> = true
+    assert(isSame)
+    const { settings, origins } = resolveSettings({}, {})
+    const config: Config = settings
+    assert.deepEqual(resolveSettings(load(config), {}).settings, settings)
+    assert.deepEqual(origins.map(({ field }) => field), groups.flat())
   })
 })

@@ -3,7 +3,7 @@ import { RelayError } from '../../errors'
 import type { Target } from '../../message/model'
 import { isObject } from '../../message/parse'
 import type { Presence } from '../bots'
-import { classifyThrown } from '../failure'
+import { classifyThrown, throwClassified } from '../failure'
 import { BotAccount, type PlatformSupport } from '../koishi'
 import { SendError, type Attempt, type Finding, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { announceSend, announceSent, createEncoder, createSession, partlyArrived, render, toElement, type SendSession } from '../sending'
@@ -74,7 +74,7 @@ class OneBotMessage implements Message {
 
   async send(attempt: Attempt): Promise<Receipt> {
     const since = Date.now()
-    const receipt = await this.call(attempt)
+    const receipt = await this.call(attempt).catch(throwClassified)
     if (!this.isFound) this.note(receipt.messageIds, since)
     return receipt
   }

@@ -221,7 +221,7 @@ describe('a signal', () => {
 
   test('during the start ends it, too', async () => {
     const port = String(await freePort())
-    for (const moment of [/Koishi\//, /apply plugin server/, /commandLength/]) {
+    for (const moment of [/Koishi\//, /apply plugin server/, /message-relay settings:/]) {
       const bot = await checkout.start({ WEBHOOK_PORT: port })
       await bot.line(moment)
       assert(await bot.end('SIGTERM') < 5_000)

@@ -7,15 +7,19 @@ import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import * as proxyAgent from '@koishijs/plugin-proxy-agent'
 import Server from '@koishijs/plugin-server'
 import { Bot, Context, type ForkScope, h, HTTP, Logger, Universal } from 'koishi'
-import { type CommandOptions, type CommandReply, type CommandSettings, listenForCommands } from '../../../src/commands'
+import { type CommandSettings, listenForCommands } from '../../../src/commands'
 import { RelayError } from '../../../src/errors'
 import { InFlight } from '../../../src/lib/in-flight'
+import { Incoming } from '../../../src/platform/incoming'
+import { incomingOneBot } from '../../../src/platform/onebot/incoming'
+import { createDelivery, type ItemResult, settle } from '../../../src/relay/delivery'
+import type { Submission } from '../../../src/relay/relay'
 import { Simulator, type SimulatorOptions } from '../../../simulator'
 
 /** One exchange with the callback, as its server sees it. */
 interface Exchange { body: Record<string, unknown>, response: ServerResponse }
 
-type Delivered = Omit<CommandReply, 'bot'> & { selfId: string | undefined }
+type Delivered = Submission['request'] & Pick<Submission, 'id'>
 
 /** A Koishi app on a simulator, through the real adapter; commands are listened for in a plugin of its own. */
 class Stage {
@@ -28,7 +32,7 @@ class Stage {
   readonly lines: string[] = []
   /** Answers an exchange. */
   answer: (exchange: Exchange) => void = ({ response }) => response.end('{"reply":"pong"}')
-  send: CommandOptions['send'] = ({ items }) => Promise.resolve(items.map(() => ({ success: true, messageIds: ['1'] })))
+  send: (request: Submission['request']) => Promise<ItemResult[]> = ({ items }) => Promise.resolve(items.map(() => ({ success: true, messageIds: ['1'] })))
   readonly inFlight = new InFlight()
   readonly app = new Context()
   private adapter: ForkScope | undefined
@@ -92,12 +96,16 @@ class Stage {
   listen(settings: Partial<CommandSettings> = {}) {
     return this.app.plugin((ctx: Context) => {
       listenForCommands(ctx, { prefix: '#', length: 4, callbackUrl: this.callbackUrl, timeout: 10_000, ...settings }, {
-        send: reply => {
-          const { bot, ...rest } = reply
-          this.delivered.push({ selfId: bot.selfId, ...rest })
-          this.changed()
-          return this.send(reply)
+        relay: {
+          submit: async ({ id, request }) => {
+            this.delivered.push({ id, ...request })
+            this.changed()
+            const results = await this.send(request)
+            const delivery = createDelivery(id, request)
+            return { delivery: Object.assign(delivery, settle(delivery, results)), isReplay: false }
+          },
         },
+        readIncoming: session => new Incoming(session, incomingOneBot),
         inFlight: this.inFlight,
         logger: ctx.logger('message-relay'),
       })
@@ -188,7 +196,8 @@ describe('a OneBot message', () => {
         }])
         const [{ id, ...rest } = { id: '' }, ...others] = stage.delivered
         assert.deepEqual(rest, {
-          selfId: '10000',
+          mode: 'batch',
+          bot: { platform: 'onebot', selfId: '10000' },
           target: { kind: 'group', id: '123456' },
           items: [{ type: 'text', text: 'pong' }],
         })
@@ -324,7 +333,7 @@ describe('an answer', () => {
     await stage.say('#ping x')
     const [{ target, items, id } = assert.fail()] = stage.delivered
     assert.deepEqual(target, { kind: 'private', id: '10002' })
-    assert.deepEqual(items.map(({ type }) => type), ['text', 'image'])
+    assert.deepEqual(items.map(item => item instanceof RelayError ? item.message : item.type), ['text', 'image'])
     assert.deepEqual(stage.passed, [])
     assert.deepEqual(outcomes(), ['info replied'])
     assert(stage.lines.includes(`warn ${id} an item of the reply is left out: type must be text, image, file or video`), stage.lines.join('\n'))
@@ -504,7 +513,7 @@ describe('on another platform', () => {
       command: 'ping', content: '@bob <b>', raw_message: '#ping @bob <b>', user_id: 'alice', group_id: 'channel', message_id: 'm1',
     }])
     assert.deepEqual(stage.delivered[0]?.target, { kind: 'group', id: 'channel' })
-    assert.equal(stage.delivered[0].selfId, 'bot')
+    assert.equal(stage.delivered[0].bot.selfId, 'bot')
   })
 
   test('a private chat is known by its user', async () => {

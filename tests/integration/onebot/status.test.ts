@@ -18,20 +18,20 @@ async function serve(t: TestContext, route: Route): Promise<string> {
 
 describe('GET /readyz', () => {
   test('says so to anyone when it is ready', async t => {
-    const response = await fetch(await serve(t, readyRoute(() => Promise.resolve(true))))
+    const response = await fetch(await serve(t, readyRoute({ ping: () => Promise.resolve() }, () => true)))
     assert.equal(response.status, 200)
     assert.deepEqual(await response.json(), { code: 0, msg: 'ok', data: { ready: true } })
   })
 
-  const nots: [what: string, check: () => Promise<boolean>][] = [
-    ['it is not', () => Promise.resolve(false)],
-    ['the check fails', () => Promise.reject(new Error('disk /secret is gone'))],
-    ['the check throws', () => { throw new Error('disk /secret is gone') }],
-    ['the check does not end', () => new Promise(() => undefined)],
+  const nots: [what: string, ping: () => Promise<void>, isOnline: boolean][] = [
+    ['no bot is online', () => Promise.resolve(), false],
+    ['the database does not answer', () => Promise.reject(new Error('disk /secret is gone')), true],
+    ['the check of the database throws', () => { throw new Error('disk /secret is gone') }, true],
+    ['the check of the database does not end', () => new Promise(() => undefined), true],
   ]
-  for (const [what, check] of nots) {
+  for (const [what, ping, isOnline] of nots) {
     test(`answers "not ready" and nothing else when ${what}`, { timeout: 5_000 }, async t => {
-      const response = await fetch(await serve(t, readyRoute(check)))
+      const response = await fetch(await serve(t, readyRoute({ ping }, () => isOnline)))
       assert.equal(response.status, 503)
       assert.deepEqual(await response.json(), { code: 503, msg: 'not ready', data: null })
     })
@@ -45,10 +45,9 @@ describe('GET /statusz', () => {
     addForward(app, simulator.endpoint)
     await untilStatus(botOf(app), Universal.Status.ONLINE)
     const url = await serve(t, statusRoute({
-      bots: () => describeBots(app.bots),
-      queues: () => [{ queue: 'a', waiting: 2, pausedUntil: 1_000 }, { queue: 'b', waiting: 1 }],
-      outbox: () => Promise.resolve({ size: 3, oldest: 0 }),
-    }))
+      queueStates: () => [{ queue: 'a', waiting: 2, pausedUntil: 1_000 }, { queue: 'b', waiting: 1 }],
+      backlog: () => Promise.resolve({ size: 3, oldest: 0 }),
+    }, () => describeBots(app.bots)))
     assert.equal((await fetch(url)).status, 401)
     const response = await fetch(url, { headers: { 'x-api-key': 'a-key' } })
     assert.deepEqual(await response.json(), {
@@ -63,8 +62,8 @@ describe('GET /statusz', () => {
   })
 
   test('tells the rest when the database does not answer, and has no outbox without one', async t => {
-    for (const [outbox, expected] of [[() => Promise.reject(new Error('away')), 'unavailable'], [() => Promise.resolve(undefined), null]] as const) {
-      const url = await serve(t, statusRoute({ bots: () => [], queues: () => [], outbox }))
+    for (const [backlog, expected] of [[() => Promise.reject(new Error('away')), 'unavailable'], [() => Promise.resolve(undefined), null]] as const) {
+      const url = await serve(t, statusRoute({ queueStates: () => [], backlog }, () => []))
       const response = await fetch(url, { headers: { 'x-api-key': 'a-key' } })
       assert.deepEqual(await response.json(), { code: 0, msg: 'ok', data: { bots: [], queues: [], outbox: expected } })
     }

@@ -77,7 +77,7 @@ describe('an uploaded file', () => {
       const id = await upload(relay, name, bytes)
       assert.equal(id.slice(37), name)
       t.after(() => relay.reload())
-      for (const mediaTransport of ['path', 'base64', 'url']) {
+      for (const mediaTransport of ['path', 'base64', 'url'] as const) {
         await relay.reload({ chatApiMaxRetries: 0, mediaTransport, selfUrl: url })
         relay.simulator.clear()
         idsOf(await relay.send({ group_id: group, type: 'file', url: id }))

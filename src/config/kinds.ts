@@ -1,0 +1,80 @@
+import { Schema } from 'koishi'
+import * as parsers from './parsers'
+import type { Parser } from './parsers'
+
+/** A kind of value that a setting can have: how it is read, how the config page asks for it, and how it is shown. */
+export interface Kind<T> {
+  parse: Parser<T>
+  /** The control on the config page, without a default. */
+  control: Schema
+  /** Further forms that may stand in koishi.yml, each transformed to the one that the control takes. */
+  others?: readonly Schema[]
+  /** What of a value may be shown, in the log and to whoever can open the config page; `undefined` when nothing may. */
+  show: (value: T) => unknown
+}
+
+const asItIs = (value: unknown): unknown => value
+
+/** Text; outer white space does not count. */
+export const text: Kind<string> = { parse: parsers.text, control: Schema.string(), show: asItIs }
+
+/** Text taken exactly as it is written. */
+export const verbatim: Kind<string> = { parse: parsers.verbatim, control: Schema.string(), show: asItIs }
+
+/** Text that is never shown. A default of the config page would be sent to the browser, so it has none either. */
+export const secret: Kind<string> = { parse: parsers.text, control: Schema.string().role('secret'), show: () => undefined }
+
+/** The prefix of routes, such as `/relay`. */
+export const routePrefix: Kind<string> = { parse: parsers.routePrefix, control: Schema.string(), show: asItIs }
+
+/** An http(s) address. */
+export const httpUrl: Kind<string> = { parse: parsers.httpUrl, control: Schema.string().role('link'), show: withoutSecrets }
+
+/** An http(s) address that paths are appended to. */
+export const baseUrl: Kind<string> = { ...httpUrl, parse: parsers.baseUrl }
+
+/** Yes or no. */
+export const flag: Kind<boolean> = { parse: parsers.flag, control: Schema.boolean(), show: asItIs }
+
+/** A list of words. */
+export const list: Kind<string[]> = { parse: parsers.list, control: Schema.array(String).role('table'), show: asItIs }
+
+/** One of a few words. */
+export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
+  return { parse: parsers.oneOf(...words), control: Schema.union(words), show: asItIs }
+}
+
+/** A whole number between two bounds, both included. */
+export function integer(min: number, max?: number): Kind<number> {
+  const control = Schema.natural().min(min)
+  return { parse: parsers.integer(min, max), control: max === undefined ? control : control.max(max), show: asItIs }
+}
+
+/** A size in bytes between two bounds, both included, which may be written with a unit. */
+export function size(min: number, max?: number): Kind<number> {
+  return {
+    parse: parsers.size(min, max),
+    control: Schema.string().pattern(parsers.sizePattern),
+    others: [Schema.transform(Schema.number(), bytes => String(bytes), true)],
+    show: parsers.formatSize,
+  }
+}
+
+/** The longest time that a Node.js timer can wait, in seconds. */
+const longestWait = Math.floor((2 ** 31 - 1) / 1000)
+
+/**
+ * A time in seconds, as long as a timer can wait at most.
+ *
+ * @param min least time; that of a timer is a millisecond
+ */
+export function seconds(min = 0.001): Kind<number> {
+  return { parse: parsers.decimal(min, longestWait), control: Schema.number().min(min).max(longestWait), show: asItIs }
+}
+
+/** An address without what may be secret in it: user name, password, query and fragment. */
+function withoutSecrets(address: string): string {
+  if (!URL.canParse(address)) return address
+  const { origin, pathname, username, password, search, hash } = new URL(address)
+  return username || password || search || hash ? origin + pathname : address
+}

@@ -1,0 +1,60 @@
+import { baseUrl, flag, httpUrl, integer, list, oneOf, routePrefix, seconds, secret, size, text, verbatim, type Kind } from './kinds'
+
+/** One setting. */
+export interface Field<T> extends Kind<T> {
+  /** The environment variable that sets it. */
+  variable: string
+  /** What holds when neither koishi.yml nor the variable says anything; an empty text or list stands for none. */
+  fallback: T
+}
+
+function field<T>(variable: string, fallback: NoInfer<T>, kind: Kind<T>): Field<T> {
+  return { variable, fallback, ...kind }
+}
+
+const mebibyte = 1024 * 1024
+
+const http = {
+  path: field('WEBHOOK_PATH', '', routePrefix),
+  apiKey: field('WEBHOOK_API_KEY', '', secret),
+  maxBodySize: field('MAX_BODY_SIZE', 10 * mebibyte, size(1, 256 * mebibyte)),
+}
+
+const files = {
+  dataDir: field('DATA_DIR', './data', text),
+  uploadDir: field('UPLOAD_DIR', './uploads', text),
+  maxUploadSize: field('MAX_UPLOAD_SIZE', 20 * mebibyte, size(1)),
+  allowedExtensions: field('ALLOWED_EXTENSIONS', [], list),
+  mediaTransport: field('MEDIA_TRANSPORT', 'path', oneOf('path', 'base64', 'url')),
+  selfUrl: field('WEBHOOK_SELF_URL', '', baseUrl),
+}
+
+const sending = {
+  chatApiTimeout: field('CHAT_API_TIMEOUT', 10, seconds()),
+  chatApiMaxRetries: field('CHAT_API_MAX_RETRIES', 2, integer(0, 100)),
+  chatRetryUnanswered: field('CHAT_RETRY_UNANSWERED', true, flag),
+  chatSendInterval: field('CHAT_SEND_INTERVAL', 0, seconds(0)),
+  chatQueueLimit: field('CHAT_QUEUE_LIMIT', 1000, integer(0, 1_000_000)),
+  chatPauseAfter: field('CHAT_PAUSE_AFTER', 5, integer(1)),
+  chatPauseTime: field('CHAT_PAUSE_TIME', 60, seconds()),
+  recordRetention: field('RECORD_RETENTION', 7, integer(1, 3650)),
+}
+
+const commands = {
+  commandCallbackUrl: field('COMMAND_CALLBACK_URL', '', httpUrl),
+  commandPrefix: field('COMMAND_PREFIX', '#', verbatim),
+  commandLength: field('COMMAND_LENGTH', 4, integer(1, 1000)),
+}
+
+const all = { ...http, ...files, ...sending, ...commands }
+
+/** The effective settings; an empty text or list stands for none. */
+export type Settings = { [Name in keyof typeof all]: (typeof all)[Name]['fallback'] }
+
+/** Every setting, in the order of the config page: the one place that says how it is called, read, asked for and what its default is. */
+export const table: { readonly [Name in keyof Settings]: Field<Settings[Name]> } = all
+
+const isName = (name: string): name is keyof Settings => Object.hasOwn(all, name)
+
+/** The names of the settings in the groups that the config page shows; the texts in `locales/` follow the same order. */
+export const groups = [http, files, sending, commands].map(group => Object.keys(group).filter(isName))
