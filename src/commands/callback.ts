@@ -81,9 +81,7 @@ export async function postCommand(endpoint: Endpoint, body: CommandBody, options
     givenUp ??= new CallbackError(reason)
     exchange.abort(givenUp)
   }
-  const stop = () => {
-    giveUp('the relay is stopping')
-  }
+  const stop = () => giveUp('the relay is stopping')
   const timer = setTimeout(giveUp, Math.min(timeout, maxDelay), `no complete answer within ${timeout / 1000} s`)
   signal.addEventListener('abort', stop, { once: true })
   try {

@@ -57,9 +57,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, { rel
   const { signal } = lifetime
   // Each exchange under way has a listener: many at a time are no leak.
   setMaxListeners(0, signal)
-  ctx.on('dispose', () => {
-    lifetime.abort()
-  })
+  ctx.on('dispose', () => lifetime.abort())
 
   const ask = async (body: CommandBody): Promise<Reply | undefined> => {
     const response = await postCommand(endpoint, body, { timeout, signal })

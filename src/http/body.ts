@@ -8,19 +8,11 @@ export interface Received {
   readonly parsedBody: unknown
 }
 
-/** Bounds of a body that is read whole. */
+/** Bounds of a body. */
 export interface BodyLimits {
   /** In bytes. */
   maxSize: number
   /** How long all of it may take to arrive, in milliseconds; a minute unless given. */
-  timeout?: number
-}
-
-/** How much of a refused body is read and thrown away before the connection is closed. */
-export interface DiscardLimits {
-  /** In bytes; 64 MiB unless given. */
-  maxSize?: number
-  /** In milliseconds; 30 seconds unless given. */
   timeout?: number
 }
 
@@ -71,28 +63,22 @@ export function readBody(request: IncomingMessage, { maxSize, timeout = 60_000 }
     const chunks: Buffer[] = []
     let size = 0
 
-    function end(settle: () => void): void {
+    const end = (error?: RelayError): void => {
       clearTimeout(timer)
       stop.removeEventListener('abort', onStop)
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose)
-      settle()
+      if (error) reject(error)
+      else resolve(Buffer.concat(chunks))
     }
-    function onData(chunk: Buffer): void {
+    const onData = (chunk: Buffer): void => {
       size += chunk.length
       chunks.push(chunk)
-      if (size > maxSize) end(() => reject(tooLarge(maxSize)))
+      if (size > maxSize) end(tooLarge(maxSize))
     }
-    function onEnd(): void {
-      end(() => resolve(Buffer.concat(chunks)))
-    }
-    function onClose(): void {
-      end(() => reject(new RelayError('bad-request', 'the request body ended early')))
-    }
-    function onStop(): void {
-      end(() => reject(new RelayError('stopping')))
-    }
-
-    const timer = setTimeout(() => end(() => reject(new RelayError('too-slow'))), timeout)
+    const onEnd = (): void => end()
+    const onClose = (): void => end(new RelayError('bad-request', 'the request body ended early'))
+    const onStop = (): void => end(new RelayError('stopping'))
+    const timer = setTimeout(() => end(new RelayError('too-slow')), timeout)
     stop.addEventListener('abort', onStop)
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)
   })
@@ -100,9 +86,9 @@ export function readBody(request: IncomingMessage, { maxSize, timeout = 60_000 }
 
 /**
  * Reads and throws away what is left of a body that was refused, so that the client gets its answer and can go on using the
- * connection. When the body does not end, the connection is closed.
+ * connection. A body of more than 64 MiB, or of more than 30 seconds, is cut off together with the connection.
  */
-export function discardBody(request: IncomingMessage, { maxSize = 64 * 1024 * 1024, timeout = 30_000 }: DiscardLimits = {}): void {
+export function discardBody(request: IncomingMessage, { maxSize = 64 * 1024 * 1024, timeout = 30_000 }: Partial<BodyLimits> = {}): void {
   if (request.complete || request.destroyed) {
     request.resume()
     return

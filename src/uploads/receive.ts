@@ -37,9 +37,7 @@ export async function receive(
   const upload = store.begin()
   const files = new PartFiles(upload, limits)
   const interruption = new AbortController()
-  const stop = () => {
-    interruption.abort(new RelayError('stopping'))
-  }
+  const stop = () => interruption.abort(new RelayError('stopping'))
   const leave = (cause?: unknown) => {
     interruption.abort(new RelayError('bad-request', 'the connection ended before the upload was complete', { cause }))
   }
@@ -90,9 +88,7 @@ async function readFiles(
   let received = 0
   let flushing: Promise<void> | undefined
 
-  const fail = (error: unknown) => {
-    interruption.abort(error)
-  }
+  const fail = (error: unknown) => interruption.abort(error)
   const flush = async () => {
     try {
       while (upload.hasWork) {
@@ -120,9 +116,7 @@ async function readFiles(
     if (upload.hasWork) flushing ??= flush()
     if (upload.backlog >= maxBacklog) request.pause()
   }
-  const slow = () => {
-    fail(new RelayError('too-slow'))
-  }
+  const slow = () => fail(new RelayError('too-slow'))
   const idle = setTimeout(() => {
     // It is the disk that is slow when the request is paused: the client cannot send then.
     if (request.isPaused()) idle.refresh()
@@ -132,9 +126,7 @@ async function readFiles(
 
   try {
     await new Promise<void>(resolve => {
-      signal.addEventListener('abort', () => {
-        resolve()
-      })
+      signal.addEventListener('abort', () => resolve())
       request.on('data', onData).once('end', resolve)
       if (signal.aborted) resolve()
     })

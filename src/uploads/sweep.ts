@@ -50,9 +50,7 @@ export function scheduleSweeps(ctx: Context, sweep: (options: SweepOptions) => P
     if (removed > 0) logger.info('%s', `removed ${removed} expired uploads`)
     if (failed > 0) logger.warn('%s', `the upload directory could not be cleaned up, ${failed} failures, the first: ${String(first)}`)
   }
-  ctx.on('dispose', () => {
-    lifetime.abort()
-  })
+  ctx.on('dispose', () => lifetime.abort())
   ctx.setInterval(() => void run(), interval)
   void run()
 }
