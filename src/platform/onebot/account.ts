@@ -132,17 +132,17 @@ class OneBotMessage implements Message {
  */
 function toCall({ kind, id }: Target, items: readonly LoadedItem[], elements: readonly h[], announced: readonly h[]): Call | undefined {
   const isGroup = kind === 'group'
-  const to = { [isGroup ? 'group_id' : 'user_id']: toNumber(id) }
+  const to = isGroup ? 'group_id' : 'user_id'
   const file = items.find((item): item is LoadedMedia => item.type === 'file')
   if (file) {
     if (announced.length !== 1 || announced[0] !== elements[0]) return
     return {
       action: isGroup ? 'upload_group_file' : 'upload_private_file',
-      params: { ...to, file: file.path ?? toFile(file.src), name: file.name },
+      params: { [to]: toNumber(id), file: file.path ?? toFile(file.src), name: file.name },
     }
   }
   const message = toSegments(announced)
-  return message && { action: isGroup ? 'send_group_msg' : 'send_private_msg', params: { ...to, message }, message }
+  return message && { action: isGroup ? 'send_group_msg' : 'send_private_msg', params: { [to]: toNumber(id), message }, message }
 }
 
 /** Sends what other plugins made of a message with the adapter's encoder, which may make several platform messages of it. */

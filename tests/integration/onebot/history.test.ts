@@ -2,6 +2,7 @@ import { h, Universal, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SimulatorOptions } from '../../../simulator'
+import { KoishiPort } from '../../../src/platform/koishi'
 import { OneBot } from '../../../src/platform/onebot/account'
 import { SendError } from '../../../src/platform/port'
 import { file, friend, group, picture, text } from '../../support/items'
@@ -186,16 +187,21 @@ test('stops listening when the relay is unloaded', async t => {
   assert.equal(count(), before)
 })
 
-test('remembers across a reload of the relay what was sent before it, and through an account of before', async t => {
-  const { app, account, call, note, simulator } = await stage(t, { history: false, reportSelf: true })
-  const load = () => app.plugin((ctx: Context) => new OneBot(ctx))
-  load().dispose()
+test('shares what is known between what was made before a reload of the relay and what was made after it', async t => {
+  const { app, account, note, find, callUnanswered, simulator } = await stage(t)
   const since = Date.now()
-  note(group, await call('send_group_msg', { ...toGroup, message: textMessage('a') }))
+  note(group, '5')
+  let port: KoishiPort | undefined
+  app.plugin((ctx: Context) => {
+    port = new KoishiPort(ctx, new OneBot(ctx))
+  })
+  port?.note(account.sid, group, ['6'])
+  assert.deepEqual(account.recent(group), ['5', '6'])
+  assert.equal(port?.find(account.sid), account)
   await account.message(group, [text('a')]).send(attempt)
-  load()
-  assert.deepEqual(await account.message(group, [text('a')]).find(since), { kind: 'no-history' })
-  assert.deepEqual(account.recent(group), [deliveredId(simulator, 0), deliveredId(simulator, 1)])
+  assert.deepEqual(await find(group, [text('a')], since), { kind: 'absent' })
+  await callUnanswered('send_group_msg', { ...toGroup, message: textMessage('a') })
+  assert.deepEqual(await find(group, [text('a')], since), { kind: 'found', messageIds: [deliveredId(simulator, 1)] })
 })
 
 test('throws when the connection closes during the question, without waiting for the adapter', async t => {
