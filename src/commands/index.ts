@@ -31,7 +31,7 @@ export interface Source {
 /** What the commands need of the rest of the plugin. */
 export interface CommandOptions {
   relay: Pick<Relay, 'submit'>
-  /** Reads a message: its text as it was typed, and where it came from, `undefined` when the bot itself sent it or nobody could be answered. */
+  /** Reads a message: its text as it was typed, and where it came from. That is `undefined` when nobody is to be answered, or can be. */
   readIncoming: (session: Session) => { readonly text: string, readonly source: Source | undefined }
   /** Counts the replies that are being sent. */
   inFlight: InFlight

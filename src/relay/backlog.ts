@@ -79,11 +79,13 @@ export class Backlog {
    * @param prepare what has to be done before
    */
   open(prepare: () => Promise<void>): void {
-    const { logger, stop } = this.options.runtime
+    const { logger } = this.options.runtime
     const opening = prepare().then(() => this.scan()).catch((error: unknown) => {
       logger.warn('%s', `what waits to be sent cannot be taken up yet: ${nameOf(error)}`)
     })
-    this.opened = Promise.race([opening, sleep(openingTime, stop)]).then(() => {
+    const isDone = new AbortController()
+    void opening.then(() => isDone.abort())
+    this.opened = sleep(openingTime, isDone.signal).then(() => {
       this.isOpen = true
     })
   }
@@ -160,11 +162,10 @@ export class Backlog {
 
   private async deliverInTurn(queue: string, state: WaitingState, upTo: string): Promise<void> {
     const { queues } = this.options
-    const using = queues.use(queue, { isPatient: true }, slot => this.deliverAll(slot, queue, state, place))
-    const place: Place = { upTo, arrivals: queues.arrivals(queue), isClosed: false }
+    const place: Place = { upTo, arrivals: queues.arrivals(queue) + 1, isClosed: false }
     state.places.push(place)
     // It only fails because of the stop: then the next process goes on.
-    await using.catch(() => undefined)
+    await queues.use(queue, { isPatient: true }, slot => this.deliverAll(slot, queue, state, place)).catch(() => undefined)
     remove(state.places, place)
     if (state.places.length === 0 && !state.isStalled) this.waiting.delete(queue)
   }

@@ -95,12 +95,13 @@ export function isDatabaseLoaded(ctx: Context): boolean {
   return [...ctx.registry.values()].some(({ plugin }) => typeof plugin === 'function' && plugin.prototype instanceof Driver)
 }
 
-/** Resolves when the database is there, has not come in its time, or the relay stops. */
-export function awaitDatabase(ctx: Context, stop: AbortSignal): Promise<void> {
-  const isThere = new Promise<void>(resolve => {
-    ctx.inject(['database'], () => resolve())
-  })
-  return Promise.race([isThere, sleep(arrivalTime, stop)])
+/** Resolves when the database is there, has not come in its time, or the context is disposed. */
+export function awaitDatabase(ctx: Context): Promise<void> {
+  const isDone = new AbortController()
+  const end = (): void => isDone.abort()
+  ctx.inject(['database'], end)
+  ctx.on('dispose', end)
+  return sleep(arrivalTime, isDone.signal)
 }
 
 /**

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { RelayError } from '../errors'
 import type { MediaItem, TextItem } from '../message/model'
 import type { LoadedMedia } from '../platform/port'
-import { safeName } from '../uploads/names'
+import { safeName } from '../lib/file-name'
 
 /** An item that is known to be there, and how much it weighs. */
 export type PreparedItem = PreparedText | PreparedMedia

@@ -127,7 +127,7 @@ export class Relay {
     })
     this.hasDatabase = () => isDatabaseLoaded(ctx)
     this.hasArrived = false
-    this.arrival = awaitDatabase(ctx, this.stop.signal).then(() => {
+    this.arrival = awaitDatabase(ctx).then(() => {
       this.hasArrived = true
     })
     return ++this.starts

@@ -1,7 +1,5 @@
 import { safeName } from '../lib/file-name'
 
-export { safeName }
-
 const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 const folder = new RegExp(`^${uuid}$`)
 const temporary = new RegExp(`^\\.message-relay-(${uuid})\\.part$`)

@@ -201,7 +201,7 @@ describe('a OneBot message', () => {
           target: { kind: 'group', id: '123456' },
           items: [{ type: 'text', text: 'pong' }],
         })
-        assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4/)
+        assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
         assert.deepEqual(others, [])
         assert.deepEqual(stage.passed, [])
       })
