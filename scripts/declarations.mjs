@@ -22,8 +22,10 @@ for (const source of waiting) {
 }
 
 function declarationOf(source) {
+  const file = program.getSourceFile(source)
+  if (file === undefined) throw new Error(`the declarations refer to ${source}, which has none`)
   let declaration
-  const { diagnostics } = program.emit(program.getSourceFile(source), (file, text) => declaration = { file, text }, undefined, true)
+  const { diagnostics } = program.emit(file, (path, text) => declaration = { file: path, text }, undefined, true)
   if (diagnostics.length > 0) fail(diagnostics)
   return declaration
 }
