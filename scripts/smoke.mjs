@@ -1,26 +1,26 @@
 // Packs the package, installs the tarball into a fresh Koishi app beside a server and an adapter, starts the app as its users do
 // and sends a message through it. The app's folder is a temporary one and is removed.
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
+import { manifest, pack, repository, run } from './pack.mjs'
 
-const repository = resolve(import.meta.dirname, '..')
-const { devDependencies } = JSON.parse(await readFile(join(repository, 'package.json'), 'utf8'))
+const { name, devDependencies } = manifest
 const folder = await mkdtemp(join(tmpdir(), 'relay-smoke-'))
 const children = []
 
 try {
+  // Before the simulator is started, because packing builds it anew.
+  const tarball = pack(folder)
   const port = await freePort()
   const simulator = start(process.execPath, [join(repository, 'dist/simulator/cli.js'), '--json', '--quiet', '--port', '0'], { cwd: folder })
   const { endpoint, pageUrl } = JSON.parse(await firstLine(simulator))
 
-  run('npm', ['pack', '--silent', '--pack-destination', folder], repository)
-  const { name, version } = JSON.parse(await readFile(join(repository, 'package.json'), 'utf8'))
   await writeFile(join(folder, 'package.json'), JSON.stringify({
     name: 'smoke',
     private: true,
@@ -28,7 +28,7 @@ try {
       'koishi': devDependencies.koishi,
       '@koishijs/plugin-server': devDependencies['@koishijs/plugin-server'],
       '@koishijs/plugin-adapter-onebot': devDependencies['@koishijs/plugin-adapter-onebot'],
-      [name]: `file:${name}-${version}.tgz`,
+      [name]: `file:${tarball}`,
     },
   }))
   await writeFile(join(folder, 'koishi.yml'), [
@@ -69,11 +69,6 @@ function start(command, args, options) {
   const child = spawn(command, args, { detached: true, stdio: ['ignore', 'pipe', 'inherit'], ...options })
   children.push(child)
   return child
-}
-
-function run(command, args, cwd) {
-  const { status } = spawnSync(command, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] })
-  if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed with ${status}`)
 }
 
 async function firstLine(child) {

@@ -1,0 +1,125 @@
+// Which file of src/ may import which, checked by `npm run lint`. Types count like values.
+// The arrows go one way: doors → relay → the platform's port. Nothing is imported from a place that is not named here.
+
+/** The folders that a request, a message in a chat or the console's page comes in by. None of them imports another. */
+const doors = ['http', 'hooks', 'onebot-api', 'commands', 'console']
+
+/** What every door may import: it parses, checks what the caller may do, and hands a submission to the relay. */
+const forDoors = ['relay', 'message', 'access', 'uploads', 'lib', 'errors']
+
+/** Each place in src/ (a folder, or a file) with the other places that its files may import. */
+const places = {
+  // Wires the parts together, which nothing else does.
+  'index': ['usage', 'config', 'platform', 'relay', ...doors, ...forDoors],
+
+  // Every part reports what goes wrong by these codes, so that the file depends on none of the parts.
+  'errors': [],
+  // A text of the config page.
+  'usage': [],
+  // Texts of the config page as well, one file a language.
+  'locales': [],
+
+  // Small helpers without a domain.
+  'lib': ['errors'],
+  // Plain data, and how it is parsed: the language that doors, relay and platforms have in common.
+  'message': ['lib', 'errors'],
+  // Others are handed the settings that they need, and do not know where those come from.
+  'config': ['locales', 'message', 'lib', 'errors'],
+  // Files, whoever sends them and wherever they go.
+  'uploads': ['lib', 'errors'],
+  // Who may do what, whichever door they come by.
+  'access': ['message', 'lib', 'errors'],
+
+  // Knows nothing of HTTP, of commands or of OneBot. Of the platform it may import the port only, see below.
+  'relay': ['platform', 'message', 'lib', 'errors'],
+  // Carries out what the relay asks for, without knowing who asks.
+  'platform': ['message', 'lib', 'errors'],
+
+  ...Object.fromEntries(doors.map(door => [door, forDoors])),
+  // These are HTTP routes too, and share with http/ how a body is read and an answer is written.
+  'hooks': ['http', ...forDoors],
+  'onebot-api': ['http', ...forDoors],
+}
+
+/** A pattern for the paths of all files in the places named: `src/errors.ts`, `src/relay/queue.ts`. */
+function within(...names) {
+  return `^src/(?:${names.join('|')})(?:/|[.]ts$)`
+}
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    {
+      name: 'no-cycle-of-files',
+      comment: 'Files that import one another can only be understood together, and which of them runs first is left to chance.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'no-cycle-of-folders',
+      comment: 'As for files. A folder and those inside it count as one, because a part may be split up further inside.',
+      severity: 'error',
+      scope: 'folder',
+      from: { path: '^src/[^/]+$' },
+      to: { circular: true, path: '^src/[^/]+$' },
+    },
+    {
+      name: 'only-known-places',
+      comment: 'A new folder, or a file beside index.ts, is entered above together with what it may import.',
+      severity: 'error',
+      from: {},
+      to: { path: '^src/', pathNot: within(...Object.keys(places)) },
+    },
+    {
+      name: 'only-what-can-be-found',
+      comment: 'An import that cannot be followed is seen by none of these rules.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: 'no-file-without-use',
+      comment: 'What index.ts does not import, directly or not, is not in the plugin.',
+      severity: 'error',
+      from: { path: '^src/index[.]ts$' },
+      to: { path: '^src/', pathNot: '[.]d[.]ts$', reachable: false },
+    },
+
+    ...Object.entries(places).map(([place, imports]) => ({
+      name: `${place}-imports-only`,
+      comment: imports.length > 0 ? `${place} may import ${imports.join(', ')}.` : `${place} may import nothing of src/.`,
+      severity: 'error',
+      from: { path: within(place) },
+      to: { path: '^src/', pathNot: within(place, ...imports) },
+    })),
+
+    {
+      name: 'relay-knows-the-port-only',
+      comment: 'The relay works with any platform: index.ts hands it an implementation of the port.',
+      severity: 'error',
+      from: { path: within('relay') },
+      to: { path: within('platform'), pathNot: '^src/platform/port[.]ts$' },
+    },
+    {
+      name: 'onebot-is-wired-in-one-place',
+      comment: 'What is particular to OneBot stays in its folder; others meet it as an implementation of the port.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(?:index|platform/(?:index|koishi)|platform/onebot/.+)[.]ts$' },
+      to: { path: '^src/platform/onebot/' },
+    },
+    {
+      name: 'doors-submit-only',
+      comment: 'A door hands over a submission and asks what became of it. Queues, stores and tables are the relay\'s own.',
+      severity: 'error',
+      from: { path: within(...doors) },
+      to: { path: ['^src/relay/(?:queue|store|tables?)[.]ts$', '^src/relay/[^/]+-store[.]ts$'] },
+    },
+  ],
+
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+  },
+}

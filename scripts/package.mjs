@@ -1,0 +1,92 @@
+// Checks the package as users get it: what is in the tarball, whether its package.json fits it (publint), whether its types are found
+// by each way of resolving modules (@arethetypeswrong/cli), and whether an app written in TypeScript compiles with it and loads it.
+// The app is a temporary folder in which nothing can be imported but Koishi, the package and what the package depends on.
+import { deepEqual, equal } from 'node:assert/strict'
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import ts from 'typescript'
+import { manifest, pack, repository, run } from './pack.mjs'
+
+/** What is in the tarball besides type declarations. Of those there are exactly the ones that the app's compilation reads. */
+const contents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'README.zh-CN.md', 'lib/index.js', 'package.json']
+
+const app = `
+import { Context } from 'koishi'
+import * as relay from '${manifest.name}'
+import type { Config } from '${manifest.name}'
+
+const config: Config = { apiKey: 'a key', maxUploadSize: '20MB', maxBodySize: 1048576, chatApiTimeout: 20, chatRetryUnanswered: false }
+const app = new Context()
+app.plugin(relay, config)
+
+// Not called: it only has to compile, or not to.
+export function others(): void {
+  app.plugin(relay)
+  app.plugin(relay, {})
+  app.plugin(relay, { path: '/relay', allowedExtensions: ['.log', '.txt'], mediaTransport: 'base64' })
+  // @ts-expect-error There is no setting of this name.
+  app.plugin(relay, { apikey: 'a key' })
+}
+
+const exported: { name: string, inject: string[], usage: string } = relay
+console.log(exported.name, 'needs', exported.inject.join(), exported.usage.length > 0)
+`
+// Where Koishi does not take the plugin or its configuration, it prints a warning as well.
+const printed = `${manifest.name.replace('koishi-plugin-', '')} needs ${manifest.koishi.service.required.join()} true\n`
+
+const folder = await realpath(await mkdtemp(join(tmpdir(), 'relay-package-')))
+try {
+  const tarball = pack(folder)
+  const tools = join(repository, 'node_modules/.bin')
+  run(join(tools, 'publint'), ['run', tarball, '--strict'], folder)
+  run(join(tools, 'attw'), [tarball, '--no-definitely-typed'], folder)
+
+  const installed = join(folder, 'node_modules', manifest.name)
+  await mkdir(installed, { recursive: true })
+  run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed], folder)
+  for (const dependency of Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })) {
+    await symlink(join(repository, 'node_modules', dependency), join(folder, 'node_modules', dependency))
+  }
+
+  const declarations = await compile()
+  const expected = [...contents, ...declarations.map(file => relative(installed, file))].sort()
+  const actual = run('tar', ['-tzf', tarball], folder).trim().split('\n').map(entry => entry.replace('package/', '')).sort()
+  deepEqual(actual, expected)
+  equal(run(process.execPath, ['app.cjs'], folder), printed)
+  console.log(`package check passed: ${actual.join(' ')}`)
+} finally {
+  await rm(folder, { recursive: true, force: true })
+}
+
+/**
+ * Compiles the app as a CommonJS and as an ES module, and returns the declarations of the package that were read for it.
+ * Those are checked as well; Koishi's own, which have errors, are not.
+ */
+async function compile() {
+  const files = [join(folder, 'app.cts'), join(folder, 'app.mts')]
+  for (const file of files) await writeFile(file, app)
+  const program = ts.createProgram(files, {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.NodeNext,
+    types: [],
+  })
+  const ours = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(`${folder}/`))
+  const diagnostics = [
+    ...program.getOptionsDiagnostics(),
+    ...program.getGlobalDiagnostics(),
+    ...ours.flatMap(file => [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]),
+  ]
+  if (diagnostics.length > 0) {
+    throw new Error(ts.formatDiagnostics(diagnostics, {
+      getCanonicalFileName: name => name,
+      getCurrentDirectory: () => folder,
+      getNewLine: () => '\n',
+    }))
+  }
+  program.emit()
+  return ours.filter(file => file.isDeclarationFile).map(({ fileName }) => fileName)
+}
