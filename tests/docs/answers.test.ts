@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { startRelay, type TestRelay } from '../support/relay'
+import { until } from '../support/until'
+import { record, records, shape } from './support/json'
+import { code, marked, pageAt, repository, table, versions, type Page } from './support/pages'
+import { Reader } from './support/reader'
+
+/** Each answer of the table has to be one that the relay really gives. */
+describe('the table of answers', { timeout: 120_000 }, () => {
+  const source = readFileSync(join(repository, 'src/errors.ts'), 'utf8')
+  let reader: Reader
+  /** The bodies that were met while a platform failed, or where there was no database. */
+  let failures: Set<string>
+
+  before(async () => {
+    reader = await Reader.start(marked(pageAt('docs/commands.md'), 'start-with-callback'))
+    failures = await meetFailures()
+  })
+  after(() => reader.stop())
+
+  for (const page of versions('http-api')) {
+    test(`has an example of each status in ${page.path}`, () => {
+      const statuses = [...source.matchAll(/^  \S+: \[(\d{3}), /gm)].map(([, status]) => Number(status))
+      assert.deepEqual(new Set(examples(page).map(({ status }) => status)), new Set([200, 202, ...statuses]))
+    })
+
+    test(`has only examples that are answered in ${page.path}`, async () => {
+      const met = new Set([...failures, ...await meet(reader, page.path)])
+      const shapes = new Set([...met].map(body => JSON.stringify(shape(JSON.parse(body)))))
+      for (const { status, body } of examples(page)) {
+        const { code: told, msg } = record(JSON.parse(body))
+        assert.equal(told, status < 300 ? 0 : status)
+        assert(typeof msg === 'string')
+        // Those that cannot be brought about here are at least worded as in the source.
+        const isRare = status === 408 || status === 500 || /database of the relay|is stopping/.test(msg)
+        assert(isRare ? source.includes(`[${status}, '${msg}']`) : shapes.has(JSON.stringify(shape(JSON.parse(body)))), `nothing answers ${body}`)
+      }
+    })
+  }
+})
+
+describe('the table of outcomes', () => {
+  for (const page of [...versions('delivery'), ...versions('README')]) {
+    test(`has the four of them in ${page.path}`, () => {
+      assert.deepEqual(table(page, /^(Outcome|结果|结局)/).map(([outcome]) => code(outcome)), ['sent', 'refused', 'unsent', 'unanswered'])
+    })
+  }
+})
+
+describe('the example of GET /statusz', () => {
+  for (const page of versions('http-api')) {
+    test(`shows a paused target as it is in ${page.path}`, async () => {
+      const relay = await startRelay({ config: { chatApiMaxRetries: 0, chatPauseAfter: 1 } })
+      try {
+        relay.simulator.fault({ fault: { kind: 'refuse', wording: '群聊不存在' } })
+        assert.equal((await relay.send({ group_id: '1002', msg: 'hello' })).status, 502)
+        const response = await relay.request('/statusz')
+        assert.equal(response.status, 200)
+        const found = record(record(await response.json()).data)
+        const shown = record(record(JSON.parse(marked(page, 'statusz'))).data)
+        const types = (queues: unknown) => records(queues).map(queue => Object.entries(queue).map(([name, value]) => [name, typeof value]))
+        assert.deepEqual(types(found.queues), types(shown.queues))
+        assert.equal(found.outbox, null)
+      } finally {
+        await relay.stop()
+      }
+    })
+  }
+})
+
+/** The examples of the table. */
+function examples(page: Page): { status: number, body: string }[] {
+  return table(page, /^(Status|状态码)$/).map(([status, , example]) => ({ status: Number(status), body: code(example) ?? '' }))
+}
+
+/** Asks a bot for what it answers without anything being broken. */
+async function meet(reader: Reader, name: string): Promise<string[]> {
+  const met: string[] = []
+  const key = await reader.key()
+  const call = async (path: string, status: number, init: RequestInit = {}): Promise<Response> => {
+    const response = await fetch(reader.url + path, { ...init, headers: [['x-api-key', key], ...new Headers(init.headers)] })
+    const text = await response.text()
+    assert.equal(response.status, status, text)
+    met.push(text)
+    return response
+  }
+  const post = (body: string | Buffer, headers: Record<string, string> = {}): RequestInit => ({ method: 'POST', body, headers })
+  const text = (msg: string): string => JSON.stringify({ group_id: '123456', msg })
+  await call('/webhook', 400, post('{'))
+  await call('/webhook', 401, post('{}', { 'x-api-key': 'another' }))
+  await call('/webhook', 404, post('{"group_id":"123456","type":"file","url":"3f0c2f4e-1111-4222-8333-444455556666/x"}'))
+  await call('/webhook', 405)
+  await call('/webhook', 413, post(Buffer.alloc(10485761)))
+  await call('/upload', 415, post('{}'))
+  await call('/deliveries/3f0c2f4e-1111-7222-8333-444455556666', 404)
+  const sent = await call('/webhook', 200, post(text('one'), { 'idempotency-key': `${name}/answers` }))
+  await call('/webhook', 422, post(text('two'), { 'idempotency-key': `${name}/answers` }))
+  await call(`/deliveries/${sent.headers.get('x-request-id') ?? ''}`, 409, { method: 'DELETE' })
+  await call('/webhook', 202, post(text('three'), { prefer: 'respond-async' }))
+  return met
+}
+
+/** Asks a relay without a database while its platform fails in several ways. */
+async function meetFailures(): Promise<Set<string>> {
+  const met = new Set<string>()
+  const relay = await startRelay({
+    config: { chatApiTimeout: 0.5, chatApiMaxRetries: 0, chatQueueLimit: 1, chatPauseAfter: 1 },
+    simulator: { history: false },
+  })
+  /** @param allowed the statuses that it may have */
+  const send: Send = async (group, allowed, headers = {}, more = {}) => {
+    const body = JSON.stringify({ group_id: group, msg: 'hello', ...more })
+    const response = await relay.request('/webhook', { method: 'POST', body, headers })
+    const text = await response.text()
+    assert(allowed.includes(response.status), text)
+    if (response.status === 409 || response.status === 429) assert.match(response.headers.get('retry-after') ?? '', /^\d+$/)
+    met.add(text)
+    return response.status
+  }
+  try {
+    await fail(relay, send)
+    return met
+  } finally {
+    await relay.stop()
+  }
+}
+
+/** Sends to a group, and looks whether the status is one of these. */
+type Send = (group: string, allowed: number[], headers?: Record<string, string>, more?: object) => Promise<number>
+
+async function fail({ simulator, app, request }: TestRelay, send: Send): Promise<void> {
+  simulator.fault({ fault: { kind: 'late', ms: 400 } })
+  const slow = send('1001', [200], { 'idempotency-key': 'slow' })
+  await simulator.until(({ calls }) => calls.some(({ action }) => action === 'send_group_msg'))
+  await send('1001', [409], { 'idempotency-key': 'slow' })
+  // One is on its way, one waits, and there is no room for another.
+  const others = await Promise.all([send('1001', [429, 503], {}, { expires_in: 0.2 }), send('1001', [429, 503], {}, { expires_in: 0.2 })])
+  assert.deepEqual(others.sort(), [429, 503])
+  await slow
+
+  simulator.fault({ fault: { kind: 'refuse', wording: '群聊不存在' } })
+  await send('1002', [502])
+  await send('1002', [503])
+  simulator.fault({ fault: { kind: 'silent' } })
+  await send('1003', [504])
+  await send('1004', [501], { prefer: 'respond-async' })
+  const undo = app.on('before-send', () => true)
+  await send('1004', [502])
+  undo()
+  await simulator.goOffline()
+  await until('the bot is offline', async () => (await request('/readyz')).status === 503)
+  await send('1004', [503])
+}

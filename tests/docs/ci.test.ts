@@ -1,0 +1,124 @@
+import { load } from 'js-yaml'
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { record, records } from './support/json'
+import { marked, pageAt, versions } from './support/pages'
+import { has, Reader } from './support/reader'
+
+/** A way to a port on which the first answer of `/webhook` is lost after each call of `lose`. */
+async function startLossyProxy(port: number) {
+  let requests = 0
+  const proxy = createServer(client => {
+    let isLost = false
+    const server = connect(port, '127.0.0.1')
+    client.on('error', () => server.destroy()).on('close', () => server.destroy())
+    server.on('error', () => client.destroy()).on('close', () => client.destroy())
+    client.on('data', (chunk: Buffer) => {
+      if (chunk.includes('POST /webhook')) isLost = requests++ === 0
+      server.write(chunk)
+    })
+    server.on('data', (chunk: Buffer) => {
+      if (isLost) client.destroy()
+      else client.write(chunk)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const address = proxy.address()
+  assert(typeof address === 'object' && address !== null)
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    lose() {
+      requests = 0
+    },
+    /** How many requests have come since then. */
+    requests: () => requests,
+    close: () => proxy.close(),
+  }
+}
+
+/** What a job hands to its step. The text holds all that can break JSON or a shell. */
+const text = 'a "quote", a \\ and $(touch danger)\nbelow'
+
+describe('a CI job', { timeout: 120_000, skip: has('jq') ? false : 'there is no jq' }, () => {
+  let reader: Reader
+  let proxy: Awaited<ReturnType<typeof startLossyProxy>>
+
+  before(async () => {
+    reader = await Reader.start(marked(pageAt('docs/commands.md'), 'start-with-callback'))
+    proxy = await startLossyProxy(reader.place.port)
+    await writeFile(join(reader.place.folder, 'report.txt'), 'all is well\n')
+  })
+  after(async () => {
+    proxy.close()
+    await reader.stop()
+  })
+
+  /** Runs a snippet while its first answer is lost, and gives what has come into the chat. */
+  async function runLossy(snippet: string, key: string): Promise<Record<string, unknown>[]> {
+    const earlier = (await reader.messages()).length
+    proxy.lose()
+    await reader.place.paste(snippet, {
+      RELAY_URL: proxy.url,
+      RELAY_KEY: await reader.key(),
+      GROUP_ID: '123456',
+      TEXT: text,
+      MESSAGE_KEY: key,
+      CI_PROJECT_PATH: 'team/app',
+      CI_COMMIT_REF_NAME: '"quoted"',
+      CI_PIPELINE_ID: key,
+      CI_PIPELINE_URL: 'https://gitlab.example.com/1',
+      JOB_NAME: `团队 ${key}`,
+      BUILD_NUMBER: '42',
+    })
+    assert.equal(proxy.requests(), 2, snippet)
+    assert(!existsSync(join(reader.place.folder, 'danger')))
+    return (await reader.messages()).slice(earlier).flatMap(({ parts }) => parts)
+  }
+
+  for (const page of versions('README')) {
+    test(`sends once with the step of ${page.path}, although the first answer is lost`, async () => {
+      const [step] = records(load(marked(page, 'ci-step')))
+      assert.deepEqual((await runLossy(String(step?.run), page.path)).map(part => part.text), [text])
+      assert.doesNotMatch(JSON.stringify(step?.env), /attempt/)
+    })
+  }
+
+  for (const page of versions('ci')) {
+    const key = (name: string): string => `${page.path}/${name}`
+
+    test(`sends once with the step for GitHub Actions in ${page.path}, although the first answer is lost`, async () => {
+      const jobs = record(record(load(marked(page, 'ci-github'))).jobs)
+      const step = records(record(jobs.build).steps).find(({ env }) => env !== undefined)
+      assert.deepEqual((await runLossy(String(step?.run), key('github'))).map(part => part.text), [text])
+      // The key is that of the pipeline and the step, whatever the attempt.
+      assert.doesNotMatch(JSON.stringify(step?.env), /attempt/)
+    })
+
+    test(`sends once with the job for GitLab in ${page.path}, although the first answer is lost`, async () => {
+      const { script, variables } = record(record(load(marked(page, 'ci-gitlab'))).notify)
+      assert(variables !== undefined && Array.isArray(script) && script.length === 1)
+      const [sent, ...others] = await runLossy(String(script[0]), key('gitlab'))
+      assert.deepEqual(others, [])
+      assert.match(String(sent?.text), /^team\/app: "quoted" \S+\nhttps:\/\/gitlab\.example\.com\/1$/)
+    })
+
+    test(`sends once with the step for Jenkins in ${page.path}, although the first answer is lost`, async () => {
+      const script = /'''(.*)'''/s.exec(marked(page, 'ci-jenkins'))?.[1]
+      assert(script !== undefined)
+      assert.deepEqual((await runLossy(script, key('jenkins'))).map(part => part.text), [text])
+    })
+
+    test(`sends once without jq as in ${page.path}, although the first answer is lost`, async () => {
+      assert.deepEqual((await runLossy(marked(page, 'ci-node'), key('node'))).map(part => part.text), [text])
+    })
+
+    test(`sends a file once as in ${page.path}, although the first answer is lost`, async () => {
+      assert.deepEqual((await runLossy(marked(page, 'ci-file'), key('file'))).map(({ type, name }) => [type, name]), [['file', 'report.txt']])
+    })
+  }
+})

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { until } from '../support/until'
+import { bare, record, shape } from './support/json'
+import { marked, pageAt, versions } from './support/pages'
+import { Reader } from './support/reader'
+
+/** The commands of the pages about the HTTP interface and about delivery, run as a reader would run them. */
+describe('a reader', { timeout: 120_000 }, () => {
+  let reader: Reader
+
+  before(async () => {
+    reader = await Reader.start(marked(pageAt('docs/commands.md'), 'start-with-callback'))
+  })
+  after(() => reader.stop())
+
+  for (const page of versions('README')) {
+    test(`sends a text with the first command of ${page.path}`, async () => {
+      const script = marked(page, 'send-text')
+      assert.deepEqual(shape(await reader.place.output(script)), shape(JSON.parse(marked(page, 'sent-text'))))
+      assert.equal((await reader.messages()).at(-1)?.parts[0]?.text, said(script))
+    })
+  }
+
+  for (const page of versions('http-api')) {
+    test(`uploads files with the command of ${page.path}`, async () => {
+      assert.deepEqual(shape(await reader.place.output(marked(page, 'upload'))), shape(JSON.parse(marked(page, 'uploaded'))))
+      const one = marked(page, 'upload').replace('-F file=@koishi.yml ', '').replace('-F file=@package.json ', '-F "file=@package.json;filename=picture.png" ')
+      assert.deepEqual(shape(await reader.place.output(one)), shape(JSON.parse(marked(page, 'uploaded-one'))))
+    })
+
+    test(`sends a text, a picture and a batch with the commands of ${page.path}`, async () => {
+      const privately = marked(page, 'send-private')
+      assert.deepEqual(shape(await reader.place.output(privately)), shape(JSON.parse(marked(page, 'sent-private'))))
+      assert.equal((await reader.messages('10001')).at(-1)?.parts[0]?.text, said(privately))
+
+      const earlier = (await reader.messages()).length
+      assert.deepEqual(shape(await reader.place.output(marked(page, 'send-picture'))), shape(JSON.parse(marked(page, 'sent-private'))))
+      const batch = marked(page, 'send-batch')
+      assert.deepEqual(shape(await reader.place.output(batch)), shape(JSON.parse(marked(page, 'sent-batch'))))
+
+      const [picture, combined, file, ...others] = (await reader.messages()).slice(earlier).map(({ parts }) => parts)
+      assert.deepEqual(others, [])
+      assert.deepEqual([picture, combined, file].map(parts => parts?.map(({ type }) => type)), [['image'], ['text', 'image'], ['file']])
+      assert.equal(combined?.[0]?.text, said(batch))
+      assert.equal(file?.[0]?.name, 'package.json')
+      const bytes = await reader.bytes(picture?.[0])
+      assert.deepEqual(bytes, await readFile(join(reader.place.folder, 'data/picture.png')))
+      assert.equal(bytes.subarray(1, 4).toString(), 'PNG')
+    })
+
+    test(`gets the results of the batch that fails in part in ${page.path}`, async () => {
+      const response = await fetch(`${reader.url}/webhook`, {
+        method: 'POST',
+        headers: { 'x-api-key': await reader.key() },
+        body: marked(page, 'failing-batch'),
+      })
+      assert.equal(response.status, 200)
+      assert.deepEqual(shape(await response.json()), shape(JSON.parse(marked(page, 'failed-batch'))))
+    })
+
+    test(`sees whether it is well and ready, as ${page.path} shows it`, async () => {
+      for (const path of ['/healthz', '/readyz']) {
+        const found: unknown = await (await fetch(reader.url + path)).json()
+        const shown = page.blocks.filter(({ language }) => language === 'json').map(({ text }): unknown => JSON.parse(text))
+        assert(shown.some(each => JSON.stringify(each) === JSON.stringify(found)), JSON.stringify(found))
+      }
+    })
+
+    test(`sees what ${page.path} shows of the relay`, async () => {
+      const shown = record(record(JSON.parse(marked(page, 'statusz'))).data)
+      const status = async (): Promise<Record<string, unknown>> => {
+        const response = await fetch(`${reader.url}/statusz`, { headers: { 'x-api-key': await reader.key() } })
+        assert.equal(response.status, 200)
+        return record(record(await response.json()).data)
+      }
+      await until('nothing waits', async () => record((await status()).outbox).size === 0)
+      const found = await status()
+      assert.deepEqual(Object.keys(found), Object.keys(shown))
+      assert.deepEqual(found, { bots: shown.bots, queues: [], outbox: { size: 0 } })
+    })
+  }
+
+  for (const page of versions('delivery')) {
+    test(`sends later, and looks at the delivery, with the commands of ${page.path}`, async () => {
+      const later = marked(page, 'later')
+      const [head, body] = split(await reader.place.paste(later))
+      assert.deepEqual(shape(JSON.parse(body)), shape(JSON.parse(marked(page, 'accepted'))))
+      for (const line of lines(marked(page, 'accepted-head'))) assert(lines(head).includes(line), `${line} is not in\n${head}`)
+
+      const look = marked(page, 'look')
+      const environment = { DELIVERY_ID: String(record(record(JSON.parse(body)).data).delivery_id) }
+      await until('it is sent', async () => (await reader.place.paste(look, environment)).includes('"state":"sent"'))
+      assert.deepEqual(shape(await reader.place.output(look, environment)), shape(JSON.parse(marked(page, 'delivery'))))
+      assert.equal((await reader.messages()).at(-1)?.parts[0]?.text, said(later))
+    })
+
+    test(`sends once for each key with the command of ${page.path}`, async () => {
+      const earlier = (await reader.messages()).length
+      const script = marked(page, 'key').replace('nightly', page.path)
+      const [firstHead, first] = split(await reader.place.paste(script))
+      const [secondHead, second] = split(await reader.place.paste(script))
+      assert.equal(first, second)
+      assert.deepEqual([firstHead, secondHead].map(text => /^Idempotent-Replayed: true\r$/m.test(text)), [false, true])
+      assert.equal((await reader.messages()).length, earlier + 1)
+    })
+  }
+})
+
+/** The first text that a command sends. */
+function said(script: string): string | undefined {
+  return /"msg": "([^"]+)"/.exec(script)?.[1]
+}
+
+/** The lines of a text, with their UUIDs and times made equal. */
+function lines(text: string): string[] {
+  return bare(text).split(/\r?\n/).filter(Boolean)
+}
+
+/** The head and the body of what `curl -i` prints. */
+function split(answer: string): [head: string, body: string] {
+  const end = answer.indexOf('\r\n\r\n')
+  return [answer.slice(0, end + 2), answer.slice(end + 4)]
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { versions } from './support/pages'
+
+/** What callers need, and what must stay inside. */
+const open = ['/healthz', '/readyz', '/upload', '/webhook', '/deliveries', '/deliveries/01a1f888-5efd-759b-8a19-306f0428960e']
+const closed = ['/', '/status', '/onebot', '/webhooks', '/statusz', '/media/x', '/simulator/']
+
+describe('the configuration of a proxy', () => {
+  for (const { path, blocks } of versions('operations')) {
+    const text = (language: string): string => blocks.find(block => block.language === language)?.text ?? ''
+
+    test(`of nginx passes on what callers need and nothing else: ${path}`, () => {
+      const location = /location ~ (\S+) \{/.exec(text('nginx'))?.[1]
+      assert(location !== undefined)
+      for (const each of open) assert.match(each, new RegExp(location))
+      for (const each of closed) assert.doesNotMatch(each, new RegExp(location))
+    })
+
+    test(`of Caddy passes on what callers need and nothing else: ${path}`, () => {
+      const patterns = /^\t@relay path (.+)$/m.exec(text('caddyfile'))?.[1]?.split(' ') ?? []
+      const passes = (each: string): boolean => patterns.some(pattern => pattern.endsWith('*') ? each.startsWith(pattern.slice(0, -1)) : each === pattern)
+      for (const each of open) assert(passes(each), each)
+      for (const each of closed) assert(!passes(each), each)
+    })
+
+    test(`takes bodies as large as one file of an upload: ${path}`, () => {
+      for (const [, size] of [text('nginx'), text('caddyfile')].flatMap(each => [...each.matchAll(/(?:client_max_body_size|max_size) (\d+)/g)])) {
+        assert(Number(size) > 20)
+      }
+    })
+  }
+})

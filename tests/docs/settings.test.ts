@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { resolveSettings } from '../../src/config/settings'
+import { code, repository, table, versions, type Page } from './support/pages'
+
+interface Row {
+  field: string
+  variable: string
+  fallback: string
+}
+
+/** The rows of a table of settings. */
+function settingsOf(page: Page): Row[] {
+  return table(page, /^(Field|字段)$/).map(([field, variable, fallback]) => {
+    return { field: code(field) ?? '', variable: code(variable) ?? '', fallback: inBytes(code(fallback) ?? '') }
+  })
+}
+
+/** A size in MB as a number of bytes; anything else as it is. */
+function inBytes(text: string): string {
+  const megabytes = /^(\d+)MB$/.exec(text)?.[1]
+  return megabytes === undefined ? text : String(Number(megabytes) * 1024 * 1024)
+}
+
+const expected = resolveSettings({}, {}).origins.map(({ field, variable, value }): Row => {
+  return { field, variable, fallback: Array.isArray(value) ? value.join() : String(value) }
+})
+
+describe('the table of settings', () => {
+  const koishi = readFileSync(join(repository, 'koishi.yml'), 'utf8')
+  for (const page of versions('settings')) {
+    test(`is complete and right in ${page.path}`, () => {
+      const rows = settingsOf(page)
+      const order = (a: Row, b: Row) => a.field < b.field ? -1 : 1
+      assert.deepEqual(rows.filter(({ field }) => !field.includes('.')).sort(order), [...expected].sort(order))
+
+      // The others are what koishi.yml hands to other plugins.
+      const others = rows.filter(({ field }) => field.includes('.'))
+      const own = new Set(expected.map(({ variable }) => variable))
+      const read = new Set([...koishi.matchAll(/env\.([A-Z_]+)/g)].map(([, variable = '']) => variable).filter(variable => !own.has(variable)))
+      assert.deepEqual(others.map(({ variable }) => variable).sort(), [...read].sort())
+      for (const { field, variable, fallback } of others) {
+        const [plugin = '', key = ''] = field.split('.')
+        assert.match(koishi, new RegExp(`^  ${plugin}:\\n(?:    .*\\n)*?    ${key}: .*env\\.${variable}.*${fallback.replaceAll('.', '\\.')}`, 'm'))
+      }
+    })
+  }
+
+  for (const page of versions('README')) {
+    test(`has eight right rows in ${page.path}`, () => {
+      const rows = settingsOf(page)
+      assert.equal(rows.length, 8)
+      for (const row of rows) assert.deepEqual(row, expected.find(({ field }) => field === row.field))
+    })
+  }
+})
