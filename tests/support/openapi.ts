@@ -62,11 +62,22 @@ export function watchAnswers(app: Context): void {
   })
 }
 
-/** Fails with what does not conform to the document, of all answers since it was last called. */
+/**
+ * Compares the body of a request to send with the document, where all that it asks for was sent: a description that takes less than the
+ * relay does would keep callers from using it.
+ */
+export function watchRequest(path: string, body: unknown, { headers }: Response): void {
+  if (!path.endsWith('/webhook') || typeof body !== 'string' || headers.get('relay-outcome') !== 'sent') return
+  for (const problem of schemaProblems('/components/schemas/SendRequest', JSON.parse(body))) {
+    problems.add(`POST /webhook, which was sent: ${problem}\n  ${body.slice(0, 300)}`)
+  }
+}
+
+/** Fails with what does not conform to the document, of all that was watched since it was last called. */
 export function assertConforming(): void {
   const found = [...problems]
   problems.clear()
-  assert.equal(found.length, 0, `answers that do not conform to docs/openapi.yaml:\n${found.join('\n')}`)
+  assert.equal(found.length, 0, `not as docs/openapi.yaml has it:\n${found.join('\n')}`)
 }
 
 /** What of an answer does not conform to the document; nothing for routes that are not in it. */

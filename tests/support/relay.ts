@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Simulator, type SimulatorOptions } from '../../simulator'
 import * as relay from '../../src'
-import { assertConforming, watchAnswers } from './openapi'
+import { assertConforming, watchAnswers, watchRequest } from './openapi'
 import { until } from './until'
 
 /** The key of every relay that a test starts. */
@@ -95,6 +95,7 @@ export async function startRelay({ config = {}, simulator: simulatorOptions, set
 
   const request: TestRelay['request'] = async (path, init = {}) => {
     const response = await fetch(url + path, { ...init, headers: [['x-api-key', apiKey], ...new Headers(init.headers)] })
+    watchRequest(path, init.body, response)
     assertConforming()
     return response
   }
