@@ -1,4 +1,5 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -47,6 +48,13 @@ describe('docs/openapi.yaml', () => {
     const manifest: unknown = JSON.parse(await readFile('package.json', 'utf8'))
     assert(isObject(manifest))
     assert.equal(placeOf('info')?.value.version, manifest.version)
+  })
+
+  test('has schemas that are valid by themselves', () => {
+    const ajv = new Ajv2020({ strict: true })
+    for (const [name, { value }] of fieldsOf({ pointer: '', value: placeOf('components')?.value ?? {} }, 'schemas')) {
+      assert(ajv.validateSchema(value), `${name}: ${ajv.errorsText()}`)
+    }
   })
 
   test('has an example wherever it has a schema, and all of them conform', () => {
