@@ -45,7 +45,8 @@ export interface CommandOptions {
  * ends here once there is a reply, even if that cannot be delivered. Waiting holds up this one message only, because Koishi runs
  * the middlewares of each message on their own. When the context is disposed, exchanges under way end and nothing more is sent.
  */
-export function listenForCommands(ctx: Context, settings: CommandSettings, { relay, readIncoming, inFlight, logger }: CommandOptions): void {
+export function listenForCommands(ctx: Context, settings: CommandSettings, options: CommandOptions): void {
+  const { relay, readIncoming, inFlight, logger } = options
   const { prefix, length, callbackUrl, timeout } = settings
   const endpoint = parseEndpoint(callbackUrl)
   if (!endpoint) {

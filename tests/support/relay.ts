@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Simulator, type SimulatorOptions } from '../../simulator'
 import * as relay from '../../src'
+import { assertConforming, watchAnswers, watchRequest } from './openapi'
 import { until } from './until'
 
 /** The key of every relay that a test starts. */
@@ -22,7 +23,10 @@ export interface RelayOptions {
   setup?: (app: Context) => void
 }
 
-/** A relay in a Koishi app of its own, connected by the real adapter to a simulator of its own. */
+/**
+ * A relay in a Koishi app of its own, connected by the real adapter to a simulator of its own. Whatever it answers has to conform to
+ * docs/openapi.yaml: otherwise `request`, `read` or `stop` fails.
+ */
 export interface TestRelay {
   app: Context
   simulator: Simulator
@@ -78,6 +82,7 @@ export async function startRelay({ config = {}, simulator: simulatorOptions, set
       ...simulatorOptions?.token && { token: simulatorOptions.token },
     }),
   ]
+  watchAnswers(app)
   setup?.(app)
   const defaults = { apiKey, uploadDir, dataDir: join(folder, 'data') }
   let fork = app.plugin(relay, Object.assign({}, defaults, config))
@@ -88,10 +93,12 @@ export async function startRelay({ config = {}, simulator: simulatorOptions, set
   const url = `http://127.0.0.1:${addressOf(server.address()).port}`
   await until('the bot is online', () => app.bots.some(bot => bot.platform === 'onebot' && bot.status === Universal.Status.ONLINE))
 
-  const request: TestRelay['request'] = (path, init = {}) => fetch(url + path, {
-    ...init,
-    headers: [['x-api-key', apiKey], ...new Headers(init.headers)],
-  })
+  const request: TestRelay['request'] = async (path, init = {}) => {
+    const response = await fetch(url + path, { ...init, headers: [['x-api-key', apiKey], ...new Headers(init.headers)] })
+    watchRequest(path, init.body, response)
+    assertConforming()
+    return response
+  }
   return {
     app,
     simulator,
@@ -114,12 +121,14 @@ export async function startRelay({ config = {}, simulator: simulatorOptions, set
       await simulator.close()
       Logger.targets.splice(Logger.targets.indexOf(target), 1)
       await rm(folder, { recursive: true })
+      assertConforming()
     },
   }
 }
 
 /** Reads an answer, which must be an envelope. */
 export async function read(response: Response): Promise<Reply> {
+  assertConforming()
   assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
   assert.match(response.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/)
   const body: unknown = await response.json()

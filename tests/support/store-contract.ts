@@ -109,7 +109,8 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     await store.insert(sending, uuid(), [text])
     await store.insert(awaited, '', [text])
     await store.update(sending, ['queued'], { state: 'sending' })
-    assert.deepEqual([await store.withdraw(queued.id), await store.withdraw(sending.id), await store.withdraw(awaited.id)], [true, false, false])
+    assert.equal(await store.withdraw(queued.id), true)
+    for (const { id } of [sending, awaited]) assert.equal(await store.withdraw(id), false)
     assert.equal(await store.get(queued.id), undefined)
     assert.equal(await store.withdraw(queued.id), false)
     await store.discard(sending.id)
@@ -131,7 +132,8 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
 
   test('finds what is overdue among what waits', async t => {
     const store = await open(t)
-    const [late, early, awaited] = [deliveryOf({ expiresAt: now - 1 }), deliveryOf(), deliveryOf({ expiresAt: null, deferred: false })]
+    const [late, early] = [deliveryOf({ expiresAt: now - 1 }), deliveryOf()]
+    const awaited = deliveryOf({ expiresAt: null, deferred: false })
     await store.insert(late, uuid(), [text])
     await store.insert(early, uuid(), [text])
     await store.insert(awaited, '', [text])

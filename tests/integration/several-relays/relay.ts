@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import * as relay from '../../../src'
+import { watchAnswers } from '../../support/openapi'
 import { apiKey } from '../../support/relay'
 import { until } from '../../support/until'
 import { TestDriver } from './driver'
@@ -24,6 +25,7 @@ Logger.levels.base = Logger.SILENT
 /** Starts one in this process; resolves when its tables are there and it listens. */
 export async function startShared({ access, folder, endpoint, timeout = 2, online = true }: SharedOptions): Promise<SharedRelay> {
   const app = new Context()
+  watchAnswers(app)
   const forks = [
     app.plugin(HTTP),
     app.plugin(proxyAgent),

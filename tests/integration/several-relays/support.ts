@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import { Simulator, type SimulatorOptions } from '../../../simulator'
 import { isObject } from '../../../src/message/parse'
+import { assertConforming } from '../../support/openapi'
 import { apiKey } from '../../support/relay'
 import { until } from '../../support/until'
 import type { SharedOptions } from './options'
@@ -78,6 +79,7 @@ export interface Reply {
 /** A request with the key. */
 export async function request({ url }: { url: string }, path: string, init: RequestInit = {}): Promise<Reply> {
   const response = await fetch(url + path, { ...init, headers: [['x-api-key', apiKey], ...new Headers(init.headers)] })
+  assertConforming()
   const body: unknown = await response.json()
   assert(isObject(body) && typeof body.msg === 'string')
   const { status, headers } = response

@@ -1,12 +1,12 @@
 import { Schema } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Config } from '../../src'
-import { createSchema } from '../../src/config/schema'
-import { describeSettings, resolveSettings } from '../../src/config/settings'
-import { groups, type Settings } from '../../src/config/table'
-import enUS from '../../src/locales/en-US.yml'
-import zhCN from '../../src/locales/zh-CN.yml'
+import type { Config } from '../../../src'
+import { createSchema } from '../../../src/config/schema'
+import { describeSettings, resolveSettings } from '../../../src/config/settings'
+import { groups, type Settings } from '../../../src/config/table'
+import enUS from '../../../src/locales/en-US.yml'
+import zhCN from '../../../src/locales/zh-CN.yml'
 
 /** Sizes as they may be written, and how many bytes they are. */
 const sizes: [unknown, number][] = [
