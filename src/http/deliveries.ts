@@ -2,8 +2,7 @@ import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
 import { readTarget, writeTarget } from '../message/target'
 import { outcomeOf, states, type Delivery, type ItemResult, type Results } from '../relay/delivery'
-import type { Relay } from '../relay/relay'
-import type { ListFilter } from '../relay/store'
+import type { ListFilter, Relay } from '../relay/relay'
 import type { Exchange, Route } from './routes'
 
 const defaultLimit = 100

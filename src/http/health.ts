@@ -1,6 +1,5 @@
 import { RelayError } from '../errors'
-import type { Relay } from '../relay/relay'
-import type { Backlog } from '../relay/store'
+import type { Backlog, Relay } from '../relay/relay'
 import type { Route } from './routes'
 
 /** How long the check of readiness may take, in milliseconds: "not ready" tells a probe more than no answer does. */

@@ -19,6 +19,8 @@ import { queueOf, type Backlog, type ListFilter, type Store } from './store'
 import { Deadline, Result } from './waiter'
 import { Worker } from './worker'
 
+export type { Backlog, ListFilter } from './store'
+
 /** What a caller wants to be sent, and how it wants to be told. */
 export interface Submission {
   /** A UUIDv7: the ID of the delivery, and of its request in the log. */

@@ -12,7 +12,7 @@ function isRefused(pattern: RegExp) {
 describe('a request', () => {
   test('is single without messages, and text without a type', () => {
     assert.deepEqual(parseRequest({ group_id: '1', msg: ' hi ' }), {
-      mode: 'single', target: { kind: 'group', id: '1' }, bot: {}, item: { type: 'text', text: ' hi ' },
+      mode: 'single', target: { kind: 'group', id: '1' }, bot: {}, items: [{ type: 'text', text: ' hi ' }],
     })
   })
 
@@ -20,7 +20,7 @@ describe('a request', () => {
     const request = parseRequest({
       group_id: null, user_id: 42, type: null, msg: 'x', url: null, messages: null, platform: null, self_id: null,
     })
-    assert.deepEqual(request, { mode: 'single', target: { kind: 'private', id: '42' }, bot: {}, item: { type: 'text', text: 'x' } })
+    assert.deepEqual(request, { mode: 'single', target: { kind: 'private', id: '42' }, bot: {}, items: [{ type: 'text', text: 'x' }] })
   })
 
   test('names the bot', () => {
