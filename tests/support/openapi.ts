@@ -69,7 +69,7 @@ export function watchAnswers(app: Context): void {
  */
 export function watchRequest(path: string, body: unknown, { headers }: Response): void {
   if (!path.endsWith('/webhook') || typeof body !== 'string' || headers.get('relay-outcome') !== 'sent') return
-  for (const problem of schemaProblems('/components/schemas/SendRequest', JSON.parse(body))) {
+  for (const problem of schemaProblems('/components/schemas/SendRequest', JSON.parse(body.replace(/^\ufeff/, '')))) {
     problems.add(`POST /webhook, which was sent: ${problem}\n  ${body.slice(0, 300)}`)
   }
 }
