@@ -6,7 +6,7 @@ import type { Account } from '../platform/port'
 import type { Change, Delivery, State } from './delivery'
 import type { Leases } from './lease'
 import type { Queues, Slot } from './queue'
-import { nameOf, retryDelay, type Runtime } from './runtime'
+import { nameOf, persist, retryDelay, type Runtime } from './runtime'
 import { queueOf, type Store, type WaitingQueue } from './store'
 import type { Worker } from './worker'
 
@@ -79,12 +79,11 @@ export class Backlog {
    * @param prepare what has to be done before
    */
   open(prepare: () => Promise<void>): void {
-    const { logger } = this.options.runtime
-    const opening = prepare().then(() => this.scan()).catch((error: unknown) => {
-      logger.warn('%s', `what waits to be sent cannot be taken up yet: ${nameOf(error)}`)
-    })
+    const { runtime } = this.options
     const isDone = new AbortController()
-    void opening.then(() => isDone.abort())
+    const end = (): void => isDone.abort()
+    // It only fails because of the stop.
+    void prepare().then(() => persist(runtime, () => this.scan())).then(end, end)
     this.opened = sleep(openingTime, isDone.signal).then(() => {
       this.isOpen = true
     })

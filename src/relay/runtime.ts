@@ -40,7 +40,7 @@ export async function persist<T>(runtime: Pick<Runtime, 'logger' | 'stop'>, work
     try {
       return await work()
     } catch (error) {
-      if (failures === 0) runtime.logger.warn('%s', `the database cannot be written to: ${nameOf(error)}`)
+      if (failures === 0) runtime.logger.warn('%s', `the database does not answer: ${nameOf(error)}`)
     }
     onFailure?.()
     await sleep(retryDelay, runtime.stop)
