@@ -1,31 +1,51 @@
 import { startRelay } from '../lib/apps'
-import { atLeast } from '../lib/goals'
+import { atLeast, atMostMore } from '../lib/goals'
 import { runLoad, textsTo } from '../lib/load'
 import { alternate, pick } from '../lib/rounds'
-import type { Scenario } from '../lib/scenario'
+import type { Bench, Row, Scenario } from '../lib/scenario'
+import { fill, responseTimeout } from './memory'
+
+/** The least that is called "no slower": what two runs of the same commit differ by on a shared machine. */
+const noSlower = atLeast(0.9)
+/** Likewise for memory, in MB. */
+const noMore = atMostMore(2, 'MB')
 
 /** The relay as it is beside the relay as it was at a commit of the repository. */
 export function against(commit: string): Scenario {
   return {
     name: 'against',
-    async run({ stage, extent }) {
-      const plugin = await stage.pluginAt(commit)
-      const [now, before] = [await startRelay(stage), await startRelay(stage, { plugin })]
-      const generator = await stage.start('load')
-      const load = { bodies: textsTo(50), connections: 50 }
-      try {
-        const results = await alternate(
-          extent.rounds,
-          () => runLoad(generator, { url: `${now.url}/webhook`, ...load }, extent),
-          () => runLoad(generator, { url: `${before.url}/webhook`, ...load }, extent),
-        )
-        return [{
-          what: 'single texts, 50 groups, 50 connections', unit: 'requests/s', rival: `the relay at ${commit}`, goal: atLeast(0.91),
-          pairs: pick(results, ({ rate }) => rate),
-        }]
-      } finally {
-        await Promise.all([now.end(), before.end(), generator.end()])
+    async run(bench) {
+      const plugin = await bench.stage.pluginAt(commit)
+      const rival = `the relay at ${commit}`
+      const rows: Row[] = []
+      for (const [groups, what] of [[50, 'single texts, 50 groups, 50 connections'], [1, 'single texts, 1 group, 50 connections']] as const) {
+        rows.push({ what, unit: 'requests/s', rival, goal: noSlower, pairs: await sends(bench, plugin, groups) })
       }
+      const amount = bench.extent.isQuick ? 2_000 : 100_000
+      const results = await alternate(
+        bench.extent.isQuick ? 1 : 2,
+        async () => fill(bench, await startRelay(bench.stage, { exposeGc: true, responseTimeout }), '/webhook', amount),
+        async () => fill(bench, await startRelay(bench.stage, { exposeGc: true, responseTimeout, plugin }), '/webhook', amount),
+      )
+      const what = `memory after ${amount.toLocaleString('en-US')} sends`
+      rows.push({ what, unit: 'MB', digits: 1, rival, goal: noMore, pairs: pick(results, ({ resident }) => resident) })
+      return rows
     },
+  }
+}
+
+async function sends({ stage, extent }: Bench, plugin: string, groups: number): Promise<Row['pairs']> {
+  const [now, before] = [await startRelay(stage), await startRelay(stage, { plugin })]
+  const generator = await stage.start('load')
+  const load = { bodies: textsTo(groups), connections: 50 }
+  try {
+    const results = await alternate(
+      extent.rounds,
+      () => runLoad(generator, { url: `${now.url}/webhook`, ...load }, extent),
+      () => runLoad(generator, { url: `${before.url}/webhook`, ...load }, extent),
+    )
+    return pick(results, ({ rate }) => rate)
+  } finally {
+    await Promise.all([now.end(), before.end(), generator.end()])
   }
 }

@@ -12,7 +12,7 @@ import { numberOf } from '../lib/values'
  * The adapter never clears the timer of a call, which holds what was sent. With its default of a minute, these timers are all that
  * one would see of both sides. In milliseconds.
  */
-const responseTimeout = 1_000
+export const responseTimeout = 1_000
 
 /** In MB. */
 interface Figures {
@@ -51,7 +51,8 @@ export const memory: Scenario = {
   },
 }
 
-async function fill({ stage, extent }: Bench, app: App, path: string, sends: number): Promise<Figures> {
+/** Sends that many texts, and says what is left of them in memory. */
+export async function fill({ stage, extent }: Bench, app: App, path: string, sends: number): Promise<Figures> {
   const generator = await stage.start('load')
   const load = { url: app.url + path, bodies: textsTo(50), connections: 50, amount: sends / 2 }
   const heap = async (): Promise<number> => {
