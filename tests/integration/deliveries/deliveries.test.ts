@@ -86,6 +86,21 @@ describe('withdrawing', () => {
     assert.equal((await relay.ask(`/deliveries/${id}`, 'DELETE')).status, 409)
   })
 
+  test('is refused for what a caller waits for, which is queued until its turn comes', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
+    const answers = [relay.post(hello)]
+    await until('the first is leaving', () => relay.texts().length === 1)
+    answers.push(relay.post(hello), relay.post(hello, { 'idempotency-key': 'a' }))
+    await until('both others wait', async () => (await relay.list('?state=queued')).length === 2)
+    for (const { id } of await relay.list('?state=queued')) {
+      const { status, msg } = await relay.ask(`/deliveries/${id}`, 'DELETE')
+      assert.equal(status, 409)
+      assert.match(msg, /^the caller of this delivery waits for it/)
+    }
+    for (const { status } of await Promise.all(answers)) assert.equal(status, 200)
+  })
+
   test('right before it leaves keeps it from being sent', async t => {
     const relay = await relayWith(t)
     const { db } = driverOf(relay)
