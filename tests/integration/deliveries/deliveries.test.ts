@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
 import { until } from '../../support/until'
 import { DatabaseStore } from '../../../src/relay/database-store'
@@ -48,6 +50,26 @@ describe('a delivery', () => {
     const time = (name: string): number => Date.parse(String(shown[name]))
     assert.equal(Math.round((time('expires_at') - time('created_at')) / 1000), 60)
     assert(time('updated_at') >= time('created_at'))
+  })
+
+  test('is what the reply to a command is as well, under the ID of the command in the log', async t => {
+    const callback = createServer((request, response) => {
+      request.resume()
+      response.end('{"reply":"pong"}')
+    }).listen(0, '127.0.0.1')
+    t.after(() => callback.close())
+    await once(callback, 'listening')
+    const address = callback.address()
+    assert(typeof address === 'object' && address !== null)
+    const relay = await relayWith(t, { config: { commandCallbackUrl: `http://127.0.0.1:${address.port}/` } })
+    relay.simulator.say({ group, user: '10001', text: '#ping x' })
+    const replied = /(\S+) command "ping" from group "123456": replied/
+    await until('the log says so', () => relay.logs.some(line => replied.test(line)))
+    const id = relay.logs.map(line => replied.exec(line)?.[1]).find(Boolean) ?? ''
+    const { state, results } = await relay.show(id)
+    assert.equal(state, 'sent')
+    assert.deepEqual(results, [{ index: 0, success: true, message_ids: [String(relay.simulator.ledger[0]?.messageId)] }])
+    assert.deepEqual(relay.texts(), ['pong'])
   })
 
   test('that nobody knows is a 404, whatever its ID looks like', async t => {
