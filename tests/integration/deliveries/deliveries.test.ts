@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
 import { until } from '../../support/until'
 import { DatabaseStore } from '../../../src/relay/database-store'
@@ -50,6 +52,26 @@ describe('a delivery', () => {
     assert(time('updated_at') >= time('created_at'))
   })
 
+  test('is what the reply to a command is as well, under the ID of the command in the log', async t => {
+    const callback = createServer((request, response) => {
+      request.resume()
+      response.end('{"reply":"pong"}')
+    }).listen(0, '127.0.0.1')
+    t.after(() => callback.close())
+    await once(callback, 'listening')
+    const address = callback.address()
+    assert(typeof address === 'object' && address !== null)
+    const relay = await relayWith(t, { config: { commandCallbackUrl: `http://127.0.0.1:${address.port}/` } })
+    relay.simulator.say({ group, user: '10001', text: '#ping x' })
+    const replied = /(\S+) command "ping" from group "123456": replied/
+    await until('the log says so', () => relay.logs.some(line => replied.test(line)))
+    const id = relay.logs.map(line => replied.exec(line)?.[1]).find(Boolean) ?? ''
+    const { state, results } = await relay.show(id)
+    assert.equal(state, 'sent')
+    assert.deepEqual(results, [{ index: 0, success: true, message_ids: [String(relay.simulator.ledger[0]?.messageId)] }])
+    assert.deepEqual(relay.texts(), ['pong'])
+  })
+
   test('that nobody knows is a 404, whatever its ID looks like', async t => {
     const relay = await relayWith(t)
     for (const id of ['x', '%00', '%27%20or%201', '0197f7a0-0000-7000-8000-000000000000', '%F0%9F%98%80', '__proto__']) {
@@ -84,6 +106,21 @@ describe('withdrawing', () => {
     assert.equal((await relay.ask(`/deliveries/${id}`, 'DELETE')).status, 409)
     await relay.reaches(id, 'sent')
     assert.equal((await relay.ask(`/deliveries/${id}`, 'DELETE')).status, 409)
+  })
+
+  test('is refused for what a caller waits for, which is queued until its turn comes', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
+    const answers = [relay.post(hello)]
+    await until('the first is leaving', () => relay.texts().length === 1)
+    answers.push(relay.post(hello), relay.post(hello, { 'idempotency-key': 'a' }))
+    await until('both others wait', async () => (await relay.list('?state=queued')).length === 2)
+    for (const { id } of await relay.list('?state=queued')) {
+      const { status, msg } = await relay.ask(`/deliveries/${id}`, 'DELETE')
+      assert.equal(status, 409)
+      assert.match(msg, /^the caller of this delivery waits for it/)
+    }
+    for (const { status } of await Promise.all(answers)) assert.equal(status, 200)
   })
 
   test('right before it leaves keeps it from being sent', async t => {

@@ -42,6 +42,18 @@ for (const [place, path] of [['in the database', undefined], ['in memory, where 
       assert.deepEqual(relay.texts(), ['hello'])
     })
 
+    test('goes by what the request means, and not by how it is written', async t => {
+      const relay = await relayWith(t, { path })
+      const first = await relay.post({ group_id: group, type: 'text', msg: 'hello', expires_in: 60 }, key)
+      const second = await relay.post({ unknown: 1, expires_in: 60, msg: 'hello', platform: null, group_id: Number(group) }, key)
+      assert.equal(second.headers.get('idempotent-replayed'), 'true')
+      assert.deepEqual(second.data, first.data)
+      for (const other of [{ ...hello, expires_in: 61 }, hello, { group_id: group, messages: [{ msg: 'hello' }], expires_in: 60 }]) {
+        assert.equal((await relay.post(other, key)).status, 422)
+      }
+      assert.deepEqual(relay.texts(), ['hello'])
+    })
+
     test('lets one of two equal requests through that come at once', async t => {
       const relay = await relayWith(t, { path })
       const answers = await Promise.all([relay.post(hello, key), relay.post(hello, key), relay.post({ ...hello, msg: 'other' }, key)])

@@ -44,6 +44,28 @@ describe('loading the relay again', () => {
     assert.deepEqual(relay.texts(), ['hello'])
   })
 
+  test('keeps what callers wait for, in its order and at its interval, and without a database also keys and records', async t => {
+    const relay = await relayWith(t, { path: null, config: { chatSendInterval: 0.3 } })
+    const key = { 'idempotency-key': 'a' }
+    relay.simulator.fault({ fault: { kind: 'late', ms: 500 } })
+    const answers = [relay.post({ ...hello, msg: '1' })]
+    await until('the first is leaving', () => relay.texts().length === 1)
+    answers.push(relay.post({ ...hello, msg: '2' }, key))
+    await until('the second waits', async () => (await relay.list('?state=queued')).length === 1)
+    await relay.reload()
+    answers.push(relay.post({ ...hello, msg: '3' }))
+    for (const { status } of await Promise.all(answers)) assert.equal(status, 200)
+    assert.deepEqual(relay.texts(), ['1', '2', '3'])
+    const times = relay.simulator.calls.filter(({ action }) => action === 'send_group_msg').map(({ time }) => time)
+    assert(times.every((time, index) => index === 0 || time - (times[index - 1] ?? 0) >= 295), times.join())
+
+    await relay.reload()
+    const again = await relay.post({ ...hello, msg: '2' }, key)
+    assert.equal(again.headers.get('idempotent-replayed'), 'true')
+    assert.deepEqual((await relay.list()).map(({ state }) => state), ['sent', 'sent', 'sent'])
+    assert.equal(relay.texts().length, 3)
+  })
+
   test('leaves the logger of the database as it was', async t => {
     const relay = await relayWith(t)
     const [driver] = relay.app.model.drivers

@@ -163,6 +163,24 @@ describe('after kill -9', () => {
     assert.deepEqual(relay.texts(), ['hello'])
   })
 
+  test('a request with a key that only waited in its queue is sent when it comes again', async t => {
+    const relay = await victim(t)
+    const key = { 'idempotency-key': 'a' }
+    relay.simulator.fault({ fault: { kind: 'silent' } })
+    const interrupted = [assert.rejects(relay.post({ group_id: group, msg: 'first' }))]
+    await until('the first has left', () => relay.simulator.calls.some(({ action }) => action.startsWith('send_')))
+    interrupted.push(assert.rejects(relay.post({ group_id: group, msg: 'second' }, key)))
+    await until('the second waits', async () => (await relay.states()).includes('queued'))
+    await relay.kill()
+    await Promise.all(interrupted)
+    await relay.start()
+    await relay.online()
+    const again = await relay.post({ group_id: group, msg: 'second' }, key)
+    assert.equal(again.status, 200)
+    assert.equal(again.headers.get('idempotent-replayed'), null)
+    assert.deepEqual(relay.texts(), ['second'])
+  })
+
   test('a request with a key whose caller was waiting is looked up when it comes again', async t => {
     for (const fault of ['lost-answer', 'silent'] as const) {
       const relay = await victim(t)
