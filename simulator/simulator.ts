@@ -10,7 +10,6 @@ import type { Call, FaultHandle, FaultRule, LedgerEntry, Saying } from './types'
 
 /**
  * A OneBot 11 platform on 127.0.0.1 that behaves like a real one, keeps a ledger of what was delivered and fails on demand.
- * See "A faithful simulator" in the OneBot guide.
  */
 export class Simulator {
   readonly selfId: string

@@ -1,6 +1,6 @@
 /**
  * Every way in which a request can fail, with its HTTP status and the text that a caller reads when nothing more
- * specific is known. Source: contract, "HTTP".
+ * specific is known.
  */
 const table = {
   'invalid-json': [400, 'invalid json'],

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import type { ProfileName } from '../../simulator'
 import { folder, record, serve, startWithClient, text, type Client, type Frame } from './support'
 
-// The tables of the OneBot guide.
+// As the sources of the implementations have it.
 type Case = 'parameter' | 'execution' | 'unknown' | 'muted' | 'notMember' | 'timeout'
 
 const retcodes: Record<ProfileName, Record<Case, number>> = {

@@ -1,6 +1,4 @@
 import { Bot } from 'koishi'
-import { Socket } from 'node:net'
-import { gather } from '../../lib/gather'
 import type { JsonObject } from '../../message/parse'
 
 /*
@@ -22,11 +20,7 @@ export function requestOf(bot: Bot): Request | undefined {
   const internal: unknown = bot.internal
   const request = read(internal, '_request')
   if (typeof request !== 'function') return
-  return (action, params): unknown => {
-    const stream = streamOf(bot)
-    if (stream) gather(stream)
-    return Reflect.apply(request, internal, [action, params])
-  }
+  return (action, params): unknown => Reflect.apply(request, internal, [action, params])
 }
 
 /** Whether the bot has its way to make calls, which the adapter takes away when the connection closes. */
@@ -87,13 +81,6 @@ export function socketOf(bot: Bot, mode: ConnectionMode): AdapterSocket | undefi
     ? read(bot.adapter, 'socket')
     : Object.getOwnPropertySymbols(bot).filter(symbol => symbol.description === 'socket').map(symbol => read(bot, symbol))[0]
   return isSocket(socket) ? socket : undefined
-}
-
-/** The connection under the bot's WebSocket, `undefined` when there is none. Source: `WebSocket` of ws (field `_socket`). */
-export function streamOf(bot: Bot): Socket | undefined {
-  const mode = connectionMode(bot)
-  const stream = mode && read(socketOf(bot, mode), '_socket')
-  return stream instanceof Socket ? stream : undefined
 }
 
 /** Whether a dial to this address is one of this bot's. */

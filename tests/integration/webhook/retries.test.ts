@@ -10,7 +10,7 @@ import { batchOf, failureOf, idsOf, oneBot, only, outline, reconnect, relayFor, 
 const timeout = 250
 const retries = 1
 const config = { chatApiTimeout: timeout / 1000, chatApiMaxRetries: retries }
-/** The longest that a send may take (contract, "Timeouts and retries"), and what a busy machine adds. */
+/** The longest that a send may take, and what a busy machine adds. */
 const longest = (1 + retries) * timeout + 1.5 * 200 * (2 ** retries - 1) + 500
 
 let relay: TestRelay
