@@ -52,6 +52,8 @@ interface Count {
 const maxCountAge = 1_000
 /** How long others wait for what an earlier process left to have its place in the queues, in milliseconds. */
 const openingTime = 2_000
+/** How long a delivery waits at most for requests that are being accepted, in milliseconds. */
+const longestYield = 2_000
 /** How long after its time was over a delivery is given up of which a relay has died, in milliseconds. */
 const abandonment = 60 * 60 * 1000
 
@@ -68,6 +70,8 @@ export class Backlog {
   private readonly waiting = new Map<string, WaitingState>()
   private readonly counts = new Map<string, Count>()
   private readonly adding = new Mutex()
+  /** How many were accepted so far. */
+  private accepted = 0
   /** What is under way here. A scan, or another relay's death, may bring it up once more. */
   private readonly inFlight = new Set<string>()
 
@@ -102,6 +106,7 @@ export class Backlog {
       await this.takeRoom(queue, bot)
       const position = uuid()
       await this.options.store.insert(delivery, position, items)
+      this.accepted++
       this.queueUp({ queue, bot }, position)
     })
   }
@@ -183,9 +188,10 @@ export class Backlog {
   }
 
   private async step(slot: Slot, queue: string, state: WaitingState, place: Place): Promise<Step> {
-    const { runtime } = this.options
+    const { runtime, leases } = this.options
     // Before it is chosen what leaves: meanwhile it may be withdrawn, or expire.
     await slot.pace()
+    if (!leases.isShared) await this.yieldToAccepting()
     if (runtime.isPaused) return 'leave'
     let step: Step
     try {
@@ -235,6 +241,18 @@ export class Backlog {
       return 'again'
     } finally {
       this.inFlight.delete(delivery.id)
+    }
+  }
+
+  /**
+   * Lets requests be accepted before those accepted earlier are delivered: each statement of an embedded database holds up the
+   * process, and a delivery takes several. Resolves after a turn of the event loop in which nothing was accepted.
+   */
+  private async yieldToAccepting(): Promise<void> {
+    const end = performance.now() + longestYield
+    for (let before = -1; before !== this.accepted && performance.now() < end;) {
+      before = this.accepted
+      await yieldToOthers()
     }
   }
 
