@@ -30,7 +30,7 @@ for (const [way, reload] of ways) {
         const relay = await relayWith(t, { path })
         relay.simulator.fault({ fault: { kind: 'late', ms: 1_500, delivered: 'then' } })
         const { answer } = await place(relay, 'hello', key)
-        const [{ id = '' } = {}] = await relay.list('?state=sending')
+        const [id = ''] = (await relay.list('?state=sending')).map(delivery => delivery.id)
         await reload(relay, { chatApiTimeout: 20 })
         assert.equal((await relay.post(hello, key)).status, 409)
         assert.equal((await relay.show(id)).state, 'sending')
