@@ -3,12 +3,19 @@ import type { Context, Logger, Session } from 'koishi'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import type { InFlight } from '../lib/in-flight'
+import { Limiter, OverloadError } from '../lib/limiter'
 import { describeOrigin, printable } from '../lib/log'
+import { Tally } from '../lib/tally'
 import type { BotSelector, Reply, Target } from '../message/model'
 import { parseReply } from '../message/parse'
 import type { Relay } from '../relay/relay'
 import { CallbackError, type CommandBody, parseEndpoint, postCommand } from './callback'
 import { type CommandMatch, type CommandPattern, matchCommand } from './matcher'
+
+/** How many callbacks are asked at once: each takes a connection, and those are limited. */
+const maxCallbacks = 64
+/** How many further commands wait for that. */
+const maxWaiting = 256
 
 /** What is listened for, and who is told. */
 export interface CommandSettings extends CommandPattern {
@@ -43,7 +50,8 @@ export interface CommandOptions {
  *
  * A message goes on to the other middlewares when it is no command, and when its callback gives nothing that could be sent. It
  * ends here once there is a reply, even if that cannot be delivered. Waiting holds up this one message only, because Koishi runs
- * the middlewares of each message on their own. When the context is disposed, exchanges under way end and nothing more is sent.
+ * the middlewares of each message on their own. Of a flood, what cannot be asked in time is dropped: it goes on to the other
+ * middlewares, and the log says how many there were. When the context is disposed, exchanges under way end and nothing more is sent.
  */
 export function listenForCommands(ctx: Context, settings: CommandSettings, options: CommandOptions): void {
   const { relay, readIncoming, inFlight, logger } = options
@@ -58,7 +66,15 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
   const { signal } = lifetime
   // Each exchange under way has a listener: many at a time are no leak.
   setMaxListeners(0, signal)
-  ctx.on('dispose', () => lifetime.abort())
+  const dropped = new Tally(count => {
+    logger.warn('%s', `${count} ${count === 1 ? 'command' : 'commands'} dropped: the callback does not answer as fast as commands come`)
+  })
+  ctx.on('dispose', () => {
+    lifetime.abort()
+    dropped.end()
+  })
+  // Whoever has waited for as long as an answer may take does not expect one any more.
+  const callbacks = new Limiter({ concurrency: maxCallbacks, capacity: maxWaiting, patience: timeout }, signal)
 
   const ask = async (body: CommandBody): Promise<Reply | undefined> => {
     const response = await postCommand(endpoint, body, { timeout, signal })
@@ -92,11 +108,12 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     const log = startEntry(logger, id, body.command, source.target)
     let reply: Reply | undefined
     try {
-      reply = await ask(body)
+      reply = await callbacks.run(() => ask(body))
       // The context may have been disposed right after the answer came.
       signal.throwIfAborted()
     } catch (error) {
       if (signal.aborted) log('info', 'given up: the relay is stopping')
+      else if (error instanceof OverloadError) dropped.add()
       else log('warn', `no reply: ${reasonOf(error)}`)
       return false
     }

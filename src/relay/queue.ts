@@ -87,6 +87,11 @@ export class Queues {
   open(options: QueueOptions): void {
     this.options = options
     this.isClosed = false
+    // Whoever waits for the interval to be over waits for the new one.
+    for (const [name, queue] of this.queues) {
+      if (queue.isBusy) queue.wake?.()
+      else this.goOn(name, queue)
+    }
   }
 
   /**
@@ -209,8 +214,12 @@ export class Queues {
         clearTimeout(queue.timer)
         const left = this.isClosed ? 0 : this.restOf(queue)
         // A timer may go off a little early.
-        if (left > 0) queue.timer = setTimeout(() => queue.wake?.(), Math.ceil(left))
-        else resolve()
+        if (left > 0) {
+          queue.timer = setTimeout(() => queue.wake?.(), Math.ceil(left))
+          return
+        }
+        queue.wake = undefined
+        resolve()
       }
       queue.wake()
     })

@@ -155,9 +155,12 @@ class Work {
   private readonly late = new Map<number, ItemResult>()
   /** What was recorded in the end. */
   private final: Results | undefined
+  /** What this was begun under: the plugin may be loaded again after it was stopped, and that does not make this work go on. */
+  private readonly stop: AbortSignal
 
   constructor(private readonly runtime: Runtime, private readonly slot: Slot, private readonly job: Job, private readonly worker: Worker) {
     this.results = [...job.delivery.results]
+    this.stop = runtime.stop
   }
 
   async run(): Promise<JobEnd> {
@@ -211,7 +214,7 @@ class Work {
 
   /** @returns `undefined` when the question was not answered within the time of a call */
   private ask(message: Message, since: number): Promise<Finding | undefined> {
-    const { policy: { timeout }, stop } = this.runtime
+    const { stop, runtime: { policy: { timeout } } } = this
     return new Promise(resolve => {
       const end = (finding?: Finding): void => {
         clearTimeout(timer)
@@ -267,7 +270,7 @@ class Work {
 
   /** Sends one platform message. */
   private async send({ items, indices, retries, inDoubtSince }: Outgoing): Promise<ItemResult> {
-    const { slot, runtime: { policy, stop }, job: { account, delivery } } = this
+    const { slot, stop, runtime: { policy }, job: { account, delivery } } = this
     await slot.pace()
     try {
       if (inDoubtSince === undefined) await this.recordLeaving(indices)
@@ -298,7 +301,7 @@ class Work {
       return
     }
     // Recorded as leaving, it would have to be looked for by the next process.
-    if (runtime.stop.aborted) throw new RelayError('stopping')
+    if (this.stop.aborted) throw new RelayError('stopping')
     if (!isOurs()) throw new NotOurs()
     const change = leave(delivery, { indices, since: Date.now(), before: account.recent(delivery.target) })
     const write = (): Promise<boolean> | boolean => store.update(delivery, [delivery.state], change)
@@ -322,10 +325,10 @@ class Work {
 
   /** @returns whether it was recorded, or will be */
   private async recordLate(indices: readonly number[], messageIds: string[]): Promise<boolean> {
-    const { runtime, job: { delivery, store } } = this
+    const { job: { delivery, store } } = this
     if (indices.every(index => (this.final ?? this.results)[index]?.success)) return true
     // The next process looks for it.
-    if (runtime.stop.aborted && store.isDurable) return false
+    if (this.stop.aborted && store.isDurable) return false
     for (const index of indices) this.late.set(index, { success: true, messageIds })
     if (!this.final) return true
     // It may wait to be sent again meanwhile; then it is looked for before.
@@ -338,7 +341,7 @@ class Work {
     const results = withLate(this.results, this.late)
     if (delivery.deferred) {
       // It is recorded as leaving, and is looked for after the restart.
-      if (runtime.stop.aborted && doubtOf(delivery, results)) return 'again'
+      if (this.stop.aborted && doubtOf(delivery, results)) return 'again'
       if (results.some(isUnsent)) {
         const change = postpone(results, inDoubt)
         await persist(runtime, () => store.update(delivery, unfinished, change), () => slot.turnAway(new RelayError('store-down')))

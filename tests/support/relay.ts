@@ -44,6 +44,8 @@ export interface TestRelay {
   unload: () => void
   /** Unloads the relay, and loads it again with this. */
   reload: (config?: relay.Config) => Promise<void>
+  /** Gives the relay another configuration, as an edit on Koishi's config page does. It only has an effect when something differs. */
+  update: (config: relay.Config) => Promise<void>
   stop: () => Promise<void>
 }
 
@@ -113,6 +115,10 @@ export async function startRelay({ config = {}, simulator: simulatorOptions, set
     async reload(next = config) {
       fork.dispose()
       fork = app.plugin(relay, Object.assign({}, defaults, next))
+      await app.lifecycle.flush()
+    },
+    async update(next) {
+      fork.update(Object.assign({}, defaults, next))
       await app.lifecycle.flush()
     },
     async stop() {

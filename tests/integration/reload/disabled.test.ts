@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { group, relayWith, type OutboxRelay } from '../deliveries/support'
+import { until } from '../../support/until'
+import { place, sends } from './support'
+
+const sentLogs = 'logs of what was sent'
+
+/** What the plugin may leave behind in the app and in the process. */
+function traces({ app }: OutboxRelay): Record<string, number> {
+  const counts: Record<string, number> = {
+    routes: app.server.stack.length,
+    sockets: app.server.wsStack.length,
+    middlewares: app.$processor._hooks.length,
+    timers: countTimers(),
+    [sentLogs]: openFiles('sent.jsonl'),
+  }
+  for (const [name, hooks] of Object.entries(app.lifecycle._hooks)) if (hooks.length > 0) counts[`listeners for ${name}`] = hooks.length
+  return counts
+}
+
+function countTimers(): number {
+  return process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
+}
+
+/** How many descriptors of this process are for files of this name; only Linux tells. */
+function openFiles(name: string): number {
+  if (process.platform !== 'linux') return 0
+  return readdirSync('/proc/self/fd').filter(descriptor => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`).endsWith(`/${name}`)
+    } catch {
+      // It was the one by which the folder was read.
+      return false
+    }
+  }).length
+}
+
+async function assertGone(relay: OutboxRelay, clean: Record<string, number>): Promise<void> {
+  await until('everything is gone', () => JSON.stringify(traces(relay)) === JSON.stringify(clean)).catch((error: unknown) => {
+    assert.deepEqual(traces(relay), clean)
+    throw error
+  })
+}
+
+for (const [where, path] of [['without a database', null], ['with a database', undefined]] as const) {
+  describe(`the plugin disabled for good, ${where}`, () => {
+    test('answers what is under way and what waits within five seconds, and leaves nothing', async t => {
+      const config = { commandCallbackUrl: 'http://127.0.0.1:9/', chatSendInterval: 0.1, chatApiTimeout: 30 }
+      // The simulator has one for its heartbeats; those of the adapter end some time after the calls that they are for.
+      const timers = countTimers() + 1
+      const relay = await relayWith(t, { path, config })
+      relay.unload()
+      await relay.app.lifecycle.flush()
+      const clean = { ...traces(relay), timers, [sentLogs]: 0 }
+      await assertGone(relay, clean)
+      await relay.reload(config)
+      assert.equal((await relay.post({ group_id: group, msg: 'before' })).status, 200)
+      if (process.platform === 'linux') assert.equal(traces(relay)[sentLogs], 1)
+      relay.simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
+      relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+      const { answer: open } = await place(relay, 'open')
+      const { answer: waiting } = await place(relay, 'waiting')
+      const { answer: keyed } = await place(relay, 'keyed', { 'idempotency-key': 'a' })
+      const made = sends(relay).length
+      const start = performance.now()
+      relay.unload()
+      assert.deepEqual([(await open).status, (await waiting).status, (await keyed).status], [504, 503, 503])
+      const time = performance.now() - start
+      assert(time < 5_000, `${time} ms`)
+      assert.equal(sends(relay).length, made)
+      await assertGone(relay, clean)
+
+      relay.simulator.clearFaults()
+      await relay.reload(config)
+      assert.equal((await relay.post({ group_id: group, msg: 'again' }, { 'idempotency-key': 'a' })).status, 200, 'the key was not used up')
+      relay.unload()
+      await assertGone(relay, clean)
+      assert.deepEqual(relay.texts(), ['before', 'again'])
+    })
+  })
+}
