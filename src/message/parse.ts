@@ -8,6 +8,9 @@ export type JsonObject = Readonly<Record<string, unknown>>
 /** The longest ID of a group, user, bot or platform that is taken, in characters. */
 const maxIdLength = 255
 
+/** The most items of a batch, or of the answer of a callback. */
+const maxItems = 1000
+
 /** The longest time after which a message may expire, in seconds: 30 days. */
 const maxExpiry = 30 * 24 * 60 * 60
 
@@ -25,6 +28,7 @@ export function parseRequest(body: unknown): MessageRequest {
   const { messages } = body
   if (messages === undefined || messages === null) return { mode: 'single', target, bot, ...expiry, items: [parseItem(body)] }
   if (!Array.isArray(messages)) throw new RelayError('bad-request', 'messages must be an array')
+  refuseTooMany(messages)
   if (messages.length === 0) throw new RelayError('bad-request', 'messages must not be empty')
   return { mode: 'batch', target, bot, ...expiry, items: messages.map(parseItemSafely) }
 }
@@ -60,6 +64,7 @@ export function parseReply(body: JsonObject): Reply | undefined {
     throw new RelayError('bad-request', 'reply must be a string')
   }
   let items: ParsedItem[]
+  if (Array.isArray(messages)) refuseTooMany(messages)
   if (Array.isArray(messages) && messages.length > 0) items = messages.map(parseItemSafely)
   else if (reply?.trim()) items = [{ type: 'text', text: reply }]
   else return
@@ -72,6 +77,10 @@ export function parseReply(body: JsonObject): Reply | undefined {
 /** Tells a JSON object from every other value. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function refuseTooMany({ length }: readonly unknown[]): void {
+  if (length > maxItems) throw new RelayError('bad-request', `messages must hold at most ${maxItems} items`)
 }
 
 function parseTarget(body: JsonObject): Target | undefined {

@@ -208,7 +208,7 @@ describe('the answer of a callback', () => {
   })
 
   test('is refused with a malformed target, reply or messages', () => {
-    for (const body of [{ reply: 'a', group_id: 1.5 }, { reply: 'a', user_id: [] }, { reply: 5 }, { reply: 'a', messages: 'b' }]) {
+    for (const body of [{ reply: 'a', group_id: 1.5 }, { reply: 'a', user_id: [] }, { reply: 5 }, { reply: 'a', messages: 'b' }, { messages: Array(1001).fill({ msg: 'a' }) }]) {
       assert.throws(() => parseReply(body), isRefused(/./))
     }
   })
