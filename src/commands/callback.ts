@@ -72,8 +72,8 @@ export class CallbackError extends Error {
  * Posts a command to its callback.
  *
  * @returns the answer, or `undefined` when it says nothing: status 204, an empty body, `{}` or `null`
- * @throws CallbackError for everything but a complete 2xx answer with a JSON object of at most 1 MiB that is no larger than that of a request
- *   in levels and values
+ * @throws CallbackError for everything but a complete 2xx answer with a JSON object of at most 1 MiB, with no more levels and values than a
+ *   request may have
  */
 export async function postCommand(endpoint: Endpoint, body: CommandBody, options: PostOptions): Promise<JsonObject | undefined> {
   const { timeout, signal } = options

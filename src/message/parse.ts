@@ -1,4 +1,5 @@
 import { isErrorCode, RelayError } from '../errors'
+import { printable } from '../lib/log'
 import { parseLink, writeLink } from './link'
 import type { BotSelector, Item, MessageRequest, ParsedItem, Reply, Target } from './model'
 
@@ -31,6 +32,38 @@ export function parseRequest(body: unknown): MessageRequest {
   refuseTooMany(messages)
   if (messages.length === 0) throw new RelayError('bad-request', 'messages must not be empty')
   return { mode: 'batch', target, bot, ...expiry, items: messages.map(parseItemSafely) }
+}
+
+/** The fields that say what an item is. */
+const itemFields: ReadonlySet<string> = new Set(['type', 'msg', 'url'])
+/** The fields that a request may have. */
+const requestFields: ReadonlySet<string> = new Set(['group_id', 'user_id', 'platform', 'self_id', 'expires_in', 'messages', ...itemFields])
+
+/** How many unknown fields are named at most, and the longest name, in characters. */
+const maxUnknown = 20
+const maxUnknownLength = 64
+
+/**
+ * Names the fields of a request that have no meaning, such as `expire_in` or, in an item of a batch, `messages[3].caption`. Those that
+ * are null count as absent. The names are cut, and fit for a line of a log.
+ *
+ * @param body as `parseRequest` has taken it
+ */
+export function unknownFields(body: unknown): string[] {
+  if (!isObject(body)) return []
+  const names = fieldsBeside(body, requestFields, '')
+  const { messages } = body
+  if (!Array.isArray(messages)) return names
+  for (const [index, item] of messages.entries()) {
+    if (names.length >= maxUnknown) break
+    if (isObject(item)) names.push(...fieldsBeside(item, itemFields, `messages[${index}].`))
+  }
+  return names.slice(0, maxUnknown)
+}
+
+function fieldsBeside(object: JsonObject, known: ReadonlySet<string>, prefix: string): string[] {
+  return Object.keys(object).filter(name => !known.has(name) && object[name] !== null).slice(0, maxUnknown)
+    .map(name => printable((prefix + name).slice(0, maxUnknownLength)))
 }
 
 /** Items as plain JSON, for a store. */
