@@ -86,7 +86,7 @@ function isAddress(value: unknown): value is { host: string, port: number } {
  */
 function makeDataFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true })
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
     accessSync(folder, constants.W_OK)
   } catch (error) {
     throw new StartError(`cannot write to the data folder ${folder} (${codeOf(error)}): set DATA_DIR to a folder that can be written`)

@@ -1,3 +1,4 @@
+import { excessOfJson } from '../lib/json'
 import { isObject, type JsonObject } from '../message/parse'
 
 /** The longest answer that is read, in bytes, counted after decompression. */
@@ -71,7 +72,8 @@ export class CallbackError extends Error {
  * Posts a command to its callback.
  *
  * @returns the answer, or `undefined` when it says nothing: status 204, an empty body, `{}` or `null`
- * @throws CallbackError for everything but a complete 2xx answer with a JSON object of at most 1 MiB
+ * @throws CallbackError for everything but a complete 2xx answer with a JSON object of at most 1 MiB, with no more levels and values than a
+ *   request may have
  */
 export async function postCommand(endpoint: Endpoint, body: CommandBody, options: PostOptions): Promise<JsonObject | undefined> {
   const { timeout, signal } = options
@@ -120,7 +122,10 @@ async function readAnswer(response: Response): Promise<JsonObject | undefined> {
   const { status } = response
   if (status >= 300 && status < 400) throw new CallbackError(`a redirect (status ${status}), which is not followed`)
   if (!response.ok) throw new CallbackError(`status ${status}`)
-  const text = decode(await readBody(response))
+  const bytes = await readBody(response)
+  const excess = excessOfJson(bytes)
+  if (excess !== undefined) throw new CallbackError(`an answer of ${excess}`)
+  const text = decode(bytes)
   if (!text.trim()) return
   const answer = parse(text)
   if (answer === null) return

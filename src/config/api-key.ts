@@ -29,10 +29,13 @@ export function provideKey(configured: string, dataDir: string, logger: Logger):
   return key
 }
 
-/** Writes a secret under a temporary name first: whoever reads the file while a bot starts gets all of it. */
+/**
+ * Writes a secret under a temporary name first: whoever reads the file while a bot starts gets all of it. Where its folder is not there
+ * yet, it is made for its owner only.
+ */
 function write(file: string, secret: string): void {
   const temporary = `${file}.${process.pid}.tmp`
-  mkdirSync(join(file, '..'), { recursive: true })
+  mkdirSync(join(file, '..'), { recursive: true, mode: 0o700 })
   writeFileSync(temporary, secret, { mode: 0o600 })
   chmodSync(temporary, 0o600)
   renameSync(temporary, file)

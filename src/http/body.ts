@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { RelayError } from '../errors'
+import { excessOfJson, excessOfValue } from '../lib/json'
 
 /** A request whose body is still to be read. */
 export interface Received {
@@ -23,21 +24,30 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  * Reads a body as JSON (RFC 8259), whatever its Content-Type.
  *
  * @param stop aborted when the relay is stopping
- * @throws RelayError `invalid-json`, `unsupported-type` for a compressed body, and those of {@link readBody}
+ * @throws RelayError `invalid-json`, `bad-request` for more levels or values than are taken, `unsupported-type` for a compressed body,
+ *   and those of {@link readBody}
  */
 export async function readJson({ request, parsedBody }: Received, limits: BodyLimits, stop: AbortSignal): Promise<unknown> {
-  if (typeof parsedBody === 'object' && parsedBody !== null) return parsedBody
-  if (typeof parsedBody === 'string') return parseJson(parsedBody)
+  if (typeof parsedBody === 'object' && parsedBody !== null) {
+    refuseExcess(excessOfValue(parsedBody))
+    return parsedBody
+  }
+  if (typeof parsedBody === 'string') return parseJson(Buffer.from(parsedBody))
   refuseEncoding(request)
   return parseJson(await readBody(request, limits, stop))
 }
 
-function parseJson(source: string | Buffer): unknown {
+function parseJson(source: Buffer): unknown {
+  refuseExcess(excessOfJson(source))
   try {
-    return JSON.parse(typeof source === 'string' ? source : utf8.decode(source))
+    return JSON.parse(utf8.decode(source))
   } catch {
     throw new RelayError('invalid-json')
   }
+}
+
+function refuseExcess(excess: string | undefined): void {
+  if (excess !== undefined) throw new RelayError('bad-request', `the body has ${excess}`)
 }
 
 /**

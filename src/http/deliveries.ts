@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
 import { readTarget, writeTarget } from '../message/target'
@@ -7,6 +8,10 @@ import type { Exchange, Route } from './routes'
 
 const defaultLimit = 100
 const maxLimit = 1000
+/** How many are read at once: other requests get their turn in between. */
+const stretch = 20
+/** The length of the deliveries of one answer from which on the rest is left to the next, in characters of JSON. */
+const maxPage = 4 * 1024 * 1024
 
 /**
  * `GET /deliveries`, `GET` and `DELETE /deliveries/<id>`, `POST /deliveries/<id>/retry`.
@@ -18,9 +23,14 @@ export function deliveryRoutes(relay: Relay, prefix: string): Route[] {
     {
       path: '/deliveries',
       method: 'GET',
-      async handle({ query }) {
-        const deliveries = await relay.list(parseFilter(query))
-        return { data: { deliveries: deliveries.map(view) } }
+      async handle({ query, response }) {
+        const { deliveries, next } = await readPage(relay, parseFilter(query))
+        if (next !== undefined) {
+          const rest = new URLSearchParams(query)
+          rest.set('before', next)
+          response.setHeader('Link', `<${prefix}/deliveries?${rest.toString()}>; rel="next"`)
+        }
+        return { data: { deliveries } }
       },
     },
     {
@@ -47,6 +57,31 @@ export function deliveryRoutes(relay: Relay, prefix: string): Route[] {
       },
     },
   ]
+}
+
+/**
+ * Reads as many deliveries as fit one answer.
+ *
+ * @returns with the ID before which it goes on, unless there are no more
+ */
+async function readPage(relay: Relay, { limit, ...filter }: ListFilter): Promise<{ deliveries: object[], next?: string }> {
+  const deliveries: object[] = []
+  let length = 0
+  for (let from = filter; ;) {
+    const wanted = Math.min(stretch, limit - deliveries.length)
+    // One more than is wanted tells whether there are more.
+    const found = await relay.list({ ...from, limit: wanted + 1 })
+    for (const [index, delivery] of found.slice(0, wanted).entries()) {
+      const shown = view(delivery)
+      deliveries.push(shown)
+      length += JSON.stringify(shown).length
+      from = { ...filter, before: delivery.id }
+      const isFull = deliveries.length === limit || length >= maxPage
+      if (isFull && index < found.length - 1) return { deliveries, next: delivery.id }
+    }
+    if (found.length <= wanted) return { deliveries }
+    await setImmediate()
+  }
 }
 
 /** A delivery as callers see it. */

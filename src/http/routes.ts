@@ -22,10 +22,18 @@ export interface Exchange extends Received {
   target?: string
   /** For the log: what came of it; `ok` unless given. */
   outcome?: string
+  /** For the log: fields of the body that have no meaning, fit for a line of it. */
+  ignored?: readonly string[]
 }
 
-/** A success: `data` of the envelope and the status, 200 unless given; or `sent` where the handler has answered by itself. */
-export type Answer = { data: object, status?: number } | 'sent'
+/** A success: `data` of the envelope and the status, 200 unless given. */
+export interface Success {
+  data: object
+  status?: number
+}
+
+/** A success, or `sent` where the handler has answered by itself. */
+export type Answer = Success | 'sent'
 
 /** One method of one path of the plugin. */
 export interface Route {
@@ -155,10 +163,11 @@ function failure(error: RelayError): string {
 function logRequest(
   logger: Logger, exchange: Exchange, route: Pick<Route, 'path' | 'quiet'>, error: RelayError | undefined, duration: number,
 ): void {
-  const { id, target, outcome, request, response } = exchange
+  const { id, target, outcome, ignored = [], request, response } = exchange
   const result = error ? `${error.status} ${error.code}: ${error.logText}` : `${response.statusCode} ${outcome ?? 'ok'}`
+  const omission = ignored.length > 0 ? ` (ignored: ${ignored.map(name => JSON.stringify(name)).join(', ')})` : ''
   const about = target ?? (error?.code === 'unauthorized' ? `from ${request.socket.remoteAddress ?? 'unknown'}` : '-')
-  const line = printable(`${id} ${request.method ?? '-'} ${route.path} ${about} ${result} ${duration.toFixed(1)} ms`)
+  const line = printable(`${id} ${request.method ?? '-'} ${route.path} ${about} ${result}${omission} ${duration.toFixed(1)} ms`)
   // A probe that says "not ready" comes every few seconds as well; why it says so is logged elsewhere.
   if (route.quiet && (!error || error.code === 'unsent')) logger.debug('%s', line)
   else if (error && error.status >= 500) logger.warn('%s', line)

@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import { RelayError } from '../errors'
-import { parseRequest } from '../message/parse'
+import { parseRequest, unknownFields } from '../message/parse'
 import { writeTarget } from '../message/target'
 import { outcomeOf, type Delivery, type Results } from '../relay/delivery'
 import type { Relay } from '../relay/relay'
 import { readJson, type BodyLimits } from './body'
 import { viewResults } from './deliveries'
-import type { Answer, Exchange, Route } from './routes'
+import type { Exchange, Route, Success } from './routes'
 
 /** The longest time that a caller may ask to wait for a result, in seconds. */
 const maxWait = 600
@@ -24,24 +24,39 @@ export function webhookRoute(relay: Relay, prefix: string, limits: BodyLimits, s
     async handle(exchange) {
       const { id, request: { headers }, response } = exchange
       const key = parseKey(headers['idempotency-key'])
-      const deferred = parsePrefer(headers.prefer)
-      const request = parseRequest(await readJson(exchange, limits, stop))
+      const { deferred, isStrict } = parsePrefer(headers.prefer)
+      const body = await readJson(exchange, limits, stop)
+      const request = parseRequest(body)
       exchange.target = writeTarget(request.target)
+      exchange.ignored = unknownFields(body)
+      if (isStrict && exchange.ignored.length > 0) throw unknownError(exchange.ignored)
       const { delivery, isReplay } = await relay.submit({
         id, request, signal: () => signalOf(response), ...key !== undefined && { key }, ...deferred && { deferred },
       })
       if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
-      return toAnswer(exchange, delivery, prefix, deferred !== undefined)
+      const { data, status = 200 } = toAnswer(exchange, delivery, prefix)
+      const applied = [...deferred && status === 202 ? ['respond-async'] : [], ...isStrict ? [strict] : []]
+      if (applied.length > 0) response.setHeader('Preference-Applied', applied.join(', '))
+      return { status, data: exchange.ignored.length > 0 ? { ...data, ignored: exchange.ignored } : data }
     },
   }
 }
 
-function toAnswer(exchange: Exchange, delivery: Delivery, prefix: string, isAsync: boolean): Answer {
+/** The preference for a failure where something in the request would be ignored (RFC 7240, section 4.4). */
+const strict = 'handling=strict'
+
+function unknownError(names: readonly string[]): RelayError {
+  return new RelayError('bad-request', `unknown fields: ${names.join(', ')}`, {
+    headers: { 'preference-applied': strict },
+    logText: 'unknown fields',
+  })
+}
+
+function toAnswer(exchange: Exchange, delivery: Delivery, prefix: string): Success {
   const { id, state, mode, results } = delivery
   const { response } = exchange
   if (state === 'queued' || state === 'sending') {
     exchange.outcome = state
-    if (isAsync) response.setHeader('Preference-Applied', 'respond-async')
     response.setHeader('Location', `${prefix}/deliveries/${id}`)
     return { status: 202, data: { delivery_id: id, state } }
   }
@@ -64,7 +79,7 @@ function signalOf(response: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-function toBatchAnswer(exchange: Exchange, results: Results): Answer {
+function toBatchAnswer(exchange: Exchange, results: Results): Success {
   const success = results.filter(result => result?.success).length
   const statuses = new Set(results.flatMap(result => !result || result.success ? [] : [result.error.status]))
   exchange.outcome = `${success} of ${results.length} sent${statuses.size > 0 ? `, the others ${[...statuses].join(' ')}` : ''}`
@@ -96,15 +111,26 @@ export function parseKey(header: string | string[] | undefined): string | undefi
   return key
 }
 
+/** What the header `Prefer` asks for. */
+interface Preferences {
+  /** To answer before the result is there, and how long to wait for it first, in milliseconds. */
+  deferred?: { wait: number }
+  /** To fail where something in the request would be ignored. */
+  isStrict: boolean
+}
+
 /**
- * Reads the header `Prefer` (RFC 7240). Preferences and parameters that are not known are ignored, as its section 2 asks.
- *
- * @returns how long to wait for the result before answering, in milliseconds; `undefined` when the answer is to be the result
+ * Reads the header `Prefer` (RFC 7240). Preferences and parameters that are not known are ignored, and so is one that is there twice, as
+ * its section 2 asks.
  */
-export function parsePrefer(header: string | string[] | undefined): { wait: number } | undefined {
-  if (header === undefined) return
-  const preferences = String(header).split(',').map(preference => preference.split(';', 1).join('').trim().toLowerCase())
-  if (!preferences.includes('respond-async')) return
-  const wait = preferences.map(preference => /^wait\s*=\s*"?(\d{1,9})"?$/.exec(preference)?.[1]).find(Boolean)
-  return { wait: Math.min(Number(wait ?? 0), maxWait) * 1000 }
+export function parsePrefer(header: string | string[] | undefined): Preferences {
+  const values = new Map<string, string>()
+  for (const preference of String(header ?? '').match(/(?:[^,"]|"[^"]*"?)+/g) ?? []) {
+    const [, name = '', quoted, token] = /^\s*([\w-]+)\s*(?:=\s*(?:"([^"]*)"|([^\s";]*))\s*)?(?:;|$)/.exec(preference) ?? []
+    if (!values.has(name.toLowerCase())) values.set(name.toLowerCase(), (quoted ?? token ?? '').toLowerCase())
+  }
+  const isStrict = values.get('handling') === 'strict'
+  if (!values.has('respond-async')) return { isStrict }
+  const wait = /^\d{1,9}$/.exec(values.get('wait') ?? '')?.[0]
+  return { isStrict, deferred: { wait: Math.min(Number(wait ?? 0), maxWait) * 1000 } }
 }

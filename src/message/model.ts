@@ -15,7 +15,7 @@ export interface BotSelector {
 /** Where the bytes of a picture, video or file are. */
 export type Link = RemoteLink | DataLink | UploadLink
 
-/** `http://` or `https://`, byte for byte as given. */
+/** `http://` or `https://`, as given but for the case of the scheme and for dot segments, which are resolved. */
 export interface RemoteLink {
   kind: 'remote'
   url: string

@@ -1,4 +1,5 @@
 import { isErrorCode, RelayError } from '../errors'
+import { printable } from '../lib/log'
 import { parseLink, writeLink } from './link'
 import type { BotSelector, Item, MessageRequest, ParsedItem, Reply, Target } from './model'
 
@@ -7,6 +8,9 @@ export type JsonObject = Readonly<Record<string, unknown>>
 
 /** The longest ID of a group, user, bot or platform that is taken, in characters. */
 const maxIdLength = 255
+
+/** The most items of a batch, or of the answer of a callback. */
+const maxItems = 1000
 
 /** The longest time after which a message may expire, in seconds: 30 days. */
 const maxExpiry = 30 * 24 * 60 * 60
@@ -25,8 +29,41 @@ export function parseRequest(body: unknown): MessageRequest {
   const { messages } = body
   if (messages === undefined || messages === null) return { mode: 'single', target, bot, ...expiry, items: [parseItem(body)] }
   if (!Array.isArray(messages)) throw new RelayError('bad-request', 'messages must be an array')
+  refuseTooMany(messages)
   if (messages.length === 0) throw new RelayError('bad-request', 'messages must not be empty')
   return { mode: 'batch', target, bot, ...expiry, items: messages.map(parseItemSafely) }
+}
+
+/** The fields that say what an item is. */
+const itemFields: ReadonlySet<string> = new Set(['type', 'msg', 'url'])
+/** The fields that a request may have. */
+const requestFields: ReadonlySet<string> = new Set(['group_id', 'user_id', 'platform', 'self_id', 'expires_in', 'messages', ...itemFields])
+
+/** How many unknown fields are named at most, and the longest name, in characters. */
+const maxUnknown = 20
+const maxUnknownLength = 64
+
+/**
+ * Names the fields of a request that have no meaning, such as `expire_in` or, in an item of a batch, `messages[3].caption`. Those that
+ * are null count as absent. The names are cut, and fit for a line of a log.
+ *
+ * @param body as `parseRequest` has taken it
+ */
+export function unknownFields(body: unknown): string[] {
+  if (!isObject(body)) return []
+  const names = fieldsBeside(body, requestFields, '')
+  const { messages } = body
+  if (!Array.isArray(messages)) return names
+  for (const [index, item] of messages.entries()) {
+    if (names.length >= maxUnknown) break
+    if (isObject(item)) names.push(...fieldsBeside(item, itemFields, `messages[${index}].`))
+  }
+  return names.slice(0, maxUnknown)
+}
+
+function fieldsBeside(object: JsonObject, known: ReadonlySet<string>, prefix: string): string[] {
+  return Object.keys(object).filter(name => !known.has(name) && object[name] !== null).slice(0, maxUnknown)
+    .map(name => printable((prefix + name).slice(0, maxUnknownLength)))
 }
 
 /** Items as plain JSON, for a store. */
@@ -60,6 +97,7 @@ export function parseReply(body: JsonObject): Reply | undefined {
     throw new RelayError('bad-request', 'reply must be a string')
   }
   let items: ParsedItem[]
+  if (Array.isArray(messages)) refuseTooMany(messages)
   if (Array.isArray(messages) && messages.length > 0) items = messages.map(parseItemSafely)
   else if (reply?.trim()) items = [{ type: 'text', text: reply }]
   else return
@@ -72,6 +110,10 @@ export function parseReply(body: JsonObject): Reply | undefined {
 /** Tells a JSON object from every other value. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function refuseTooMany({ length }: readonly unknown[]): void {
+  if (length > maxItems) throw new RelayError('bad-request', `messages must hold at most ${maxItems} items`)
 }
 
 function parseTarget(body: JsonObject): Target | undefined {

@@ -89,7 +89,8 @@ function prepareData(
 }
 
 function nameOfUrl(url: string): string {
-  const segment = new URL(url).pathname.split('/').at(-1) ?? ''
+  const path = /^https?:\/\/[^/\\?#]*([^?#]*)/.exec(url)?.[1] ?? ''
+  const segment = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1)
   try {
     return safeName(decodeURIComponent(segment))
   } catch {

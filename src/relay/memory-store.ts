@@ -4,34 +4,48 @@ import { messageIdsOf, type Change, type Delivery, type State } from './delivery
 import { matches, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type WaitingQueue } from './store'
 import { fromStored, toStored } from './stored'
 
-/** How many deliveries that have ended are remembered. */
-const defaultCapacity = 10_000
-/** How many Idempotency-Keys are remembered. */
-const keyCapacity = 100_000
+/** How much is remembered. Lengths are in characters, each of which takes one byte of memory or two. */
+interface Capacity {
+  /** How many deliveries that have ended, and how long they may be together. */
+  ended: number
+  endedLength: number
+  /** The same for those that hold an Idempotency-Key. */
+  keys: number
+  keysLength: number
+}
+
+const defaultCapacity: Capacity = { ended: 10_000, endedLength: 8 * 1024 * 1024, keys: 100_000, keysLength: 32 * 1024 * 1024 }
 
 /** A delivery that has not ended, with what is needed to send it. */
 type Active = QueuedDelivery
 
 /**
- * Keeps deliveries in memory: all that have not ended, and the last of those that have. The latter are kept as one text each, because
- * thousands of objects that live for some seconds each make the JavaScript heap several times larger.
+ * Keeps deliveries in memory: all that have not ended, and the last of those that have, bounded in number and length. The latter are
+ * kept as one text each, because thousands of objects that live for some seconds each make the JavaScript heap several times larger.
  */
 export class MemoryStore implements Store {
   readonly isDurable = false
   private readonly active = new Map<string, Active>()
-  /** A ring of deliveries that have ended, in the order in which they did. */
+  /** A ring of deliveries that have ended, in the order in which they did; empty where one was dropped. */
   private readonly ended: string[] = []
   private endedCount = 0
-  private readonly keys = new Map<string, Delivery>()
+  private endedLength = 0
+  /** How many of those that have ended were dropped, the oldest first. */
+  private droppedCount = 0
+  /** Those that hold an Idempotency-Key: the delivery itself until it has ended, and then the same text as above. */
+  private readonly keys = new Map<string, Delivery | string>()
+  private keysLength = 0
+  private readonly capacity: Capacity
 
-  constructor(private readonly capacity = defaultCapacity) {}
+  constructor(capacity: Partial<Capacity> = {}) {
+    this.capacity = { ...defaultCapacity, ...capacity }
+  }
 
   insert(delivery: Delivery, position: string, items: readonly ParsedItem[]): void {
     const { id, key } = delivery
     if (key !== null) {
       if (this.keys.has(key)) throw new Error('this Idempotency-Key is taken')
-      this.keys.set(key, delivery)
-      if (this.keys.size > keyCapacity) dropFirst(this.keys)
+      this.setKey(key, delivery)
     }
     if (isActive(delivery.state)) this.active.set(id, { delivery, position, items: position === '' ? [] : items })
     else this.end(delivery)
@@ -41,19 +55,20 @@ export class MemoryStore implements Store {
     const { id, key } = delivery
     const active = this.active.get(id)
     const place = active ? -1 : this.placeOf(id)
-    const known = active?.delivery ?? this.readAt(place) ?? (key === null ? undefined : this.keys.get(key))
+    const known = active?.delivery ?? this.readAt(place) ?? (key === null ? undefined : this.findByKey(key))
     if (!known || !from.includes(known.state)) return false
     Object.assign(delivery, change, { updatedAt: Date.now() })
     if (known !== delivery) Object.assign(known, delivery)
-    if (key !== null && delivery.key === null) this.keys.delete(key)
+    if (key !== null && delivery.key === null) this.deleteKey(key)
     if (isActive(delivery.state)) {
-      if (place >= 0) this.ended[place] = ''
+      this.put(place, '')
       if (!active) this.active.set(id, { delivery, position: '', items: [] })
+      if (delivery.key !== null) this.setKey(delivery.key, delivery)
     } else if (active) {
       this.active.delete(id)
       this.end(delivery)
-    } else if (place >= 0) {
-      this.ended[place] = write(delivery)
+    } else {
+      this.put(place, this.writeEnded(delivery))
     }
     return true
   }
@@ -74,10 +89,8 @@ export class MemoryStore implements Store {
 
   discard(id: string): void {
     const key = this.get(id)?.key
-    if (key) this.keys.delete(key)
-    if (this.active.delete(id)) return
-    const place = this.placeOf(id)
-    if (place >= 0) this.ended[place] = ''
+    if (key) this.deleteKey(key)
+    if (!this.active.delete(id)) this.put(this.placeOf(id), '')
   }
 
   get(id: string): Delivery | undefined {
@@ -85,13 +98,16 @@ export class MemoryStore implements Store {
   }
 
   findByKey(key: string): Delivery | undefined {
-    return this.keys.get(key)
+    const known = this.keys.get(key)
+    return typeof known === 'string' ? read(known) : known
   }
 
   releaseKey(key: string): void {
-    const delivery = this.keys.get(key)
-    if (delivery) delivery.key = null
-    this.keys.delete(key)
+    const delivery = this.findByKey(key)
+    if (!delivery) return
+    delivery.key = null
+    this.deleteKey(key)
+    if (!this.active.has(delivery.id)) this.put(this.placeOf(delivery.id), write(delivery))
   }
 
   list(filter: ListFilter): Delivery[] {
@@ -147,7 +163,38 @@ export class MemoryStore implements Store {
   }
 
   private end(delivery: Delivery): void {
-    this.ended[this.endedCount++ % this.capacity] = write(delivery)
+    this.put(this.endedCount++ % this.capacity.ended, this.writeEnded(delivery))
+    this.droppedCount = Math.max(this.droppedCount, this.endedCount - this.capacity.ended)
+    while (this.endedLength > this.capacity.endedLength) this.put(this.droppedCount++ % this.capacity.ended, '')
+  }
+
+  /** The text of a delivery that has ended, which is kept for its key as well. */
+  private writeEnded(delivery: Delivery): string {
+    const text = write(delivery)
+    if (delivery.key !== null) this.setKey(delivery.key, text)
+    return text
+  }
+
+  private put(place: number, text: string): void {
+    if (place < 0) return
+    this.endedLength += text.length - (this.ended[place]?.length ?? 0)
+    this.ended[place] = text
+  }
+
+  private setKey(key: string, value: Delivery | string): void {
+    this.keysLength += lengthOf(value) - lengthOf(this.keys.get(key))
+    this.keys.set(key, value)
+    while (this.keys.size > this.capacity.keys || this.keysLength > this.capacity.keysLength) {
+      // A Map keeps the order in which its entries came.
+      const [first] = this.keys.keys()
+      if (first === undefined) return
+      this.deleteKey(first)
+    }
+  }
+
+  private deleteKey(key: string): void {
+    this.keysLength -= lengthOf(this.keys.get(key))
+    this.keys.delete(key)
   }
 
   private placeOf(id: string): number {
@@ -189,10 +236,7 @@ function read(text: string): Delivery {
   return fromStored(stored)
 }
 
-function dropFirst(map: Map<string, unknown>): void {
-  // A Map keeps the order in which its entries came.
-  for (const first of map.keys()) {
-    map.delete(first)
-    return
-  }
+/** What has not ended counts nothing: it is bounded by the queues. */
+function lengthOf(value: Delivery | string | undefined): number {
+  return typeof value === 'string' ? value.length : 0
 }

@@ -29,7 +29,7 @@ export class SentLog {
   /**
    * Goes on with the log in this folder.
    *
-   * @param folder absolute; made if it is not there
+   * @param folder absolute; made for its owner only if it is not there
    * @param onFailure told when nothing can be written, which is no reason not to send
    * @returns what was written in the last minute, the oldest first; nothing if this log is open there already
    */
@@ -40,7 +40,7 @@ export class SentLog {
     this.folder = folder
     this.began = Date.now()
     this.attempt(() => {
-      mkdirSync(folder, { recursive: true })
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
       this.descriptor = openSync(this.file, 'a', 0o600)
     })
     const oldest = Date.now() - memorable

@@ -58,6 +58,7 @@ describe('the API key', () => {
       const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()) }, { cwd: folder })
       await bot.ready()
       assert.equal((await stat(join(folder, 'data/api-key'))).mode & 0o777, 0o600)
+      assert.equal((await stat(join(folder, 'data'))).mode & 0o777, 0o700)
       assert(bot.log.includes(join(folder, 'data/api-key')))
       keys.push(await bot.key())
       await bot.end('SIGTERM')

@@ -8,6 +8,11 @@ import { driverOf, failStatements, group, later, other, relayWith, releaseHeld, 
 
 const hello = { group_id: group, msg: 'hello' }
 
+function isPage(value: unknown): value is { data: { deliveries: { id: string }[] } } {
+  return typeof value === 'object' && value !== null && 'data' in value && typeof value.data === 'object' && value.data !== null
+    && 'deliveries' in value.data && Array.isArray(value.data.deliveries)
+}
+
 describe('the list of deliveries', () => {
   test('has the newest first, those of callers who waited too, and can be paged and filtered', async t => {
     const relay = await relayWith(t)
@@ -27,6 +32,32 @@ describe('the list of deliveries', () => {
     assert.deepEqual(await idsOf(`?target=group:${other}&state=sent&limit=1`), newest.slice(0, 1))
     assert.deepEqual(await idsOf('?state=failed'), [])
     assert.equal((await relay.request('/deliveries', { method: 'HEAD' })).status, 200)
+  })
+
+  test('leads to the next page, also where large results make a page shorter than was asked for', async t => {
+    const relay = await relayWith(t, { config: { path: '/relay' } })
+    const ids: string[] = []
+    for (let count = 0; count < 60; count++) {
+      const response = await relay.request('/relay/webhook', {
+        method: 'POST', body: JSON.stringify({ group_id: group, messages: Array(count % 20 === 0 ? 1 : 1000).fill({ type: 'image' }) }),
+      })
+      assert.equal(response.status, 200)
+      ids.push(response.headers.get('x-request-id') ?? '')
+    }
+    for (const query of [`?target=group:${group}&limit=1000`, '?limit=25', '?limit=60', '?state=failed&limit=59']) {
+      const found: string[] = []
+      for (let path: string | undefined = `/relay/deliveries${query}`; path !== undefined;) {
+        const response: Response = await relay.request(path)
+        const text = await response.text()
+        assert(text.length < 4.5 * 1024 * 1024)
+        const page: unknown = JSON.parse(text)
+        assert(isPage(page))
+        assert(page.data.deliveries.length > 0)
+        found.push(...page.data.deliveries.map(({ id }) => id))
+        path = /^<([^>]+)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
+      }
+      assert.deepEqual(found, ids.toReversed(), query)
+    }
   })
 
   test('refuses what it cannot filter by', async t => {

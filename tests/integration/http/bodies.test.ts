@@ -47,7 +47,7 @@ describe('a body that is no JSON is a 400 that says so', () => {
     ['Latin-1', Buffer.from('{"group_id":"123456","msg":"caf\xe9"}', 'latin1')],
     ['a surrogate in UTF-8', Buffer.concat([Buffer.from('{"group_id":"123456","msg":"'), Buffer.from([0xed, 0xa0, 0x80]), Buffer.from('"}')])],
     ['UTF-16', Buffer.from('\ufeff{"group_id":"123456","msg":"x"}', 'utf16le')],
-    ['brackets without end', '['.repeat(99_000)],
+    ['brackets without end', '['.repeat(64)],
     ['bytes', Buffer.from(Array.from({ length: 256 }, (_, index) => index))],
   ]
   for (const [what, body] of bodies) {
@@ -62,7 +62,7 @@ describe('a body that is no JSON is a 400 that says so', () => {
 })
 
 describe('a body that is no object is a 400', () => {
-  for (const body of ['null', 'true', '0', '1e400', '"text"', '[]', '[{"group_id":"123456","msg":"x"}]', `${'['.repeat(49_000)}${']'.repeat(49_000)}`]) {
+  for (const body of ['null', 'true', '0', '1e400', '"text"', '[]', '[{"group_id":"123456","msg":"x"}]', `${'['.repeat(64)}${']'.repeat(64)}`]) {
     test(body.slice(0, 40), async () => {
       const answer = await post(body)
       assert.equal(answer.status, 400)
@@ -98,14 +98,55 @@ describe('a body is read as JSON', () => {
     assert.equal((await post('{"group_id":"123456","msg":"x","__proto__":null,"toString":1}')).status, 200)
   })
 
-  test('with any depth in what is not looked at', async () => {
-    assert.equal((await post(`{"group_id":"123456","msg":"x","more":${'['.repeat(49_000)}${']'.repeat(49_000)}}`)).status, 200)
-  })
-
   test('with numbers that are no IDs refused', async () => {
     for (const number of ['1e400', '-1e400', '9007199254740993', '1.5', '123456789012345678901234567890', '-0.5']) {
       const answer = await post(`{"group_id":${number},"msg":"x"}`)
       assert.equal(answer.status, 400, number)
+    }
+  })
+})
+
+describe('the bounds of what a body holds', () => {
+  const message = '"group_id":"123456","msg":"x"'
+  const more = (levels: number): string => `{${message},"more":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
+  const items = (count: number): string => `{"group_id":"123456","messages":[${Array<string>(count).fill('{"type":"image"}').join(',')}]}`
+
+  test('are met exactly', async () => {
+    assert.equal((await post(more(64))).status, 200)
+    assert.equal((await post(`{${message},"more":[${'0,'.repeat(19_995)}0]}`)).status, 200)
+    assert.equal((await post(items(1000))).status, 200)
+  })
+
+  const wrong: [what: string, body: string, msg: string][] = [
+    ['65 levels', more(65), 'the body has more than 64 levels'],
+    ['5,000 levels', more(5_000), 'the body has more than 64 levels'],
+    ['brackets without end', '['.repeat(99_000), 'the body has more than 64 levels'],
+    ['20,001 values', `{${message},"more":[${'0,'.repeat(19_996)}0]}`, 'the body has more than 20000 values'],
+    ['30,000 empty objects', `{"group_id":"123456","messages":[${'{},'.repeat(30_000)}{}]}`, 'the body has more than 20000 values'],
+    ['1,001 items', items(1001), 'messages must hold at most 1000 items'],
+  ]
+  for (const [what, body, msg] of wrong) {
+    test(`refuse ${what}, with and without a key, and when it is to be sent later`, async () => {
+      for (const headers of [{}, { 'idempotency-key': what.replace(/ /g, '-') }, { prefer: 'respond-async' }] as Record<string, string>[]) {
+        const answer = await post(body, headers)
+        assert.equal(answer.status, 400)
+        assert.equal(answer.body.msg, msg)
+      }
+      assert.deepEqual(texts(), [])
+    })
+  }
+
+  test('refuse 10 MB of nothing', async () => {
+    const own = await startRelay()
+    try {
+      for (const filler of ['{},', '[', '0,', '"",', '{"a":[{},{}]},']) {
+        const body = `{"group_id":"123456","messages":[${filler.repeat(10_000_000 / filler.length)}`
+        const answer = await read(await own.request('/webhook', { method: 'POST', body }))
+        assert.equal(answer.status, 400)
+        assert.match(answer.body.msg, /^the body has more than/)
+      }
+    } finally {
+      await own.stop()
     }
   })
 })

@@ -43,6 +43,21 @@ describe('behind a catch-all route that has read the body', () => {
     })
   }
 
+  for (const type of ['application/json', 'text/plain']) {
+    test(`too much in a body is a 400, as ${type}`, async () => {
+      const bodies = [
+        `{"group_id":"123456","msg":"x","more":${'['.repeat(64)}${']'.repeat(64)}}`,
+        `{"group_id":"123456","msg":"x","more":[${'{},'.repeat(20_000)}{}]}`,
+      ]
+      for (const body of bodies) {
+        const answer = await read(await relay.request('/webhook', { method: 'POST', body, headers: { 'content-type': type } }))
+        assert.equal(answer.status, 400)
+        assert.match(answer.body.msg, /^the body has more than (?:64 levels|20000 values)$/)
+      }
+      assert.equal(relay.simulator.ledger.length, 0)
+    })
+  }
+
   test('an upload is refused with the reason', async () => {
     const answer = await read(await relay.request('/upload', {
       method: 'POST', body: multipart([['a.txt', 'abc']]), headers: { 'content-type': 'multipart/form-data; boundary=limit' },

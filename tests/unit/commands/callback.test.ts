@@ -137,6 +137,13 @@ describe('a failure is', () => {
     })
   }
 
+  test('an answer of too many levels or values', async t => {
+    const deep = `{"reply":"x","more":${'['.repeat(64)}${']'.repeat(64)}}`
+    await assert.rejects(post(await answering(t, 200, deep)), failure('an answer of more than 64 levels'))
+    const wide = `{"messages":[${'{},'.repeat(20_000)}{}]}`
+    await assert.rejects(post(await answering(t, 200, wide)), failure('an answer of more than 20000 values'))
+  })
+
   test('a redirect, which is not followed', async t => {
     const visited: string[] = []
     const { url } = await serve(t, (request, response) => {

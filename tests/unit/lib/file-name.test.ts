@@ -78,6 +78,7 @@ describe('safeName', () => {
     assert.equal(safeName(`${'a'.repeat(200)}.${'b'.repeat(62)}.gz`), `${'a'.repeat(117)}.gz`)
     // A blank ends what could be an extension: this is a sentence.
     assert.equal(safeName(`${'a'.repeat(150)}. And more`), 'a'.repeat(120))
+    assert.equal(safeName(`${'a'.repeat(1_000_000)}.tar.gz`), `${'a'.repeat(113)}.tar.gz`)
   })
 
   test('names a reserved device apart even where the cut has brought it about', () => {

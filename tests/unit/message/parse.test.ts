@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { posix, win32 } from 'node:path'
 import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
 import { parseReply, parseRequest } from '../../../src/message/parse'
@@ -85,10 +86,75 @@ describe('a link', () => {
     return item.link
   }
 
-  test('is passed on byte for byte when it is http', () => {
-    for (const url of ['http://h/a b'.replace(' ', '%20'), 'HTTPS://User@Host:1/%e4?q=%2F#f', 'https://例子.测试/图.png']) {
-      assert.deepEqual(read(url), { kind: 'remote', url })
+  test('is passed on as given when it is http', () => {
+    const links = [
+      'http://h/a%20b', 'https://User@Host:1/%e4?q=%2F#f', 'https://例子.测试/图.png', 'http://h', 'http://h?a=..', 'http://h/a..b/...?x=../y',
+      'http://h//a//b', 'http://h\\a\\b', 'http://h/%252e%252e/a', 'http://h/.a/b.?c=./d#/./e', 'http://h/%', 'http://h/.%2/%2',
+    ]
+    for (const url of links) assert.deepEqual(read(url), { kind: 'remote', url })
+  })
+
+  test('gets its scheme in lower case, and the dot segments of its path resolved', () => {
+    const links = [
+      ['HTTPS://Host/A', 'https://Host/A'],
+      ['http://x/../../../../etc/passwd', 'http://x/etc/passwd'],
+      ['http://x/a/./b/../c', 'http://x/a/c'],
+      ['http://x/a/..', 'http://x/'],
+      ['http://x/a/.', 'http://x/a/'],
+      ['http://x/%2e%2E/.%2e/%2e./etc', 'http://x/etc'],
+      ['http://x\\..\\..\\etc', 'http://x\\etc'],
+      ['http://x/a//../b?c#d', 'http://x/a/b?c#d'],
+      ['http://x/a/../b%2Fc/?d=e/f#g', 'http://x/b%2Fc/?d=e/f#g'],
+    ]
+    for (const [given, url] of links) assert.deepEqual(read(given ?? ''), { kind: 'remote', url })
+  })
+
+  test('never climbs when it is taken for a path, and stays the same link', () => {
+    const pieces = [
+      '/', '/', '\\', '..', '..', '.', '%2e', '%2E', '%2f', '%5C', '%25', '%', '?', '#', '@', ':', 'a', 'etc', '.%2e', '\uff0e', '%3f', '%23', '%00', '//',
+    ]
+    // A linear congruential generator: the same links each time.
+    let state = 20261121
+    const random = (below: number): number => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+      return Math.floor(state / 2 ** 32 * below)
     }
+    let accepted = 0
+    for (let round = 0; round < 30_000; round++) {
+      const given = `${['http', 'HTTPS'][random(2)] ?? ''}://${random(4) ? 'h' : ''}${Array.from({ length: random(14) }, () => pieces[random(pieces.length)]).join('')}`
+      let url: string
+      try {
+        const link = read(given)
+        assert(link.kind === 'remote')
+        url = link.url
+      } catch (error) {
+        assert(isRefused(/url/)(error), given)
+        continue
+      }
+      accepted++
+      assert.equal(new URL(url).href, new URL(given).href)
+      const decoded = url.replace(/%([0-7][0-9a-f])/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
+      for (const text of [url, decoded]) {
+        for (const path of [posix, win32]) {
+          // What could be the name of a drive is put behind `.\` on Windows.
+          const [scheme, ...segments] = path.normalize(text).replace(/^\.\\/, '').split(/[/\\]/)
+          assert.match(scheme ?? '', /^https?:$/, `${given} -> ${url}`)
+          assert(!segments.includes('..'), `${given} -> ${url}`)
+          // The folder of the host is not left, whatever follows it.
+          const host = text.split(/[/\\]/)[2] ?? ''
+          assert(host === '' || host === '.' || segments[0] === host, `${given} -> ${url}`)
+        }
+      }
+    }
+    assert(accepted > 5_000)
+  })
+
+  test('is refused where it would still climb', () => {
+    const links = [
+      'http://../etc/passwd', 'http://%2e%2e/etc', 'http://a..b/', 'http://\uff0e\uff0e/etc', 'http://u@../etc', 'http://x/a?b=/../../../etc', 'http://x/a?/..',
+      'http://x/a#/..', 'http://x/a?b/..#c', 'http://x/a#\\..\\etc', 'http://x/a?b=%2f%2e%2E%2Fetc', 'http://x/..%2f..%2fetc', 'http://x/a%5c..%5cb',
+    ]
+    for (const url of links) assert.throws(() => read(url), isRefused(/url/), url)
   })
 
   test('holds data as base64, whatever the alphabet', () => {
@@ -142,7 +208,7 @@ describe('the answer of a callback', () => {
   })
 
   test('is refused with a malformed target, reply or messages', () => {
-    for (const body of [{ reply: 'a', group_id: 1.5 }, { reply: 'a', user_id: [] }, { reply: 5 }, { reply: 'a', messages: 'b' }]) {
+    for (const body of [{ reply: 'a', group_id: 1.5 }, { reply: 'a', user_id: [] }, { reply: 5 }, { reply: 'a', messages: 'b' }, { messages: Array(1001).fill({ msg: 'a' }) }]) {
       assert.throws(() => parseReply(body), isRefused(/./))
     }
   })

@@ -43,6 +43,12 @@ describe('the log of what was sent', () => {
     assert.equal((await stat(join(folder, 'sent.jsonl'))).mode & 0o777, 0o600)
   })
 
+  test('makes its folder for its owner only', async t => {
+    const folder = join(await folderFor(t), 'data')
+    open(folder)
+    assert.equal((await stat(folder)).mode & 0o777, 0o700)
+  })
+
   test('is bounded: it holds the last minute, and at most one more', async t => {
     const folder = await folderFor(t)
     let now = 1_780_000_000_000

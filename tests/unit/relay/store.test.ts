@@ -28,7 +28,7 @@ describe('a store in memory', () => {
   const sent = (): Delivery => deliveryOf({ state: 'sent', deferred: false, results: [{ success: true, messageIds: ['1'] }] })
 
   test('remembers the last of those that have ended, and all that have not', () => {
-    const store = new MemoryStore(100)
+    const store = new MemoryStore({ ended: 100 })
     const waiting = deliveryOf({ deferred: false })
     store.insert(waiting, '', [])
     const ended = Array.from({ length: 250 }, sent)
@@ -40,7 +40,7 @@ describe('a store in memory', () => {
   })
 
   test('remembers what holds a key for longer, and puts it right when its answer comes', () => {
-    const store = new MemoryStore(10)
+    const store = new MemoryStore({ ended: 10 })
     const keyed = deliveryOf({ deferred: false, key: 'k' })
     store.insert(keyed, '', [])
     store.update(keyed, ['queued'], { state: 'unanswered' })
@@ -48,6 +48,41 @@ describe('a store in memory', () => {
     assert.equal(store.findByKey('k')?.state, 'unanswered')
     assert(store.update(keyed, ['unanswered'], { state: 'sent', results: [{ success: true, messageIds: ['9'] }] }))
     assert.equal(store.findByKey('k')?.state, 'sent')
+  })
+
+  test('drops the oldest of those that have ended when they take too much', () => {
+    const store = new MemoryStore({ endedLength: 100_000 })
+    const large = (): Delivery => deliveryOf({
+      state: 'sent', mode: 'batch', deferred: false, results: Array.from({ length: 1000 }, (_, index) => ({ success: true, messageIds: [String(index)] })),
+    })
+    const first = sent()
+    store.insert(first, '', [])
+    const ended = Array.from({ length: 50 }, large)
+    for (const delivery of ended) store.insert(delivery, '', [])
+    const kept = store.list({ limit: 1000 })
+    assert(kept.length > 1 && kept.length < 10)
+    assert.deepEqual(kept.map(({ id }) => id), ended.slice(-kept.length).map(({ id }) => id).reverse())
+    assert.equal(store.get(first.id), undefined)
+    // One that is larger than all is not kept at all, and does no harm to what follows.
+    store.insert(deliveryOf({ ...large(), bot: 'x'.repeat(100_000) }), '', [])
+    assert.equal(store.list({ limit: 1000 }).length, 0)
+    const last = Array.from({ length: 20 }, sent)
+    for (const delivery of last) store.insert(delivery, '', [])
+    store.discard(last[0]?.id ?? '')
+    assert.equal(store.list({ limit: 1000 }).length, 19)
+  })
+
+  test('drops the oldest keys when they take too much, but none of what has not ended', () => {
+    const store = new MemoryStore({ keysLength: 10_000 })
+    const waiting = deliveryOf({ deferred: false, key: 'waiting', bot: 'x'.repeat(20_000) })
+    for (let count = 0; count < 100; count++) store.insert(deliveryOf({ state: 'sent', deferred: false, key: `k${count}` }), '', [])
+    store.insert(waiting, '', [])
+    assert.equal(store.findByKey('waiting'), waiting)
+    assert.equal(store.findByKey('k0'), undefined)
+    assert.equal(store.findByKey('k99')?.key, 'k99')
+    store.releaseKey('k99')
+    assert.equal(store.findByKey('k99'), undefined)
+    assert.equal(store.list({ limit: 1 })[0]?.key, null)
   })
 
   test('can do without one that is kept elsewhere by now', () => {
