@@ -1,7 +1,7 @@
 import { Bot } from 'koishi'
 import { Socket } from 'node:net'
 import { gather } from '../../lib/gather'
-import type { JsonObject } from '../../message/parse'
+import { Wire, type WireSocket } from './wire'
 
 /*
  * What is needed of koishi-plugin-adapter-onebot beyond its interface. Checked against version 6.9.4, and against ws 8.23.0;
@@ -11,22 +11,39 @@ import type { JsonObject } from '../../message/parse'
 /** As Koishi names the platform of these bots. */
 export const platform = 'onebot'
 
-/** Makes a call and gives the whole answer, unread. */
-export type Request = (action: string, params: JsonObject) => unknown
+/**
+ * Makes a call and gives the whole answer, unread. The parameters are emptied when they are not needed any more: with them goes what
+ * pictures and files hold.
+ */
+export type Request = (action: string, params: Params) => Promise<unknown>
+
+type Params = Record<string, unknown>
 
 /**
- * The adapter's way to a whole answer; it is there only while the bot is connected. The methods of `bot.internal` give no more
- * than the data of an answer, and of a failure only its code. Source: `accept`, which sets `bot.internal._request`.
+ * The way to a whole answer; it is there only while the bot is connected. The methods of `bot.internal` give no more than the data of
+ * an answer, and of a failure only its code. Over a WebSocket the call is made past the adapter, which forgets a call after its
+ * `responseTimeout` and keeps the parameters of each for that long. Source: `accept`, which sets `bot.internal._request`.
  */
 export function requestOf(bot: Bot): Request | undefined {
   const internal: unknown = bot.internal
   const request = read(internal, '_request')
   if (typeof request !== 'function') return
-  return (action, params): unknown => {
+  return async (action, params) => {
+    const socket = wireSocketOf(bot)
+    if (!socket) {
+      const answered: Promise<unknown> = Promise.resolve(Reflect.apply(request, internal, [action, params]))
+      return answered.finally(() => empty(params))
+    }
     const stream = streamOf(bot)
     if (stream) gather(stream)
-    return Reflect.apply(request, internal, [action, params])
+    const answer = Wire.of(socket).call(action, params)
+    empty(params)
+    return answer
   }
+}
+
+function empty(params: Params): void {
+  for (const name of Object.keys(params)) params[name] = undefined
 }
 
 /** Whether the bot has its way to make calls, which the adapter takes away when the connection closes. */
@@ -67,9 +84,6 @@ export interface AdapterSocket {
   terminate?(): void
 }
 
-/** States of a WebSocket, as its standard numbers them. */
-export const socketState = { open: 1, closed: 3 } as const
-
 /** How this bot is connected, `undefined` when it is not a OneBot bot over WebSocket. */
 export function connectionMode(bot: Bot): ConnectionMode | undefined {
   if (bot.platform !== platform) return
@@ -89,6 +103,13 @@ export function socketOf(bot: Bot, mode: ConnectionMode): AdapterSocket | undefi
   return isSocket(socket) ? socket : undefined
 }
 
+/** The bot's present WebSocket, if its frames can be reached. */
+export function wireSocketOf(bot: Bot): WireSocket | undefined {
+  const mode = connectionMode(bot)
+  const socket = mode && socketOf(bot, mode)
+  return isWireSocket(socket) ? socket : undefined
+}
+
 /** The connection under the bot's WebSocket, `undefined` when there is none. Source: `WebSocket` of ws (field `_socket`). */
 export function streamOf(bot: Bot): Socket | undefined {
   const mode = connectionMode(bot)
@@ -102,6 +123,11 @@ export function dials(bot: Bot, url: URL): boolean {
   if (typeof endpoint !== 'string' || !URL.canParse(endpoint)) return false
   const { host, pathname } = new URL(endpoint)
   return url.host === host && url.pathname === pathname
+}
+
+/** Whether it is a WebSocket whose frames can be reached. */
+export function isWireSocket(value: unknown): value is WireSocket {
+  return isSocket(value) && ['send', 'emit', 'once'].every(name => typeof read(value, name) === 'function')
 }
 
 function isSocket(value: unknown): value is AdapterSocket {
