@@ -115,6 +115,13 @@ export class Dispatcher {
       case 'close':
         this.cut(received, fault.when)
         return
+      case 'answer': {
+        const { answer, delivered = true } = fault
+        const tell = (): void => connection.answer(number, { ...answer, echo: call.echo })
+        if (delivered) this.run(received, tell)
+        else tell()
+        return
+      }
       case 'null-data':
         this.run(received, answer => {
           connection.answer(number, answer.status === 'ok' ? success(profile, null, call.echo) : answer)

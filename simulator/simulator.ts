@@ -23,7 +23,7 @@ export class Simulator {
   private currentPort = 0
 
   private constructor(private readonly settings: Settings) {
-    const { selfId, token, reverse } = settings
+    const { selfId, token, reverse, firstFrames } = settings
     this.selfId = selfId
     this.platform = new Platform(settings, (connection, text) => {
       this.dispatcher.receive(connection, text)
@@ -32,7 +32,7 @@ export class Simulator {
     this.page = new PageServer(this.platform, () => this.endpoint)
     const { profile, connections } = this.platform
     const attach = (socket: Parameters<typeof connections.attach>[0]): void => {
-      connections.attach(socket, lifecycle(selfId))
+      connections.attach(socket, [...firstFrames, JSON.stringify(lifecycle(selfId))])
     }
     this.server = new Server({
       profile,
@@ -97,6 +97,11 @@ export class Simulator {
   /** A member, or a friend when no group is given, says something. Returns the message id. */
   say(message: Saying): number {
     return this.platform.say(message)
+  }
+
+  /** Sends every bot a frame as it is, which need not be OneBot. */
+  transmit(frame: string): void {
+    this.platform.connections.broadcastFrame(frame)
   }
 
   /** Mutes the bot in a group: sends are refused as the profile words it. */

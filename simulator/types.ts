@@ -68,6 +68,8 @@ export type Fault
     | { kind: 'close', when: 'before' | 'delivered' | 'answered' }
   /** Delivered, answered ok with null data. */
     | { kind: 'null-data' }
+  /** Delivered (unless told not to), then answered with exactly this and the echo. */
+    | { kind: 'answer', answer: Readonly<Record<string, unknown>>, delivered?: boolean }
 
 /** When a fault strikes. Rules are tried in order of registration; the first live one that matches wins. */
 export interface FaultRule {

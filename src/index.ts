@@ -13,6 +13,7 @@ import { Incoming } from './platform/incoming'
 import { KoishiPort } from './platform/koishi'
 import { OneBot } from './platform/onebot/account'
 import { keepConnected } from './platform/onebot/connection'
+import { guardConnections } from './platform/onebot/guard'
 import { incomingOneBot } from './platform/onebot/incoming'
 import { Relay } from './relay/relay'
 import { UploadStore } from './uploads/store'
@@ -33,6 +34,7 @@ export function apply(ctx: Context, config: Config): void {
   for (const warning of warnings) logger.warn(warning)
   logger.info('%s', describeSettings(origins))
   reportBots(ctx, logger)
+  guardConnections(ctx, logger)
 
   const dataDir = resolve(ctx.baseDir, settings.dataDir)
   const apiKey = provideKey(settings.apiKey, dataDir, logger)

@@ -3,18 +3,53 @@ import { SendError } from './port'
 const maxWordingLength = 200
 
 /**
- * Makes a platform's text fit for a caller: one line, at most 200 characters, without local paths, data or links, which
- * error texts like to repeat from the arguments.
+ * Makes a platform's text fit for a caller: one line, at most 200 characters, without what cannot be seen or changes the direction of
+ * writing, and without local paths, data or links, which error texts like to repeat from the arguments.
  */
 export function cleanWording(text: string): string | undefined {
   const clean = text
     .slice(0, 4000)
-    .replace(/(['"])[^'"]*[\\/][^'"]*\1/g, '$1…$1')
-    .replace(/\b(?:file|base64|https?|data):[^\s'"]*/gi, '…')
-    .replace(/(?:\b[A-Za-z]:)?(?:[\\/][^\s\\/'":,;()]+){2,}[\\/]?/g, '…')
+    .replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '')
+    .replace(/\p{Cs}/gu, '\ufffd')
+    .split(/[\r\n\p{Zl}\p{Zp}]+/u)
+    .map(line => withoutPaths(line.replace(/\b(?:base64|https?|data):[^\s'"]*/gi, '…')))
+    .join(' ')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
-  return clean.length > maxWordingLength ? `${clean.slice(0, maxWordingLength - 1)}…` : clean || undefined
+  if (clean.length <= maxWordingLength) return clean || undefined
+  // Not between the halves of a character.
+  return `${clean.slice(0, maxWordingLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
+}
+
+/** Where a path begins. A slash between two words or numbers begins one only if another one follows in the line. */
+const pathStart = new RegExp([
+  String.raw`\bfile:`,
+  String.raw`(?<![\p{L}\p{N}])[A-Z]:(?=[\\/])`,
+  String.raw`(?<![\p{L}\p{N}_.~])[.~]{0,2}[\\/](?=\S)`,
+  String.raw`(?<!\d(?=/\d))/(?=[^\\/]+[\\/])`,
+  String.raw`\\(?=\S)`,
+].join('|'), 'iu')
+
+const closingQuotes: Readonly<Record<string, string>> = { '\'': '\'', '"': '"', '`': '`', '‘': '’', '“': '”', '「': '」', '『': '』', '《': '》', '<': '>' }
+
+/**
+ * Cuts paths out of a line. They may hold blanks, so one ends where its quotation does, and without quotation marks nowhere before the
+ * end of the line.
+ */
+function withoutPaths(line: string): string {
+  const start = pathStart.exec(line)?.index
+  if (start === undefined) return line
+  const closing = closingQuotes[line.charAt(start - 1)]
+  const end = closing === undefined ? -1 : lastClosing(line, closing, start)
+  return `${line.slice(0, start)}…${end < 0 ? '' : line.charAt(end) + withoutPaths(line.slice(end + 1))}`
+}
+
+/** The place of the last mark that may end a quotation: one within a word does not. -1 when there is none. */
+function lastClosing(line: string, mark: string, from: number): number {
+  for (let place = line.lastIndexOf(mark); place >= from; place = line.lastIndexOf(mark, place - 1)) {
+    if (!/^[\p{L}\p{N}_]/u.test(line.slice(place + 1))) return place
+  }
+  return -1
 }
 
 const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])

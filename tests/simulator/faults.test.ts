@@ -172,6 +172,18 @@ test('rules match by action, target and predicate; by default only sends and upl
   assert.equal((await client.call('send_group_msg', { ...group, message: 'b' })).status, 'failed')
 })
 
+test('answer: delivered, answered with what was scripted', async t => {
+  const { simulator, client } = await startWithClient(t)
+  simulator.fault({ fault: { kind: 'answer', answer: { status: 'async', retcode: 1 } } })
+  const { echo, ...answer } = await client.call('send_group_msg', group)
+  assert.deepEqual(answer, { status: 'async', retcode: 1 })
+  assert.equal(typeof echo, 'number')
+  assert.equal(simulator.ledger.length, 1)
+  simulator.fault({ fault: { kind: 'answer', answer: {}, delivered: false } })
+  assert.deepEqual(Object.keys(await client.call('send_group_msg', group)), ['echo'])
+  assert.equal(simulator.ledger.length, 1)
+})
+
 test('late answers die with the simulator', async t => {
   const { simulator, client } = await startWithClient(t)
   simulator.fault({ fault: { kind: 'late', ms: 3_600_000 } })

@@ -1,7 +1,6 @@
 import type { Bot, Context, h } from 'koishi'
 import { RelayError } from '../../errors'
 import type { Target } from '../../message/model'
-import { isObject } from '../../message/parse'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
 import { BotAccount, type PlatformSupport } from '../koishi'
@@ -115,11 +114,7 @@ class OneBotMessage implements Message {
     const call = toCall(target, items, elements, announced)
     this.sent = call ? call.message : 'encoded'
     if (!call) return encode(bot, channelId, session)
-    const answer = await request(call.action, call.params)
-    // The adapter keeps them for a minute, in a timer that it never clears, and with them the bytes of pictures and files.
-    for (const name of Object.keys(call.params)) call.params[name] = undefined
-    if (!isObject(answer)) throw new SendError('unanswered')
-    const receipt = readAnswer(answer)
+    const receipt = readAnswer(await request(call.action, call.params))
     announceSent(bot, session, receipt.messageIds[0] ?? '')
     return receipt
   }
@@ -157,7 +152,7 @@ async function encode(bot: Bot, channelId: string, session: SendSession): Promis
     failure = error
   })
   const messageIds: string[] = []
-  for (const answer of answers.filter(isObject)) {
+  for (const answer of answers) {
     try {
       messageIds.push(...readAnswer(answer).messageIds)
     } catch (error) {

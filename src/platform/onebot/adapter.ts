@@ -1,5 +1,5 @@
 import { Bot } from 'koishi'
-import type { JsonObject } from '../../message/parse'
+import { Wire, type WireSocket } from './wire'
 
 /*
  * What is needed of koishi-plugin-adapter-onebot beyond its interface. Checked against version 6.9.4, and against ws 8.23.0;
@@ -9,18 +9,37 @@ import type { JsonObject } from '../../message/parse'
 /** As Koishi names the platform of these bots. */
 export const platform = 'onebot'
 
-/** Makes a call and gives the whole answer, unread. */
-export type Request = (action: string, params: JsonObject) => unknown
+/**
+ * Makes a call and gives the whole answer, unread. The parameters are emptied when they are not needed any more: with them goes what
+ * pictures and files hold.
+ */
+export type Request = (action: string, params: Params) => Promise<unknown>
+
+type Params = Record<string, unknown>
 
 /**
- * The adapter's way to a whole answer; it is there only while the bot is connected. The methods of `bot.internal` give no more
- * than the data of an answer, and of a failure only its code. Source: `accept`, which sets `bot.internal._request`.
+ * The way to a whole answer; it is there only while the bot is connected. The methods of `bot.internal` give no more than the data of
+ * an answer, and of a failure only its code. Over a WebSocket the call is made past the adapter, which forgets a call after its
+ * `responseTimeout` and keeps the parameters of each for that long. Source: `accept`, which sets `bot.internal._request`.
  */
 export function requestOf(bot: Bot): Request | undefined {
   const internal: unknown = bot.internal
   const request = read(internal, '_request')
   if (typeof request !== 'function') return
-  return (action, params): unknown => Reflect.apply(request, internal, [action, params])
+  return async (action, params) => {
+    const socket = wireSocketOf(bot)
+    if (!socket) {
+      const answered: Promise<unknown> = Promise.resolve(Reflect.apply(request, internal, [action, params]))
+      return answered.finally(() => empty(params))
+    }
+    const answer = Wire.of(socket).call(action, params)
+    empty(params)
+    return answer
+  }
+}
+
+function empty(params: Params): void {
+  for (const name of Object.keys(params)) params[name] = undefined
 }
 
 /** Whether the bot has its way to make calls, which the adapter takes away when the connection closes. */
@@ -61,9 +80,6 @@ export interface AdapterSocket {
   terminate?(): void
 }
 
-/** States of a WebSocket, as its standard numbers them. */
-export const socketState = { open: 1, closed: 3 } as const
-
 /** How this bot is connected, `undefined` when it is not a OneBot bot over WebSocket. */
 export function connectionMode(bot: Bot): ConnectionMode | undefined {
   if (bot.platform !== platform) return
@@ -83,12 +99,24 @@ export function socketOf(bot: Bot, mode: ConnectionMode): AdapterSocket | undefi
   return isSocket(socket) ? socket : undefined
 }
 
+/** The bot's present WebSocket, if its frames can be reached. */
+export function wireSocketOf(bot: Bot): WireSocket | undefined {
+  const mode = connectionMode(bot)
+  const socket = mode && socketOf(bot, mode)
+  return isWireSocket(socket) ? socket : undefined
+}
+
 /** Whether a dial to this address is one of this bot's. */
 export function dials(bot: Bot, url: URL): boolean {
   const endpoint = connectionMode(bot) === 'forward' ? read(bot.config, 'endpoint') : undefined
   if (typeof endpoint !== 'string' || !URL.canParse(endpoint)) return false
   const { host, pathname } = new URL(endpoint)
   return url.host === host && url.pathname === pathname
+}
+
+/** Whether it is a WebSocket whose frames can be reached. */
+export function isWireSocket(value: unknown): value is WireSocket {
+  return isSocket(value) && ['send', 'emit', 'once'].every(name => typeof read(value, name) === 'function')
 }
 
 function isSocket(value: unknown): value is AdapterSocket {

@@ -1,6 +1,7 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
 import { unwrap } from '../../lib/unwrap'
-import { connectionMode, dials, hasRequest, socketOf, socketState, type AdapterSocket, type ConnectionMode } from './adapter'
+import { connectionMode, dials, hasRequest, socketOf, type AdapterSocket, type ConnectionMode } from './adapter'
+import { socketState, Wire, type WireSocket } from './wire'
 
 /** How often it is made sure that the other side is still there, in milliseconds. */
 const defaultHeartbeat = 15_000
@@ -235,7 +236,7 @@ export function redialDelay(tries: number, random: number): number {
 }
 
 /** What a heartbeat needs beyond an AdapterSocket: the methods of the library `ws`, which answers pings by itself. */
-interface PingSocket extends AdapterSocket {
+interface PingSocket extends AdapterSocket, WireSocket {
   readonly bufferedAmount: number
   ping(): void
   terminate(): void
@@ -252,11 +253,11 @@ interface PingSocket extends AdapterSocket {
  */
 export function watchHeartbeat(socket: AdapterSocket, interval: number): () => void {
   if (!isPingSocket(socket)) return () => undefined
+  // The socket does not tell others of the answers that the wire takes.
+  const wire = Wire.of(socket)
+  let received = wire.received
   let silence = 0
   let answers = false
-  const onMessage = (): void => {
-    silence = 0
-  }
   const onPong = (): void => {
     silence = 0
     answers = true
@@ -264,21 +265,20 @@ export function watchHeartbeat(socket: AdapterSocket, interval: number): () => v
   const timer = setInterval(() => {
     if (socket.readyState !== socketState.open) return
     // A large message counts in full until its last byte has left, and a slow one is no reason to cut it.
-    if (socket.bufferedAmount > 0) silence = 0
+    if (socket.bufferedAmount > 0 || wire.received !== received) silence = 0
+    received = wire.received
     if (silence >= maxSilence && answers) socket.terminate()
     else socket.ping()
     silence++
   }, interval)
-  socket.on('message', onMessage)
   socket.on('pong', onPong)
   return () => {
     clearInterval(timer)
-    socket.off('message', onMessage)
     socket.off('pong', onPong)
   }
 }
 
 function isPingSocket(socket: AdapterSocket): socket is PingSocket {
   return typeof Reflect.get(socket, 'bufferedAmount') === 'number'
-    && ['ping', 'terminate', 'on', 'off'].every(name => typeof Reflect.get(socket, name) === 'function')
+    && ['ping', 'terminate', 'on', 'off', 'once', 'emit', 'send'].every(name => typeof Reflect.get(socket, name) === 'function')
 }

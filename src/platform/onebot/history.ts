@@ -29,7 +29,7 @@ const counts = [50, 500]
  * @param since when its first call was made, in milliseconds since the epoch, by the local clock
  * @returns `no-history` also when the history does not reach back to `since`: what it does not show may be further up
  * @throws SendError when the question was not answered: `unsent` without a connection, `unanswered` when it was lost, when
- *   the adapter's time was up, or when the platform failed to answer it. It says nothing about the message.
+ *   its time was up, or when the platform failed to answer it. It says nothing about the message.
  */
 export async function search(account: Searched, target: Target, content: Content, since: number): Promise<Finding> {
   const { bot, own } = account
@@ -57,13 +57,18 @@ export async function search(account: Searched, target: Target, content: Content
   return { kind: 'no-history' }
 }
 
-/** Makes a call. The adapter leaves the calls under way without an answer when a connection closes; this rejects them. */
+/** How long an answer is waited for, in milliseconds. */
+const patience = 60_000
+
+/** Makes a call. It is rejected when its time is up, and when the bot goes offline, be its connection closed or not. */
 async function ask(account: Searched, action: string, params: JsonObject): Promise<unknown> {
   const request = requestOf(account.bot)
   if (!request || !account.isOnline) throw new SendError('unsent')
   let unwatch: (() => void) | undefined
+  let timer: NodeJS.Timeout | undefined
   try {
     const lost = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new SendError('unanswered')), patience)
       unwatch = account.onOffline(() => reject(new SendError('unanswered', 'the connection was lost')))
     })
     return await Promise.race([request(action, params), lost])
@@ -72,6 +77,7 @@ async function ask(account: Searched, action: string, params: JsonObject): Promi
     // The general rule takes an error without a reason for a refusal, but nobody refuses to look.
     throw failure.outcome === 'refused' ? new SendError('unanswered', undefined, { cause: error }) : failure
   } finally {
+    clearTimeout(timer)
     unwatch?.()
   }
 }
@@ -101,10 +107,11 @@ const emptyChat = /消息\S*不存在|未找到消息/
  * @param earliest before when a message cannot be the one in question, in milliseconds since the epoch
  * @returns `undefined` when there is no history to be had: the action is unknown, or its data is of a form unknown here, which
  *   asking again would not change
- * @throws SendError `unanswered` for any other failure: it may be a passing one, and must not be taken for "no history"
+ * @throws SendError `unanswered` for any other failure and for what is no answer at all: it may be a passing one, and must not be taken
+ *   for "no history"
  */
 export function readHistory(answer: unknown, selfId: string, earliest: number): HistoryPage | undefined {
-  if (!isObject(answer) || typeof answer.retcode !== 'number') return
+  if (!isObject(answer) || typeof answer.retcode !== 'number' || answer.status === 'async') throw new SendError('unanswered')
   if (answer.retcode !== 0) return readFailure(answer)
   const messages = isObject(answer.data) ? answer.data.messages : undefined
   if (!Array.isArray(messages)) return

@@ -23,19 +23,83 @@ describe('what an adapter throws', () => {
 })
 
 describe('the words of a platform', () => {
-  test('lose paths, links and data', () => {
-    assert.equal(cleanWording('ENOENT: no such file, open \'/data/uploads/a b/c.png\''), 'ENOENT: no such file, open \'…\'')
-    assert.equal(cleanWording('bad file file:///srv/x.png here'), 'bad file … here')
-    assert.equal(cleanWording('cannot read C:\\Users\\me\\x.png'), 'cannot read …')
-    assert.equal(cleanWording('args: base64://AAAA'), 'args: …')
-  })
+  const cases: [string, string | undefined][] = [
+    // Between quotation marks, which tell where a path ends.
+    ['ENOENT: no such file, open \'/data/uploads/a b/c.png\' (twice)', 'ENOENT: no such file, open \'…\' (twice)'],
+    ['rename \'/a b/c\' -> "D:\\c d\\e.png"!', 'rename \'…\' -> "…"!'],
+    ['open \'/data/it\'s mine/x y\'; no', 'open \'…\'; no'],
+    ['无法打开“/数据/我的 文件/图.png”，请重试', '无法打开“…”，请重试'],
+    // Without them, nothing tells.
+    ['bad file file:///srv/my files/x y.png', 'bad file …'],
+    ['bad file FILE:///srv/x.png here', 'bad file …'],
+    ['cannot read C:\\Users\\me and you\\x y.png', 'cannot read …'],
+    ['cannot read c:/Users/me and you/x y.png', 'cannot read …'],
+    ['cannot read \\\\server\\a share\\x y', 'cannot read …'],
+    ['识别URL失败, uri= /app/my uploads/x y.png', '识别URL失败, uri= …'],
+    ['打开/app/my uploads/x失败', '打开…'],
+    ['no ~/x y', 'no …'],
+    ['no ../x y', 'no …'],
+    ['one /srv/a b\ntwo', 'one … two'],
+    ['open \'/data/uploads/a b', 'open \'…'],
+    // Links and data hold no blank.
+    ['args: base64://AAAA and data:image/png;base64,AAAA, see https://example.com/a/b now', 'args: … and … see … now'],
+    // No paths.
+    ['群/好友不存在', '群/好友不存在'],
+    ['1/2 and 2026/01/31, and/or', '1/2 and 2026/01/31, and/or'],
+    // What cannot be seen or confuses.
+    [' a\n b\u0000c\u2028d ', 'a b c d'],
+    ['a\u202eb\u2066c\u200bd\ufeffe\u00adf\u3164g\u061ch', 'abcdefgh'],
+    ['a\ud800b\udc00c🙊', 'a\ufffdb\ufffdc🙊'],
+    ['fi\u200ble:///srv/x y /s\u200drv/z', '…'],
+    [' \n\u200b ', undefined],
+  ]
+  for (const [text, expected] of cases) {
+    test(JSON.stringify(text), () => {
+      assert.equal(cleanWording(text), expected)
+    })
+  }
 
-  test('come as one line of at most 200 characters', () => {
-    assert.equal(cleanWording(' a\n b\u0000c '), 'a b c')
+  test('have at most 200 characters, none of them in halves', () => {
     assert.equal(cleanWording('x'.repeat(500))?.length, 200)
+    const cut = cleanWording(`${'x'.repeat(198)}🙊${'x'.repeat(50)}`)
+    assert.equal(cut, `${'x'.repeat(198)}…`)
   })
 
-  test('are absent when nothing is left', () => {
-    assert.equal(cleanWording(' \n '), undefined)
+  test('never hold more than three characters of an absolute path, whatever stands around it', () => {
+    const random = randomFrom(20_260_101)
+    const pick = <T>(list: readonly T[]): T => {
+      const entry = list[Math.floor(random() * list.length)]
+      assert(entry !== undefined)
+      return entry
+    }
+    // Words that stand nowhere but in the paths.
+    const words = ['Zürich', 'qqqq', '我的资料', 'ßßßß.wwww', 'zzzz-jjjj', 'Kkkk\'s', '(ffff)', 'vvvv,vvvv', '%4aaaa', 'ÿÿÿÿ;', '🙊🙈🙉🙊']
+    const segment = (): string => Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(words)).join(' ')
+    for (let round = 0; round < 20_000; round++) {
+      const separator = pick(['/', '\\'])
+      const root = separator === '/' ? pick(['/', 'file:///', 'c:/', 'file://C:/']) : pick(['C:\\', 'd:\\', '\\\\', '\\\\?\\C:\\'])
+      const path = root + Array.from({ length: 2 + Math.floor(random() * 3) }, segment).join(separator)
+      const [before, after] = pick([
+        ['open ', ' failed'], ['open \'', '\' failed'], ['open "', '", again'], ['', ''], ['不存在：', '。'], ['uri=', ''], ['“', '”没有'], ['(', ')'],
+        ['ENOENT: \'', '\' -> \'/x\''], ['`', '`'], ['{"file":"', '"}'], ['打开', '失败'], ['a\n', '\nb'],
+      ] as const)
+      const clean = cleanWording(before + path + after) ?? ''
+      for (const word of words) {
+        for (let index = 0; index + 4 <= word.length; index++) {
+          assert(!clean.includes(word.slice(index, index + 4)), `${JSON.stringify(before + path + after)} became ${JSON.stringify(clean)}`)
+        }
+      }
+    }
   })
 })
+
+/** Numbers from 0 to 1 that are the same each time (mulberry32). */
+function randomFrom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = state + 0x6d2b79f5 | 0
+    let mixed = Math.imul(state ^ state >>> 15, 1 | state)
+    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed
+    return ((mixed ^ mixed >>> 14) >>> 0) / 2 ** 32
+  }
+}

@@ -69,14 +69,16 @@ test('takes an unknown action and data of another form for no history', () => {
     { status: 'failed', retcode: 1200, message: 'Unsupported API', data: null },
     { status: 'ok', retcode: 0, data: null },
     { status: 'ok', retcode: 0, data: { messages: {} } },
-    { status: 'ok' },
-    'ok',
-    undefined,
   ]) assert.equal(readHistory(answer, selfId, since), undefined, JSON.stringify(answer))
 })
 
-test('takes any other failure for a question that was not answered', () => {
+test('takes any other failure, and what cannot be read, for a question that was not answered', () => {
   for (const answer of [
+    { status: 'ok' },
+    { status: 'ok', retcode: '0', data: { messages: [] } },
+    { status: 'async', retcode: 1, data: null },
+    'ok',
+    undefined,
     { status: 'failed', retcode: 1200, message: 'Timeout: NTEvent serviceAndMethod:NodeIKernelMsgService/getAioFirstViewLatestMsgs', data: null },
     { status: 'failed', retcode: 100, msg: 'MESSAGES_API_ERROR', wording: 'timeout', data: null },
     { status: 'failed', retcode: 200, data: null },
