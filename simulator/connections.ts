@@ -76,9 +76,10 @@ export class Connections {
     return connection
   }
 
-  broadcast(event: object): void {
+  /** Sends an event, or a frame as it is. */
+  broadcast(event: object | string): void {
     if (this.open.size === 0) return
-    const frame = JSON.stringify(event)
+    const frame = typeof event === 'string' ? event : JSON.stringify(event)
     for (const connection of this.open) connection.send(frame)
   }
 

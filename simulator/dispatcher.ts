@@ -1,5 +1,5 @@
 import { actionsOf, perform, type Action } from './actions/index'
-import { ActionFailure, failed, success, type Answer } from './answers'
+import { ActionFailure, failed, success, unreadable, type Answer } from './answers'
 import type { Connection } from './connections'
 import { FaultBook } from './faults'
 import { isRecord, parseJson } from './parse'
@@ -33,7 +33,8 @@ export class Dispatcher {
     }
     const action = typeof frame.action === 'string' ? frame.action : ''
     const params = isRecord(frame.params) ? frame.params : {}
-    const received = { connection, number, call: { action, params, echo: frame.echo, time: Date.now() }, weight: text.length }
+    const call = { action, params, echo: frame.echo, time: this.platform.settings.clock() }
+    const received = { connection, number, call, weight: text.length }
     const fault = this.faults.strike(received.call)
     this.platform.record(received.call, text.length)
     if (fault !== null) {
@@ -92,6 +93,14 @@ export class Dispatcher {
       case 'late':
         this.delay(received, fault)
         return
+      case 'unreadable': {
+        const answer = (whole: Answer): void => {
+          connection.answer(number, unreadable(whole, fault.answer))
+        }
+        if (fault.delivered === false) answer(success(profile, null, call.echo))
+        else this.run(received, answer)
+        return
+      }
       case 'timeout':
         if (fault.delivered !== true) {
           refuse(profile.reasons.timeout)
@@ -136,9 +145,16 @@ export class Dispatcher {
     })
   }
 
-  private delay(received: Received, { ms, delivered = 'now' }: Extract<Fault, { kind: 'late' }>): void {
+  private delay(received: Received, { ms, delivered = 'now', answered = true }: Extract<Fault, { kind: 'late' }>): void {
+    const { profile } = this.platform
     const answer = (late: Answer): void => {
-      received.connection.answer(received.number, late)
+      if (answered) received.connection.answer(received.number, late)
+    }
+    if (delivered === 'never') {
+      this.timers.after(ms, () => {
+        answer(failed(profile, profile.reasons.refused, received.call.echo))
+      })
+      return
     }
     if (delivered === 'then') {
       this.timers.after(ms, () => {
@@ -146,10 +162,10 @@ export class Dispatcher {
       })
       return
     }
-    const start = Date.now()
+    const start = performance.now()
     this.run(received, early => {
       // Counted from the call, reading included.
-      this.timers.after(Math.max(0, ms - (Date.now() - start)), () => {
+      this.timers.after(Math.max(0, ms - (performance.now() - start)), () => {
         answer(early)
       })
     })

@@ -3,4 +3,5 @@ export type { Watcher } from './platform'
 export { Simulator } from './simulator'
 export type {
   Call, DeliveredMedia, Fault, FaultHandle, FaultRule, LedgerEntry, MediaForm, Person, ProfileName, Saying, Segment, Target,
+  UnreadableAnswer,
 } from './types'

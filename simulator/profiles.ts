@@ -6,7 +6,7 @@ export type PlatformFailure = 'refused' | 'muted' | 'not-member' | 'not-friend' 
 /** `code` is go-cqhttp's `msg`, a constant; the others have none. */
 export interface Reason { retcode: number, wording: string, code?: string }
 
-/** One implementation's differences, from the tables of the OneBot guide. */
+/** One implementation's differences, as their sources have them. */
 export interface Profile {
   name: ProfileName
   appName: string

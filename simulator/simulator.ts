@@ -10,7 +10,6 @@ import type { Call, FaultHandle, FaultRule, LedgerEntry, Saying } from './types'
 
 /**
  * A OneBot 11 platform on 127.0.0.1 that behaves like a real one, keeps a ledger of what was delivered and fails on demand.
- * See "A faithful simulator" in the OneBot guide.
  */
 export class Simulator {
   readonly selfId: string
@@ -33,7 +32,7 @@ export class Simulator {
     this.page = new PageServer(this.platform, () => this.endpoint)
     const { profile, connections } = this.platform
     const attach = (socket: Parameters<typeof connections.attach>[0]): void => {
-      connections.attach(socket, lifecycle(selfId))
+      connections.attach(socket, lifecycle(selfId, settings.clock()))
     }
     this.server = new Server({
       profile,
@@ -81,6 +80,11 @@ export class Simulator {
     return this.platform.calls.items
   }
 
+  /** How many calls are still to be delivered or answered because of a fault. */
+  get pending(): number {
+    return this.timers.size
+  }
+
   /** Open bot connections, forward and reverse. */
   get connections(): number {
     return this.platform.connections.size
@@ -115,6 +119,16 @@ export class Simulator {
     this.platform.connections.dropAll(code)
   }
 
+  /** Sends a frame as it is to every bot, be it OneBot or not. */
+  sendFrame(frame: string): void {
+    this.platform.connections.broadcast(frame)
+  }
+
+  /** Leaves only the newest messages of each chat in its history, as a platform that has just been started may have it. */
+  forgetHistory(kept = 0): void {
+    this.platform.messages.forget(kept)
+  }
+
   /** Stops listening and dialling and drops every connection, as when OneBot is restarted. What was said is kept. */
   async goOffline(): Promise<void> {
     if (this.pulse !== null) clearInterval(this.pulse)
@@ -127,11 +141,11 @@ export class Simulator {
   /** Comes back on the same port. Rejects when another program has taken it meanwhile. */
   async goOnline(): Promise<void> {
     if (this.pulse !== null) return
-    const { selfId, heartbeatInterval, port } = this.settings
+    const { selfId, heartbeatInterval, port, clock } = this.settings
     this.currentPort = await this.server.listen(this.currentPort === 0 ? port : this.currentPort)
     this.platform.origin = `http://127.0.0.1:${this.currentPort}`
     this.pulse = setInterval(() => {
-      this.platform.connections.broadcast(heartbeat(selfId, heartbeatInterval))
+      this.platform.connections.broadcast(heartbeat(selfId, clock(), heartbeatInterval))
     }, heartbeatInterval)
     this.dialer?.start()
   }
