@@ -1,5 +1,4 @@
 import type { PlatformFailure, Profile, Reason } from './profiles'
-import type { UnreadableAnswer } from './types'
 
 /** A refusal of a call; becomes the answer of the profile. */
 export class ActionFailure extends Error {
@@ -47,21 +46,4 @@ export function failed(profile: Profile, { retcode, wording, code }: Reason, ech
   if (profile.reasonIn === 'none') return { ...answer, echo }
   if (profile.reasonIn === 'wording') return { ...answer, msg: code ?? wording, wording, message: wording, echo }
   return { ...answer, message: wording, wording, echo }
-}
-
-/** The answer to a call that succeeded, in a form that does not say so. */
-export function unreadable(answer: Answer, form: UnreadableAnswer): Answer {
-  const { retcode, ...rest } = answer
-  switch (form) {
-    case 'no-retcode':
-      return rest
-    case 'text-retcode':
-      return { ...rest, retcode: String(retcode) }
-    case 'null-retcode':
-      return { ...rest, retcode: null }
-    case 'echo-only':
-      return { echo: answer.echo }
-    case 'async':
-      return { ...rest, status: 'async', retcode: 1, data: null }
-  }
 }

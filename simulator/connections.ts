@@ -55,8 +55,8 @@ export class Connections {
     return this.open.size
   }
 
-  /** Takes over an open socket and greets it. */
-  attach(socket: WebSocket, greeting: object): Connection {
+  /** Takes over an open socket and greets it with these frames. */
+  attach(socket: WebSocket, greeting: readonly string[]): Connection {
     const leave = (connection: Connection): void => {
       if (this.open.delete(connection)) this.listener.onChange()
     }
@@ -71,15 +71,17 @@ export class Connections {
     // A broken frame or a reset closes the socket as well; there is nothing more to do about it.
     socket.on('error', () => undefined)
     this.open.add(connection)
-    connection.send(JSON.stringify(greeting))
+    for (const frame of greeting) connection.send(frame)
     this.listener.onChange()
     return connection
   }
 
-  /** Sends an event, or a frame as it is. */
-  broadcast(event: object | string): void {
-    if (this.open.size === 0) return
-    const frame = typeof event === 'string' ? event : JSON.stringify(event)
+  broadcast(event: object): void {
+    if (this.open.size > 0) this.broadcastFrame(JSON.stringify(event))
+  }
+
+  /** Sends a frame as it is to every bot. */
+  broadcastFrame(frame: string): void {
     for (const connection of this.open) connection.send(frame)
   }
 

@@ -1,5 +1,5 @@
 import { actionsOf, perform, type Action } from './actions/index'
-import { ActionFailure, failed, success, unreadable, type Answer } from './answers'
+import { ActionFailure, failed, success, type Answer } from './answers'
 import type { Connection } from './connections'
 import { FaultBook } from './faults'
 import { isRecord, parseJson } from './parse'
@@ -14,6 +14,8 @@ interface Received { connection: Connection, number: number, call: Call, weight:
 /** Takes frames, runs the calls in them and answers, with the scripted faults in between. */
 export class Dispatcher {
   readonly faults = new FaultBook()
+  /** The slow calls under way. */
+  readonly pending = new Set<Call>()
   private readonly actions: ReadonlyMap<string, Action>
 
   constructor(private readonly platform: Platform, private readonly timers: Timers) {
@@ -93,14 +95,6 @@ export class Dispatcher {
       case 'late':
         this.delay(received, fault)
         return
-      case 'unreadable': {
-        const answer = (whole: Answer): void => {
-          connection.answer(number, unreadable(whole, fault.answer))
-        }
-        if (fault.delivered === false) answer(success(profile, null, call.echo))
-        else this.run(received, answer)
-        return
-      }
       case 'timeout':
         if (fault.delivered !== true) {
           refuse(profile.reasons.timeout)
@@ -124,6 +118,13 @@ export class Dispatcher {
       case 'close':
         this.cut(received, fault.when)
         return
+      case 'answer': {
+        const { answer, delivered = true } = fault
+        const tell = (): void => connection.answer(number, { ...answer, echo: call.echo })
+        if (delivered) this.run(received, tell)
+        else tell()
+        return
+      }
       case 'null-data':
         this.run(received, answer => {
           connection.answer(number, answer.status === 'ok' ? success(profile, null, call.echo) : answer)
@@ -146,9 +147,12 @@ export class Dispatcher {
   }
 
   private delay(received: Received, { ms, delivered = 'now', answered = true }: Extract<Fault, { kind: 'late' }>): void {
-    const { profile } = this.platform
+    const { profile, waiters } = this.platform
+    this.pending.add(received.call)
     const answer = (late: Answer): void => {
+      this.pending.delete(received.call)
       if (answered) received.connection.answer(received.number, late)
+      waiters.changed()
     }
     if (delivered === 'never') {
       this.timers.after(ms, () => {

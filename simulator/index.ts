@@ -3,5 +3,4 @@ export type { Watcher } from './platform'
 export { Simulator } from './simulator'
 export type {
   Call, DeliveredMedia, Fault, FaultHandle, FaultRule, LedgerEntry, MediaForm, Person, ProfileName, Saying, Segment, Target,
-  UnreadableAnswer,
 } from './types'

@@ -22,6 +22,8 @@ export interface SimulatorOptions {
   reportSelf?: boolean
   /** Form of `message` in events; default `array`. */
   messageFormat?: 'array' | 'string'
+  /** Frames that each connection begins with, sent as they are: a platform that speaks something else. Default none. */
+  firstFrames?: readonly string[]
   /** Milliseconds, default 30000. */
   heartbeatInterval?: number
   groups?: { id: string, name: string, members: Person[] }[]
@@ -72,6 +74,7 @@ export function settle(options: SimulatorOptions): Settings {
     history: options.history ?? true,
     reportSelf: options.reportSelf ?? false,
     messageFormat: options.messageFormat ?? 'array',
+    firstFrames: options.firstFrames ?? [],
     heartbeatInterval: options.heartbeatInterval ?? 30_000,
     groups: options.groups ?? defaultGroups,
     friends: options.friends ?? defaultFriends,

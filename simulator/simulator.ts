@@ -23,7 +23,7 @@ export class Simulator {
   private currentPort = 0
 
   private constructor(private readonly settings: Settings) {
-    const { selfId, token, reverse } = settings
+    const { selfId, token, reverse, firstFrames } = settings
     this.selfId = selfId
     this.platform = new Platform(settings, (connection, text) => {
       this.dispatcher.receive(connection, text)
@@ -32,7 +32,7 @@ export class Simulator {
     this.page = new PageServer(this.platform, () => this.endpoint)
     const { profile, connections } = this.platform
     const attach = (socket: Parameters<typeof connections.attach>[0]): void => {
-      connections.attach(socket, lifecycle(selfId, settings.clock()))
+      connections.attach(socket, [...firstFrames, JSON.stringify(lifecycle(selfId, settings.clock()))])
     }
     this.server = new Server({
       profile,
@@ -80,9 +80,9 @@ export class Simulator {
     return this.platform.calls.items
   }
 
-  /** How many calls are still to be delivered or answered because of a fault. */
-  get pending(): number {
-    return this.timers.size
+  /** The calls that are still to be delivered or answered because they are slow. */
+  get pending(): readonly Call[] {
+    return [...this.dispatcher.pending]
   }
 
   /** Open bot connections, forward and reverse. */
@@ -104,6 +104,11 @@ export class Simulator {
     return this.platform.say(message)
   }
 
+  /** Sends every bot a frame as it is, which need not be OneBot. */
+  transmit(frame: string): void {
+    this.platform.connections.broadcastFrame(frame)
+  }
+
   /** Mutes the bot in a group: sends are refused as the profile words it. */
   mute(group: string, muted: boolean): void {
     this.platform.world.ensureGroup(group).muted = muted
@@ -117,11 +122,6 @@ export class Simulator {
   /** Drops the bots' connections but keeps listening; abruptly, or with a closing handshake when a code is given. */
   disconnectAll(code?: number): void {
     this.platform.connections.dropAll(code)
-  }
-
-  /** Sends a frame as it is to every bot, be it OneBot or not. */
-  sendFrame(frame: string): void {
-    this.platform.connections.broadcast(frame)
   }
 
   /** Leaves only the newest messages of each chat in its history, as a platform that has just been started may have it. */

@@ -2,11 +2,6 @@
 export class Timers {
   private readonly running = new Set<NodeJS.Timeout>()
 
-  /** How many tasks are still to be run. */
-  get size(): number {
-    return this.running.size
-  }
-
   /** Runs a task after `ms`, unless cleared before. */
   after(ms: number, task: () => void): void {
     const timer = setTimeout(() => {

@@ -44,9 +44,6 @@ export interface LedgerEntry {
 /** One call as received. `time` in milliseconds since the epoch. */
 export interface Call { action: string, params: Record<string, unknown>, echo: unknown, time: number }
 
-/** An answer without the code of its result, with one that is a text or null, with nothing but the echo, or with the status `async`. */
-export type UnreadableAnswer = 'no-retcode' | 'text-retcode' | 'null-retcode' | 'echo-only' | 'async'
-
 /** What goes wrong with a call; see `dispatcher.ts` for the order of events. */
 export type Fault
   /** Nothing delivered, failure answer; by default the profile's execution error. */
@@ -64,8 +61,6 @@ export type Fault
    * may overtake it, and it is delivered although the connection that brought it has been closed; or never, and the answer is a refusal.
    */
     | { kind: 'late', ms: number, delivered?: 'now' | 'then' | 'never', answered?: boolean }
-  /** Delivered (default) or not, and answered in a form that does not tell which. */
-    | { kind: 'unreadable', answer: UnreadableAnswer, delivered?: boolean }
   /** The profile's "outcome unknown" failure; really delivered when asked to (default: not). */
     | { kind: 'timeout', delivered?: boolean }
   /** Delivered, the answer sent twice. */
@@ -76,6 +71,8 @@ export type Fault
     | { kind: 'close', when: 'before' | 'delivered' | 'answered' }
   /** Delivered, answered ok with null data. */
     | { kind: 'null-data' }
+  /** Delivered (unless told not to), then answered with exactly this and the echo. */
+    | { kind: 'answer', answer: Readonly<Record<string, unknown>>, delivered?: boolean }
 
 /** When a fault strikes. Rules are tried in order of registration; the first live one that matches wins. */
 export interface FaultRule {

@@ -61,7 +61,7 @@ function seen({ simulator }: World): string[] {
 
 /** Once everything has been carried out, and the next message has left as well, there is one of it. */
 async function onlyOne(world: World): Promise<void> {
-  await world.simulator.until(({ pending }) => pending === 0, 30_000)
+  await world.simulator.until(({ pending }) => pending.length === 0, 30_000)
   await world.up()
   const next = await send(world, { ...target, msg: 'after' }, { prefer: 'respond-async, wait=30' })
   assert.equal(next.reply.status, 200, `the queue goes on: ${next.reply.msg}`)
@@ -112,7 +112,7 @@ describe('what a slow platform is still carrying out is not sent again:', { conc
   test('a text with a key, the connection being cut while it is carried out', async t => {
     const world = await start(t, 4_000, { kind: patient })
     const sending = send(world, text, { 'idempotency-key': 'key' })
-    await world.simulator.until(({ pending }) => pending === 1)
+    await world.simulator.until(({ pending }) => pending.length === 1)
     await world.disturb({ kind: 'disconnect' })
     const sent = await sending
     isTold(sent, 200, 504)
@@ -123,7 +123,7 @@ describe('what a slow platform is still carrying out is not sent again:', { conc
   test('a deferred file with a key, the relay being stopped and started while it is carried out', async t => {
     const world = await start(t, 10_000, { kind: patient, isKilled: true })
     isTold(await send(world, file, { ...later, 'idempotency-key': 'key' }), 202)
-    await world.simulator.until(({ pending }) => pending === 1)
+    await world.simulator.until(({ pending }) => pending.length === 1)
     await world.disturb({ kind: 'stop' })
     await onlyOne(world)
     const again = await send(world, file, { ...later, 'idempotency-key': 'key' })
@@ -135,7 +135,7 @@ describe('what a slow platform is still carrying out is not sent again:', { conc
     const world = await start(t, 10_000, { kind: patient, isKilled: true })
     const sent = await send(world, text, later)
     isTold(sent, 202)
-    await world.simulator.until(({ pending }) => pending === 1)
+    await world.simulator.until(({ pending }) => pending.length === 1)
     await world.disturb({ kind: 'kill' })
     await recorded(world, sent.id, 'sent')
     await onlyOne(world)
