@@ -27,7 +27,7 @@ export interface Account {
   accepted?: number
   /** The delivery that was accepted for later, while its end is not known. */
   deliveryId?: string
-  /** Whether a repeat went unheard: where the first request had not used up the key, that one may have been sent. */
+  /** Whether the answer to a request with this key was lost, and nothing has been told of it since: it may have been sent. */
   isUnheard: boolean
   /** The delivery of the answer that was told last, which has a record that must agree with it. */
   recordId?: string

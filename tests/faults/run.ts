@@ -97,7 +97,7 @@ class Runner implements Run {
         const reply = await this.post(request)
         this.tracker.countAnswer()
         if (reply && this.hear(account, request, reply)) break
-        if (known && !reply) account.isUnheard = true
+        if (key !== undefined && !reply) account.isUnheard = true
         if (key === undefined || (request.leaveAfter !== undefined && !reply)) return
         assert(performance.now() < end, `still under way after ${patience} ms`)
         await delay(50)
@@ -149,7 +149,9 @@ class Runner implements Run {
     const reading = readAnswer(reply, request)
     account.history.push(`#${request.name}: ${reply.status}${reply.headers.get('idempotent-replayed') ? ' replayed' : ''}`)
     if (reading.kind === 'in-progress') return false
-    account.isUnheard = false
+    // That this one was not sent says nothing of one before it, whose answer was lost.
+    const isOnlyOfItself = reading.kind === 'results' && !reading.replayed && reading.results.every(({ told }) => told === 'unsent')
+    if (!isOnlyOfItself) account.isUnheard = false
     // It was accepted, and has been withdrawn while this answer was on its way.
     if (reading.kind === 'accepted' && this.withdrawn.has(reading.id)) return true
     // Accepted anew, as after a refusal, which does not use up a key, it has another place.
