@@ -14,6 +14,8 @@ interface Received { connection: Connection, number: number, call: Call, weight:
 /** Takes frames, runs the calls in them and answers, with the scripted faults in between. */
 export class Dispatcher {
   readonly faults = new FaultBook()
+  /** The slow calls under way. */
+  readonly pending = new Set<Call>()
   private readonly actions: ReadonlyMap<string, Action>
 
   constructor(private readonly platform: Platform, private readonly timers: Timers) {
@@ -33,7 +35,8 @@ export class Dispatcher {
     }
     const action = typeof frame.action === 'string' ? frame.action : ''
     const params = isRecord(frame.params) ? frame.params : {}
-    const received = { connection, number, call: { action, params, echo: frame.echo, time: Date.now() }, weight: text.length }
+    const call = { action, params, echo: frame.echo, time: this.platform.settings.clock() }
+    const received = { connection, number, call, weight: text.length }
     const fault = this.faults.strike(received.call)
     this.platform.record(received.call, text.length)
     if (fault !== null) {
@@ -143,9 +146,19 @@ export class Dispatcher {
     })
   }
 
-  private delay(received: Received, { ms, delivered = 'now' }: Extract<Fault, { kind: 'late' }>): void {
+  private delay(received: Received, { ms, delivered = 'now', answered = true }: Extract<Fault, { kind: 'late' }>): void {
+    const { profile, waiters } = this.platform
+    this.pending.add(received.call)
     const answer = (late: Answer): void => {
-      received.connection.answer(received.number, late)
+      this.pending.delete(received.call)
+      if (answered) received.connection.answer(received.number, late)
+      waiters.changed()
+    }
+    if (delivered === 'never') {
+      this.timers.after(ms, () => {
+        answer(failed(profile, profile.reasons.refused, received.call.echo))
+      })
+      return
     }
     if (delivered === 'then') {
       this.timers.after(ms, () => {
@@ -153,10 +166,10 @@ export class Dispatcher {
       })
       return
     }
-    const start = Date.now()
+    const start = performance.now()
     this.run(received, early => {
       // Counted from the call, reading included.
-      this.timers.after(Math.max(0, ms - (Date.now() - start)), () => {
+      this.timers.after(Math.max(0, ms - (performance.now() - start)), () => {
         answer(early)
       })
     })

@@ -6,10 +6,10 @@ export interface Voice { selfId: string, format: 'array' | 'string' }
 
 const seconds = (ms: number): number => Math.floor(ms / 1000)
 
-/** Sent when a connection opens (OneBot 11, meta events). */
-export function lifecycle(selfId: string): object {
+/** Sent when a connection opens (OneBot 11, meta events). `time` in milliseconds since the epoch, as below. */
+export function lifecycle(selfId: string, time: number): object {
   return {
-    time: seconds(Date.now()),
+    time: seconds(time),
     self_id: Number(selfId),
     post_type: 'meta_event',
     meta_event_type: 'lifecycle',
@@ -18,9 +18,9 @@ export function lifecycle(selfId: string): object {
 }
 
 /** Sent every `interval` ms. */
-export function heartbeat(selfId: string, interval: number): object {
+export function heartbeat(selfId: string, time: number, interval: number): object {
   return {
-    time: seconds(Date.now()),
+    time: seconds(time),
     self_id: Number(selfId),
     post_type: 'meta_event',
     meta_event_type: 'heartbeat',

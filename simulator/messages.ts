@@ -17,8 +17,11 @@ export interface StoredMessage {
   segments: readonly Segment[]
 }
 
-/** One chat. `tail` is the delivery that the next one has to wait for. */
-export interface Chat { target: Target, messages: Ring<StoredMessage>, count: number, tail: Promise<void> | null }
+/**
+ * One chat. The messages up to the one with `forgotten` as its `chatSeq` are not in its history; `tail` is the delivery that the next
+ * one has to wait for.
+ */
+export interface Chat { target: Target, messages: Ring<StoredMessage>, count: number, forgotten: number, tail: Promise<void> | null }
 
 /** Every chat and its messages. */
 export class Messages {
@@ -47,7 +50,7 @@ export class Messages {
       // An id given by a test may have been used again since.
       if (this.byId.get(message.id) === message) this.byId.delete(message.id)
     })
-    const chat: Chat = { target, messages, count: 0, tail: null }
+    const chat: Chat = { target, messages, count: 0, forgotten: 0, tail: null }
     this.chats.set(key, chat)
     return chat
   }
@@ -76,12 +79,18 @@ export class Messages {
     this.byId.delete(message.id)
   }
 
+  /** Leaves only the newest messages of each chat in its history. */
+  forget(kept: number): void {
+    for (const chat of this.chats.values()) chat.forgotten = Math.max(chat.forgotten, chat.count - kept)
+  }
+
   /**
    * The newest `count` messages, oldest first, up to and including the one with `from` as its id (as NapCat counts) or its
    * sequence number (as go-cqhttp counts).
    */
   history(target: Target, from: number | null, count: number): StoredMessage[] {
-    const { items } = this.chat(target).messages
+    const { messages: { items: all }, forgotten } = this.chat(target)
+    const items = forgotten === 0 ? all : all.filter(({ chatSeq }) => chatSeq > forgotten)
     let end = items.length
     if (from !== null && from !== 0) {
       const index = items.findIndex(message => message.id === from || message.chatSeq === from)

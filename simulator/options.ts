@@ -30,6 +30,8 @@ export interface SimulatorOptions {
   friends?: Person[]
   /** Default true: a send to an unknown id creates the chat. False: refused as the profile refuses. */
   anyTarget?: boolean
+  /** What time it is on the platform, in milliseconds since the epoch; default `Date.now`. */
+  clock?: () => number
   /** How many ledger entries, calls, media and messages a chat are kept; default 10000, 0 = no limit. */
   keep?: number
 }
@@ -77,6 +79,7 @@ export function settle(options: SimulatorOptions): Settings {
     groups: options.groups ?? defaultGroups,
     friends: options.friends ?? defaultFriends,
     anyTarget: options.anyTarget ?? true,
+    clock: options.clock ?? (() => Date.now()),
     keep: options.keep ?? 10_000,
   }
 }

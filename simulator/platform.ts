@@ -79,7 +79,7 @@ export class Platform {
 
   /** Puts something into a chat and the ledger; returns the message it became. */
   deliver({ target, kind, action, segments, media, weight }: Delivery): StoredMessage {
-    const time = Date.now()
+    const time = this.settings.clock()
     const isFile = kind === 'file'
     const id = this.messages.freshId()
     const shown = media.length === 0 ? segments : isFile ? media.map(medium => this.showFile(medium)) : this.show(segments, media)
@@ -111,7 +111,7 @@ export class Platform {
     const message = this.messages.add({
       id: messageId ?? this.messages.freshId(),
       isFile: false,
-      time: Date.now(),
+      time: this.settings.clock(),
       target: group === undefined ? { type: 'private', id: user } : { type: 'group', id: group },
       sender: { ...speaker, self: selfMessage },
       segments: said,

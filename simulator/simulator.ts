@@ -32,7 +32,7 @@ export class Simulator {
     this.page = new PageServer(this.platform, () => this.endpoint)
     const { profile, connections } = this.platform
     const attach = (socket: Parameters<typeof connections.attach>[0]): void => {
-      connections.attach(socket, [...firstFrames, JSON.stringify(lifecycle(selfId))])
+      connections.attach(socket, [...firstFrames, JSON.stringify(lifecycle(selfId, settings.clock()))])
     }
     this.server = new Server({
       profile,
@@ -80,6 +80,11 @@ export class Simulator {
     return this.platform.calls.items
   }
 
+  /** The calls that are still to be delivered or answered because they are slow. */
+  get pending(): readonly Call[] {
+    return [...this.dispatcher.pending]
+  }
+
   /** Open bot connections, forward and reverse. */
   get connections(): number {
     return this.platform.connections.size
@@ -119,6 +124,11 @@ export class Simulator {
     this.platform.connections.dropAll(code)
   }
 
+  /** Leaves only the newest messages of each chat in its history, as a platform that has just been started may have it. */
+  forgetHistory(kept = 0): void {
+    this.platform.messages.forget(kept)
+  }
+
   /** Stops listening and dialling and drops every connection, as when OneBot is restarted. What was said is kept. */
   async goOffline(): Promise<void> {
     if (this.pulse !== null) clearInterval(this.pulse)
@@ -131,11 +141,11 @@ export class Simulator {
   /** Comes back on the same port. Rejects when another program has taken it meanwhile. */
   async goOnline(): Promise<void> {
     if (this.pulse !== null) return
-    const { selfId, heartbeatInterval, port } = this.settings
+    const { selfId, heartbeatInterval, port, clock } = this.settings
     this.currentPort = await this.server.listen(this.currentPort === 0 ? port : this.currentPort)
     this.platform.origin = `http://127.0.0.1:${this.currentPort}`
     this.pulse = setInterval(() => {
-      this.platform.connections.broadcast(heartbeat(selfId, heartbeatInterval))
+      this.platform.connections.broadcast(heartbeat(selfId, clock(), heartbeatInterval))
     }, heartbeatInterval)
     this.dialer?.start()
   }

@@ -56,8 +56,11 @@ export type Fault
     | { kind: 'silent' }
   /** Delivered, never answered. */
     | { kind: 'lost-answer' }
-  /** Answered after `ms`; delivered at once (default) or only then, in which case later calls may overtake it. */
-    | { kind: 'late', ms: number, delivered?: 'now' | 'then' }
+  /**
+   * Answered after `ms`, or not even then if `answered` is false. Delivered at once (default); or only then, in which case later calls
+   * may overtake it, and it is delivered although the connection that brought it has been closed; or never, and the answer is a refusal.
+   */
+    | { kind: 'late', ms: number, delivered?: 'now' | 'then' | 'never', answered?: boolean }
   /** The profile's "outcome unknown" failure; really delivered when asked to (default: not). */
     | { kind: 'timeout', delivered?: boolean }
   /** Delivered, the answer sent twice. */

@@ -8,6 +8,8 @@ export interface ItemAccount {
   told: Told
   /** Of a success. */
   ids: readonly string[]
+  /** The newest entry of the ledger when a success was told first, by its number. */
+  seq?: number
 }
 
 /**
@@ -25,29 +27,32 @@ export interface Account {
   accepted?: number
   /** The delivery that was accepted for later, while its end is not known. */
   deliveryId?: string
-  /** Whether a repeat went unheard: where the first request had not used up the key, that one may have been sent. */
+  /** Whether the answer to a request with this key was lost, and nothing has been told of it since: it may have been sent. */
   isUnheard: boolean
+  /** The delivery of the answer that was told last, which has a record that must agree with it. */
+  recordId?: string
+  /** Calls that its delivery took, as its record says. */
+  attempts?: number
+  /** When it was issued first, on the monotonic clock. */
+  start: number
   /** Everything that was told, for a report. */
   history: string[]
 }
 
-/** An answer of the relay, as far as it tells what became of a request. */
-export interface Verdict {
-  results: ItemAccount[]
-  /** Whether it is about an earlier request with the same key. */
-  isReplay: boolean
-}
-
 export function openAccount(request: PlannedRequest, issued: number): Account {
-  return { request, items: request.items, results: request.items.map(() => ({ told: 'unknown', ids: [] })), issued, isUnheard: false, history: [] }
+  return {
+    request, items: request.items, results: request.items.map(() => ({ told: 'unknown', ids: [] })), issued, isUnheard: false,
+    start: performance.now(), history: [],
+  }
 }
 
 /**
  * Takes down what was told.
  *
+ * @param seq the number of the newest entry of the ledger
  * @returns what is wrong with it in the light of what was told before
  */
-export function tell(account: Account, results: readonly ItemAccount[]): string[] {
+export function tell(account: Account, results: readonly ItemAccount[], seq: number): string[] {
   const problems: string[] = []
   account.results = account.results.map((before, index) => {
     const now = results[index]
@@ -58,7 +63,7 @@ export function tell(account: Account, results: readonly ItemAccount[]): string[
     if (before.told === 'sent' && now.told !== 'sent') {
       problems.push(`request ${account.request.name}, item ${index}: told sent, and later ${now.told}`)
     }
-    return now
+    return now.told === 'sent' ? { ...now, seq: before.seq ?? seq } : now
   })
   account.history.push(account.results.map(({ told }) => told).join(' '))
   return problems

@@ -63,11 +63,11 @@ export function readAnswer({ status, headers, msg, data }: Reply, { mode, items 
 }
 
 /** A delivery as `GET /deliveries/<id>` shows it; `undefined` while it is not finished. */
-export function readDelivery(data: unknown, count: number): { state: string, results: ItemAccount[] } | undefined {
+export function readDelivery(data: unknown, count: number): { state: string, attempts: number, results: ItemAccount[] } | undefined {
   const state = field(data, 'state')
   assert(typeof state === 'string')
   if (state === 'queued' || state === 'sending') return
-  return { state, results: readResults(field(data, 'results'), count) }
+  return { state, attempts: Number(field(data, 'attempts')), results: readResults(field(data, 'results'), count) }
 }
 
 function readResults(results: unknown, count: number): ItemAccount[] {

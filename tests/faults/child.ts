@@ -1,4 +1,5 @@
-// A relay in a process of its own, for tests that kill it. It tells its parent its address.
+// A relay in a process of its own, for tests that kill it. It tells its parent its address, and when it has been reloaded.
+import { shiftClock } from './clock'
 import { Context, HTTP, Logger } from 'koishi'
 import * as proxyAgent from '@koishijs/plugin-proxy-agent'
 import Server from '@koishijs/plugin-server'
@@ -9,9 +10,10 @@ import { join } from 'node:path'
 import * as relay from '../../src'
 import { until } from '../support/until'
 import { FaultyDatabase } from './database'
-import type { ProcessOptions } from './process'
+import type { Order, ProcessOptions } from './process'
 
-async function start({ config, apiKey, endpoint, selfId, folder, faults }: ProcessOptions): Promise<void> {
+async function start({ config, apiKey, endpoint, selfId, folder, faults, clock }: ProcessOptions): Promise<void> {
+  let resetClock = shiftClock(clock)
   Logger.levels.base = Logger.SILENT
   const app = new Context()
   app.plugin(HTTP)
@@ -25,7 +27,18 @@ async function start({ config, apiKey, endpoint, selfId, folder, faults }: Proce
   app.inject(['database'], () => {
     new FaultyDatabase(app).plan(faults)
   })
-  app.plugin(relay, Object.assign({ apiKey, uploadDir: join(folder, 'uploads'), dataDir: join(folder, 'data') }, config))
+  const settings = Object.assign({ apiKey, uploadDir: join(folder, 'uploads'), dataDir: join(folder, 'data') }, config)
+  let fork = app.plugin(relay, settings)
+  process.on('message', (order: Order) => {
+    if (order.kind === 'clock') {
+      resetClock()
+      resetClock = shiftClock(order.clock)
+      return
+    }
+    fork.dispose()
+    fork = app.plugin(relay, settings)
+    void app.lifecycle.flush().then(() => process.send?.('reloaded'))
+  })
   process.on('SIGTERM', () => {
     void app.parallel('exit', 'SIGTERM').finally(() => process.exit())
   })

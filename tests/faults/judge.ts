@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { LedgerEntry } from '../../simulator'
+import type { Call, LedgerEntry } from '../../simulator'
 import type { Account, Told } from './account'
 import { hasRecords } from './kind'
 import type { PlannedItem } from './plan'
 import type { Run } from './run'
+import { isClocked, isForgetful } from './plan'
 import { isUnanswered } from './tracker'
 
 /** What a run comes to. */
@@ -29,10 +30,13 @@ export function judge(run: Run): Judgement {
   for (const [target, { kind, id }] of run.plan.targets.entries()) {
     const entries = ledger.filter(entry => entry.target.id === id)
     const accounts = run.accounts.filter(({ request }) => request.target === target)
-    const mayDouble = run.plan.kind.retryUnanswered && !hasRecords(run.plan.kind, kind)
+    const { plan } = run
+    const isRecorded = hasRecords(plan.kind, kind)
+    // Without a history that tells, and with one whose times are not those of the relay's clock, nobody knows that it is there.
+    const mayDouble = (plan.kind.retryUnanswered && (!isRecorded || isForgetful(plan))) || isClocked(plan)
     const judged = judgeCounts(run, accounts, entries, mayDouble)
     doubles += judged.doubles
-    problems.push(...judged.problems, ...judgeIds(accounts, entries), ...judgeOrder(accounts, entries))
+    problems.push(...judged.problems, ...judgeIds(accounts, entries), ...judgeOrder(run, accounts, entries, isRecorded))
   }
   return { problems, doubles }
 }
@@ -55,7 +59,9 @@ function judgeCounts(run: Run, accounts: readonly Account[], entries: readonly L
     const count = [...tokens].reduce((sum, token) => sum + entries.reduce((found, entry) => found + countIn(entry, token), 0), 0)
     const sent = members.filter(({ told }) => told === 'sent').length
     const most = sent + members.filter(({ told }) => isOpen(told)).length
-    const spare = mayDouble ? unansweredCalls(run, tokens) : 0
+    // A file is never sent again on suspicion.
+    const isFile = members.every(({ item }) => item.type === 'file')
+    const spare = isFile ? 0 : mayDouble ? unansweredCalls(run, tokens) : lostBets(run, tokens)
     doubles += Math.max(count - most, 0)
     if (count >= sent && count <= most + spare) continue
     const told = members.map(({ account, told }) => `${told} (request ${account.request.name}: ${account.history.join(', ')})`)
@@ -80,12 +86,25 @@ function isOpen(told: Told): boolean {
 function unansweredCalls({ plan, sends }: Run, tokens: ReadonlySet<string>): number {
   const isDisturbed = plan.moments.length > 0 || plan.faults.some(({ fault }) => fault.kind === 'close')
   return sends.filter(({ call, fault }) => {
-    const text = JSON.stringify(call.params)
-    return (isDisturbed || isUnanswered(fault)) && [...tokens].some(token => text.includes(token))
+    return (isDisturbed || isUnanswered(fault)) && contains(call, tokens)
   }).length
 }
 
-function countIn(entry: LedgerEntry, token: string): number {
+/** How many calls with one of these in them were carried out so late that the relay may have called again before. */
+function lostBets({ plan, sends }: Run, tokens: ReadonlySet<string>): number {
+  return sends.filter(({ call, fault }) => {
+    if (fault?.kind !== 'late' || fault.delivered !== 'then' || fault.ms < plan.kind.settle * 0.95) return false
+    return contains(call, tokens)
+  }).length
+}
+
+function contains({ params }: Call, tokens: ReadonlySet<string>): boolean {
+  const text = JSON.stringify(params)
+  return [...tokens].some(token => text.includes(token))
+}
+
+/** How often an item is in an entry. */
+export function countIn(entry: LedgerEntry, token: string): number {
   if (token.startsWith('[')) return entry.text.split(token).length - 1
   const sha256 = createHash('sha256').update(Buffer.from(token, 'base64')).digest('hex')
   return entry.media.filter(medium => medium.sha256 === sha256).length
@@ -108,8 +127,8 @@ function judgeIds(accounts: readonly Account[], entries: readonly LedgerEntry[])
   })
 }
 
-/** What was accepted before another was issued is there before it. */
-function judgeOrder(accounts: readonly Account[], entries: readonly LedgerEntry[]): string[] {
+/** What was accepted before another was issued is there before it, unless it stepped aside. */
+function judgeOrder(run: Run, accounts: readonly Account[], entries: readonly LedgerEntry[], isRecorded: boolean): string[] {
   const problems: string[] = []
   const places = new Map<Account, number[]>()
   for (const { item, account } of uniqueCases(accounts)) {
@@ -117,6 +136,7 @@ function judgeOrder(accounts: readonly Account[], entries: readonly LedgerEntry[
     places.set(account, [...places.get(account) ?? [], ...own])
   }
   for (const [earlier, before] of places) {
+    if (mayStepAside(run, earlier, isRecorded)) continue
     for (const [later, after] of places) {
       if (earlier.accepted === undefined || later.issued <= earlier.accepted) continue
       if (Math.max(...before) < Math.min(...after)) continue
@@ -125,4 +145,16 @@ function judgeOrder(accounts: readonly Account[], entries: readonly LedgerEntry[
     }
   }
   return problems
+}
+
+/** Whether it may have been overtaken while nobody knew whether it had arrived: only a text that can be tried again holds its queue. */
+function mayStepAside({ plan, sends }: Run, { request, items, attempts = 0 }: Account, isRecorded: boolean): boolean {
+  if (!request.deferred) return false
+  const tokens = new Set(items.map(({ token }) => token))
+  const calls = sends.filter(({ call }) => contains(call, tokens))
+  const isDisturbed = plan.moments.length > 0 || plan.faults.some(({ fault }) => fault.kind === 'close')
+  if (!isDisturbed && !calls.some(({ fault }) => isUnanswered(fault))) return false
+  const isText = items.every(({ type }) => type === 'text')
+  const canBeRepeated = isRecorded && !isForgetful(plan)
+  return !isText || !canBeRepeated || Math.max(attempts, calls.length) > plan.kind.retries
 }

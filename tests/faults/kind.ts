@@ -10,11 +10,16 @@ export interface Kind {
   retryUnanswered: boolean
   /** In milliseconds. */
   timeout: number
+  /** How long the relay waits for a call without an answer before it calls again, in milliseconds. */
+  settle: number
   retries: number
   /** After how many failures in a row a target is left alone, and for how long, in milliseconds. */
   pauseAfter: number
   pauseFor: number
 }
+
+/** How long the slowest calls take, in time-outs. */
+export const slowest = 6
 
 /** How many kinds there are, and how many of them with relays that are killed, which take long to start. */
 const kinds = 24
@@ -27,7 +32,9 @@ export function kindNumberOf(seed: number, kills: boolean): number {
 
 export function createKind(number: number): Kind {
   const random = new Random(1_000_003 + number)
-  return {
+  // A stream of its own, so that what was there before stays as it was.
+  const more = new Random(2_000_003 + number)
+  const kind = {
     profile: random.weighted<ProfileName>([[5, 'napcat'], [2, 'llbot'], [1, 'lagrange'], [2, 'gocqhttp']]),
     history: random.chance(0.75),
     reportSelf: random.chance(0.5),
@@ -37,17 +44,21 @@ export function createKind(number: number): Kind {
     pauseAfter: random.chance(0.2) ? 3 : 1000,
     pauseFor: 500,
   }
+  // Longer than the slowest call that there is, or not.
+  return { ...kind, settle: kind.timeout * (more.chance(0.7) ? slowest + 1 : 3) }
 }
 
 export function configOf(kind: Kind): Config {
-  return {
+  const config = {
     chatApiTimeout: kind.timeout / 1000,
+    chatSettleTime: kind.settle / 1000,
     chatApiMaxRetries: kind.retries,
     chatRetryUnanswered: kind.retryUnanswered,
     chatSendInterval: 0,
     chatPauseAfter: kind.pauseAfter,
     chatPauseTime: kind.pauseFor / 1000,
   }
+  return config
 }
 
 /** Whether the relay can look up what it sent to a target of this sort. */

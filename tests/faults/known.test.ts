@@ -7,10 +7,10 @@ import { runPlan } from './run'
 import { LocalWorld, ProcessWorld } from './world'
 
 const kind: Kind = {
-  profile: 'napcat', history: true, reportSelf: false, retryUnanswered: false, timeout: 300, retries: 1, pauseAfter: 1000, pauseFor: 500,
+  profile: 'napcat', history: true, reportSelf: false, retryUnanswered: false, timeout: 300, settle: 900, retries: 1, pauseAfter: 1000, pauseFor: 500,
 }
 const plan: Plan = {
-  seed: 0, kindNumber: 0, kind, isRough: true, targets: [{ kind: 'group', id: '1' }], senders: [], faults: [], moments: [], databaseFaults: [],
+  seed: 0, options: {}, kindNumber: 0, kind, isRough: true, targets: [{ kind: 'group', id: '1' }], senders: [], faults: [], moments: [], databaseFaults: [],
 }
 
 function text(name: number, token: string, more: Partial<PlannedRequest> = {}): PlannedRequest {

@@ -1,4 +1,4 @@
-// The fault-injection test in its long form: `npm run test:faults -- [--schedules 3000] [--seed N] [--kills]`.
+// The fault-injection test in its long form: `npm run test:faults -- [--schedules 3000] [--seed N] [--kills] [--reloads]`.
 import { parseArgs } from 'node:util'
 import { runPlans } from './group'
 import { createPlan } from './plan'

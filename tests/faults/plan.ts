@@ -1,5 +1,6 @@
 import type { Fault } from '../../simulator'
 import { createKind, kindNumberOf, type Kind } from './kind'
+import { addNewer } from './newer'
 import { Random } from './random'
 
 export interface PlannedTarget {
@@ -32,8 +33,12 @@ export interface PlannedRequest {
 /** What goes wrong beside single calls. */
 export type Disturbance
   = | { kind: 'disconnect', code?: number }
-  /** OneBot restarts and is away for this long, in milliseconds. */
-    | { kind: 'restart', away: number }
+  /** OneBot restarts and is away for this long, in milliseconds. `kept`: how many messages of each chat its history has then, else all. */
+    | { kind: 'restart', away: number, kept?: number }
+  /** The platform sends something that is no OneBot. */
+    | { kind: 'frame', frame: string }
+  /** The relay's clock is set forward, or back, by so much and after a while put right, both in milliseconds. */
+    | { kind: 'clock', by: number, during: number }
   /** The plugin is disposed and loaded again. */
     | { kind: 'reload' }
   /** The relay is killed, and started again. */
@@ -66,6 +71,7 @@ export interface PlannedFault {
 /** A schedule of requests and faults; everything in it follows from its seed. */
 export interface Plan {
   seed: number
+  options: PlanOptions
   kindNumber: number
   kind: Kind
   /** Whether it needs a world for itself. */
@@ -85,7 +91,18 @@ export interface PlanOptions {
   reloads?: boolean
 }
 
-export function createPlan(seed: number, { kills = false, reloads = false }: PlanOptions = {}): Plan {
+/** Whether the relay's clock is set in it. */
+export function isClocked({ moments }: Pick<Plan, 'moments'>): boolean {
+  return moments.some(({ what }) => what.kind === 'clock')
+}
+
+/** Whether the platform's history becomes shorter in it. */
+export function isForgetful({ moments }: Pick<Plan, 'moments'>): boolean {
+  return moments.some(({ what }) => what.kind === 'restart' && what.kept !== undefined)
+}
+
+export function createPlan(seed: number, options: PlanOptions = {}): Plan {
+  const { kills = false, reloads = false } = options
   const kindNumber = kindNumberOf(seed, kills)
   const kind = createKind(kindNumber)
   const random = new Random(seed + 500_000_000)
@@ -99,11 +116,9 @@ export function createPlan(seed: number, { kills = false, reloads = false }: Pla
     ...faultsOf(random, target, 'send', 20, 0.42, () => sendFault(random, kind, isRough, kills)),
     ...faultsOf(random, target, 'history', 12, 0.3, () => historyFault(random, kind, isRough)),
   ])
-  return {
-    seed, kindNumber, kind, isRough, targets, senders, faults,
-    moments: isRough ? createMoments(random, kills, reloads) : [],
-    databaseFaults: isRough && random.chance(0.4) ? createDatabaseFaults(random) : [],
-  }
+  const moments = isRough ? createMoments(random, kills, reloads) : []
+  const databaseFaults = isRough && random.chance(0.4) ? createDatabaseFaults(random) : []
+  return addNewer({ seed, options, kindNumber, kind, isRough, targets, senders, faults, moments, databaseFaults })
 }
 
 /** The faults of some of the first calls. */

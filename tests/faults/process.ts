@@ -14,7 +14,12 @@ export interface ProcessOptions {
   folder: string
   /** What fails in its database. */
   faults: readonly DatabaseFault[]
+  /** How far its clock is ahead, in milliseconds. */
+  clock: number
 }
+
+/** What it is told while it runs. */
+export type Order = { kind: 'reload' } | { kind: 'clock', clock: number }
 
 /** How long a process may take to start, in milliseconds. */
 const patience = 60_000
@@ -42,6 +47,23 @@ export class RelayProcess {
 
   request(path: string, init: RequestInit = {}): Promise<Response> {
     return fetch(this.url + path, { ...init, headers: [['x-api-key', this.apiKey], ...new Headers(init.headers)] })
+  }
+
+  /** Disposes of the plugin, and loads it again. Resolves when that is done, or the process has ended. */
+  async reload(): Promise<void> {
+    const done = Promise.race([once(this.child, 'message'), once(this.child, 'exit')])
+    this.order({ kind: 'reload' })
+    await done
+  }
+
+  /** Sets its clock so far ahead, in milliseconds. */
+  setClock(clock: number): void {
+    this.order({ kind: 'clock', clock })
+  }
+
+  private order(order: Order): void {
+    // A process that has been killed takes no orders.
+    if (this.child.connected) this.child.send(order, () => undefined)
   }
 
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {

@@ -2,14 +2,12 @@ import type { Outcome } from './group'
 import type { Plan } from './plan'
 
 /** The command that repeats the schedule of a seed. */
-export function replayCommand({ seed, moments }: Plan): string {
-  const isKilled = moments.some(({ what }) => what.kind === 'kill' || what.kind === 'stop')
-  const isReloaded = moments.some(({ what }) => what.kind === 'reload')
-  return `npm run test:faults -- --seed ${seed} --schedules 1${isKilled ? ' --kills' : isReloaded ? ' --reloads' : ''}`
+export function replayCommand({ seed, options: { kills, reloads } }: Plan): string {
+  return `npm run test:faults -- --seed ${seed} --schedules 1${kills ? ' --kills' : ''}${reloads ? ' --reloads' : ''}`
 }
 
 /** A schedule that failed: how to repeat it, what was wrong, and what it was. */
-export function describeFailure({ run: { plan, sends }, problems }: Outcome): string {
+export function describeFailure({ run, run: { plan, sends }, problems }: Outcome): string {
   const { seed, kind, targets, senders, faults, moments, databaseFaults } = plan
   return [
     `seed ${seed} failed; repeat it with: ${replayCommand(plan)}`,
@@ -20,7 +18,11 @@ export function describeFailure({ run: { plan, sends }, problems }: Outcome): st
     ...faults.map(fault => `  fault ${JSON.stringify(fault)}`),
     ...moments.map(moment => `  moment ${JSON.stringify(moment)}`),
     ...databaseFaults.map(fault => `  database ${JSON.stringify(fault)}`),
-    ...sends.map(({ call, fault }) => `  call ${call.time % 1e6} ${JSON.stringify(call.params).slice(0, 160)} ${fault?.kind ?? ''}`),
+    '  calls, by the last digits of their time in milliseconds, and what was in the chats in the end:',
+    ...sends.map(({ call, fault }) => `  call ${call.time % 1e6} ${JSON.stringify(call.params).slice(0, 160)} ${fault ? JSON.stringify(fault) : ''}`),
+    ...run.ledger().map(({ seq, time, messageId, text, media }) => (
+      `  there ${time % 1e6} ${seq}: ${text || media.map(({ type, size }) => `${type} of ${size ?? '?'} bytes`).join()} (${messageId ?? 'no ID'})`
+    )),
   ].join('\n')
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LedgerEntry } from '../../simulator'
-import { openAccount, tell, type Account } from './account'
+import { openAccount, tell, type Account, type ItemAccount } from './account'
 import { field, readAnswer, readDelivery, readReply, type Reply } from './answers'
 import type { Plan, PlannedItem, PlannedRequest } from './plan'
 import { Tracker, type TrackedCall } from './tracker'
@@ -20,7 +20,10 @@ export interface Run {
 }
 
 /** How long a delivery may take to end, in milliseconds: retries, restarts and pauses included. */
-const patience = 45_000
+const patience = 90_000
+
+/** How long what is deferred is kept when its request does not say, in seconds. */
+const day = 24 * 60 * 60
 
 /** Carries out a plan. Resolves when everything has come to its end. */
 export async function runPlan(plan: Plan, world: World): Promise<Run> {
@@ -66,6 +69,7 @@ class Runner implements Run {
       for (const result of await Promise.allSettled(senders)) if (result.status === 'rejected') this.complain(result.reason)
       if (this.plan.isRough) await this.world.settled()
       await this.allFinished()
+      await this.allCarriedOut()
       await Promise.all(this.accounts.map(account => this.follow(account).catch((error: unknown) => this.complain(error, account.request))))
     } catch (error) {
       this.complain(error)
@@ -89,13 +93,13 @@ class Runner implements Run {
     if (!known) this.accounts.push(account)
     if (key !== undefined) this.byKey.set(key, account)
     try {
-      for (const end = Date.now() + patience; ;) {
+      for (const end = performance.now() + patience; ;) {
         const reply = await this.post(request)
         this.tracker.countAnswer()
         if (reply && this.hear(account, request, reply)) break
-        if (known && !reply) account.isUnheard = true
+        if (key !== undefined && !reply) account.isUnheard = true
         if (key === undefined || (request.leaveAfter !== undefined && !reply)) return
-        assert(Date.now() < end, `still under way after ${patience} ms`)
+        assert(performance.now() < end, `still under way after ${patience} ms`)
         await delay(50)
       }
       if (request.withdraw && account.deliveryId !== undefined) await this.withdraw(account, account.deliveryId)
@@ -111,7 +115,7 @@ class Runner implements Run {
       ...key !== undefined && { 'idempotency-key': key },
       ...deferred && { prefer: `respond-async${deferred.wait ? `, wait=${deferred.wait}` : ''}` },
     }
-    const end = Date.now() + patience
+    const end = performance.now() + patience
     for (;;) {
       await this.world.up()
       try {
@@ -124,7 +128,7 @@ class Runner implements Run {
         if (error instanceof assert.AssertionError) throw error
         if (field(field(error, 'cause'), 'code') !== 'ECONNREFUSED') return
       }
-      assert(Date.now() < end, 'nobody takes requests')
+      assert(performance.now() < end, 'nobody takes requests')
       await delay(20)
     }
   }
@@ -145,7 +149,9 @@ class Runner implements Run {
     const reading = readAnswer(reply, request)
     account.history.push(`#${request.name}: ${reply.status}${reply.headers.get('idempotent-replayed') ? ' replayed' : ''}`)
     if (reading.kind === 'in-progress') return false
-    account.isUnheard = false
+    // That this one was not sent says nothing of one before it, whose answer was lost.
+    const isOnlyOfItself = reading.kind === 'results' && !reading.replayed && reading.results.every(({ told }) => told === 'unsent')
+    if (!isOnlyOfItself) account.isUnheard = false
     // It was accepted, and has been withdrawn while this answer was on its way.
     if (reading.kind === 'accepted' && this.withdrawn.has(reading.id)) return true
     // Accepted anew, as after a refusal, which does not use up a key, it has another place.
@@ -153,16 +159,22 @@ class Runner implements Run {
     else if (reading.kind !== 'accepted' && reading.results.some(({ told }) => told === 'sent')) account.accepted ??= this.events++
     // Sent anew: the delivery before had ended without using up the key.
     if (reading.kind !== 'accepted' && !reading.replayed && reading.results.some(({ told }) => told === 'sent')) delete account.deliveryId
+    if (reading.kind === 'accepted' || !reading.replayed) delete account.recordId
     if (reading.kind === 'accepted') account.deliveryId = reading.id
     // What a later request with the key says of itself takes nothing back of what is known of an earlier one.
     else if (reading.replayed || !account.results.some(({ told }) => told !== 'unknown') || !reading.results.every(({ told }) => told === 'unsent')) {
-      this.problems.push(...tell(account, reading.results))
+      this.tell(account, reading.results)
     }
+    if (reading.kind === 'results' && !reading.replayed) account.recordId = reply.headers.get('x-request-id') ?? ''
     // A deferred one may still be improved by a late answer.
     if (reply.headers.get('preference-applied') && !reading.replayed && account.deliveryId === undefined) {
       account.deliveryId = reply.headers.get('x-request-id') ?? ''
     }
     return true
+  }
+
+  private tell(account: Account, results: readonly ItemAccount[]): void {
+    this.problems.push(...tell(account, results, this.world.simulator.ledger.at(-1)?.seq ?? 0))
   }
 
   private async withdraw(account: Account, id: string): Promise<void> {
@@ -179,51 +191,80 @@ class Runner implements Run {
     // Repeated under its key, it gets another place.
     delete account.accepted
     account.history.push('withdrawn')
-    this.problems.push(...tell(account, account.items.map(() => ({ told: 'unsent', ids: [] }))))
+    this.tell(account, account.items.map(() => ({ told: 'unsent', ids: [] })))
   }
 
   /** Waits until nothing is under way to the targets, not even what nobody knows to be accepted. */
   private async allFinished(): Promise<void> {
-    const end = Date.now() + patience
+    const end = performance.now() + patience
     for (const { kind, id } of this.plan.targets) {
       for (;;) {
         const data = await this.get(`/deliveries?target=${kind}:${id}&limit=1000`)
         const deliveries = field(data, 'deliveries')
         if (Array.isArray(deliveries)) deliveries.forEach((one: unknown) => this.observe(one))
         if (Array.isArray(deliveries) && deliveries.every(one => !['queued', 'sending'].includes(String(field(one, 'state'))))) break
-        assert(Date.now() < end, `not finished in ${patience} ms: ${JSON.stringify(data).slice(0, 600)}`)
+        assert(performance.now() < end, `not finished in ${patience} ms: ${JSON.stringify(data).slice(0, 600)}`)
         await delay(40)
       }
     }
   }
 
-  /** What has ended goes on only in one way: a late answer tells that it was sent. */
+  /** What has ended goes on only in one way: it is found, or a late answer tells what became of it. */
   private observe(delivery: unknown): void {
     const id = String(field(delivery, 'id'))
     const state = String(field(delivery, 'state'))
     const before = this.states.get(id) ?? state
     this.states.set(id, state)
-    if (before === state || ['queued', 'sending'].includes(before) || (before === 'unanswered' && state === 'sent')) return
+    if (before === state || ['queued', 'sending'].includes(before) || (before === 'unanswered' && ['sent', 'failed'].includes(state))) return
     this.problems.push(`the delivery ${id} was ${before}, and then ${state}`)
   }
 
-  /** Looks up what became of what was accepted. */
+  /** Waits until the platform has carried out whatever it is slow with. */
+  private async allCarriedOut(): Promise<void> {
+    const targets = new Set(this.plan.targets.map(({ id }) => id))
+    await this.world.simulator.until(({ pending }) => (
+      !pending.some(({ params }) => targets.has(String(params.group_id ?? params.user_id)))
+    ), patience)
+  }
+
+  /** Looks up what became of what was accepted, and whether the record agrees with what was told. */
   private async follow(account: Account): Promise<void> {
-    if (account.deliveryId === undefined) return
-    const data = await this.get(`/deliveries/${account.deliveryId}`)
+    const id = account.deliveryId ?? account.recordId
+    if (id === undefined) return
+    // A kill takes what only memory knew, and what could not be stored has no record.
+    const isLost = this.plan.options.kills === true || account.results.every(({ told }) => told === 'unsent')
+    const isOptional = isLost && account.deliveryId === undefined
+    const data = await this.get(`/deliveries/${id}`, isOptional)
+    if (data === undefined) return
     const delivery = readDelivery(data, account.items.length)
     assert(delivery, 'it has ended, and now goes on')
     account.history.push(delivery.state)
-    this.problems.push(...tell(account, delivery.results))
+    account.attempts = delivery.attempts
+    if (delivery.state === 'expired' && performance.now() - account.start < (account.request.expiresIn ?? day) * 1000) {
+      this.complain(new Error('its time was not over yet, and it has expired'), account.request)
+    }
+    if (account.deliveryId === undefined) this.compare(account, delivery.results)
+    this.tell(account, delivery.results)
   }
 
-  private async get(path: string): Promise<unknown> {
-    const end = Date.now() + patience
+  /** What was told is what the record says; only of what went unanswered it may tell more. */
+  private compare({ request, results }: Account, recorded: readonly ItemAccount[]): void {
+    for (const [index, { told }] of results.entries()) {
+      const now = recorded[index]?.told
+      if (told === now || told === 'unanswered' || told === 'unknown') continue
+      this.complain(new Error(`item ${index} was told to be ${told}, and is recorded as ${now ?? 'nothing'}`), request)
+    }
+  }
+
+  /** @returns `undefined` for what is not there but may be */
+  private async get(path: string, isOptional = false): Promise<unknown> {
+    const end = performance.now() + patience
     for (;;) {
       await this.world.up()
       const reply = await this.world.request(path).then(readReply).catch(() => undefined)
       if (reply?.status === 200) return reply.data
-      assert(Date.now() < end && (!reply || reply.status === 503), `${path}: ${reply?.status ?? 'no answer'} ${reply?.msg ?? ''}`)
+      if (reply?.status === 404 && isOptional) return
+      assert(performance.now() < end && (!reply || reply.status === 503), `${path}: ${reply?.status ?? 'no answer'} ${reply?.msg ?? ''}`)
       await delay(20)
     }
   }

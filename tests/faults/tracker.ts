@@ -86,11 +86,16 @@ export class Tracker {
 
 function describe(fault: Fault): string {
   if (fault.kind === 'close') return `close ${fault.when}`
-  if (fault.kind === 'late') return `late${fault.delivered === 'then' ? ' delivery' : ''}`
+  if (fault.kind === 'late') return { now: 'late', then: 'slow', never: 'slow refusal' }[fault.delivered ?? 'now']
+  if (fault.kind === 'answer') return 'unreadable'
   return fault.kind === 'timeout' ? `timeout${fault.delivered ? ', delivered' : ''}` : fault.kind
 }
 
+const unansweredKinds: readonly Fault['kind'][] = [
+  'silent', 'lost-answer', 'late', 'timeout', 'answer', 'hold', 'close', 'refuse', 'muted', 'not-member',
+]
+
 /** Whether a call with this fault may have gone unanswered. */
 export function isUnanswered(fault: Fault | undefined): boolean {
-  return fault !== undefined && ['silent', 'lost-answer', 'late', 'timeout', 'hold', 'close', 'refuse', 'muted', 'not-member'].includes(fault.kind)
+  return fault !== undefined && unansweredKinds.includes(fault.kind)
 }

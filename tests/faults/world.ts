@@ -1,7 +1,9 @@
+import { shiftClock, trueTime } from './clock'
 import Sqlite from 'koishi-plugin-database-sqlite'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Simulator, type SimulatorOptions } from '../../simulator'
 import { apiKey, startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
@@ -27,7 +29,8 @@ export interface World {
 }
 
 function simulatorOptions({ profile, history, reportSelf }: Kind): SimulatorOptions {
-  return { profile, history, reportSelf, keep: 0 }
+  // The times of messages are their server's, whatever the relay's clock shows.
+  return { profile, history, reportSelf, keep: 0, clock: trueTime }
 }
 
 /** What both sorts of world have in common. */
@@ -43,6 +46,10 @@ abstract class AnyWorld implements World {
   disturb(what: Disturbance): Promise<void> {
     if (what.kind === 'disconnect') {
       this.simulator.disconnectAll(what.code)
+      return Promise.resolve()
+    }
+    if (what.kind === 'frame') {
+      this.simulator.transmit(what.frame)
       return Promise.resolve()
     }
     // What is killed is killed now; what takes its time takes it one after another.
@@ -62,14 +69,25 @@ abstract class AnyWorld implements World {
 
   /** @returns the rest of it */
   protected begin(what: Disturbance): () => Promise<void> {
+    if (what.kind === 'clock') {
+      const end = this.shiftClock(what.by)
+      return async () => {
+        await delay(what.during)
+        end()
+      }
+    }
     if (what.kind !== 'restart') throw new Error(`${what.kind} is not for this world`)
     const offline = this.simulator.goOffline()
     return async () => {
       await offline
-      await new Promise(resolve => setTimeout(resolve, what.away))
+      if (what.kept !== undefined) this.simulator.forgetHistory(what.kept)
+      await delay(what.away)
       await this.simulator.goOnline()
     }
   }
+
+  /** @returns puts it right again */
+  protected abstract shiftClock(by: number): () => void
 }
 
 /** The relay in this process. */
@@ -122,12 +140,18 @@ export class LocalWorld extends AnyWorld {
     const reloaded = this.relay.reload()
     return () => reloaded
   }
+
+  protected override shiftClock(by: number): () => void {
+    return shiftClock(by)
+  }
 }
 
 /** The relay in a process of its own, which can be killed. */
 export class ProcessWorld extends AnyWorld {
   private process: Promise<RelayProcess>
   private faults: readonly DatabaseFault[] = []
+  /** How far the clock of the process is ahead. */
+  private clock = 0
 
   private constructor(readonly simulator: Simulator, private readonly kind: Kind, private readonly folder: string) {
     super()
@@ -164,16 +188,31 @@ export class ProcessWorld extends AnyWorld {
   }
 
   protected override begin(what: Disturbance): () => Promise<void> {
+    if (what.kind === 'reload') {
+      const reloaded = this.process.then(process => process.reload())
+      return () => reloaded
+    }
     if (what.kind !== 'kill' && what.kind !== 'stop') return super.begin(what)
     const ended = this.process.then(process => process.end(what.kind === 'kill' ? 'SIGKILL' : 'SIGTERM'))
     this.process = ended.then(() => this.launch())
     return () => this.up()
   }
 
+  protected override shiftClock(by: number): () => void {
+    const shift = (by: number): void => {
+      this.clock += by
+      const { clock } = this
+      // One that is still being started may have been told an earlier time.
+      void this.process.then(process => process.setClock(clock), () => undefined)
+    }
+    shift(by)
+    return () => shift(-by)
+  }
+
   private launch(): Promise<RelayProcess> {
-    const { endpoint, selfId } = this.simulator
+    const { clock, simulator: { endpoint, selfId } } = this
     const faults = this.faults
     this.faults = []
-    return RelayProcess.start({ config: configOf(this.kind), apiKey, endpoint, selfId, folder: this.folder, faults })
+    return RelayProcess.start({ config: configOf(this.kind), apiKey, endpoint, selfId, folder: this.folder, faults, clock })
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { folder, startWithClient, type Client } from './support'
+import { Client, folder, record, records, startWithClient } from './support'
 
 const group = { group_id: 123456, message: 'a' }
 
@@ -58,6 +58,65 @@ test('late, delivered then: delivered and answered later, and overtaken', async 
   assert.deepEqual(simulator.ledger.map(entry => entry.text), ['early'])
   await client.frame(frame => frame.echo === echo)
   assert.deepEqual(simulator.ledger.map(entry => entry.text), ['early', 'late'])
+})
+
+test('late, delivered then: delivered although the connection that brought the call is gone, text and file', async t => {
+  const { simulator, client } = await startWithClient(t)
+  simulator.fault({ fault: { kind: 'late', ms: 50, delivered: 'then' }, times: 2 })
+  client.post('send_group_msg', { ...group, message: 'late' })
+  client.post('upload_group_file', { group_id: 123456, file: 'base64://YQ==', name: 'a.txt' })
+  await simulator.until(({ calls }) => calls.length === 2)
+  simulator.disconnectAll()
+  const later = await Client.connect(t, simulator.endpoint)
+  const history = async () => records(record((await later.call('get_group_msg_history', { group_id: 123456 })).data).messages)
+  assert.deepEqual(await history(), [], 'the history shows nothing that has not been carried out')
+  assert.deepEqual(simulator.pending.map(({ action }) => action), ['send_group_msg', 'upload_group_file'])
+  await simulator.until(({ ledger }) => ledger.length === 2)
+  assert.equal((await history()).length, 2)
+  assert.deepEqual(simulator.pending, [])
+  assert.deepEqual(later.answered.length, 2, 'nobody else gets the answers')
+})
+
+test('late, never delivered: refused in the end', async t => {
+  const { simulator, client } = await startWithClient(t)
+  simulator.fault({ fault: { kind: 'late', ms: 30, delivered: 'never' } })
+  const echo = client.post('send_group_msg', group)
+  await settled(client)
+  assert(!client.answered.includes(echo))
+  assert.equal((await client.frame(frame => frame.echo === echo)).status, 'failed')
+  assert.equal(simulator.ledger.length, 0)
+})
+
+test('late, not answered: carried out, and nothing is said of it', async t => {
+  const { simulator, client } = await startWithClient(t)
+  simulator.fault({ fault: { kind: 'late', ms: 30, delivered: 'then', answered: false } })
+  const echo = client.post('send_group_msg', group)
+  await simulator.until(({ ledger }) => ledger.length === 1)
+  await settled(client)
+  assert(!client.answered.includes(echo))
+})
+
+test('a history that has been forgotten begins anew, or with the newest messages', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const texts = async () => records(record((await client.call('get_group_msg_history', { group_id: 123456 })).data).messages)
+    .map(message => message.raw_message)
+  for (const message of ['a', 'b', 'c']) await client.call('send_group_msg', { ...group, message })
+  simulator.forgetHistory(1)
+  assert.deepEqual(await texts(), ['c'])
+  await client.call('send_group_msg', { ...group, message: 'd' })
+  assert.deepEqual(await texts(), ['c', 'd'])
+  simulator.forgetHistory()
+  assert.deepEqual(await texts(), [])
+  assert.equal(simulator.ledger.length, 4)
+})
+
+test('the platform has a clock of its own', async t => {
+  const { simulator, client } = await startWithClient(t, { clock: () => 1_500_000_000_999 })
+  await client.call('send_group_msg', group)
+  assert.equal(simulator.ledger[0]?.time, 1_500_000_000_999)
+  assert.equal(simulator.calls[0]?.time, 1_500_000_000_999)
+  const { data } = await client.call('get_group_msg_history', { group_id: 123456 })
+  assert.equal(records(record(data).messages)[0]?.time, 1_500_000_000)
 })
 
 test('timeout: outcome unknown, delivered only when asked to', async t => {

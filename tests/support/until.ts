@@ -7,9 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises'
  * @throws when it does not hold in time
  */
 export async function until(what: string, condition: () => boolean | Promise<boolean>, timeout = 10_000): Promise<void> {
-  const end = Date.now() + timeout
+  const end = performance.now() + timeout
   while (!await condition()) {
-    if (Date.now() > end) throw new Error(`waited ${timeout} ms in vain until ${what}`)
+    if (performance.now() > end) throw new Error(`waited ${timeout} ms in vain until ${what}`)
     await delay(5)
   }
 }
