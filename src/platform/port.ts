@@ -95,7 +95,9 @@ export type Finding
   = | { kind: 'found', messageIds: string[] }
   /** The records reach back far enough, and it is not in them. */
     | { kind: 'absent' }
-  /** There are no records, or they do not reach back far enough. */
+  /** It is not in the records, but they may not reach back far enough. */
+    | { kind: 'inconclusive' }
+  /** The platform has no records. */
     | { kind: 'no-history' }
 
 /** An item in the form in which the platform gets it. */

@@ -7,8 +7,10 @@ export interface AttemptPolicy {
   timeout: number
   /** How many further attempts a message has after the first. */
   retries: number
-  /** Whether to repeat a call that went unanswered when the platform has no history to tell. */
+  /** Whether to repeat a call that went unanswered when the platform's history cannot tell whether it arrived. */
   retryUnanswered: boolean
+  /** How long a call without an answer may still be carried out at least, in milliseconds. */
+  settleTime: number
   /** The least time from the end of an attempt to the next, in milliseconds. */
   interval: number
 }
@@ -20,6 +22,17 @@ export interface Sending {
   policy: AttemptPolicy
   /** When it was on its way before the process ended, in milliseconds since the epoch: it is looked for first. */
   inDoubtSince?: number
+  /**
+   * What is waited for when an answer does not come: `all`, the end of all attempts together, because a caller waits for it; `settled`,
+   * until it may be sent again, however long that takes; `call`, nothing more than the time of the call.
+   */
+  patience: 'all' | 'settled' | 'call'
+  /** Whether the message may be sent again although the platform's history cannot tell whether it arrived. */
+  isRepeatable: boolean
+  /** A call that left at this time, on the monotonic clock, got no clear answer. */
+  onOpen: (leftAt: number) => void
+  /** How long the message may still be carried out, in milliseconds; 0 when it has settled. */
+  openFor: () => number
   /** Told of each call right before it is made; what it throws keeps it from being made. */
   onAttempt: () => void
   /** Told when the answer comes after the send was given up as unanswered; says whether that was recorded. */
@@ -33,8 +46,9 @@ const initialDelay = 200
 const maxDelay = 30_000
 /** The most time kept back at the end of a send for asking the history, in milliseconds. */
 const longestInquiry = 1_500
-/** The most time between two questions to the history, which may not show a message at once, in milliseconds. */
-const longestMoment = 1_000
+/** The first time between two questions to the history, and the longest, in milliseconds. */
+const firstMoment = 1_000
+const longestMoment = 5_000
 
 /**
  * How long to wait after an attempt has failed: twice as long each time, with jitter, so that many requests that failed
@@ -49,8 +63,9 @@ export function backoff(failures: number, random: number): number {
 }
 
 /**
- * Makes a call until it succeeds or the attempts are used up. A message that went unanswered is looked for before it is sent again,
- * and its answer still counts when it arrives late.
+ * Makes a call until it succeeds or the attempts are used up. A call without an answer is open: the platform may be slow and still carry
+ * it out. Until it has settled nothing is sent again, and then only if the platform's history shows that the message did not arrive, or
+ * cannot tell and the message may be repeated. Its answer counts whenever it comes.
  *
  * @throws SendError with what is known of all attempts together: once one of them may have arrived, it is `unanswered`
  * @throws RelayError `stopping` when the relay stops before anything was sent
@@ -74,18 +89,19 @@ class Run {
   private unwatch: (() => void) | undefined
   /** When the first call was made, in milliseconds since the epoch. */
   private since = 0
-  /** On the monotonic clock. A send never takes longer than all its attempts together. */
-  private readonly deadline: number
+  /** When the last call was made, and when the send is given up, on the monotonic clock. */
+  private leftAt = performance.now()
+  private deadline: number
 
   constructor(
     private readonly sending: Sending,
     private readonly resolve: (receipt: Receipt) => void,
     private readonly reject: (error: Error) => void,
   ) {
-    const { timeout, retries, interval } = sending.policy
-    let patience = timeout
-    for (let failures = 1; failures <= retries; failures++) patience += Math.max(backoff(failures, 1), interval) + timeout
-    this.deadline = performance.now() + patience
+    const { patience, policy: { timeout, retries, interval } } = sending
+    let time = timeout
+    for (let failures = 1; failures <= retries; failures++) time += Math.max(backoff(failures, 1), interval) + timeout
+    this.deadline = performance.now() + (patience === 'all' ? time : Infinity)
     sending.stop.addEventListener('abort', this.onStop)
   }
 
@@ -97,14 +113,16 @@ class Run {
     }
     this.since = inDoubtSince
     this.open.add(0)
+    if (this.sending.patience === 'call') this.deadline = performance.now() + this.sending.policy.timeout
     void this.reconcile(new SendError('unanswered'))
   }
 
   private start(): void {
     const mine = this.current = ++this.count
-    const { account, message, policy: { timeout }, onAttempt } = this.sending
+    const { account, message, patience, policy: { timeout }, onAttempt } = this.sending
+    if (patience === 'call' || (patience === 'settled' && this.isLast)) this.deadline = performance.now() + timeout
     // The last call is given up a little earlier, so that there is time to ask; its answer still counts until the deadline.
-    const kept = this.isLast ? Math.min(longestInquiry, timeout / 3) : 0
+    const kept = this.isLast || patience === 'call' ? Math.min(longestInquiry, timeout / 3) : 0
     this.wait(Math.min(timeout, this.left - kept), () => this.onFailure(this.open.has(mine)
       ? new SendError('unanswered')
       : new SendError('unsent', 'another plugin of the bot held the message back')))
@@ -113,6 +131,7 @@ class Run {
       onAttempt()
       this.open.add(mine)
       this.since ||= Date.now()
+      this.leftAt = performance.now()
       const unwatch = account.onOffline(() => this.onFailure(new SendError('unanswered', 'the connection was lost')))
       // It may be lost already, and the next watch begun.
       if (this.current === mine) this.unwatch = unwatch
@@ -154,6 +173,7 @@ class Run {
   private onFailure(failure: SendError): void {
     this.current = 0
     this.unwatch?.()
+    if (failure.outcome === 'unanswered') this.sending.onOpen(this.leftAt)
     if (failure.outcome === 'unanswered' && failure.isRetryable) void this.reconcile(failure)
     else this.goOn(failure)
   }
@@ -183,9 +203,8 @@ class Run {
 
   /** Finds out whether what went unanswered has arrived. It just stops when the send ends meanwhile. */
   private async reconcile(failure: SendError): Promise<void> {
-    const { timeout, retryUnanswered } = this.sending.policy
-    const moment = Math.min(longestMoment, timeout / 2)
-    for (let absences = 0; ;) {
+    const { policy: { timeout, retryUnanswered }, isRepeatable, openFor } = this.sending
+    for (let moment = Math.min(firstMoment, timeout / 2); ; moment = Math.min(2 * moment, longestMoment)) {
       const finding = await this.ask()
       if (finding?.kind === 'found') {
         this.onSuccess(finding)
@@ -193,16 +212,19 @@ class Run {
       }
       if (finding?.kind === 'no-history') {
         if (this.isLast) this.waitForDeadline(failure)
-        else if (retryUnanswered) this.goOn(failure)
+        else if (retryUnanswered && isRepeatable) this.goOn(failure)
         else this.giveUp(failure)
         return
       }
-      if (finding?.kind === 'absent' && ++absences > 1 && !this.isLast) {
+      const mayRepeat = finding?.kind === 'absent' || (finding?.kind === 'inconclusive' && retryUnanswered && isRepeatable)
+      // A further call is made only where its whole time fits in.
+      if (mayRepeat && !this.isLast && openFor() === 0 && this.left > timeout) {
         this.open.clear()
-        this.goOn(failure)
+        this.goOn(new SendError('unanswered'))
         return
       }
-      await new Promise<void>(resolve => this.wait(moment, resolve))
+      const settling = openFor()
+      await new Promise<void>(resolve => this.wait(settling > 0 ? Math.min(moment, settling) : moment, resolve))
     }
   }
 
@@ -233,6 +255,6 @@ class Run {
 
   private waitForDeadline(failure: SendError): void {
     clearTimeout(this.timer)
-    this.timer = setTimeout(() => this.giveUp(failure), Math.max(this.left, 0))
+    if (this.left < Infinity) this.timer = setTimeout(() => this.giveUp(failure), Math.max(this.left, 0))
   }
 }

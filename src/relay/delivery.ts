@@ -67,6 +67,8 @@ export interface InDoubt {
   since: number
   /** The messages that were in the chat before and are not these, by their IDs. */
   before: readonly string[]
+  /** How long after a call they may still be carried out, in milliseconds. */
+  settle: number
 }
 
 /** What changes of a delivery. */
@@ -91,7 +93,7 @@ export function createDelivery(id: string, { mode, target, items }: MessageReque
 /** Items of a delivery are about to leave. Items that went unanswered before are looked for from when they left. */
 export function leave({ results, inDoubt, createdAt }: Delivery, leaving: InDoubt): Change {
   const earlier = doubtOf({ inDoubt, createdAt }, results)
-  return { state: 'sending', results, inDoubt: earlier ? { ...earlier, indices: leaving.indices } : leaving }
+  return { state: 'sending', results, inDoubt: earlier ? { ...earlier, indices: leaving.indices, settle: Math.max(earlier.settle, leaving.settle) } : leaving }
 }
 
 /** It is known what became of all items, as far as it can be. */
@@ -163,7 +165,8 @@ export function usesUpKey(results: Results): boolean {
 export function doubtOf({ inDoubt, createdAt }: Pick<Delivery, 'inDoubt' | 'createdAt'>, results: Results): InDoubt | null {
   if (results.every(result => result?.success)) return null
   const indices = results.flatMap((result, index) => outcomeOf(result) === 'unanswered' ? [index] : [])
-  return indices.length > 0 ? { indices, since: inDoubt?.since ?? createdAt, before: inDoubt?.before ?? [] } : null
+  const { since = createdAt, before = [], settle = 0 } = inDoubt ?? {}
+  return indices.length > 0 ? { indices, since, before, settle } : null
 }
 
 /** The platform messages that a delivery is known to have become. */

@@ -10,12 +10,15 @@ export type PreparedItem = PreparedText | PreparedMedia
 
 export interface PreparedText extends TextItem {
   weight: 0
+  bytes: number
 }
 
 export interface PreparedMedia {
   type: MediaItem['type']
   /** How much the platform message that holds it grows, in bytes. */
   weight: number
+  /** How many bytes the platform has to handle, `undefined` where that is not known. */
+  bytes: number | undefined
   /** Reads what is to be read, right before it is sent: a batch of many files need not fit into memory. */
   load: () => LoadedMedia | Promise<LoadedMedia>
 }
@@ -53,7 +56,7 @@ export interface MediaOptions {
 export async function prepareMedia({ type, link }: MediaItem, options: MediaOptions): Promise<PreparedMedia> {
   switch (link.kind) {
     case 'remote':
-      return { type, weight: 0, load: () => ({ type, src: link.url, name: nameOfUrl(link.url) }) }
+      return { type, weight: 0, bytes: undefined, load: () => ({ type, src: link.url, name: nameOfUrl(link.url) }) }
     case 'data':
       return prepareData(type, link.base64.length, 'file', () => link.base64, link.mediaType)
     case 'upload':
@@ -65,9 +68,9 @@ function prepareUpload(type: MediaItem['type'], file: StoredFile, { transport, l
   const { name, path, size } = file
   switch (transport) {
     case 'path':
-      return { type, weight: 0, load: () => ({ type, src: pathToFileURL(path).href, path, name }) }
+      return { type, weight: 0, bytes: size, load: () => ({ type, src: pathToFileURL(path).href, path, name }) }
     case 'url':
-      return { type, weight: 0, load: () => ({ type, src: link(file), name }) }
+      return { type, weight: 0, bytes: size, load: () => ({ type, src: link(file), name }) }
     case 'base64':
       return prepareData(type, Math.ceil(size / 3) * 4, name, () => readFile(path, 'base64').catch((cause: unknown) => {
         throw new RelayError('file-not-found', undefined, { cause })
@@ -85,7 +88,7 @@ function prepareData(
   if (weight > maxWeight) {
     throw new RelayError('too-large', 'the file is too large to travel as base64 (36 MiB): send a link, or set MEDIA_TRANSPORT to url')
   }
-  return { type, weight, load: async () => ({ type, src: `data:${mediaType};base64,${await read()}`, name }) }
+  return { type, weight, bytes: Math.floor(weight * 3 / 4), load: async () => ({ type, src: `data:${mediaType};base64,${await read()}`, name }) }
 }
 
 function nameOfUrl(url: string): string {

@@ -4,6 +4,7 @@ import { sleep } from '../lib/async'
 import type { Port } from '../platform/port'
 import type { AttemptPolicy } from './attempts'
 import type { MediaOptions } from './media'
+import type { OpenCalls } from './open-calls'
 import type { SentLog } from './sent-log'
 
 /**
@@ -15,6 +16,7 @@ export interface Runtime {
   policy: AttemptPolicy
   media: MediaOptions
   sentLog: SentLog
+  openCalls: OpenCalls
   logger: Logger
   /** Keeps an uploaded file from being removed until the function returned is called. */
   holdUpload: (id: string) => () => void

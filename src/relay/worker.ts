@@ -5,14 +5,15 @@ import { SendError, type Account, type Finding, type LoadedItem, type Message } 
 import { runAttempts } from './attempts'
 import { compose } from './compose'
 import {
-  abandon, doubtOf, isOverdue, isUnsent, leave, postpone, settle, unfinished, withLate,
+  abandon, doubtOf, isOverdue, isUnsent, leave, postpone, settle, unanswered, unfinished, withLate,
   type Change, type Delivery, type InDoubt, type ItemResult, type Results, type State,
 } from './delivery'
 import { maxWeight, prepareMedia, type PreparedItem } from './media'
 import type { MemoryStore } from './memory-store'
-import type { Slot, Verdict } from './queue'
+import { isHeavy, settlingTime } from './open-calls'
+import type { Slot, Verdict as TargetVerdict } from './queue'
 import { persist, type Runtime } from './runtime'
-import type { Store } from './store'
+import { queueOf, type Store } from './store'
 
 /** A delivery whose turn has come. */
 export interface Job {
@@ -30,6 +31,12 @@ export interface Job {
  * sent here any more: it was withdrawn, or its queue is another relay's by now.
  */
 export type JobEnd = 'done' | 'again' | 'gone'
+
+/**
+ * What the platform says of items in doubt, besides those that it shows: `absent`, the others have not arrived; `unclear`, it cannot
+ * tell; `silent`, it did not answer.
+ */
+export type Verdict = 'absent' | 'unclear' | 'silent'
 
 /** Told how a delivery has ended. */
 type Watcher = (delivery: Delivery) => void
@@ -67,22 +74,26 @@ export class Worker {
   }
 
   /**
-   * Asks the platform what became of a delivery without an answer, and sends nothing. Where that cannot be asked now, or brings nothing,
-   * the record stays as it is: a message that is not in the history may still come.
+   * Asks the platform what became of a delivery without an answer, and sends nothing. What is found is recorded.
+   *
+   * @returns whether what is still in doubt may be sent again; not before it has settled, nor where that is not known
    */
-  async reconcile(slot: Slot, job: Job): Promise<void> {
+  async reconcile(slot: Slot, job: Job): Promise<boolean> {
     const { delivery, store } = job
     const inDoubt = doubtOf(delivery, delivery.results)
-    if (!inDoubt) return
-    const found = await new Work(this.runtime, slot, job, this).find(inDoubt).catch(() => undefined)
-    if (!found?.size) return
-    const change = settle(delivery, delivery.results.map((result, index) => found.get(index) ?? result))
-    try {
-      await store.update(delivery, ['unanswered', 'sending'], change)
-    } catch {
-      // It can be asked again as well.
-      Object.assign(delivery, change)
+    if (!inDoubt) return false
+    const work = new Work(this.runtime, slot, job, this)
+    const { found, verdict } = await work.find(inDoubt)
+    if (found.size > 0) {
+      const change = settle(delivery, delivery.results.map((result, index) => found.get(index) ?? result))
+      try {
+        await store.update(delivery, ['unanswered', 'sending'], change)
+      } catch {
+        // It can be asked again as well.
+        Object.assign(delivery, change)
+      }
     }
+    return doubtOf(delivery, delivery.results) !== null && work.mayRepeat(inDoubt, verdict)
   }
 
   /** Ends a delivery of which nothing more is to be sent, for this reason. Tells whether it did: it may have begun to leave meanwhile. */
@@ -171,7 +182,9 @@ class Work {
     // What was leaving when the process ended is looked for as it is sent again; here, what is sent again on request or not at all.
     if (inDoubt && wasLeaving) await this.noteOthers(inDoubt)
     if (inDoubt && (!wasLeaving || isOverdue(delivery, Date.now()))) {
-      for (const [index, result] of await this.find(inDoubt)) results[index] ??= result
+      const { found, verdict } = await this.find(inDoubt)
+      for (const [index, result] of found) results[index] ??= result
+      if (!wasLeaving && !this.mayRepeat(inDoubt, verdict)) for (const index of inDoubt.indices) results[index] ??= unanswered()
       delivery.results = results.slice()
     }
     if (isOverdue(delivery, Date.now())) {
@@ -188,21 +201,29 @@ class Work {
    * Asks the platform once which of the items in doubt have arrived. Nothing else may leave for the target meanwhile: an equal message
    * could be taken for one of these.
    */
-  async find(inDoubt: InDoubt): Promise<Map<number, ItemResult>> {
+  async find(inDoubt: InDoubt): Promise<{ found: Map<number, ItemResult>, verdict: Verdict }> {
     const { account, delivery: { target } } = this.job
     const found = new Map<number, ItemResult>()
+    let verdict: Verdict = 'absent'
     await this.noteOthers(inDoubt)
     for (const group of compose(await this.prepareAll(true), maxWeight)) {
       const asked = group.filter(({ index }) => inDoubt.indices.includes(index))
       // Only a part is in doubt where the group was refused and its items were sent one by one.
       for (const items of asked.length === group.length ? [group] : asked.map(item => [item])) {
         const finding = await this.ask(account.message(target, await load(items)), inDoubt.since)
-        if (!finding) return found
-        if (finding.kind !== 'found') continue
-        for (const { index } of items) found.set(index, { success: true, messageIds: finding.messageIds })
+        if (!finding) return { found, verdict: 'silent' }
+        if (finding.kind === 'found') for (const { index } of items) found.set(index, { success: true, messageIds: finding.messageIds })
+        else if (finding.kind !== 'absent') verdict = 'unclear'
       }
     }
-    return found
+    return { found, verdict }
+  }
+
+  /** Whether items in doubt that were not found may be sent again. */
+  mayRepeat(inDoubt: InDoubt, verdict: Verdict): boolean {
+    const { runtime: { policy, openCalls }, job: { delivery: { bot, target }, items } } = this
+    if (openCalls.left(queueOf(bot, target), items, inDoubt) > 0) return false
+    return verdict === 'absent' || (verdict === 'unclear' && policy.retryUnanswered && !isHeavy(inDoubt.indices.flatMap(index => items[index] ?? [])))
   }
 
   /** Equal messages that an earlier process, or another relay, has sent are not to be taken for these. */
@@ -234,7 +255,7 @@ class Work {
     for (const [index, item] of this.job.items.entries()) {
       if (!all && this.results[index]) continue
       if (!(item instanceof RelayError) && item.type === 'text') {
-        ready.push({ type: 'text', text: item.text, weight: 0, index })
+        ready.push({ type: 'text', text: item.text, weight: 0, bytes: Buffer.byteLength(item.text), index })
         continue
       }
       const prepared = item instanceof RelayError ? item : await prepareMedia(item, this.runtime.media).catch(toRelayError)
@@ -270,15 +291,23 @@ class Work {
 
   /** Sends one platform message. */
   private async send({ items, indices, retries, inDoubtSince }: Outgoing): Promise<ItemResult> {
-    const { slot, stop, runtime: { policy }, job: { account, delivery } } = this
+    const { slot, runtime: { policy, openCalls }, job: { account, delivery, items: all }, stop } = this
+    const settle = settlingTime(items, Math.max(policy.settleTime, policy.timeout))
+    const queue = queueOf(delivery.bot, delivery.target)
+    const own = indices.flatMap(index => all[index] ?? [])
     await slot.pace()
     try {
-      if (inDoubtSince === undefined) await this.recordLeaving(indices)
+      if (inDoubtSince === undefined) await this.recordLeaving({ indices, settle })
       const receipt = await runAttempts({
         account,
         message: account.message(delivery.target, await load(items)),
         policy: retries === policy.retries ? policy : { ...policy, retries },
         ...inDoubtSince !== undefined && { inDoubtSince },
+        // Only a text that may be sent again holds its queue while it is open.
+        patience: !delivery.deferred ? 'all' : items.every(({ type }) => type === 'text') ? 'settled' : 'call',
+        isRepeatable: !isHeavy(own),
+        onOpen: leftAt => openCalls.note(queue, own, leftAt, settle),
+        openFor: () => openCalls.left(queue, all, { indices, settle }),
         onAttempt: () => this.countAttempt(),
         onLate: ({ messageIds }) => this.recordLate(indices, messageIds),
         stop,
@@ -293,17 +322,17 @@ class Work {
   }
 
   /** From here on nobody knows whether the items arrived, until there is an answer. */
-  private async recordLeaving(indices: readonly number[]): Promise<void> {
+  private async recordLeaving(leaving: Pick<InDoubt, 'indices' | 'settle'>): Promise<void> {
     const { runtime, slot, job: { delivery, store, account, isOurs } } = this
     delivery.results = this.results.slice()
     if (!store.isDurable) {
-      void store.update(delivery, unfinished, leave(delivery, { indices, since: Date.now(), before: [] }))
+      void store.update(delivery, unfinished, leave(delivery, { ...leaving, since: Date.now(), before: [] }))
       return
     }
     // Recorded as leaving, it would have to be looked for by the next process.
     if (this.stop.aborted) throw new RelayError('stopping')
     if (!isOurs()) throw new NotOurs()
-    const change = leave(delivery, { indices, since: Date.now(), before: account.recent(delivery.target) })
+    const change = leave(delivery, { ...leaving, since: Date.now(), before: account.recent(delivery.target) })
     const write = (): Promise<boolean> | boolean => store.update(delivery, [delivery.state], change)
     if (delivery.deferred) {
       const wasThere = await persist(runtime, write, () => slot.turnAway(new RelayError('store-down')))
@@ -374,7 +403,7 @@ function toRelayError(error: unknown): RelayError {
 }
 
 /** What the results say about the target. */
-function judge(results: Results): Verdict {
+function judge(results: Results): TargetVerdict {
   if (results.some(result => result?.success)) return 'good'
   const isBad = results.some(result => result && !result.success && result.error.cause instanceof SendError
     && (result.error.cause.isAboutTarget || result.error.cause.outcome === 'unanswered'))
