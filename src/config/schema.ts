@@ -48,6 +48,11 @@ export interface Config {
   /** How often a failed call to the platform is repeated, from 0 to 100. Variable `CHAT_API_MAX_RETRIES`; default 2. */
   chatApiMaxRetries?: number
   /**
+   * How long a call without an answer may still be carried out, in seconds; nothing is sent again before. Variable `CHAT_SETTLE_TIME`;
+   * default 30.
+   */
+  chatSettleTime?: number
+  /**
    * Whether a call that the platform did not answer is repeated when its history cannot tell whether the message arrived.
    * Variable `CHAT_RETRY_UNANSWERED`; default true.
    */

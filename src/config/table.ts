@@ -32,6 +32,7 @@ const files = {
 const sending = {
   chatApiTimeout: field('CHAT_API_TIMEOUT', 10, seconds()),
   chatApiMaxRetries: field('CHAT_API_MAX_RETRIES', 2, integer(0, 100)),
+  chatSettleTime: field('CHAT_SETTLE_TIME', 30, seconds()),
   chatRetryUnanswered: field('CHAT_RETRY_UNANSWERED', true, flag),
   chatSendInterval: field('CHAT_SEND_INTERVAL', 0, seconds(0)),
   chatQueueLimit: field('CHAT_QUEUE_LIMIT', 1000, integer(0, 1_000_000)),

@@ -6,9 +6,9 @@ const remote = /^(https?:\/\/)([^/\\?#]+)([^?#]*)/i
 // Blanks and control characters would end a link early, or hide what it is.
 const unfit = /[\s\p{Cc}]/u
 // Both kinds of slash separate the segments of a path, and an encoded dot is a dot (URL Standard, "path state").
-const dotSegment = /[/\\](?:\.|%2e){1,2}(?:[/\\]|$)/i
+const dotSegment = /(?<=[/\\])(?:\.|%2e){1,2}(?:[/\\]|$)/i
 // The same anywhere in a link with slashes encoded as well, and ended by a query or fragment as well.
-const climbing = /(?:[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\?#]|%2f|%5c|%3f|%23|$)/i
+const climbing = /(?<=[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\?#]|%2f|%5c|%3f|%23|$)/i
 const dataUrl = /^data:([^,]*?);base64,/i
 
 const expected = 'url must be an http(s) link, base64 data or a file ID returned by /upload'

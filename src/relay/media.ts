@@ -93,7 +93,9 @@ function prepareData(
 
 function nameOfUrl(url: string): string {
   const path = /^https?:\/\/[^/\\?#]*([^?#]*)/.exec(url)?.[1] ?? ''
-  const segment = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1)
+  // A link may have megabytes, a name has not: the end of the path is enough to find it.
+  const end = path.slice(-4096)
+  const segment = end.slice(Math.max(end.lastIndexOf('/'), end.lastIndexOf('\\')) + 1)
   try {
     return safeName(decodeURIComponent(segment))
   } catch {

@@ -27,7 +27,7 @@ const counts = [50, 500]
  * is found is known from then on, so that an equal one is not found in its place.
  *
  * @param since when its first call was made, in milliseconds since the epoch, by the local clock
- * @returns `no-history` also when the history does not reach back to `since`: what it does not show may be further up
+ * @returns `inconclusive` when the history may not reach back to before that
  * @throws SendError when the question was not answered: `unsent` without a connection, `unanswered` when it was lost, when
  *   its time was up, or when the platform failed to answer it. It says nothing about the message.
  */
@@ -51,10 +51,10 @@ export async function search(account: Searched, target: Target, content: Content
     // The report may have come while the history was asked.
     const id = own.takeSeen(chat, content, since) ?? (page && own.takeFrom(chat, page.own, content, since))
     if (id !== undefined) return found(id)
-    if (!page) break
-    if (page.isConclusive) return { kind: 'absent' }
+    if (!page) return { kind: 'no-history' }
+    if (page.isReadable && (page.reachesBack || page.own.some(message => own.isKnownBefore(chat, message.id, since)))) return { kind: 'absent' }
   }
-  return { kind: 'no-history' }
+  return { kind: 'inconclusive' }
 }
 
 /** How long an answer is waited for, in milliseconds. */
@@ -85,15 +85,11 @@ async function ask(account: Searched, action: string, params: JsonObject): Promi
 /** What a history shows of the bot's own messages. */
 export interface HistoryPage {
   own: OwnMessage[]
-  /** Whether what is not on it was not sent: it reaches back far enough, and all of the bot's own messages could be read. */
-  isConclusive: boolean
+  /** Whether it holds a message from before the time in question. One that is short may be that of a platform that has just started. */
+  reachesBack: boolean
+  /** Whether all of the bot's own messages on it could be read. */
+  isReadable: boolean
 }
-
-/**
- * go-cqhttp gives 20 messages whatever is asked for, the others at least that many where there are as many; all leave out
- * some, such as recalled ones. Fewer than this are all there are.
- */
-const leastFullPage = 15
 
 const unknownActionCodes = new Set<unknown>([1404, 404])
 /** For implementations that have another code for it. */
@@ -119,13 +115,12 @@ export function readHistory(answer: unknown, selfId: string, earliest: number): 
   const entries = messages.filter(isObject)
   const own = entries.filter(entry => isOwn(entry, selfId)).map(readOwn)
   const readable = own.filter(message => message !== undefined)
-  const reachesBack = messages.length < leastFullPage || entries.some(entry => readTime(entry) < earliest)
-  return { own: readable, isConclusive: reachesBack && readable.length === own.length }
+  return { own: readable, reachesBack: entries.some(entry => readTime(entry) < earliest), isReadable: readable.length === own.length }
 }
 
 function readFailure({ retcode, wording, message, msg }: JsonObject): HistoryPage | undefined {
   const text = [wording, message, msg].filter(part => typeof part === 'string').join('\n')
   if (unknownActionCodes.has(retcode) || unknownAction.test(text)) return
-  if (emptyChat.test(text)) return { own: [], isConclusive: true }
+  if (emptyChat.test(text)) return { own: [], reachesBack: false, isReadable: true }
   throw new SendError('unanswered')
 }

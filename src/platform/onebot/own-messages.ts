@@ -104,6 +104,12 @@ export class OwnMessages {
     return ids.flatMap(([id, time]) => time >= now - 2 * clockTolerance ? [id] : [])
   }
 
+  /** Whether a message was known to be somebody's already then. */
+  isKnownBefore(chatName: string, id: string, time: number): boolean {
+    const known = this.chats.get(chatName, Date.now())?.known.get(id)
+    return known !== undefined && known <= time
+  }
+
   /** Keeps a message that the platform reported. Its time is that of its arrival. */
   see(chatName: string, message: OwnMessage): void {
     const { known, seen } = this.open(chatName, message.time)

@@ -339,6 +339,23 @@ describe('an answer', () => {
     assert(stage.lines.includes(`warn ${id} an item of the reply is left out: type must be text, image, file or video`), stage.lines.join('\n'))
   })
 
+  test('is bounded and read like a request: links, levels, values and items', async () => {
+    stage.answer = json({ messages: [{ type: 'image', url: 'http://127.0.0.1/?/../../x' }, { type: 'image', url: 'HTTP://127.0.0.1/a/../../b' }] })
+    await stage.say('#ping x')
+    const items = stage.delivered[0]?.items.filter(item => !(item instanceof RelayError))
+    assert.deepEqual(items, [{ type: 'image', link: { kind: 'remote', url: 'http://127.0.0.1/b' } }])
+    for (const [answer, reason] of [
+      [{ reply: 'x', more: JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`) as unknown }, 'an answer of more than 64 levels'],
+      [{ reply: 'x', more: Array(20_000).fill(0) }, 'an answer of more than 20000 values'],
+      [{ messages: Array(1001).fill({ msg: 'a' }) }, 'messages must hold at most 1000 items (bad-request)'],
+    ] as const) {
+      stage.answer = json(answer)
+      await stage.say('#ping x')
+      assert.equal(outcomes().at(-1), `warn no reply: ${reason}`)
+    }
+    assert.equal(stage.delivered.length, 1)
+  })
+
   test('of which an item is not sent ends the message, and the log tells how the item failed', async () => {
     stage.send = () => Promise.resolve([
       { success: false, error: new RelayError('refused', 'secret', { logText: 'muted' }) }, { success: true, messageIds: ['1'] },

@@ -160,7 +160,7 @@ describe('a link', () => {
 
   test('of an unusual spelling is passed on byte for byte', async () => {
     for (const link of [
-      'HTTP://127.0.0.1:9/x', 'http://127.0.0.1:9', 'http://user:p%40ss@127.0.0.1:9/x', 'http://127.0.0.1:9/a/../b/./c', 'http://127.0.0.1:009/x',
+      'http://127.0.0.1:9', 'http://user:p%40ss@127.0.0.1:9/x', 'http://127.0.0.1:9/a..b/...?c=../d', 'http://127.0.0.1:009/x',
       'http://127.0.0.1:9/\'"<>[]{}|^`', 'http://127.0.0.1:9/?url=http://x/&amp;&lt;[CQ:image]', 'http://[::1]:9/x', 'http://LOCALHOST:9/x',
     ]) {
       relay.simulator.clear()
@@ -168,6 +168,20 @@ describe('a link', () => {
       assert.equal(reference(relay), link)
     }
   })
+
+  for (const type of types) {
+    test(`of type ${type} names no file of the platform's host when it is taken for a path`, async () => {
+      failureOf(await relay.send({ group_id: group, type, url: 'HTTP://127.0.0.1:9/a/../../%2e%2E/.%2e/etc/./passwd?q=1' }), 502)
+      assert.equal(reference(relay), 'http://127.0.0.1:9/etc/passwd?q=1')
+      relay.simulator.clear()
+      for (const url of ['http://../../etc/passwd', 'http://127.0.0.1:9/?/../../../etc/passwd', 'http://127.0.0.1:9/#\\..\\..', 'http://h/..%2f..%2fetc']) {
+        assert.match(failureOf(await relay.send({ group_id: group, type, url }), 400), /url must not hold "\.\."/)
+        const { results } = batchOf(await relay.send({ group_id: group, messages: [{ type, url }] }))
+        assert.equal(only(results).code, 400)
+      }
+      assert.equal(sends(relay).length, 0)
+    })
+  }
 
   test('is not fetched by the relay itself', async t => {
     const { url, visits } = await linkServer(t, bytes)
@@ -185,7 +199,7 @@ describe('a link', () => {
     '': 'file',
     '?x=y': 'file',
     '/dir/': 'file',
-    '/..%2F..%2Fetc%2Fpasswd': 'passwd',
+    '/x%2Fetc%2Fpasswd': 'passwd',
     '/a%5Cb.txt': 'b.txt',
     '/%': 'file',
     '/bad%E4%zz.txt': 'badE4zz.txt',
