@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
+import { demandToken } from './token'
 
 /**
  * Koishi's loader over a configuration that is only read: the usual one rewrites the file, and adds to the package.json of
@@ -45,9 +46,22 @@ function prepareEnvironment(environment: NodeJS.ProcessEnv): void {
     const value = environment[name]?.trim()
     if (value || startedIn !== repository) environment[name] = resolve(startedIn, value || fallback)
   }
-  if (environment.ONEBOT_ENDPOINT && !environment.ONEBOT_SELF_ID) {
-    logger.error('no platform is connected: beside ONEBOT_ENDPOINT, set ONEBOT_SELF_ID to the account of the bot')
+  const { ONEBOT_ENDPOINT: endpoint, ONEBOT_REVERSE_PATH: path } = environment
+  if ((endpoint || path) && !environment.ONEBOT_SELF_ID) {
+    const variable = endpoint ? 'ONEBOT_ENDPOINT' : 'ONEBOT_REVERSE_PATH'
+    logger.error(`no platform is connected: beside ${variable}, set ONEBOT_SELF_ID to the account of the bot`)
   }
+}
+
+/**
+ * The token that a OneBot which dials has to give, `undefined` when none can dial.
+ *
+ * @throws StartError when there is none: whoever reaches the port could be the bot
+ */
+function tokenOf({ ONEBOT_ENDPOINT: endpoint, ONEBOT_REVERSE_PATH: path, ONEBOT_TOKEN: token }: NodeJS.ProcessEnv): string | undefined {
+  if (!path || endpoint) return
+  if (!token) throw new StartError('beside ONEBOT_REVERSE_PATH, set ONEBOT_TOKEN to the token that the OneBot implementation gives')
+  return token
 }
 
 /**
@@ -119,8 +133,10 @@ async function start(): Promise<void> {
   await loader.readConfig(true)
   prepareEnvironment(process.env)
   await checkAddress(loader.interpolate(loader.config.plugins?.server))
+  const token = tokenOf(process.env)
   makeDataFolder(process.env.DATA_DIR ?? resolve(repository, 'data'))
   const app = await loader.createApp()
+  if (token !== undefined) demandToken(app.server._http, token)
   endOnSignal(app)
   await app.start()
 }

@@ -30,10 +30,11 @@ export function webhookRoute(relay: Relay, prefix: string, limits: BodyLimits, s
       exchange.target = writeTarget(request.target)
       exchange.ignored = unknownFields(body)
       if (isStrict && exchange.ignored.length > 0) throw unknownError(exchange.ignored)
-      const { delivery, isReplay } = await relay.submit({
+      const { delivery, isReplay, retryAfter } = await relay.submit({
         id, request, signal: () => signalOf(response), ...key !== undefined && { key }, ...deferred && { deferred },
       })
       if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
+      if (retryAfter !== undefined) response.setHeader('Retry-After', retryAfter)
       const { data, status = 200 } = toAnswer(exchange, delivery, prefix)
       const applied = [...deferred && status === 202 ? ['respond-async'] : [], ...isStrict ? [strict] : []]
       if (applied.length > 0) response.setHeader('Preference-Applied', applied.join(', '))

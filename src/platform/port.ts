@@ -58,7 +58,7 @@ export interface Account {
 /** One platform message: how it is sent, and how it is found again when its answer did not come. It can be sent several times. */
 export interface Message {
   /**
-   * Makes the call.
+   * Makes the call. There need not be an end to it while the connection lasts: an answer counts however late it comes.
    *
    * @throws SendError
    */

@@ -9,9 +9,11 @@ import { writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
-  createDelivery, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
+  createDelivery, doubtOf, isOverdue, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
 } from './delivery'
+import { FollowUps } from './follow-ups'
 import { MemoryStore } from './memory-store'
+import { OpenCalls } from './open-calls'
 import { Queues, type QueueOptions, type QueueState } from './queue'
 import { nameOf, type Runtime } from './runtime'
 import { SentLog } from './sent-log'
@@ -39,6 +41,8 @@ export interface Submitted {
   delivery: Delivery
   /** Whether it tells of an earlier request with the same key, and nothing was sent now. */
   isReplay: boolean
+  /** For a request with a key whose message may still arrive: after how many seconds it may be asked again. */
+  retryAfter?: number
 }
 
 /** What the relay goes by; a reload of the plugin may bring others. */
@@ -70,6 +74,7 @@ export class Relay {
   private readonly queues: Queues
   private readonly memory = new MemoryStore()
   private readonly worker: Worker
+  private readonly followUps: FollowUps
   private storage: Storage | undefined
   /** Those that were made for a database that may come back. */
   private readonly storages: Storage[] = []
@@ -101,8 +106,12 @@ export class Relay {
 
   private constructor(options: RelayOptions) {
     this.queues = new Queues(options.queues)
-    this.runtime = { ...options, sentLog: new SentLog(), stop: this.stop.signal, isPaused: true }
+    this.runtime = { ...options, sentLog: new SentLog(), openCalls: new OpenCalls(), stop: this.stop.signal, isPaused: true }
     this.worker = new Worker(this.runtime, this.memory)
+    this.followUps = new FollowUps({
+      queues: this.queues, worker: this.worker, runtime: this.runtime, sendAgain: delivery => this.sendAgain(delivery),
+    })
+    this.worker.onUnanswered = ({ delivery, store, items }) => this.followUps.add(delivery, store, items)
   }
 
   private start(ctx: Context, options: RelayOptions): number {
@@ -141,6 +150,7 @@ export class Relay {
     this.stop.abort()
     this.queues.close()
     this.runtime.sentLog.close()
+    this.followUps.clear()
   }
 
   /**
@@ -158,16 +168,28 @@ export class Relay {
     if (other !== undefined) throw keyConflict(other === fingerprint)
     this.underWay.set(key, fingerprint)
     try {
-      const earlier = await this.findByKey(key)
-      if (!earlier) return { delivery: await this.accept(submission, { key, fingerprint }), isReplay: false }
-      if (earlier.fingerprint !== fingerprint) throw keyConflict(false)
-      const isUnderWay = !earlier.deferred && (earlier.state === 'queued' || earlier.state === 'sending')
-      if (isUnderWay && earlier.updatedAt > Date.now() - longestSend) throw keyConflict(true)
-      if (isUnderWay || earlier.state === 'unanswered') await this.reconcile(earlier, submission)
-      return { delivery: earlier, isReplay: true }
+      const { delivery, isReplay } = await this.submitOnce(submission, { key, fingerprint })
+      const { inDoubt } = delivery
+      const settling = inDoubt ? this.runtime.openCalls.left(queueOf(delivery.bot, delivery.target), submission.request.items, inDoubt) : 0
+      return { delivery, isReplay, ...settling > 0 && { retryAfter: Math.ceil(settling / 1000) } }
     } finally {
       this.underWay.delete(key)
     }
+  }
+
+  private async submitOnce(submission: Submission, idempotency: Idempotency): Promise<Submitted> {
+    const earlier = await this.findByKey(idempotency.key)
+    if (!earlier) return { delivery: await this.accept(submission, idempotency), isReplay: false }
+    if (earlier.fingerprint !== idempotency.fingerprint) throw keyConflict(false)
+    const isUnderWay = !earlier.deferred && (earlier.state === 'queued' || earlier.state === 'sending')
+    if (isUnderWay && earlier.updatedAt > Date.now() - longestSend) throw keyConflict(true)
+    const mayRepeat = (isUnderWay || earlier.state === 'unanswered') && await this.reconcile(earlier, submission)
+    if (!mayRepeat) return { delivery: earlier, isReplay: true }
+    // It has settled and did not arrive: what is missing is sent now.
+    const store = this.storeOf(earlier)
+    const change = { state: 'queued' as const, inDoubt: null, results: earlier.results.map(result => result?.success ? result : undefined) }
+    if (!await guard(store.update(earlier, [earlier.state], change))) return { delivery: earlier, isReplay: true }
+    return { delivery: await this.deliver(submission, earlier, true), isReplay: false }
   }
 
   /** @throws RelayError `not-found`, `store-down` */
@@ -218,6 +240,14 @@ export class Relay {
     const stored = await guard(storage.store.getQueued(id))
     if (!stored) throw new RelayError('conflict', 'the content of this delivery was not stored: send it as a new request')
     const { delivery, items } = stored
+    const inDoubt = doubtOf(delivery, delivery.results)
+    const settling = inDoubt ? this.runtime.openCalls.left(queueOf(delivery.bot, delivery.target), items, inDoubt) : 0
+    if (settling > 0) {
+      const seconds = Math.ceil(settling / 1000)
+      throw new RelayError('conflict', `the platform may still be carrying it out: try again in ${seconds} s`, {
+        headers: { 'retry-after': String(seconds) },
+      })
+    }
     const expiresAt = Date.now() + defaultExpiry
     // A file that is gone already makes its item fail in its turn.
     await this.keepUploads({ items, mode: 'batch' }, expiresAt)
@@ -264,21 +294,27 @@ export class Relay {
     return key === null ? this.memory : this.storage?.store ?? this.memory
   }
 
-  /** Delivers while the caller waits. */
-  private async deliver({ request, signal }: Submission, delivery: Delivery): Promise<Delivery> {
+  /**
+   * Delivers while the caller waits.
+   *
+   * @param isKnown whether the delivery is in its store already
+   */
+  private async deliver({ request, signal }: Submission, delivery: Delivery, isKnown = false): Promise<Delivery> {
     const { queues, worker, storage } = this
     const { items, target } = request
     const store = this.storeOf(delivery)
     // What an earlier process left comes first.
     if (storage && !storage.backlog.isOpen) await storage.backlog.opened
     const deadline = new Deadline(signal, request.expiresIn)
-    let isKept = false
+    let isKept = isKnown
     try {
       const account = this.runtime.port.choose(request.bot)
       account.checkTarget(target)
-      delivery.bot = account.sid
-      const inserted = this.insert(store, delivery, '', items)
-      if (inserted) await inserted
+      if (!isKnown) {
+        delivery.bot = account.sid
+        const inserted = this.insert(store, delivery, '', items)
+        if (inserted) await inserted
+      }
       isKept = true
       await queues.use(queueOf(account.sid, target), { signal: () => deadline.signal() }, slot =>
         worker.deliver(slot, { delivery, items, store, account, isOurs: () => true }))
@@ -316,19 +352,25 @@ export class Relay {
     }
   }
 
-  /** Finds out what became of an earlier request that went unanswered. */
-  private async reconcile(delivery: Delivery, { request, signal }: Submission): Promise<void> {
+  /** Has a deferred delivery sent again that nobody asked for again, as far as it is still wanted. */
+  private async sendAgain(delivery: Delivery): Promise<void> {
+    const { storage } = this
+    if (!storage || isOverdue(delivery, Date.now())) return
+    await storage.backlog.requeue(delivery, ['unanswered'], { ...retry(delivery, delivery.expiresAt ?? Date.now() + defaultExpiry) })
+  }
+
+  /** Finds out what became of an earlier request that went unanswered, and tells whether what is missing may be sent now. */
+  private async reconcile(delivery: Delivery, { request, signal }: Submission): Promise<boolean> {
     const { queues, worker, runtime: { port } } = this
     Object.assign(delivery, { state: 'unanswered', results: delivery.results.map(result => result ?? unanswered()) })
     const account = port.find(delivery.bot)
-    if (!account?.isOnline) return
+    if (!account?.isOnline) return false
     const store = this.storeOf(delivery)
     // In the slot, so that nothing else leaves for the target meanwhile whose equal message could be taken for this one.
-    await queues.use(queueOf(delivery.bot, delivery.target), signal ? { signal } : {}, slot =>
+    return queues.use(queueOf(delivery.bot, delivery.target), signal ? { signal } : {}, slot =>
       worker.reconcile(slot, { delivery, items: request.items, store, account, isOurs: () => true }),
-    ).catch(() => {
-      // The queue is full or paused, the caller has gone away, or the relay stops.
-    })
+    // The queue is full or paused, the caller has gone away, the database is away, or the relay stops.
+    ).catch(() => false)
   }
 
   private insert(store: Store, delivery: Delivery, position: string, items: MessageRequest['items']): Promise<void> | undefined {

@@ -51,6 +51,8 @@ class NotOurs extends Error {
  * is made. Every delivery comes through here, whether somebody waits for it or not.
  */
 export class Worker {
+  /** Told of each delivery whose send has ended without an answer. */
+  onUnanswered: (job: Job) => void = () => undefined
   private readonly watchers = new Map<string, Set<Watcher>>()
 
   /** @param fallback keeps what became of a delivery while its own store cannot be written to */
@@ -379,6 +381,7 @@ class Work {
     }
     this.final = results
     await worker.settle(delivery, store, results, unfinished, slot)
+    if (delivery.state === 'unanswered') worker.onUnanswered(this.job)
     return 'done'
   }
 }

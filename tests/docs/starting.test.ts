@@ -55,6 +55,22 @@ describe('the bot of this repository', { timeout: 60_000 }, () => {
     })
   }
 
+  for (const page of versions('onebot')) {
+    test(`lets a OneBot implementation dial with the command of ${page.path}`, async () => {
+      const place = await Workplace.open()
+      const port = String(await freePort())
+      const dialling = await Simulator.start({ reverse: { url: `ws://127.0.0.1:${port}/onebot`, token: 'the-token-of-onebot', redialInterval: 100 } })
+      try {
+        const log = collect(place.runStart(`WEBHOOK_PORT=${port} ${marked(page, 'dialled-by-onebot')}`))
+        await until('the bot is online', () => log().includes('bot onebot:10000 online'), 20_000)
+          .catch((error: unknown) => assert.fail(`${String(error)}\n${log()}`))
+      } finally {
+        await place.close()
+        await dialling.close()
+      }
+    })
+  }
+
   for (const page of versions('simulator')) {
     test(`connects to a simulator of its own with the commands of ${page.path}`, async () => {
       const place = await Workplace.open()

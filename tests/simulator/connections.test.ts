@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { WebSocketServer, type WebSocket } from 'ws'
+import { WebSocket as WebSocketClient, WebSocketServer, type WebSocket } from 'ws'
 import { Simulator } from '../../simulator'
+import { until } from '../support/until'
 import { Client, isRecord, start, startWithClient } from './support'
 
 test('serves the WebSocket at / and at /onebot/v11/ws and nowhere else', async t => {
@@ -17,6 +18,18 @@ test('takes the token as a header or in the address', async t => {
   await Client.connect(t, simulator.endpoint, { headers: { Authorization: 'Bearer se cret' } })
   await Client.connect(t, `${simulator.endpoint}/?access_token=se%20cret`)
   assert.equal(simulator.connections, 2)
+})
+
+test('says what it is told to, as it is', async t => {
+  const simulator = await start(t, { firstFrames: ['5', 'null'] })
+  const socket = new WebSocketClient(simulator.endpoint)
+  t.after(() => socket.terminate())
+  const heard: string[] = []
+  socket.on('message', (data: Buffer) => heard.push(data.toString()))
+  await simulator.until(({ connections }) => connections === 1)
+  simulator.transmit('{')
+  await until('all is heard', () => heard.length === 4)
+  assert.deepEqual([heard[0], heard[1], heard[3]], ['5', 'null', '{'])
 })
 
 const wrongTokens: Record<string, string>[] = [{}, { Authorization: 'Bearer wrong' }, { Authorization: 'Token secret' }]

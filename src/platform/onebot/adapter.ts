@@ -47,6 +47,12 @@ export function hasRequest(bot: Bot): boolean {
   return typeof read(bot.internal, '_request') === 'function'
 }
 
+/** How long the adapter waits for an answer to its own calls, in milliseconds; its default is a minute. */
+export function responseTimeout(bot: Bot): number {
+  const time = read(bot.config, 'responseTimeout')
+  return typeof time === 'number' ? time : 60_000
+}
+
 /** A view of a bot that notes the whole answers to the calls that the adapter makes by itself. For everything else it is the bot. */
 export function recordAnswers(bot: Bot): { view: Bot, answers: unknown[] } {
   const answers: unknown[] = []

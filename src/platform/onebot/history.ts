@@ -3,7 +3,7 @@ import type { Target } from '../../message/model'
 import { isObject, type JsonObject } from '../../message/parse'
 import { classifyThrown } from '../failure'
 import { SendError, type Finding } from '../port'
-import { requestOf } from './adapter'
+import { requestOf, responseTimeout } from './adapter'
 import { isUpload, type Content } from './content'
 import { toNumber } from './message'
 import { chatOf, clockTolerance, isOwn, readOwn, readTime, type OwnMessage, type OwnMessages } from './own-messages'
@@ -29,7 +29,7 @@ const counts = [50, 500]
  * @param since when its first call was made, in milliseconds since the epoch, by the local clock
  * @returns `inconclusive` when the history may not reach back to before that
  * @throws SendError when the question was not answered: `unsent` without a connection, `unanswered` when it was lost, when
- *   its time was up, or when the platform failed to answer it. It says nothing about the message.
+ *   the adapter's time was up, or when the platform failed to answer it. It says nothing about the message.
  */
 export async function search(account: Searched, target: Target, content: Content, since: number): Promise<Finding> {
   const { bot, own } = account
@@ -57,10 +57,7 @@ export async function search(account: Searched, target: Target, content: Content
   return { kind: 'inconclusive' }
 }
 
-/** How long an answer is waited for, in milliseconds. */
-const patience = 60_000
-
-/** Makes a call. It is rejected when its time is up, and when the bot goes offline, be its connection closed or not. */
+/** Makes a call. It is rejected when the adapter's time is up, and when the bot goes offline, be its connection closed or not. */
 async function ask(account: Searched, action: string, params: JsonObject): Promise<unknown> {
   const request = requestOf(account.bot)
   if (!request || !account.isOnline) throw new SendError('unsent')
@@ -68,7 +65,7 @@ async function ask(account: Searched, action: string, params: JsonObject): Promi
   let timer: NodeJS.Timeout | undefined
   try {
     const lost = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new SendError('unanswered')), patience)
+      timer = setTimeout(() => reject(new SendError('unanswered')), responseTimeout(account.bot))
       unwatch = account.onOffline(() => reject(new SendError('unanswered', 'the connection was lost')))
     })
     return await Promise.race([request(action, params), lost])

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
+import { WebSocket } from 'ws'
 import { Simulator } from '../../../simulator'
 import { read, type Reply } from '../../support/relay'
 import { freePort } from '../../support/process'
@@ -133,6 +135,19 @@ describe('with ONEBOT_ENDPOINT', () => {
     assert(bot.log.includes('the API key is configured'))
     assert(!/configured[^\n]*configured|token-of/.test(bot.log))
     await assert.rejects(stat(join(bot.folder, 'data/api-key')), { code: 'ENOENT' })
+  })
+
+  test('frames that are no OneBot 11 do not end the process, be they the first that it hears', async t => {
+    const firstFrames = ['5', 'null', '"x"', '{"echo":"__proto__"}', '{"post_type":"message"}']
+    const strange = await Simulator.start({ selfId: '20000', firstFrames })
+    t.after(() => strange.close())
+    const port = String(await freePort())
+    const bot = await checkout.start({ ONEBOT_ENDPOINT: strange.endpoint, ONEBOT_SELF_ID: '20000', WEBHOOK_PORT: port, WEBHOOK_API_KEY: 'k' })
+    await bot.ready()
+    for (const frame of firstFrames) strange.transmit(frame)
+    assert.equal((await send(bot, 'k')).status, 200)
+    assert.equal(bot.lines.filter(line => line.includes('no OneBot 11')).length, 1, bot.log)
+    assert(!bot.log.includes('    at '), bot.log)
   })
 
   test('but no ONEBOT_SELF_ID the log says what is missing, and the bot goes on without a platform', async () => {
@@ -295,5 +310,47 @@ describe('uploads', () => {
     assert(statuses.every(status => status === 200), statuses.join())
     const grown = await peak() - before
     assert(grown < 150, `${grown} MiB more than before, for 1000 MB of uploads`)
+  })
+})
+
+describe('with ONEBOT_REVERSE_PATH', () => {
+  const token = 'token-of-the-platform'
+  const env = { ONEBOT_REVERSE_PATH: '/onebot', ONEBOT_SELF_ID: '20000', ONEBOT_TOKEN: token, WEBHOOK_API_KEY: 'k' }
+  const oneBot = { 'X-Self-ID': '20000', 'X-Client-Role': 'Universal' }
+
+  test('a OneBot dials, if it gives the token', async t => {
+    const port = String(await freePort())
+    const bot = await checkout.start({ ...env, WEBHOOK_PORT: port })
+    await bot.listening()
+    assert(!bot.log.includes('SIMULATOR'))
+    const url = `ws://127.0.0.1:${port}`
+    for (const [path, headers] of [
+      ['/onebot', {}], ['/onebot', { Authorization: 'Bearer wrong' }], ['/ONEBOT/?access_token=wrong', {}], ['/onebot', { Authorization: token }],
+    ] as const) {
+      const socket = new WebSocket(url + path, { headers: { ...oneBot, ...headers } })
+      const failed: unknown = await new Promise(resolve => {
+        socket.on('error', resolve)
+        socket.on('open', resolve)
+      })
+      assert.match(String(failed), /401/, JSON.stringify([path, headers]))
+    }
+    const dialling = await Simulator.start({ selfId: '20000', reverse: { url: `${url}/onebot`, token } })
+    t.after(() => dialling.close())
+    await bot.ready()
+    assert.equal((await send(bot, 'k')).status, 200)
+    assert.equal(dialling.ledger.length, 1)
+    await dialling.goOffline()
+    await bot.line(/bot onebot:20000 offline/)
+    const socket = new WebSocket(`${url}/onebot?access_token=${token}`, { headers: oneBot })
+    t.after(() => socket.terminate())
+    await once(socket, 'open')
+    assert(!bot.log.includes(token))
+  })
+
+  test('but no ONEBOT_TOKEN the start ends with one line', async () => {
+    const bot = await checkout.start({ ...env, ONEBOT_TOKEN: ' ', WEBHOOK_PORT: String(await freePort()) })
+    assert.equal(await bot.exit(), 1)
+    assert.match(bot.log, /\[E\] bot beside ONEBOT_REVERSE_PATH, set ONEBOT_TOKEN/)
+    assert(!bot.log.includes('    at '))
   })
 })

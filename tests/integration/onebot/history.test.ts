@@ -95,6 +95,7 @@ test('finds what other plugins made of a message', async t => {
   await simulator.until(({ ledger }) => ledger.length === 1)
   assert.deepEqual(await message.find(since), { kind: 'found', messageIds: [deliveredId(simulator, 0)] })
   assert.equal(simulator.ledger[0]?.text, 'made: a')
+  simulator.disconnectAll()
   await sending
 })
 

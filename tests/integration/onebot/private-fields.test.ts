@@ -4,7 +4,8 @@ import { describe, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { unwrap } from '../../../src/lib/unwrap'
 import { isObject } from '../../../src/message/parse'
-import { hasRequest, recordAnswers, requestOf, socketOf } from '../../../src/platform/onebot/adapter'
+import { hasRequest, recordAnswers, requestOf, socketOf, wireSocketOf } from '../../../src/platform/onebot/adapter'
+import { Wire } from '../../../src/platform/onebot/wire'
 import { createEncoder, createSession, render } from '../../../src/platform/sending'
 import { until } from '../../support/until'
 import { startPair } from './support'
@@ -27,6 +28,12 @@ describe('the private parts of other packages', () => {
       assert(isObject(answer))
       assert.equal(answer.retcode, 1404)
       assert.equal(typeof answer.message, 'string')
+      const socket = wireSocketOf(bot)
+      assert(socket)
+      simulator.fault({ action: 'get_status', fault: { kind: 'late', ms: 50 } })
+      const late = request('get_status', {})
+      assert.equal(Wire.of(socket).open, 1, 'the call is made past the adapter')
+      await late
       await simulator.goOffline()
       await until('the way to make calls is gone', () => !hasRequest(bot))
     })

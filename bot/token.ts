@@ -1,0 +1,27 @@
+import type {} from '@koishijs/plugin-server'
+import type { IncomingMessage, Server } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { equalsSecret } from '../src/lib/secret'
+
+/**
+ * Turns away whoever introduces himself as a OneBot implementation and does not give the token, because adapter-onebot 6.9.4 takes
+ * whoever dials. To be called before the server listens.
+ *
+ * The token is taken as OneBot 11 has it, from `Authorization: Bearer <token>` or from `access_token` in the address.
+ * Source: https://github.com/botuniverse/onebot-11/blob/master/communication/authorization.md
+ */
+export function demandToken(server: Server, token: string): void {
+  server.prependListener('upgrade', (request: IncomingMessage, socket: Duplex) => {
+    // The adapter takes nobody without it. The path is not looked at: there are many ways to write one.
+    if (request.headers['x-client-role'] === undefined || equalsSecret(givenToken(request), token)) return
+    socket.on('error', () => undefined)
+    // The server's own listener comes next, and takes no socket that has ended.
+    socket.end('HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+  })
+}
+
+function givenToken({ headers, url = '' }: IncomingMessage): string {
+  const header = /^Bearer +(.*)$/i.exec(headers.authorization ?? '')?.[1]
+  const query = url.indexOf('?')
+  return header ?? (query < 0 ? '' : new URLSearchParams(url.slice(query)).get('access_token') ?? '')
+}

@@ -1,0 +1,61 @@
+import type { ParsedItem } from '../message/model'
+import type { Delivery } from './delivery'
+import type { Queues } from './queue'
+import type { Runtime } from './runtime'
+import { queueOf, type Store } from './store'
+import type { Worker } from './worker'
+
+/** When a delivery without an answer is looked for again, in milliseconds after its send has ended. */
+const looks = [60_000, 5 * 60_000]
+/** How many deliveries are looked for at a time; of further ones only an answer that comes late is heard. */
+const most = 1_000
+
+export interface FollowUpOptions {
+  queues: Queues
+  worker: Worker
+  runtime: Runtime
+  /** Has it sent again: it has settled and did not arrive, and nobody waits for it. */
+  sendAgain: (delivery: Delivery) => Promise<unknown>
+}
+
+/** Goes on looking for what went unanswered, also when nobody waits for it. */
+export class FollowUps {
+  private readonly timers = new Set<NodeJS.Timeout>()
+
+  constructor(private readonly options: FollowUpOptions) {}
+
+  /** A send has ended without an answer. */
+  add(delivery: Delivery, store: Store, items: readonly ParsedItem[]): void {
+    const { runtime: { openCalls } } = this.options
+    if (this.timers.size >= most || !delivery.inDoubt) return
+    const settling = openCalls.left(queueOf(delivery.bot, delivery.target), items, delivery.inDoubt)
+    for (const time of [...looks, ...settling > 0 ? [settling + 1_000] : []]) {
+      const timer = setTimeout(() => {
+        this.timers.delete(timer)
+        void this.look(delivery.id, store, items).catch(() => {
+          // The queue is full or paused, the database is away, or the relay stops. There is another look, or its owner can ask.
+        })
+      }, time)
+      timer.unref()
+      this.timers.add(timer)
+    }
+  }
+
+  /** Ends all of it. */
+  clear(): void {
+    for (const timer of this.timers) clearTimeout(timer)
+    this.timers.clear()
+  }
+
+  private async look(id: string, store: Store, items: readonly ParsedItem[]): Promise<void> {
+    const { queues, worker, runtime: { port, policy }, sendAgain } = this.options
+    const delivery = await store.get(id)
+    if (delivery?.state !== 'unanswered') return
+    const account = port.find(delivery.bot)
+    if (!account?.isOnline) return
+    const mayRepeat = await queues.use(queueOf(delivery.bot, delivery.target), {}, slot =>
+      worker.reconcile(slot, { delivery, items, store, account, isOurs: () => true }))
+    // The calls that were made count, whoever made them.
+    if (mayRepeat && delivery.deferred && delivery.attempts <= policy.retries) await sendAgain(delivery)
+  }
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { describe, mock, test, type TestContext } from 'node:test'
+import { isObject } from '../../../../src/message/parse'
+import { Wire } from '../../../../src/platform/onebot/wire'
+import { SendError } from '../../../../src/platform/port'
+
+/** A WebSocket whose other side is the test. */
+class Socket extends EventEmitter {
+  readyState = 1
+  readonly echoes: string[] = []
+  /** What gets past the wire. */
+  readonly passed: string[] = []
+
+  constructor() {
+    super()
+    this.on('message', (data: Buffer) => this.passed.push(data.toString()))
+  }
+
+  send(data: string): void {
+    const frame: unknown = JSON.parse(data)
+    assert(isObject(frame) && typeof frame.echo === 'string')
+    this.echoes.push(frame.echo)
+  }
+
+  receive(frame: string): void {
+    this.emit('message', Buffer.from(frame), false)
+  }
+}
+
+/** Sets the clock that counts how long a call is under way; gives a function that moves it on, in milliseconds. */
+function stopClock(t: TestContext): (time: number) => void {
+  let now = 0
+  const clock = mock.method(performance, 'now', () => now)
+  t.after(() => clock.mock.restore())
+  return time => {
+    now += time
+  }
+}
+
+const minute = 60_000
+/** About 30 MiB. */
+const large = { message: 'x'.repeat(30 * 1024 * 1024) }
+
+describe('a wire', () => {
+  test('is one for each socket', () => {
+    const socket = new Socket()
+    assert.equal(Wire.of(socket), Wire.of(socket))
+    assert.notEqual(Wire.of(socket), Wire.of(new Socket()))
+  })
+
+  test('hands events and the answers to others on, and keeps its own', async () => {
+    const socket = new Socket()
+    const wire = Wire.of(socket)
+    const answer = wire.call('get_status', {})
+    const others = [
+      '{"post_type":"meta_event"}', '{"retcode":0,"echo":2}', '{"retcode":0,"echo":"2"}',
+      '{"post_type":"message","message_id":-1,"message":"a","sender":{"user_id":"1"}}',
+      '{"post_type":"message","message_id":1,"message":[{"type":"text","data":{"text":"a"}},{"type":"face"}],"sender":{"tiny_id":"1"}}',
+    ]
+    for (const frame of others) socket.receive(frame)
+    socket.receive(JSON.stringify({ retcode: 0, echo: socket.echoes[0] }))
+    assert.deepEqual(await answer, { retcode: 0, echo: socket.echoes[0] })
+    assert.deepEqual(socket.passed, others)
+    assert.equal(wire.received, others.length + 1)
+    assert.equal(wire.open, 0)
+  })
+
+  test('makes no call over a connection that is not open', async () => {
+    const socket = new Socket()
+    socket.readyState = 2
+    await assert.rejects(Wire.of(socket).call('get_status', {}), (error: unknown) => error instanceof SendError && error.outcome === 'unsent')
+    assert.deepEqual(socket.echoes, [])
+  })
+
+  test('waits for an answer without end while its calls keep little in memory', t => {
+    const pass = stopClock(t)
+    const wire = Wire.of(new Socket())
+    for (let index = 0; index < 1_000; index++) {
+      void wire.call('send_group_msg', {})
+      pass(minute)
+    }
+    assert.equal(wire.open, 1_000)
+  })
+
+  test('gives up calls that are older than ten minutes when all together keep more than 64 MiB', async t => {
+    const pass = stopClock(t)
+    const wire = Wire.of(new Socket())
+    const first = wire.call('send_group_msg', large)
+    pass(minute)
+    void wire.call('send_group_msg', large)
+    pass(9 * minute)
+    void wire.call('send_group_msg', large)
+    assert.equal(wire.open, 3, 'none of them is old enough')
+    pass(1)
+    void wire.call('send_group_msg', {})
+    assert.equal(wire.open, 3)
+    await assert.rejects(first, (error: unknown) => error instanceof SendError && error.outcome === 'unanswered')
+    pass(60 * minute)
+    void wire.call('send_group_msg', {})
+    assert.equal(wire.open, 4, 'the rest is little enough')
+  })
+})
