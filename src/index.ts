@@ -48,7 +48,10 @@ export function apply(ctx: Context, config: Config): void {
   const timeout = settings.chatApiTimeout * 1000
   const { relay, pause, end } = Relay.start(ctx, {
     port, logger, dataDir,
-    policy: { timeout, retries: settings.chatApiMaxRetries, retryUnanswered: settings.chatRetryUnanswered, settleTime: settings.chatSettleTime * 1000, interval },
+    policy: {
+      timeout, interval, retries: settings.chatApiMaxRetries, retryUnanswered: settings.chatRetryUnanswered,
+      settleTime: settings.chatSettleTime * 1000,
+    },
     queues: { interval, capacity: settings.chatQueueLimit, pauseAfter: settings.chatPauseAfter, pauseFor: settings.chatPauseTime * 1000 },
     media: { transport: settings.mediaTransport, resolve: id => uploads.resolve(id), link: file => links.to(file) },
     holdUpload: id => uploads.hold(id),

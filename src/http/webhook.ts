@@ -34,7 +34,8 @@ export function webhookRoute(relay: Relay, prefix: string, limits: BodyLimits, s
         id, request, signal: () => signalOf(response), ...key !== undefined && { key }, ...deferred && { deferred },
       })
       if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
-      if (retryAfter !== undefined) response.setHeader('Retry-After', retryAfter)
+      // Of a batch the answer is no failure, which is what this header is for.
+      if (retryAfter !== undefined && request.mode === 'single') response.setHeader('Retry-After', retryAfter)
       const { data, status = 200 } = toAnswer(exchange, delivery, prefix)
       const applied = [...deferred && status === 202 ? ['respond-async'] : [], ...isStrict ? [strict] : []]
       if (applied.length > 0) response.setHeader('Preference-Applied', applied.join(', '))

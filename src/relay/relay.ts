@@ -169,8 +169,8 @@ export class Relay {
     this.underWay.set(key, fingerprint)
     try {
       const { delivery, isReplay } = await this.submitOnce(submission, { key, fingerprint })
-      const { inDoubt } = delivery
-      const settling = inDoubt ? this.runtime.openCalls.left(queueOf(delivery.bot, delivery.target), submission.request.items, inDoubt) : 0
+      const { inDoubt, state } = delivery
+      const settling = inDoubt && state === 'unanswered' ? this.runtime.openCalls.left(queueOf(delivery.bot, delivery.target), submission.request.items, inDoubt) : 0
       return { delivery, isReplay, ...settling > 0 && { retryAfter: Math.ceil(settling / 1000) } }
     } finally {
       this.underWay.delete(key)

@@ -86,7 +86,8 @@ export async function startRelay({ config = {}, simulator: simulatorOptions, set
   ]
   watchAnswers(app)
   setup?.(app)
-  const defaults = { apiKey, uploadDir, dataDir: join(folder, 'data') }
+  // Nothing settles later than a call times out, so that tests end.
+  const defaults = { apiKey, chatSettleTime: 0.001, uploadDir, dataDir: join(folder, 'data') }
   let fork = app.plugin(relay, Object.assign({}, defaults, config))
   await app.start()
   const { _http: server } = app.server

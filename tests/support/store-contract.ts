@@ -31,7 +31,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     const delivery = deliveryOf({
       state: 'unanswered', mode: 'batch', target: { kind: 'private', id: '群 / \u2028%09' }, bot: 'a\tb\nc:é', createdAt: now + 0.25, attempts: 12,
       results: [{ success: true, messageIds: ['-2147483648', '🚀'] }, { success: false, error: new RelayError('refused', '禁言 🙊 \\ \' "') }],
-      inDoubt: { indices: [0, 2], since: now + 0.5, before: ['-7'] }, key: 'k'.repeat(64), fingerprint: 'f'.repeat(64),
+      inDoubt: { indices: [0, 2], since: now + 0.5, before: ['-7'], settle: 30_000 }, key: 'k'.repeat(64), fingerprint: 'f'.repeat(64),
     })
     await store.insert(delivery, '', [])
     assert.deepEqual(plain(await store.get(delivery.id)), plain(delivery))
@@ -46,7 +46,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     await store.insert(delivery, uuid(), [text])
     assert.equal(await store.update(delivery, ['sending'], { state: 'sent' }), false)
     assert.equal(delivery.state, 'queued')
-    assert.equal(await store.update(delivery, unfinished, { state: 'sending', inDoubt: { indices: [0], since: 1, before: [] } }), true)
+    assert.equal(await store.update(delivery, unfinished, { state: 'sending', inDoubt: { indices: [0], since: 1, before: [], settle: 30_000 } }), true)
     assert.equal((await store.get(delivery.id))?.state, 'sending')
     const results = [{ success: true as const, messageIds: ['5'] }]
     assert.equal(await store.update(delivery, unfinished, { state: 'sent', results, inDoubt: null }), true)

@@ -107,7 +107,7 @@ export class OwnMessages {
   /** Whether a message was known to be somebody's already then. */
   isKnownBefore(chatName: string, id: string, time: number): boolean {
     const known = this.chats.get(chatName, Date.now())?.known.get(id)
-    return known !== undefined && known <= time
+    return known !== undefined && known < time
   }
 
   /** Keeps a message that the platform reported. Its time is that of its arrival. */

@@ -18,7 +18,7 @@ async function main(): Promise<void> {
   })
   app.plugin(SQLiteDriver, { path: `${folder}/koishi.db` })
   const own: unknown = JSON.parse(config)
-  app.plugin(relay, Object.assign({ apiKey: key, uploadDir: `${folder}/uploads`, dataDir: `${folder}/data` }, own))
+  app.plugin(relay, Object.assign({ apiKey: key, chatSettleTime: 0.001, uploadDir: `${folder}/uploads`, dataDir: `${folder}/data` }, own))
   await app.start()
   const { _http: server } = app.server
   server.listen(0, '127.0.0.1', () => {

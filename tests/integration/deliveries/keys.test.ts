@@ -47,7 +47,7 @@ for (const [place, path] of [['in the database', undefined], ['in memory, where 
       const first = await relay.post({ group_id: group, type: 'text', msg: 'hello', expires_in: 60 }, key)
       const second = await relay.post({ unknown: 1, expires_in: 60, msg: 'hello', platform: null, group_id: Number(group) }, key)
       assert.equal(second.headers.get('idempotent-replayed'), 'true')
-      assert.deepEqual(second.data, first.data)
+      assert.deepEqual(second.data, { ...first.data, ignored: ['unknown'] })
       for (const other of [{ ...hello, expires_in: 61 }, hello, { group_id: group, messages: [{ msg: 'hello' }], expires_in: 60 }]) {
         assert.equal((await relay.post(other, key)).status, 422)
       }
@@ -140,19 +140,34 @@ describe('a repeat of what went unanswered', () => {
     assert.equal(relay.simulator.ledger.length, 2)
   })
 
-  test('is still unanswered, and sends nothing, when the history does not show it', async t => {
-    const relay = await relayWith(t, { config: hasty })
+  test('is still unanswered, and sends nothing, while the platform may still carry it out', async t => {
+    const relay = await relayWith(t, { config: { ...hasty, chatSettleTime: 30 } })
     relay.simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
     assert.equal((await relay.post(hello, key)).status, 504)
     relay.simulator.clearFaults()
     const { status, headers } = await relay.post(hello, key)
     assert.equal(status, 504)
+    const seconds = Number(headers.get('retry-after'))
+    assert(seconds > 20 && seconds <= 30, String(seconds))
     assert.equal(headers.get('idempotent-replayed'), 'true')
     assert.deepEqual(relay.texts(), [])
   })
 
-  test('does not take the equal message of another request for it', async t => {
+  test('sends it once it has settled and did not arrive, but no file where that is not known', async t => {
     const relay = await relayWith(t, { config: hasty })
+    const file = { group_id: group, type: 'file', url: 'base64://YQ==' }
+    for (const [body, again] of [[hello, 200], [file, 504]] as const) {
+      relay.simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
+      const header = { 'idempotency-key': String(again) }
+      assert.equal((await relay.post(body, header)).status, 504)
+      relay.simulator.clearFaults()
+      assert.equal((await relay.post(body, header)).status, again)
+    }
+    assert.deepEqual(relay.texts(), ['hello'])
+  })
+
+  test('does not take the equal message of another request for it', async t => {
+    const relay = await relayWith(t, { config: { ...hasty, chatSettleTime: 30 } })
     relay.simulator.fault({ fault: { kind: 'silent' } })
     assert.equal((await relay.post(hello, key)).status, 504)
     relay.simulator.clearFaults()

@@ -63,6 +63,7 @@ for (const [where, path] of [['without a database', null], ['with a database', u
       const { answer: open } = await place(relay, 'open')
       const { answer: waiting } = await place(relay, 'waiting')
       const { answer: keyed } = await place(relay, 'keyed', { 'idempotency-key': 'a' })
+      await until('the first is at the platform', () => sends(relay).length === 2)
       const made = sends(relay).length
       const start = performance.now()
       relay.unload()

@@ -36,7 +36,7 @@ export async function startShared({ access, folder, endpoint, timeout = 2, onlin
       responseTimeout: timeout * 1000,
     }),
     app.plugin(TestDriver, access),
-    app.plugin(relay, { apiKey, uploadDir: join(folder, 'uploads'), dataDir: join(folder, 'data'), chatApiTimeout: timeout }),
+    app.plugin(relay, { apiKey, uploadDir: join(folder, 'uploads'), dataDir: join(folder, 'data'), chatApiTimeout: timeout, chatSettleTime: 0.001 }),
   ]
   await app.start()
   const { _http: server } = app.server

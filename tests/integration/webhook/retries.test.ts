@@ -186,13 +186,13 @@ describe('a platform that does not answer', () => {
 describe('a batch', () => {
   test('repeats the platform message that failed, and not the one that has arrived', async () => {
     const film = 'base64://ZmlsbQ=='
-    for (const fault of [{ kind: 'refuse' }, { kind: 'silent' }] as const satisfies Fault[]) {
+    for (const [fault, type] of [[{ kind: 'refuse' }, 'video'], [{ kind: 'silent' }, 'image']] as const) {
       relay.simulator.clear()
       relay.simulator.fault({ fault, match: ({ params }) => JSON.stringify(params).includes(film), times: retries })
-      const data = batchOf(await send({ messages: [{ msg: 'a' }, { type: 'video', url: film }, { msg: 'b' }, { type: 'file', url: 'base64://AAAA' }] }))
+      const data = batchOf(await send({ messages: [{ msg: 'a' }, { type, url: film }, { msg: 'b' }, { type: 'file', url: 'base64://AAAA' }] }))
       assert.equal(data.success, 4)
-      assert.deepEqual(outline(relay), ['a', '[video]', 'b', '[file]'])
-      assert.equal(sends(relay).length, 4 + retries)
+      assert.deepEqual(outline(relay), type === 'video' ? ['a', '[video]', 'b', '[file]'] : ['ab[image]', '[file]'])
+      assert.equal(sends(relay).length, (type === 'video' ? 4 : 2) + retries)
     }
   })
 

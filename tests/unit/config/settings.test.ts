@@ -29,7 +29,8 @@ describe('settings', () => {
     assert.deepEqual(settings, {
       path: '', apiKey: '', dataDir: './data', uploadDir: './uploads', maxUploadSize: 20971520, allowedExtensions: [],
       maxBodySize: 10485760, mediaTransport: 'path', selfUrl: '', chatApiTimeout: 10, chatApiMaxRetries: 2,
-      chatRetryUnanswered: true, chatSendInterval: 0, chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7,
+      chatSettleTime: 30, chatRetryUnanswered: true,
+      chatSendInterval: 0, chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7,
       commandPrefix: '#', commandLength: 4, commandCallbackUrl: '',
     })
     assert.deepEqual(warnings, [])
@@ -143,7 +144,7 @@ describe('the config page', () => {
   const none = undefined
   const defaults = {
     path: none, apiKey: none, maxBodySize: '10 MB', dataDir: './data', uploadDir: './uploads', maxUploadSize: '20 MB', allowedExtensions: [],
-    mediaTransport: 'path', selfUrl: none, chatApiTimeout: 10, chatApiMaxRetries: 2, chatRetryUnanswered: true, chatSendInterval: 0,
+    mediaTransport: 'path', selfUrl: none, chatApiTimeout: 10, chatApiMaxRetries: 2, chatSettleTime: 30, chatRetryUnanswered: true, chatSendInterval: 0,
     chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, commandCallbackUrl: none, commandPrefix: '#', commandLength: 4,
   }
 

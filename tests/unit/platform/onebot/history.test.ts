@@ -48,17 +48,17 @@ test('knows an own message by its sender, and without one by its user_id', () =>
 
 test('concludes from a history only as far as it reaches', () => {
   const full = Array.from({ length: 20 }, (_, n) => ({ ...foreign, message_id: n, time: seconds + n }))
-  assert.equal(read(full)?.isConclusive, false)
-  assert.equal(read([{ ...foreign, time: seconds - 1 }, ...full.slice(1)])?.isConclusive, true)
-  assert.equal(read(full.slice(0, 14))?.isConclusive, true, 'that is all there is')
-  assert.equal(read([])?.isConclusive, true)
+  assert.equal(read(full)?.reachesBack, false)
+  assert.equal(read([{ ...foreign, time: seconds - 1 }, ...full.slice(1)])?.reachesBack, true)
+  assert.equal(read(full.slice(0, 14))?.reachesBack, false, 'the platform may have just started')
+  assert.equal(read([])?.reachesBack, false)
 })
 
 test('concludes nothing from an own message that cannot be read', () => {
-  assert.equal(read([{ ...napcat, message_id: undefined }])?.isConclusive, false)
-  assert.equal(read([{ ...napcat, time: null }])?.isConclusive, false)
-  assert.equal(read([{ ...napcat, message: null }])?.isConclusive, false)
-  assert.equal(read([{ ...foreign, message: null }, 'x', null])?.isConclusive, true)
+  assert.equal(read([{ ...napcat, message_id: undefined }])?.isReadable, false)
+  assert.equal(read([{ ...napcat, time: null }])?.isReadable, false)
+  assert.equal(read([{ ...napcat, message: null }])?.isReadable, false)
+  assert.equal(read([{ ...foreign, message: null }, 'x', null])?.isReadable, true)
 })
 
 test('takes an unknown action and data of another form for no history', () => {
@@ -90,7 +90,7 @@ test('takes any other failure, and what cannot be read, for a question that was 
 
 test('takes the words for a chat without messages for an empty history', () => {
   for (const message of ['消息undefined不存在', '未找到消息']) {
-    assert.deepEqual(readHistory({ status: 'failed', retcode: 1200, message, data: null }, selfId, since), { own: [], isConclusive: true })
+    assert.deepEqual(readHistory({ status: 'failed', retcode: 1200, message, data: null }, selfId, since), { own: [], reachesBack: false, isReadable: true })
   }
 })
 
