@@ -24,6 +24,7 @@ const table = {
   'paused': [503, 'this target has failed too often in a row and is left alone for a while: nothing was sent, try again later'],
   'expired': [503, 'the message was not delivered in its time, and was dropped: nothing was sent'],
   'store-down': [503, 'the database of the relay does not answer: try again later'],
+  'key-unknown': [503, 'the database of the relay does not answer, so nobody knows what became of this Idempotency-Key: try again later'],
   'stopping': [503, 'the relay is stopping: nothing was sent, try again later'],
   'unanswered': [504, 'the platform did not answer in time: the message may have arrived'],
 } as const satisfies Record<string, readonly [status: number, text: string]>

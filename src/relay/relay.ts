@@ -399,7 +399,8 @@ export class Relay {
     if (remembered && remembered.createdAt > oldest) return remembered
     this.memory.releaseKey(key)
     const store = this.storage?.store
-    const stored = await guard(store?.findByKey(key))
+    // Whether a first request has sent anything is not known then.
+    const stored = await guard(store?.findByKey(key), 'key-unknown')
     if (!stored || stored.createdAt > oldest) return stored
     await guard(store?.releaseKey(key))
   }
@@ -430,12 +431,12 @@ function notRetryable(state: State): RelayError {
   return new RelayError('conflict', `this delivery is ${state}: only one that was not delivered can be sent again`)
 }
 
-/** @throws RelayError `store-down` for whatever the database throws */
-async function guard<T>(work: Promise<T> | T): Promise<T> {
+/** @throws RelayError of this code for whatever the database throws */
+async function guard<T>(work: Promise<T> | T, code: 'store-down' | 'key-unknown' = 'store-down'): Promise<T> {
   try {
     return await work
   } catch (cause) {
-    throw new RelayError('store-down', undefined, { cause })
+    throw new RelayError(code, undefined, { cause })
   }
 }
 

@@ -49,6 +49,8 @@ export function readAnswer({ status, headers, msg, data }: Reply, { mode, items 
     return { kind: 'accepted', id, replayed }
   }
   const header = headers.get('relay-outcome')
+  // The database did not tell what became of an earlier request with this key.
+  if (status === 503 && header === null) return { kind: 'in-progress' }
   if (status === 200 && mode === 'batch') {
     const results = readResults(field(data, 'results'), items.length)
     const told = new Set(results.map(result => result.told))
