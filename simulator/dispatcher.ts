@@ -149,6 +149,7 @@ export class Dispatcher {
   private delay(received: Received, { ms, delivered = 'now', answered = true }: Extract<Fault, { kind: 'late' }>): void {
     const { profile, waiters } = this.platform
     this.pending.add(received.call)
+    waiters.changed()
     const answer = (late: Answer): void => {
       this.pending.delete(received.call)
       if (answered) received.connection.answer(received.number, late)

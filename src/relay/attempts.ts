@@ -203,7 +203,9 @@ class Run {
 
   /** Finds out whether what went unanswered has arrived. It just stops when the send ends meanwhile. */
   private async reconcile(failure: SendError): Promise<void> {
-    const { policy: { timeout, retryUnanswered }, isRepeatable, openFor } = this.sending
+    const { patience, policy: { timeout, retryUnanswered }, isRepeatable, openFor } = this.sending
+    // The platform may answer the question a little later, but the queue is not held for ever, be it because its bot is away.
+    if (patience === 'settled' && !this.isLast) this.deadline = performance.now() + openFor() + timeout
     for (let moment = Math.min(firstMoment, timeout / 2); ; moment = Math.min(2 * moment, longestMoment)) {
       const finding = await this.ask()
       if (finding?.kind === 'found') {
@@ -217,13 +219,14 @@ class Run {
         return
       }
       const mayRepeat = finding?.kind === 'absent' || (finding?.kind === 'inconclusive' && retryUnanswered && isRepeatable)
+      const settling = openFor()
       // A further call is made only where its whole time fits in.
-      if (mayRepeat && !this.isLast && openFor() === 0 && this.left > timeout) {
+      if (mayRepeat && !this.isLast && settling === 0 && (patience === 'settled' || this.left > timeout)) {
         this.open.clear()
+        if (patience === 'settled') this.deadline = Infinity
         this.goOn(new SendError('unanswered'))
         return
       }
-      const settling = openFor()
       await new Promise<void>(resolve => this.wait(settling > 0 ? Math.min(moment, settling) : moment, resolve))
     }
   }
