@@ -19,7 +19,7 @@ export class Simulator {
   private readonly page: PageServer
   private readonly dialer: ReverseDialer | null
   private readonly timers = new Timers()
-  private pulse: NodeJS.Timeout | null = null
+  private heartbeat: NodeJS.Timeout | null = null
   private currentPort = 0
 
   private constructor(private readonly settings: Settings) {
@@ -131,8 +131,8 @@ export class Simulator {
 
   /** Stops listening and dialling and drops every connection, as when OneBot is restarted. What was said is kept. */
   async goOffline(): Promise<void> {
-    if (this.pulse !== null) clearInterval(this.pulse)
-    this.pulse = null
+    if (this.heartbeat !== null) clearInterval(this.heartbeat)
+    this.heartbeat = null
     this.dialer?.stop()
     this.platform.connections.dropAll()
     await this.server.stop()
@@ -140,11 +140,11 @@ export class Simulator {
 
   /** Comes back on the same port. Rejects when another program has taken it meanwhile. */
   async goOnline(): Promise<void> {
-    if (this.pulse !== null) return
+    if (this.heartbeat !== null) return
     const { selfId, heartbeatInterval, port, clock } = this.settings
     this.currentPort = await this.server.listen(this.currentPort === 0 ? port : this.currentPort)
     this.platform.origin = `http://127.0.0.1:${this.currentPort}`
-    this.pulse = setInterval(() => {
+    this.heartbeat = setInterval(() => {
       this.platform.connections.broadcast(heartbeat(selfId, clock(), heartbeatInterval))
     }, heartbeatInterval)
     this.dialer?.start()

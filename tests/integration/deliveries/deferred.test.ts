@@ -91,7 +91,7 @@ describe('a deferred request', () => {
       const body = { group_id: group, msg: String(i) }
       const before = relay.simulator.calls.length
       order.push(relay.post(body, i % 2 === 0 ? later : {}))
-      await until('it has its place in the lane', async () => {
+      await until('it has its place in the queue', async () => {
         const { data } = await relay.ask('/statusz')
         return relay.simulator.calls.length > before || JSON.stringify(data.queues).includes(`"waiting":${i}`)
       })
@@ -154,7 +154,7 @@ describe('a deferred request', () => {
   })
 })
 
-describe('the limit of a lane', () => {
+describe('the capacity of a queue', () => {
   test('holds for what waits for a bot, however many come at once', async t => {
     const relay = await relayWith(t, { config: { chatQueueLimit: 3 } })
     const online = await takeOffline(relay)
@@ -195,14 +195,14 @@ describe('expires_in', () => {
     assert.deepEqual(relay.texts(), ['in time'])
   })
 
-  test('drops what waits in a paused lane', async t => {
+  test('drops what waits in a paused queue', async t => {
     const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })
     relay.simulator.mute(group, true)
     assert.equal((await relay.post(hello)).status, 502)
     await relay.reaches(await relay.queue('late', { expires_in: 0.6 }), 'expired')
   })
 
-  test('drops what waits in a lane that was paused by the one before it', async t => {
+  test('drops what waits in a queue that was paused by the one before it', async t => {
     const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })
     const online = await takeOffline(relay)
     const first = await relay.queue('refused')
@@ -274,7 +274,7 @@ describe('a database that fails', () => {
       const before = await relay.queue('the secret before')
       const restore = failStatements(relay, sql => pattern.test(sql) && sql.includes('message_relay_'))
       const during = await relay.post({ ...hello, msg: 'the secret meanwhile' }, later)
-      // Nothing has to be read for it while it is known how many wait in its lane.
+      // Nothing has to be read for it while it is known how many wait in its queue.
       if (what !== 'reading') assert.equal(during.status, what === 'storing' ? 503 : 202)
       if (what !== 'changing') {
         const refused = await relay.post({ ...hello, group_id: other, msg: 'the secret to another' }, later)
