@@ -3,6 +3,7 @@ import type { Logger } from 'koishi'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
+import { gather } from '../lib/gather'
 import type { InFlight } from '../lib/in-flight'
 import { describeError, printable } from '../lib/log'
 import { discardBody, type Received } from './body'
@@ -168,6 +169,7 @@ function logRequest(
   const omission = ignored.length > 0 ? ` (ignored: ${ignored.map(name => JSON.stringify(name)).join(', ')})` : ''
   const about = target ?? (error?.code === 'unauthorized' ? `from ${request.socket.remoteAddress ?? 'unknown'}` : '-')
   const line = printable(`${id} ${request.method ?? '-'} ${route.path} ${about} ${result}${omission} ${duration.toFixed(1)} ms`)
+  gather(process.stdout)
   // A probe that says "not ready" comes every few seconds as well; why it says so is logged elsewhere.
   if (route.quiet && (!error || error.code === 'unsent')) logger.debug('%s', line)
   else if (error && error.status >= 500) logger.warn('%s', line)

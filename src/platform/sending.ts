@@ -21,11 +21,18 @@ export function toElement(item: LoadedItem): h {
 
 /** The session of a message to a channel, as Koishi's own encoders make it. */
 export function createSession(bot: Bot, channelId: string, isDirect: boolean, guildId?: string): SendSession {
-  return bot.session({
-    type: 'send',
-    channel: { id: channelId, type: isDirect ? Universal.Channel.Type.DIRECT : Universal.Channel.Type.TEXT },
-    ...guildId !== undefined && { guild: { id: guildId } },
-  })
+  const { stackTraceLimit } = Error
+  // Cordis makes an error for each service that is read, in case it has to warn, and the stack of that error is what costs most.
+  Error.stackTraceLimit = 0
+  try {
+    return bot.session({
+      type: 'send',
+      channel: { id: channelId, type: isDirect ? Universal.Channel.Type.DIRECT : Universal.Channel.Type.TEXT },
+      ...guildId !== undefined && { guild: { id: guildId } },
+    })
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
+  }
 }
 
 /**

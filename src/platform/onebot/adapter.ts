@@ -1,4 +1,6 @@
 import { Bot } from 'koishi'
+import { Socket } from 'node:net'
+import { gather } from '../../lib/gather'
 import { Wire, type WireSocket } from './wire'
 
 /*
@@ -32,6 +34,8 @@ export function requestOf(bot: Bot): Request | undefined {
       const answered: Promise<unknown> = Promise.resolve(Reflect.apply(request, internal, [action, params]))
       return answered.finally(() => empty(params))
     }
+    const stream = streamOf(bot)
+    if (stream) gather(stream)
     const answer = Wire.of(socket).call(action, params)
     empty(params)
     return answer
@@ -110,6 +114,13 @@ export function wireSocketOf(bot: Bot): WireSocket | undefined {
   const mode = connectionMode(bot)
   const socket = mode && socketOf(bot, mode)
   return isWireSocket(socket) ? socket : undefined
+}
+
+/** The connection under the bot's WebSocket, `undefined` when there is none. Source: `WebSocket` of ws (field `_socket`). */
+export function streamOf(bot: Bot): Socket | undefined {
+  const mode = connectionMode(bot)
+  const stream = mode && read(socketOf(bot, mode), '_socket')
+  return stream instanceof Socket ? stream : undefined
 }
 
 /** Whether a dial to this address is one of this bot's. */

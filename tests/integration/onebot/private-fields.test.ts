@@ -1,10 +1,11 @@
 import { Bot, h, MessageEncoder, type Context } from 'koishi'
 import assert from 'node:assert/strict'
+import { Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { unwrap } from '../../../src/lib/unwrap'
 import { isObject } from '../../../src/message/parse'
-import { hasRequest, recordAnswers, requestOf, socketOf, wireSocketOf } from '../../../src/platform/onebot/adapter'
+import { hasRequest, recordAnswers, requestOf, socketOf, streamOf, wireSocketOf } from '../../../src/platform/onebot/adapter'
 import { Wire } from '../../../src/platform/onebot/wire'
 import { createEncoder, createSession, render } from '../../../src/platform/sending'
 import { until } from '../../support/until'
@@ -13,11 +14,17 @@ import { startPair } from './support'
 /** What other packages do not promise and the relay relies on: each of these fails when a new version has it elsewhere. */
 describe('the private parts of other packages', () => {
   for (const mode of ['forward', 'reverse'] as const) {
-    test(`adapter-onebot and ws: the socket of a ${mode} connection`, async t => {
-      const { bot } = await startPair(t, mode)
+    test(`adapter-onebot and ws: the socket of a ${mode} connection, and the stream under it`, async t => {
+      const { simulator, bot } = await startPair(t, mode)
       const socket = socketOf(bot, mode)
       assert(socket instanceof WebSocket)
       assert.equal(socket.readyState, WebSocket.OPEN)
+      const stream = streamOf(bot)
+      assert(stream instanceof Socket)
+      const written = stream.bytesWritten
+      await bot.sendMessage('123456', h.text('a'))
+      assert(stream.bytesWritten > written)
+      assert.equal(simulator.ledger.length, 1)
     })
 
     test(`adapter-onebot: the whole answer to a call over a ${mode} connection, for as long as it is open`, async t => {

@@ -1,0 +1,39 @@
+import type { Writable } from 'node:stream'
+
+/** The streams that are gathered in this turn of the event loop. */
+let streams: Writable[] = []
+let isScheduled = false
+
+/**
+ * Lets what is written to a stream in one turn of the event loop leave together: each write is a call to the system, and one to
+ * a pipe or a file holds up the whole process. To be called before something is written.
+ */
+export function gather(stream: Writable): void {
+  if (streams.includes(stream)) return
+  streams.push(stream)
+  stream.cork()
+  schedule()
+}
+
+function schedule(): void {
+  if (isScheduled) return
+  isScheduled = true
+  process.once('exit', release)
+  setImmediate(release)
+}
+
+function release(): void {
+  if (!isScheduled) return
+  isScheduled = false
+  process.off('exit', release)
+  const gathered = streams
+  streams = []
+  for (const stream of gathered) {
+    try {
+      stream.uncork()
+    } catch (error) {
+      // None of the others is to stay corked because of it.
+      stream.destroy(error instanceof Error ? error : undefined)
+    }
+  }
+}
