@@ -28,7 +28,7 @@ export class FollowUps {
   add(delivery: Delivery, store: Store, items: readonly ParsedItem[]): void {
     const { runtime: { openCalls } } = this.options
     if (this.timers.size >= most || !delivery.inDoubt) return
-    const settling = openCalls.left(queueOf(delivery.bot, delivery.target), items, delivery.inDoubt)
+    const settling = openCalls.leftOf(delivery, items)
     for (const time of [...looks, ...settling > 0 ? [settling + 1_000] : []]) {
       const timer = setTimeout(() => {
         this.timers.delete(timer)
@@ -41,6 +41,21 @@ export class FollowUps {
     }
   }
 
+  /**
+   * Finds out what became of a delivery that went unanswered, and tells whether what is missing may be sent now.
+   *
+   * @param signal aborted when nobody waits for it any more
+   * @throws what `Queues.use` throws, or the error of the database
+   */
+  async reconcile(delivery: Delivery, store: Store, items: readonly ParsedItem[], signal?: () => AbortSignal): Promise<boolean> {
+    const { queues, worker, runtime: { port } } = this.options
+    const account = port.find(delivery.bot)
+    if (!account?.isOnline) return false
+    // In the slot, so that nothing else leaves for the target meanwhile whose equal message could be taken for this one.
+    return queues.use(queueOf(delivery.bot, delivery.target), signal ? { signal } : {}, slot =>
+      worker.reconcile(slot, { delivery, items, store, account, isOurs: () => true }))
+  }
+
   /** Ends all of it. */
   clear(): void {
     for (const timer of this.timers) clearTimeout(timer)
@@ -48,13 +63,10 @@ export class FollowUps {
   }
 
   private async look(id: string, store: Store, items: readonly ParsedItem[]): Promise<void> {
-    const { queues, worker, runtime: { port, policy }, sendAgain } = this.options
+    const { runtime: { policy }, sendAgain } = this.options
     const delivery = await store.get(id)
     if (delivery?.state !== 'unanswered') return
-    const account = port.find(delivery.bot)
-    if (!account?.isOnline) return
-    const mayRepeat = await queues.use(queueOf(delivery.bot, delivery.target), {}, slot =>
-      worker.reconcile(slot, { delivery, items, store, account, isOurs: () => true }))
+    const mayRepeat = await this.reconcile(delivery, store, items)
     // The calls that were made count, whoever made them.
     if (mayRepeat && delivery.deferred && delivery.attempts <= policy.retries) await sendAgain(delivery)
   }

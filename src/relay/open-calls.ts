@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import { writeItems } from '../message/parse'
-import type { InDoubt } from './delivery'
+import { doubtOf, type Delivery, type InDoubt } from './delivery'
 import type { PreparedItem } from './media'
+import { queueOf } from './store'
 
 /** How fast a platform is reckoned to carry out what it got, in bytes a millisecond: NapCat itself reckons with 256 KiB a second. */
 const bytesPerMs = 256 * 1024 / 1000
@@ -47,6 +48,12 @@ export class OpenCalls {
     const doubted = items.filter((_, index) => indices.includes(index))
     const times = keysOf(queue, doubted).map(key => this.until.get(key) ?? this.started + settle)
     return Math.max(...times.map(time => time - this.now()), 0)
+  }
+
+  /** The same for what a delivery of these items has in doubt. */
+  leftOf(delivery: Delivery, items: readonly ParsedItem[]): number {
+    const inDoubt = doubtOf(delivery, delivery.results)
+    return inDoubt ? this.left(queueOf(delivery.bot, delivery.target), items, inDoubt) : 0
   }
 }
 

@@ -9,7 +9,7 @@ import { writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
-  createDelivery, doubtOf, isOverdue, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
+  createDelivery, isOverdue, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
 } from './delivery'
 import { FollowUps } from './follow-ups'
 import { MemoryStore } from './memory-store'
@@ -169,8 +169,7 @@ export class Relay {
     this.underWay.set(key, fingerprint)
     try {
       const { delivery, isReplay } = await this.submitOnce(submission, { key, fingerprint })
-      const { inDoubt, state } = delivery
-      const settling = inDoubt && state === 'unanswered' ? this.runtime.openCalls.left(queueOf(delivery.bot, delivery.target), submission.request.items, inDoubt) : 0
+      const settling = delivery.state === 'unanswered' ? this.runtime.openCalls.leftOf(delivery, submission.request.items) : 0
       return { delivery, isReplay, ...settling > 0 && { retryAfter: Math.ceil(settling / 1000) } }
     } finally {
       this.underWay.delete(key)
@@ -240,8 +239,7 @@ export class Relay {
     const stored = await guard(storage.store.getQueued(id))
     if (!stored) throw new RelayError('conflict', 'the content of this delivery was not stored: send it as a new request')
     const { delivery, items } = stored
-    const inDoubt = doubtOf(delivery, delivery.results)
-    const settling = inDoubt ? this.runtime.openCalls.left(queueOf(delivery.bot, delivery.target), items, inDoubt) : 0
+    const settling = this.runtime.openCalls.leftOf(delivery, items)
     if (settling > 0) {
       const seconds = Math.ceil(settling / 1000)
       throw new RelayError('conflict', `the platform may still be carrying it out: try again in ${seconds} s`, {
@@ -312,7 +310,7 @@ export class Relay {
       account.checkTarget(target)
       if (!isKnown) {
         delivery.bot = account.sid
-        const inserted = this.insert(store, delivery, '', items)
+        const inserted = this.insert(store, delivery, items)
         if (inserted) await inserted
       }
       isKept = true
@@ -356,26 +354,19 @@ export class Relay {
   private async sendAgain(delivery: Delivery): Promise<void> {
     const { storage } = this
     if (!storage || isOverdue(delivery, Date.now())) return
-    await storage.backlog.requeue(delivery, ['unanswered'], { ...retry(delivery, delivery.expiresAt ?? Date.now() + defaultExpiry) })
+    await storage.backlog.requeue(delivery, ['unanswered'], retry(delivery, delivery.expiresAt ?? Date.now() + defaultExpiry))
   }
 
   /** Finds out what became of an earlier request that went unanswered, and tells whether what is missing may be sent now. */
   private async reconcile(delivery: Delivery, { request, signal }: Submission): Promise<boolean> {
-    const { queues, worker, runtime: { port } } = this
     Object.assign(delivery, { state: 'unanswered', results: delivery.results.map(result => result ?? unanswered()) })
-    const account = port.find(delivery.bot)
-    if (!account?.isOnline) return false
-    const store = this.storeOf(delivery)
-    // In the slot, so that nothing else leaves for the target meanwhile whose equal message could be taken for this one.
-    return queues.use(queueOf(delivery.bot, delivery.target), signal ? { signal } : {}, slot =>
-      worker.reconcile(slot, { delivery, items: request.items, store, account, isOurs: () => true }),
     // The queue is full or paused, the caller has gone away, the database is away, or the relay stops.
-    ).catch(() => false)
+    return this.followUps.reconcile(delivery, this.storeOf(delivery), request.items, signal).catch(() => false)
   }
 
-  private insert(store: Store, delivery: Delivery, position: string, items: MessageRequest['items']): Promise<void> | undefined {
-    if (store.isDurable) return this.insertInto(store, delivery, () => store.insert(delivery, position, items))
-    void store.insert(delivery, position, items)
+  private insert(store: Store, delivery: Delivery, items: MessageRequest['items']): Promise<void> | undefined {
+    if (store.isDurable) return this.insertInto(store, delivery, () => store.insert(delivery, '', items))
+    void store.insert(delivery, '', items)
   }
 
   /** @throws RelayError `in-progress` or `key-reused` when its key was taken meanwhile, `queue-full`, `store-down` */
