@@ -1,13 +1,11 @@
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import { once } from 'node:events'
 import { join } from 'node:path'
+import { freePort } from '../../tests/support/process'
 import { timeStart } from '../lib/bot'
 import { atMostMore } from '../lib/goals'
 import { alternate, pick } from '../lib/rounds'
 import type { Scenario } from '../lib/scenario'
 import { sources, type Stage } from '../lib/stage'
-import { numberOf } from '../lib/values'
 
 /** From `npm start` to the first answer, the build included. */
 export const start: Scenario = {
@@ -40,12 +38,4 @@ async function copyWithoutPlugin(stage: Stage): Promise<string> {
   if (without === yaml) throw new Error('koishi.yml does not name the plugin')
   await writeFile(file, without)
   return folder
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const port = numberOf(server.address(), 'port')
-  server.close()
-  return port
 }

@@ -1,5 +1,5 @@
-import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
@@ -11,13 +11,18 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM
   await closed
 }
 
-/** A port that was free a moment ago. */
+/**
+ * A port that is free, and that no connection and nobody who lets the system choose is given meanwhile: those are from 32768 on
+ * (`net.ipv4.ip_local_port_range` of Linux; 49152 on other systems).
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  assert(typeof address === 'object' && address !== null)
-  server.close()
-  await once(server, 'close')
-  return address.port
+  for (;;) {
+    const port = randomInt(10_000, 32_768)
+    const server = createServer()
+    const isFree = await new Promise<boolean>(resolve => server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true)))
+    if (!isFree) continue
+    server.close()
+    await once(server, 'close')
+    return port
+  }
 }
