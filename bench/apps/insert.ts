@@ -4,19 +4,22 @@ import { Context } from 'koishi'
 import { randomBytes } from 'node:crypto'
 import { v7 as uuid } from 'uuid'
 import type { ParsedItem } from '../../src/message/model'
+import { Clock } from '../../src/relay/clock'
 import { DatabaseStore, toRow } from '../../src/relay/database-store'
 import type { Delivery } from '../../src/relay/delivery'
+import { noPosition } from '../../src/relay/store'
 import { numberOf, textOf } from '../lib/values'
 import { serve } from './serve'
 
 const app = new Context()
+const owner = uuid()
 let store: DatabaseStore | undefined
 
 serve({
   async start(options) {
     app.plugin(Sqlite, { path: textOf(options, 'database') })
     app.inject(['database'], inner => {
-      store = new DatabaseStore(inner)
+      store = new DatabaseStore(inner, new Clock(), owner)
     })
     await app.start()
     while (!store) await new Promise(resolve => setTimeout(resolve, 10))
@@ -33,7 +36,7 @@ async function insert(argument: unknown): Promise<object> {
   const started = performance.now()
   let count = 0
   for (; performance.now() - started < time; count++) {
-    await app.database.create('message_relay_delivery', toRow(createDelivery(count, 'queued'), uuid(), createItems(count)))
+    await app.database.create('message_relay_delivery', toRow(createDelivery(count, 'queued'), { position: count + 1, owner }, createItems(count)))
     // Lets whatever else the process has to do take its turn, as a server does.
     if (count % 50 === 49) await new Promise(resolve => setImmediate(resolve))
   }
@@ -43,7 +46,7 @@ async function insert(argument: unknown): Promise<object> {
 /** Fills the table with finished deliveries, by one statement for all. */
 async function fill(argument: unknown): Promise<object> {
   const count = numberOf(argument, 'count')
-  await store?.insert(createDelivery(0, 'sent'), uuid(), [])
+  await store?.insert(createDelivery(0, 'sent'), noPosition, [])
   const [driver] = app.database.drivers
   if (!(driver instanceof Sqlite)) throw new Error('the driver is not the one of SQLite')
   const table: unknown = driver._all('PRAGMA table_info(message_relay_delivery)')

@@ -36,7 +36,7 @@ export function deliveryRoutes(relay: Relay, prefix: string): Route[] {
     {
       path: '/deliveries/:id',
       method: 'GET',
-      handle: async exchange => ({ data: view(await relay.get(idOf(exchange))) }),
+      handle: async exchange => ({ data: view(await relay.get(idOf(exchange)), relay) }),
     },
     {
       path: '/deliveries/:id',
@@ -72,7 +72,7 @@ async function readPage(relay: Relay, { limit, ...filter }: ListFilter): Promise
     // One more than is wanted tells whether there are more.
     const found = await relay.list({ ...from, limit: wanted + 1 })
     for (const [index, delivery] of found.slice(0, wanted).entries()) {
-      const shown = view(delivery)
+      const shown = view(delivery, relay)
       deliveries.push(shown)
       length += JSON.stringify(shown).length
       from = { ...filter, before: delivery.id }
@@ -85,16 +85,17 @@ async function readPage(relay: Relay, { limit, ...filter }: ListFilter): Promise
 }
 
 /** A delivery as callers see it. */
-export function view({ id, state, target, bot, createdAt, updatedAt, expiresAt, attempts, results }: Delivery): object {
+function view({ id, state, target, bot, createdAt, updatedAt, expiresAt, attempts, results }: Delivery, relay: Relay): object {
+  const toDate = (time: number): string => new Date(relay.toWall(time)).toISOString()
   return {
     id,
     state,
     target: writeTarget(target),
     [target.kind === 'group' ? 'group_id' : 'user_id']: target.id,
     bot,
-    created_at: new Date(createdAt).toISOString(),
-    updated_at: new Date(updatedAt).toISOString(),
-    ...expiresAt !== null && { expires_at: new Date(expiresAt).toISOString() },
+    created_at: toDate(createdAt),
+    updated_at: toDate(updatedAt),
+    ...expiresAt !== null && { expires_at: toDate(expiresAt) },
     attempts,
     results: viewResults(results),
   }

@@ -20,7 +20,7 @@ export interface Sending {
   account: Account
   message: Message
   policy: AttemptPolicy
-  /** When it was on its way before the process ended, in milliseconds since the epoch: it is looked for first. */
+  /** When it was on its way before the process ended, in milliseconds since the epoch by the machine's clock: it is looked for first. */
   inDoubtSince?: number
   /**
    * What is waited for when an answer does not come: `all`, the end of all attempts together, because a caller waits for it; `settled`,
@@ -87,9 +87,8 @@ class Run {
   private hasEnded = false
   private timer: NodeJS.Timeout | undefined
   private unwatch: (() => void) | undefined
-  /** When the first call was made, in milliseconds since the epoch. */
-  private since = 0
-  /** When the last call was made, and when the send is given up, on the monotonic clock. */
+  /** When the first call and the last one were made, and when the send is given up, on the monotonic clock. */
+  private since: number | undefined
   private leftAt = performance.now()
   private deadline: number
 
@@ -111,7 +110,7 @@ class Run {
       this.start()
       return
     }
-    this.since = inDoubtSince
+    this.since = performance.now() - (Date.now() - inDoubtSince)
     this.open.add(0)
     if (this.sending.patience === 'call') this.deadline = performance.now() + this.sending.policy.timeout
     void this.reconcile(new SendError('unanswered'))
@@ -130,8 +129,8 @@ class Run {
       if (this.current !== mine) throw new SendError('unsent')
       onAttempt()
       this.open.add(mine)
-      this.since ||= Date.now()
       this.leftAt = performance.now()
+      this.since ??= this.leftAt
       const unwatch = account.onOffline(() => this.onFailure(new SendError('unanswered', 'the connection was lost')))
       // It may be lost already, and the next watch begun.
       if (this.current === mine) this.unwatch = unwatch
@@ -241,7 +240,8 @@ class Run {
         else if (finding?.kind === 'found') this.onSuccess(finding)
       }
       this.unwatch = account.onOnline(() => {
-        message.find(this.since).then(onAnswer, () => onAnswer())
+        // The machine's clock may have been set meanwhile.
+        message.find(Date.now() - (performance.now() - (this.since ?? this.leftAt))).then(onAnswer, () => onAnswer())
       })
     })
   }

@@ -1,4 +1,3 @@
-import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import { Mutex, sleep, yieldToOthers } from '../lib/async'
 import type { ParsedItem } from '../message/model'
@@ -20,7 +19,7 @@ export interface BacklogOptions {
 
 /** A place in a queue, of everything in the store that was accepted up to a position and is not before it. */
 interface Place {
-  upTo: string
+  upTo: number
   /** How many had come to the queue then, itself included. */
   readonly arrivals: number
   /** Whether it is decided that it ends, so that it takes nothing more. */
@@ -70,6 +69,8 @@ export class Backlog {
   private readonly waiting = new Map<string, WaitingState>()
   private readonly counts = new Map<string, Count>()
   private readonly adding = new Mutex()
+  /** The highest position known. */
+  private position = 0
   /** How many were accepted so far. */
   private accepted = 0
   /** What is under way here. A scan, or another relay's death, may bring it up once more. */
@@ -104,7 +105,7 @@ export class Backlog {
     // One at a time, so that no more are let in than there is room for, and they leave in the order of their positions.
     await this.adding.run(queue, async () => {
       await this.takeRoom(queue, bot)
-      const position = uuid()
+      const position = ++this.position
       await this.options.store.insert(delivery, position, items)
       this.accepted++
       this.queueUp({ queue, bot }, position)
@@ -114,29 +115,33 @@ export class Backlog {
   /** Gives a delivery that has ended a new place in its queue. Tells whether it was in one of these states. */
   async requeue(delivery: Delivery, from: readonly State[], change: Change): Promise<boolean> {
     const { bot, target } = delivery
-    const position = uuid()
+    const queue = queueOf(bot, target)
+    await this.ask(queue)
+    const position = ++this.position
     const wasThere = await this.options.store.requeue(delivery, from, change, position)
-    if (wasThere) this.queueUp({ queue: queueOf(bot, target), bot }, position)
+    if (wasThere) this.queueUp({ queue, bot }, position)
     return wasThere
   }
 
   /** Goes on with what waited for a bot that is online now. */
   wake(bot: string): void {
-    for (const [queue, state] of [...this.waiting]) if (state.isStalled && state.bot === bot) this.queueUp({ queue, bot }, uuid())
+    for (const [queue, state] of [...this.waiting]) if (state.isStalled && state.bot === bot) this.queueUp({ queue, bot }, this.position)
   }
 
   /** Looks for what waits and has nobody to fetch it: what another process left. */
   async scan(): Promise<void> {
     for (const [queue, { asked }] of this.counts) if (performance.now() - asked > maxCountAge) this.counts.delete(queue)
     for (const waiting of await this.options.store.queues()) {
-      if (!this.waiting.get(waiting.queue)?.places.length) this.queueUp(waiting, uuid())
+      if (this.waiting.get(waiting.queue)?.places.length) continue
+      await this.ask(waiting.queue)
+      this.queueUp(waiting, this.position)
     }
   }
 
   /** Drops what was not delivered in its time and waits for a bot or in a paused queue. */
   async expireOverdue(): Promise<void> {
-    const { store, worker } = this.options
-    const now = Date.now()
+    const { store, worker, runtime } = this.options
+    const now = runtime.clock.now()
     for (const [state, then] of [['queued', now], ['sending', now - abandonment]] as const) {
       for (let hasChanged = true; hasChanged;) {
         hasChanged = false
@@ -149,7 +154,7 @@ export class Backlog {
   }
 
   /** Sees to it that everything in a queue that was accepted up to this position is delivered, as soon as the bot is online. */
-  private queueUp({ queue, bot }: WaitingQueue, upTo: string): void {
+  private queueUp({ queue, bot }: WaitingQueue, upTo: number): void {
     const { queues, runtime } = this.options
     if (runtime.isPaused) return
     const state = this.stateOf(queue, bot)
@@ -164,7 +169,7 @@ export class Backlog {
     void this.deliverInTurn(queue, state, upTo)
   }
 
-  private async deliverInTurn(queue: string, state: WaitingState, upTo: string): Promise<void> {
+  private async deliverInTurn(queue: string, state: WaitingState, upTo: number): Promise<void> {
     const { queues } = this.options
     const place: Place = { upTo, arrivals: queues.arrivals(queue) + 1, isClosed: false }
     state.places.push(place)
@@ -210,13 +215,14 @@ export class Backlog {
   }
 
   private async deliverNext(slot: Slot, queue: string, state: WaitingState, place: Place): Promise<Step> {
-    const { leases, store, worker } = this.options
+    const { leases, store, worker, runtime } = this.options
     const { upTo } = place
     // Where another relay holds the queue, that one delivers.
     if (!await leases.acquire(queue)) return close(place, 'leave')
     const interrupted = state.isClean ? undefined : await store.interrupted(queue)
     // Another relay may leave something behind at any time.
     state.isClean = !interrupted && !leases.isShared
+    if (interrupted && leases.isShared && !interrupted.isOurs) runtime.openCalls.find(interrupted.delivery, interrupted.items)
     const next = interrupted ?? await store.next(queue, upTo)
     // More may have been accepted while the store was asked.
     if (!next) return place.upTo === upTo ? close(place, 'empty') : 'next'
@@ -258,16 +264,24 @@ export class Backlog {
 
   /** @throws RelayError `queue-full`, or the error of the store */
   private async takeRoom(queue: string, bot: string): Promise<void> {
-    const { queues, store } = this.options
+    const { queues, leases } = this.options
     // Where nobody is to wait at all, one may still leave at once.
     const room = queues.capacityLeft(queue) || Number(this.findBot(bot) !== undefined && queues.isIdle(queue))
     let count = this.counts.get(queue)
-    if (!count || count.waiting >= room || performance.now() - count.asked >= maxCountAge) {
-      count = { asked: performance.now(), waiting: await store.countWaiting(queue) }
-      this.counts.set(queue, count)
-    }
+    // What another relay has accepted just now is to come first.
+    if (!count || leases.isShared || count.waiting >= room || performance.now() - count.asked >= maxCountAge) count = await this.ask(queue)
     if (count.waiting >= room) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     count.waiting++
+  }
+
+  /** Asks the store what waits in a queue; from then on the highest position known is no lower. */
+  private async ask(queue: string): Promise<Count> {
+    const asked = performance.now()
+    const { count, last } = await this.options.store.waiting(queue)
+    this.position = Math.max(this.position, last)
+    const known: Count = { asked, waiting: count }
+    this.counts.set(queue, known)
+    return known
   }
 
   private findBot(sid: string): Account | undefined {

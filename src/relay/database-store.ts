@@ -6,13 +6,15 @@ import { unwrap } from '../lib/unwrap'
 import type { ParsedItem } from '../message/model'
 import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
+import type { Clock, Reading } from './clock'
 import { messageIdsOf, states, unfinished, type Change, type Delivery, type State } from './delivery'
-import { queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type WaitingQueue } from './store'
+import { noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
 import { fromStored, toStored, writeResults, type StoredDelivery } from './stored'
 
 declare module 'koishi' {
   interface Tables {
     message_relay_delivery: DeliveryRow
+    message_relay_clock: ClockRow
   }
 }
 
@@ -20,13 +22,20 @@ declare module 'koishi' {
 export interface DeliveryRow extends StoredDelivery {
   /** Digest of the name of its queue, empty when it has no position there. MySQL takes names for equal that differ in case. */
   queue: string
-  /** A UUIDv7 made when it was accepted, which is after its body had come in. */
-  position: string
+  position: number
+  /** The relay process that changed it last. */
+  owner: string
   /** What is needed to send it later, as JSON. */
   items: string | null
 }
 
+/** The clock of the relays, in the only row of its table. */
+interface ClockRow extends Reading {
+  id: number
+}
+
 const table = 'message_relay_delivery'
+const clockTable = 'message_relay_clock'
 
 /** The fields of a delivery; the items may be large and are read only to be sent. */
 const fields = [
@@ -40,6 +49,8 @@ const finished = states.filter(state => !unfinished.some(name => name === state)
 const chunkSize = 50
 
 const hour = 60 * 60 * 1000
+/** For how long after its last change what went unanswered is looked for by the next process, in milliseconds. */
+const openFor = 15 * 60 * 1000
 /** How long before a message an equal one may have been sent and be taken for it, in milliseconds: more than clocks may differ. */
 const equalWithin = 60_000
 
@@ -50,10 +61,13 @@ export class DatabaseStore implements Store {
   /** SQLite changes rows in two steps, between which another statement may come: those about one delivery wait for one another. */
   private readonly changes = new Mutex()
 
-  /** @param ctx a context with the database; the table is created when it is first used */
-  constructor(ctx: Context) {
+  /**
+   * @param ctx a context with the database; the tables are created when they are first used
+   * @param owner of what is changed here: this process
+   */
+  constructor(ctx: Context, private readonly clock: Clock, private readonly owner: string) {
     this.database = unwrap(ctx.database)
-    defineTable(ctx)
+    defineTables(ctx)
   }
 
   /** Whether this store uses this database. */
@@ -61,15 +75,15 @@ export class DatabaseStore implements Store {
     return this.database === unwrap(database)
   }
 
-  async insert(delivery: Delivery, position: string, items: readonly ParsedItem[]): Promise<void> {
-    await this.database.create(table, toRow(delivery, position, items))
+  async insert(delivery: Delivery, position: number, items: readonly ParsedItem[]): Promise<void> {
+    await this.database.create(table, toRow(delivery, { position, owner: this.owner }, items))
   }
 
   update(delivery: Delivery, from: readonly State[], change: Change): Promise<boolean> {
     return this.set(delivery, from, change, {})
   }
 
-  requeue(delivery: Delivery, from: readonly State[], change: Change, position: string): Promise<boolean> {
+  requeue(delivery: Delivery, from: readonly State[], change: Change, position: number): Promise<boolean> {
     return this.set(delivery, from, change, { queue: digest(queueOf(delivery.bot, delivery.target)), position })
   }
 
@@ -110,7 +124,7 @@ export class DatabaseStore implements Store {
 
   async getQueued(id: string): Promise<QueuedDelivery | undefined> {
     const [row] = await this.database.get(table, { id })
-    return row && row.items !== null ? toQueued(row) : undefined
+    return row && row.items !== null ? this.toQueued(row) : undefined
   }
 
   /** It goes from queue to queue, however many wait in each. */
@@ -128,7 +142,7 @@ export class DatabaseStore implements Store {
     return [...queues.values()]
   }
 
-  next(queue: string, upTo: string): Promise<QueuedDelivery | undefined> {
+  next(queue: string, upTo: number): Promise<QueuedDelivery | undefined> {
     return this.first({ state: 'queued', queue: digest(queue), position: { $lte: upTo } })
   }
 
@@ -136,8 +150,12 @@ export class DatabaseStore implements Store {
     return this.first({ state: 'sending', queue: digest(queue) })
   }
 
-  countWaiting(queue: string): Promise<number> {
-    return this.database.select(table, { state: 'queued', queue: digest(queue) }).execute(row => $.length(row.position))
+  async waiting(queue: string): Promise<Waiting> {
+    const [waiting] = await this.database.select(table, { state: [...unfinished], queue: digest(queue) })
+      .groupBy([], { count: row => $.sum($.if($.eq(row.state, 'queued'), 1, 0)), last: row => $.max(row.position) }).execute()
+    const { count, last }: { count?: number | null, last?: number | null } = waiting ?? {}
+    // Both are `null` when there is nothing.
+    return { count: count ?? 0, last: last ?? noPosition }
   }
 
   async backlog(): Promise<Backlog> {
@@ -168,26 +186,55 @@ export class DatabaseStore implements Store {
     return rows.map(row => fromStored(row))
   }
 
+  /** The process that changed a delivery last. */
+  async ownerOf(id: string): Promise<string | undefined> {
+    const [row] = await this.database.get(table, { id }, ['owner'])
+    return row?.owner
+  }
+
+  /** The processes besides this one that have left something which `takeOver` would take. */
+  async otherOwners(): Promise<string[]> {
+    const rows = await this.database.get(table, { owner: { $ne: this.owner }, $or: [{ state: [...unfinished], queue: '' }, this.open()] }, ['owner'])
+    return [...new Set(rows.map(({ owner }) => owner))]
+  }
+
   /**
-   * Settles what a caller waited for when another process ended: what had begun to leave is unanswered, and what only waited never
-   * left, so that its key may be used again.
+   * Settles what callers waited for when a process ended: what had begun to leave is unanswered, and what only waited never left, so that
+   * its key may be used again.
    *
-   * @param before only what was accepted before that, in milliseconds since the epoch
+   * @returns the IDs of what is unanswered now or was before, and has to be looked for
    */
-  async abandonInterrupted(before: number): Promise<void> {
-    const interrupted = { queue: '', createdAt: { $lt: before } }
-    await this.database.set(table, { ...interrupted, state: 'sending' }, { state: 'unanswered' })
-    await this.database.set(table, { ...interrupted, state: 'queued' }, { state: 'failed', key: null })
+  async takeOver(owner: string): Promise<string[]> {
+    const interrupted = await this.database.get(table, { owner, state: 'sending', queue: '' }, ['id'])
+    const open = await this.database.get(table, { owner, ...this.open() }, { sort: { id: 'desc' }, limit: 2 * chunkSize, fields: ['id'] })
+    const ids = [...interrupted, ...open].map(({ id }) => id)
+    const { owner: heir } = this
+    if (ids.length > 0) await this.database.set(table, { id: ids, owner, state: ['sending', 'unanswered'] }, { state: 'unanswered', owner: heir })
+    await this.database.set(table, { owner, state: 'queued', queue: '' }, { state: 'failed', key: null, owner: heir })
+    return ids
+  }
+
+  /** What the clock of the relays showed when it was written down last, `undefined` when it never was. */
+  async readClock(): Promise<Reading | undefined> {
+    const [row] = await this.database.get(clockTable, { id: 1 })
+    return row
+  }
+
+  async writeClock(reading: Reading): Promise<void> {
+    await this.database.upsert(clockTable, [{ id: 1, ...reading }])
   }
 
   /**
    * Removes some of the deliveries that are older than this and wait for nothing.
    *
-   * @param time what was accepted or has changed since is kept, in milliseconds since the epoch
+   * @param time what was accepted or has changed since is kept
    * @returns whether there may be more
    */
   async purge(time: number): Promise<boolean> {
-    const rows = await this.database.get(table, { id: { $lt: firstId(time) }, updatedAt: { $lt: time }, $or: [{ state: finished }, { queue: '' }] }, {
+    const rows = await this.database.get(table, {
+      // IDs are made by the machine's clock.
+      id: { $lt: firstId(this.clock.toWall(time)) }, updatedAt: { $lt: time }, $or: [{ state: finished }, { queue: '' }],
+    }, {
       sort: { id: 'asc' }, limit: chunkSize, fields: ['id'],
     })
     if (rows.length > 0) await this.database.remove(table, { id: rows.map(row => row.id) })
@@ -201,10 +248,10 @@ export class DatabaseStore implements Store {
 
   private set(delivery: Delivery, from: readonly State[], change: Change, place: Partial<DeliveryRow>): Promise<boolean> {
     const { id, attempts } = delivery
-    const updatedAt = Date.now()
+    const updatedAt = this.clock.now()
     const { results, inDoubt, ...rest } = change
     const update = {
-      attempts, ...rest, ...place, updatedAt,
+      attempts, ...rest, ...place, updatedAt, owner: this.owner,
       ...results && { results: writeResults(results) },
       ...inDoubt !== undefined && { inDoubt: inDoubt && JSON.stringify(inDoubt) },
     }
@@ -215,9 +262,21 @@ export class DatabaseStore implements Store {
     })
   }
 
+  /** What has gone unanswered and may still be found, or sent again. */
+  private open(): Query.Expr<DeliveryRow> {
+    const now = this.clock.now()
+    return { state: 'unanswered', $or: [{ updatedAt: { $gte: now - openFor } }, { expiresAt: { $gt: now } }] }
+  }
+
   private async first(query: Query<DeliveryRow>): Promise<QueuedDelivery | undefined> {
     const [row] = await this.database.get(table, query, { sort: { position: 'asc' }, limit: 1 })
-    return row && toQueued(row)
+    return row && this.toQueued(row)
+  }
+
+  private toQueued(row: DeliveryRow): QueuedDelivery {
+    return {
+      delivery: fromStored({ ...row }), position: row.position, items: readItems(JSON.parse(row.items ?? '[]')), isOurs: row.owner === this.owner,
+    }
   }
 
   private async firstAfter(queue: string, state: State) {
@@ -226,15 +285,16 @@ export class DatabaseStore implements Store {
   }
 }
 
-/** Declares the table, which is created when it is first used. */
-function defineTable(ctx: Context): void {
+/** Declares the tables, which are created when they are first used. */
+function defineTables(ctx: Context): void {
   ctx.model.extend(table, {
     id: { type: 'string', length: 36, nullable: false },
     state: { type: 'string', length: 16, nullable: false },
     mode: { type: 'string', length: 16, nullable: false },
     deferred: { type: 'boolean', nullable: false },
     queue: { type: 'string', length: 64, nullable: false },
-    position: { type: 'string', length: 36, nullable: false },
+    position: { type: 'double', nullable: false },
+    owner: { type: 'string', length: 36, nullable: false },
     target: { type: 'string', length: 300, nullable: false },
     bot: { type: 'string', length: 255, nullable: false },
     createdAt: { type: 'double', nullable: false },
@@ -251,20 +311,22 @@ function defineTable(ctx: Context): void {
     unique: ['key'],
     indexes: [['state', 'queue', 'position'], ['state', 'expiresAt'], ['state', 'id'], ['target', 'id'], ['target', 'state', 'id']],
   })
+  ctx.model.extend(clockTable, {
+    id: { type: 'unsigned', nullable: false },
+    time: { type: 'double', nullable: false },
+    wall: { type: 'double', nullable: false },
+  }, { primary: 'id' })
 }
 
 /** The row of a new delivery. */
-export function toRow(delivery: Delivery, position: string, items: readonly ParsedItem[]): DeliveryRow {
+export function toRow(delivery: Delivery, { position, owner }: Pick<DeliveryRow, 'position' | 'owner'>, items: readonly ParsedItem[]): DeliveryRow {
   return {
     ...toStored(delivery),
-    queue: position && digest(queueOf(delivery.bot, delivery.target)),
+    queue: position === noPosition ? '' : digest(queueOf(delivery.bot, delivery.target)),
     position,
+    owner,
     items: JSON.stringify(writeItems(items)),
   }
-}
-
-function toQueued(row: DeliveryRow): QueuedDelivery {
-  return { delivery: fromStored({ ...row }), position: row.position, items: readItems(JSON.parse(row.items ?? '[]')) }
 }
 
 /** The lowest ID that a delivery accepted at this time can have. */

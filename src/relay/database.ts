@@ -1,11 +1,15 @@
 import { Driver, type Context } from 'koishi'
+import { v4 as uuid } from 'uuid'
 import { sleep, yieldToOthers } from '../lib/async'
+import type { ParsedItem } from '../message/model'
 import { Backlog } from './backlog'
+import type { Reading } from './clock'
 import { DatabaseStore } from './database-store'
-import { messageIdsOf } from './delivery'
-import { DatabaseLeases, localLeases, type Leases } from './lease'
+import { messageIdsOf, type Delivery } from './delivery'
+import { createLocalLeases, DatabaseLeases, type Leases } from './lease'
 import type { Queues } from './queue'
 import { nameOf, persist, type Runtime } from './runtime'
+import type { Store } from './store'
 import type { Worker } from './worker'
 
 /** How often work is looked for that came from another relay, in milliseconds. */
@@ -16,6 +20,8 @@ const localInterval = 30_000
 const expiryInterval = 5_000
 /** How often records that are too old are removed, in milliseconds. */
 const purgeInterval = 60_000
+/** The name of the lease of the relay that keeps the time. */
+const timeLease = 'clock'
 /** How long a database may take to be there after the relay was loaded, in milliseconds. */
 const arrivalTime = 2_000
 
@@ -23,22 +29,28 @@ export interface StorageOptions {
   queues: Queues
   worker: Worker
   runtime: Runtime
+  /** Told what another process has left without an answer. */
+  onFound: (delivery: Delivery, store: Store, items: readonly ParsedItem[]) => void
 }
 
 /** What there is where there is a database. It is made once for a database, and outlives reloads of the plugin. */
 export class Storage {
   readonly store: DatabaseStore
   readonly backlog: Backlog
+  private readonly owner = uuid()
   private readonly leases: Leases
   private readonly isLocal: boolean
   private isKnown = false
+  private isInTime = false
+  /** What the clock showed when it was written down here last. */
+  private written: Reading | undefined
 
   /** @param ctx a context with the database */
   constructor(ctx: Context, private readonly options: StorageOptions) {
-    this.store = new DatabaseStore(ctx)
+    const store = this.store = new DatabaseStore(ctx, options.runtime.clock, this.owner)
     this.isLocal = ctx.database.drivers.every(driver => /sqlite|memory/i.test(driver.constructor.name))
-    this.leases = this.isLocal ? localLeases : new DatabaseLeases(ctx)
-    this.backlog = new Backlog({ ...options, store: this.store, leases: this.leases })
+    this.leases = this.isLocal ? createLocalLeases(() => store.otherOwners()) : new DatabaseLeases(ctx, this.owner)
+    this.backlog = new Backlog({ ...options, store, leases: this.leases })
   }
 
   /**
@@ -64,23 +76,82 @@ export class Storage {
       ctx.setInterval(() => void run(), interval)
       void run()
     }
-    every(isLocal ? localInterval : sharedInterval, 'looking for what waits', () => backlog.opened.then(() => backlog.scan()))
-    every(expiryInterval, 'dropping what is too late', () => backlog.expireOverdue())
+    every(isLocal ? localInterval : sharedInterval, 'looking for what waits', async () => {
+      await backlog.opened
+      await backlog.scan()
+      await this.takeOver()
+    })
+    every(expiryInterval, 'dropping what is too late', async () => {
+      if (!this.isKnown) return
+      await this.keepTime()
+      await backlog.expireOverdue()
+    })
     every(purgeInterval, 'removing old records', async () => {
-      const time = Date.now() - retention
+      if (!this.isKnown) return
+      const time = runtime.clock.now() - retention
       while (!runtime.isPaused && await store.purge(time)) await yieldToOthers()
     })
     const unwatch = runtime.port.onOnline(sid => backlog.wake(sid))
     ctx.on('dispose', unwatch)
   }
 
+  /** Whether what a caller waits for may be sent: otherwise another relay may take this one for dead. */
+  isAlive(): boolean {
+    return this.leases.isAlive()
+  }
+
+  /**
+   * After which time it is known what became of a delivery that another process had under way, if that is dead; in milliseconds, 0 when
+   * it is.
+   */
+  async lifeOf(id: string): Promise<number> {
+    const owner = await this.store.ownerOf(id)
+    return owner === undefined || owner === this.owner ? 0 : this.leases.lifeOf(owner)
+  }
+
+  /** Settles what dead relays have left as far as their callers waited for it, and has looked for what went unanswered. */
+  private async takeOver(): Promise<void> {
+    const { store, leases, options: { onFound, runtime: { openCalls } } } = this
+    for (const owner of await leases.others()) {
+      if (await leases.lifeOf(owner) > 0) continue
+      for (const id of await store.takeOver(owner)) {
+        const found = await store.getQueued(id)
+        if (!found) continue
+        const { delivery, items } = found
+        // A relay that has just died may have made the call just now; what an earlier process left counts from the start of this one.
+        if (leases.isShared) openCalls.find(delivery, items)
+        onFound(delivery, store, items)
+        await yieldToOthers()
+      }
+      await leases.bury(owner)
+    }
+  }
+
+  /** One relay keeps the time for all that share the database, and across restarts; the others go by its clock. */
+  private async keepTime(): Promise<void> {
+    const { store, leases, options: { runtime: { clock } } } = this
+    clock.follow()
+    const isKeeper = await leases.acquire(timeLease)
+    if (!isKeeper || !this.isInTime) {
+      const present = await store.readClock()
+      if (present && isKeeper) clock.resume(present)
+      else if (present) clock.adopt(present)
+      this.isInTime = true
+    }
+    const { written } = this
+    if (!isKeeper || (written && !leases.isShared && !clock.differs(written))) return
+    this.written = clock.read()
+    await store.writeClock(this.written)
+  }
+
   /** Learns once what an earlier process left. */
   private async learn(): Promise<void> {
     if (this.isKnown) return
-    const { store, isLocal, options: { runtime } } = this
-    const now = Date.now()
-    // Another relay may be at work in a shared database; those deliveries are judged by their age instead.
-    if (isLocal) await persist(runtime, () => store.abandonInterrupted(now))
+    const { store, leases, options: { runtime } } = this
+    await persist(runtime, () => leases.announce())
+    await persist(runtime, () => this.keepTime())
+    await persist(runtime, () => this.takeOver())
+    const now = runtime.clock.now()
     // What an earlier process has sent is not to be taken for what this one sends.
     const latest = await persist(runtime, () => store.changedBefore(now))
     for (const delivery of latest.reverse()) {

@@ -38,7 +38,7 @@ export interface Delivery {
   readonly target: Target
   /** `platform:selfId` of the bot; empty until there is one. */
   bot: string
-  /** Milliseconds since the epoch, like all times here. */
+  /** Milliseconds since the epoch by the relay's clock, like all times here. */
   readonly createdAt: number
   updatedAt: number
   /** When a deferred one is dropped. */
@@ -63,7 +63,7 @@ export type Results = readonly (ItemResult | undefined)[]
 export interface InDoubt {
   /** Their places in the request. */
   indices: readonly number[]
-  /** When the first of them left, in milliseconds since the epoch. */
+  /** When the first of them left. */
   since: number
   /** The messages that were in the chat before and are not these, by their IDs. */
   before: readonly string[]
@@ -82,8 +82,7 @@ export interface Idempotency {
 }
 
 /** A new delivery, which waits for its turn. */
-export function createDelivery(id: string, { mode, target, items }: MessageRequest, idempotency?: Idempotency): Delivery {
-  const now = Date.now()
+export function createDelivery(id: string, now: number, { mode, target, items }: MessageRequest, idempotency?: Idempotency): Delivery {
   return {
     id, state: 'queued', mode, deferred: false, target, bot: '', createdAt: now, updatedAt: now, expiresAt: null, attempts: 0,
     results: items.map(() => undefined), inDoubt: null, key: idempotency?.key ?? null, fingerprint: idempotency?.fingerprint ?? null,
@@ -124,7 +123,7 @@ export function abandon(delivery: Delivery, error: RelayError): Results {
 /**
  * Its owner has it sent again, as far as it has not arrived.
  *
- * @param expiresAt when it is dropped, in milliseconds since the epoch
+ * @param expiresAt when it is dropped
  */
 export function retry(delivery: Delivery, expiresAt: number): Change {
   const { results } = delivery

@@ -1,7 +1,7 @@
 import type { Context } from 'koishi'
 import { createHash } from 'node:crypto'
+import { uptime } from 'node:os'
 import { performance } from 'node:perf_hooks'
-import { v4 as uuid } from 'uuid'
 import { unwrap } from '../lib/unwrap'
 
 declare module 'koishi' {
@@ -10,7 +10,7 @@ declare module 'koishi' {
   }
 }
 
-/** Which relay works a queue, where several share a database. */
+/** Which relay works a queue, where several share a database; and, under the name of its owner, that a relay is alive. */
 export interface LeaseRow {
   /** Digest of the queue's name: MySQL takes names for equal that differ in case, and they may be longer than a key can be. */
   queue: string
@@ -19,10 +19,10 @@ export interface LeaseRow {
   beat: number
 }
 
-/** A point in time, by the clock that only runs forward and by the one that goes on while the machine sleeps. */
+/** A point in time in milliseconds, by a clock that only runs forward and by one that goes on while the machine sleeps as well. */
 interface Moment {
   running: number
-  wall: number
+  awake: number
 }
 
 /** The state in which another relay's lease was first seen, and when, by the clock that only runs forward. */
@@ -34,7 +34,7 @@ interface Sight {
 
 const table = 'message_relay_lease'
 
-/** Says which relay works a queue. */
+/** Says which relay works a queue, and which relays are alive. */
 export interface Leases {
   /** Whether there may be other relays. */
   readonly isShared: boolean
@@ -44,17 +44,38 @@ export interface Leases {
   holds(queue: string): boolean
   /** Lets another relay have the queue. */
   release(queue: string): Promise<void>
-  /** Renews what is held from time to time, until the context is disposed. */
+  /** Whether the others can surely tell at this moment that this relay is alive. */
+  isAlive(): boolean
+  /** Makes known that this relay is alive. Rejects with the error of the database. */
+  announce(): Promise<void>
+  /** Does it again and renews what is held from time to time, until the context is disposed. */
   keep(ctx: Context): void
+  /** After which time another relay counts as dead unless it gives a sign of life, in milliseconds; 0 when it is dead. */
+  lifeOf(owner: string): Promise<number>
+  /** Forgets a relay that is dead. */
+  bury(owner: string): Promise<void>
+  /** The relays besides this one that were alive and are not forgotten. */
+  others(): Promise<string[]>
 }
 
-/** For a database within the process, which no other relay can use. */
-export const localLeases: Leases = {
-  isShared: false,
-  acquire: () => Promise.resolve(true),
-  holds: () => true,
-  release: () => Promise.resolve(),
-  keep: () => undefined,
+/**
+ * Those for a database within the process, which no other relay can use: the others are dead.
+ *
+ * @param others gives those that have left something
+ */
+export function createLocalLeases(others: () => Promise<string[]>): Leases {
+  return {
+    isShared: false,
+    acquire: () => Promise.resolve(true),
+    holds: () => true,
+    release: () => Promise.resolve(),
+    isAlive: () => true,
+    announce: () => Promise.resolve(),
+    keep: () => undefined,
+    lifeOf: () => Promise.resolve(0),
+    bury: () => Promise.resolve(),
+    others,
+  }
 }
 
 /**
@@ -71,7 +92,6 @@ const defaultDuration = 12_000
  */
 export class DatabaseLeases implements Leases {
   readonly isShared = true
-  private readonly owner = uuid()
   private beat = 0
   /** The queues held, and when each was surely ours. */
   private readonly held = new Map<string, Moment>()
@@ -80,9 +100,10 @@ export class DatabaseLeases implements Leases {
 
   /**
    * @param ctx a context with the database
+   * @param owner this process
    * @param duration in milliseconds, the same for all relays
    */
-  constructor(ctx: Context, private readonly duration = defaultDuration) {
+  constructor(ctx: Context, private readonly owner: string, private readonly duration = defaultDuration) {
     this.database = unwrap(ctx.database)
     ctx.model.extend(table, {
       queue: { type: 'string', length: 64, nullable: false },
@@ -92,7 +113,33 @@ export class DatabaseLeases implements Leases {
   }
 
   keep(ctx: Context): void {
-    ctx.setInterval(() => void this.renew(), this.duration / 3)
+    ctx.setInterval(() => {
+      // What fails is tried again soon.
+      void this.renew().then(() => this.announce()).catch(() => undefined)
+    }, this.duration / 3)
+  }
+
+  async announce(): Promise<void> {
+    await this.hold(this.owner)
+  }
+
+  isAlive(): boolean {
+    return this.isHeld(this.owner)
+  }
+
+  async lifeOf(owner: string): Promise<number> {
+    const start = moment()
+    const [row = { queue: owner, owner, beat: -1 }] = await this.database.get(table, { queue: owner })
+    return this.lifeLeft(row, start)
+  }
+
+  async bury(owner: string): Promise<void> {
+    await this.database.remove(table, { queue: owner })
+  }
+
+  async others(): Promise<string[]> {
+    const rows = await this.database.get(table, { owner: { $ne: this.owner } }, ['queue', 'owner'])
+    return rows.flatMap(({ queue, owner }) => queue === owner ? [owner] : [])
   }
 
   /**
@@ -100,13 +147,27 @@ export class DatabaseLeases implements Leases {
    * a process that was paused, or cut off from the database, may have lost its lease meanwhile.
    */
   holds(queue: string): boolean {
-    const confirmed = this.held.get(toKey(queue))
+    return this.isHeld(toKey(queue))
+  }
+
+  acquire(queue: string): Promise<boolean> {
+    return this.hold(toKey(queue))
+  }
+
+  /** When it rejects, the lease ends by itself, because it is not renewed. */
+  async release(queue: string): Promise<void> {
+    const key = toKey(queue)
+    this.held.delete(key)
+    await this.database.remove(table, { queue: key, owner: this.owner })
+  }
+
+  private isHeld(key: string): boolean {
+    const confirmed = this.held.get(key)
     return confirmed !== undefined && elapsed(confirmed) < this.duration * 2 / 3
   }
 
-  async acquire(queue: string): Promise<boolean> {
-    if (this.holds(queue)) return true
-    const key = toKey(queue)
+  private async hold(key: string): Promise<boolean> {
+    if (this.isHeld(key)) return true
     const start = moment()
     const [row] = await this.database.get(table, { queue: key })
     if (await this.take(key, row, start)) {
@@ -118,19 +179,12 @@ export class DatabaseLeases implements Leases {
     return false
   }
 
-  /** When it rejects, the lease ends by itself, because it is not renewed. */
-  async release(queue: string): Promise<void> {
-    const key = toKey(queue)
-    this.held.delete(key)
-    await this.database.remove(table, { queue: key, owner: this.owner })
-  }
-
   /** @param start when the row was asked for */
   private async take(key: string, row: LeaseRow | undefined, start: Moment): Promise<boolean> {
     const renewed = { owner: this.owner, beat: ++this.beat }
     if (!row) return this.insert({ queue: key, ...renewed })
     const { owner, beat } = row
-    if (owner !== this.owner && !this.isOver(row, start)) return false
+    if (owner !== this.owner && this.lifeLeft(row, start) > 0) return false
     // Of several relays that come here at once, the condition lets one through.
     const { matched } = await this.database.set(table, { queue: key, owner, ...owner !== this.owner && { beat } }, renewed)
     return matched === 1
@@ -148,11 +202,12 @@ export class DatabaseLeases implements Leases {
     }
   }
 
-  private isOver({ queue, owner, beat }: LeaseRow, start: Moment): boolean {
+  /** How long a lease holds unless it is renewed, as far as this relay has seen. */
+  private lifeLeft({ queue, owner, beat }: LeaseRow, start: Moment): number {
     const sight = this.seen.get(queue)
-    if (sight?.owner === owner && sight.beat === beat) return start.running - sight.since >= this.duration
+    if (sight?.owner === owner && sight.beat === beat) return Math.max(this.duration - (start.running - sight.since), 0)
     this.seen.set(queue, { owner, beat, since: performance.now() })
-    return false
+    return this.duration
   }
 
   /** Renews the leases held, and drops those that another relay has taken. */
@@ -190,10 +245,10 @@ function toKey(queue: string): string {
 }
 
 function moment(): Moment {
-  return { running: performance.now(), wall: Date.now() }
+  return { running: performance.now(), awake: uptime() * 1000 }
 }
 
 /** How much time has passed at most, in milliseconds. */
-function elapsed({ running, wall }: Moment): number {
-  return Math.max(performance.now() - running, Date.now() - wall)
+function elapsed({ running, awake }: Moment): number {
+  return Math.max(performance.now() - running, uptime() * 1000 - awake)
 }

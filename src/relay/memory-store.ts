@@ -1,7 +1,8 @@
 import type { ParsedItem } from '../message/model'
 import { isObject } from '../message/parse'
+import type { Clock } from './clock'
 import { messageIdsOf, type Change, type Delivery, type State } from './delivery'
-import { matches, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type WaitingQueue } from './store'
+import { matches, noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
 import { fromStored, toStored } from './stored'
 
 /** How much is remembered. Lengths are in characters, each of which takes one byte of memory or two. */
@@ -37,17 +38,17 @@ export class MemoryStore implements Store {
   private keysLength = 0
   private readonly capacity: Capacity
 
-  constructor(capacity: Partial<Capacity> = {}) {
+  constructor(private readonly clock: Clock, capacity: Partial<Capacity> = {}) {
     this.capacity = { ...defaultCapacity, ...capacity }
   }
 
-  insert(delivery: Delivery, position: string, items: readonly ParsedItem[]): void {
+  insert(delivery: Delivery, position: number, items: readonly ParsedItem[]): void {
     const { id, key } = delivery
     if (key !== null) {
       if (this.keys.has(key)) throw new Error('this Idempotency-Key is taken')
       this.setKey(key, delivery)
     }
-    if (isActive(delivery.state)) this.active.set(id, { delivery, position, items: position === '' ? [] : items })
+    if (isActive(delivery.state)) this.active.set(id, { delivery, position, items: position === noPosition ? [] : items, isOurs: true })
     else this.end(delivery)
   }
 
@@ -57,12 +58,12 @@ export class MemoryStore implements Store {
     const place = active ? -1 : this.placeOf(id)
     const known = active?.delivery ?? this.readAt(place) ?? (key === null ? undefined : this.findByKey(key))
     if (!known || !from.includes(known.state)) return false
-    Object.assign(delivery, change, { updatedAt: Date.now() })
+    Object.assign(delivery, change, { updatedAt: this.clock.now() })
     if (known !== delivery) Object.assign(known, delivery)
     if (key !== null && delivery.key === null) this.deleteKey(key)
     if (isActive(delivery.state)) {
       this.put(place, '')
-      if (!active) this.active.set(id, { delivery, position: '', items: [] })
+      if (!active) this.active.set(id, { delivery, position: noPosition, items: [], isOurs: true })
       if (delivery.key !== null) this.setKey(delivery.key, delivery)
     } else if (active) {
       this.active.delete(id)
@@ -73,7 +74,7 @@ export class MemoryStore implements Store {
     return true
   }
 
-  requeue(delivery: Delivery, from: readonly State[], change: Change, position: string): boolean {
+  requeue(delivery: Delivery, from: readonly State[], change: Change, position: number): boolean {
     const isThere = this.update(delivery, from, change)
     const active = this.active.get(delivery.id)
     if (active) active.position = position
@@ -82,7 +83,7 @@ export class MemoryStore implements Store {
 
   withdraw(id: string): boolean {
     const active = this.active.get(id)
-    if (active?.delivery.state !== 'queued' || active.position === '') return false
+    if (active?.delivery.state !== 'queued' || active.position === noPosition) return false
     this.discard(id)
     return true
   }
@@ -135,7 +136,7 @@ export class MemoryStore implements Store {
     return [...queues].map(([queue, bot]) => ({ queue, bot }))
   }
 
-  next(queue: string, upTo: string): QueuedDelivery | undefined {
+  next(queue: string, upTo: number): QueuedDelivery | undefined {
     return this.first('queued', queue, upTo)
   }
 
@@ -143,8 +144,12 @@ export class MemoryStore implements Store {
     return this.first('sending', queue)
   }
 
-  countWaiting(queue: string): number {
-    return this.positioned().filter(({ delivery }) => delivery.state === 'queued' && queueOf(delivery.bot, delivery.target) === queue).length
+  waiting(queue: string): Waiting {
+    const all = this.positioned().filter(({ delivery }) => queueOf(delivery.bot, delivery.target) === queue)
+    return {
+      count: all.filter(({ delivery }) => delivery.state === 'queued').length,
+      last: Math.max(...all.map(({ position }) => position), 0),
+    }
   }
 
   backlog(): Backlog {
@@ -207,10 +212,10 @@ export class MemoryStore implements Store {
   }
 
   private positioned(): Active[] {
-    return [...this.active.values()].filter(({ position }) => position !== '')
+    return [...this.active.values()].filter(({ position }) => position !== noPosition)
   }
 
-  private first(state: State, queue: string, upTo?: string): QueuedDelivery | undefined {
+  private first(state: State, queue: string, upTo?: number): QueuedDelivery | undefined {
     return this.positioned()
       .filter(({ delivery, position }) => delivery.state === state && (upTo === undefined || position <= upTo)
         && queueOf(delivery.bot, delivery.target) === queue)

@@ -43,6 +43,14 @@ export class OpenCalls {
     for (const key of keysOf(queue, items)) this.until.set(key, Math.max(this.until.get(key) ?? 0, until))
   }
 
+  /** What another process has left in doubt of a delivery of these items counts as if its calls had left now. */
+  find(delivery: Delivery, items: readonly ParsedItem[]): void {
+    const inDoubt = doubtOf(delivery, delivery.results) ?? delivery.inDoubt
+    if (!inDoubt) return
+    const doubted = items.filter((_, index) => inDoubt.indices.includes(index))
+    this.note(queueOf(delivery.bot, delivery.target), doubted, this.now(), inDoubt.settle)
+  }
+
   /** How long the items in doubt may still be carried out, in milliseconds; 0 when they have settled. */
   left(queue: string, items: readonly ParsedItem[], { indices, settle }: Pick<InDoubt, 'indices' | 'settle'>): number {
     const doubted = items.filter((_, index) => indices.includes(index))

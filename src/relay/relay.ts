@@ -7,6 +7,7 @@ import { unwrap } from '../lib/unwrap'
 import type { MessageRequest } from '../message/model'
 import { writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
+import { Clock } from './clock'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
   createDelivery, isOverdue, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
@@ -17,7 +18,7 @@ import { OpenCalls } from './open-calls'
 import { Queues, type QueueOptions, type QueueState } from './queue'
 import { nameOf, type Runtime } from './runtime'
 import { SentLog } from './sent-log'
-import { queueOf, type Backlog, type ListFilter, type Store } from './store'
+import { noPosition, queueOf, type Backlog, type ListFilter, type Store } from './store'
 import { Deadline, Result } from './waiter'
 import { Worker } from './worker'
 
@@ -58,8 +59,6 @@ export interface RelayOptions extends Pick<Runtime, 'port' | 'policy' | 'media' 
 const keyLifetime = 24 * 60 * 60 * 1000
 /** After which time a deferred delivery, or one that is sent again, is dropped unless its request says otherwise, in milliseconds. */
 const defaultExpiry = 24 * 60 * 60 * 1000
-/** From which age a send that somebody waits for, but not in this process, counts as interrupted, in milliseconds. */
-const longestSend = 10 * 60 * 1000
 /** How much longer than its delivery waits an uploaded file is kept, for a send that begins at the last moment, in milliseconds. */
 const uploadMargin = 60 * 60 * 1000
 
@@ -72,7 +71,8 @@ const relays = new WeakMap<object, Relay>()
 export class Relay {
   private readonly runtime: Runtime
   private readonly queues: Queues
-  private readonly memory = new MemoryStore()
+  private readonly clock = new Clock()
+  private readonly memory = new MemoryStore(this.clock)
   private readonly worker: Worker
   private readonly followUps: FollowUps
   private storage: Storage | undefined
@@ -106,7 +106,9 @@ export class Relay {
 
   private constructor(options: RelayOptions) {
     this.queues = new Queues(options.queues)
-    this.runtime = { ...options, sentLog: new SentLog(), openCalls: new OpenCalls(), stop: this.stop.signal, isPaused: true }
+    this.runtime = {
+      ...options, clock: this.clock, sentLog: new SentLog(), openCalls: new OpenCalls(), stop: this.stop.signal, isPaused: true,
+    }
     this.worker = new Worker(this.runtime, this.memory)
     this.followUps = new FollowUps({
       queues: this.queues, worker: this.worker, runtime: this.runtime, sendAgain: delivery => this.sendAgain(delivery),
@@ -128,7 +130,9 @@ export class Relay {
     for (const { bot, target, messageIds } of known) port.note(bot, target, messageIds)
     ctx.inject(['database'], inner => {
       const known = this.storages.find(({ store }) => store.uses(inner.database))
-      const storage = known ?? new Storage(inner, { queues, worker: this.worker, runtime })
+      const storage = known ?? new Storage(inner, {
+        queues, worker: this.worker, runtime, onFound: (delivery, store, items) => this.followUps.add(delivery, store, items),
+      })
       if (!known) this.storages.push(storage)
       this.storage = storage
       storage.attach(inner, retention)
@@ -181,7 +185,11 @@ export class Relay {
     if (!earlier) return { delivery: await this.accept(submission, idempotency), isReplay: false }
     if (earlier.fingerprint !== idempotency.fingerprint) throw keyConflict(false)
     const isUnderWay = !earlier.deferred && (earlier.state === 'queued' || earlier.state === 'sending')
-    if (isUnderWay && earlier.updatedAt > Date.now() - longestSend) throw keyConflict(true)
+    if (isUnderWay) {
+      // In another process: nothing of this one has the key.
+      const life = await guard(this.storage?.lifeOf(earlier.id)) ?? 0
+      if (life > 0) throw keyConflict(true, life)
+    }
     const mayRepeat = (isUnderWay || earlier.state === 'unanswered') && await this.reconcile(earlier, submission)
     if (!mayRepeat) return { delivery: earlier, isReplay: true }
     // It has settled and did not arrive: what is missing is sent now.
@@ -246,7 +254,7 @@ export class Relay {
         headers: { 'retry-after': String(seconds) },
       })
     }
-    const expiresAt = Date.now() + defaultExpiry
+    const expiresAt = this.clock.now() + defaultExpiry
     // A file that is gone already makes its item fail in its turn.
     await this.keepUploads({ items, mode: 'batch' }, expiresAt)
     const isQueued = await guard(storage.backlog.requeue(delivery, retryable, retry(delivery, expiresAt)))
@@ -261,7 +269,13 @@ export class Relay {
 
   /** What waits in the database, `undefined` where there is none. Rejects when it does not answer. */
   async backlog(): Promise<Backlog | undefined> {
-    return this.storage?.store.backlog()
+    const backlog = await this.storage?.store.backlog()
+    return backlog?.oldest === undefined ? backlog : { ...backlog, oldest: this.toWall(backlog.oldest) }
+  }
+
+  /** When a time of a delivery was, in milliseconds since the epoch by the machine's clock as it is now. */
+  toWall(time: number): number {
+    return this.clock.toWall(time)
   }
 
   /** Rejects when there is a database that does not answer. */
@@ -283,7 +297,7 @@ export class Relay {
   }
 
   private accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
-    const delivery = createDelivery(submission.id, submission.request, idempotency)
+    const delivery = createDelivery(submission.id, this.clock.now(), submission.request, idempotency)
     return submission.deferred ? this.defer(submission, delivery, submission.deferred.wait) : this.deliver(submission, delivery)
   }
 
@@ -314,8 +328,11 @@ export class Relay {
         if (inserted) await inserted
       }
       isKept = true
-      await queues.use(queueOf(account.sid, target), { signal: () => deadline.signal() }, slot =>
-        worker.deliver(slot, { delivery, items, store, account, isOurs: () => true }))
+      const isOurs = (): boolean => !store.isDurable || storage?.isAlive() === true
+      const end = await queues.use(queueOf(account.sid, target), { signal: () => deadline.signal() }, slot =>
+        worker.deliver(slot, { delivery, items, store, account, isOurs }))
+      // The others have taken this relay for dead, and settled it.
+      if (end === 'gone') throw new RelayError('unsent')
       return delivery
     } catch (thrown) {
       const error = RelayError.from(thrown)
@@ -324,7 +341,7 @@ export class Relay {
         await worker.settle(delivery, store, results)
       } else if (error.outcome) {
         // Without an outcome it was no delivery at all.
-        this.memory.insert(Object.assign(delivery, settle(delivery, results)), '', [])
+        this.memory.insert(Object.assign(delivery, settle(delivery, results)), noPosition, [])
       }
       throw error
     } finally {
@@ -338,7 +355,7 @@ export class Relay {
     if (!storage) throw new RelayError('no-database')
     const account = port.chooseLater(request.bot)
     account.checkTarget(request.target)
-    const expiresAt = Date.now() + (request.expiresIn ?? defaultExpiry)
+    const expiresAt = this.clock.now() + (request.expiresIn ?? defaultExpiry)
     Object.assign(delivery, { deferred: true, bot: account.sid, expiresAt })
     await this.keepUploads(request, expiresAt)
     const result = wait > 0 ? new Result(this.worker, id) : undefined
@@ -353,8 +370,9 @@ export class Relay {
   /** Has a deferred delivery sent again that nobody asked for again, as far as it is still wanted. */
   private async sendAgain(delivery: Delivery): Promise<void> {
     const { storage } = this
-    if (!storage || isOverdue(delivery, Date.now())) return
-    await storage.backlog.requeue(delivery, ['unanswered'], retry(delivery, delivery.expiresAt ?? Date.now() + defaultExpiry))
+    const now = this.clock.now()
+    if (!storage || isOverdue(delivery, now)) return
+    await storage.backlog.requeue(delivery, ['unanswered'], retry(delivery, delivery.expiresAt ?? now + defaultExpiry))
   }
 
   /** Finds out what became of an earlier request that went unanswered, and tells whether what is missing may be sent now. */
@@ -365,8 +383,8 @@ export class Relay {
   }
 
   private insert(store: Store, delivery: Delivery, items: MessageRequest['items']): Promise<void> | undefined {
-    if (store.isDurable) return this.insertInto(store, delivery, () => store.insert(delivery, '', items))
-    void store.insert(delivery, '', items)
+    if (store.isDurable) return this.insertInto(store, delivery, () => store.insert(delivery, noPosition, items))
+    void store.insert(delivery, noPosition, items)
   }
 
   /** @throws RelayError `in-progress` or `key-reused` when its key was taken meanwhile, `queue-full`, `store-down` */
@@ -385,7 +403,7 @@ export class Relay {
   }
 
   private async findByKey(key: string): Promise<Delivery | undefined> {
-    const oldest = Date.now() - keyLifetime
+    const oldest = this.clock.now() - keyLifetime
     const remembered = this.memory.findByKey(key)
     if (remembered && remembered.createdAt > oldest) return remembered
     this.memory.releaseKey(key)
@@ -409,9 +427,14 @@ export class Relay {
   }
 }
 
-/** The failure of a request whose key belongs to another one that is under way, or that meant something else. */
-function keyConflict(isSame: boolean): RelayError {
-  return isSame ? new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } }) : new RelayError('key-reused')
+/**
+ * The failure of a request whose key belongs to another one that is under way, or that meant something else.
+ *
+ * @param until after which time it may be over, in milliseconds
+ */
+function keyConflict(isSame: boolean, until = 0): RelayError {
+  if (!isSame) return new RelayError('key-reused')
+  return new RelayError('in-progress', undefined, { headers: { 'retry-after': String(Math.max(Math.ceil(until / 1000), 1)) } })
 }
 
 function isRetryable(state: State): boolean {

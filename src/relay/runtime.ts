@@ -3,6 +3,7 @@ import { RelayError } from '../errors'
 import { sleep } from '../lib/async'
 import type { Port } from '../platform/port'
 import type { AttemptPolicy } from './attempts'
+import type { Clock } from './clock'
 import type { MediaOptions } from './media'
 import type { OpenCalls } from './open-calls'
 import type { SentLog } from './sent-log'
@@ -13,6 +14,7 @@ import type { SentLog } from './sent-log'
  */
 export interface Runtime {
   port: Port
+  clock: Clock
   policy: AttemptPolicy
   media: MediaOptions
   sentLog: SentLog

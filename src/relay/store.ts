@@ -4,19 +4,22 @@ import type { Change, Delivery, State } from './delivery'
 
 type Awaitable<T> = T | Promise<T>
 
+/** The position of what has none. All others are higher. */
+export const noPosition = 0
+
 /**
  * Keeps deliveries: in memory, or in the Koishi database. Where a method may give a promise, it rejects with the error of the database;
  * a store in memory answers at once and never fails.
  *
- * What waits in a queue has a position, a text that sorts in the order of acceptance; what does not wait for a worker to fetch it (its
- * caller waits, or it has ended) has an empty one.
+ * What waits in a queue has a position, a number that is higher than that of whatever was accepted before it; what does not wait for a
+ * worker to fetch it (its caller waits, or it has ended) has none.
  */
 export interface Store {
   /** Whether what it keeps outlives the process, so that each step has to be written down before the next one is made. */
   readonly isDurable: boolean
 
   /** Keeps a new delivery. A key that is taken makes it fail. */
-  insert(delivery: Delivery, position: string, items: readonly ParsedItem[]): Awaitable<void>
+  insert(delivery: Delivery, position: number, items: readonly ParsedItem[]): Awaitable<void>
   /**
    * Changes a delivery, also the object given.
    *
@@ -25,7 +28,7 @@ export interface Store {
    */
   update(delivery: Delivery, from: readonly State[], change: Change): Awaitable<boolean>
   /** The same, and gives it a position in its queue. */
-  requeue(delivery: Delivery, from: readonly State[], change: Change, position: string): Awaitable<boolean>
+  requeue(delivery: Delivery, from: readonly State[], change: Change, position: number): Awaitable<boolean>
   /** Removes a delivery that has not begun to leave, and tells whether it did. */
   withdraw(id: string): Awaitable<boolean>
   /** Removes a delivery of which nobody was told. */
@@ -43,12 +46,12 @@ export interface Store {
   /** The queues in which something has a position. */
   queues(): Awaitable<WaitingQueue[]>
   /** The first that waits in a queue, up to this position. */
-  next(queue: string, upTo: string): Awaitable<QueuedDelivery | undefined>
+  next(queue: string, upTo: number): Awaitable<QueuedDelivery | undefined>
   /** One that has a position in this queue and had begun to leave, as before a crash. */
   interrupted(queue: string): Awaitable<QueuedDelivery | undefined>
-  /** How many wait in a queue and have not begun to leave. */
-  countWaiting(queue: string): Awaitable<number>
-  /** How many have a position in any queue, and since when the oldest waits, in milliseconds since the epoch. */
+  /** How many wait in a queue and have not begun to leave, and the highest position of all in it. */
+  waiting(queue: string): Awaitable<Waiting>
+  /** How many have a position in any queue, and since when the oldest waits. */
   backlog(): Awaitable<Backlog>
   /** Some of those with a position in this state whose time was over then. */
   overdue(state: 'queued' | 'sending', then: number): Awaitable<Delivery[]>
@@ -59,8 +62,15 @@ export interface Store {
 /** A delivery as a worker fetches it. */
 export interface QueuedDelivery {
   delivery: Delivery
-  position: string
+  position: number
   items: readonly ParsedItem[]
+  /** Whether this process changed it last. */
+  isOurs: boolean
+}
+
+export interface Waiting {
+  count: number
+  last: number
 }
 
 /** A queue in which something waits, and the bot that it needs. */

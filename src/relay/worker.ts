@@ -13,7 +13,7 @@ import type { MemoryStore } from './memory-store'
 import { isHeavy, settlingTime } from './open-calls'
 import type { Slot, Verdict as TargetVerdict } from './queue'
 import { persist, type Runtime } from './runtime'
-import { queueOf, type Store } from './store'
+import { noPosition, queueOf, type Store } from './store'
 
 /** A delivery whose turn has come. */
 export interface Job {
@@ -141,8 +141,8 @@ export class Worker {
 
   /** A restart would find it interrupted, and so unanswered; meanwhile memory tells what became of it. */
   private keepMeanwhile(delivery: Delivery, change: Change, write: () => Promise<boolean> | boolean): true {
-    Object.assign(delivery, change, { updatedAt: Date.now() })
-    this.fallback.insert({ ...delivery }, '', [])
+    Object.assign(delivery, change, { updatedAt: this.runtime.clock.now() })
+    this.fallback.insert({ ...delivery }, noPosition, [])
     void persist(this.runtime, write).then(() => this.fallback.discard(delivery.id), () => undefined)
     return true
   }
@@ -178,18 +178,18 @@ class Work {
 
   async run(): Promise<JobEnd> {
     const { delivery, store } = this.job
-    const { results } = this
+    const { results, runtime: { clock } } = this
     const wasLeaving = delivery.state === 'sending'
     const { inDoubt } = delivery
     // What was leaving when the process ended is looked for as it is sent again; here, what is sent again on request or not at all.
     if (inDoubt && wasLeaving) await this.noteOthers(inDoubt)
-    if (inDoubt && (!wasLeaving || isOverdue(delivery, Date.now()))) {
+    if (inDoubt && (!wasLeaving || isOverdue(delivery, clock.now()))) {
       const { found, verdict } = await this.find(inDoubt)
       for (const [index, result] of found) results[index] ??= result
       if (!wasLeaving && !this.mayRepeat(inDoubt, verdict)) for (const index of inDoubt.indices) results[index] ??= unanswered()
       delivery.results = results.slice()
     }
-    if (isOverdue(delivery, Date.now())) {
+    if (isOverdue(delivery, clock.now())) {
       await this.worker.settle(delivery, store, abandon(delivery, new RelayError('expired')), [delivery.state], this.slot)
       return 'done'
     }
@@ -204,7 +204,7 @@ class Work {
    * could be taken for one of these.
    */
   async find(inDoubt: InDoubt): Promise<{ found: Map<number, ItemResult>, verdict: Verdict }> {
-    const { account, delivery: { target } } = this.job
+    const { job: { account, delivery: { target } }, runtime: { clock } } = this
     const found = new Map<number, ItemResult>()
     let verdict: Verdict = 'absent'
     await this.noteOthers(inDoubt)
@@ -212,7 +212,7 @@ class Work {
       const asked = group.filter(({ index }) => inDoubt.indices.includes(index))
       // Only a part is in doubt where the group was refused and its items were sent one by one.
       for (const items of asked.length === group.length ? [group] : asked.map(item => [item])) {
-        const finding = await this.ask(account.message(target, await load(items)), inDoubt.since)
+        const finding = await this.ask(account.message(target, await load(items)), clock.toWall(inDoubt.since))
         if (!finding) return { found, verdict: 'silent' }
         if (finding.kind === 'found') for (const { index } of items) found.set(index, { success: true, messageIds: finding.messageIds })
         else if (finding.kind !== 'absent') verdict = 'unclear'
@@ -268,11 +268,12 @@ class Work {
   }
 
   private compose(ready: readonly Ready[], inDoubt: InDoubt | null): Outgoing[] {
-    const { retries } = this.runtime.policy
+    const { clock, policy: { retries } } = this.runtime
     const doubted = inDoubt ? ready.filter(({ index }) => inDoubt.indices.includes(index)) : []
     const rest = doubted.length > 0 ? ready.filter(item => !doubted.includes(item)) : ready
     const outgoing = compose(rest, maxWeight).map(message => toOutgoing(message, retries))
-    return inDoubt && doubted.length > 0 ? [{ ...toOutgoing(doubted, retries), inDoubtSince: inDoubt.since }, ...outgoing] : outgoing
+    if (!inDoubt || doubted.length === 0) return outgoing
+    return [{ ...toOutgoing(doubted, retries), inDoubtSince: clock.toWall(inDoubt.since) }, ...outgoing]
   }
 
   private async sendAll(queue: Outgoing[]): Promise<void> {
@@ -328,13 +329,13 @@ class Work {
     const { runtime, slot, job: { delivery, store, account, isOurs } } = this
     delivery.results = this.results.slice()
     if (!store.isDurable) {
-      void store.update(delivery, unfinished, leave(delivery, { ...leaving, since: Date.now(), before: [] }))
+      void store.update(delivery, unfinished, leave(delivery, { ...leaving, since: runtime.clock.now(), before: [] }))
       return
     }
     // Recorded as leaving, it would have to be looked for by the next process.
     if (this.stop.aborted) throw new RelayError('stopping')
     if (!isOurs()) throw new NotOurs()
-    const change = leave(delivery, { ...leaving, since: Date.now(), before: account.recent(delivery.target) })
+    const change = leave(delivery, { ...leaving, since: runtime.clock.now(), before: account.recent(delivery.target) })
     const write = (): Promise<boolean> | boolean => store.update(delivery, [delivery.state], change)
     if (delivery.deferred) {
       const wasThere = await persist(runtime, write, () => slot.turnAway(new RelayError('store-down')))

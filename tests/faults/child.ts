@@ -1,5 +1,5 @@
 // A relay in a process of its own, for tests that kill it. It tells its parent its address, and when it has been reloaded.
-import { shiftClock } from './clock'
+import { shiftClock } from '../support/clock'
 import { Context, HTTP, Logger } from 'koishi'
 import * as proxyAgent from '@koishijs/plugin-proxy-agent'
 import Server from '@koishijs/plugin-server'

@@ -1,4 +1,4 @@
-import { shiftClock, trueTime } from './clock'
+import { shiftClock, trueTime } from '../support/clock'
 import Sqlite from 'koishi-plugin-database-sqlite'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -4,10 +4,11 @@ import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
 import type { ParsedItem } from '../../src/message/model'
 import { unfinished, type Delivery } from '../../src/relay/delivery'
-import { queueOf, type Store } from '../../src/relay/store'
+import { noPosition, queueOf, type Store } from '../../src/relay/store'
 import { toStored } from '../../src/relay/stored'
 
 const now = Date.now()
+let position = 0
 const text: ParsedItem = { type: 'text', text: 'build #4711 passed' }
 
 /** A deferred delivery of one text, but for what is said otherwise. */
@@ -33,7 +34,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
       results: [{ success: true, messageIds: ['-2147483648', '🚀'] }, { success: false, error: new RelayError('refused', '禁言 🙊 \\ \' "') }],
       inDoubt: { indices: [0, 2], since: now + 0.5, before: ['-7'], settle: 30_000 }, key: 'k'.repeat(64), fingerprint: 'f'.repeat(64),
     })
-    await store.insert(delivery, '', [])
+    await store.insert(delivery, noPosition, [])
     assert.deepEqual(plain(await store.get(delivery.id)), plain(delivery))
     assert.deepEqual(plain(await store.findByKey('k'.repeat(64))), plain(delivery))
     assert.equal(await store.get(uuid()), undefined)
@@ -43,7 +44,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
   test('changes a delivery only from the states that are named, and tells whether it did', async t => {
     const store = await open(t)
     const delivery = deliveryOf({ key: 'k' })
-    await store.insert(delivery, uuid(), [text])
+    await store.insert(delivery, ++position, [text])
     assert.equal(await store.update(delivery, ['sending'], { state: 'sent' }), false)
     assert.equal(delivery.state, 'queued')
     assert.equal(await store.update(delivery, unfinished, { state: 'sending', inDoubt: { indices: [0], since: 1, before: [], settle: 30_000 } }), true)
@@ -62,14 +63,14 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
   test('gives a key to one delivery until it is released', async t => {
     const store = await open(t)
     const first = deliveryOf({ key: 'one', deferred: false })
-    await store.insert(first, '', [text])
-    await assert.rejects(async () => store.insert(deliveryOf({ key: 'one', deferred: false }), '', [text]))
-    await store.insert(deliveryOf(), uuid(), [text])
-    await store.insert(deliveryOf(), uuid(), [text])
+    await store.insert(first, noPosition, [text])
+    await assert.rejects(async () => store.insert(deliveryOf({ key: 'one', deferred: false }), noPosition, [text]))
+    await store.insert(deliveryOf(), ++position, [text])
+    await store.insert(deliveryOf(), ++position, [text])
     await store.update(first, unfinished, { state: 'failed', key: null })
     assert.equal(await store.findByKey('one'), undefined)
     const second = deliveryOf({ key: 'one', deferred: false })
-    await store.insert(second, '', [text])
+    await store.insert(second, noPosition, [text])
     await store.releaseKey('one')
     assert.equal(await store.findByKey('one'), undefined)
     assert.equal((await store.get(second.id))?.key, null)
@@ -79,25 +80,25 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     const store = await open(t)
     const [first, second, awaited] = [deliveryOf(), deliveryOf(), deliveryOf({ deferred: false })]
     const elsewhere = deliveryOf({ target: { kind: 'private', id: '123456' } })
-    const [one, two, three] = [uuid(), uuid(), uuid()]
+    const [one, two, three] = [++position, ++position, ++position]
     await store.insert(second, two, [text])
     await store.insert(first, one, [text])
     await store.insert(elsewhere, three, [text])
-    await store.insert(awaited, '', [text])
+    await store.insert(awaited, noPosition, [text])
     const queue = queueOf(first.bot, first.target)
     const names = (await store.queues()).map(({ queue: name }) => name).sort()
     assert.deepEqual(names, [queue, queueOf(elsewhere.bot, elsewhere.target)].sort())
-    assert.equal(await store.countWaiting(queue), 2)
+    assert.deepEqual(await store.waiting(queue), { count: 2, last: two })
     assert.equal((await store.backlog()).size, 3)
     assert.equal((await store.backlog()).oldest, now)
     const next = await store.next(queue, two)
-    assert.deepEqual({ ...next, delivery: next?.delivery.id }, { delivery: first.id, position: one, items: [text] })
+    assert.deepEqual({ ...next, delivery: next?.delivery.id }, { delivery: first.id, position: one, items: [text], isOurs: true })
     assert(next)
     await store.update(next.delivery, ['queued'], { state: 'sending' })
     assert.equal((await store.interrupted(queue))?.delivery.id, first.id)
     assert.equal(await store.next(queue, one), undefined)
     assert.equal((await store.next(queue, two))?.delivery.id, second.id)
-    assert.equal(await store.countWaiting(queue), 1)
+    assert.deepEqual(await store.waiting(queue), { count: 1, last: two })
     await store.update(next.delivery, ['sending'], { state: 'sent', results: [{ success: true, messageIds: [] }] })
     assert.equal(await store.interrupted(queue), undefined)
   })
@@ -105,9 +106,9 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
   test('lets go of what waits and has not begun to leave', async t => {
     const store = await open(t)
     const [queued, sending, awaited] = [deliveryOf(), deliveryOf(), deliveryOf({ deferred: false })]
-    await store.insert(queued, uuid(), [text])
-    await store.insert(sending, uuid(), [text])
-    await store.insert(awaited, '', [text])
+    await store.insert(queued, ++position, [text])
+    await store.insert(sending, ++position, [text])
+    await store.insert(awaited, noPosition, [text])
     await store.update(sending, ['queued'], { state: 'sending' })
     assert.equal(await store.withdraw(queued.id), true)
     for (const { id } of [sending, awaited]) assert.equal(await store.withdraw(id), false)
@@ -120,10 +121,10 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
   test('gives what has to be sent again a new place', async t => {
     const store = await open(t)
     const [again, later] = [deliveryOf(), deliveryOf()]
-    await store.insert(again, uuid(), [text])
-    await store.insert(later, uuid(), [text])
+    await store.insert(again, ++position, [text])
+    await store.insert(later, ++position, [text])
     const queue = queueOf(again.bot, again.target)
-    const position = uuid()
+    position++
     assert.equal(await store.requeue(again, ['failed'], { state: 'queued' }, position), false)
     assert.equal(await store.requeue(again, ['queued'], { state: 'queued', expiresAt: now + 5 }, position), true)
     assert.equal((await store.next(queue, position))?.delivery.id, later.id)
@@ -134,9 +135,9 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     const store = await open(t)
     const [late, early] = [deliveryOf({ expiresAt: now - 1 }), deliveryOf()]
     const awaited = deliveryOf({ expiresAt: null, deferred: false })
-    await store.insert(late, uuid(), [text])
-    await store.insert(early, uuid(), [text])
-    await store.insert(awaited, '', [text])
+    await store.insert(late, ++position, [text])
+    await store.insert(early, ++position, [text])
+    await store.insert(awaited, noPosition, [text])
     assert.deepEqual((await store.overdue('queued', now)).map(({ id }) => id), [late.id])
     assert.deepEqual(await store.overdue('sending', now), [])
   })
@@ -148,7 +149,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     const all: Delivery[] = []
     for (let index = 0; index < 12; index++) {
       const delivery = deliveryOf({ ...ended, state: index % 3 === 0 ? 'failed' : 'sent', ...index % 2 === 0 && { target: elsewhere } })
-      await store.insert(delivery, '', [])
+      await store.insert(delivery, noPosition, [])
       all.push(delivery)
     }
     const ids = (deliveries: Delivery[]): string[] => deliveries.map(({ id }) => id)
@@ -165,7 +166,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     const ended = (id: string, changes: Partial<Delivery> = {}): Delivery =>
       deliveryOf({ state: 'sent', deferred: false, results: [{ success: true, messageIds: [id] }], ...changes })
     for (const delivery of [ended('1'), ended('2', { bot: 'onebot:2' }), ended('3', { target: { kind: 'group', id: '7' } }), ended('4')]) {
-      await store.insert(delivery, '', [])
+      await store.insert(delivery, noPosition, [])
     }
     assert.deepEqual([...await store.messageIds(deliveryOf(), now)].sort(), ['1', '4'])
   })

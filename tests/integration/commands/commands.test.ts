@@ -101,7 +101,7 @@ class Stage {
             this.delivered.push({ id, ...request })
             this.changed()
             const results = await this.send(request)
-            const delivery = createDelivery(id, request)
+            const delivery = createDelivery(id, Date.now(), request)
             return { delivery: Object.assign(delivery, settle(delivery, results)), isReplay: false }
           },
         },

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
+import { v4 as uuid } from 'uuid'
 import { until } from '../../support/until'
+import { Clock } from '../../../src/relay/clock'
 import { DatabaseStore } from '../../../src/relay/database-store'
 import { driverOf, failStatements, group, later, other, relayWith, releaseHeld, takeOffline } from './support'
 
@@ -175,7 +177,7 @@ describe('withdrawing', () => {
   test('and sending cannot both succeed', async t => {
     const relay = await relayWith(t)
     await takeOffline(relay)
-    const store = new DatabaseStore(relay.app)
+    const store = new DatabaseStore(relay.app, new Clock(), uuid())
     for (const text of ['one', 'two']) {
       const id = await relay.queue(text)
       const delivery = await store.get(id)

@@ -1,77 +1,8 @@
 import assert from 'node:assert/strict'
-import { fork, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import { describe, test, type TestContext } from 'node:test'
-import { Simulator } from '../../../simulator'
-import type { Config } from '../../../src'
+import { describe, test } from 'node:test'
 import { until } from '../../support/until'
-import { folderFor, group, later } from './support'
-
-const apiKey = 'a-key-for-tests'
-
-/** A relay that is killed and started again, and the platform that stays. */
-class Victim {
-  private child: ChildProcess | undefined
-  private url = ''
-
-  constructor(readonly simulator: Simulator, readonly folder: string, private readonly config: Config) {}
-
-  async start(): Promise<void> {
-    const { simulator: { endpoint, selfId }, folder, config } = this
-    this.child = fork(join(__dirname, 'child.ts'), [endpoint, selfId, folder, apiKey, JSON.stringify(config)], {
-      execArgv: ['--require', 'yml-register', '--import', 'tsx'], stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    })
-    const message: unknown[] = await once(this.child, 'message')
-    this.url = `http://127.0.0.1:${String(message[0])}`
-  }
-
-  /** SIGKILL. */
-  async kill(): Promise<void> {
-    if (this.child?.exitCode !== null || this.child.signalCode !== null) return
-    const ended = once(this.child, 'exit')
-    this.child.kill('SIGKILL')
-    await ended
-  }
-
-  async online(): Promise<void> {
-    await until('the bot is online', async () => (await this.get('/readyz')).status === 200, 20_000)
-  }
-
-  post(body: unknown, headers: Record<string, string> = {}): Promise<Response> {
-    return fetch(`${this.url}/webhook`, { method: 'POST', body: JSON.stringify(body), headers: { 'x-api-key': apiKey, ...headers } })
-  }
-
-  get(path: string): Promise<Response> {
-    return fetch(this.url + path, { headers: { 'x-api-key': apiKey } })
-  }
-
-  async upload(name: string, text: string): Promise<string> {
-    const form = new FormData()
-    form.append('file', new Blob([text]), name)
-    const response = await fetch(`${this.url}/upload`, { method: 'POST', body: form, headers: { 'x-api-key': apiKey } })
-    return /"path":"([^"]+)"/.exec(await response.text())?.[1] ?? ''
-  }
-
-  /** The states of all deliveries, the oldest first. */
-  async states(): Promise<string[]> {
-    return [...(await (await this.get('/deliveries')).text()).matchAll(/"state":"(\w+)"/g)].map(([, state]) => state ?? '').reverse()
-  }
-
-  texts(): string[] {
-    return this.simulator.ledger.map(({ text, media: [medium] }) => medium ? `${text}[${medium.type} ${medium.size}]` : text)
-  }
-}
-
-async function victim(t: TestContext, config: Config = {}): Promise<Victim> {
-  const simulator = await Simulator.start()
-  t.after(() => simulator.close())
-  const relay = new Victim(simulator, await folderFor(t), config)
-  t.after(() => relay.kill())
-  await relay.start()
-  await relay.online()
-  return relay
-}
+import { group, later } from './support'
+import { victim } from './victim'
 
 describe('after kill -9', () => {
   test('what was answered with 202 is delivered, in its order, and nothing twice', async t => {

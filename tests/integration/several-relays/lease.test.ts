@@ -1,6 +1,7 @@
 import { Context, Logger, type ForkScope } from 'koishi'
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test, type TestContext } from 'node:test'
+import { v4 as uuid } from 'uuid'
 import { DatabaseLeases } from '../../../src/relay/lease'
 import { until } from '../../support/until'
 import { TestDriver } from './driver'
@@ -24,7 +25,7 @@ async function start(t: TestContext, access: Access): Promise<Holder> {
   const forks: ForkScope[] = [app.plugin(TestDriver, access)]
   const leases = await new Promise<DatabaseLeases>(resolve => {
     const load = (ctx: Context): unknown => ctx.inject(['database'], inner => {
-      const leases = new DatabaseLeases(inner, lease)
+      const leases = new DatabaseLeases(inner, uuid(), lease)
       leases.keep(inner)
       resolve(leases)
     })

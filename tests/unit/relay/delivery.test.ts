@@ -13,7 +13,7 @@ const failed = (code: 'refused' | 'unsent' | 'unanswered' | 'expired' | 'stoppin
 function deliveryOf(count: number, changes: Partial<Delivery> = {}): Delivery {
   const items = Array.from({ length: count }, () => ({ type: 'text' as const, text: 'x' }))
   const request = { mode: 'batch' as const, target: { kind: 'group' as const, id: '1' }, bot: {}, items }
-  return { ...createDelivery('id', request, { key: 'k', fingerprint: 'f' }), ...changes }
+  return { ...createDelivery('id', Date.now(), request, { key: 'k', fingerprint: 'f' }), ...changes }
 }
 
 describe('a delivery', () => {

@@ -2,9 +2,12 @@ import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import { Context, Logger } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
+import { v4 as uuid } from 'uuid'
+import { Clock } from '../../../src/relay/clock'
 import { DatabaseStore } from '../../../src/relay/database-store'
 import type { Delivery } from '../../../src/relay/delivery'
 import { MemoryStore } from '../../../src/relay/memory-store'
+import { noPosition } from '../../../src/relay/store'
 import { deliveryOf, plain, storeContract } from '../../support/store-contract'
 
 Logger.levels.base = Logger.SILENT
@@ -13,7 +16,7 @@ async function openSqlite(t: TestContext): Promise<DatabaseStore> {
   const app = new Context()
   const driver = app.plugin(SQLiteDriver, { path: ':memory:' })
   const store = new Promise<DatabaseStore>(resolve => {
-    app.inject(['database'], inner => resolve(new DatabaseStore(inner)))
+    app.inject(['database'], inner => resolve(new DatabaseStore(inner, new Clock(), uuid())))
   })
   await app.start()
   t.after(() => {
@@ -23,16 +26,16 @@ async function openSqlite(t: TestContext): Promise<DatabaseStore> {
 }
 
 describe('a store in memory', () => {
-  storeContract(() => new MemoryStore())
+  storeContract(() => new MemoryStore(new Clock()))
 
   const sent = (): Delivery => deliveryOf({ state: 'sent', deferred: false, results: [{ success: true, messageIds: ['1'] }] })
 
   test('remembers the last of those that have ended, and all that have not', () => {
-    const store = new MemoryStore({ ended: 100 })
+    const store = new MemoryStore(new Clock(), { ended: 100 })
     const waiting = deliveryOf({ deferred: false })
-    store.insert(waiting, '', [])
+    store.insert(waiting, noPosition, [])
     const ended = Array.from({ length: 250 }, sent)
-    for (const delivery of ended) store.insert(delivery, '', [])
+    for (const delivery of ended) store.insert(delivery, noPosition, [])
     assert.equal(store.get(waiting.id), waiting)
     assert.equal(store.get(ended[149]?.id ?? ''), undefined)
     assert.deepEqual(plain(store.get(ended[150]?.id ?? '')), plain(ended[150] ?? waiting))
@@ -40,43 +43,43 @@ describe('a store in memory', () => {
   })
 
   test('remembers what holds a key for longer, and puts it right when its answer comes', () => {
-    const store = new MemoryStore({ ended: 10 })
+    const store = new MemoryStore(new Clock(), { ended: 10 })
     const keyed = deliveryOf({ deferred: false, key: 'k' })
-    store.insert(keyed, '', [])
+    store.insert(keyed, noPosition, [])
     store.update(keyed, ['queued'], { state: 'unanswered' })
-    for (let count = 0; count < 20; count++) store.insert(sent(), '', [])
+    for (let count = 0; count < 20; count++) store.insert(sent(), noPosition, [])
     assert.equal(store.findByKey('k')?.state, 'unanswered')
     assert(store.update(keyed, ['unanswered'], { state: 'sent', results: [{ success: true, messageIds: ['9'] }] }))
     assert.equal(store.findByKey('k')?.state, 'sent')
   })
 
   test('drops the oldest of those that have ended when they take too much', () => {
-    const store = new MemoryStore({ endedLength: 100_000 })
+    const store = new MemoryStore(new Clock(), { endedLength: 100_000 })
     const large = (): Delivery => deliveryOf({
       state: 'sent', mode: 'batch', deferred: false, results: Array.from({ length: 1000 }, (_, index) => ({ success: true, messageIds: [String(index)] })),
     })
     const first = sent()
-    store.insert(first, '', [])
+    store.insert(first, noPosition, [])
     const ended = Array.from({ length: 50 }, large)
-    for (const delivery of ended) store.insert(delivery, '', [])
+    for (const delivery of ended) store.insert(delivery, noPosition, [])
     const kept = store.list({ limit: 1000 })
     assert(kept.length > 1 && kept.length < 10)
     assert.deepEqual(kept.map(({ id }) => id), ended.slice(-kept.length).map(({ id }) => id).reverse())
     assert.equal(store.get(first.id), undefined)
     // One that is larger than all is not kept at all, and does no harm to what follows.
-    store.insert(deliveryOf({ ...large(), bot: 'x'.repeat(100_000) }), '', [])
+    store.insert(deliveryOf({ ...large(), bot: 'x'.repeat(100_000) }), noPosition, [])
     assert.equal(store.list({ limit: 1000 }).length, 0)
     const last = Array.from({ length: 20 }, sent)
-    for (const delivery of last) store.insert(delivery, '', [])
+    for (const delivery of last) store.insert(delivery, noPosition, [])
     store.discard(last[0]?.id ?? '')
     assert.equal(store.list({ limit: 1000 }).length, 19)
   })
 
   test('drops the oldest keys when they take too much, but none of what has not ended', () => {
-    const store = new MemoryStore({ keysLength: 10_000 })
+    const store = new MemoryStore(new Clock(), { keysLength: 10_000 })
     const waiting = deliveryOf({ deferred: false, key: 'waiting', bot: 'x'.repeat(20_000) })
-    for (let count = 0; count < 100; count++) store.insert(deliveryOf({ state: 'sent', deferred: false, key: `k${count}` }), '', [])
-    store.insert(waiting, '', [])
+    for (let count = 0; count < 100; count++) store.insert(deliveryOf({ state: 'sent', deferred: false, key: `k${count}` }), noPosition, [])
+    store.insert(waiting, noPosition, [])
     assert.equal(store.findByKey('waiting'), waiting)
     assert.equal(store.findByKey('k0'), undefined)
     assert.equal(store.findByKey('k99')?.key, 'k99')
@@ -86,9 +89,9 @@ describe('a store in memory', () => {
   })
 
   test('can do without one that is kept elsewhere by now', () => {
-    const store = new MemoryStore()
+    const store = new MemoryStore(new Clock())
     const [kept, left] = [sent(), sent()]
-    for (const delivery of [kept, left]) store.insert(delivery, '', [])
+    for (const delivery of [kept, left]) store.insert(delivery, noPosition, [])
     store.discard(left.id)
     assert.deepEqual(store.list({ limit: 10 }).map(({ id }) => id), [kept.id])
     assert.equal(store.get(left.id), undefined)
