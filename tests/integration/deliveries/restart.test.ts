@@ -143,4 +143,27 @@ describe('after kill -9', () => {
     await until('it has expired', async () => (await relay.states()).join() === 'expired', 20_000)
     assert.deepEqual(relay.texts(), [])
   })
+
+  test('what had gone unanswered is still looked for, and found', async t => {
+    const relay = await victim(t, { chatApiTimeout: 0.5, chatApiMaxRetries: 0, chatSettleTime: 6 })
+    relay.simulator.fault({ fault: { kind: 'late', ms: 3_000, delivered: 'then' } })
+    assert.equal((await relay.post({ group_id: group, msg: 'slow' }, { 'idempotency-key': 'a' })).status, 504)
+    await relay.kill()
+    await relay.start()
+    await until('it is found', async () => (await relay.states()).join() === 'sent', 20_000)
+    assert.deepEqual(relay.texts(), ['slow'])
+  })
+
+  test('what had gone unanswered and did not arrive is sent again, also when nobody waits for it', async t => {
+    const relay = await victim(t, { chatApiTimeout: 0.5, chatSettleTime: 6 })
+    assert.equal((await relay.post({ group_id: group, msg: 'before' })).status, 200)
+    relay.simulator.fault({ fault: { kind: 'silent' } })
+    const picture = 'base64://iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII='
+    assert.equal((await relay.post({ group_id: group, type: 'image', url: picture }, later)).status, 202)
+    await until('it is unanswered', async () => (await relay.states()).includes('unanswered'))
+    await relay.kill()
+    await relay.start()
+    await until('it is sent', async () => (await relay.states()).join() === 'sent', 30_000)
+    assert.deepEqual(relay.texts().length, 2)
+  })
 })
