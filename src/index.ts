@@ -46,8 +46,9 @@ export function apply(ctx: Context, config: Config): void {
   const port = new KoishiPort(ctx, new OneBot(ctx))
   const interval = settings.chatSendInterval * 1000
   const timeout = settings.chatApiTimeout * 1000
+  const inFlight = new InFlight()
   const { relay, pause, end } = Relay.start(ctx, {
-    port, logger, dataDir,
+    port, logger, inFlight, dataDir,
     policy: {
       timeout, interval, retries: settings.chatApiMaxRetries, retryUnanswered: settings.chatRetryUnanswered,
       settleTime: settings.chatSettleTime * 1000,
@@ -63,7 +64,6 @@ export function apply(ctx: Context, config: Config): void {
   // Everything that is under way listens to it.
   setMaxListeners(0, stop.signal)
   stop.signal.addEventListener('abort', end)
-  const inFlight = new InFlight()
   serveHttp(server, { prefix: settings.path, isAuthorized: createKeyCheck(apiKey), inFlight, logger }, {
     limits: settings,
     relay,

@@ -202,7 +202,7 @@ export class Backlog {
     try {
       step = await this.deliverNext(slot, queue, state, place)
     } catch (error) {
-      if (runtime.stop.aborted) return 'leave'
+      if (runtime.stop.aborted || (error instanceof RelayError && error.code === 'stopping')) return 'leave'
       runtime.logger.warn('%s', `the queue ${queue} cannot go on: ${nameOf(error)}`)
       slot.turnAway(new RelayError('store-down'))
       step = 'again'
@@ -238,6 +238,7 @@ export class Backlog {
       return 'leave'
     }
     if (this.inFlight.has(delivery.id)) return 'again'
+    const leave = runtime.inFlight.enter()
     this.inFlight.add(delivery.id)
     try {
       const end = await worker.deliver(slot, { delivery, items, store, account, isOurs: () => leases.holds(queue) })
@@ -247,6 +248,7 @@ export class Backlog {
       return 'again'
     } finally {
       this.inFlight.delete(delivery.id)
+      leave()
     }
   }
 

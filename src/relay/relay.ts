@@ -47,7 +47,7 @@ export interface Submitted {
 }
 
 /** What the relay goes by; a reload of the plugin may bring others. */
-export interface RelayOptions extends Pick<Runtime, 'port' | 'policy' | 'media' | 'logger' | 'holdUpload' | 'keepUpload'> {
+export interface RelayOptions extends Pick<Runtime, 'port' | 'policy' | 'media' | 'logger' | 'inFlight' | 'holdUpload' | 'keepUpload'> {
   queues: QueueOptions
   /** Where the log of what was sent is, absolute. */
   dataDir: string
@@ -118,11 +118,11 @@ export class Relay {
 
   private start(ctx: Context, options: RelayOptions): number {
     const { runtime, queues } = this
-    const { port, policy, media, logger, holdUpload, keepUpload, dataDir, retention } = options
+    const { port, policy, media, logger, inFlight, holdUpload, keepUpload, dataDir, retention } = options
     if (this.stop.signal.aborted) this.stop = new AbortController()
     // Everything that is under way listens to it.
     setMaxListeners(0, this.stop.signal)
-    Object.assign(runtime, { port, policy, media, logger, holdUpload, keepUpload, stop: this.stop.signal, isPaused: false })
+    Object.assign(runtime, { port, policy, media, logger, inFlight, holdUpload, keepUpload, stop: this.stop.signal, isPaused: false })
     queues.open(options.queues)
     const known = runtime.sentLog.open(dataDir, error => {
       logger.debug('%s', `what is sent is not logged for the next process: ${nameOf(error)}`)

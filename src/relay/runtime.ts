@@ -1,6 +1,7 @@
 import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
 import { sleep } from '../lib/async'
+import type { InFlight } from '../lib/in-flight'
 import type { Port } from '../platform/port'
 import type { AttemptPolicy } from './attempts'
 import type { Clock } from './clock'
@@ -20,6 +21,8 @@ export interface Runtime {
   sentLog: SentLog
   openCalls: OpenCalls
   logger: Logger
+  /** What a stop gives some time to end. */
+  inFlight: InFlight
   /** Keeps an uploaded file from being removed until the function returned is called. */
   holdUpload: (id: string) => () => void
   /** Keeps an uploaded file at least until then, in milliseconds since the epoch. */

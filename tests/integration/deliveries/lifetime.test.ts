@@ -3,6 +3,9 @@ import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { v4 as uuid } from 'uuid'
+import { Clock } from '../../../src/relay/clock'
+import { DatabaseStore } from '../../../src/relay/database-store'
 import { until } from '../../support/until'
 import { folderFor, group, later, relayWith, releaseHeld, takeOffline } from './support'
 
@@ -148,5 +151,18 @@ describe('a database that goes and comes back', () => {
     await until('what waited is delivered', () => relay.texts().length === 3)
     assert.deepEqual(relay.texts(), ['hello', 'without', 'waiting'])
     second.dispose()
+  })
+})
+
+describe('stopping the relay', () => {
+  test('gives a deferred message that is leaving some time to be answered, and begins no other', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 1_000, delivered: 'then' } })
+    const [leaving, next] = [await relay.queue('leaving'), await relay.queue('next')]
+    await relay.reaches(leaving, 'sending')
+    await relay.app.parallel('exit', 'SIGTERM')
+    const store = new DatabaseStore(relay.app, new Clock(), uuid())
+    assert.deepEqual([(await store.get(leaving))?.state, (await store.get(next))?.state], ['sent', 'queued'])
+    assert.deepEqual(relay.texts(), ['leaving'])
   })
 })
