@@ -110,10 +110,10 @@ export default {
     },
     {
       name: 'doors-submit-only',
-      comment: 'A door hands over a submission and asks what became of it. Queues, stores and tables are the relay\'s own.',
+      comment: 'A door hands over a submission and reads what became of it. Everything else is the relay\'s own.',
       severity: 'error',
       from: { path: within(...doors) },
-      to: { path: ['^src/relay/(?:queue|store|tables?)[.]ts$', '^src/relay/[^/]+-store[.]ts$'] },
+      to: { path: within('relay'), pathNot: '^src/relay/(?:relay|delivery)[.]ts$' },
     },
   ],
 
