@@ -1,11 +1,35 @@
+import { readFileSync } from 'node:fs'
 import { uptime } from 'node:os'
 
-/** A reading of both clocks at one moment, in milliseconds since the epoch. */
+/** A reading of all clocks at one moment, in milliseconds. */
 export interface Reading {
-  /** By this clock. */
+  /** By this clock, since the epoch. */
   time: number
-  /** By the clock of the machine. */
+  /** By the clock of the machine, since the epoch. */
   wall: number
+  /** Since the machine was started. */
+  uptime: number
+  /** Which start of the machine that was; empty where the system does not tell. */
+  boot: string
+}
+
+/** The clocks of a machine. */
+export interface Machine {
+  /** The one that can be set, in milliseconds since the epoch. */
+  wall: () => number
+  /** For how long the process runs and the machine is awake, in milliseconds. */
+  running: () => number
+  /** For how long the machine is on, in milliseconds. */
+  uptime: () => number
+  /** Which start of the machine that counts from; empty where the system does not tell. */
+  boot: string
+}
+
+const thisMachine: Machine = {
+  wall: () => Date.now(),
+  running: () => performance.now(),
+  uptime: () => uptime() * 1000,
+  boot: readBoot(),
 }
 
 /** Up to which difference this clock follows that of the machine, in milliseconds: what is kept in time by the network differs by less. */
@@ -23,25 +47,17 @@ const freshness = 60_000
 export class Clock {
   /** What has to be added to the running time. */
   private base: number
-  private sleptUntil: number
+  /** For how long the machine has slept that is in it. */
+  private slept: number
 
-  /**
-   * @param wall the clock of the machine, in milliseconds since the epoch
-   * @param running one that nobody can set, in milliseconds
-   * @param awake the same, in seconds, which goes on while the machine sleeps
-   */
-  constructor(
-    private readonly wall: () => number = () => Date.now(),
-    private readonly running: () => number = () => performance.now(),
-    private readonly awake: () => number = uptime,
-  ) {
-    this.base = wall() - running()
-    this.sleptUntil = this.slept()
+  constructor(private readonly machine = thisMachine) {
+    this.base = machine.wall() - machine.running()
+    this.slept = this.sleep()
   }
 
   /** The time in whole milliseconds since the epoch, as the clock of the machine showed it at the start. */
   now(): number {
-    return Math.round(this.base + this.running())
+    return Math.round(this.base + this.machine.running())
   }
 
   /** What the clock of the machine would have shown at a time of this clock, had it always been as it is now. */
@@ -51,29 +67,32 @@ export class Clock {
   }
 
   read(): Reading {
-    return { time: this.now(), wall: this.wall() }
+    const { wall, uptime, boot } = this.machine
+    return { time: this.now(), wall: wall(), uptime: uptime(), boot }
   }
 
   /** To be called every few seconds: follows the clock of the machine where it was not set, and makes up for sleep. */
   follow(): void {
     const ahead = this.ahead()
     if (Math.abs(ahead) < followed) this.base += ahead
-    const slept = this.slept()
-    // `uptime` may be that coarse.
-    if (slept - this.sleptUntil > followed) {
-      this.base += slept - this.sleptUntil
-      this.sleptUntil = slept
+    const slept = this.sleep()
+    // The uptime may be that coarse.
+    if (slept - this.slept > followed) {
+      this.base += slept - this.slept
+      this.slept = slept
     }
   }
 
-  /** Goes on from what an earlier process read last; that it was away counts. */
-  resume({ time, wall }: Reading): void {
-    this.set(time + Math.max(this.wall() - wall, 0))
+  /** Goes on from what an earlier process read last. The time since then counts: by the clock of the machine if that was off meanwhile. */
+  resume({ time, wall, uptime, boot }: Reading): void {
+    const { machine } = this
+    const isSameBoot = boot !== '' && boot === machine.boot
+    this.set(time + Math.max(isSameBoot ? machine.uptime() - uptime : machine.wall() - wall, 0))
   }
 
   /** Goes by another relay's clock, as that was read some seconds ago. */
   adopt({ time, wall }: Reading): void {
-    const age = this.wall() - wall
+    const age = this.machine.wall() - wall
     // The clocks of two machines may be hours apart.
     const present = Math.abs(age) < agreed ? time + age : time
     if (Math.abs(present - this.now()) > agreed) this.set(present)
@@ -85,15 +104,25 @@ export class Clock {
   }
 
   private set(time: number): void {
-    this.base = time - this.running()
+    this.base = time - this.machine.running()
   }
 
   /** How far the clock of the machine is ahead of this one. */
   private ahead(): number {
-    return Math.round(this.wall()) - this.now()
+    return Math.round(this.machine.wall()) - this.now()
   }
 
-  private slept(): number {
-    return this.awake() * 1000 - this.running()
+  /** For how long the machine has slept since the process was started, and some constant. */
+  private sleep(): number {
+    return this.machine.uptime() - this.machine.running()
+  }
+}
+
+/** The kernel's name for this start of the machine (Linux: random(4)). */
+function readBoot(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  } catch {
+    return ''
   }
 }

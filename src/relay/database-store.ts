@@ -315,6 +315,8 @@ function defineTables(ctx: Context): void {
     id: { type: 'unsigned', nullable: false },
     time: { type: 'double', nullable: false },
     wall: { type: 'double', nullable: false },
+    uptime: { type: 'double', nullable: false },
+    boot: { type: 'string', length: 64, nullable: false },
   }, { primary: 'id' })
 }
 

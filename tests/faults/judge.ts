@@ -82,25 +82,24 @@ function isOpen(told: Told): boolean {
   return told === 'unanswered' || told === 'unknown'
 }
 
-/** How many calls with one of these in them may have gone unanswered. */
+/** How many of these were in calls that may have gone unanswered. */
 function unansweredCalls({ plan, sends }: Run, tokens: ReadonlySet<string>): number {
   const isDisturbed = plan.moments.length > 0 || plan.faults.some(({ fault }) => fault.kind === 'close')
-  return sends.filter(({ call, fault }) => {
-    return (isDisturbed || isUnanswered(fault)) && contains(call, tokens)
-  }).length
+  return sends.reduce((sum, { call, fault }) => sum + (isDisturbed || isUnanswered(fault) ? countInCall(call, tokens) : 0), 0)
 }
 
-/** How many calls with one of these in them were carried out so late that the relay may have called again before. */
+/** How many of these were in calls that were carried out so late that the relay may have called again before. */
 function lostBets({ plan, sends }: Run, tokens: ReadonlySet<string>): number {
-  return sends.filter(({ call, fault }) => {
-    if (fault?.kind !== 'late' || fault.delivered !== 'then' || fault.ms < plan.kind.settle * 0.95) return false
-    return contains(call, tokens)
-  }).length
+  return sends.reduce((sum, { call, fault }) => {
+    const isLate = fault?.kind === 'late' && fault.delivered === 'then' && fault.ms >= plan.kind.settle * 0.95
+    return sum + (isLate ? countInCall(call, tokens) : 0)
+  }, 0)
 }
 
-function contains({ params }: Call, tokens: ReadonlySet<string>): boolean {
+/** A message has several items, all of which come once more with it. */
+function countInCall({ params }: Call, tokens: ReadonlySet<string>): number {
   const text = JSON.stringify(params)
-  return [...tokens].some(token => text.includes(token))
+  return [...tokens].reduce((sum, token) => sum + text.split(token).length - 1, 0)
 }
 
 /** How often an item is in an entry. */
@@ -151,7 +150,7 @@ function judgeOrder(run: Run, accounts: readonly Account[], entries: readonly Le
 function mayStepAside({ plan, sends }: Run, { request, items, attempts = 0 }: Account, isRecorded: boolean): boolean {
   if (!request.deferred) return false
   const tokens = new Set(items.map(({ token }) => token))
-  const calls = sends.filter(({ call }) => contains(call, tokens))
+  const calls = sends.filter(({ call }) => countInCall(call, tokens) > 0)
   const isDisturbed = plan.moments.length > 0 || plan.faults.some(({ fault }) => fault.kind === 'close')
   if (!isDisturbed && !calls.some(({ fault }) => isUnanswered(fault))) return false
   const isText = items.every(({ type }) => type === 'text')
