@@ -24,6 +24,11 @@ describe('a request', () => {
     assert.deepEqual(request, { mode: 'single', target: { kind: 'private', id: '42' }, bot: {}, items: [{ type: 'text', text: 'x' }] })
   })
 
+  test('holds text that UTF-8 can, in which half of a surrogate pair is a replacement character', () => {
+    const { items } = parseRequest({ group_id: '1', msg: 'a\ud800b\udc00 \u{1f600}' })
+    assert.deepEqual(items, [{ type: 'text', text: 'a\ufffdb\ufffd \u{1f600}' }])
+  })
+
   test('names the bot', () => {
     const { bot } = parseRequest({ group_id: '1', msg: 'x', platform: 'discord', self_id: 10000 })
     assert.deepEqual(bot, { platform: 'discord', selfId: '10000' })
@@ -218,6 +223,7 @@ describe('a link', () => {
 describe('the answer of a callback', () => {
   test('replies with text', () => {
     assert.deepEqual(parseReply({ reply: 'pong' }), { items: [{ type: 'text', text: 'pong' }] })
+    assert.deepEqual(parseReply({ reply: 'a\udc00' })?.items, [{ type: 'text', text: 'a\ufffd' }])
   })
 
   test('prefers messages to reply', () => {
