@@ -1,12 +1,13 @@
 // Measures how long a single request keeps the relay from doing anything else: `node --import tsx bench/holds.ts`. Its bodies are the
-// worst that are known, of 1 MiB and of 10 MiB.
+// worst that are known, of 1 MiB and of 10 MiB, without and with a key. Each cell has the time held and the processor time of the longest
+// turn, which is the better measure where the machine is busy with something else.
 import { endAll } from './lib/child'
 import { apiKey, startRelay, type App } from './lib/apps'
 import { Stage } from './lib/stage'
 import { numberOf } from './lib/values'
 
 const mebibyte = 1024 * 1024
-/** How often each body is sent; the least of its holds counts, because the machine may be busy with something else. */
+/** How often each body is sent; the least counts, because the machine may be busy with something else. */
 const rounds = 3
 
 /** A body of about so many bytes. */
@@ -17,6 +18,12 @@ const message = (text: string): string => `{${target},"msg":"${text}"}`
 const link = (type: string, url: string): string => `{${target},"type":"${type}","url":"${url}"}`
 const items = (item: string): string => `{${target},"messages":[${Array<string>(1000).fill(item).join(',')}]}`
 const fill = (text: string, size: number): string => text.repeat(Math.floor(size / Buffer.byteLength(text)))
+/** Links as long as they may be. */
+const links = (tail: string): Body => size => items(`{"type":"image","url":"http://127.0.0.1:9/${fill(tail, Math.min(size / 1000, 8100))}"}`)
+const hosts = (host: string): Body => () => items(`{"type":"image","url":"http://${host}/"}`)
+/** So many characters from this one on, none of them next to the one before it: these take longest to put into ASCII. */
+const scattered = (first: number, count: number): string =>
+  Array.from({ length: count }, (_, index) => String.fromCodePoint(first + index * 7919 % 250)).join('')
 
 const bodies: Readonly<Record<string, Body>> = {
   'empty objects': size => `{${target},"messages":[${fill('{},', size)}{}]}`,
@@ -34,27 +41,49 @@ const bodies: Readonly<Record<string, Body>> = {
   'a text of markup': size => message(fill('<[CQ:&amp;', size)),
   'a batch of texts': size => items(`{"msg":"${fill('x', size / 1000)}"}`),
   'a batch of wrong items': () => items('{"type":"image","url":"x"}'),
-  'a batch of videos': size => items(`{"type":"video","url":"http://127.0.0.1:9/${fill('x', size / 1000)}"}`),
+  'a batch of videos': size => items(`{"type":"video","url":"http://127.0.0.1:9/${fill('x', Math.min(size / 1000, 8100))}"}`),
   'base64': size => link('image', `base64://${fill('A', size)}`),
   'base64 of the other alphabet': size => link('image', `base64://${fill('-_', size)}`),
   'base64 of padding': size => link('image', `base64://${fill('=', size)}A`),
   'a file of base64': size => link('file', `data:text/plain;base64,${fill('A', size)}`),
   'a media type': size => link('image', `data:${fill('x', size)}`),
   'a link': size => link('image', `http://127.0.0.1:9/${fill('x', size)}`),
-  'a link of slashes': size => link('file', `http://127.0.0.1:9/./${fill('/', size)}`),
-  'a link of dot segments': size => link('file', `http://127.0.0.1:9/${fill('a/../b/', size)}`),
-  'a link of dots': size => link('file', `http://127.0.0.1:9/${fill('.', size)}`),
-  'a link of escapes': size => link('file', `http://127.0.0.1:9/${fill('%25', size)}`),
-  'a Chinese link': size => link('file', `http://127.0.0.1:9/${fill('好', size)}`),
-  'a batch of Chinese hosts': size => items(`{"type":"image","url":"http://${fill('好.', Math.min(size / 1000, 3000))}com/"}`),
+  'a file ID': size => link('file', `3f0c2f4e-1111-4222-8333-444455556666/${fill('x', size)}`),
+  'a text of halves of surrogate pairs': size => message(fill('\\ud800', size)),
+  'a media type of halves of surrogate pairs': size => link('image', `data:${fill('\\ud800', size)};base64,QQ==`),
+  'links of slashes': links('/./'.padEnd(200, '/')),
+  'links of dot segments': links('a/../b/'),
+  'links of dots': links('.'),
+  'links of dots in the query': links('?/.'),
+  'links of backslashes': links('\\\\.'),
+  'links of escapes': links('%25'),
+  'links of escaped dots': links('/%2ex'),
+  'Chinese links': links('好'),
+  'links with a user name': size => items(`{"type":"image","url":"http://${fill('@', Math.min(size / 1000, 8000))}127.0.0.1:9/"}`),
+  'Chinese hosts': hosts(`${fill('好', 186)}.${fill('好', 60)}`),
+  'Latin hosts': hosts(`${scattered(0xc0, 63)}.${scattered(0xc0, 62)}`),
+  'hosts of symbols for words': hosts(scattered(0x3300, 80)),
+  'hosts of accents': hosts(`a${fill('\u0301\u0316\u0323\u0327', 120)}.a${fill('\u0301\u0316\u0323\u0327', 120)}`),
+  'hosts in ASCII': hosts(`${fill('xn--5uy.', 240)}com`),
+  'hosts of escapes': hosts(encodeURIComponent(fill('好', 80))),
+  'hosts of digits': hosts(fill('1:', 240)),
 }
 
-/** How long a request holds the event loop, in milliseconds, and how it is answered. */
-async function hold({ child, url }: App, body: string, headers: Record<string, string>): Promise<{ held: number, status: number }> {
+interface Hold {
+  /** How long a request holds the event loop, and how much processor time its longest turn takes, in milliseconds. */
+  held: number
+  cpu: number
+  /** How it is answered. */
+  status: number
+}
+
+async function hold({ child, url }: App, body: string, headers: Record<string, string>): Promise<Hold> {
   await child.ask('watchDelay')
+  await child.ask('watchTurns')
   const response = await fetch(`${url}/webhook`, { method: 'POST', body, headers: { 'x-api-key': apiKey, ...headers } })
   await response.arrayBuffer()
-  return { held: numberOf(await child.ask('delay'), 'max'), status: response.status }
+  const { status } = response
+  return { held: numberOf(await child.ask('delay'), 'max'), cpu: numberOf(await child.ask('longestTurn'), 'cpu'), status }
 }
 
 async function run(): Promise<void> {
@@ -68,13 +97,13 @@ async function run(): Promise<void> {
       for (const size of [mebibyte, 10 * mebibyte]) {
         const text = body(size)
         for (const isKeyed of [false, true]) {
-          let best = { held: Infinity, status: 0 }
+          const holds: Hold[] = []
           for (let round = 0; round < rounds; round++) {
             const headers: Record<string, string> = isKeyed ? { 'idempotency-key': `${name.replace(/\W/g, '-')}-${size}-${round}` } : {}
-            const result = await hold(app, text, headers)
-            if (result.held < best.held) best = result
+            holds.push(await hold(app, text, headers))
           }
-          cells.push(`${best.held.toFixed(0)} ms (${best.status})`)
+          const [held, cpu] = [Math.min(...holds.map(({ held }) => held)), Math.min(...holds.map(({ cpu }) => cpu))]
+          cells.push(`${held.toFixed(0)}, ${cpu.toFixed(0)} ms (${holds[0]?.status})`)
         }
       }
       process.stdout.write(`| ${name} | ${cells.join(' | ')} |\n`)

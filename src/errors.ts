@@ -14,7 +14,7 @@ const table = {
   'too-slow': [408, 'the request body arrived too slowly: send it again'],
   'too-large': [413, 'request body too large'],
   'unsupported-type': [415, 'unsupported content type'],
-  'key-reused': [422, 'this Idempotency-Key was used with another body: use a new key for a new message'],
+  'key-reused': [422, 'this Idempotency-Key was used for a request that meant something else: use a new key for a new message'],
   'queue-full': [429, 'too many messages are waiting for this target: nothing was sent, try again later'],
   'internal': [500, 'internal error: see the log of the bot for this request ID'],
   'no-database': [501, 'this needs a database: load a database plugin, such as database-sqlite'],

@@ -57,6 +57,7 @@ export function apply(ctx: Context, config: Config): void {
     media: { transport: settings.mediaTransport, resolve: id => uploads.resolve(id), link: file => links.to(file) },
     holdUpload: id => uploads.hold(id),
     keepUpload: (id, until) => uploads.keepUntil(id, until),
+    digestUpload: id => uploads.digest(id),
     retention: settings.recordRetention * day,
   })
 

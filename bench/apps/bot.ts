@@ -26,6 +26,7 @@ export function serveBot(add: Addition, commands: (app: Context) => Parameters<t
     start: options => start(app, add, options),
     ...commands(app),
     ...chat,
+    ...createTurnWatch(),
     cpu: () => ({ ...process.cpuUsage() }),
     watchDelay: () => {
       delay.reset()
@@ -35,6 +36,33 @@ export function serveBot(add: Addition, commands: (app: Context) => Parameters<t
     /** In milliseconds. */
     delay: () => ({ p99: delay.percentile(99) / 1e6, max: delay.max / 1e6 }),
   })
+}
+
+/**
+ * Finds the turn of the event loop that takes most processor time: unlike the delay, that does not grow when the machine is busy with
+ * something else. It looks after every turn, and so keeps the processor busy.
+ */
+function createTurnWatch() {
+  let longest = 0
+  let watch: NodeJS.Immediate | undefined
+  const look = (before: number): void => {
+    const { user, system } = process.cpuUsage()
+    longest = Math.max(longest, user + system - before)
+    watch = setImmediate(() => look(user + system))
+  }
+  return {
+    watchTurns: () => {
+      clearImmediate(watch)
+      look(Infinity)
+      longest = 0
+      return {}
+    },
+    /** In milliseconds; ends the watch. */
+    longestTurn: () => {
+      clearImmediate(watch)
+      return { cpu: longest / 1000 }
+    },
+  }
 }
 
 async function start(app: Context, add: Addition, options: unknown): Promise<object> {

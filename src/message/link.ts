@@ -3,30 +3,36 @@ import type { Link } from './model'
 
 const fileId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\/[^/\\]+$/
 const remote = /^(https?:\/\/)([^/\\?#]+)([^?#]*)/i
-// Blanks and control characters would end a link early, or hide what it is.
-const unfit = /[\s\p{Cc}]/u
+// Blanks and control characters would end a link early, or hide what it is; half of a surrogate pair has no form in UTF-8.
+const unfit = /[\s\p{Cc}\p{Cs}]/u
 // Both kinds of slash separate the segments of a path, and an encoded dot is a dot (URL Standard, "path state").
-const dotSegment = /(?<=[/\\])(?:\.|%2e){1,2}(?:[/\\]|$)/i
+const dotSegment = /[/\\](?:\.|%2e){1,2}(?:[/\\]|$)/i
 // The same anywhere in a link with slashes encoded as well, and ended by a query or fragment as well.
-const climbing = /(?<=[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\?#]|%2f|%5c|%3f|%23|$)/i
-const dataUrl = /^data:([^,]*?);base64,/i
+const climbing = /(?:[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\?#]|%2f|%5c|%3f|%23|$)/i
+const data = /^(?:base64:\/\/|data:([^,]*?);base64,)/i
+
+/** The longest link or file ID, in bytes: what servers are known to take. */
+const maxLength = 8192
+/** The longest host and the longest part of one, as in the DNS (RFC 1035, section 2.3.4), but for a part in characters. */
+const maxHost = 253
+const maxHostPart = 63
 
 const expected = 'url must be an http(s) link, base64 data or a file ID returned by /upload'
 
 /**
  * Reads a `url` field. Whether a file ID still names a file is found out when it is sent.
  *
- * @throws RelayError `bad-request` for anything that is not an http(s) link, base64 data or a file ID
+ * @throws RelayError `bad-request` for anything that is not an http(s) link, base64 data or a file ID, and for a link that is too long
  */
 export function parseLink(url: string): Link {
-  if (fileId.test(url)) return parseFileId(url)
-  if (remote.test(url)) return parseRemote(url)
-  if (/^base64:\/\//i.test(url)) return { kind: 'data', base64: parseBase64(url.slice('base64://'.length)) }
-  const data = dataUrl.exec(url)
-  if (data) {
-    const mediaType = data[1] ?? ''
-    return { kind: 'data', base64: parseBase64(url.slice(data[0].length)), ...mediaType && { mediaType } }
+  const head = data.exec(url)
+  if (head) return { kind: 'data', base64: parseBase64(url.slice(head[0].length)), ...head[1] && { mediaType: head[1] } }
+  if (url.length > maxLength || Buffer.byteLength(url) > maxLength) {
+    throw new RelayError('bad-request', `url must have at most ${maxLength} bytes, unless it is base64 data`)
   }
+  if (fileId.test(url)) return parseFileId(url)
+  const parts = remote.exec(url)
+  if (parts) return parseRemote(url, parts)
   throw new RelayError('bad-request', expected)
 }
 
@@ -42,29 +48,49 @@ export function writeLink(link: Link): string {
   }
 }
 
-/** The most that a link may have before its path: a host and, where needed, a user name and a password. In characters. */
-const maxAuthority = 1024
-
 /**
  * OneBot implementations are known to take a link for a path first: they normalise it, and open the file that this leads to. So
  * nothing in a link may lead out of the folder that its host would be.
  */
-function parseRemote(url: string): Link {
-  const [, scheme = '', authority = '', path = ''] = remote.exec(url) ?? []
-  // What follows the host cannot make a link invalid (URL Standard, "path state" and after), and may be long.
-  const host = scheme + authority
-  if (authority.length > maxAuthority || unfit.test(url) || !URL.canParse(host)) throw new RelayError('bad-request', expected)
-  const resolved = scheme.toLowerCase() + authority + resolveDots(path) + url.slice(host.length + path.length)
-  if (new URL(host).hostname.includes('..') || climbing.test(resolved)) {
+function parseRemote(url: string, [, scheme = '', authority = '', path = '']: RegExpExecArray): Link {
+  if (unfit.test(url)) throw new RelayError('bad-request', expected)
+  // Neither a user name nor what follows the host can make a link invalid (URL Standard, "authority state" and "path state").
+  const host = readHost(authority.slice(authority.lastIndexOf('@') + 1))
+  const start = scheme.length + authority.length
+  const resolved = scheme.toLowerCase() + authority + resolveDots(path) + url.slice(start + path.length)
+  if (host.includes('..') || climbing.test(resolved)) {
     throw new RelayError('bad-request', 'url must not hold ".." in its host, in its query or fragment, or beside an encoded slash')
   }
   return { kind: 'remote', url: resolved }
 }
 
+/**
+ * Gives a host in ASCII. How long it is, is found out before: to put it into ASCII takes time that grows with the square of its parts.
+ *
+ * @param written as in a link, with its port
+ */
+function readHost(written: string): string {
+  let host: string
+  try {
+    // Some characters stand for up to 18 others. The URL Standard replaces them as well ("domain to ASCII").
+    host = decodeURIComponent(written.replace(/:\d*$/, '')).normalize('NFKC')
+  } catch {
+    throw new RelayError('bad-request', expected)
+  }
+  if (Buffer.byteLength(host) > maxHost || host.split(/[.\u3002]/).some(part => part.length > maxHostPart)) {
+    throw new RelayError('bad-request', `the host of url must have at most ${maxHost} bytes, and ${maxHostPart} characters between its dots`)
+  }
+  try {
+    return new URL(`http://${written}`).hostname
+  } catch {
+    throw new RelayError('bad-request', expected)
+  }
+}
+
 /** Resolves the dot segments of a path as the URL Standard does, and leaves the rest of it as it is. */
 function resolveDots(path: string): string {
   if (!dotSegment.test(path)) return path
-  // In place and unit by unit: a path may have millions of segments.
+  // In place and unit by unit: a batch may have millions of segments.
   const bytes = Buffer.allocUnsafeSlow(path.length * 2)
   bytes.write(path, 'utf16le')
   const units = new Uint16Array(bytes.buffer)

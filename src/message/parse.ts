@@ -99,7 +99,7 @@ export function parseReply(body: JsonObject): Reply | undefined {
   let items: ParsedItem[]
   if (Array.isArray(messages)) refuseTooMany(messages)
   if (Array.isArray(messages) && messages.length > 0) items = messages.map(parseItemSafely)
-  else if (reply?.trim()) items = [{ type: 'text', text: reply }]
+  else if (reply?.trim()) items = [{ type: 'text', text: toText(reply) }]
   else return
   // Unlike a request, an answer may name both: the group wins.
   const group = parseId(body, 'group_id')
@@ -180,7 +180,12 @@ function parseText({ msg }: JsonObject): string {
   if (msg === undefined || msg === null) throw new RelayError('bad-request', 'msg is required for type text')
   if (typeof msg !== 'string') throw new RelayError('bad-request', 'msg must be a string')
   if (!msg.trim()) throw new RelayError('bad-request', 'msg must not be blank')
-  return msg
+  return toText(msg)
+}
+
+/** Half of a surrogate pair becomes U+FFFD on its way in UTF-8 anyway. As it was it would not be found again in the platform's history. */
+function toText(value: string): string {
+  return value.toWellFormed()
 }
 
 function parseUrl({ url }: JsonObject, type: string) {

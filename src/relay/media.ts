@@ -56,7 +56,8 @@ export interface MediaOptions {
 export async function prepareMedia({ type, link }: MediaItem, options: MediaOptions): Promise<PreparedMedia> {
   switch (link.kind) {
     case 'remote':
-      return { type, weight: 0, bytes: undefined, load: () => ({ type, src: link.url, name: nameOfUrl(link.url) }) }
+      // Only a file is shown with its name, and to find that in each of a thousand links takes a while.
+      return { type, weight: 0, bytes: undefined, load: () => ({ type, src: link.url, name: type === 'file' ? nameOfUrl(link.url) : '' }) }
     case 'data':
       return prepareData(type, link.base64.length, 'file', () => link.base64, link.mediaType)
     case 'upload':

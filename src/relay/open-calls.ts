@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
 import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
-import { writeItems } from '../message/parse'
 import { doubtOf, type Delivery, type InDoubt } from './delivery'
+import { digestItem } from './fingerprint'
 import type { PreparedItem } from './media'
 import { queueOf } from './store'
 
@@ -23,10 +22,14 @@ export function settlingTime(items: readonly Pick<PreparedItem, 'type' | 'bytes'
   return Math.min(least + bytes / bytesPerMs, Math.max(longest, least))
 }
 
+/** A delivery, as far as its open calls go by it. */
+type Called = Pick<Delivery, 'id' | 'bot' | 'target'>
+
 /**
- * The calls that got no clear answer and may still be carried out: until their settling time is over nobody calls again. Equal
- * messages to one target cannot be told apart, so they share the latest of their times. All of it is by the monotonic clock, and for a call
- * of an earlier process the time counts anew from the start of this one.
+ * The calls that got no clear answer and may still be carried out: until their settling time is over nobody calls again. Each is known by
+ * its delivery, because what is sent again under a key may name an equal file by another ID. Equal messages to one target cannot be told
+ * apart, so they share the latest of their times. All of it is by the monotonic clock, and for a call of an earlier process the time
+ * counts anew from the start of this one.
  */
 export class OpenCalls {
   private readonly until = new Map<string, number>()
@@ -36,32 +39,35 @@ export class OpenCalls {
     this.started = now()
   }
 
-  /** A call with these items that left at this time has got no clear answer. */
-  note(queue: string, items: readonly ParsedItem[], leftAt: number, settle: number): void {
+  /** A call with some of the items of a delivery that left at this time has got no clear answer. */
+  note(delivery: Called, items: readonly ParsedItem[], { indices, settle }: Pick<InDoubt, 'indices' | 'settle'>, leftAt: number): void {
     const until = leftAt + settle
     if (this.until.size >= remembered) for (const [key, time] of this.until) if (time <= this.now()) this.until.delete(key)
-    for (const key of keysOf(queue, items)) this.until.set(key, Math.max(this.until.get(key) ?? 0, until))
+    for (const index of indices) {
+      const { own, equal } = keysOf(delivery, items, index)
+      for (const key of [own, equal]) this.until.set(key, Math.max(this.until.get(key) ?? 0, until))
+    }
   }
 
   /** What another process has left in doubt of a delivery of these items counts as if its calls had left now. */
   find(delivery: Delivery, items: readonly ParsedItem[]): void {
     const inDoubt = doubtOf(delivery, delivery.results) ?? delivery.inDoubt
-    if (!inDoubt) return
-    const doubted = items.filter((_, index) => inDoubt.indices.includes(index))
-    this.note(queueOf(delivery.bot, delivery.target), doubted, this.now(), inDoubt.settle)
+    if (inDoubt) this.note(delivery, items, inDoubt, this.now())
   }
 
   /** How long the items in doubt may still be carried out, in milliseconds; 0 when they have settled. */
-  left(queue: string, items: readonly ParsedItem[], { indices, settle }: Pick<InDoubt, 'indices' | 'settle'>): number {
-    const doubted = items.filter((_, index) => indices.includes(index))
-    const times = keysOf(queue, doubted).map(key => this.until.get(key) ?? this.started + settle)
+  left(delivery: Called, items: readonly ParsedItem[], { indices, settle }: Pick<InDoubt, 'indices' | 'settle'>): number {
+    const times = indices.map(index => {
+      const { own, equal } = keysOf(delivery, items, index)
+      return Math.max(this.until.get(own) ?? this.started + settle, this.until.get(equal) ?? 0)
+    })
     return Math.max(...times.map(time => time - this.now()), 0)
   }
 
   /** The same for what a delivery of these items has in doubt. */
   leftOf(delivery: Delivery, items: readonly ParsedItem[]): number {
     const inDoubt = doubtOf(delivery, delivery.results)
-    return inDoubt ? this.left(queueOf(delivery.bot, delivery.target), items, inDoubt) : 0
+    return inDoubt ? this.left(delivery, items, inDoubt) : 0
   }
 }
 
@@ -70,6 +76,8 @@ export function isHeavy(items: readonly ParsedItem[]): boolean {
   return items.some(item => !(item instanceof RelayError) && (item.type === 'file' || item.type === 'video'))
 }
 
-function keysOf(queue: string, items: readonly ParsedItem[]): string[] {
-  return writeItems(items).map(item => createHash('sha256').update(`${queue} ${JSON.stringify(item)}`).digest('base64url'))
+/** What a call with one of the items is known by: its delivery, and what is said to whom. */
+function keysOf({ id, bot, target }: Called, items: readonly ParsedItem[], index: number): { own: string, equal: string } {
+  const item = items[index]
+  return { own: `${id} ${index}`, equal: `${queueOf(bot, target)} ${item ? digestItem(item) : ''}` }
 }

@@ -1,17 +1,15 @@
 import type { Context } from 'koishi'
-import { createHash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/unwrap'
 import type { MessageRequest } from '../message/model'
-import { writeItems } from '../message/parse'
-import { writeTarget } from '../message/target'
 import { Clock } from './clock'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
   createDelivery, isOverdue, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
 } from './delivery'
+import { digest, fingerprintOf } from './fingerprint'
 import { FollowUps } from './follow-ups'
 import { MemoryStore } from './memory-store'
 import { OpenCalls } from './open-calls'
@@ -47,7 +45,7 @@ export interface Submitted {
 }
 
 /** What the relay goes by; a reload of the plugin may bring others. */
-export interface RelayOptions extends Pick<Runtime, 'port' | 'policy' | 'media' | 'logger' | 'inFlight' | 'holdUpload' | 'keepUpload'> {
+export interface RelayOptions extends Pick<Runtime, 'port' | 'policy' | 'media' | 'logger' | 'inFlight' | 'holdUpload' | 'keepUpload' | 'digestUpload'> {
   queues: QueueOptions
   /** Where the log of what was sent is, absolute. */
   dataDir: string
@@ -118,11 +116,13 @@ export class Relay {
 
   private start(ctx: Context, options: RelayOptions): number {
     const { runtime, queues } = this
-    const { port, policy, media, logger, inFlight, holdUpload, keepUpload, dataDir, retention } = options
+    const { port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, dataDir, retention } = options
     if (this.stop.signal.aborted) this.stop = new AbortController()
     // Everything that is under way listens to it.
     setMaxListeners(0, this.stop.signal)
-    Object.assign(runtime, { port, policy, media, logger, inFlight, holdUpload, keepUpload, stop: this.stop.signal, isPaused: false })
+    Object.assign(runtime, {
+      port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, stop: this.stop.signal, isPaused: false,
+    })
     queues.open(options.queues)
     const known = runtime.sentLog.open(dataDir, error => {
       logger.debug('%s', `what is sent is not logged for the next process: ${nameOf(error)}`)
@@ -167,7 +167,7 @@ export class Relay {
     await this.awaitStorage(submission)
     if (submission.key === undefined) return { delivery: await this.accept(submission), isReplay: false }
     const key = digest(submission.key)
-    const fingerprint = fingerprintOf(submission.request)
+    const fingerprint = await fingerprintOf(submission.request, this.runtime.digestUpload)
     const other = this.underWay.get(key)
     if (other !== undefined) throw keyConflict(other === fingerprint)
     this.underWay.set(key, fingerprint)
@@ -452,13 +452,4 @@ async function guard<T>(work: Promise<T> | T, code: 'store-down' | 'key-unknown'
   } catch (cause) {
     throw new RelayError(code, undefined, { cause })
   }
-}
-
-/** What a request means, whatever the order of its fields. */
-function fingerprintOf({ mode, target, bot, items, expiresIn }: MessageRequest): string {
-  return digest(JSON.stringify([mode, writeTarget(target), bot.platform ?? null, bot.selfId ?? null, expiresIn ?? null, writeItems(items)]))
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
 }

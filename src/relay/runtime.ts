@@ -5,6 +5,7 @@ import type { InFlight } from '../lib/in-flight'
 import type { Port } from '../platform/port'
 import type { AttemptPolicy } from './attempts'
 import type { Clock } from './clock'
+import type { DigestUpload } from './fingerprint'
 import type { MediaOptions } from './media'
 import type { OpenCalls } from './open-calls'
 import type { SentLog } from './sent-log'
@@ -27,6 +28,7 @@ export interface Runtime {
   holdUpload: (id: string) => () => void
   /** Keeps an uploaded file at least until then, in milliseconds since the epoch. */
   keepUpload: (id: string, until: number) => Promise<void>
+  digestUpload: DigestUpload
   /** Aborted when everything has to end at once. */
   stop: AbortSignal
   /** Whether nothing more is to be begun that nobody waits for. */

@@ -13,7 +13,7 @@ import type { MemoryStore } from './memory-store'
 import { isHeavy, settlingTime } from './open-calls'
 import type { Slot, Verdict as TargetVerdict } from './queue'
 import { persist, type Runtime } from './runtime'
-import { noPosition, queueOf, type Store } from './store'
+import { noPosition, type Store } from './store'
 
 /** A delivery whose turn has come. */
 export interface Job {
@@ -223,8 +223,8 @@ class Work {
 
   /** Whether items in doubt that were not found may be sent again. */
   mayRepeat(inDoubt: InDoubt, verdict: Verdict): boolean {
-    const { runtime: { policy, openCalls }, job: { delivery: { bot, target }, items } } = this
-    if (openCalls.left(queueOf(bot, target), items, inDoubt) > 0) return false
+    const { runtime: { policy, openCalls }, job: { delivery, items } } = this
+    if (openCalls.left(delivery, items, inDoubt) > 0) return false
     return verdict === 'absent' || (verdict === 'unclear' && policy.retryUnanswered && !isHeavy(inDoubt.indices.flatMap(index => items[index] ?? [])))
   }
 
@@ -296,11 +296,10 @@ class Work {
   private async send({ items, indices, retries, inDoubtSince }: Outgoing): Promise<ItemResult> {
     const { slot, runtime: { policy, openCalls }, job: { account, delivery, items: all }, stop } = this
     const settle = settlingTime(items, Math.max(policy.settleTime, policy.timeout))
-    const queue = queueOf(delivery.bot, delivery.target)
-    const own = indices.flatMap(index => all[index] ?? [])
+    const leaving = { indices, settle }
     await slot.pace()
     try {
-      if (inDoubtSince === undefined) await this.recordLeaving({ indices, settle })
+      if (inDoubtSince === undefined) await this.recordLeaving(leaving)
       const receipt = await runAttempts({
         account,
         message: account.message(delivery.target, await load(items)),
@@ -308,9 +307,9 @@ class Work {
         ...inDoubtSince !== undefined && { inDoubtSince },
         // Only a text that may be sent again holds its queue while it is open.
         patience: !delivery.deferred ? 'all' : items.every(({ type }) => type === 'text') ? 'settled' : 'call',
-        isRepeatable: !isHeavy(own),
-        onOpen: leftAt => openCalls.note(queue, own, leftAt, settle),
-        openFor: () => openCalls.left(queue, all, { indices, settle }),
+        isRepeatable: !isHeavy(indices.flatMap(index => all[index] ?? [])),
+        onOpen: leftAt => openCalls.note(delivery, all, leaving, leftAt),
+        openFor: () => openCalls.left(delivery, all, leaving),
         onAttempt: () => this.countAttempt(),
         onLate: ({ messageIds }) => this.recordLate(indices, messageIds),
         stop,

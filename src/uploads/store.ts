@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import { realpath, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RelayError } from '../errors'
+import { Recent } from '../lib/recent'
 import { parseFileId } from './names'
 import { defaultRetention, sweep, type SweepOptions, type SweepResult } from './sweep'
 import { Upload } from './upload'
@@ -15,10 +18,15 @@ export interface StoredFile {
   size: number
 }
 
+/** How much of a file is read, and held in memory, at a time, in bytes. */
+const pieceSize = 256 * 1024
+
 /** The upload directory: `<uuid v4>/<name>` for each file. Others may keep things of their own in it. */
 export class UploadStore {
   readonly #active = new Set<string>()
   readonly #holds = new Map<string, number>()
+  /** Of the contents of files, by their IDs: what is stored never changes. */
+  readonly #digests = new Recent<string>(1_000)
   #sweep: Promise<SweepResult> | undefined
 
   /** @param directory absolute; created with the first upload, and may be a symbolic link */
@@ -43,6 +51,30 @@ export class UploadStore {
     })
     if (size === undefined) throw new RelayError('file-not-found')
     return { id, path, name: parts.name, size }
+  }
+
+  /**
+   * SHA-256 of the content of a file, in hexadecimal. It is read piece by piece, so that nothing else has to wait.
+   *
+   * @returns `undefined` when it cannot be read, be it because it has been removed
+   */
+  async digest(id: string): Promise<string | undefined> {
+    const known = this.#digests.get(id)
+    if (known !== undefined) return known
+    const release = this.hold(id)
+    try {
+      const { path } = await this.resolve(id)
+      const hash = createHash('sha256')
+      const pieces: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: pieceSize })
+      for await (const piece of pieces) hash.update(piece)
+      const digest = hash.digest('hex')
+      this.#digests.set(id, digest)
+      return digest
+    } catch {
+      return undefined
+    } finally {
+      release()
+    }
   }
 
   /**

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { until } from '../../support/until'
+import { upload } from '../webhook/support'
 import { group, later, relayWith, type OutboxRelay } from './support'
 
 const key = { 'idempotency-key': 'build-42' }
@@ -33,11 +36,12 @@ for (const [place, path] of [['in the database', undefined], ['in memory, where 
       assert.deepEqual(relay.texts(), ['hello'])
     })
 
-    test('is refused with another body', async t => {
+    test('is refused for another message', async t => {
       const relay = await relayWith(t, { path })
       await relay.post(hello, key)
-      const { status, headers } = await relay.post({ ...hello, msg: 'other' }, key)
+      const { status, headers, msg } = await relay.post({ ...hello, msg: 'other' }, key)
       assert.equal(status, 422)
+      assert.match(msg, /meant something else/)
       assert.equal(headers.get('idempotent-replayed'), null)
       assert.deepEqual(relay.texts(), ['hello'])
     })
@@ -52,6 +56,44 @@ for (const [place, path] of [['in the database', undefined], ['in memory, where 
         assert.equal((await relay.post(other, key)).status, 422)
       }
       assert.deepEqual(relay.texts(), ['hello'])
+    })
+
+    test('takes a file that is uploaded again for the same, and other bytes or another name for something else', async t => {
+      const relay = await relayWith(t, { path })
+      const first = await relay.post({ group_id: group, type: 'file', url: await upload(relay, 'report.txt', 'all is well') }, key)
+      assert.equal(first.status, 200, first.msg)
+      const second = await relay.post({ group_id: group, type: 'file', url: await upload(relay, 'report.txt', 'all is well') }, key)
+      assert.equal(second.headers.get('idempotent-replayed'), 'true')
+      assert.deepEqual(second.data, first.data)
+      for (const [name, content] of [['report.txt', 'all is lost'], ['other.txt', 'all is well'], ['report.txt', '']] as const) {
+        const { status } = await relay.post({ group_id: group, type: 'file', url: await upload(relay, name, content) }, key)
+        assert.equal(status, 422, name)
+      }
+      assert.deepEqual(relay.simulator.ledger.map(({ media }) => media.map(({ name }) => name)), [['report.txt']])
+    })
+
+    test('does not go by the name of a picture, which nobody sees', async t => {
+      const relay = await relayWith(t, { path })
+      const send = async (name: string, more: readonly object[] = []) => relay.post({
+        group_id: group, messages: [{ msg: 'look' }, { type: 'image', url: await upload(relay, name, 'picture') }, ...more],
+      }, key)
+      assert.equal((await send('a.png')).data.success, 2)
+      assert.equal((await send('b.png')).headers.get('idempotent-replayed'), 'true')
+      assert.equal((await send('b.png', [{ type: 'video', url: await upload(relay, 'b.png', 'picture') }])).status, 422)
+      assert.equal(relay.simulator.ledger.length, 1)
+    })
+
+    test('goes by the ID of a file that is gone, unless its content is known', async t => {
+      const relay = await relayWith(t, { path })
+      const gone = { type: 'file', url: '3f0c2f4e-1111-4222-8333-444455556666/report.txt' }
+      const known = { type: 'file', url: await upload(relay, 'report.txt', 'all is well') }
+      const first = await relay.post({ group_id: group, messages: [known, gone] }, key)
+      assert.equal(first.data.success, 1)
+      await rm(join(relay.uploadDir, known.url))
+      const second = await relay.post({ group_id: group, messages: [known, gone] }, key)
+      assert.equal(second.headers.get('idempotent-replayed'), 'true')
+      const other = { ...gone, url: gone.url.replace('1111', '2222') }
+      assert.equal((await relay.post({ group_id: group, messages: [known, other] }, key)).status, 422)
     })
 
     test('lets one of two equal requests through that come at once', async t => {
@@ -173,6 +215,69 @@ describe('a repeat of what went unanswered', () => {
     relay.simulator.clearFaults()
     assert.equal((await relay.post(hello)).status, 200)
     assert.equal((await relay.post(hello, key)).status, 504)
+  })
+})
+
+describe('a job that is run again after a 504, and so uploads its file again', () => {
+  const report = async (relay: OutboxRelay) => ({ group_id: group, type: 'file', url: await upload(relay, 'report.txt', 'all is well') })
+  const picture = async (relay: OutboxRelay) => ({ group_id: group, type: 'image', url: await upload(relay, 'chart.png', 'chart') })
+
+  for (const [how, headers] of [['at once', {}], ['later', later]] as const) {
+    test(`gets the same 504 while the file that was to be sent ${how} may still arrive`, async t => {
+      const relay = await relayWith(t, { config: hasty })
+      relay.simulator.fault({ fault: { kind: 'silent' }, action: 'upload_group_file', times: Infinity })
+      const first = await relay.post(await report(relay), { ...key, ...headers })
+      if (first.status === 202) await relay.reaches(String(first.data.delivery_id), 'unanswered')
+      else assert.equal(first.status, 504)
+      relay.simulator.clearFaults()
+      const second = await relay.post(await report(relay), { ...key, ...headers })
+      assert.equal(second.status, 504)
+      const seconds = Number(second.headers.get('retry-after'))
+      assert(seconds > 500 && seconds <= 600, String(seconds))
+      assert.equal(relay.simulator.ledger.length, 0)
+    })
+  }
+
+  for (const [how, headers] of [['at once', {}], ['later', later]] as const) {
+    test(`waits with what was to be sent ${how} for its own call, also where those of an earlier process have settled`, async t => {
+      const relay = await relayWith(t, { config: { ...hasty, chatSettleTime: 1.5 } })
+      const started = performance.now()
+      assert.equal((await relay.post(hello)).status, 200)
+      await until('the calls of an earlier process have settled', () => performance.now() - started > 2_000)
+      relay.simulator.fault({ fault: { kind: 'silent' }, action: 'send_group_msg', times: Infinity })
+      const first = await relay.post(await picture(relay), { ...key, ...headers })
+      if (first.status === 202) await relay.reaches(String(first.data.delivery_id), 'unanswered')
+      else assert.equal(first.status, 504)
+      relay.simulator.clearFaults()
+      const second = await relay.post(await picture(relay), { ...key, ...headers })
+      assert.equal(second.status, 504)
+      assert(Number(second.headers.get('retry-after')) <= 2)
+      assert.equal(relay.simulator.ledger.length, 1)
+      await until('it has settled and is sent', async () => (await relay.post(await picture(relay), key)).status === 200)
+      assert.deepEqual(relay.simulator.ledger.map(({ media }) => media.length), [0, 1])
+    })
+  }
+
+  test('sends it where it has settled and did not arrive', async t => {
+    const relay = await relayWith(t, { config: hasty })
+    assert.equal((await relay.post(hello)).status, 200)
+    relay.simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
+    assert.equal((await relay.post(await picture(relay), key)).status, 504)
+    relay.simulator.clearFaults()
+    const second = await relay.post(await picture(relay), key)
+    assert.equal(second.status, 200, second.msg)
+    assert.equal(second.headers.get('idempotent-replayed'), null)
+    assert.equal((await relay.post(await picture(relay), key)).headers.get('idempotent-replayed'), 'true')
+    assert.deepEqual(relay.simulator.ledger.map(({ media }) => media.length), [0, 1])
+  })
+
+  test('is told that it was sent where it did arrive', async t => {
+    const relay = await relayWith(t, { config: hasty })
+    await sendUnanswered(relay, await report(relay))
+    const second = await relay.post(await report(relay), key)
+    assert.equal(second.status, 200, second.msg)
+    assert.equal(second.headers.get('idempotent-replayed'), 'true')
+    assert.equal(relay.simulator.ledger.length, 1)
   })
 })
 

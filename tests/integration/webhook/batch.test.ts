@@ -129,6 +129,8 @@ describe('an item that is wrong fails alone:', () => {
   const wrong: [string, unknown, number, RegExp][] = [
     ['a hostile link', { type: 'image', url: 'file:///etc/passwd' }, 400, /url/],
     ['a link of no type', { type: 'image', url: 'nonsense' }, 400, /url/],
+    ['a link that is too long', { type: 'image', url: `http://127.0.0.1/${'x'.repeat(8192)}` }, 400, /8192 bytes/],
+    ['a host that is too long', { type: 'image', url: `http://${'x'.repeat(64)}/` }, 400, /63 characters/],
     ['a missing link', { type: 'image' }, 400, /url/],
     ['a file ID that no longer resolves', { type: 'image', url: missing }, 404, /file/],
     ['an unknown type', { type: 'audio', url: 'http://127.0.0.1/x' }, 400, /type/],

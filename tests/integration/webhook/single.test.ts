@@ -117,6 +117,11 @@ describe('text', () => {
     })
   }
 
+  test('with half of a surrogate pair arrives as UTF-8 can hold it', async () => {
+    idsOf(await relay.send({ group_id: group, msg: 'a\ud83d b\ude00' }))
+    assert.equal(delivered(), 'a\ufffd b\ufffd')
+  })
+
   test('that is blank is refused', async () => {
     for (const msg of ['', ' ', '\n\t', '\u3000\u00a0']) failureOf(await relay.send({ group_id: group, msg }), 400)
     assert.equal(sends(relay).length, 0)

@@ -24,6 +24,11 @@ describe('a request', () => {
     assert.deepEqual(request, { mode: 'single', target: { kind: 'private', id: '42' }, bot: {}, items: [{ type: 'text', text: 'x' }] })
   })
 
+  test('holds text that UTF-8 can, in which half of a surrogate pair is a replacement character', () => {
+    const { items } = parseRequest({ group_id: '1', msg: 'a\ud800b\udc00 \u{1f600}' })
+    assert.deepEqual(items, [{ type: 'text', text: 'a\ufffdb\ufffd \u{1f600}' }])
+  })
+
   test('names the bot', () => {
     const { bot } = parseRequest({ group_id: '1', msg: 'x', platform: 'discord', self_id: 10000 })
     assert.deepEqual(bot, { platform: 'discord', selfId: '10000' })
@@ -157,6 +162,38 @@ describe('a link', () => {
     for (const url of links) assert.throws(() => read(url), isRefused(/url/), url)
   })
 
+  test('may have 8,192 bytes', () => {
+    for (const [character, bytes] of [['x', 1], ['好', 3]] as const) {
+      const fitting = `http://h/${'x'.repeat((8192 - 9) % bytes)}${character.repeat(Math.floor((8192 - 9) / bytes))}`
+      assert.deepEqual(read(fitting), { kind: 'remote', url: fitting })
+      assert.throws(() => read(`${fitting}x`), isRefused(/url must have at most 8192 bytes/))
+    }
+    assert.throws(() => read(`${upload}${'x'.repeat(8192)}`), isRefused(/8192 bytes/))
+    const base64 = 'A'.repeat(10_000)
+    assert.deepEqual(read(`data:text/plain;base64,${base64}`), { kind: 'data', base64, mediaType: 'text/plain' })
+  })
+
+  test('may have a host of 253 bytes, with parts of 63 characters, whatever stands around it', () => {
+    const label = 'x'.repeat(63)
+    const longest = [label, label, label, 'x'.repeat(61)].join('.')
+    const escaped = encodeURIComponent('例'.repeat(20))
+    const han = '例'.repeat(20)
+    for (const host of [longest, `${'p'.repeat(2000)}:@${longest}:${'0'.repeat(300)}80`, `${han}.${han}.${han}.${han}`, `${escaped}.com`, '[::1]:80', `${label}。${label}`]) {
+      const url = `http://${host}/`
+      assert.deepEqual(read(url), { kind: 'remote', url })
+    }
+    const long = [
+      `${longest}x`, `${label}x.com`, `u@${longest}x`, `${han}.${han}.${han}.${han}.${han}`, encodeURIComponent('例'.repeat(90)), '\u3316'.repeat(20),
+      'é'.repeat(64), `${encodeURIComponent('é'.repeat(32))}${'é'.repeat(32)}`,
+    ]
+    for (const host of long) assert.throws(() => read(`http://${host}/`), isRefused(/host .* 253 bytes, and 63 characters/), host)
+  })
+
+  test('holds no half of a surrogate pair', () => {
+    for (const url of ['http://h/\ud800', 'http://h/?\udc00x']) assert.throws(() => read(url), isRefused(/url/))
+    assert.deepEqual(read('http://h/\u{1f600}'), { kind: 'remote', url: 'http://h/\u{1f600}' })
+  })
+
   test('holds data as base64, whatever the alphabet', () => {
     assert.deepEqual(read('base64://aGk='), { kind: 'data', base64: 'aGk=' })
     assert.deepEqual(read('base64://-_8'), { kind: 'data', base64: '+/8' })
@@ -186,6 +223,7 @@ describe('a link', () => {
 describe('the answer of a callback', () => {
   test('replies with text', () => {
     assert.deepEqual(parseReply({ reply: 'pong' }), { items: [{ type: 'text', text: 'pong' }] })
+    assert.deepEqual(parseReply({ reply: 'a\udc00' })?.items, [{ type: 'text', text: 'a\ufffd' }])
   })
 
   test('prefers messages to reply', () => {

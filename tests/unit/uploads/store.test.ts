@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
@@ -96,6 +97,44 @@ describe('resolve', () => {
     const link = join(dirname(directory), 'link')
     await symlink(directory, link)
     assert.equal((await new UploadStore(link).resolve(id)).path, join(link, id))
+  })
+})
+
+describe('digest', () => {
+  const sha256 = (content: string): string => createHash('sha256').update(content).digest('hex')
+
+  test('is that of the content, whatever the ID', async t => {
+    const { store } = await createStore(t)
+    const [first = '', second = '', other = ''] = await put(store, 'a', 'a', 'b')
+    assert.equal(await store.digest(first), sha256('content of a'))
+    assert.equal(await store.digest(second), sha256('content of a'))
+    assert.equal(await store.digest(other), sha256('content of b'))
+  })
+
+  test('of a file of many pieces is that of all of it', async t => {
+    const { directory, store } = await createStore(t)
+    const { id } = await putOne(store, 'a')
+    await writeFile(join(directory, id), 'x'.repeat(1_000_000))
+    assert.equal(await store.digest(id), sha256('x'.repeat(1_000_000)))
+  })
+
+  test('is still known of a file that is gone, and of no other that is not there', async t => {
+    const { directory, store } = await createStore(t)
+    const [known = '', unknown = ''] = await put(store, 'a', 'a')
+    await store.digest(known)
+    for (const id of [known, unknown]) await rm(join(directory, id))
+    assert.equal(await store.digest(known), sha256('content of a'))
+    assert.equal(await store.digest(unknown), undefined)
+    assert.equal(await store.digest('../a'), undefined)
+  })
+
+  test('is not read through a link', async t => {
+    const { directory, store } = await createStore(t)
+    const { id } = await putOne(store, 'a')
+    await writeFile(join(dirname(directory), 'secret'), 'secret')
+    await rm(join(directory, id))
+    await symlink(join(dirname(directory), 'secret'), join(directory, id))
+    assert.equal(await store.digest(id), undefined)
   })
 })
 

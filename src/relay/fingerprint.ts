@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto'
+import { RelayError } from '../errors'
+import { writeLink } from '../message/link'
+import type { MessageRequest, ParsedItem } from '../message/model'
+import { writeTarget } from '../message/target'
+
+/** Gives a digest of the content of an uploaded file, `undefined` when there is no file with this ID. */
+export type DigestUpload = (id: string) => Promise<string | undefined>
+
+/**
+ * What a request means, as a digest: the order of its fields does not count. An uploaded file counts by its content, because a job that is
+ * run again uploads its file again and gets another ID; one that is not there counts by its ID.
+ */
+export async function fingerprintOf({ mode, target, bot, items, expiresIn }: MessageRequest, digestUpload: DigestUpload): Promise<string> {
+  const meanings: string[] = []
+  for (const item of items) meanings.push(await digestUploaded(item, digestUpload) ?? digestItem(item))
+  return digest(JSON.stringify([mode, writeTarget(target), bot.platform ?? null, bot.selfId ?? null, expiresIn ?? null, meanings]))
+}
+
+/** What an item says, as a digest. An uploaded file counts by its ID. */
+export function digestItem(item: ParsedItem): string {
+  if (item instanceof RelayError) return digest(`error ${item.code}\n`, item.message)
+  return digest(`${item.type}\n`, item.type === 'text' ? item.text : writeLink(item.link))
+}
+
+/** @returns `undefined` when it is no uploaded file, or one that is not there */
+async function digestUploaded(item: ParsedItem, digestUpload: DigestUpload): Promise<string | undefined> {
+  if (!('link' in item) || item.link.kind !== 'upload') return
+  const { type, link: { id } } = item
+  const content = await digestUpload(id)
+  // Only a file is shown with its name, which ends its ID.
+  return content && digest(`${type}\n`, type === 'file' ? id.slice(id.indexOf('/')) : '', `\n${content}`)
+}
+
+/** SHA-256 of a text that may come in pieces, in hexadecimal. */
+export function digest(...pieces: readonly string[]): string {
+  const hash = createHash('sha256')
+  for (const piece of pieces) hash.update(piece)
+  return hash.digest('hex')
+}
