@@ -2,7 +2,6 @@ import { Driver, type Context } from 'koishi'
 import { sleep, yieldToOthers } from '../lib/async'
 import { Backlog } from './backlog'
 import { DatabaseStore } from './database-store'
-import { messageIdsOf } from './delivery'
 import { DatabaseLeases, localLeases, type Leases } from './lease'
 import type { Queues } from './queue'
 import { nameOf, persist, type Runtime } from './runtime'
@@ -30,7 +29,8 @@ export class Storage {
   readonly store: DatabaseStore
   readonly backlog: Backlog
   private readonly leases: Leases
-  private readonly isLocal: boolean
+  /** Whether no other relay can use the same database. */
+  readonly isLocal: boolean
   private isKnown = false
 
   /** @param ctx a context with the database */
@@ -74,18 +74,13 @@ export class Storage {
     ctx.on('dispose', unwatch)
   }
 
-  /** Learns once what an earlier process left. */
+  /** Settles once what an earlier process left. */
   private async learn(): Promise<void> {
     if (this.isKnown) return
     const { store, isLocal, options: { runtime } } = this
     const now = Date.now()
     // Another relay may be at work in a shared database; those deliveries are judged by their age instead.
     if (isLocal) await persist(runtime, () => store.abandonInterrupted(now))
-    // What an earlier process has sent is not to be taken for what this one sends.
-    const latest = await persist(runtime, () => store.changedBefore(now))
-    for (const delivery of latest.reverse()) {
-      runtime.port.note(delivery.bot, delivery.target, [...messageIdsOf(delivery), ...delivery.inDoubt?.before ?? []])
-    }
     this.isKnown = true
   }
 }

@@ -1,6 +1,6 @@
 import type { ParsedItem } from '../message/model'
 import { isObject } from '../message/parse'
-import { messageIdsOf, type Change, type Delivery, type State } from './delivery'
+import type { Change, Delivery, State } from './delivery'
 import { matches, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type WaitingQueue } from './store'
 import { fromStored, toStored } from './stored'
 
@@ -156,10 +156,6 @@ export class MemoryStore implements Store {
   overdue(state: State, then: number): Delivery[] {
     return this.positioned().map(({ delivery }) => delivery)
       .filter(({ state: present, expiresAt }) => present === state && expiresAt !== null && expiresAt < then)
-  }
-
-  messageIds({ bot, target }: Delivery): string[] {
-    return this.list({ target, limit: 50 }).filter(delivery => delivery.bot === bot).flatMap(messageIdsOf)
   }
 
   private end(delivery: Delivery): void {

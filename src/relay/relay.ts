@@ -7,6 +7,7 @@ import { unwrap } from '../lib/unwrap'
 import type { MessageRequest } from '../message/model'
 import { writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
+import type { KnownSends } from '../platform/port'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
   createDelivery, isOverdue, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
@@ -16,7 +17,7 @@ import { MemoryStore } from './memory-store'
 import { OpenCalls } from './open-calls'
 import { Queues, type QueueOptions, type QueueState } from './queue'
 import { nameOf, type Runtime } from './runtime'
-import { SentLog } from './sent-log'
+import { clockMargin, SentLog } from './sent-log'
 import { queueOf, type Backlog, type ListFilter, type Store } from './store'
 import { Deadline, Result } from './waiter'
 import { Worker } from './worker'
@@ -80,6 +81,8 @@ export class Relay {
   private readonly storages: Storage[] = []
   /** The keys of requests under way, with the digests of what they mean. */
   private readonly underWay = new Map<string, string>()
+  /** How long records are kept in a database, in milliseconds. */
+  private retention = 0
   private hasDatabase: () => boolean = () => false
   private arrival: Promise<void> = Promise.resolve()
   private hasArrived = false
@@ -106,7 +109,10 @@ export class Relay {
 
   private constructor(options: RelayOptions) {
     this.queues = new Queues(options.queues)
-    this.runtime = { ...options, sentLog: new SentLog(), openCalls: new OpenCalls(), stop: this.stop.signal, isPaused: true }
+    this.runtime = {
+      ...options, sentLog: new SentLog(), openCalls: new OpenCalls(), stop: this.stop.signal, isPaused: true,
+      knownSends: (delivery, since) => this.knownSends(delivery, since),
+    }
     this.worker = new Worker(this.runtime, this.memory)
     this.followUps = new FollowUps({
       queues: this.queues, worker: this.worker, runtime: this.runtime, sendAgain: delivery => this.sendAgain(delivery),
@@ -121,11 +127,11 @@ export class Relay {
     // Everything that is under way listens to it.
     setMaxListeners(0, this.stop.signal)
     Object.assign(runtime, { port, policy, media, logger, holdUpload, keepUpload, stop: this.stop.signal, isPaused: false })
+    this.retention = retention
     queues.open(options.queues)
-    const known = runtime.sentLog.open(dataDir, error => {
-      logger.debug('%s', `what is sent is not logged for the next process: ${nameOf(error)}`)
+    runtime.sentLog.open(dataDir, error => {
+      logger.warn('%s', `what is sent cannot be logged, so that look-ups know less: ${nameOf(error)}`)
     })
-    for (const { bot, target, messageIds } of known) port.note(bot, target, messageIds)
     ctx.inject(['database'], inner => {
       const known = this.storages.find(({ store }) => store.uses(inner.database))
       const storage = known ?? new Storage(inner, { queues, worker: this.worker, runtime })
@@ -362,6 +368,18 @@ export class Relay {
     Object.assign(delivery, { state: 'unanswered', results: delivery.results.map(result => result ?? unanswered()) })
     // The queue is full or paused, the caller has gone away, the database is away, or the relay stops.
     return this.followUps.reconcile(delivery, this.storeOf(delivery), request.items, signal).catch(() => false)
+  }
+
+  private async knownSends(delivery: Delivery, since: number): Promise<KnownSends> {
+    // Also those of a database that is away: it is not known then.
+    const stored = await Promise.all(this.storages.map(({ store }) => store.messageIds(delivery, since - clockMargin)))
+    const logged = await this.runtime.sentLog.read(delivery.bot, delivery.target)
+    // Older records may have been removed.
+    const kept = this.storages.length > 0 ? Date.now() - this.retention : -Infinity
+    // What another relay left to this one has to be found although the log of that one is not here.
+    const isShared = this.storages.some(({ isLocal }) => !isLocal)
+    const messageIds = new Set([...logged.messageIds, ...stored.flat()])
+    return { ...logged, messageIds, since: isShared ? kept : Math.max(logged.since, kept) }
   }
 
   private insert(store: Store, delivery: Delivery, items: MessageRequest['items']): Promise<void> | undefined {

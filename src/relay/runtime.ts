@@ -1,8 +1,9 @@
 import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
 import { sleep } from '../lib/async'
-import type { Port } from '../platform/port'
+import type { KnownSends, Port } from '../platform/port'
 import type { AttemptPolicy } from './attempts'
+import type { Delivery } from './delivery'
 import type { MediaOptions } from './media'
 import type { OpenCalls } from './open-calls'
 import type { SentLog } from './sent-log'
@@ -17,6 +18,11 @@ export interface Runtime {
   media: MediaOptions
   sentLog: SentLog
   openCalls: OpenCalls
+  /**
+   * What is known to have been sent to the target of a delivery, through its bot, since then, in milliseconds since the epoch. Rejects
+   * with the error of the database.
+   */
+  knownSends: (delivery: Delivery, since: number) => Promise<KnownSends>
   logger: Logger
   /** Keeps an uploaded file from being removed until the function returned is called. */
   holdUpload: (id: string) => () => void
