@@ -6,8 +6,13 @@ export class Recent<V> {
   /**
    * @param size how many entries are kept
    * @param maxAge how long an entry that is not used is kept, in milliseconds
+   * @param onForget told of each entry that is not kept any more, and when it was used last
    */
-  constructor(private readonly size: number, private readonly maxAge = Infinity) {}
+  constructor(
+    private readonly size: number,
+    private readonly maxAge = Infinity,
+    private readonly onForget: (value: V, used: number) => void = () => undefined,
+  ) {}
 
   has(key: string): boolean {
     return this.entriesByUse.has(key)
@@ -39,9 +44,10 @@ export class Recent<V> {
   }
 
   private forget(now: number): void {
-    for (const [key, { used }] of this.entriesByUse) {
+    for (const [key, { value, used }] of this.entriesByUse) {
       if (this.entriesByUse.size <= this.size && now - used <= this.maxAge) return
       this.entriesByUse.delete(key)
+      this.onForget(value, used)
     }
   }
 }

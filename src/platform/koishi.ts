@@ -13,8 +13,6 @@ export interface PlatformSupport {
   readonly platform: string
   /** The account of a bot on this platform. It must go on working when the plugin is loaded anew. */
   account(bot: Bot, presence: Presence): BotAccount
-  /** As in `Port`, for the bot of this ID. */
-  note(selfId: string, target: Target, messageIds: readonly string[]): void
 }
 
 /** The accounts by their bots. They outlive a reload of the plugin, as the sends through them do. */
@@ -51,12 +49,6 @@ export class KoishiPort implements Port {
 
   onOnline(callback: (sid: string) => void): () => void {
     return this.presence.subscribe(callback)
-  }
-
-  note(sid: string, target: Target, messageIds: readonly string[]): void {
-    // A platform has no colon in its name, the ID of a bot may.
-    const colon = sid.indexOf(':')
-    if (sid.slice(0, colon) === this.preferred.platform) this.preferred.note(sid.slice(colon + 1), target, messageIds)
   }
 
   /** Whether any bot can send now. */

@@ -22,13 +22,6 @@ export interface Port {
   find(sid: string): Account | undefined
   /** Calls back with the `sid` of each bot that comes online; what it returns ends that. */
   onOnline(callback: (sid: string) => void): () => void
-  /**
-   * Takes down that these messages in a chat are known to be somebody's, so that no search takes one of them for another. The bot need
-   * not be there yet.
-   *
-   * @param sid of the bot
-   */
-  note(sid: string, target: Target, messageIds: readonly string[]): void
 }
 
 /** One account of the bot's on one platform. */
@@ -67,9 +60,10 @@ export interface Message {
    * Asks the platform once whether the message is there. A message that is found belongs to this one from then on.
    *
    * @param since when the first call was made, in milliseconds since the epoch
-   * @throws SendError when there is no connection, or no answer
+   * @param sends gives what is known to have been sent into the chat since then; only asked where the platform shows an equal message
+   * @throws SendError when there is no connection, or no answer; whatever `sends` is rejected with
    */
-  find(since: number): Promise<Finding>
+  find(since: number, sends: SendsSince): Promise<Finding>
   /** Gives up a message that came as an answer but that nobody recorded, so that a search may find it. */
   release(receipt: Receipt): void
 }
@@ -88,14 +82,36 @@ export interface Attempt {
 export interface Receipt {
   /** The IDs that the platform gave, in sending order; none for a file. */
   messageIds: string[]
+  /** By what a message is known whose ID nobody is told: the ID that a search has found, otherwise how it was sent. */
+  trace?: UnnamedSend | string
 }
+
+/** A send that succeeded without an ID: an upload, or a message whose answer had none. */
+export interface UnnamedSend {
+  /** A digest of what was sent, which only the platform reads. */
+  content: string
+  /** When the call was made and when it was answered, in milliseconds since the epoch, by the local clock. */
+  since: number
+  until: number
+}
+
+/** What is known to have been sent into a chat, by this process and by earlier ones. */
+export interface KnownSends {
+  /** Since when nothing is missing, in milliseconds since the epoch; `Infinity` where that is not known. */
+  since: number
+  messageIds: ReadonlySet<string>
+  unnamed: readonly UnnamedSend[]
+}
+
+/** Gives what is known to have been sent into a chat since then, in milliseconds since the epoch. */
+export type SendsSince = (since: number) => Promise<KnownSends>
 
 /** What the platform's own records say of a message without an answer. */
 export type Finding
-  = | { kind: 'found', messageIds: string[] }
+  = | { kind: 'found' } & Receipt
   /** The records reach back far enough, and it is not in them. */
     | { kind: 'absent' }
-  /** It is not in the records, but they may not reach back far enough. */
+  /** It is not in the records, but they may not reach back far enough; or what is there may as well be another one. */
     | { kind: 'inconclusive' }
   /** The platform has no records. */
     | { kind: 'no-history' }

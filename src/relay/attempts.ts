@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { SendError, type Account, type Finding, type Message, type Receipt } from '../platform/port'
+import { SendError, type Account, type Finding, type Message, type Receipt, type SendsSince } from '../platform/port'
 
 /** How calls are repeated. */
 export interface AttemptPolicy {
@@ -33,6 +33,8 @@ export interface Sending {
   onOpen: (leftAt: number) => void
   /** How long the message may still be carried out, in milliseconds; 0 when it has settled. */
   openFor: () => number
+  /** What is known to have been sent to the same target. */
+  sends: SendsSince
   /** Told of each call right before it is made; what it throws keeps it from being made. */
   onAttempt: () => void
   /** Told when the answer comes after the send was given up as unanswered; says whether that was recorded. */
@@ -232,7 +234,7 @@ class Run {
 
   /** Asks once, as soon as there is a connection. `undefined` when the question brought no answer. */
   private ask(): Promise<Finding | undefined> {
-    const { account, message } = this.sending
+    const { account, message, sends } = this.sending
     return new Promise(resolve => {
       this.waitForDeadline(new SendError('unanswered'))
       const onAnswer = (finding?: Finding): void => {
@@ -241,7 +243,8 @@ class Run {
       }
       this.unwatch = account.onOnline(() => {
         // The machine's clock may have been set meanwhile.
-        message.find(Date.now() - (performance.now() - (this.since ?? this.leftAt))).then(onAnswer, () => onAnswer())
+        const since = Date.now() - (performance.now() - (this.since ?? this.leftAt))
+        message.find(since, sends).then(onAnswer, () => onAnswer())
       })
     })
   }

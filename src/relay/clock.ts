@@ -62,8 +62,12 @@ export class Clock {
 
   /** What the clock of the machine would have shown at a time of this clock, had it always been as it is now. */
   toWall(time: number): number {
-    const ahead = this.ahead()
-    return Math.abs(ahead) < followed ? time : time + ahead
+    return time + this.step()
+  }
+
+  /** The other way round. */
+  fromWall(wall: number): number {
+    return wall - this.step()
   }
 
   read(): Reading {
@@ -110,6 +114,12 @@ export class Clock {
   /** How far the clock of the machine is ahead of this one. */
   private ahead(): number {
     return Math.round(this.machine.wall()) - this.now()
+  }
+
+  /** The same, as far as it is more than the clocks differ anyway. */
+  private step(): number {
+    const ahead = this.ahead()
+    return Math.abs(ahead) < followed ? 0 : ahead
   }
 
   /** For how long the machine has slept since the process was started, and some constant. */

@@ -48,11 +48,10 @@ const finished = states.filter(state => !unfinished.some(name => name === state)
 /** How many deliveries are read or removed at a time: each statement blocks the event loop of an embedded database. */
 const chunkSize = 50
 
-const hour = 60 * 60 * 1000
 /** For how long after its last change what went unanswered is looked for by the next process, in milliseconds. */
 const openFor = 15 * 60 * 1000
-/** How long before a message an equal one may have been sent and be taken for it, in milliseconds: more than clocks may differ. */
-const equalWithin = 60_000
+/** It sorts after every ID. */
+const lastId = 'g'
 
 /** Keeps deliveries in the Koishi database. Every method rejects with the error of the database. */
 export class DatabaseStore implements Store {
@@ -170,20 +169,28 @@ export class DatabaseStore implements Store {
     return rows.map(row => fromStored(row))
   }
 
-  async messageIds({ bot, target }: Delivery, since: number): Promise<string[]> {
-    const rows = await this.database.get(table, { target: writeTarget(target), bot, updatedAt: { $gte: since - equalWithin } }, {
-      sort: { id: 'desc' }, limit: chunkSize, fields: [...fields],
-    })
-    return rows.flatMap(row => messageIdsOf(fromStored(row)))
-  }
-
-  /** The latest deliveries that have changed shortly before that. Those accepted more than an hour earlier may be missing. */
-  async changedBefore(now: number): Promise<Delivery[]> {
-    const time = now - equalWithin
-    const rows = await this.database.get(table, { id: { $gte: firstId(time - hour) }, updatedAt: { $gte: time } }, {
-      sort: { id: 'desc' }, limit: 10 * chunkSize, fields: [...fields],
-    })
-    return rows.map(row => fromStored(row))
+  /**
+   * The IDs of the messages that deliveries through the same bot to the same target are known to have become, and of those that were in
+   * the chat before them.
+   *
+   * @param since only of those that have changed since then, in milliseconds since the epoch
+   */
+  async messageIds({ bot, target }: Pick<Delivery, 'bot' | 'target'>, since: number): Promise<string[]> {
+    const messageIds: string[] = []
+    const inChat = { target: writeTarget(target) }
+    // Which of them have changed is in no index: one statement for all would block the event loop for as long as there are records.
+    for (let last: string | undefined = lastId; last !== undefined;) {
+      const before: string = last
+      const [first] = await this.database.get(table, { ...inChat, id: { $lt: before } }, {
+        sort: { id: 'desc' }, offset: 2 * chunkSize, limit: 1, fields: ['id'],
+      })
+      last = first?.id
+      const id = last === undefined ? { $lt: before } : { $lt: before, $gte: last }
+      const rows = await this.database.get(table, { ...inChat, id, bot, updatedAt: { $gte: since } }, ['state', 'target', 'results', 'inDoubt'])
+      for (const delivery of rows.map(row => fromStored(row))) messageIds.push(...messageIdsOf(delivery), ...delivery.inDoubt?.before ?? [])
+      await yieldToOthers()
+    }
+    return messageIds
   }
 
   /** The process that changed a delivery last. */

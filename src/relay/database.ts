@@ -5,7 +5,7 @@ import type { ParsedItem } from '../message/model'
 import { Backlog } from './backlog'
 import type { Reading } from './clock'
 import { DatabaseStore } from './database-store'
-import { messageIdsOf, type Delivery } from './delivery'
+import type { Delivery } from './delivery'
 import { createLocalLeases, DatabaseLeases, type Leases } from './lease'
 import type { Queues } from './queue'
 import { nameOf, persist, type Runtime } from './runtime'
@@ -39,7 +39,8 @@ export class Storage {
   readonly backlog: Backlog
   private readonly owner = uuid()
   private readonly leases: Leases
-  private readonly isLocal: boolean
+  /** Whether no other relay can use the same database. */
+  readonly isLocal: boolean
   private isKnown = false
   private isInTime = false
   /** What the clock showed when it was written down here last. */
@@ -144,19 +145,13 @@ export class Storage {
     await store.writeClock(this.written)
   }
 
-  /** Learns once what an earlier process left. */
+  /** Settles once what an earlier process left. */
   private async learn(): Promise<void> {
     if (this.isKnown) return
-    const { store, leases, options: { runtime } } = this
+    const { leases, options: { runtime } } = this
     await persist(runtime, () => leases.announce())
     await persist(runtime, () => this.keepTime())
     await persist(runtime, () => this.takeOver())
-    const now = runtime.clock.now()
-    // What an earlier process has sent is not to be taken for what this one sends.
-    const latest = await persist(runtime, () => store.changedBefore(now))
-    for (const delivery of latest.reverse()) {
-      runtime.port.note(delivery.bot, delivery.target, [...messageIdsOf(delivery), ...delivery.inDoubt?.before ?? []])
-    }
     this.isKnown = true
   }
 }

@@ -1,5 +1,6 @@
 import { RelayError, type Outcome } from '../errors'
 import type { MessageRequest, Target } from '../message/model'
+import type { Receipt } from '../platform/port'
 
 /**
  * A delivery is one request on its way to one target. Its states, and how it gets from one to the next:
@@ -54,7 +55,11 @@ export interface Delivery {
 }
 
 /** What became of one item. */
-export type ItemResult = { success: true, messageIds: string[] } | { success: false, error: RelayError }
+export type ItemResult = Sent | { success: false, error: RelayError }
+
+interface Sent extends Receipt {
+  success: true
+}
 
 /** The results of a delivery by the places of its items; `undefined` where nothing is known yet. */
 export type Results = readonly (ItemResult | undefined)[]

@@ -1,7 +1,7 @@
 import type { ParsedItem } from '../message/model'
 import { isObject } from '../message/parse'
 import type { Clock } from './clock'
-import { messageIdsOf, type Change, type Delivery, type State } from './delivery'
+import type { Change, Delivery, State } from './delivery'
 import { matches, noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
 import { fromStored, toStored } from './stored'
 
@@ -161,10 +161,6 @@ export class MemoryStore implements Store {
   overdue(state: State, then: number): Delivery[] {
     return this.positioned().map(({ delivery }) => delivery)
       .filter(({ state: present, expiresAt }) => present === state && expiresAt !== null && expiresAt < then)
-  }
-
-  messageIds({ bot, target }: Delivery): string[] {
-    return this.list({ target, limit: 50 }).filter(delivery => delivery.bot === bot).flatMap(messageIdsOf)
   }
 
   private end(delivery: Delivery): void {

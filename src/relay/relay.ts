@@ -4,6 +4,7 @@ import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/unwrap'
 import type { MessageRequest } from '../message/model'
+import type { KnownSends } from '../platform/port'
 import { Clock } from './clock'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
@@ -15,7 +16,7 @@ import { MemoryStore } from './memory-store'
 import { OpenCalls } from './open-calls'
 import { Queues, type QueueOptions, type QueueState } from './queue'
 import { nameOf, type Runtime } from './runtime'
-import { SentLog } from './sent-log'
+import { clockMargin, SentLog } from './sent-log'
 import { noPosition, queueOf, type Backlog, type ListFilter, type Store } from './store'
 import { Deadline, Result } from './waiter'
 import { Worker } from './worker'
@@ -78,6 +79,8 @@ export class Relay {
   private readonly storages: Storage[] = []
   /** The keys of requests under way, with the digests of what they mean. */
   private readonly underWay = new Map<string, string>()
+  /** How long records are kept in a database, in milliseconds. */
+  private retention = 0
   private hasDatabase: () => boolean = () => false
   private arrival: Promise<void> = Promise.resolve()
   private hasArrived = false
@@ -106,6 +109,7 @@ export class Relay {
     this.queues = new Queues(options.queues)
     this.runtime = {
       ...options, clock: this.clock, sentLog: new SentLog(), openCalls: new OpenCalls(), stop: this.stop.signal, isPaused: true,
+      knownSends: (delivery, since) => this.knownSends(delivery, since),
     }
     this.worker = new Worker(this.runtime, this.memory)
     this.followUps = new FollowUps({
@@ -123,11 +127,11 @@ export class Relay {
     Object.assign(runtime, {
       port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, stop: this.stop.signal, isPaused: false,
     })
+    this.retention = retention
     queues.open(options.queues)
-    const known = runtime.sentLog.open(dataDir, error => {
-      logger.debug('%s', `what is sent is not logged for the next process: ${nameOf(error)}`)
+    runtime.sentLog.open(dataDir, error => {
+      logger.warn('%s', `what is sent cannot be logged, so that look-ups know less: ${nameOf(error)}`)
     })
-    for (const { bot, target, messageIds } of known) port.note(bot, target, messageIds)
     ctx.inject(['database'], inner => {
       const known = this.storages.find(({ store }) => store.uses(inner.database))
       const storage = known ?? new Storage(inner, {
@@ -380,6 +384,19 @@ export class Relay {
     Object.assign(delivery, { state: 'unanswered', results: delivery.results.map(result => result ?? unanswered()) })
     // The queue is full or paused, the caller has gone away, the database is away, or the relay stops.
     return this.followUps.reconcile(delivery, this.storeOf(delivery), request.items, signal).catch(() => false)
+  }
+
+  /** @param since in milliseconds since the epoch, by the machine's clock */
+  private async knownSends(delivery: Delivery, since: number): Promise<KnownSends> {
+    // Also those of a database that is away: it is not known then.
+    const stored = await Promise.all(this.storages.map(({ store }) => store.messageIds(delivery, this.clock.fromWall(since) - clockMargin)))
+    const logged = await this.runtime.sentLog.read(delivery.bot, delivery.target)
+    // Older records may have been removed.
+    const kept = this.storages.length > 0 ? Date.now() - this.retention : -Infinity
+    // What another relay left to this one has to be found although the log of that one is not here.
+    const isShared = this.storages.some(({ isLocal }) => !isLocal)
+    const messageIds = new Set([...logged.messageIds, ...stored.flat()])
+    return { ...logged, messageIds, since: isShared ? kept : Math.max(logged.since, kept) }
   }
 
   private insert(store: Store, delivery: Delivery, items: MessageRequest['items']): Promise<void> | undefined {

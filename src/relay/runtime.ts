@@ -2,9 +2,10 @@ import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
 import { sleep } from '../lib/async'
 import type { InFlight } from '../lib/in-flight'
-import type { Port } from '../platform/port'
+import type { KnownSends, Port } from '../platform/port'
 import type { AttemptPolicy } from './attempts'
 import type { Clock } from './clock'
+import type { Delivery } from './delivery'
 import type { DigestUpload } from './fingerprint'
 import type { MediaOptions } from './media'
 import type { OpenCalls } from './open-calls'
@@ -21,6 +22,11 @@ export interface Runtime {
   media: MediaOptions
   sentLog: SentLog
   openCalls: OpenCalls
+  /**
+   * What is known to have been sent to the target of a delivery, through its bot, since then, in milliseconds since the epoch by the
+   * machine's clock. Rejects with the error of the database.
+   */
+  knownSends: (delivery: Delivery, since: number) => Promise<KnownSends>
   logger: Logger
   /** What a stop gives some time to end. */
   inFlight: InFlight

@@ -1,66 +1,104 @@
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, createReadStream, fstatSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Target } from '../message/model'
-import { readTarget, writeTarget } from '../message/target'
-import { messageIdsOf, type Delivery } from './delivery'
+import { isObject } from '../message/parse'
+import { writeTarget } from '../message/target'
+import type { KnownSends, UnnamedSend } from '../platform/port'
+import type { Delivery } from './delivery'
 
-/** How long a message is of interest, in milliseconds: more than a look-up goes back before a send, with clocks that differ. */
-const memorable = 60_000
+/** How long each of the two files may become, in bytes: about 60,000 messages. */
+const maxSize = 4 * 1024 * 1024
+/** How often it is looked whether what is written arrives in the folder, or can be written again, in milliseconds. */
+const checkInterval = 60_000
+/** More than two clocks may differ, in milliseconds: by the platform's clock a message may be that much newer than by ours. */
+export const clockMargin = 60_000
 
-/** The platform messages that a delivery has become. */
-export interface Entry {
-  /** `platform:selfId` of the bot. */
-  bot: string
-  target: Target
+/** A line that says from when on nothing is missing; `continued`: nor is anything of what the lines before it have. */
+interface Beginning {
+  /** In milliseconds since the epoch. */
+  since: number
+  continued: boolean
+}
+
+/** What a file says of one chat. */
+interface Contents {
+  beginnings: Beginning[]
   messageIds: string[]
+  unnamed: UnnamedSend[]
 }
 
 /**
- * A file of the messages that were sent in the last minute or two and are in no database, by their IDs. The next process reads
- * it, however this one ends, so as not to take one of them for an equal message that goes unanswered. What is in the database is
- * not in it: of that the next process has to find out whether it arrived.
+ * A log of the messages that were sent and are in no database, by their IDs, and of all that got none, such as files. A search reads it,
+ * so as not to take one of them for an equal message that goes unanswered: in this process what is remembered no more, and in the
+ * next one everything, however this one ends. What the database has as leaving is not in it: whether that arrived has to be
+ * found out.
+ *
+ * It keeps what was sent last, bounded by its size, and tells since when it is complete. Once something could not be written it begins
+ * anew.
  */
 export class SentLog {
   private folder = ''
+  private isOpen = false
   private descriptor: number | undefined
-  private began = 0
+  private size = 0
+  /** Whether something is missing that could not be written. */
+  private hasFailed = false
+  /** When it is looked again, on the monotonic clock. */
+  private checkAt = 0
   private onFailure: (error: unknown) => void = () => undefined
 
   /**
    * Goes on with the log in this folder.
    *
    * @param folder absolute; made for its owner only if it is not there
-   * @param onFailure told when nothing can be written, which is no reason not to send
-   * @returns what was written in the last minute, the oldest first; nothing if this log is open there already
+   * @param onFailure told when nothing can be written, which is no reason not to send; once until it can be again
    */
-  open(folder: string, onFailure: (error: unknown) => void): Entry[] {
+  open(folder: string, onFailure: (error: unknown) => void): void {
     this.onFailure = onFailure
-    if (this.descriptor !== undefined && folder === this.folder) return []
+    if (this.isOpen && folder === this.folder) return
     this.close()
+    if (folder !== this.folder) this.hasFailed = false
     this.folder = folder
-    this.began = Date.now()
-    this.attempt(() => {
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
-      this.descriptor = openSync(this.file, 'a', 0o600)
-    })
-    const oldest = Date.now() - memorable
-    return [this.older, this.file].flatMap(file => readEntries(file, oldest))
+    this.isOpen = true
+    this.check()
   }
 
-  /** Writes at once: the process may be killed the next moment. The system keeps it then. */
-  write({ bot, target, results }: Delivery): void {
-    const messageIds = messageIdsOf({ results })
-    if (messageIds.length === 0) return
-    this.attempt(() => {
-      const now = Date.now()
-      if (now - this.began > memorable) this.turn(now)
-      if (this.descriptor !== undefined) writeSync(this.descriptor, `${JSON.stringify([now, bot, writeTarget(target), ...messageIds])}\n`)
-    })
+  /**
+   * Writes at once what was sent: the process may be killed the next moment. The system keeps it then.
+   *
+   * @param isStored whether the database has the IDs, so that only what has none there is written
+   */
+  write({ bot, target, results }: Pick<Delivery, 'bot' | 'target' | 'results'>, isStored: boolean): void {
+    const sends = new Set<string | UnnamedSend>()
+    for (const result of results) {
+      if (!result?.success) continue
+      if (!isStored) for (const id of result.messageIds) sends.add(id)
+      if (result.trace) sends.add(result.trace)
+    }
+    if (sends.size === 0) return
+    if (performance.now() >= this.checkAt) this.check()
+    this.attempt(() => this.append(JSON.stringify([Date.now(), bot, writeTarget(target), ...sends])))
+    // An answer may come after the end.
+    if (!this.isOpen) this.release()
+  }
+
+  /** What it has of a chat. */
+  async read(bot: string, target: Target): Promise<KnownSends> {
+    // In this order nothing is missed when the one becomes the other meanwhile.
+    const current = await readFile(this.file, bot, target)
+    const older = await readFile(this.older, bot, target)
+    const isComplete = this.descriptor !== undefined && current.beginnings.length > 0
+    const unnamed = new Map([...older.unnamed, ...current.unnamed].map(send => [JSON.stringify(send), send]))
+    return {
+      since: isComplete ? completeSince([...older.beginnings, ...current.beginnings]) : Infinity,
+      messageIds: new Set([...older.messageIds, ...current.messageIds]),
+      unnamed: [...unnamed.values()],
+    }
   }
 
   close(): void {
-    if (this.descriptor !== undefined) closeSync(this.descriptor)
-    this.descriptor = undefined
+    this.isOpen = false
+    this.release()
   }
 
   private get file(): string {
@@ -71,46 +109,127 @@ export class SentLog {
     return join(this.folder, 'sent.older.jsonl')
   }
 
-  /** Begins anew and keeps what was written last. */
-  private turn(now: number): void {
-    if (this.descriptor === undefined) return
-    this.close()
-    renameSync(this.file, this.older)
+  /** Sees to it that what is written arrives: the disk may have been full, and the file may have been removed. */
+  private check(): void {
+    this.attempt(() => {
+      const own = this.descriptor === undefined ? undefined : fstatSync(this.descriptor).ino
+      if (own !== undefined && own !== inodeOf(this.file)) {
+        // Another process with the same folder may have made room.
+        if (own !== inodeOf(this.older)) this.noteFailure(new Error('what was written is gone'))
+        this.release()
+      }
+      if (this.descriptor === undefined) this.begin(false)
+    })
+    this.checkAt = performance.now() + checkInterval
+  }
+
+  /** @param isTurn whether what was written before is in the older file */
+  private begin(isTurn: boolean): void {
+    mkdirSync(this.folder, { recursive: true, mode: 0o700 })
     this.descriptor = openSync(this.file, 'a', 0o600)
-    this.began = now
+    this.size = fstatSync(this.descriptor).size
+    const isFirst = this.size === 0 && !isTurn && !this.hasFailed
+    const since = isFirst ? Date.now() : Date.now() + clockMargin
+    const continued = !this.hasFailed && (isTurn || this.size > 0)
+    // The end of the process may have cut the last line off.
+    this.append(`\n${JSON.stringify({ since, continued })}`)
+    this.hasFailed = false
+  }
+
+  private append(line: string): void {
+    if (this.descriptor !== undefined && this.size > maxSize) this.turn()
+    if (this.descriptor === undefined) return
+    const text = `${line}\n`
+    const written = writeSync(this.descriptor, text)
+    // A disk that is nearly full takes a part of it.
+    if (written < Buffer.byteLength(text)) throw new Error('the disk is full')
+    this.size += written
+  }
+
+  /** Makes room: what was written last is kept as the older file. */
+  private turn(): void {
+    this.release()
+    renameSync(this.file, this.older)
+    this.begin(true)
+  }
+
+  private release(): void {
+    const { descriptor } = this
+    this.descriptor = undefined
+    this.checkAt = 0
+    if (descriptor !== undefined) closeSync(descriptor)
   }
 
   private attempt(work: () => void): void {
     try {
       work()
     } catch (error) {
-      this.descriptor = undefined
-      this.onFailure(error)
+      this.noteFailure(error)
+      this.abandon()
+      this.checkAt = performance.now() + checkInterval
+    }
+  }
+
+  private noteFailure(error: unknown): void {
+    if (!this.hasFailed) this.onFailure(error)
+    this.hasFailed = true
+  }
+
+  /** The next process is not to take it for complete either. A full disk does not keep a file from being removed. */
+  private abandon(): void {
+    try {
+      this.release()
+      rmSync(this.file, { force: true })
+    } catch {
+      // The folder is gone, or nothing can be changed in it.
     }
   }
 }
 
-function readEntries(file: string, oldest: number): Entry[] {
+function inodeOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.ino
+}
+
+function completeSince(beginnings: readonly Beginning[]): number {
+  return beginnings.reduce((complete, { since, continued }) => continued ? Math.min(complete, since) : since, Infinity)
+}
+
+/** Reads a file in parts, between which others have their turn. */
+async function readFile(file: string, bot: string, target: Target): Promise<Contents> {
+  const contents: Contents = { beginnings: [], messageIds: [], unnamed: [] }
+  const chat = JSON.stringify([bot, writeTarget(target)]).slice(1, -1)
+  let rest = ''
   try {
-    return readFileSync(file, 'utf8').split('\n').flatMap(line => readLine(line, oldest))
+    for await (const part of createReadStream(file, { encoding: 'utf8' })) {
+      const lines = (rest + String(part)).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) if (line.startsWith('{') || line.includes(chat)) readLine(line, contents)
+    }
+    return contents
   } catch {
-    // There is none yet, or it is somebody else's.
-    return []
+    // It is not there, or nobody knows what it has.
+    return { beginnings: [], messageIds: [], unnamed: [] }
   }
 }
 
 /** A line that the end of the process has cut off is none. */
-function readLine(line: string, oldest: number): Entry[] {
-  const [time, bot, to, ...ids]: readonly unknown[] = parse(line)
-  const target = typeof to === 'string' ? readTarget(to) : undefined
-  return typeof time === 'number' && time >= oldest && typeof bot === 'string' && target ? [{ bot, target, messageIds: ids.map(String) }] : []
+function readLine(line: string, { beginnings, messageIds, unnamed }: Contents): void {
+  const value = parse(line)
+  if (isObject(value) && typeof value.since === 'number') beginnings.push({ since: value.since, continued: value.continued === true })
+  const sends: readonly unknown[] = Array.isArray(value) ? value.slice(3) : []
+  for (const send of sends) {
+    if (typeof send === 'string') {
+      messageIds.push(send)
+    } else if (isObject(send) && typeof send.content === 'string') {
+      unnamed.push({ content: send.content, since: Number(send.since), until: Number(send.until) })
+    }
+  }
 }
 
-function parse(line: string): readonly unknown[] {
+function parse(line: string): unknown {
   try {
-    const value: unknown = JSON.parse(line)
-    return Array.isArray(value) ? value : []
+    return JSON.parse(line)
   } catch {
-    return []
+    return undefined
   }
 }

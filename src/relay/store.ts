@@ -55,8 +55,6 @@ export interface Store {
   backlog(): Awaitable<Backlog>
   /** Some of those with a position in this state whose time was over then. */
   overdue(state: 'queued' | 'sending', then: number): Awaitable<Delivery[]>
-  /** The IDs of the last messages that deliveries through the same bot to the same target have become since shortly before then. */
-  messageIds(delivery: Delivery, since: number): Awaitable<string[]>
 }
 
 /** A delivery as a worker fetches it. */

@@ -1,7 +1,7 @@
 import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
-import { SendError, type Account, type Finding, type LoadedItem, type Message } from '../platform/port'
+import { SendError, type Account, type Finding, type LoadedItem, type Message, type Receipt, type SendsSince } from '../platform/port'
 import { runAttempts } from './attempts'
 import { compose } from './compose'
 import {
@@ -89,7 +89,7 @@ export class Worker {
     if (found.size > 0) {
       const change = settle(delivery, delivery.results.map((result, index) => found.get(index) ?? result))
       try {
-        await store.update(delivery, ['unanswered', 'sending'], change)
+        await this.record(delivery, store, ['unanswered', 'sending'], change)
       } catch {
         // It can be asked again as well.
         Object.assign(delivery, change)
@@ -113,13 +113,13 @@ export class Worker {
   async settle(delivery: Delivery, store: Store, results: Results, from: readonly State[] = unfinished, slot?: Slot): Promise<boolean> {
     const change = settle(delivery, results)
     const { logger } = this.runtime
-    const write = (): Promise<boolean> | boolean => store.update(delivery, from, change)
+    const write = (): Promise<boolean> => this.record(delivery, store, from, change)
     let wasThere: boolean
     if (!store.isDurable) wasThere = store.update(delivery, from, change) === true
     else if (delivery.deferred) wasThere = await persist(this.runtime, write, () => slot?.turnAway(new RelayError('store-down')))
-    else wasThere = await Promise.resolve().then(write).catch(() => this.keepMeanwhile(delivery, change, write))
+    else wasThere = await write().catch(() => this.keepMeanwhile(delivery, change, write))
     if (!wasThere) return false
-    if (!store.isDurable) this.runtime.sentLog.write(delivery)
+    if (!store.isDurable) this.runtime.sentLog.write(delivery, false)
     if (delivery.deferred) {
       const { id, state, target, attempts } = delivery
       logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} attempts`)
@@ -139,8 +139,18 @@ export class Worker {
     }
   }
 
+  /**
+   * Changes a delivery in its store, and then logs what was sent of it: as long as the store has it as leaving, the next process has to
+   * find it in the chat.
+   */
+  async record(delivery: Delivery, store: Store, from: readonly State[], change: Change): Promise<boolean> {
+    const wasThere = await store.update(delivery, from, change)
+    if (wasThere) this.runtime.sentLog.write(delivery, store.isDurable)
+    return wasThere
+  }
+
   /** A restart would find it interrupted, and so unanswered; meanwhile memory tells what became of it. */
-  private keepMeanwhile(delivery: Delivery, change: Change, write: () => Promise<boolean> | boolean): true {
+  private keepMeanwhile(delivery: Delivery, change: Change, write: () => Promise<boolean>): true {
     Object.assign(delivery, change, { updatedAt: this.runtime.clock.now() })
     this.fallback.insert({ ...delivery }, noPosition, [])
     void persist(this.runtime, write).then(() => this.fallback.discard(delivery.id), () => undefined)
@@ -166,6 +176,8 @@ class Work {
   private readonly results: (ItemResult | undefined)[]
   /** What answers told that came after their items had been given up. */
   private readonly late = new Map<number, ItemResult>()
+  /** What became of the platform message before; recorded when the next one leaves. */
+  private latest: ItemResult | undefined
   /** What was recorded in the end. */
   private final: Results | undefined
   /** What this was begun under: the plugin may be loaded again after it was stopped, and that does not make this work go on. */
@@ -182,7 +194,6 @@ class Work {
     const wasLeaving = delivery.state === 'sending'
     const { inDoubt } = delivery
     // What was leaving when the process ended is looked for as it is sent again; here, what is sent again on request or not at all.
-    if (inDoubt && wasLeaving) await this.noteOthers(inDoubt)
     if (inDoubt && (!wasLeaving || isOverdue(delivery, clock.now()))) {
       const { found, verdict } = await this.find(inDoubt)
       for (const [index, result] of found) results[index] ??= result
@@ -207,14 +218,13 @@ class Work {
     const { job: { account, delivery: { target } }, runtime: { clock } } = this
     const found = new Map<number, ItemResult>()
     let verdict: Verdict = 'absent'
-    await this.noteOthers(inDoubt)
     for (const group of compose(await this.prepareAll(true), maxWeight)) {
       const asked = group.filter(({ index }) => inDoubt.indices.includes(index))
       // Only a part is in doubt where the group was refused and its items were sent one by one.
       for (const items of asked.length === group.length ? [group] : asked.map(item => [item])) {
         const finding = await this.ask(account.message(target, await load(items)), clock.toWall(inDoubt.since))
         if (!finding) return { found, verdict: 'silent' }
-        if (finding.kind === 'found') for (const { index } of items) found.set(index, { success: true, messageIds: finding.messageIds })
+        if (finding.kind === 'found') for (const { index } of items) found.set(index, sent(finding))
         else if (finding.kind !== 'absent') verdict = 'unclear'
       }
     }
@@ -228,12 +238,7 @@ class Work {
     return verdict === 'absent' || (verdict === 'unclear' && policy.retryUnanswered && !isHeavy(inDoubt.indices.flatMap(index => items[index] ?? [])))
   }
 
-  /** Equal messages that an earlier process, or another relay, has sent are not to be taken for these. */
-  private async noteOthers({ since, before }: InDoubt): Promise<void> {
-    const { account, delivery, store } = this.job
-    this.runtime.port.note(account.sid, delivery.target, before)
-    this.runtime.port.note(account.sid, delivery.target, await store.messageIds(delivery, since))
-  }
+  private readonly sends: SendsSince = since => this.runtime.knownSends(this.job.delivery, since)
 
   /** @returns `undefined` when the question was not answered within the time of a call */
   private ask(message: Message, since: number): Promise<Finding | undefined> {
@@ -247,7 +252,7 @@ class Work {
       const onStop = (): void => end()
       const timer = setTimeout(end, timeout)
       stop.addEventListener('abort', onStop)
-      message.find(since).then(end, onStop)
+      message.find(since, this.sends).then(end, onStop)
     })
   }
 
@@ -289,17 +294,21 @@ class Work {
       const isClosed = cause instanceof SendError && cause.isAboutTarget
       const indices = isClosed ? [next, ...queue.splice(0)].flatMap(({ indices }) => indices) : next.indices
       for (const index of indices) this.results[index] = result
+      this.latest = result
     }
   }
 
   /** Sends one platform message. */
   private async send({ items, indices, retries, inDoubtSince }: Outgoing): Promise<ItemResult> {
-    const { slot, runtime: { policy, openCalls }, job: { account, delivery, items: all }, stop } = this
+    const { slot, runtime, job: { account, delivery, store, items: all }, stop } = this
+    const { policy, openCalls } = runtime
     const settle = settlingTime(items, Math.max(policy.settleTime, policy.timeout))
     const leaving = { indices, settle }
     await slot.pace()
     try {
       if (inDoubtSince === undefined) await this.recordLeaving(leaving)
+      // The process may not come to the end of the delivery.
+      if (this.latest) runtime.sentLog.write({ ...delivery, results: [this.latest] }, store.isDurable)
       const receipt = await runAttempts({
         account,
         message: account.message(delivery.target, await load(items)),
@@ -310,11 +319,12 @@ class Work {
         isRepeatable: !isHeavy(indices.flatMap(index => all[index] ?? [])),
         onOpen: leftAt => openCalls.note(delivery, all, leaving, leftAt),
         openFor: () => openCalls.left(delivery, all, leaving),
+        sends: this.sends,
         onAttempt: () => this.countAttempt(),
-        onLate: ({ messageIds }) => this.recordLate(indices, messageIds),
+        onLate: receipt => this.recordLate(indices, receipt),
         stop,
       })
-      return { success: true, messageIds: receipt.messageIds }
+      return sent(receipt)
     } catch (error) {
       if (error instanceof NotOurs) throw error
       return { success: false, error: error instanceof SendError ? error.toRelayError() : RelayError.from(error) }
@@ -355,12 +365,12 @@ class Work {
   }
 
   /** @returns whether it was recorded, or will be */
-  private async recordLate(indices: readonly number[], messageIds: string[]): Promise<boolean> {
+  private async recordLate(indices: readonly number[], receipt: Receipt): Promise<boolean> {
     const { job: { delivery, store } } = this
     if (indices.every(index => (this.final ?? this.results)[index]?.success)) return true
     // The next process looks for it.
     if (this.stop.aborted && store.isDurable) return false
-    for (const index of indices) this.late.set(index, { success: true, messageIds })
+    for (const index of indices) this.late.set(index, sent(receipt))
     if (!this.final) return true
     // It may wait to be sent again meanwhile; then it is looked for before.
     return this.worker.settle(delivery, store, withLate(this.final, this.late), ['unanswered'])
@@ -375,7 +385,7 @@ class Work {
       if (this.stop.aborted && doubtOf(delivery, results)) return 'again'
       if (results.some(isUnsent)) {
         const change = postpone(results, inDoubt)
-        await persist(runtime, () => store.update(delivery, unfinished, change), () => slot.turnAway(new RelayError('store-down')))
+        await persist(runtime, () => worker.record(delivery, store, unfinished, change), () => slot.turnAway(new RelayError('store-down')))
         return 'again'
       }
     }
@@ -384,6 +394,10 @@ class Work {
     if (delivery.state === 'unanswered') worker.onUnanswered(this.job)
     return 'done'
   }
+}
+
+function sent({ messageIds, trace }: Receipt): ItemResult {
+  return { success: true, messageIds, ...trace && { trace } }
 }
 
 function toOutgoing(items: readonly Ready[], retries: number): Outgoing {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Simulator, type SimulatorOptions } from '../../simulator'
+import type { Config } from '../../src'
 import { apiKey, startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
 import { FaultyDatabase } from './database'
@@ -153,14 +154,15 @@ export class ProcessWorld extends AnyWorld {
   /** How far the clock of the process is ahead. */
   private clock = 0
 
-  private constructor(readonly simulator: Simulator, private readonly kind: Kind, private readonly folder: string) {
+  private constructor(readonly simulator: Simulator, private readonly config: Config, readonly folder: string) {
     super()
     this.process = this.launch()
   }
 
-  static async start(kind: Kind): Promise<ProcessWorld> {
+  /** @param more of the relay's configuration */
+  static async start(kind: Kind, more: Config = {}): Promise<ProcessWorld> {
     const folder = await mkdtemp(join(tmpdir(), 'faults-'))
-    const world = new ProcessWorld(await Simulator.start(simulatorOptions(kind)), kind, folder)
+    const world = new ProcessWorld(await Simulator.start(simulatorOptions(kind)), Object.assign(configOf(kind), more), folder)
     await world.settled()
     return world
   }
@@ -213,6 +215,6 @@ export class ProcessWorld extends AnyWorld {
     const { clock, simulator: { endpoint, selfId } } = this
     const faults = this.faults
     this.faults = []
-    return RelayProcess.start({ config: configOf(this.kind), apiKey, endpoint, selfId, folder: this.folder, faults, clock })
+    return RelayProcess.start({ config: this.config, apiKey, endpoint, selfId, folder: this.folder, faults, clock })
   }
 }

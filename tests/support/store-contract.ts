@@ -160,14 +160,4 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     const both = all.filter(({ state, target }) => state === 'sent' && target === elsewhere)
     assert.deepEqual(ids(await store.list({ limit: 50, state: 'sent', target: elsewhere })), ids(both).reverse())
   })
-
-  test('tells which messages were sent through the same bot to the same target', async t => {
-    const store = await open(t)
-    const ended = (id: string, changes: Partial<Delivery> = {}): Delivery =>
-      deliveryOf({ state: 'sent', deferred: false, results: [{ success: true, messageIds: [id] }], ...changes })
-    for (const delivery of [ended('1'), ended('2', { bot: 'onebot:2' }), ended('3', { target: { kind: 'group', id: '7' } }), ended('4')]) {
-      await store.insert(delivery, noPosition, [])
-    }
-    assert.deepEqual([...await store.messageIds(deliveryOf(), now)].sort(), ['1', '4'])
-  })
 }

@@ -4,11 +4,11 @@ import type { Target } from '../../message/model'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
 import { BotAccount, type PlatformSupport } from '../koishi'
-import { SendError, type Attempt, type Finding, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
+import { SendError, type Attempt, type Finding, type LoadedItem, type LoadedMedia, type Message, type Receipt, type SendsSince } from '../port'
 import { announceSend, announceSent, createEncoder, createSession, partlyArrived, render, toElement, type SendSession } from '../sending'
 import { platform, recordAnswers, requestOf } from './adapter'
 import { readAnswer } from './answer'
-import { contentOfItems, contentOfMessage } from './content'
+import { contentOfItems, contentOfMessage, sealContent } from './content'
 import { search } from './history'
 import { toFile, toNumber, toSegments, type Segment } from './message'
 import { chatOf, OwnMessages } from './own-messages'
@@ -25,10 +25,6 @@ export class OneBot implements PlatformSupport {
 
   account(bot: Bot, presence: Presence): BotAccount {
     return new OneBotAccount(bot, presence, this.own)
-  }
-
-  note(selfId: string, target: Target, messageIds: readonly string[]): void {
-    this.own.note(chatOf(selfId, target), messageIds)
   }
 }
 
@@ -74,31 +70,34 @@ class OneBotMessage implements Message {
   async send(attempt: Attempt): Promise<Receipt> {
     const since = Date.now()
     const receipt = await this.call(attempt).catch(throwClassified)
-    if (!this.isFound) this.note(receipt.messageIds, since)
-    return receipt
+    return this.isFound ? receipt : this.note(receipt, since)
   }
 
-  async find(since: number): Promise<Finding> {
+  async find(since: number, sends: SendsSince): Promise<Finding> {
     const { account, target, items, sent } = this
     if (sent === 'encoded') return { kind: 'no-history' }
-    const finding = await search(account, target, contentOfMessage(sent) ?? contentOfItems(items), since)
+    const finding = await search(account, target, contentOfMessage(sent) ?? contentOfItems(items), since, sends)
     this.isFound ||= finding.kind === 'found'
     return finding
   }
 
-  release({ messageIds }: Receipt): void {
+  release(receipt: Receipt): void {
     const { account: { own }, chat, sent, items } = this
-    own.release(chat, messageIds, contentOfMessage(sent === 'encoded' ? undefined : sent) ?? contentOfItems(items))
+    own.release(chat, receipt, contentOfMessage(sent === 'encoded' ? undefined : sent) ?? contentOfItems(items))
   }
 
   private get chat(): string {
     return chatOf(this.account.bot.selfId, this.target)
   }
 
-  private note(messageIds: readonly string[], since: number): void {
+  private note(receipt: Receipt, since: number): Receipt {
     const { account: { own }, chat, items } = this
-    if (messageIds.length > 0) own.note(chat, messageIds)
-    else own.noteUnnamed(chat, { content: contentOfItems(items), since, until: Date.now() })
+    if (receipt.messageIds.length === 0) {
+      const trace = { content: sealContent(contentOfItems(items)), since, until: Date.now() }
+      return own.noteUnnamed(chat, trace) ? { ...receipt, trace } : receipt
+    }
+    own.note(chat, receipt.messageIds)
+    return receipt
   }
 
   private async call(attempt: Attempt): Promise<Receipt> {

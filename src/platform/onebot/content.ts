@@ -63,9 +63,43 @@ export function isSameContent(a: Content, b: Content): boolean {
   return a.length === b.length && a.every((part, index) => isSamePart(part, b[index]))
 }
 
+/** A content as a text that does not tell what it says, to be kept in a file. */
+export function sealContent(content: Content): string {
+  return content.map(sealPart).join(' ')
+}
+
+/** Whether a message says the same as one of which `sealContent` made this text. */
+export function isSealOf(sealed: string, content: Content): boolean {
+  const parts = sealed.split(' ')
+  return parts.length === content.length && content.every((part, index) => isSealOfPart(parts[index] ?? '', part))
+}
+
 /** Whether it is an uploaded file: the answer to an upload has no message ID. */
 export function isUpload(content: Content): boolean {
   return content.some(({ kind }) => kind === 'file')
+}
+
+/** The size of a file stays: where it is not known, any will do. */
+function sealPart(part: Part): string {
+  switch (part.kind) {
+    case 'text':
+      return `text:${digest(part.text)}`
+    case 'file':
+      return `file:${part.names.map(digest).join()}:${part.size ?? ''}`
+    case 'other':
+      return `other:${digest(part.key)}`
+  }
+}
+
+function isSealOfPart(sealed: string, part: Part): boolean {
+  if (part.kind !== 'file') return sealed === sealPart(part)
+  const [kind, names = '', size = ''] = sealed.split(':')
+  const hasSameSize = size === '' || part.size === undefined || Number(size) === part.size
+  return kind === 'file' && hasSameSize && part.names.some(name => names.split(',').includes(digest(name)))
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
 }
 
 function isSamePart(a: Part, b: Part | undefined): boolean {
@@ -95,7 +129,7 @@ const longText = 128
 function normalise(text: string): string {
   // NapCat: some versions of the client break lines with a bare CR.
   const plain = text.replace(/\r\n?/g, '\n').trim()
-  return plain.length < longText ? plain : `sha256:${createHash('sha256').update(plain).digest('base64url')}`
+  return plain.length < longText ? plain : `sha256:${digest(plain)}`
 }
 
 function toPart({ type, data }: Segment): Part {

@@ -2,7 +2,7 @@ import type { Bot } from 'koishi'
 import type { Target } from '../../message/model'
 import { isObject, type JsonObject } from '../../message/parse'
 import { classifyThrown } from '../failure'
-import { SendError, type Finding } from '../port'
+import { SendError, type Finding, type SendsSince } from '../port'
 import { requestOf, responseTimeout } from './adapter'
 import { isUpload, type Content } from './content'
 import { toNumber } from './message'
@@ -27,16 +27,22 @@ const counts = [50, 500]
  * is found is known from then on, so that an equal one is not found in its place.
  *
  * @param since when its first call was made, in milliseconds since the epoch, by the local clock
- * @returns `inconclusive` when the history may not reach back to before that
+ * @param sends as in `Message.find`
+ * @returns `inconclusive` when the history may not reach back to before that, or an equal message in it is older than what is known
  * @throws SendError when the question was not answered: `unsent` without a connection, `unanswered` when it was lost, when
  *   the adapter's time was up, or when the platform failed to answer it. It says nothing about the message.
  */
-export async function search(account: Searched, target: Target, content: Content, since: number): Promise<Finding> {
+export async function search(account: Searched, target: Target, content: Content, since: number, sends: SendsSince): Promise<Finding> {
   const { bot, own } = account
   const chat = chatOf(bot.selfId, target)
-  const found = (id: string): Finding => ({ kind: 'found', messageIds: isUpload(content) ? [] : [id] })
-  const seen = own.takeSeen(chat, content, since)
-  if (seen !== undefined) return found(seen)
+  const look = async (history: readonly OwnMessage[]): Promise<Finding | undefined> => {
+    if (!own.hasCandidate(chat, { content, since }, history)) return
+    const message = own.take(chat, { content, since }, history, await sends(since))
+    if (message === 'unclear') return { kind: 'inconclusive' }
+    return message && { kind: 'found', ...isUpload(content) ? { messageIds: [], trace: message.id } : { messageIds: [message.id] } }
+  }
+  const seen = await look([])
+  if (seen?.kind === 'found') return seen
 
   const isGroup = target.kind === 'group'
   for (const count of counts) {
@@ -49,9 +55,10 @@ export async function search(account: Searched, target: Target, content: Content
     })
     const page = readHistory(answer, bot.selfId, since - clockTolerance)
     // The report may have come while the history was asked.
-    const id = own.takeSeen(chat, content, since) ?? (page && own.takeFrom(chat, page.own, content, since))
-    if (id !== undefined) return found(id)
+    const finding = await look(page?.own ?? [])
+    if (finding?.kind === 'found') return finding
     if (!page) return { kind: 'no-history' }
+    if (finding) return finding
     if (page.isReadable && (page.reachesBack || page.own.some(message => own.isKnownBefore(chat, message.id, since)))) return { kind: 'absent' }
   }
   return { kind: 'inconclusive' }

@@ -3,7 +3,8 @@ import { Recent } from '../../lib/recent'
 import { unwrap } from '../../lib/unwrap'
 import type { Target } from '../../message/model'
 import { isObject, type JsonObject } from '../../message/parse'
-import { contentOfMessage, isSameContent, type Content } from './content'
+import type { KnownSends, Receipt, UnnamedSend } from '../port'
+import { contentOfMessage, isSameContent, isSealOf, type Content } from './content'
 import { toId } from './message'
 
 /** A message that the bot's own account sent, as the platform has it. */
@@ -12,14 +13,6 @@ export interface OwnMessage {
   /** In milliseconds since the epoch. In a history it is whole seconds, by the platform's clock. */
   time: number
   content: Content
-}
-
-/** A send that succeeded without an ID: an upload, or a message whose answer had none. */
-export interface UnnamedSend {
-  content: Content
-  /** When the call was made and when it was answered, in milliseconds since the epoch, by the local clock. */
-  since: number
-  until: number
 }
 
 /**
@@ -39,13 +32,27 @@ const keptChats = 1_000
 const maxAge = 60 * 60_000
 
 interface Chat {
+  /** Since when nothing is missing of what this process has sent here, in milliseconds since the epoch. */
+  since: number
   /** The messages that are known to be somebody's: their IDs, and when that became known. */
   readonly known: Recent<number>
   /** Messages that the platform reported and that nobody knows, by arrival. */
   readonly seen: OwnMessage[]
-  readonly unnamed: UnnamedSend[]
+  readonly unnamed: Recent<Unnamed>
   /** What searches found, and when. */
   readonly found: { content: Content, time: number }[]
+}
+
+/** A send without an ID, and the message that a search took for its own. */
+interface Unnamed {
+  send: UnnamedSend
+  messageId?: string
+}
+
+/** What is looked for, and when its first call was made, in milliseconds since the epoch, by the local clock. */
+export interface Wanted {
+  content: Content
+  since: number
 }
 
 /** The messages of the bots of each app. They outlive a reload of the plugin, which does not make the messages before it unsent. */
@@ -57,7 +64,15 @@ const memories = new WeakMap<object, OwnMessages>()
  * and the newest of each. A chat goes by what `chatOf` calls it; times are in milliseconds since the epoch.
  */
 export class OwnMessages {
-  private readonly chats = new Recent<Chat>(keptChats, maxAge)
+  /** Since when nothing is missing in a chat of which nothing is remembered. */
+  private since: number
+  private readonly chats = new Recent<Chat>(keptChats, maxAge, (_, used) => {
+    this.since = Math.max(this.since, used + 2 * clockTolerance)
+  })
+
+  constructor(now = Date.now()) {
+    this.since = now
+  }
 
   /** The messages of the bots of an app, which are listened to until this context is disposed. */
   static of(ctx: Context): OwnMessages {
@@ -75,24 +90,27 @@ export class OwnMessages {
     for (const id of ids) makeKnown(chat, id, now)
   }
 
-  /** The same for a send that got no ID: the message that must be its own is left to it. */
-  noteUnnamed(chatName: string, send: UnnamedSend): void {
+  /**
+   * The same for a send that got no ID: the message that must be its own is left to it.
+   *
+   * @returns whether it was not known yet: its answer may come late, when a search has found the message already
+   */
+  noteUnnamed(chatName: string, send: UnnamedSend): boolean {
     const { unnamed, found } = this.open(chatName, send.until)
-    // The answer comes late: a search has found the message meanwhile.
-    const index = found.findIndex(({ content, time }) => time >= send.since && time <= send.until && isSameContent(content, send.content))
+    const index = found.findIndex(({ content, time }) => time >= send.since && time <= send.until && isSealOf(send.content, content))
     if (index >= 0) found.splice(index, 1)
-    else keep(unnamed, send)
+    else unnamed.set(nameOf(send), { send }, send.until)
+    return index < 0
   }
 
-  /** Takes back that these messages are somebody's, or without any the last send of this content that got no ID. */
-  release(chatName: string, ids: readonly string[], content: Content, now = Date.now()): void {
+  /** Takes back that what was sent is somebody's. */
+  release(chatName: string, { messageIds, trace }: Receipt, content: Content, now = Date.now()): void {
     const { known, unnamed } = this.open(chatName, now)
-    for (const id of ids) {
+    for (const id of messageIds) {
       known.delete(id)
       this.see(chatName, { id, time: now, content })
     }
-    const index = ids.length === 0 ? unnamed.findLastIndex(send => isSameContent(send.content, content)) : -1
-    if (index >= 0) unnamed.splice(index, 1)
+    if (typeof trace === 'object') unnamed.delete(nameOf(trace))
   }
 
   /**
@@ -116,15 +134,30 @@ export class OwnMessages {
     if (!known.has(message.id) && !seen.some(({ id }) => id === message.id)) keep(seen, message)
   }
 
-  /** Finds a message that was reported since then and that nobody knows. It is known from then on. */
-  takeSeen(chatName: string, content: Content, since: number, now = Date.now()): string | undefined {
-    const chat = this.chats.get(chatName, now)
-    return chat && take(chat, chat.seen, content, since, now)
+  /** Whether any message, of a history or reported, may be the one that is wanted as far as is remembered here. */
+  hasCandidate(chatName: string, wanted: Wanted, history: readonly OwnMessage[], now = Date.now()): boolean {
+    return candidates(this.open(chatName, now), wanted, history).length > 0
   }
 
-  /** The same among the messages of a history. */
-  takeFrom(chatName: string, history: readonly OwnMessage[], content: Content, since: number, now = Date.now()): string | undefined {
-    return take(this.open(chatName, now), history, content, since - clockTolerance, now)
+  /**
+   * Takes the oldest message, of a history or reported, that is the one that is wanted. It is known from then on.
+   *
+   * @param sends what is known besides of what was sent into the chat
+   * @returns `unclear` when there is one that may as well be another's: it is older than what is known
+   */
+  take(chatName: string, wanted: Wanted, history: readonly OwnMessage[], sends: KnownSends, now = Date.now()): OwnMessage | 'unclear' | undefined {
+    const chat = this.open(chatName, now)
+    const named = nameSends(chat, wanted.content, history, sends)
+    const free = candidates(chat, wanted, history).filter(({ id }) => !sends.messageIds.has(id) && !named.has(id))
+    // What this process has sent it knows itself, whatever is known besides.
+    const complete = Math.min(chat.since, sends.since)
+    const sure = wanted.since >= complete ? free : free.filter(({ time }) => time >= complete + clockTolerance)
+    const oldest = sure.reduce<OwnMessage | undefined>((best, message) => best && best.time <= message.time ? best : message, undefined)
+    if (oldest) {
+      makeKnown(chat, oldest.id, now)
+      keep(chat.found, { content: wanted.content, time: now })
+    }
+    return oldest ?? (free.length > 0 ? 'unclear' : undefined)
   }
 
   /** It runs for whatever the bots hear, so it stops at the first no. */
@@ -142,7 +175,13 @@ export class OwnMessages {
   private open(chatName: string, now: number): Chat {
     const kept = this.chats.get(chatName, now)
     if (kept) return kept
-    const chat: Chat = { known: new Recent(keptIds), seen: [], unnamed: [], found: [] }
+    const onForget = (time: number): void => {
+      chat.since = Math.max(chat.since, time + 2 * clockTolerance)
+    }
+    const chat: Chat = {
+      since: this.since, known: new Recent(keptIds, Infinity, onForget), seen: [], found: [],
+      unnamed: new Recent(keptEntries, Infinity, ({ send }) => onForget(send.until)),
+    }
     this.chats.set(chatName, chat, now)
     return chat
   }
@@ -182,28 +221,41 @@ function targetOf(event: JsonObject): Target | undefined {
   return id === undefined ? undefined : { kind: isPrivate ? 'private' : 'group', id }
 }
 
-function take(chat: Chat, messages: readonly OwnMessage[], content: Content, earliest: number, now: number): string | undefined {
-  const equal = messages.filter(message => isSameContent(message.content, content))
-  nameSends(chat, equal, content, now)
-  const candidates = equal.filter(({ id, time }) => time >= earliest && !chat.known.has(id))
-  const oldest = candidates.reduce<OwnMessage | undefined>((best, message) => best && best.time <= message.time ? best : message, undefined)
-  if (!oldest) return
-  makeKnown(chat, oldest.id, now)
-  keep(chat.found, { content, time: now })
-  return oldest.id
+/** The messages that say what is wanted, are not too old, and are not known to be somebody's. */
+function candidates({ known, seen }: Chat, { content, since }: Wanted, history: readonly OwnMessage[]): OwnMessage[] {
+  // What was reported has the time of its arrival, by the local clock.
+  const recent = [...seen.filter(({ time }) => time >= since), ...history.filter(({ time }) => time >= since - clockTolerance)]
+  return recent.filter(message => !known.has(message.id) && isSameContent(message.content, content))
 }
 
-/** Gives each earlier send of the same content that was answered without an ID the message that must be its own. */
-function nameSends(chat: Chat, equal: readonly OwnMessage[], content: Content, now: number): void {
-  for (const send of chat.unnamed.filter(send => isSameContent(send.content, content))) {
-    const distance = ({ time }: OwnMessage): number => Math.abs(time - send.until)
+/**
+ * Gives each send of this content that got no ID the message that must be its own.
+ *
+ * @returns the IDs of these messages
+ */
+function nameSends({ known, seen, unnamed }: Chat, content: Content, history: readonly OwnMessage[], sends: KnownSends): Set<string> {
+  const here = unnamed.entries().map(([, entry]) => entry)
+  const earlier = sends.unnamed.filter(send => !unnamed.has(nameOf(send))).map((send): Unnamed => ({ send }))
+  const entries = [...earlier, ...here].filter(({ send }) => isSealOf(send.content, content))
+  const named = new Set(entries.flatMap(({ messageId }) => messageId ?? []))
+  const isOpen = ({ id }: OwnMessage): boolean => !known.has(id) && !sends.messageIds.has(id)
+  const equal = [...seen, ...history].filter(message => isOpen(message) && isSameContent(message.content, content))
+  for (const entry of entries) {
+    if (entry.messageId !== undefined) continue
+    const { since, until } = entry.send
+    const distance = ({ time }: OwnMessage): number => Math.abs(time - until)
     const [nearest] = equal
-      .filter(({ id, time }) => time >= send.since - clockTolerance && time <= send.until + clockTolerance && !chat.known.has(id))
+      .filter(({ id, time }) => time >= since - clockTolerance && time <= until + clockTolerance && !named.has(id))
       .sort((a, b) => distance(a) - distance(b))
     if (!nearest) continue
-    makeKnown(chat, nearest.id, now)
-    chat.unnamed.splice(chat.unnamed.indexOf(send), 1)
+    entry.messageId = nearest.id
+    named.add(nearest.id)
   }
+  return named
+}
+
+function nameOf({ content, since, until }: UnnamedSend): string {
+  return `${content} ${since} ${until}`
 }
 
 function makeKnown({ known, seen }: Chat, id: string, now: number): void {

@@ -4,10 +4,11 @@ import { test } from 'node:test'
 import type { SimulatorOptions } from '../../../simulator'
 import { KoishiPort } from '../../../src/platform/koishi'
 import { OneBot } from '../../../src/platform/onebot/account'
-import { SendError } from '../../../src/platform/port'
+import { chatOf, OwnMessages } from '../../../src/platform/onebot/own-messages'
+import { SendError, type KnownSends } from '../../../src/platform/port'
 import { file, friend, group, picture, text } from '../../support/items'
 import { until } from '../../support/until'
-import { attempt, deliveredId, stage } from './stage'
+import { attempt, deliveredId, nothing, stage } from './stage'
 
 const toGroup = { group_id: 123456 }
 const toFriend = { user_id: 10001 }
@@ -82,10 +83,14 @@ for (const [target, action, to] of [[group, 'upload_group_file', toGroup], [frie
     const items = [file('日志.log', 'bytes')]
     const upload = { ...to, name: '日志.log', file: 'base64://Ynl0ZXM=' }
     const since = Date.now()
-    assert.deepEqual(await account.message(target, items).send(attempt), { messageIds: [] })
+    const { messageIds, trace } = await account.message(target, items).send(attempt)
+    assert.deepEqual(messageIds, [])
+    assert(typeof trace === 'object')
     assert.deepEqual(await find(target, items, Date.now()), { kind: 'inconclusive' })
     await callUnanswered(action, upload)
-    assert.deepEqual(await find(target, items, since), { kind: 'found', messageIds: [] })
+    const found = await find(target, items, since)
+    assert(found.kind === 'found' && typeof found.trace === 'string', 'a search sees the ID')
+    assert.deepEqual(found.messageIds, [])
     assert.deepEqual(await find(target, items, since), { kind: 'inconclusive' })
   })
 }
@@ -100,7 +105,7 @@ test('finds what other plugins made of a message', async t => {
   const message = account.message(group, [text('a')])
   const sending = assert.rejects(message.send(attempt), { name: 'SendError', outcome: 'unanswered' })
   await simulator.until(({ ledger }) => ledger.length === 1)
-  assert.deepEqual(await message.find(since), { kind: 'found', messageIds: [deliveredId(simulator, 0)] })
+  assert.deepEqual(await message.find(since, () => Promise.resolve(nothing)), { kind: 'found', messageIds: [deliveredId(simulator, 0)] })
   assert.equal(simulator.ledger[0]?.text, 'made: a')
   simulator.disconnectAll()
   await sending
@@ -114,7 +119,7 @@ test('says nothing of a message that only the adapter can encode', async t => {
   const message = account.message(group, [text('a')])
   const { messageIds } = await message.send(attempt)
   assert.deepEqual(messageIds, [deliveredId(simulator, 0)])
-  assert.deepEqual(await message.find(Date.now()), { kind: 'no-history' })
+  assert.deepEqual(await message.find(Date.now(), () => Promise.resolve(nothing)), { kind: 'no-history' })
 })
 
 test('finds a message again that was given up, and not one whose late answer was taken', async t => {
@@ -135,6 +140,29 @@ test('tells which messages of a chat are recent', async t => {
   await find(group, [text('a')], since)
   assert.deepEqual(account.recent(group), ['5', deliveredId(simulator, 0)])
   assert.deepEqual(account.recent(friend), [])
+})
+
+test('leaves to others what is known to be theirs, and does not say what became of what is older than that', async t => {
+  const { call, note, find } = await stage(t)
+  note(group, await call('send_group_msg', { ...toGroup, message: textMessage('before') }))
+  const id = await call('send_group_msg', { ...toGroup, message: textMessage('a') })
+  assert(id !== undefined)
+  const since = Date.now() + 1
+  // The clock of the process is ahead of what is asked for, as after a restart.
+  const before = since - 60_000
+  assert.deepEqual(await find(group, [text('a')], since, { ...nothing, messageIds: new Set([id]) }), { kind: 'absent' })
+  assert.deepEqual(await find(group, [text('a')], before), { kind: 'inconclusive' }, 'nothing is known of the time before this process')
+  assert.deepEqual(await find(group, [text('a')], before, { ...nothing, since: 0, messageIds: new Set([id]) }), { kind: 'inconclusive' })
+  assert.deepEqual(await find(group, [text('a')], before, { ...nothing, since: 0 }), { kind: 'found', messageIds: [id] })
+})
+
+test('asks what is known besides only where there is an equal message', async t => {
+  const { account, call } = await stage(t)
+  await call('send_group_msg', { ...toGroup, message: textMessage('another') })
+  const fail = (): Promise<KnownSends> => Promise.reject(new Error('no database'))
+  assert.deepEqual(await account.message(group, [text('a')]).find(Date.now(), fail), { kind: 'inconclusive' })
+  await call('send_group_msg', { ...toGroup, message: textMessage('a') })
+  await assert.rejects(account.message(group, [text('a')]).find(Date.now(), fail), { message: 'no database' })
 })
 
 const withoutHistory: [string, SimulatorOptions][] = [['napcat', { history: false }], ['lagrange', { profile: 'lagrange' }]]
@@ -202,8 +230,8 @@ test('shares what is known between what was made before a reload of the relay an
   let port: KoishiPort | undefined
   app.plugin((ctx: Context) => {
     port = new KoishiPort(ctx, new OneBot(ctx))
+    OwnMessages.of(ctx).note(chatOf('10000', group), ['6'])
   })
-  port?.note(account.sid, group, ['6'])
   assert.deepEqual(account.recent(group), ['5', '6'])
   assert.equal(port?.find(account.sid), account)
   await account.message(group, [text('a')]).send(attempt)

@@ -10,11 +10,15 @@ import { isObject } from '../../../src/message/parse'
 import { KoishiPort } from '../../../src/platform/koishi'
 import { OneBot } from '../../../src/platform/onebot/account'
 import { requestOf } from '../../../src/platform/onebot/adapter'
-import type { Account, Finding, LoadedItem, Port } from '../../../src/platform/port'
+import { chatOf, OwnMessages } from '../../../src/platform/onebot/own-messages'
+import type { Account, Finding, KnownSends, LoadedItem, Port } from '../../../src/platform/port'
 import { until } from '../../support/until'
 
 /** An attempt that is never given up. */
 export const attempt = { begin: () => undefined }
+
+/** Nothing is known but what this process remembers. */
+export const nothing: KnownSends = { since: Infinity, messageIds: new Set(), unnamed: [] }
 
 /** A bot of the real adapter on a simulator, with a port of its own. */
 export interface Stage {
@@ -28,10 +32,10 @@ export interface Stage {
   call: (action: string, params: object) => Promise<string | undefined>
   /** Calls one that the simulator performs without answering. */
   callUnanswered: (action: string, params: object) => Promise<void>
-  /** Notes the messages with these IDs as known. */
+  /** Has the messages with these IDs known to be somebody's. */
   note: (target: Target, ...ids: readonly (string | undefined)[]) => void
   /** Searches for a message that this process has not sent. */
-  find: (target: Target, items: readonly LoadedItem[], since: number) => Promise<Finding>
+  find: (target: Target, items: readonly LoadedItem[], since: number, sends?: KnownSends) => Promise<Finding>
 }
 
 export async function stage(t: TestContext, options: SimulatorOptions = {}): Promise<Stage> {
@@ -83,11 +87,11 @@ export async function stage(t: TestContext, options: SimulatorOptions = {}): Pro
       void Promise.resolve(request(action, params)).catch(() => undefined)
       await simulator.until(({ ledger }) => ledger.length > delivered)
     },
-    note: (target, ...ids) => port.note(account.sid, target, ids.map(id => {
+    note: (target, ...ids) => OwnMessages.of(app).note(chatOf(bot.selfId, target), ids.map(id => {
       assert(id !== undefined)
       return id
     })),
-    find: (target, items, since) => account.message(target, items).find(since),
+    find: (target, items, since, sends = nothing) => account.message(target, items).find(since, () => Promise.resolve(sends)),
   }
 }
 

@@ -132,18 +132,10 @@ test('sends through a bot without an encoder, and knows no history of it', async
   assert.deepEqual(await message.send({ begin: () => begun++ }), { messageIds: ['1'] })
   assert.equal(begun, 1)
   assert.deepEqual(bot.sent, [[group.id, [h.text('<b>a</b>'), h('img', { src: 'data:image/png;base64,iVBORw0KGgo=' })]]])
-  assert.deepEqual(await message.find(0), { kind: 'no-history' })
+  assert.deepEqual(await message.find(0, () => Promise.reject(new Error('nobody is asked'))), { kind: 'no-history' })
   assert.deepEqual(account.recent(group), [])
   bot.ids = ['']
   assert.deepEqual(await message.send({ begin: () => undefined }), { messageIds: [] })
   bot.ids = []
   await assert.rejects(message.send({ begin: () => undefined }), (error: unknown) => error instanceof SendError && error.outcome === 'suppressed')
-})
-
-test('notes the messages of a OneBot bot that is not there, and of no other', () => {
-  const { port, add } = start()
-  port.note('onebot:1', group, ['5'])
-  port.note('telegram:1', group, ['6'])
-  add('onebot', '1')
-  assert.deepEqual(port.choose({}).recent(group), ['5'])
 })

@@ -1,46 +1,104 @@
 import assert from 'node:assert/strict'
-import { appendFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import fs from 'node:fs'
+import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
-import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../../src/errors'
+import type { KnownSends, UnnamedSend } from '../../../src/platform/port'
 import type { Delivery } from '../../../src/relay/delivery'
 import { SentLog } from '../../../src/relay/sent-log'
 
 const bot = 'onebot:10000'
 const target = { kind: 'group', id: '123456' } as const
 
+type Sent = Pick<Delivery, 'bot' | 'target' | 'results'>
+
 /** A delivery that has become these messages. */
-function sent(...messageIds: string[]): Delivery {
-  return {
-    id: uuid(), state: 'sent', mode: 'single', deferred: false, target, bot, createdAt: 0, updatedAt: 0, expiresAt: null, attempts: 1,
-    results: [{ success: true, messageIds }, { success: false, error: new RelayError('refused') }], inDoubt: null, key: null, fingerprint: null,
-  }
+function sent(...messageIds: string[]): Sent {
+  return { bot, target, results: [{ success: true, messageIds }, { success: false, error: new RelayError('refused') }] }
+}
+
+/** One that has become a message without an ID. */
+function sentUnnamed(trace: UnnamedSend | string): Sent {
+  return { bot, target, results: [{ success: true, messageIds: [], trace }] }
 }
 
 async function folderFor(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'relay-sent-'))
-  t.after(() => rm(folder, { recursive: true }))
+  t.after(() => rm(folder, { recursive: true, force: true }))
   return join(folder, 'data')
 }
 
-function open(folder: string) {
+function open(folder: string): Opened {
   const failures: unknown[] = []
   const log = new SentLog()
-  return { log, read: log.open(folder, error => failures.push(error)), failures }
+  log.open(folder, error => failures.push(error))
+  return {
+    log,
+    failures,
+    write: (...messageIds: string[]): void => log.write(sent(...messageIds), false),
+    read: (): Promise<KnownSends> => log.read(bot, target),
+    ids: async (): Promise<string[]> => [...(await log.read(bot, target)).messageIds],
+  }
 }
+
+interface Opened {
+  log: SentLog
+  failures: unknown[]
+  /** Writes that one has become these messages. */
+  write: (...messageIds: string[]) => void
+  read: () => Promise<KnownSends>
+  ids: () => Promise<string[]>
+}
+
+/** Clocks that the test sets. */
+function stopClocks(t: TestContext): { pass: (time: number) => void, readonly now: number } {
+  let passed = 0
+  // Whole milliseconds, so that sums are exact.
+  const [epoch, start] = [Date.now(), Math.round(performance.now())]
+  t.mock.method(Date, 'now', () => epoch + passed)
+  t.mock.method(performance, 'now', () => start + passed)
+  return {
+    pass(time) {
+      passed += time
+    },
+    get now() {
+      return epoch + passed
+    },
+  }
+}
+
+const minute = 60_000
 
 describe('the log of what was sent', () => {
   test('is there for the next process, although this one did not end', async t => {
     const folder = await folderFor(t)
-    const { log } = open(folder)
-    log.write(sent('1', '-2'))
-    log.write(sent())
-    log.write(sent('3'))
-    const entries = [{ bot, target, messageIds: ['1', '-2'] }, { bot, target, messageIds: ['3'] }]
-    assert.deepEqual(open(folder).read, entries)
+    const { log, write } = open(folder)
+    write('1', '-2')
+    write()
+    write('3')
+    log.write({ ...sent('4'), target: { kind: 'private', id: '123456' } }, false)
+    log.write({ ...sent('5'), bot: 'onebot:1' }, false)
+    const next = open(folder)
+    next.write('6')
+    assert.deepEqual(await next.ids(), ['1', '-2', '3', '6'])
     assert.equal((await stat(join(folder, 'sent.jsonl'))).mode & 0o777, 0o600)
+  })
+
+  test('has what got no ID, also where the database has the IDs, once each', async t => {
+    const folder = await folderFor(t)
+    const { log } = open(folder)
+    const unnamed = { content: 'file:abc:5', since: 1, until: 2 }
+    log.write(sentUnnamed(unnamed), true)
+    log.write(sentUnnamed({ ...unnamed }), true)
+    log.write(sentUnnamed({ ...unnamed, until: 3 }), false)
+    log.write(sentUnnamed('found'), true)
+    log.write(sent('1'), true)
+    const { unnamed: known, messageIds } = await open(folder).read()
+    assert.deepEqual(known, [unnamed, { ...unnamed, until: 3 }])
+    assert.deepEqual([...messageIds], ['found'])
   })
 
   test('makes its folder for its owner only', async t => {
@@ -49,46 +107,169 @@ describe('the log of what was sent', () => {
     assert.equal((await stat(folder)).mode & 0o777, 0o700)
   })
 
-  test('is bounded: it holds the last minute, and at most one more', async t => {
+  test('is complete since its beginning, however many processes there were', async t => {
     const folder = await folderFor(t)
-    let now = 1_780_000_000_000
-    t.mock.method(Date, 'now', () => now)
-    const { log } = open(folder)
-    for (const id of ['1', '2', '3', '4', '5', '6']) {
-      log.write(sent(id))
-      now += 35_000
+    const clock = stopClocks(t)
+    const { now } = clock
+    assert.equal((await open(folder).read()).since, now)
+    clock.pass(10 * minute)
+    const { log, write, read } = open(folder)
+    log.close()
+    write('1')
+    log.open(folder, () => assert.fail('it can be written'))
+    assert.equal((await read()).since, now)
+    assert((await read()).messageIds.has('1'), 'an answer that came after the end is in it')
+  })
+
+  test('is bounded in size, and says since when it is complete', async t => {
+    const folder = await folderFor(t)
+    const clock = stopClocks(t)
+    const beginning = clock.now
+    const { write, read } = open(folder)
+    const long = 'x'.repeat(100_000)
+    const fill = (name: string): void => {
+      for (let n = 0; n < 41; n++) write(`${name} ${n} ${long}`)
     }
-    assert.deepEqual(open(folder).read.map(({ messageIds }) => messageIds), [['6']])
-    now -= 35_000
-    assert.deepEqual(open(folder).read.map(({ messageIds }) => messageIds), [['5'], ['6']])
-    const kept = await Promise.all(['sent.older.jsonl', 'sent.jsonl'].map(name => readFile(join(folder, name), 'utf8')))
-    assert.equal(kept.join('').split('\n').length - 1, 4)
+    for (const name of ['a', 'b']) {
+      fill(name)
+      clock.pass(minute)
+    }
+    assert.equal((await read()).since, beginning)
+    assert.equal((await read()).messageIds.size, 82)
+    for (const name of ['c', 'd', 'e']) {
+      clock.pass(minute)
+      fill(name)
+    }
+    const { since, messageIds } = await open(folder).read()
+    const names = new Set([...messageIds].map(id => id.slice(0, 1)))
+    assert(!names.has('a') && names.has('d') && names.has('e'), [...names].join())
+    // What is not in it was sent before, also by a clock that is not quite right.
+    assert(since > beginning + 2 * minute && since <= clock.now, String(since - beginning))
+    const sizes = await Promise.all(['sent.older.jsonl', 'sent.jsonl'].map(async name => (await stat(join(folder, name))).size))
+    assert(sizes.every(size => size < 5_000_000), sizes.join())
   })
 
   test('does without what is cut off or makes no sense', async t => {
     const folder = await folderFor(t)
-    const { log } = open(folder)
-    log.write(sent('1'))
-    await appendFile(join(folder, 'sent.jsonl'), `null\n{}\n[1]\n[${Date.now()},5,"group:1","x"]\n[${Date.now()},"onebot:1","nobody","x"]\n`)
-    log.write(sent('2'))
-    await appendFile(join(folder, 'sent.jsonl'), `[${Date.now()},"onebot:1","gro`)
-    assert.deepEqual(open(folder).read.map(({ messageIds }) => messageIds), [['1'], ['2']])
+    const file = join(folder, 'sent.jsonl')
+    const { write, ids } = open(folder)
+    write('1')
+    await appendFile(file, `null\n{}\n{"since":"x"}\n[1]\n[5,"${bot}","group:123456",null,{},{"content":5}]\n`)
+    write('2')
+    await appendFile(file, `[${Date.now()},"${bot}","gro`)
+    const next = open(folder)
+    next.write('3')
+    assert.deepEqual(await next.ids(), ['1', '2', '3'])
+    assert.deepEqual(await ids(), ['1', '2', '3'])
   })
 
-  test('fails nothing where it cannot be written, and says so once', () => {
-    const { log, read, failures } = open('/dev/null/data')
-    log.write(sent('1'))
-    log.write(sent('2'))
-    assert.deepEqual(read, [])
+  test('knows when its first line was cut off', async t => {
+    const folder = await folderFor(t)
+    const { now } = stopClocks(t)
+    open(folder)
+    await writeFile(join(folder, 'sent.jsonl'), '\n{"since":1')
+    assert.equal((await open(folder).read()).since, now + minute)
+  })
+
+  test('fails nothing where it cannot be written, says so once, and is not complete then', async t => {
+    const clock = stopClocks(t)
+    const { write, read, failures } = open('/dev/null/data')
+    for (let n = 0; n < 10; n++) {
+      write(String(n))
+      clock.pass(minute)
+    }
+    assert.deepEqual(await read(), { since: Infinity, messageIds: new Set(), unnamed: [] })
     assert.equal(failures.length, 1)
   })
 
-  test('ends when it is closed', async t => {
+  test('comes back when its folder does, and knows what is missing', async t => {
     const folder = await folderFor(t)
-    const { log, failures } = open(folder)
-    log.close()
-    log.write(sent('1'))
-    assert.deepEqual(open(folder).read, [])
-    assert.deepEqual(failures, [])
+    const clock = stopClocks(t)
+    // A file in its place.
+    await writeFile(folder, '')
+    const { write, read, ids, failures } = open(folder)
+    write('1')
+    await rm(folder)
+    write('2')
+    assert.equal((await read()).since, Infinity, 'it is not tried at each send')
+    clock.pass(minute)
+    write('3')
+    assert.equal((await read()).since, clock.now + minute)
+    assert.deepEqual(await ids(), ['3'])
+    await rm(folder, { recursive: true })
+    write('4')
+    assert.equal((await read()).since, Infinity)
+    clock.pass(minute)
+    write('5')
+    assert.equal((await read()).since, clock.now + minute)
+    assert.deepEqual(await open(folder).ids(), ['5'])
+    assert.equal((await open(folder).read()).since, clock.now + minute, 'the next process knows it, too')
+    assert.equal(failures.length, 2)
+  })
+
+  test('begins anew where what it wrote was replaced by an older state', async t => {
+    const folder = await folderFor(t)
+    const file = join(folder, 'sent.jsonl')
+    const clock = stopClocks(t)
+    const { write, read } = open(folder)
+    write('1')
+    const backup = await readFile(file)
+    write('2')
+    await rm(file)
+    await writeFile(file, backup)
+    clock.pass(minute)
+    write('3')
+    assert.equal((await read()).since, clock.now + minute)
+  })
+
+  test('goes on where another process with the same folder made room', async t => {
+    const folder = await folderFor(t)
+    const clock = stopClocks(t)
+    const { now } = clock
+    const [one, other] = [open(folder), open(folder)]
+    one.write('1')
+    other.write('2')
+    one.write('x'.repeat(5_000_000))
+    one.write('3')
+    other.write('4')
+    clock.pass(minute)
+    other.write('5')
+    const { since, messageIds } = await other.read()
+    assert.equal(since, now)
+    assert.deepEqual([...messageIds].filter(id => id.length === 1).sort(), ['1', '2', '3', '4', '5'])
+    assert.deepEqual([...one.failures, ...other.failures], [])
+  })
+
+  test('begins anew after a disk that was full, also for the process that comes next', async t => {
+    const folder = await folderFor(t)
+    const clock = stopClocks(t)
+    const { write, read, ids, failures } = open(folder)
+    write('1')
+    const whole = fs.writeSync.bind(fs)
+    // A disk with room for five bytes more.
+    const full = t.mock.method(fs, 'writeSync', (descriptor: number, text: string) => whole(descriptor, text.slice(0, 5)))
+    syncBuiltinESMExports()
+    write('2')
+    write('3')
+    assert.equal(failures.length, 1)
+    assert.equal((await read()).since, Infinity)
+    full.mock.restore()
+    syncBuiltinESMExports()
+    clock.pass(minute)
+    assert.equal((await open(folder).read()).since, clock.now, 'nothing is left that would look complete')
+    write('4')
+    assert.deepEqual(await ids(), ['4'])
+  })
+
+  test('lets others have their turn while it is read', async t => {
+    const folder = await folderFor(t)
+    const { write, ids } = open(folder)
+    for (let n = 0; n < 40_000; n++) write(String(n))
+    let turns = 0
+    const timer = setInterval(() => turns++, 0)
+    const { length } = await ids()
+    clearInterval(timer)
+    assert.equal(length, 40_000)
+    assert(turns > 5, `${turns} turns`)
   })
 })

@@ -100,4 +100,21 @@ describe('a store in memory', () => {
 
 describe('a store in SQLite', () => {
   storeContract(openSqlite)
+
+  test('tells which messages were sent through the same bot to the same target since then, however many there are', async t => {
+    const store = await openSqlite(t)
+    const since = Date.now()
+    const insert = (messageId: string, changes: Partial<Delivery> = {}): Promise<void> =>
+      store.insert(deliveryOf({ state: 'sent', results: [{ success: true, messageIds: [messageId] }], updatedAt: since, ...changes }), noPosition, [])
+    const ids = Array.from({ length: 450 }, (_, n) => String(n))
+    for (const id of ids) {
+      await insert(id)
+      await insert('too old', { updatedAt: since - 1 })
+    }
+    await insert('through another bot', { bot: 'onebot:2' })
+    await insert('elsewhere', { target: { kind: 'group', id: '7' } })
+    await insert('1000', { state: 'sending', inDoubt: { indices: [0], since, before: ['1001'], settle: 0 } })
+    assert.deepEqual((await store.messageIds(deliveryOf(), since)).sort(), [...ids, '1000', '1001'].sort())
+    assert.deepEqual(await store.messageIds(deliveryOf({ target: { kind: 'private', id: '123456' } }), since), [])
+  })
 })
