@@ -1,6 +1,8 @@
-// Measures how long a single request keeps the relay from doing anything else: `node --import tsx bench/holds.ts`. Its bodies are the
-// worst that are known, of 1 MiB and of 10 MiB, without and with a key. Each cell has the time held and the processor time of the longest
-// turn, which is the better measure where the machine is busy with something else.
+// Measures how long a single request keeps the relay from doing anything else: `node --import tsx bench/holds.ts [--database] [NAME]`. Its
+// bodies are the worst that are known, of 1 MiB and of 10 MiB, without and with a key. Each cell has the time held and the processor time
+// of the longest turn, which is the better measure where the machine is busy with something else.
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { endAll } from './lib/child'
 import { apiKey, startRelay, type App } from './lib/apps'
 import { Stage } from './lib/stage'
@@ -89,8 +91,11 @@ async function hold({ child, url }: App, body: string, headers: Record<string, s
 async function run(): Promise<void> {
   const stage = await Stage.create([])
   try {
-    const app = await startRelay(stage, { config: { chatApiMaxRetries: 0, maxBodySize: 12 * mebibyte } })
-    const only = process.argv[2]
+    const { values, positionals: [only] } = parseArgs({ allowPositionals: true, options: { database: { type: 'boolean', default: false } } })
+    const app = await startRelay(stage, {
+      config: { chatApiMaxRetries: 0, maxBodySize: 12 * mebibyte },
+      ...values.database && { database: join(await stage.newFolder(), 'koishi.db') },
+    })
     for (const [name, body] of Object.entries(bodies)) {
       if (only !== undefined && !name.includes(only)) continue
       const cells: string[] = []

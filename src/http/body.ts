@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { RelayError } from '../errors'
+import { yieldToOthers } from '../lib/async'
 import { excessOfJson, excessOfValue } from '../lib/json'
 
 /** A request whose body is still to be read. */
@@ -16,6 +17,9 @@ export interface BodyLimits {
   /** How long all of it may take to arrive, in milliseconds; a minute unless given. */
   timeout?: number
 }
+
+/** From which size on the event loop gets a turn after a body was parsed, in bytes. */
+const large = 64 * 1024
 
 // Refuses what is not UTF-8, and skips a byte order mark.
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -34,7 +38,11 @@ export async function readJson({ request, parsedBody }: Received, limits: BodyLi
   }
   if (typeof parsedBody === 'string') return parseJson(Buffer.from(parsedBody))
   refuseEncoding(request)
-  return parseJson(await readBody(request, limits, stop))
+  const source = await readBody(request, limits, stop)
+  const body = parseJson(source)
+  // What follows takes about as long again.
+  if (source.length > large) await yieldToOthers()
+  return body
 }
 
 function parseJson(source: Buffer): unknown {

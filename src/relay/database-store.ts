@@ -48,6 +48,8 @@ const finished = states.filter(state => !unfinished.some(name => name === state)
 /** How many deliveries are read or removed at a time: each statement blocks the event loop of an embedded database. */
 const chunkSize = 50
 
+/** From which length of its items on a delivery is large, in characters. */
+const large = 64 * 1024
 /** For how long after its last change what went unanswered is looked for by the next process, in milliseconds. */
 const openFor = 15 * 60 * 1000
 /** It sorts after every ID. */
@@ -59,6 +61,8 @@ export class DatabaseStore implements Store {
   private readonly database: Context['database']
   /** SQLite changes rows in two steps, between which another statement may come: those about one delivery wait for one another. */
   private readonly changes = new Mutex()
+  /** Deliveries with so much in them that an embedded database holds the process up noticeably with each statement about one. */
+  private readonly large = new WeakSet<Delivery>()
 
   /**
    * @param ctx a context with the database; the tables are created when they are first used
@@ -75,7 +79,11 @@ export class DatabaseStore implements Store {
   }
 
   async insert(delivery: Delivery, position: number, items: readonly ParsedItem[]): Promise<void> {
-    await this.database.create(table, toRow(delivery, { position, owner: this.owner }, items))
+    const row = toRow(delivery, { position, owner: this.owner }, items)
+    this.noteSize(delivery, row.items)
+    if (this.large.has(delivery)) await yieldToOthers()
+    await this.database.create(table, row)
+    if (this.large.has(delivery)) await yieldToOthers()
   }
 
   update(delivery: Delivery, from: readonly State[], change: Change): Promise<boolean> {
@@ -265,6 +273,7 @@ export class DatabaseStore implements Store {
     return this.changes.run(id, async () => {
       const { matched } = await this.database.set(table, { id, state: [...from] }, update)
       if (matched !== 0) Object.assign(delivery, change, { updatedAt })
+      if (this.large.has(delivery)) await yieldToOthers()
       return matched !== 0
     })
   }
@@ -281,9 +290,13 @@ export class DatabaseStore implements Store {
   }
 
   private toQueued(row: DeliveryRow): QueuedDelivery {
-    return {
-      delivery: fromStored({ ...row }), position: row.position, items: readItems(JSON.parse(row.items ?? '[]')), isOurs: row.owner === this.owner,
-    }
+    const delivery = fromStored({ ...row })
+    this.noteSize(delivery, row.items)
+    return { delivery, position: row.position, items: readItems(JSON.parse(row.items ?? '[]')), isOurs: row.owner === this.owner }
+  }
+
+  private noteSize(delivery: Delivery, items: string | null): void {
+    if (items !== null && items.length > large) this.large.add(delivery)
   }
 
   private async firstAfter(queue: string, state: State) {
