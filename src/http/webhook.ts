@@ -34,6 +34,8 @@ export function webhookRoute(relay: Relay, prefix: string, limits: BodyLimits, s
         id, request, signal: () => signalOf(response), ...key !== undefined && { key }, ...deferred && { deferred },
       })
       if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
+      // The record is that of the first request with the key (RFC 9110, section 8.7).
+      if (delivery.id !== id) response.setHeader('Content-Location', `${prefix}/deliveries/${delivery.id}`)
       // Of a batch the answer is no failure, which is what this header is for.
       if (retryAfter !== undefined && request.mode === 'single') response.setHeader('Retry-After', retryAfter)
       const { data, status = 200 } = toAnswer(exchange, delivery, prefix)

@@ -165,7 +165,7 @@ class Runner implements Run {
     else if (reading.replayed || !account.results.some(({ told }) => told !== 'unknown') || !reading.results.every(({ told }) => told === 'unsent')) {
       this.tell(account, reading.results)
     }
-    if (reading.kind === 'results' && !reading.replayed) account.recordId = reply.headers.get('x-request-id') ?? ''
+    if (reading.kind === 'results' && !reading.replayed) account.recordId = recordOf(reply)
     // A deferred one may still be improved by a late answer.
     if (reply.headers.get('preference-applied') && !reading.replayed && account.deliveryId === undefined) {
       account.deliveryId = reply.headers.get('x-request-id') ?? ''
@@ -272,4 +272,9 @@ class Runner implements Run {
 
 function toBody({ type, token }: PlannedItem): object {
   return type === 'text' ? { type, msg: token } : { type, url: `base64://${token}` }
+}
+
+/** The ID of the record of what an answer tells of. */
+function recordOf({ headers }: Reply): string {
+  return headers.get('content-location')?.split('/').at(-1) ?? headers.get('x-request-id') ?? ''
 }

@@ -203,7 +203,11 @@ describe('a repeat of what went unanswered', () => {
       const header = { 'idempotency-key': String(again) }
       assert.equal((await relay.post(body, header)).status, 504)
       relay.simulator.clearFaults()
-      assert.equal((await relay.post(body, header)).status, again)
+      const { status, headers } = await relay.post(body, header)
+      assert.equal(status, again)
+      // The record is that of the first request.
+      const record = await relay.ask(headers.get('content-location') ?? '')
+      assert.equal(record.data.state, again === 200 ? 'sent' : 'unanswered')
     }
     assert.deepEqual(relay.texts(), ['hello'])
   })
