@@ -209,13 +209,13 @@ class Runner implements Run {
     }
   }
 
-  /** What has ended goes on only in one way: it is found, or a late answer tells what became of it. */
+  /** What has ended goes on only without an answer: it is found, a late answer tells what became of it, or its queue sends it again. */
   private observe(delivery: unknown): void {
     const id = String(field(delivery, 'id'))
     const state = String(field(delivery, 'state'))
     const before = this.states.get(id) ?? state
     this.states.set(id, state)
-    if (before === state || ['queued', 'sending'].includes(before) || (before === 'unanswered' && ['sent', 'failed'].includes(state))) return
+    if (before === state || ['queued', 'sending'].includes(before) || (before === 'unanswered' && state !== 'expired')) return
     this.problems.push(`the delivery ${id} was ${before}, and then ${state}`)
   }
 
@@ -234,10 +234,14 @@ class Runner implements Run {
     // A kill takes what only memory knew, and what could not be stored has no record.
     const isLost = this.plan.options.kills === true || account.results.every(({ told }) => told === 'unsent')
     const isOptional = isLost && account.deliveryId === undefined
-    const data = await this.get(`/deliveries/${id}`, isOptional)
-    if (data === undefined) return
-    const delivery = readDelivery(data, account.items.length)
-    assert(delivery, 'it has ended, and now goes on')
+    let delivery: ReturnType<typeof readDelivery>
+    while (!delivery) {
+      const data = await this.get(`/deliveries/${id}`, isOptional)
+      if (data === undefined) return
+      delivery = readDelivery(data, account.items.length)
+      // It had settled without an answer, and its queue sends it again.
+      if (!delivery) await this.allFinished()
+    }
     account.history.push(delivery.state)
     account.attempts = delivery.attempts
     if (delivery.state === 'expired' && performance.now() - account.start < (account.request.expiresIn ?? day) * 1000) {

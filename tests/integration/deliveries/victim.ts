@@ -1,11 +1,12 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Simulator } from '../../../simulator'
 import type { Config } from '../../../src'
 import { until } from '../../support/until'
-import { folderFor } from './support'
 
 const apiKey = 'a-key-for-tests'
 
@@ -79,9 +80,14 @@ export async function victim(t: TestContext, config: Config = {}, clock = 0): Pr
   // The times of messages are their server's, whatever the relay's clock shows.
   const simulator = await Simulator.start()
   t.after(() => simulator.close())
-  const relay = new Victim(simulator, await folderFor(t), config)
+  const folder = await mkdtemp(join(tmpdir(), 'relay-victim-'))
+  const relay = new Victim(simulator, folder, config)
   relay.setClock(clock)
-  t.after(() => relay.kill())
+  t.after(async () => {
+    // It writes until it is gone.
+    await relay.kill()
+    await rm(folder, { recursive: true, force: true })
+  })
   await relay.start()
   await relay.online()
   return relay
