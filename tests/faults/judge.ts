@@ -36,7 +36,7 @@ export function judge(run: Run): Judgement {
     const mayDouble = (plan.kind.retryUnanswered && (!isRecorded || isForgetful(plan))) || isClocked(plan)
     const judged = judgeCounts(run, accounts, entries, mayDouble)
     doubles += judged.doubles
-    problems.push(...judged.problems, ...judgeIds(accounts, entries), ...judgeOrder(run, accounts, entries, isRecorded))
+    problems.push(...judged.problems, ...judgeIds(accounts, entries), ...judgeOrder(run, accounts, entries, { isRecorded, mayDouble }))
   }
   return { problems, doubles }
 }
@@ -127,18 +127,24 @@ function judgeIds(accounts: readonly Account[], entries: readonly LedgerEntry[])
 }
 
 /** What was accepted before another was issued is there before it, unless it stepped aside. */
-function judgeOrder(run: Run, accounts: readonly Account[], entries: readonly LedgerEntry[], isRecorded: boolean): string[] {
+function judgeOrder(
+  run: Run, accounts: readonly Account[], entries: readonly LedgerEntry[],
+  { isRecorded, mayDouble }: { isRecorded: boolean, mayDouble: boolean },
+): string[] {
   const problems: string[] = []
-  const places = new Map<Account, number[]>()
+  // Of one that may come twice the first counts: the other is what a slow platform was still carrying out.
+  const placeOf = (seqs: readonly number[]): number => mayDouble ? Math.min(...seqs) : Math.max(...seqs)
+  const places = new Map<Account, { first: number, last: number }>()
   for (const { item, account } of uniqueCases(accounts)) {
     const own = entries.filter(entry => countIn(entry, item.token) > 0).map(({ seq }) => seq)
-    places.set(account, [...places.get(account) ?? [], ...own])
+    const { first, last } = places.get(account) ?? { first: Infinity, last: -Infinity }
+    if (own.length > 0) places.set(account, { first: Math.min(first, ...own), last: Math.max(last, placeOf(own)) })
   }
   for (const [earlier, before] of places) {
     if (mayStepAside(run, earlier, isRecorded)) continue
     for (const [later, after] of places) {
       if (earlier.accepted === undefined || later.issued <= earlier.accepted) continue
-      if (Math.max(...before) < Math.min(...after)) continue
+      if (before.last < after.first) continue
       problems.push(`request ${earlier.request.name} (${earlier.history.join(', ')}) was accepted before request ${later.request.name} `
         + `(${later.history.join(', ')}) was issued, but is there after it`)
     }
