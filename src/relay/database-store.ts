@@ -1,7 +1,7 @@
 import { $, type Context, type Query } from 'koishi'
-import { createHash } from 'node:crypto'
 import { v7 as uuid } from 'uuid'
 import { Mutex, yieldToOthers } from '../lib/async'
+import { digest } from '../lib/digest'
 import { unwrap } from '../lib/unwrap'
 import type { ParsedItem } from '../message/model'
 import { readItems, writeItems } from '../message/parse'
@@ -354,8 +354,4 @@ export function toRow(delivery: Delivery, { position, owner }: Pick<DeliveryRow,
 /** The lowest ID that a delivery accepted at this time can have. */
 function firstId(time: number): string {
   return uuid({ msecs: time, seq: 0, random: new Uint8Array(16) })
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
 }

@@ -39,8 +39,6 @@ export class Storage {
   readonly backlog: Backlog
   private readonly owner = uuid()
   private readonly leases: Leases
-  /** Whether no other relay can use the same database. */
-  readonly isLocal: boolean
   private isKnown = false
   private isInTime = false
   /** What the clock showed when it was written down here last. */
@@ -49,8 +47,8 @@ export class Storage {
   /** @param ctx a context with the database */
   constructor(ctx: Context, private readonly options: StorageOptions) {
     const store = this.store = new DatabaseStore(ctx, options.runtime.clock, this.owner)
-    this.isLocal = ctx.database.drivers.every(driver => /sqlite|memory/i.test(driver.constructor.name))
-    this.leases = this.isLocal ? createLocalLeases(() => store.otherOwners()) : new DatabaseLeases(ctx, this.owner)
+    const isLocal = ctx.database.drivers.every(driver => /sqlite|memory/i.test(driver.constructor.name))
+    this.leases = isLocal ? createLocalLeases(() => store.otherOwners()) : new DatabaseLeases(ctx, this.owner)
     this.backlog = new Backlog({ ...options, store, leases: this.leases })
   }
 
@@ -60,9 +58,9 @@ export class Storage {
    * @param retention how long records are kept, in milliseconds
    */
   attach(ctx: Context, retention: number): void {
-    const { backlog, store, isLocal, options: { runtime } } = this
+    const { backlog, store, leases, options: { runtime } } = this
     silenceStatements(ctx)
-    this.leases.keep(ctx)
+    leases.keep(ctx)
     backlog.open(() => this.learn())
     const every = (interval: number, what: string, work: () => Promise<void>): void => {
       let isRunning = false
@@ -77,7 +75,7 @@ export class Storage {
       ctx.setInterval(() => void run(), interval)
       void run()
     }
-    every(isLocal ? localInterval : sharedInterval, 'looking for what waits', async () => {
+    every(leases.isShared ? sharedInterval : localInterval, 'looking for what waits', async () => {
       await backlog.opened
       await backlog.scan()
       await this.takeOver()
@@ -94,6 +92,11 @@ export class Storage {
     })
     const unwatch = runtime.port.onOnline(sid => backlog.wake(sid))
     ctx.on('dispose', unwatch)
+  }
+
+  /** Whether other relays may use the same database. */
+  get isShared(): boolean {
+    return this.leases.isShared
   }
 
   /** Whether what a caller waits for may be sent: otherwise another relay may take this one for dead. */

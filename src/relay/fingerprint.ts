@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { RelayError } from '../errors'
+import { digest } from '../lib/digest'
 import { writeLink } from '../message/link'
 import type { MessageRequest, ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
@@ -30,11 +30,4 @@ async function digestUploaded(item: ParsedItem, digestUpload: DigestUpload): Pro
   const content = await digestUpload(id)
   // Only a file is shown with its name, which ends its ID.
   return content && digest(`${type}\n`, type === 'file' ? id.slice(id.indexOf('/')) : '', `\n${content}`)
-}
-
-/** SHA-256 of a text that may come in pieces, in hexadecimal. */
-export function digest(...pieces: readonly string[]): string {
-  const hash = createHash('sha256')
-  for (const piece of pieces) hash.update(piece)
-  return hash.digest('hex')
 }

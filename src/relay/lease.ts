@@ -1,7 +1,7 @@
 import type { Context } from 'koishi'
-import { createHash } from 'node:crypto'
 import { uptime } from 'node:os'
 import { performance } from 'node:perf_hooks'
+import { digest } from '../lib/digest'
 import { unwrap } from '../lib/unwrap'
 
 declare module 'koishi' {
@@ -147,16 +147,16 @@ export class DatabaseLeases implements Leases {
    * a process that was paused, or cut off from the database, may have lost its lease meanwhile.
    */
   holds(queue: string): boolean {
-    return this.isHeld(toKey(queue))
+    return this.isHeld(digest(queue))
   }
 
   acquire(queue: string): Promise<boolean> {
-    return this.hold(toKey(queue))
+    return this.hold(digest(queue))
   }
 
   /** When it rejects, the lease ends by itself, because it is not renewed. */
   async release(queue: string): Promise<void> {
-    const key = toKey(queue)
+    const key = digest(queue)
     this.held.delete(key)
     await this.database.remove(table, { queue: key, owner: this.owner })
   }
@@ -238,10 +238,6 @@ export class DatabaseLeases implements Leases {
     const oldest = performance.now() - 4 * this.duration
     for (const [queue, { since }] of this.seen) if (since < oldest) this.seen.delete(queue)
   }
-}
-
-function toKey(queue: string): string {
-  return createHash('sha256').update(queue).digest('hex')
 }
 
 function moment(): Moment {

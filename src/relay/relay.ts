@@ -2,6 +2,7 @@ import type { Context } from 'koishi'
 import { setMaxListeners } from 'node:events'
 import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
+import { digest } from '../lib/digest'
 import { unwrap } from '../lib/unwrap'
 import type { MessageRequest } from '../message/model'
 import type { KnownSends } from '../platform/port'
@@ -10,7 +11,7 @@ import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
   createDelivery, isOverdue, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
 } from './delivery'
-import { digest, fingerprintOf } from './fingerprint'
+import { fingerprintOf } from './fingerprint'
 import { FollowUps } from './follow-ups'
 import { MemoryStore } from './memory-store'
 import { OpenCalls } from './open-calls'
@@ -394,7 +395,7 @@ export class Relay {
     // Older records may have been removed.
     const kept = this.storages.length > 0 ? Date.now() - this.retention : -Infinity
     // What another relay left to this one has to be found although the log of that one is not here.
-    const isShared = this.storages.some(({ isLocal }) => !isLocal)
+    const isShared = this.storages.some(({ isShared }) => isShared)
     const messageIds = new Set([...logged.messageIds, ...stored.flat()])
     return { ...logged, messageIds, since: isShared ? kept : Math.max(logged.since, kept) }
   }

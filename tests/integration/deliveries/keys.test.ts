@@ -225,15 +225,19 @@ describe('a repeat of what went unanswered', () => {
 describe('a job that is run again after a 504, and so uploads its file again', () => {
   const report = async (relay: OutboxRelay) => ({ group_id: group, type: 'file', url: await upload(relay, 'report.txt', 'all is well') })
   const picture = async (relay: OutboxRelay) => ({ group_id: group, type: 'image', url: await upload(relay, 'chart.png', 'chart') })
+  /** Sends it, at once or later, to a platform that stays silent, and has that end. */
+  const goUnanswered = async (relay: OutboxRelay, body: object, headers: Record<string, string>) => {
+    const { status, data } = await relay.post(body, headers)
+    if (status === 202) await relay.reaches(String(data.delivery_id), 'unanswered')
+    else assert.equal(status, 504)
+    relay.simulator.clearFaults()
+  }
 
   for (const [how, headers] of [['at once', {}], ['later', later]] as const) {
     test(`gets the same 504 while the file that was to be sent ${how} may still arrive`, async t => {
       const relay = await relayWith(t, { config: hasty })
       relay.simulator.fault({ fault: { kind: 'silent' }, action: 'upload_group_file', times: Infinity })
-      const first = await relay.post(await report(relay), { ...key, ...headers })
-      if (first.status === 202) await relay.reaches(String(first.data.delivery_id), 'unanswered')
-      else assert.equal(first.status, 504)
-      relay.simulator.clearFaults()
+      await goUnanswered(relay, await report(relay), { ...key, ...headers })
       const second = await relay.post(await report(relay), { ...key, ...headers })
       assert.equal(second.status, 504)
       const seconds = Number(second.headers.get('retry-after'))
@@ -249,10 +253,7 @@ describe('a job that is run again after a 504, and so uploads its file again', (
       assert.equal((await relay.post(hello)).status, 200)
       await until('the calls of an earlier process have settled', () => performance.now() - started > 2_000)
       relay.simulator.fault({ fault: { kind: 'silent' }, action: 'send_group_msg', times: Infinity })
-      const first = await relay.post(await picture(relay), { ...key, ...headers })
-      if (first.status === 202) await relay.reaches(String(first.data.delivery_id), 'unanswered')
-      else assert.equal(first.status, 504)
-      relay.simulator.clearFaults()
+      await goUnanswered(relay, await picture(relay), { ...key, ...headers })
       const second = await relay.post(await picture(relay), { ...key, ...headers })
       assert.equal(second.status, 504)
       assert(Number(second.headers.get('retry-after')) <= 2)
