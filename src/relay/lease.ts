@@ -202,10 +202,14 @@ export class DatabaseLeases implements Leases {
     }
   }
 
-  /** How long a lease holds unless it is renewed, as far as this relay has seen. */
+  /** How long a lease holds unless it is renewed, as far as this relay has seen; at most for the duration. */
   private lifeLeft({ queue, owner, beat }: LeaseRow, start: Moment): number {
     const sight = this.seen.get(queue)
-    if (sight?.owner === owner && sight.beat === beat) return Math.max(this.duration - (start.running - sight.since), 0)
+    if (sight?.owner === owner && sight.beat === beat) {
+      // It may have been seen for the first time while the database was asked again.
+      const unchanged = Math.max(start.running - sight.since, 0)
+      return Math.max(this.duration - unchanged, 0)
+    }
     this.seen.set(queue, { owner, beat, since: performance.now() })
     return this.duration
   }

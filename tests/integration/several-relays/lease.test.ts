@@ -132,6 +132,16 @@ describe('leases of queues', { skip: missing }, () => {
     assert.equal(lost().length, 1)
   })
 
+  test('of a live relay hold for their duration at most, however many ask at once', async t => {
+    const one = await start(t, access)
+    const two = await start(t, access)
+    await one.leases.announce()
+    const [owner] = await two.leases.others()
+    assert(owner !== undefined)
+    const lives = await Promise.all(Array.from({ length: 20 }, () => two.leases.lifeOf(owner)))
+    assert(lives.every(life => life > 0 && life <= lease), lives.join())
+  })
+
   test('tell queues apart that differ in case, and take any length', async t => {
     const one = await start(t, access)
     const two = await start(t, access)
