@@ -9,7 +9,7 @@ import { writeTarget } from '../message/target'
 import type { Clock, Reading } from './clock'
 import { messageIdsOf, states, unfinished, type Change, type Delivery, type State } from './delivery'
 import { noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
-import { fromStored, toStored, writeResults, type StoredDelivery } from './stored'
+import { fromStored, toStored, writeCaller, writeResults, type StoredDelivery } from './stored'
 
 declare module 'koishi' {
   interface Tables {
@@ -39,8 +39,8 @@ const clockTable = 'message_relay_clock'
 
 /** The fields of a delivery; the items may be large and are read only to be sent. */
 const fields = [
-  'id', 'state', 'mode', 'deferred', 'target', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'inDoubt', 'key',
-  'fingerprint',
+  'id', 'state', 'mode', 'deferred', 'target', 'caller', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'inDoubt',
+  'key', 'fingerprint',
 ] as const satisfies (keyof DeliveryRow)[]
 
 const finished = states.filter(state => !unfinished.some(name => name === state))
@@ -120,10 +120,11 @@ export class DatabaseStore implements Store {
     await this.database.set(table, { key }, { key: null })
   }
 
-  async list({ state, target, before, limit }: ListFilter): Promise<Delivery[]> {
+  async list({ state, target, caller, before, limit }: ListFilter): Promise<Delivery[]> {
     const rows = await this.database.get(table, {
       ...state && { state },
       ...target && { target: writeTarget(target) },
+      ...caller !== undefined && { caller: writeCaller(caller) },
       ...before !== undefined && { id: { $lt: before } },
     }, { sort: { id: 'desc' }, limit, fields: [...fields] })
     return rows.map(row => fromStored(row))
@@ -316,6 +317,8 @@ function defineTables(ctx: Context): void {
     position: { type: 'double', nullable: false },
     owner: { type: 'string', length: 36, nullable: false },
     target: { type: 'string', length: 300, nullable: false },
+    // Hexadecimal of at most 64 bytes. Records of earlier releases have none.
+    caller: { type: 'string', length: 128, nullable: true, initial: null },
     bot: { type: 'string', length: 255, nullable: false },
     createdAt: { type: 'double', nullable: false },
     updatedAt: { type: 'double', nullable: false },
@@ -329,7 +332,10 @@ function defineTables(ctx: Context): void {
   }, {
     primary: 'id',
     unique: ['key'],
-    indexes: [['state', 'queue', 'position'], ['state', 'expiresAt'], ['state', 'id'], ['target', 'id'], ['target', 'state', 'id']],
+    indexes: [
+      ['state', 'queue', 'position'], ['state', 'expiresAt'], ['state', 'id'], ['target', 'id'], ['target', 'state', 'id'],
+      ['caller', 'id'], ['caller', 'state', 'id'], ['caller', 'target', 'id'],
+    ],
   })
   ctx.model.extend(clockTable, {
     id: { type: 'unsigned', nullable: false },
