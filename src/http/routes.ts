@@ -1,11 +1,16 @@
 import type { Server } from '@koishijs/plugin-server'
 import type { Logger } from 'koishi'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { v7 as uuid } from 'uuid'
-import { RelayError } from '../errors'
+import type { Access } from '../access/access'
+import type { Caller } from '../access/caller'
+import { Refusals } from '../access/refusals'
+import type { Scope } from '../access/scopes'
+import { RelayError, type ErrorCode } from '../errors'
 import { gather } from '../lib/gather'
 import type { InFlight } from '../lib/in-flight'
 import { describeError, printable } from '../lib/log'
+import { addressOf, credentialsOf } from './auth'
 import { discardBody, type Received } from './body'
 
 /** One request on its way to an answer. */
@@ -27,6 +32,11 @@ export interface Exchange extends Received {
   ignored?: readonly string[]
 }
 
+/** A request by somebody who may make it. */
+export interface AllowedExchange extends Exchange {
+  readonly caller: Caller
+}
+
 /** A success: `data` of the envelope and the status, 200 unless given. */
 export interface Success {
   data: object
@@ -37,23 +47,38 @@ export interface Success {
 export type Answer = Success | 'sent'
 
 /** One method of one path of the plugin. */
-export interface Route {
+export type Route = OpenRoute | GuardedRoute
+
+interface Endpoint {
   /** In the syntax of Koishi's router, with parameters as `:name`. */
   path: string
   method: 'GET' | 'POST' | 'DELETE'
-  /** Whether it answers without the API key. */
-  open?: boolean
   /** Whether its requests are logged as debug lines only, because monitoring asks every few seconds. */
   quiet?: boolean
+}
+
+/** One that answers without a key. */
+export interface OpenRoute extends Endpoint {
+  allow: 'anyone'
   /** @throws RelayError */
   handle: (exchange: Exchange) => Answer | Promise<Answer>
+}
+
+/** One that wants a key. */
+export interface GuardedRoute extends Endpoint {
+  /** The scopes of which the key must have one. */
+  allow: readonly [Scope, ...Scope[]]
+  /** @throws RelayError */
+  handle: (exchange: AllowedExchange) => Answer | Promise<Answer>
 }
 
 /** What all routes share. */
 export interface RouteOptions {
   /** Stands before each path. */
   prefix: string
-  isAuthorized: (headers: IncomingMessage['headers']) => boolean
+  access: Access
+  /** How many proxies a request comes through. */
+  trustedProxies: number
   /** Counts the requests that are not answered yet. */
   inFlight: InFlight
   logger: Logger
@@ -69,7 +94,8 @@ const unparsedBody = Symbol.for('unparsedBody')
  * Registers routes on the server of the bot; they go when the plugin is disposed. Each request is authorized, answered in the
  * envelope `{code, msg, data}` and logged here.
  */
-export function registerRoutes(server: Server, routes: readonly Route[], options: RouteOptions): void {
+export function registerRoutes(server: Server, routes: readonly Route[], routing: RouteOptions): void {
+  const options = { ...routing, refusals: new Refusals() }
   for (const path of new Set(routes.map(route => route.path))) {
     const siblings = routes.filter(route => route.path === path)
     const handler = (context: Context) => answer(context, path, siblings, options)
@@ -78,8 +104,12 @@ export function registerRoutes(server: Server, routes: readonly Route[], options
   }
 }
 
+interface SharedOptions extends RouteOptions {
+  refusals: Refusals
+}
+
 /** @param siblings the routes of the path, one for each method */
-async function answer(context: Context, path: string, siblings: readonly Route[], options: RouteOptions): Promise<void> {
+async function answer(context: Context, path: string, siblings: readonly Route[], options: SharedOptions): Promise<void> {
   const method = context.method === 'HEAD' ? 'GET' : context.method
   const route = siblings.find(sibling => sibling.method === method)
   const started = performance.now()
@@ -91,19 +121,19 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
     if (failed) response.destroy()
   }
   let leave: (() => void) | undefined
+  let caller: Caller | undefined
   let error: RelayError | undefined
   try {
     leave = options.inFlight.enter()
     // A response is closed once its last byte or its client has left.
     response.once('close', leave)
-    if (!siblings.every(({ open }) => open) && !options.isAuthorized(context.headers)) {
-      throw new RelayError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } })
-    }
+    const isOpen = siblings.every(({ allow }) => allow === 'anyone')
+    caller = isOpen ? undefined : options.access.identify(credentialsOf(context.headers), addressOf(context.req, options.trustedProxies))
     if (!route) {
       const allow = siblings.map(sibling => sibling.method === 'GET' ? 'GET, HEAD' : sibling.method).join(', ')
       throw new RelayError('method-not-allowed', `use ${allow}`, { headers: { allow } })
     }
-    const result = await route.handle(exchange)
+    const result = await handle(route, exchange, caller)
     if (result === 'sent') context.respond = false
     else respond(context, result.status ?? 200, success(result.data))
   } catch (thrown) {
@@ -116,7 +146,15 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
   discardBody(exchange.request)
   // When the client goes away, a pipelined response that still waits for the one before it has no socket and is never closed.
   if (!response.socket) leave?.()
-  logRequest(options.logger, exchange, route ?? { path }, error, performance.now() - started)
+  logRequest(options, { exchange, caller, route: route ?? { path }, error, duration: performance.now() - started })
+}
+
+function handle(route: Route, exchange: Exchange, caller: Caller | undefined): Answer | Promise<Answer> {
+  if (route.allow === 'anyone') return route.handle(exchange)
+  // Where one route of a path wants a key, all do.
+  if (!caller) throw new RelayError('internal')
+  caller.demand(route.allow)
+  return route.handle(Object.assign(exchange, { caller }))
 }
 
 function toExchange(context: Context): Exchange {
@@ -160,19 +198,47 @@ function failure(error: RelayError): string {
   return JSON.stringify({ code: error.status, msg: error.message, data: null })
 }
 
-/** Logs a request: its ID, route, target, outcome and duration in milliseconds. Nothing of what was to be sent is in it. */
-function logRequest(
-  logger: Logger, exchange: Exchange, route: Pick<Route, 'path' | 'quiet'>, error: RelayError | undefined, duration: number,
-): void {
-  const { id, target, outcome, ignored = [], request, response } = exchange
-  const result = error ? `${error.status} ${error.code}: ${error.logText}` : `${response.statusCode} ${outcome ?? 'ok'}`
-  const omission = ignored.length > 0 ? ` (ignored: ${ignored.map(name => JSON.stringify(name)).join(', ')})` : ''
-  const about = target ?? (error?.code === 'unauthorized' ? `from ${request.socket.remoteAddress ?? 'unknown'}` : '-')
-  const line = printable(`${id} ${request.method ?? '-'} ${route.path} ${about} ${result}${omission} ${duration.toFixed(1)} ms`)
+/** What the log is told of a request. */
+interface Entry {
+  exchange: Exchange
+  caller: Caller | undefined
+  route: Pick<Route, 'path' | 'quiet'>
+  error: RelayError | undefined
+  /** In milliseconds. */
+  duration: number
+}
+
+/** The failures that say nothing but that the caller may not. */
+const refusalCodes: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', 'rate-limited'])
+
+/** Logs a request: its ID, route, target, key, outcome and duration. Nothing of what was to be sent is in it. */
+function logRequest({ logger, ...options }: SharedOptions, entry: Entry): void {
+  const { exchange: { id }, route, error } = entry
+  const origin = error && refusalCodes.has(error.code) ? describeRefusal(options, entry.exchange, error) : ''
+  if (origin === undefined) return
+  const line = printable(describe(entry, origin))
   gather(process.stdout)
   // A probe that says "not ready" comes every few seconds as well; why it says so is logged elsewhere.
   if (route.quiet && (!error || error.code === 'unsent')) logger.debug('%s', line)
   else if (error && error.status >= 500) logger.warn('%s', line)
   else logger.info('%s', line)
   if (error?.code === 'internal' && error.cause !== undefined) logger.warn('%s', `${id} ${describeError(error.cause)}`)
+}
+
+/** Where a refused request came from, and how many others of the same address have no line; `undefined` when it is to have none either. */
+function describeRefusal({ refusals, trustedProxies }: Pick<SharedOptions, 'refusals' | 'trustedProxies'>, { request }: Exchange, error: RelayError): string | undefined {
+  const address = addressOf(request, trustedProxies) ?? 'unknown'
+  const silent = refusals.add(error.code, address)
+  if (silent === undefined) return
+  return `from ${address}${silent > 0 ? ` (and ${silent} more)` : ''}`
+}
+
+/** @param origin where it came from, where that is worth telling */
+function describe({ exchange, caller, route, error, duration }: Entry, origin: string): string {
+  const { id, target, outcome, ignored = [], request, response } = exchange
+  const result = error ? `${error.status} ${error.code}: ${error.logText}` : `${response.statusCode} ${outcome ?? 'ok'}`
+  const omission = ignored.length > 0 ? ` (ignored: ${ignored.map(name => JSON.stringify(name)).join(', ')})` : ''
+  const key = caller && caller.name !== null ? `key ${JSON.stringify(caller.name)}` : ''
+  const about = [target, key, origin].filter(Boolean).join(' ') || '-'
+  return `${id} ${request.method ?? '-'} ${route.path} ${about} ${result}${omission} ${duration.toFixed(1)} ms`
 }
