@@ -14,11 +14,12 @@ export function credentialsOf(headers: IncomingHttpHeaders): Buffer[] {
  * The address that a request comes from, `undefined` when it is not known.
  *
  * @param trustedProxies how many entries of `X-Forwarded-For` count, from its right: each proxy adds one, and what stands further left
- *   may be anything that the caller has written. Where there are fewer, the request did not come through all of them.
+ *   may be anything that the caller has written. With fewer entries the request did not come through all of them.
  */
 export function addressOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>, trustedProxies: number): string | undefined {
-  const entries = String(headers['x-forwarded-for'] ?? '').split(',')
-  const entry = trustedProxies > 0 ? entries.at(-trustedProxies)?.trim() : undefined
+  const { 'x-forwarded-for': forwarded } = headers
+  if (trustedProxies === 0 || forwarded === undefined) return plainAddress(socket.remoteAddress ?? '')
+  const entry = String(forwarded).split(',').at(-trustedProxies)?.trim() ?? ''
   // Some proxies add the port.
-  return plainAddress(entry ? entry.replace(/^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2') : socket.remoteAddress ?? '')
+  return plainAddress(entry.replace(/^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2'))
 }

@@ -301,6 +301,13 @@ describe('the address of a caller', () => {
     assert.equal((await forwarded('unknown, 172.16.0.1')).status, 401)
   })
 
+  test('is not known where a request came through fewer proxies, and that of the socket where it came through none', async () => {
+    await load(from('127.0.0.0/8'), { trustedProxies: 2 })
+    assert.equal((await forwarded('127.0.0.1')).status, 401)
+    assert.equal((await send(secretOf('ci'), { group_id: group })).status, 200)
+    assert.equal((await forwarded('127.0.0.9, 172.16.0.1')).status, 200)
+  })
+
   test('stands in the log where a request is refused', async () => {
     await load(from('10.1.2.3'), { trustedProxies: 1 })
     await forwarded('10.9.9.9, 192.0.2.77')
