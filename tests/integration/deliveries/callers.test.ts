@@ -87,6 +87,9 @@ describe('deliveries in the database', () => {
     }
     assert.deepEqual(await relay.list(), [])
     assert.equal(relay.texts().length, 0)
+    await takeOffline(relay)
+    // What is certain without a bot is said without one.
+    assert.equal((await relay.post({ platform: 'onebot', group_id: group, msg: 'hello' }, as('elsewhere'))).status, 403)
     // Nor is the Idempotency-Key used up.
     assert.equal((await relay.post({ platform: 'discord', group_id: group, msg: 'other' }, { ...as('elsewhere'), 'idempotency-key': 'k' })).status, 503)
   })
