@@ -11,10 +11,8 @@ const notice = 7 * day
  * @returns the first moment after it, in milliseconds since the epoch; `undefined` when it is neither, or there is no such day
  */
 export function parseExpiry(value: unknown): number | undefined {
-  // What stands in YAML without quotes may come as a date: one without a time of day is midnight in UTC.
-  const text = value instanceof Date && !Number.isNaN(value.getTime()) ? value.toISOString().replace('T00:00:00.000Z', '') : value
-  if (typeof text !== 'string') return
-  const [, year, month, date, time, zone = ''] = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/i.exec(text.trim()) ?? []
+  if (typeof value !== 'string') return
+  const [, year, month, date, time, zone = ''] = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/i.exec(value.trim()) ?? []
   const midnight = new Date(Number(year), Number(month) - 1, Number(date))
   if (midnight.getMonth() !== Number(month) - 1) return
   const moment = time === undefined ? midnight.setDate(midnight.getDate() + 1) : Date.parse(`${year}-${month}-${date}T${time}${zone.toUpperCase()}`)

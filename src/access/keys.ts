@@ -82,7 +82,7 @@ function parseEntry(value: unknown, known: Set<string>, names: TargetNames): { k
   const secret = read('secret', digestSecret, `text of at least ${leastLength} characters`)
   const targets = read('targets', list => parseTargets(list, names), 'a list of targets such as group:1 or group:*, or of names for targets')
   const allow = read('allow', parseScopes, `a list of some of ${scopes.join(', ')}`) ?? defaultScopes
-  const expires = read('expires', parseExpiry, 'a date such as 2026-12-31, or a date-time such as 2026-12-31T18:00:00+08:00') ?? Infinity
+  const expires = read('expires', parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes') ?? Infinity
   const rate = read('rate', parseRate, `a whole number of messages a minute, from 1 to ${highestRate}`)
   const isIn = read('from', list => readSome(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
   if (name === undefined) throw new EntryError('it has no name')

@@ -11,7 +11,6 @@ describe('the end of a key', () => {
       for (const [name, midnight] of [['UTC', '2026-11-21T00:00:00Z'], ['Asia/Shanghai', '2026-11-20T16:00:00Z'], ['America/New_York', '2026-11-21T05:00:00Z']] as const) {
         process.env.TZ = name
         assert.equal(parseExpiry('2026-11-20'), Date.parse(midnight), name)
-        assert.equal(parseExpiry(new Date('2026-11-20')), Date.parse(midnight), name)
         assert.equal(parseExpiry('2026-11-20T00:00'), Date.parse(midnight) - day, name)
         assert.equal(parseExpiry('2026-11-20T12:30:15+08:00'), Date.parse('2026-11-20T04:30:15Z'), name)
         assert.equal(parseExpiry('2026-11-20 12:30z'), Date.parse('2026-11-20T12:30:00Z'), name)
@@ -27,7 +26,7 @@ describe('the end of a key', () => {
 
   for (const value of [
     '', 'soon', '2026', '2026-11', '2026-13-01', '2026-00-10', '2026-11-00', '2026-02-29', '2026-11-31', '20-11-2026', '2026-11-20T', '2026-11-20T25:00', '2026-11-20T12:60',
-    '2026-11-20T12:00+99:00', '2026-11-20T12', '2026/11/20', 20261120, null, true, new Date(NaN), ['2026-11-20'],
+    '2026-11-20T12:00+99:00', '2026-11-20T12', '2026/11/20', 20261120, null, true, new Date(), {}, ['2026-11-20'],
   ]) {
     test(`is none in ${JSON.stringify(value)}`, () => {
       assert.equal(parseExpiry(value), undefined)
