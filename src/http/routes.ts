@@ -1,6 +1,6 @@
 import type { Server } from '@koishijs/plugin-server'
 import type { Logger } from 'koishi'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { v7 as uuid } from 'uuid'
 import type { Access } from '../access/access'
 import type { Caller } from '../access/caller'
@@ -24,6 +24,8 @@ export interface Exchange extends Received {
   /** The parameters of the path, decoded. */
   readonly params: Readonly<Partial<Record<string, string>>>
   readonly query: URLSearchParams
+  /** Who makes it, where the path wants a key. */
+  caller?: Caller
   /** For the log: whom the request is about. */
   target?: string
   /** For the log: what came of it; `ok` unless given. */
@@ -34,7 +36,7 @@ export interface Exchange extends Received {
 
 /** A request by somebody who may make it. */
 export interface AllowedExchange extends Exchange {
-  readonly caller: Caller
+  caller: Caller
 }
 
 /** A success: `data` of the envelope and the status, 200 unless given. */
@@ -121,19 +123,19 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
     if (failed) response.destroy()
   }
   let leave: (() => void) | undefined
-  let caller: Caller | undefined
   let error: RelayError | undefined
   try {
     leave = options.inFlight.enter()
     // A response is closed once its last byte or its client has left.
     response.once('close', leave)
-    const isOpen = siblings.every(({ allow }) => allow === 'anyone')
-    caller = isOpen ? undefined : options.access.identify(credentialsOf(context.headers), addressOf(context.req, options.trustedProxies))
+    if (siblings.some(({ allow }) => allow !== 'anyone')) {
+      exchange.caller = options.access.identify(credentialsOf(context.headers), addressOf(context.req, options.trustedProxies))
+    }
     if (!route) {
       const allow = siblings.map(sibling => sibling.method === 'GET' ? 'GET, HEAD' : sibling.method).join(', ')
       throw new RelayError('method-not-allowed', `use ${allow}`, { headers: { allow } })
     }
-    const result = await handle(route, exchange, caller)
+    const result = await handle(route, exchange)
     if (result === 'sent') context.respond = false
     else respond(context, result.status ?? 200, success(result.data))
   } catch (thrown) {
@@ -146,11 +148,12 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
   discardBody(exchange.request)
   // When the client goes away, a pipelined response that still waits for the one before it has no socket and is never closed.
   if (!response.socket) leave?.()
-  logRequest(options, { exchange, caller, route: route ?? { path }, error, duration: performance.now() - started })
+  logRequest(options, { exchange, route: route ?? { path }, error, duration: performance.now() - started })
 }
 
-function handle(route: Route, exchange: Exchange, caller: Caller | undefined): Answer | Promise<Answer> {
+function handle(route: Route, exchange: Exchange): Answer | Promise<Answer> {
   if (route.allow === 'anyone') return route.handle(exchange)
+  const { caller } = exchange
   // Where one route of a path wants a key, all do.
   if (!caller) throw new RelayError('internal')
   caller.demand(route.allow)
@@ -201,7 +204,6 @@ function failure(error: RelayError): string {
 /** What the log is told of a request. */
 interface Entry {
   exchange: Exchange
-  caller: Caller | undefined
   route: Pick<Route, 'path' | 'quiet'>
   error: RelayError | undefined
   /** In milliseconds. */
@@ -212,9 +214,10 @@ interface Entry {
 const refusalCodes: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', 'rate-limited'])
 
 /** Logs a request: its ID, route, target, key, outcome and duration. Nothing of what was to be sent is in it. */
-function logRequest({ logger, ...options }: SharedOptions, entry: Entry): void {
-  const { exchange: { id }, route, error } = entry
-  const origin = error && refusalCodes.has(error.code) ? describeRefusal(options, entry.exchange, error) : ''
+function logRequest(options: SharedOptions, entry: Entry): void {
+  const { logger } = options
+  const { exchange: { id, request }, route, error } = entry
+  const origin = error && refusalCodes.has(error.code) ? describeOrigin(options, request, error.code) : ''
   if (origin === undefined) return
   const line = printable(describe(entry, origin))
   gather(process.stdout)
@@ -226,16 +229,16 @@ function logRequest({ logger, ...options }: SharedOptions, entry: Entry): void {
 }
 
 /** Where a refused request came from, and how many others of the same address have no line; `undefined` when it is to have none either. */
-function describeRefusal({ refusals, trustedProxies }: Pick<SharedOptions, 'refusals' | 'trustedProxies'>, { request }: Exchange, error: RelayError): string | undefined {
+function describeOrigin({ refusals, trustedProxies }: SharedOptions, request: IncomingMessage, reason: ErrorCode): string | undefined {
   const address = addressOf(request, trustedProxies) ?? 'unknown'
-  const silent = refusals.add(error.code, address)
+  const silent = refusals.add(reason, address)
   if (silent === undefined) return
   return `from ${address}${silent > 0 ? ` (and ${silent} more)` : ''}`
 }
 
 /** @param origin where it came from, where that is worth telling */
-function describe({ exchange, caller, route, error, duration }: Entry, origin: string): string {
-  const { id, target, outcome, ignored = [], request, response } = exchange
+function describe({ exchange, route, error, duration }: Entry, origin: string): string {
+  const { id, caller, target, outcome, ignored = [], request, response } = exchange
   const result = error ? `${error.status} ${error.code}: ${error.logText}` : `${response.statusCode} ${outcome ?? 'ok'}`
   const omission = ignored.length > 0 ? ` (ignored: ${ignored.map(name => JSON.stringify(name)).join(', ')})` : ''
   const key = caller && caller.name !== null ? `key ${JSON.stringify(caller.name)}` : ''
