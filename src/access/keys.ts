@@ -3,9 +3,9 @@ import { printable } from '../lib/log'
 import { sha256 } from '../lib/secret'
 import { TokenBucket } from '../lib/token-bucket'
 import type { TargetNames } from '../message/model'
-import { isObject } from '../message/parse'
+import { isObject, type JsonObject } from '../message/parse'
 import { parseRanges } from './addresses'
-import { Caller } from './caller'
+import { Caller, type Rights } from './caller'
 import { parseExpiry } from './expiry'
 import { defaultScopes, scopes, type Scope } from './scopes'
 import { parsePatterns, type TargetPattern } from './target-pattern'
@@ -28,7 +28,7 @@ const longestName = 64
 /** The most messages a minute that can be asked for. */
 const highestRate = 1_000_000
 
-const fields: ReadonlySet<string> = new Set(['name', 'key', 'secret', 'targets', 'allow', 'expires', 'rate', 'from'])
+const fieldNames: ReadonlySet<string> = new Set(['name', 'key', 'secret', 'targets', 'allow', 'expires', 'rate', 'from'])
 
 /**
  * Reads the keys beside the master key. One that is malformed is refused as a whole: a field that is left out allows more.
@@ -60,41 +60,79 @@ class EntryError extends Error {
   override readonly name = 'EntryError'
 }
 
-/**
- * @param known the digests of the secrets so far, in hexadecimal; those of the entry are added when it is right
- * @returns no key where the entry is there to check signatures only
- */
-function parseEntry(value: unknown, known: Set<string>, names: TargetNames): { key?: Key, cannotVerify: boolean } {
-  if (!isObject(value)) throw new EntryError('it is no object')
-  const stranger = Object.keys(value).find(field => !fields.has(field) && isThere(value[field]))
-  if (stranger !== undefined) throw new EntryError(`keys have no field ${JSON.stringify(printable(stranger.slice(0, longestName)))}`)
+/** The fields of an entry. */
+class Fields {
+  private readonly raw: JsonObject
 
-  function read<T>(field: string, parse: (value: unknown) => T | undefined, rule: string): T | undefined {
-    const raw = isObject(value) ? value[field] : undefined
-    if (!isThere(raw)) return
-    const parsed = parse(raw)
+  /** @throws EntryError */
+  constructor(value: unknown) {
+    if (!isObject(value)) throw new EntryError('it is no object')
+    const stranger = Object.keys(value).find(field => !fieldNames.has(field) && isThere(value[field]))
+    if (stranger !== undefined) throw new EntryError(`keys have no field ${JSON.stringify(printable(stranger.slice(0, longestName)))}`)
+    this.raw = value
+  }
+
+  /**
+   * Reads a field, `undefined` when it is left out.
+   *
+   * @param rule what it must be
+   * @throws EntryError when it is something else
+   */
+  read<T>(field: string, parse: (value: unknown) => T | undefined, rule: string): T | undefined {
+    const { [field]: value } = this.raw
+    if (!isThere(value)) return
+    const parsed = parse(value)
     if (parsed === undefined) throw new EntryError(`${field} must be ${rule}`)
     return parsed
   }
+}
 
-  const name = read('name', parseName, `one line of text, of at most ${longestName} bytes`)
-  const key = read('key', parseDigest, `text of at least ${leastLength} characters, or sha256: and 64 hexadecimal digits`)
-  const secret = read('secret', digestSecret, `text of at least ${leastLength} characters`)
-  const targets = read('targets', list => parseTargets(list, names), 'a list of targets such as group:1 or group:*, or of names for targets')
-  const allow = read('allow', parseScopes, `a list of some of ${scopes.join(', ')}`) ?? defaultScopes
-  const expires = read('expires', parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes') ?? Infinity
-  const rate = read('rate', parseRate, `a whole number of messages a minute, from 1 to ${highestRate}`)
-  const isIn = read('from', list => readSome(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
+/**
+ * @param known the digests of the secrets so far, in hexadecimal; those of the entry are added when it is right
+ * @returns no key where the entry is there to check signatures only
+ * @throws EntryError
+ */
+function parseEntry(value: unknown, known: Set<string>, names: TargetNames): { key?: Key, cannotVerify: boolean } {
+  const fields = new Fields(value)
+  const name = fields.read('name', parseName, `one line of text, of at most ${longestName} bytes`)
   if (name === undefined) throw new EntryError('it has no name')
+  const rights = readRights(fields, names)
+  const expires = fields.read('expires', parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes')
+  const isIn = fields.read('from', list => readSome(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
+  const { key, secret } = readSecrets(fields, known)
+  if (!key) return { cannotVerify: false }
+  return {
+    key: {
+      digest: key.digest,
+      expires: expires ?? Infinity,
+      isFrom: address => !isIn || (address !== undefined && isIn(address)),
+      caller: new Caller(name, rights),
+    },
+    cannotVerify: key.isDigest && !secret && rights.allow.has('hooks'),
+  }
+}
+
+function readRights(fields: Fields, names: TargetNames): Rights {
+  const targets = fields.read('targets', list => parseTargets(list, names), 'a list of targets such as group:1 or group:*, or of names for targets')
+  const allow = fields.read('allow', parseScopes, `a list of some of ${scopes.join(', ')}`) ?? defaultScopes
+  const rate = fields.read('rate', parseRate, `a whole number of messages a minute, from 1 to ${highestRate}`)
+  return { allow: new Set(allow), ...targets && { targets }, ...rate !== undefined && { rate: new TokenBucket(rate) } }
+}
+
+/** A secret, of which only the digest may be known. */
+interface Secret {
+  digest: Buffer
+  isDigest: boolean
+}
+
+function readSecrets(fields: Fields, known: Set<string>): { key?: Secret, secret?: Secret } {
+  const key = fields.read('key', parseKey, `text of at least ${leastLength} characters, or sha256: and 64 hexadecimal digits`)
+  const secret = fields.read('secret', parseSecret, `text of at least ${leastLength} characters`)
   if (!key && !secret) throw new EntryError('it has no key')
-  const digests = [key, secret].flatMap(digest => digest ? [digest.toString('hex')] : [])
+  const digests = [key, secret].flatMap(each => each ? [each.digest.toString('hex')] : [])
   if (new Set([...known, ...digests]).size < known.size + digests.length) throw new EntryError('its key or secret equals another one')
   for (const digest of digests) known.add(digest)
-  if (!key) return { cannotVerify: false }
-  const bucket = rate === undefined ? {} : { rate: new TokenBucket(rate) }
-  const caller = new Caller(name, { allow: new Set(allow), ...targets && { targets }, ...bucket })
-  const isFrom = (address: string | undefined): boolean => !isIn || (address !== undefined && isIn(address))
-  return { key: { digest: key, expires, isFrom, caller }, cannotVerify: isDigest(value.key) && !secret && allow.includes('hooks') }
+  return { ...key && { key }, ...secret && { secret } }
 }
 
 /** Whether something stands there: a blank text counts as left out, as in all settings. */
@@ -113,19 +151,16 @@ function parseName(value: unknown): string | undefined {
   return name !== '' && Buffer.byteLength(name) <= longestName && name === printable(name) ? name : undefined
 }
 
-function isDigest(value: unknown): boolean {
-  return typeof value === 'string' && /^\s*sha256:/i.test(value)
+/** Reads a key, in the place of which its digest may stand. */
+function parseKey(value: unknown): Secret | undefined {
+  if (typeof value !== 'string' || !/^\s*sha256:/i.test(value)) return parseSecret(value)
+  const [, digits] = /^sha256:([0-9a-f]{64})$/i.exec(value.trim()) ?? []
+  return digits === undefined ? undefined : { digest: Buffer.from(digits, 'hex'), isDigest: true }
 }
 
-/** The digest of a key, which may stand there in the place of the key. */
-function parseDigest(value: unknown): Buffer | undefined {
-  if (!isDigest(value)) return digestSecret(value)
-  const [, digits] = /^sha256:([0-9a-f]{64})$/i.exec(String(value).trim()) ?? []
-  return digits === undefined ? undefined : Buffer.from(digits, 'hex')
-}
-
-function digestSecret(value: unknown): Buffer | undefined {
-  return typeof value === 'string' && value.trim().length >= leastLength ? sha256(value.trim()) : undefined
+function parseSecret(value: unknown): Secret | undefined {
+  const secret = typeof value === 'string' ? value.trim() : ''
+  return secret.length >= leastLength ? { digest: sha256(secret), isDigest: false } : undefined
 }
 
 /** Reads a list that must not be empty: one that is would allow nothing. */
