@@ -2,7 +2,11 @@ import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import { Context, Logger } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
-import { v4 as uuid } from 'uuid'
+import { setImmediate as turn } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { v4 as uuid, v7 } from 'uuid'
+import { RelayError } from '../../../src/errors'
+import type { ParsedItem } from '../../../src/message/model'
 import { Clock } from '../../../src/relay/clock'
 import { DatabaseStore } from '../../../src/relay/database-store'
 import type { Delivery } from '../../../src/relay/delivery'
@@ -13,16 +17,21 @@ import { deliveryOf, plain, storeContract } from '../../support/store-contract'
 Logger.levels.base = Logger.SILENT
 
 async function openSqlite(t: TestContext): Promise<DatabaseStore> {
+  return (await openDatabase(t)).store
+}
+
+async function openDatabase(t: TestContext): Promise<{ store: DatabaseStore, database: Context['database'] }> {
   const app = new Context()
   const driver = app.plugin(SQLiteDriver, { path: ':memory:' })
-  const store = new Promise<DatabaseStore>(resolve => {
+  const opened = new Promise<DatabaseStore>(resolve => {
     app.inject(['database'], inner => resolve(new DatabaseStore(inner, new Clock(), uuid())))
   })
   await app.start()
   t.after(() => {
     driver.dispose()
   })
-  return store
+  const store = await opened
+  return { store, database: app.database }
 }
 
 describe('a store in memory', () => {
@@ -116,5 +125,42 @@ describe('a store in SQLite', () => {
     await insert('1000', { state: 'sending', inDoubt: { indices: [0], since, before: ['1001'], settle: 0 } })
     assert.deepEqual((await store.messageIds(deliveryOf(), since)).sort(), [...ids, '1000', '1001'].sort())
     assert.deepEqual(await store.messageIds(deliveryOf({ target: { kind: 'private', id: '123456' } }), since), [])
+  })
+
+  test('keeps what is large apart from what changes, for as long as its delivery is there', async t => {
+    const { store, database } = await openDatabase(t)
+    const large: ParsedItem[] = [{ type: 'text', text: 'x'.repeat(2 ** 20) }]
+    const parts = async (): Promise<string[]> => (await database.get('message_relay_content', {}, ['id'])).map(({ id }) => id)
+    const [discarded, withdrawn, old] = [deliveryOf(), deliveryOf(), deliveryOf({ id: v7({ msecs: 1 }), state: 'sent', updatedAt: 1 })]
+    await store.insert(discarded, 1, large)
+    await store.insert(withdrawn, 2, large)
+    await store.insert(old, noPosition, large)
+    const rows = await database.get('message_relay_delivery', {}, ['items'])
+    assert(rows.every(({ items }) => items !== null && items.length < 10))
+    assert.deepEqual(new Set(await parts()), new Set([discarded.id, withdrawn.id, old.id]))
+    await store.discard(discarded.id)
+    assert(await store.withdraw(withdrawn.id))
+    assert.deepEqual(new Set(await parts()), new Set([old.id]))
+    await store.purge(2)
+    assert.deepEqual(await parts(), [])
+  })
+
+  test('removes content without a delivery when it is found a second time, and none that is being written', async t => {
+    const { store, database } = await openDatabase(t)
+    const large: ParsedItem[] = [{ type: 'text', text: 'x'.repeat(2 ** 24) }]
+    const parts = (): Promise<unknown[]> => database.get('message_relay_content', {})
+    await database.create('message_relay_content', { id: 'left behind', part: 0, text: '[' })
+    await store.removeOrphans()
+    assert.equal((await parts()).length, 1)
+    const delivery = deliveryOf()
+    const inserted = store.insert(delivery, 1, large).then(() => true)
+    for (let isInserted = false; !isInserted;) isInserted = await Promise.race([inserted, store.removeOrphans().then(() => turn(false))])
+    await store.removeOrphans()
+    assert.deepEqual(await database.get('message_relay_content', { id: 'left behind' }), [])
+    assert(isDeepStrictEqual((await store.getQueued(delivery.id))?.items, large))
+    // What is gone all the same is told, and blocks nothing.
+    await database.remove('message_relay_content', { id: delivery.id, part: 2 })
+    const [item] = (await store.getQueued(delivery.id))?.items ?? []
+    assert(item instanceof RelayError && item.message.startsWith('the content of this delivery is gone'))
   })
 })
