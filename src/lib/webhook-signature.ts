@@ -27,7 +27,7 @@ export interface SignedMessage {
  *
  * @param secret one for which {@link isSigningSecret} holds
  */
-export function signatureHeaders(secret: string, { id, time, body }: SignedMessage): Record<string, string> {
+export function signatureHeaders(secret: string, { id, time, body }: SignedMessage) {
   const key = secret.startsWith(keyPrefix) ? Buffer.from(secret.slice(keyPrefix.length), 'base64') : secret
   const timestamp = String(Math.floor(time / 1000))
   const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
