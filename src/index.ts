@@ -74,9 +74,10 @@ export function apply(ctx: Context, config: Config): void {
     bots: () => port.describe(),
     stop: stop.signal,
   })
-  if (settings.commandCallbackUrl) {
+  const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret } = settings
+  if (callbackUrl && secret !== undefined) {
     listenForCommands(ctx, {
-      prefix: settings.commandPrefix, length: settings.commandLength, callbackUrl: settings.commandCallbackUrl, timeout,
+      prefix: settings.commandPrefix, length: settings.commandLength, callbackUrl, secret, retry: settings.commandCallbackRetry, timeout,
     }, { relay, readIncoming: session => new Incoming(session, incomingOneBot), inFlight, logger })
   }
   scheduleSweeps(ctx, options => uploads.sweep(Date.now(), options), logger)
