@@ -1,6 +1,5 @@
 import type {} from '@koishijs/loader'
 import type { Context } from 'koishi'
-import { setMaxListeners } from 'node:events'
 import { resolve } from 'node:path'
 import { listenForCommands } from './commands'
 import { provideKey } from './config/api-key'
@@ -62,8 +61,6 @@ export function apply(ctx: Context, config: Config): void {
   })
 
   const stop = new AbortController()
-  // Everything that is under way listens to it.
-  setMaxListeners(0, stop.signal)
   stop.signal.addEventListener('abort', end)
   serveHttp(server, { prefix: settings.path, isAuthorized: createKeyCheck(apiKey), inFlight, logger }, {
     limits: settings,

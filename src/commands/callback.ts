@@ -1,3 +1,4 @@
+import { onAbort } from '../lib/abort'
 import { excessOfJson } from '../lib/json'
 import { signatureHeaders } from '../lib/webhook-signature'
 import { isObject, type JsonObject } from '../message/parse'
@@ -104,7 +105,7 @@ export async function postCommand(endpoint: Endpoint, body: CommandBody, options
   const stop = () => giveUp(new CallbackError('the relay is stopping'))
   const expire = () => giveUp(new CallbackError(`no complete answer within ${timeout / 1000} s`, { isTemporary: true }))
   const timer = setTimeout(expire, Math.min(timeout, maxDelay))
-  signal.addEventListener('abort', stop, { once: true })
+  const unwatch = onAbort(signal, stop)
   let response: Response | undefined
   try {
     if (signal.aborted) stop()
@@ -116,7 +117,7 @@ export async function postCommand(endpoint: Endpoint, body: CommandBody, options
     throw error instanceof CallbackError ? error : new CallbackError(networkReason(error), { cause: error, isTemporary: !response })
   } finally {
     clearTimeout(timer)
-    signal.removeEventListener('abort', stop)
+    unwatch()
     // An answer that was not read to its end would hold its socket.
     exchange.abort()
   }

@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events'
 import type { Context, Logger, Session } from 'koishi'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
@@ -71,8 +70,6 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
 
   const lifetime = new AbortController()
   const { signal } = lifetime
-  // Each exchange under way has a listener: many at a time are no leak.
-  setMaxListeners(0, signal)
   const dropped = new Tally(count => {
     logger.warn('%s', `${count} ${count === 1 ? 'command' : 'commands'} dropped: the callback does not answer as fast as commands come`)
   })

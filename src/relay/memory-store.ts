@@ -1,3 +1,4 @@
+import { Registry } from '../lib/transient'
 import type { ParsedItem } from '../message/model'
 import type { Clock } from './clock'
 import type { Change, Delivery, State } from './delivery'
@@ -25,7 +26,7 @@ type Active = QueuedDelivery
  */
 export class MemoryStore implements Store {
   readonly isDurable = false
-  private readonly active = new Map<string, Active>()
+  private readonly active = new Registry<Active>()
   /** A ring of deliveries that have ended, in the order in which they did; empty where one was dropped. */
   private readonly ended: string[] = []
   private endedCount = 0
@@ -107,11 +108,11 @@ export class MemoryStore implements Store {
     if (!delivery) return
     delivery.key = null
     this.deleteKey(key)
-    if (!this.active.has(delivery.id)) this.put(this.placeOf(delivery.id), write(delivery))
+    if (!this.active.get(delivery.id)) this.put(this.placeOf(delivery.id), write(delivery))
   }
 
   list(filter: ListFilter): Delivery[] {
-    const found = [...this.active.values()].map(({ delivery }) => delivery).filter(delivery => matches(delivery, filter))
+    const found = this.active.values().map(({ delivery }) => delivery).filter(delivery => matches(delivery, filter))
     // IDs sort as deliveries were accepted, and a text begins with its ID.
     const texts = this.ended.filter(text => text !== '' && (filter.before === undefined || text < head + filter.before)).sort()
     for (let left = filter.limit; left > 0;) {
@@ -207,7 +208,7 @@ export class MemoryStore implements Store {
   }
 
   private positioned(): Active[] {
-    return [...this.active.values()].filter(({ position }) => position !== noPosition)
+    return this.active.values().filter(({ position }) => position !== noPosition)
   }
 
   private first(state: State, queue: string, upTo?: number): QueuedDelivery | undefined {
