@@ -1,6 +1,5 @@
 import type {} from '@koishijs/loader'
 import type { Context } from 'koishi'
-import { setMaxListeners } from 'node:events'
 import { resolve } from 'node:path'
 import { Access } from './access/access'
 import { announceExpiry } from './access/expiry'
@@ -70,8 +69,6 @@ export function apply(ctx: Context, config: Config): void {
   })
 
   const stop = new AbortController()
-  // Everything that is under way listens to it.
-  setMaxListeners(0, stop.signal)
   stop.signal.addEventListener('abort', end)
   const access = new Access(apiKey, keys)
   serveHttp(server, { prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, logger }, {
@@ -84,9 +81,10 @@ export function apply(ctx: Context, config: Config): void {
     bots: () => port.describe(),
     stop: stop.signal,
   })
-  if (settings.commandCallbackUrl) {
+  const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret } = settings
+  if (callbackUrl && secret !== undefined) {
     listenForCommands(ctx, {
-      prefix: settings.commandPrefix, length: settings.commandLength, callbackUrl: settings.commandCallbackUrl, timeout,
+      prefix: settings.commandPrefix, length: settings.commandLength, callbackUrl, secret, retry: settings.commandCallbackRetry, timeout,
     }, { relay, readIncoming: session => new Incoming(session, incomingOneBot), inFlight, logger })
   }
   scheduleSweeps(ctx, options => uploads.sweep(Date.now(), options), logger)

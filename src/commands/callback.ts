@@ -1,4 +1,6 @@
+import { onAbort } from '../lib/abort'
 import { excessOfJson } from '../lib/json'
+import { signatureHeaders } from '../lib/webhook-signature'
 import { isObject, type JsonObject } from '../message/parse'
 
 /** The longest answer that is read, in bytes, counted after decompression. */
@@ -56,7 +58,17 @@ export interface CommandBody {
   message_id: string
 }
 
+/** What a callback is told of a command beside its body, by the headers of the Standard Webhooks specification. */
+export interface Identity {
+  /** `webhook-id`, by which it tells a second try. */
+  id: string
+  /** What the post is signed with; an empty text for none. */
+  secret: string
+}
+
 export interface PostOptions {
+  /** Absent: no such headers. */
+  identity?: Identity
   /** For the whole exchange, from the look-up of the host to the last byte of the answer, in milliseconds. */
   timeout: number
   /** Ends the exchange at once. */
@@ -66,6 +78,13 @@ export interface PostOptions {
 /** A callback that gave no usable answer. The message is the reason, and holds neither the answer nor a part of the address. */
 export class CallbackError extends Error {
   override readonly name = 'CallbackError'
+  /** Whether it answered 503, or not at all: asked once more, it may answer. */
+  readonly isTemporary: boolean
+
+  constructor(message: string, { isTemporary = false, ...options }: ErrorOptions & { isTemporary?: boolean } = {}) {
+    super(message, options)
+    this.isTemporary = isTemporary
+  }
 }
 
 /**
@@ -76,35 +95,38 @@ export class CallbackError extends Error {
  *   request may have
  */
 export async function postCommand(endpoint: Endpoint, body: CommandBody, options: PostOptions): Promise<JsonObject | undefined> {
-  const { timeout, signal } = options
+  const { identity, timeout, signal } = options
   const exchange = new AbortController()
   let givenUp: CallbackError | undefined
-  const giveUp = (reason: string) => {
-    givenUp ??= new CallbackError(reason)
+  const giveUp = (reason: CallbackError) => {
+    givenUp ??= reason
     exchange.abort(givenUp)
   }
-  const stop = () => giveUp('the relay is stopping')
-  const timer = setTimeout(giveUp, Math.min(timeout, maxDelay), `no complete answer within ${timeout / 1000} s`)
-  signal.addEventListener('abort', stop, { once: true })
+  const stop = () => giveUp(new CallbackError('the relay is stopping'))
+  const expire = () => giveUp(new CallbackError(`no complete answer within ${timeout / 1000} s`, { isTemporary: true }))
+  const timer = setTimeout(expire, Math.min(timeout, maxDelay))
+  const unwatch = onAbort(signal, stop)
+  let response: Response | undefined
   try {
     if (signal.aborted) stop()
-    return await readAnswer(await send(endpoint, body, exchange.signal))
+    response = await send(endpoint, JSON.stringify(body), identity, exchange.signal)
+    return await readAnswer(response)
   } catch (error) {
     // What an aborted `fetch` throws does not say why it was aborted.
     if (givenUp) throw givenUp
-    throw error instanceof CallbackError ? error : new CallbackError(networkReason(error), { cause: error })
+    throw error instanceof CallbackError ? error : new CallbackError(networkReason(error), { cause: error, isTemporary: !response })
   } finally {
     clearTimeout(timer)
-    signal.removeEventListener('abort', stop)
+    unwatch()
     // An answer that was not read to its end would hold its socket.
     exchange.abort()
   }
 }
 
-function send({ url, authorization }: Endpoint, body: CommandBody, signal: AbortSignal): Promise<Response> {
+function send({ url, authorization }: Endpoint, body: string, identity: Identity | undefined, signal: AbortSignal): Promise<Response> {
   return fetch(url, {
     method: 'POST',
-    body: JSON.stringify(body),
+    body,
     headers: {
       'accept': 'application/json',
       'content-type': 'application/json',
@@ -112,16 +134,21 @@ function send({ url, authorization }: Endpoint, body: CommandBody, signal: Abort
       // and such a POST cannot be repeated, because nobody knows whether it arrived (RFC 9110, section 9.2.2).
       'connection': 'close',
       ...authorization !== undefined && { authorization },
+      ...identity && identityHeaders(identity, body),
     },
     redirect: 'manual',
     signal,
   })
 }
 
+function identityHeaders({ id, secret }: Identity, body: string): Record<string, string> {
+  return { 'webhook-id': id, ...secret && signatureHeaders(secret, { id, time: Date.now(), body }) }
+}
+
 async function readAnswer(response: Response): Promise<JsonObject | undefined> {
   const { status } = response
   if (status >= 300 && status < 400) throw new CallbackError(`a redirect (status ${status}), which is not followed`)
-  if (!response.ok) throw new CallbackError(`status ${status}`)
+  if (!response.ok) throw new CallbackError(`status ${status}`, { isTemporary: status === 503 })
   const bytes = await readBody(response)
   const excess = excessOfJson(bytes)
   if (excess !== undefined) throw new CallbackError(`an answer of ${excess}`)

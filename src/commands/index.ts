@@ -1,26 +1,32 @@
-import { setMaxListeners } from 'node:events'
 import type { Context, Logger, Session } from 'koishi'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
+import { sleep } from '../lib/async'
 import type { InFlight } from '../lib/in-flight'
 import { Limiter, OverloadError } from '../lib/limiter'
 import { describeOrigin, printable } from '../lib/log'
 import { Tally } from '../lib/tally'
 import type { BotSelector, Reply, Target } from '../message/model'
-import { parseReply } from '../message/parse'
+import { type JsonObject, parseReply } from '../message/parse'
 import type { Relay } from '../relay/relay'
-import { CallbackError, type CommandBody, parseEndpoint, postCommand } from './callback'
+import { CallbackError, type CommandBody, parseEndpoint, postCommand, type PostOptions } from './callback'
 import { type CommandMatch, type CommandPattern, matchCommand } from './matcher'
 
 /** How many callbacks are asked at once: each takes a connection, and those are limited. */
 const maxCallbacks = 64
 /** How many further commands wait for that. */
 const maxWaiting = 256
+/** How long a callback that could not answer is left alone before it is asked once more, in milliseconds. */
+const retryPause = 1000
 
 /** What is listened for, and who is told. */
 export interface CommandSettings extends CommandPattern {
   callbackUrl: string
-  /** For the whole exchange with the callback, in milliseconds. */
+  /** What the posts are signed with, as `isSigningSecret` has it; an empty text: they are not signed. */
+  secret: string
+  /** Whether a callback that answers 503, or not at all, is asked once more. */
+  retry: boolean
+  /** For each exchange with the callback, in milliseconds. */
   timeout: number
 }
 
@@ -55,7 +61,7 @@ export interface CommandOptions {
  */
 export function listenForCommands(ctx: Context, settings: CommandSettings, options: CommandOptions): void {
   const { relay, readIncoming, inFlight, logger } = options
-  const { prefix, length, callbackUrl, timeout } = settings
+  const { prefix, length, callbackUrl, secret, retry, timeout } = settings
   const endpoint = parseEndpoint(callbackUrl)
   if (!endpoint) {
     logger.error('not listening for commands: the callback address is not an http(s) link')
@@ -64,8 +70,6 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
 
   const lifetime = new AbortController()
   const { signal } = lifetime
-  // Each exchange under way has a listener: many at a time are no leak.
-  setMaxListeners(0, signal)
   const dropped = new Tally(count => {
     logger.warn('%s', `${count} ${count === 1 ? 'command' : 'commands'} dropped: the callback does not answer as fast as commands come`)
   })
@@ -76,8 +80,21 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
   // Whoever has waited for as long as an answer may take does not expect one any more.
   const callbacks = new Limiter({ concurrency: maxCallbacks, capacity: maxWaiting, patience: timeout }, signal)
 
-  const ask = async (body: CommandBody): Promise<Reply | undefined> => {
-    const response = await postCommand(endpoint, body, { timeout, signal })
+  /** Posts a command, where the settings say so a second time. It keeps its place among those that are asked at once. */
+  const post = async (id: string, body: CommandBody): Promise<JsonObject | undefined> => {
+    const options: PostOptions = { timeout, signal, ...(secret || retry) && { identity: { id, secret } } }
+    try {
+      return await postCommand(endpoint, body, options)
+    } catch (error) {
+      if (!retry || !(error instanceof CallbackError) || !error.isTemporary) throw error
+      logger.warn('%s', `${id} the callback is asked once more: ${error.message}`)
+    }
+    await sleep(retryPause, signal)
+    return postCommand(endpoint, body, options)
+  }
+
+  const ask = async (id: string, body: CommandBody): Promise<Reply | undefined> => {
+    const response = await post(id, body)
     const reply = response && parseReply(response)
     const [first] = reply?.items ?? []
     if (first instanceof RelayError && reply?.items.every(item => item instanceof RelayError)) {
@@ -108,7 +125,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     const log = startEntry(logger, id, body.command, source.target)
     let reply: Reply | undefined
     try {
-      reply = await callbacks.run(() => ask(body))
+      reply = await callbacks.run(() => ask(id, body))
       // The context may have been disposed right after the answer came.
       signal.throwIfAborted()
     } catch (error) {

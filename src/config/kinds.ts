@@ -25,6 +25,9 @@ export const verbatim: Kind<string> = { parse: parsers.verbatim, control: Schema
 /** Text that is never shown. A default of the config page would be sent to the browser, so it has none either. */
 export const secret: Kind<string> = { parse: parsers.text, control: Schema.string().role('secret'), show: () => undefined }
 
+/** A secret that signs, never shown. `undefined` stands for a malformed one: without it nothing may be sent that is to be signed. */
+export const signingSecret: Kind<string | undefined> = { ...secret, parse: parsers.signingSecret, show: () => undefined }
+
 /** The prefix of routes, such as `/relay`. */
 export const routePrefix: Kind<string> = { parse: parsers.routePrefix, control: Schema.string(), show: asItIs }
 

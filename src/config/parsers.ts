@@ -1,4 +1,5 @@
 import { readList } from '../lib/list'
+import { isSigningSecret } from '../lib/webhook-signature'
 import { isObject, type JsonObject } from '../message/parse'
 
 /** Reads one raw value, from koishi.yml or from the environment; `undefined` means that it is malformed. */
@@ -9,6 +10,12 @@ export const text: Parser<string> = value => typeof value === 'string' ? value.t
 
 /** Text taken exactly as it is written. */
 export const verbatim: Parser<string> = value => typeof value === 'string' ? value : undefined
+
+/** A secret that signs: `whsec_` and then base64, or any other text; outer white space does not count. */
+export const signingSecret: Parser<string> = value => {
+  const secret = text(value)
+  return secret !== undefined && isSigningSecret(secret) ? secret : undefined
+}
 
 /** A whole number between two bounds, both included. */
 export function integer(min: number, max = Number.MAX_SAFE_INTEGER): Parser<number> {

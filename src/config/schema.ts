@@ -7,7 +7,8 @@ import { groups, table } from './table'
 
 /**
  * The plugin's part of koishi.yml. Every field may be left out: its environment variable, and then its default, takes its
- * place. A blank text counts as left out. A malformed value is named in a warning and the default is used.
+ * place. A blank text counts as left out. A malformed value is named in a warning and the default is used, unless its field says
+ * otherwise.
  */
 export interface Config {
   /** Prefix of all paths, such as `/relay`. Variable `WEBHOOK_PATH`; default: none. */
@@ -88,6 +89,13 @@ export interface Config {
   commandPrefix?: string
   /** Number of characters of a command name, from 1 to 1000. Variable `COMMAND_LENGTH`; default 4. */
   commandLength?: number
+  /**
+   * What the posts to the callback are signed with: `whsec_` and then base64, or any other text. Variable `COMMAND_CALLBACK_SECRET`;
+   * default: none, and they are not signed. With a malformed one no command is posted.
+   */
+  commandCallbackSecret?: string
+  /** Whether a callback that answers 503, or not at all, is asked once more. Variable `COMMAND_CALLBACK_RETRY`; default false. */
+  commandCallbackRetry?: boolean
 }
 
 /**

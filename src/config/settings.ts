@@ -22,7 +22,7 @@ export type RawSettings = Readonly<Partial<Record<keyof Settings, unknown>>>
 
 /**
  * Works out the effective settings: a value in koishi.yml, then the environment variable, then the default. A blank value
- * counts as unset; a malformed one is named in a warning, without its content, and the default is used.
+ * counts as unset; a malformed one is named in a warning, without its content, and the default is used, or what the table says instead.
  *
  * @returns the settings; where each came from, in the order of the config page; the warnings, one a line of the log
  */
@@ -32,14 +32,13 @@ export function resolveSettings(config: RawSettings, environment: Readonly<Parti
   const warnings: string[] = []
 
   function resolve<Name extends keyof Settings>(field: Name, into: Partial<Pick<Settings, Name>>): void {
-    const { variable, fallback, parse, show } = table[field]
+    const { variable, fallback, parse, show, refusal = { value: fallback, consequence: 'the default is used' } } = table[field]
     const fromFile = isSet(config[field])
     const raw: unknown = fromFile ? config[field] : environment[variable]
     const parsed = isSet(raw) ? parse(raw) : undefined
-    if (isSet(raw) && parsed === undefined) {
-      warnings.push(`${fromFile ? `${field} in koishi.yml` : `the variable ${variable}`} is malformed: the default is used`)
-    }
-    const value = parsed ?? fallback
+    const isMalformed = isSet(raw) && parsed === undefined
+    if (isMalformed) warnings.push(`${fromFile ? `${field} in koishi.yml` : `the variable ${variable}`} is malformed: ${refusal.consequence}`)
+    const value = parsed ?? (isMalformed ? refusal.value : fallback)
     const source = parsed === undefined ? 'default' : fromFile ? 'koishi.yml' : 'environment'
     into[field] = value
     origins.push({ field, variable, source, value, shown: show(value) })
@@ -59,7 +58,7 @@ function isComplete(settings: Partial<Settings>): settings is Settings {
  * there is one, and of an address neither credentials nor query.
  */
 export function describeSettings(origins: readonly Origin[]): string {
-  const different = origins.filter(({ field, value }) => !isDeepStrictEqual(value, table[field].fallback))
+  const different = origins.filter(({ field, source, value }) => source !== 'default' && !isDeepStrictEqual(value, table[field].fallback))
   if (different.length === 0) return 'settings: all have their defaults'
   return `settings: ${different.map(describe).join(', ')}; all others have their defaults`
 }

@@ -1,5 +1,6 @@
 import {
-  baseUrl, flag, httpUrl, integer, keyTable, list, oneOf, routePrefix, seconds, secret, size, targetTable, text, verbatim, type Kind,
+  baseUrl, flag, httpUrl, integer, keyTable, list, oneOf, routePrefix, seconds, secret, signingSecret, size, targetTable, text, verbatim,
+  type Kind,
 } from './kinds'
 
 /** One setting. */
@@ -8,6 +9,14 @@ export interface Field<T> extends Kind<T> {
   variable: string
   /** What holds when neither koishi.yml nor the variable says anything; an empty text, list or dictionary stands for none. */
   fallback: T
+  /** What a malformed value leads to, where it would not be safe to go on with the default. */
+  refusal?: Refusal<T>
+}
+
+/** What holds instead of a malformed value, and what follows from that, in the words of the warning. */
+export interface Refusal<T> {
+  value: T
+  consequence: string
 }
 
 function field<T>(variable: string, fallback: NoInfer<T>, kind: Kind<T>): Field<T> {
@@ -50,11 +59,16 @@ const commands = {
   commandCallbackUrl: field('COMMAND_CALLBACK_URL', '', httpUrl),
   commandPrefix: field('COMMAND_PREFIX', '#', verbatim),
   commandLength: field('COMMAND_LENGTH', 4, integer(1, 1000)),
+  commandCallbackSecret: {
+    ...field('COMMAND_CALLBACK_SECRET', '', signingSecret),
+    refusal: { value: undefined, consequence: 'no command is posted until it is put right' },
+  },
+  commandCallbackRetry: field('COMMAND_CALLBACK_RETRY', false, flag),
 }
 
 const all = { ...http, ...files, ...sending, ...commands }
 
-/** The effective settings; an empty text, list or dictionary stands for none. */
+/** The effective settings; an empty text, list or dictionary stands for none, `undefined` for a value that was refused. */
 export type Settings = { [Name in keyof typeof all]: (typeof all)[Name]['fallback'] }
 
 /** Every setting, in the order of the config page: the one place that says how it is called, read, asked for and what its default is. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { RelayError } from '../errors'
+import { onAbort } from '../lib/abort'
 import { yieldToOthers } from '../lib/async'
 import { excessOfJson, excessOfValue } from '../lib/json'
 
@@ -83,7 +84,7 @@ export function readBody(request: IncomingMessage, { maxSize, timeout = 60_000 }
 
     const end = (error?: RelayError): void => {
       clearTimeout(timer)
-      stop.removeEventListener('abort', onStop)
+      unwatch()
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose)
       if (error) reject(error)
       else resolve(Buffer.concat(chunks))
@@ -97,7 +98,7 @@ export function readBody(request: IncomingMessage, { maxSize, timeout = 60_000 }
     const onClose = (): void => end(new RelayError('bad-request', 'the request body ended early'))
     const onStop = (): void => end(new RelayError('stopping'))
     const timer = setTimeout(() => end(new RelayError('too-slow')), timeout)
-    stop.addEventListener('abort', onStop)
+    const unwatch = onAbort(stop, onStop)
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)
   })
 }

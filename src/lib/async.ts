@@ -1,13 +1,15 @@
+import { onAbort } from './abort'
+
 /** Waits a while, in milliseconds, but not past the stop. */
 export function sleep(time: number, stop: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const end = (): void => {
       clearTimeout(timer)
-      stop.removeEventListener('abort', end)
+      unwatch()
       resolve()
     }
     const timer = setTimeout(end, time)
-    stop.addEventListener('abort', end)
+    const unwatch = onAbort(stop, end)
     if (stop.aborted) end()
   })
 }

@@ -1,3 +1,4 @@
+import { onAbort } from './abort'
 import { longestTimer } from './async'
 
 /** How much is done at once. */
@@ -49,18 +50,18 @@ export class Limiter {
     return new Promise((resolve, reject) => {
       const go = (): void => {
         clearTimeout(timer)
-        signal.removeEventListener('abort', onAbort)
+        unwatch()
         resolve()
       }
       const turnAway = (error: Error): void => {
         waiting.splice(waiting.indexOf(go), 1)
         clearTimeout(timer)
-        signal.removeEventListener('abort', onAbort)
+        unwatch()
         reject(error)
       }
-      const onAbort = (): void => turnAway(new Error('the relay is stopping', { cause: signal.reason }))
+      const stop = (): void => turnAway(new Error('the relay is stopping', { cause: signal.reason }))
       const timer = setTimeout(() => turnAway(new OverloadError('waited too long')), Math.min(patience, longestTimer))
-      signal.addEventListener('abort', onAbort)
+      const unwatch = onAbort(signal, stop)
       waiting.push(go)
     })
   }

@@ -1,4 +1,5 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
+import { removeFrom } from '../lib/transient'
 import { unwrap } from '../lib/unwrap'
 
 /** Whether a bot can send now. */
@@ -23,7 +24,7 @@ interface Waiter {
  * All who wait share one listener: there is a wait for every message that is sent.
  */
 export class Presence {
-  /** In no order. Not a Set: under load, the tables that a Set outgrows keep whole requests from being collected. */
+  /** In no order. */
   private readonly waiters: Waiter[] = []
   private readonly subscribers = new Set<(sid: string) => void>()
   /** The bots that were last seen online. */
@@ -120,15 +121,6 @@ export class Presence {
       if (applies(waiter) && removeFrom(this.waiters, waiter)) waiter.callback()
     }
   }
-}
-
-/** @returns whether it was there */
-function removeFrom<T>(list: T[], entry: T): boolean {
-  const place = list.indexOf(entry)
-  if (place < 0) return false
-  const last = list.pop()
-  if (last !== undefined && place < list.length) list[place] = last
-  return true
 }
 
 /** A bot as `GET /statusz` shows it. */

@@ -1,4 +1,5 @@
 import { RelayError } from '../errors'
+import { onAbort } from '../lib/abort'
 import { SendError, type Account, type Finding, type Message, type Receipt, type SendsSince } from '../platform/port'
 
 /** How calls are repeated. */
@@ -89,6 +90,7 @@ class Run {
   private hasEnded = false
   private timer: NodeJS.Timeout | undefined
   private unwatch: (() => void) | undefined
+  private readonly unwatchStop: () => void
   /** When the first call and the last one were made, and when the send is given up, on the monotonic clock. */
   private since: number | undefined
   private leftAt = performance.now()
@@ -103,7 +105,7 @@ class Run {
     let time = timeout
     for (let failures = 1; failures <= retries; failures++) time += Math.max(backoff(failures, 1), interval) + timeout
     this.deadline = performance.now() + (patience === 'all' ? time : Infinity)
-    sending.stop.addEventListener('abort', this.onStop)
+    this.unwatchStop = onAbort(sending.stop, () => this.onStop())
   }
 
   begin(): void {
@@ -152,7 +154,7 @@ class Run {
     return this.deadline - performance.now()
   }
 
-  private readonly onStop = (): void => {
+  private onStop(): void {
     this.end()
     this.reject(this.open.size > 0 ? new SendError('unanswered') : new RelayError('stopping'))
   }
@@ -199,7 +201,7 @@ class Run {
     this.current = 0
     clearTimeout(this.timer)
     this.unwatch?.()
-    this.sending.stop.removeEventListener('abort', this.onStop)
+    this.unwatchStop()
   }
 
   /** Finds out whether what went unanswered has arrived. It just stops when the send ends meanwhile. */

@@ -1,5 +1,6 @@
 import { $, type Context, type Query } from 'koishi'
 import { v7 as uuid } from 'uuid'
+import { RelayError } from '../errors'
 import { Mutex, yieldToOthers } from '../lib/async'
 import { digest } from '../lib/digest'
 import { unwrap } from '../lib/unwrap'
@@ -9,11 +10,12 @@ import { writeTarget } from '../message/target'
 import type { Clock, Reading } from './clock'
 import { messageIdsOf, states, unfinished, type Change, type Delivery, type State } from './delivery'
 import { noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
-import { fromStored, toStored, writeCaller, writeResults, type StoredDelivery } from './stored'
+import { fromStored, storedFields, toStored, writeCaller, writeResults, type StoredDelivery } from './stored'
 
 declare module 'koishi' {
   interface Tables {
     message_relay_delivery: DeliveryRow
+    message_relay_content: ContentRow
     message_relay_clock: ClockRow
   }
 }
@@ -25,8 +27,18 @@ export interface DeliveryRow extends StoredDelivery {
   position: number
   /** The relay process that changed it last. */
   owner: string
-  /** What is needed to send it later, as JSON. */
+  /** What is needed to send it later, as JSON; where that is large, the number of its parts. */
   items: string | null
+}
+
+/**
+ * A part of what is needed to send a large delivery. It is not in the row of the delivery, because a database writes all of a row anew
+ * with each change, and is cut into parts, because an embedded one holds the process up for as long as a statement takes.
+ */
+interface ContentRow {
+  id: string
+  part: number
+  text: string
 }
 
 /** The clock of the relays, in the only row of its table. */
@@ -35,13 +47,11 @@ interface ClockRow extends Reading {
 }
 
 const table = 'message_relay_delivery'
+const contentTable = 'message_relay_content'
 const clockTable = 'message_relay_clock'
 
-/** The fields of a delivery; the items may be large and are read only to be sent. */
-const fields = [
-  'id', 'state', 'mode', 'deferred', 'target', 'caller', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'inDoubt',
-  'key', 'fingerprint',
-] as const satisfies (keyof DeliveryRow)[]
+/** What is read of a delivery; the items may be large and are read only to be sent. */
+const fields = [...storedFields]
 
 const finished = states.filter(state => !unfinished.some(name => name === state))
 
@@ -50,6 +60,9 @@ const chunkSize = 50
 
 /** From which length of its items on a delivery is large, in characters. */
 const large = 64 * 1024
+/** How long a part of them is, in characters. */
+const partLength = 512 * 1024
+const contentGone = 'the content of this delivery is gone: send it again as a new request'
 /** For how long after its last change what went unanswered is looked for by the next process, in milliseconds. */
 const openFor = 15 * 60 * 1000
 /** It sorts after every ID. */
@@ -61,8 +74,10 @@ export class DatabaseStore implements Store {
   private readonly database: Context['database']
   /** SQLite changes rows in two steps, between which another statement may come: those about one delivery wait for one another. */
   private readonly changes = new Mutex()
-  /** Deliveries with so much in them that an embedded database holds the process up noticeably with each statement about one. */
-  private readonly large = new WeakSet<Delivery>()
+  /** Large deliveries that are being written. */
+  private readonly inserting = new Set<string>()
+  /** Content that belonged to no delivery when that was looked at last. */
+  private orphans: string[] = []
 
   /**
    * @param ctx a context with the database; the tables are created when they are first used
@@ -80,10 +95,17 @@ export class DatabaseStore implements Store {
 
   async insert(delivery: Delivery, position: number, items: readonly ParsedItem[]): Promise<void> {
     const row = toRow(delivery, { position, owner: this.owner }, items)
-    this.noteSize(delivery, row.items)
-    if (this.large.has(delivery)) await yieldToOthers()
-    await this.database.create(table, row)
-    if (this.large.has(delivery)) await yieldToOthers()
+    const { id, items: content } = row
+    if (content === null || content.length <= large) {
+      await this.database.create(table, row)
+      return
+    }
+    this.inserting.add(id)
+    try {
+      await this.database.create(table, { ...row, items: await this.insertContent(id, content) })
+    } finally {
+      this.inserting.delete(id)
+    }
   }
 
   update(delivery: Delivery, from: readonly State[], change: Change): Promise<boolean> {
@@ -98,21 +120,22 @@ export class DatabaseStore implements Store {
   withdraw(id: string): Promise<boolean> {
     return this.changes.run(id, async () => {
       const { removed } = await this.database.remove(table, { id, state: 'queued', queue: { $gt: '' } })
+      if (removed !== 0) await this.database.remove(contentTable, { id })
       return removed !== 0
     })
   }
 
   async discard(id: string): Promise<void> {
-    await this.database.remove(table, { id })
+    await this.remove([id])
   }
 
   async get(id: string): Promise<Delivery | undefined> {
-    const [row] = await this.database.get(table, { id }, [...fields])
+    const [row] = await this.database.get(table, { id }, fields)
     return row && fromStored(row)
   }
 
   async findByKey(key: string): Promise<Delivery | undefined> {
-    const [row] = await this.database.get(table, { key }, [...fields])
+    const [row] = await this.database.get(table, { key }, fields)
     return row && fromStored(row)
   }
 
@@ -126,7 +149,7 @@ export class DatabaseStore implements Store {
       ...target && { target: writeTarget(target) },
       ...caller !== undefined && { caller: writeCaller(caller) },
       ...before !== undefined && { id: { $lt: before } },
-    }, { sort: { id: 'desc' }, limit, fields: [...fields] })
+    }, { sort: { id: 'desc' }, limit, fields })
     return rows.map(row => fromStored(row))
   }
 
@@ -174,7 +197,7 @@ export class DatabaseStore implements Store {
   }
 
   async overdue(state: typeof unfinished[number], then: number): Promise<Delivery[]> {
-    const rows = await this.database.get(table, { state, expiresAt: { $lt: then } }, { sort: { expiresAt: 'asc' }, limit: chunkSize, fields: [...fields] })
+    const rows = await this.database.get(table, { state, expiresAt: { $lt: then } }, { sort: { expiresAt: 'asc' }, limit: chunkSize, fields })
     return rows.map(row => fromStored(row))
   }
 
@@ -253,8 +276,26 @@ export class DatabaseStore implements Store {
     }, {
       sort: { id: 'asc' }, limit: chunkSize, fields: ['id'],
     })
-    if (rows.length > 0) await this.database.remove(table, { id: rows.map(row => row.id) })
+    if (rows.length > 0) await this.remove(rows.map(row => row.id))
     return rows.length === chunkSize
+  }
+
+  /**
+   * Removes content that belonged to no delivery the last time either: a process that ended before it had written the delivery down has
+   * left it. To be called from time to time, so that what is just being written is not taken for that.
+   */
+  async removeOrphans(): Promise<void> {
+    const content = await this.database.get(contentTable, { part: 0 }, ['id'])
+    const orphans: string[] = []
+    for (let start = 0; start < content.length; start += chunkSize) {
+      const ids = content.slice(start, start + chunkSize).map(({ id }) => id)
+      const owned = new Set((await this.database.get(table, { id: ids }, ['id'])).map(({ id }) => id))
+      orphans.push(...ids.filter(id => !owned.has(id) && !this.inserting.has(id)))
+      await yieldToOthers()
+    }
+    const earlier = new Set(this.orphans)
+    this.orphans = orphans
+    for (const id of orphans) if (earlier.has(id)) await this.database.remove(contentTable, { id })
   }
 
   /** Rejects when the database does not answer. */
@@ -274,7 +315,6 @@ export class DatabaseStore implements Store {
     return this.changes.run(id, async () => {
       const { matched } = await this.database.set(table, { id, state: [...from] }, update)
       if (matched !== 0) Object.assign(delivery, change, { updatedAt })
-      if (this.large.has(delivery)) await yieldToOthers()
       return matched !== 0
     })
   }
@@ -290,14 +330,42 @@ export class DatabaseStore implements Store {
     return row && this.toQueued(row)
   }
 
-  private toQueued(row: DeliveryRow): QueuedDelivery {
+  private async toQueued(row: DeliveryRow): Promise<QueuedDelivery> {
     const delivery = fromStored({ ...row })
-    this.noteSize(delivery, row.items)
-    return { delivery, position: row.position, items: readItems(JSON.parse(row.items ?? '[]')), isOurs: row.owner === this.owner }
+    const stored: unknown = JSON.parse(row.items ?? '[]')
+    const items = typeof stored === 'number' ? await this.readContent(row.id, stored) : stored
+    return {
+      delivery, position: row.position, isOurs: row.owner === this.owner,
+      // Where the delivery was withdrawn meanwhile, none of this is sent.
+      items: items === undefined ? delivery.results.map(() => new RelayError('internal', contentGone)) : readItems(items),
+    }
   }
 
-  private noteSize(delivery: Delivery, items: string | null): void {
-    if (items !== null && items.length > large) this.large.add(delivery)
+  /** @returns what stands for it in the row of the delivery, which is to be written after it */
+  private async insertContent(id: string, text: string): Promise<string> {
+    const parts = cut(text)
+    for (const [part, text] of parts.entries()) {
+      await yieldToOthers()
+      await this.database.create(contentTable, { id, part, text })
+    }
+    return String(parts.length)
+  }
+
+  /** @returns `undefined` when parts of it are gone */
+  private async readContent(id: string, count: number): Promise<unknown> {
+    let text = ''
+    for (let part = 0; part < count; part++) {
+      await yieldToOthers()
+      const [row] = await this.database.get(contentTable, { id, part })
+      if (!row) return
+      text += row.text
+    }
+    return JSON.parse(text)
+  }
+
+  private async remove(id: string[]): Promise<void> {
+    await this.database.remove(table, { id })
+    await this.database.remove(contentTable, { id })
   }
 
   private async firstAfter(queue: string, state: State) {
@@ -337,6 +405,11 @@ function defineTables(ctx: Context): void {
       ['caller', 'id'], ['caller', 'state', 'id'], ['caller', 'target', 'id'],
     ],
   })
+  ctx.model.extend(contentTable, {
+    id: { type: 'string', length: 36, nullable: false },
+    part: { type: 'unsigned', nullable: false },
+    text: { type: 'text', length: 2 ** 24, nullable: false },
+  }, { primary: ['id', 'part'] })
   ctx.model.extend(clockTable, {
     id: { type: 'unsigned', nullable: false },
     time: { type: 'double', nullable: false },
@@ -355,6 +428,18 @@ export function toRow(delivery: Delivery, { position, owner }: Pick<DeliveryRow,
     owner,
     items: JSON.stringify(writeItems(items)),
   }
+}
+
+/** Cuts a text into parts, none of them between the halves of a surrogate pair: these cannot be stored apart. */
+function cut(text: string): string[] {
+  const parts: string[] = []
+  for (let start = 0; start < text.length;) {
+    const end = start + partLength
+    const isBetween = /[\uD800-\uDBFF]/.test(text.charAt(end - 1))
+    parts.push(text.slice(start, isBetween ? end - 1 : end))
+    start = isBetween ? end - 1 : end
+  }
+  return parts
 }
 
 /** The lowest ID that a delivery accepted at this time can have. */

@@ -89,6 +89,7 @@ export class Storage {
       if (!this.isKnown) return
       const time = runtime.clock.now() - retention
       while (!runtime.isPaused && await store.purge(time)) await yieldToOthers()
+      await store.removeOrphans()
     })
     const unwatch = runtime.port.onOnline(sid => backlog.wake(sid))
     ctx.on('dispose', unwatch)

@@ -1,9 +1,9 @@
+import { Registry } from '../lib/transient'
 import type { ParsedItem } from '../message/model'
-import { isObject } from '../message/parse'
 import type { Clock } from './clock'
 import type { Change, Delivery, State } from './delivery'
 import { matches, noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
-import { fromStored, toStored } from './stored'
+import { fromStored, storedFields, toStored } from './stored'
 
 /** How much is remembered. Lengths are in characters, each of which takes one byte of memory or two. */
 interface Capacity {
@@ -26,7 +26,7 @@ type Active = QueuedDelivery
  */
 export class MemoryStore implements Store {
   readonly isDurable = false
-  private readonly active = new Map<string, Active>()
+  private readonly active = new Registry<Active>()
   /** A ring of deliveries that have ended, in the order in which they did; empty where one was dropped. */
   private readonly ended: string[] = []
   private endedCount = 0
@@ -108,11 +108,11 @@ export class MemoryStore implements Store {
     if (!delivery) return
     delivery.key = null
     this.deleteKey(key)
-    if (!this.active.has(delivery.id)) this.put(this.placeOf(delivery.id), write(delivery))
+    if (!this.active.get(delivery.id)) this.put(this.placeOf(delivery.id), write(delivery))
   }
 
   list(filter: ListFilter): Delivery[] {
-    const found = [...this.active.values()].map(({ delivery }) => delivery).filter(delivery => matches(delivery, filter))
+    const found = this.active.values().map(({ delivery }) => delivery).filter(delivery => matches(delivery, filter))
     // IDs sort as deliveries were accepted, and a text begins with its ID.
     const texts = this.ended.filter(text => text !== '' && (filter.before === undefined || text < head + filter.before)).sort()
     for (let left = filter.limit; left > 0;) {
@@ -208,7 +208,7 @@ export class MemoryStore implements Store {
   }
 
   private positioned(): Active[] {
-    return [...this.active.values()].filter(({ position }) => position !== noPosition)
+    return this.active.values().filter(({ position }) => position !== noPosition)
   }
 
   private first(state: State, queue: string, upTo?: number): QueuedDelivery | undefined {
@@ -224,17 +224,20 @@ function isActive(state: State): boolean {
 }
 
 /** What each text begins with, so that texts sort as their deliveries do. */
-const head = '{"id":"'
+const head = '["'
 
 /** A delivery as a text that begins with its ID. */
 function write(delivery: Delivery): string {
-  return JSON.stringify(toStored(delivery))
+  const stored = toStored(delivery)
+  const text = JSON.stringify(storedFields.map(field => stored[field]))
+  // What comes out of there is held together by several objects, which take more memory than the text itself.
+  return Buffer.from(text).toString()
 }
 
 function read(text: string): Delivery {
   const stored: unknown = JSON.parse(text)
-  if (!isObject(stored)) throw new Error('the text was not written by this store')
-  return fromStored(stored)
+  if (!Array.isArray(stored)) throw new Error('the text was not written by this store')
+  return fromStored(Object.fromEntries(storedFields.map((field, index): [string, unknown] => [field, stored[index]])))
 }
 
 /** What has not ended counts nothing: it is bounded by the queues. */

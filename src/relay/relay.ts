@@ -1,5 +1,4 @@
 import type { Context } from 'koishi'
-import { setMaxListeners } from 'node:events'
 import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
 import { digest } from '../lib/digest'
@@ -131,8 +130,6 @@ export class Relay {
     const { runtime, queues } = this
     const { port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, dataDir, retention } = options
     if (this.stop.signal.aborted) this.stop = new AbortController()
-    // Everything that is under way listens to it.
-    setMaxListeners(0, this.stop.signal)
     Object.assign(runtime, {
       port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, stop: this.stop.signal, isPaused: false,
     })

@@ -17,14 +17,18 @@ export interface StoredDelivery extends Omit<Delivery, 'state' | 'mode' | 'targe
   inDoubt: string | null
 }
 
+/** Its fields. The ID comes first, so that texts made of this sort as their deliveries do. */
+export const storedFields = [
+  'id', 'state', 'mode', 'deferred', 'target', 'caller', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'inDoubt',
+  'key', 'fingerprint',
+] as const satisfies (keyof StoredDelivery)[]
+
 export function toStored(delivery: Delivery): StoredDelivery {
   const {
     id, state, mode, deferred, target, caller, bot, createdAt, updatedAt, expiresAt, attempts, results, inDoubt, key, fingerprint,
   } = delivery
   return {
-    // First, so that texts made of this sort as their deliveries do.
-    id,
-    state, mode, deferred, bot, createdAt, updatedAt, expiresAt, attempts, key, fingerprint,
+    id, state, mode, deferred, bot, createdAt, updatedAt, expiresAt, attempts, key, fingerprint,
     target: writeTarget(target), caller: caller && writeCaller(caller),
     results: writeResults(results), inDoubt: inDoubt && JSON.stringify(inDoubt),
   }

@@ -1,4 +1,5 @@
 import { RelayError } from '../errors'
+import { onAbort } from '../lib/abort'
 import { longestTimer } from '../lib/async'
 import type { Delivery } from './delivery'
 import type { Worker } from './worker'
@@ -50,12 +51,12 @@ export class Result {
     return new Promise(resolve => {
       const end = (delivery?: Delivery): void => {
         clearTimeout(timer)
-        for (const signal of [gone, stop]) signal?.removeEventListener('abort', onAbort)
+        for (const unwatch of watches) unwatch()
         resolve(delivery)
       }
-      const onAbort = (): void => end()
-      const timer = setTimeout(onAbort, patience)
-      for (const signal of [gone, stop]) signal?.addEventListener('abort', onAbort)
+      const giveUp = (): void => end()
+      const timer = setTimeout(giveUp, patience)
+      const watches = [gone, stop].flatMap(signal => signal ? [onAbort(signal, giveUp)] : [])
       this.tell = end
       if (this.delivery) end(this.delivery)
       else if (stop.aborted) end()

@@ -1,4 +1,5 @@
 import { RelayError } from '../errors'
+import { onAbort } from '../lib/abort'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { SendError, type Account, type Finding, type LoadedItem, type Message, type Receipt, type SendsSince } from '../platform/port'
@@ -246,12 +247,12 @@ class Work {
     return new Promise(resolve => {
       const end = (finding?: Finding): void => {
         clearTimeout(timer)
-        stop.removeEventListener('abort', onStop)
+        unwatch()
         resolve(finding)
       }
       const onStop = (): void => end()
       const timer = setTimeout(end, timeout)
-      stop.addEventListener('abort', onStop)
+      const unwatch = onAbort(stop, onStop)
       message.find(since, this.sends).then(end, onStop)
     })
   }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { RelayError } from '../errors'
+import { onAbort } from '../lib/abort'
 import { MultipartReader, parseParameters, PartFiles, type FileLimits } from './multipart'
 import type { UploadStore } from './store'
 import type { Upload } from './upload'
@@ -41,7 +42,7 @@ export async function receive(
   const leave = (cause?: unknown) => {
     interruption.abort(new RelayError('bad-request', 'the connection ended before the upload was complete', { cause }))
   }
-  signal?.addEventListener('abort', stop)
+  const unwatch = signal && onAbort(signal, stop)
   // Once the body is complete, only the socket tells that the client has gone.
   request.on('error', leave)
   request.socket.on('close', leave)
@@ -56,7 +57,7 @@ export async function receive(
     await upload.discard()
     throw error
   } finally {
-    signal?.removeEventListener('abort', stop)
+    unwatch?.()
     request.off('error', leave)
     request.socket.off('close', leave)
   }

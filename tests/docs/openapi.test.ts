@@ -195,7 +195,9 @@ describe('the schema of a request', () => {
 
 test('a command is posted as described', async t => {
   const bodies: unknown[] = []
+  const headers: JsonObject[] = []
   const callback = createServer((request, response) => {
+    headers.push(Object.fromEntries(Object.entries(request.headers).filter(([name]) => name.startsWith('webhook-'))))
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => {
       bodies.push(JSON.parse(Buffer.concat(chunks).toString()))
@@ -207,12 +209,23 @@ test('a command is posted as described', async t => {
   t.after(() => callback.close())
   const address = callback.address()
   assert(isObject(address))
-  const { simulator } = await relayFor(t, { config: { commandCallbackUrl: `http://127.0.0.1:${String(address.port)}/` } })
+  const config = { commandCallbackUrl: `http://127.0.0.1:${String(address.port)}/`, commandCallbackSecret: 'a secret' }
+  const { simulator } = await relayFor(t, { config })
   simulator.say({ group, user: '10001', text: '#ping hello' })
   simulator.say({ user: '10001', text: '#ping ' })
   await simulator.until(({ ledger }) => ledger.length === 2)
   assert.equal(bodies.length, 2)
   for (const body of bodies) assert.deepEqual(schemaProblems('/components/schemas/Command', body), [])
+
+  const documented = placeOf('webhooks', 'command', 'post')?.value.parameters
+  assert(Array.isArray(documented))
+  const names = documented.map((parameter: unknown) => isObject(parameter) ? String(parameter.name) : '')
+  for (const each of headers) {
+    assert.deepEqual(Object.keys(each).sort(), [...names].sort())
+    for (const [index, name] of names.entries()) {
+      assert.deepEqual(schemaProblems(`/webhooks/command/post/parameters/${index}/schema`, each[name]), [], name)
+    }
+  }
 })
 
 describe('the check of answers', () => {

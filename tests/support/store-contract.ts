@@ -41,6 +41,22 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     assert.equal(await store.findByKey('another'), undefined)
   })
 
+  test('gives back items of any size as they were, and forgets them with their delivery', async t => {
+    const store = await open(t)
+    // With an odd and with an even start, so that the halves of a surrogate pair come to stand on both sides of a cut.
+    const long = ['', 'x'].map((start): ParsedItem => ({ type: 'text', text: start + '🚀'.repeat(700_000) }))
+    const large = deliveryOf()
+    await store.insert(large, ++position, [...long, text])
+    await store.insert(deliveryOf(), ++position, [text])
+    const queue = queueOf(large.bot, large.target)
+    assert.deepEqual((await store.next(queue, position))?.items, [...long, text])
+    await store.update(large, unfinished, { state: 'sending', inDoubt: { indices: [0], since: 1, before: [], settle: 30_000 } })
+    assert.deepEqual((await store.interrupted(queue))?.items, [...long, text])
+    assert.deepEqual((await store.next(queue, position))?.items, [text])
+    await store.discard(large.id)
+    assert.equal(await store.getQueued(large.id), undefined)
+  })
+
   test('changes a delivery only from the states that are named, and tells whether it did', async t => {
     const store = await open(t)
     const delivery = deliveryOf({ key: 'k' })

@@ -34,8 +34,8 @@ const maxAge = 60 * 60_000
 interface Chat {
   /** Since when nothing is missing of what this process has sent here, in milliseconds since the epoch. */
   since: number
-  /** The messages that are known to be somebody's: their IDs, and when that became known. */
-  readonly known: Recent<number>
+  /** The messages that are known to be somebody's: their IDs, and when that became known; the one known last at the end. */
+  readonly known: Map<string, number>
   /** Messages that the platform reported and that nobody knows, by arrival. */
   readonly seen: OwnMessage[]
   readonly unnamed: Recent<Unnamed>
@@ -118,8 +118,8 @@ export class OwnMessages {
    * those that became known within twice the tolerance, because the clocks may differ as much at both ends.
    */
   recent(chatName: string, now = Date.now()): string[] {
-    const ids = this.chats.get(chatName, now)?.known.entries() ?? []
-    return ids.flatMap(([id, time]) => time >= now - 2 * clockTolerance ? [id] : [])
+    const known = this.chats.get(chatName, now)?.known ?? []
+    return [...known].flatMap(([id, time]) => time >= now - 2 * clockTolerance ? [id] : [])
   }
 
   /** Whether a message was known to be somebody's already then. */
@@ -175,12 +175,9 @@ export class OwnMessages {
   private open(chatName: string, now: number): Chat {
     const kept = this.chats.get(chatName, now)
     if (kept) return kept
-    const onForget = (time: number): void => {
-      chat.since = Math.max(chat.since, time + 2 * clockTolerance)
-    }
     const chat: Chat = {
-      since: this.since, known: new Recent(keptIds, Infinity, onForget), seen: [], found: [],
-      unnamed: new Recent(keptEntries, Infinity, ({ send }) => onForget(send.until)),
+      since: this.since, known: new Map(), seen: [], found: [],
+      unnamed: new Recent(keptEntries, Infinity, ({ send }) => forget(chat, send.until)),
     }
     this.chats.set(chatName, chat, now)
     return chat
@@ -258,10 +255,22 @@ function nameOf({ content, since, until }: UnnamedSend): string {
   return `${content} ${since} ${until}`
 }
 
-function makeKnown({ known, seen }: Chat, id: string, now: number): void {
+function makeKnown(chat: Chat, id: string, now: number): void {
+  const { known, seen } = chat
+  known.delete(id)
   known.set(id, now)
+  const [[oldest, time] = ['', 0]] = known
+  if (known.size > keptIds) {
+    known.delete(oldest)
+    forget(chat, time)
+  }
   const index = seen.findIndex(message => message.id === id)
   if (index >= 0) seen.splice(index, 1)
+}
+
+/** A message that was sent then is remembered no more. */
+function forget(chat: Chat, time: number): void {
+  chat.since = Math.max(chat.since, time + 2 * clockTolerance)
 }
 
 function keep<T>(list: T[], entry: T): void {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { Registry } from '../../lib/transient'
 import { isObject, type JsonObject } from '../../message/parse'
 import { SendError } from '../port'
 
@@ -48,7 +49,7 @@ export class Wire {
   /** Told why a frame was dropped. */
   onDropped: ((reason: string) => void) | undefined
   /** By their `echo`, the oldest first. */
-  private readonly calls = new Map<string, Call>()
+  private readonly calls = new Registry<Call>()
   private weight = 0
 
   /** The wire of a socket, which is made at the first request for it. */
@@ -120,8 +121,9 @@ export class Wire {
   }
 
   private giveUp(reason: string, applies: (call: Call) => boolean): void {
-    for (const [echo, call] of this.calls) {
-      if (!applies(call)) return
+    for (const echo of this.calls.names()) {
+      const call = this.calls.get(echo)
+      if (!call || !applies(call)) return
       this.remove(echo, call)
       call.reject(new SendError('unanswered', reason))
     }

@@ -95,7 +95,7 @@ class Stage {
 
   listen(settings: Partial<CommandSettings> = {}) {
     return this.app.plugin((ctx: Context) => {
-      listenForCommands(ctx, { prefix: '#', length: 4, callbackUrl: this.callbackUrl, timeout: 10_000, ...settings }, {
+      listenForCommands(ctx, { prefix: '#', length: 4, callbackUrl: this.callbackUrl, secret: '', retry: false, timeout: 10_000, ...settings }, {
         relay: {
           submit: async ({ id, request }) => {
             this.delivered.push({ id, ...request })

@@ -31,7 +31,7 @@ describe('settings', () => {
       maxBodySize: 10485760, mediaTransport: 'path', selfUrl: '', chatApiTimeout: 10, chatApiMaxRetries: 2,
       chatSettleTime: 30, chatRetryUnanswered: true,
       chatSendInterval: 0, chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7,
-      commandPrefix: '#', commandLength: 4, commandCallbackUrl: '',
+      commandPrefix: '#', commandLength: 4, commandCallbackUrl: '', commandCallbackSecret: '', commandCallbackRetry: false,
     })
     assert.deepEqual(warnings, [])
     assert(origins.every(({ source }) => source === 'default'))
@@ -76,8 +76,9 @@ describe('settings', () => {
   }
 
   test('never show a secret in a warning', () => {
-    const { warnings } = resolveSettings({ apiKey: ['s3cret'], keys: { key: 's3cret' } }, { WEBHOOK_KEYS: 's3cret' })
-    assert.equal(warnings.length, 2)
+    const config = { apiKey: ['s3cret'], keys: { key: 's3cret' }, commandCallbackSecret: 'whsec_s3cret' }
+    const { warnings } = resolveSettings(config, { WEBHOOK_KEYS: 's3cret' })
+    assert.equal(warnings.length, 3)
     assert(!warnings.join().includes('s3cret'))
   })
 
@@ -90,6 +91,26 @@ describe('settings', () => {
       resolveSettings({}, { WEBHOOK_KEYS: JSON.stringify(keys), WEBHOOK_TARGETS: JSON.stringify(targets) }),
       resolveSettings(load({ keys, targets }), {}),
     ]) assert.deepEqual({ keys: settings.keys, targets: settings.targets }, { keys, targets })
+  })
+
+  test('take a secret for callbacks in both its forms, without the white space around it', () => {
+    for (const secret of ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'any text, é']) {
+      assert.equal(resolveSettings({ commandCallbackSecret: ` ${secret}\n` }, {}).settings.commandCallbackSecret, secret)
+      assert.equal(resolveSettings({}, { COMMAND_CALLBACK_SECRET: secret }).settings.commandCallbackSecret, secret)
+    }
+  })
+
+  test('do not fall back to commands without a signature when their secret is malformed', () => {
+    for (const [config, environment, place] of [
+      [{ commandCallbackSecret: 'whsec_s3cret!' }, { COMMAND_CALLBACK_SECRET: 'a good one' }, 'commandCallbackSecret in koishi.yml'],
+      [{ commandCallbackSecret: 12345678 }, {}, 'commandCallbackSecret in koishi.yml'],
+      [{}, { COMMAND_CALLBACK_SECRET: 'whsec_' }, 'the variable COMMAND_CALLBACK_SECRET'],
+    ] as const) {
+      const { settings, warnings, origins } = resolveSettings(config, environment)
+      assert.equal(settings.commandCallbackSecret, undefined)
+      assert.deepEqual(warnings, [`${place} is malformed: no command is posted until it is put right`])
+      assert.equal(describeSettings(origins), 'settings: all have their defaults')
+    }
   })
 
   for (const [written, bytes] of sizes) {
@@ -130,10 +151,13 @@ describe('the line in the log', () => {
     assert.equal(
       line(
         { commandCallbackUrl: 'http://u:secret@h/cb?token=secret#secret' },
-        { WEBHOOK_API_KEY: 'secret', WEBHOOK_KEYS: '[{"name":"ci","key":"secret"}]', WEBHOOK_SELF_URL: 'https://secret@h/x/' },
+        {
+          WEBHOOK_API_KEY: 'secret', WEBHOOK_KEYS: '[{"name":"ci","key":"secret"}]', WEBHOOK_SELF_URL: 'https://secret@h/x/',
+          COMMAND_CALLBACK_SECRET: 'secret',
+        },
       ),
-      'settings: apiKey (WEBHOOK_API_KEY), keys (WEBHOOK_KEYS), selfUrl = "https://h/x" (WEBHOOK_SELF_URL), commandCallbackUrl = "http://h/cb" (koishi.yml); '
-      + 'all others have their defaults',
+      'settings: apiKey (WEBHOOK_API_KEY), keys (WEBHOOK_KEYS), selfUrl = "https://h/x" (WEBHOOK_SELF_URL), commandCallbackUrl = "http://h/cb" (koishi.yml), '
+      + 'commandCallbackSecret (COMMAND_CALLBACK_SECRET); all others have their defaults',
     )
   })
 })
@@ -158,6 +182,7 @@ describe('the config page', () => {
     path: none, apiKey: none, keys: [], targets: {}, trustedProxies: 0, maxBodySize: '10 MB', dataDir: './data', uploadDir: './uploads', maxUploadSize: '20 MB', allowedExtensions: [],
     mediaTransport: 'path', selfUrl: none, chatApiTimeout: 10, chatApiMaxRetries: 2, chatSettleTime: 30, chatRetryUnanswered: true, chatSendInterval: 0,
     chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, commandCallbackUrl: none, commandPrefix: '#', commandLength: 4,
+    commandCallbackSecret: none, commandCallbackRetry: false,
   }
 
   test('shows the default of each setting', () => {
@@ -177,7 +202,7 @@ describe('the config page', () => {
   test('is sent no secret: neither a key nor an address that holds one', () => {
     const schema = createSchema({
       WEBHOOK_API_KEY: 's3cret', WEBHOOK_KEYS: '[{"name":"ci","key":"s3cret"}]', WEBHOOK_SELF_URL: 'http://u:s3cret@h/',
-      COMMAND_CALLBACK_URL: 'http://h/cb?token=s3cret',
+      COMMAND_CALLBACK_URL: 'http://h/cb?token=s3cret', COMMAND_CALLBACK_SECRET: 's3cret',
     })
     const sent = JSON.stringify(schema.toJSON())
     assert(sent.includes('"20 MB"'))

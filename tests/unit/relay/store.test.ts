@@ -5,7 +5,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
-import { v4 as uuid } from 'uuid'
+import { setImmediate as turn } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { v4 as uuid, v7 } from 'uuid'
+import { RelayError } from '../../../src/errors'
+import type { ParsedItem } from '../../../src/message/model'
 import { Clock } from '../../../src/relay/clock'
 import { DatabaseStore } from '../../../src/relay/database-store'
 import type { Delivery } from '../../../src/relay/delivery'
@@ -15,7 +19,13 @@ import { deliveryOf, plain, storeContract } from '../../support/store-contract'
 
 Logger.levels.base = Logger.SILENT
 
-async function openDatabase(t: TestContext, path = ':memory:'): Promise<{ store: DatabaseStore, driver: SQLiteDriver }> {
+interface Opened {
+  store: DatabaseStore
+  database: Context['database']
+  driver: SQLiteDriver
+}
+
+async function openDatabase(t: TestContext, path = ':memory:'): Promise<Opened> {
   const app = new Context()
   const fork = app.plugin(SQLiteDriver, { path })
   const store = new Promise<DatabaseStore>(resolve => {
@@ -27,7 +37,7 @@ async function openDatabase(t: TestContext, path = ':memory:'): Promise<{ store:
   })
   const [driver] = app.model.drivers
   assert(driver instanceof SQLiteDriver)
-  return { store: await store, driver }
+  return { store: await store, database: app.database, driver }
 }
 
 async function openSqlite(t: TestContext): Promise<DatabaseStore> {
@@ -168,5 +178,42 @@ describe('a store in SQLite', () => {
     await next.insert(own, 2, [])
     assert.deepEqual((await next.list({ limit: 5, caller: 'ci' })).map(({ id }) => id), [own.id])
     assert.deepEqual(query(after, indexesOfCallers, 'name'), indexes)
+  })
+
+  test('keeps what is large apart from what changes, for as long as its delivery is there', async t => {
+    const { store, database } = await openDatabase(t)
+    const large: ParsedItem[] = [{ type: 'text', text: 'x'.repeat(2 ** 20) }]
+    const parts = async (): Promise<string[]> => (await database.get('message_relay_content', {}, ['id'])).map(({ id }) => id)
+    const [discarded, withdrawn, old] = [deliveryOf(), deliveryOf(), deliveryOf({ id: v7({ msecs: 1 }), state: 'sent', updatedAt: 1 })]
+    await store.insert(discarded, 1, large)
+    await store.insert(withdrawn, 2, large)
+    await store.insert(old, noPosition, large)
+    const rows = await database.get('message_relay_delivery', {}, ['items'])
+    assert(rows.every(({ items }) => items !== null && items.length < 10))
+    assert.deepEqual(new Set(await parts()), new Set([discarded.id, withdrawn.id, old.id]))
+    await store.discard(discarded.id)
+    assert(await store.withdraw(withdrawn.id))
+    assert.deepEqual(new Set(await parts()), new Set([old.id]))
+    await store.purge(2)
+    assert.deepEqual(await parts(), [])
+  })
+
+  test('removes content without a delivery when it is found a second time, and none that is being written', async t => {
+    const { store, database } = await openDatabase(t)
+    const large: ParsedItem[] = [{ type: 'text', text: 'x'.repeat(2 ** 24) }]
+    const parts = (): Promise<unknown[]> => database.get('message_relay_content', {})
+    await database.create('message_relay_content', { id: 'left behind', part: 0, text: '[' })
+    await store.removeOrphans()
+    assert.equal((await parts()).length, 1)
+    const delivery = deliveryOf()
+    const inserted = store.insert(delivery, 1, large).then(() => true)
+    for (let isInserted = false; !isInserted;) isInserted = await Promise.race([inserted, store.removeOrphans().then(() => turn(false))])
+    await store.removeOrphans()
+    assert.deepEqual(await database.get('message_relay_content', { id: 'left behind' }), [])
+    assert(isDeepStrictEqual((await store.getQueued(delivery.id))?.items, large))
+    // What is gone all the same is told, and blocks nothing.
+    await database.remove('message_relay_content', { id: delivery.id, part: 2 })
+    const [item] = (await store.getQueued(delivery.id))?.items ?? []
+    assert(item instanceof RelayError && item.message.startsWith('the content of this delivery is gone'))
   })
 })

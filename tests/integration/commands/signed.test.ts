@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { describe, test, type TestContext } from 'node:test'
+import { Webhook } from 'standardwebhooks'
+import type { Config } from '../../../src'
+import { startRelay, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
+
+const group = '123456'
+const user = '10001'
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+const pong = '{"reply":"pong"}'
+
+/** What a callback was sent. */
+interface Post {
+  body: string
+  headers: Record<string, string>
+}
+
+interface Callback {
+  url: string
+  /** What it was sent, the oldest first. */
+  posts: Post[]
+  /** How many connections there were at most at a time. */
+  mostConnections: () => number
+}
+
+/** A callback that answers each post with what `answer` does. */
+async function startCallback(t: TestContext, answer: (response: ServerResponse, count: number) => void): Promise<Callback> {
+  const posts: Post[] = []
+  let connections = 0
+  let most = 0
+  const server = createServer((request, response) => {
+    void text(request).then(body => {
+      posts.push({ body, headers: webhookHeaders(request.headers) })
+      answer(response, posts.length)
+    })
+  })
+  server.on('connection', socket => {
+    most = Math.max(most, ++connections)
+    socket.on('close', () => connections--)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  assert(typeof address === 'object' && address !== null)
+  return { url: `http://127.0.0.1:${address.port}/`, posts, mostConnections: () => most }
+}
+
+function webhookHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('webhook-')).map(([name, value]) => [name, String(value)]))
+}
+
+/** A relay with this callback, and the texts that went on to the other middlewares, as they do when nothing was replied. */
+async function start(t: TestContext, callback: Callback, config: Config): Promise<{ relay: TestRelay, passed: string[] }> {
+  const passed: string[] = []
+  const relay = await startRelay({
+    config: Object.assign({ commandCallbackUrl: callback.url }, config),
+    setup: app => {
+      app.middleware((session, next) => {
+        passed.push(session.content ?? '')
+        return next()
+      })
+    },
+  })
+  t.after(() => relay.stop())
+  return { relay, passed }
+}
+
+function say({ simulator }: TestRelay, said = '#ping 你好 "😀"'): void {
+  simulator.say({ group, user, text: said })
+}
+
+function replied({ simulator }: TestRelay): Promise<unknown> {
+  return simulator.until(({ ledger }) => ledger.some(sent => sent.text === 'pong'))
+}
+
+/** The lines of the log about commands and their callback. */
+function lines({ logs }: TestRelay): string[] {
+  return logs.filter(line => /command|callback/.test(line)).map(line => line.replace(/[0-9a-f-]{36}/, '<id>').replace(/\d+ ms$/, '<time>'))
+}
+
+const answering = (...statuses: number[]) => (response: ServerResponse, count: number): void => {
+  response.statusCode = statuses[count - 1] ?? 200
+  response.end(pong)
+}
+
+const hanging = (): void => undefined
+
+describe('a command', () => {
+  for (const [what, commandCallbackSecret, key] of [
+    ['base64 behind whsec_', secret, Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64')],
+    ['any other text', '任意 text', Buffer.from('任意 text')],
+  ] as const) {
+    test(`is signed with a secret of ${what}, as the specification's library verifies it`, async t => {
+      const callback = await startCallback(t, answering())
+      const { relay } = await start(t, callback, { commandCallbackSecret })
+      say(relay)
+      await replied(relay)
+      const [{ body, headers } = assert.fail()] = callback.posts
+      const webhook = new Webhook(key, { format: 'raw' })
+      assert.deepEqual(webhook.verify(body, headers), JSON.parse(body))
+      assert(body.includes('你好'))
+      assert.throws(() => webhook.verify(body.replace('ping', 'pong'), headers), /No matching signature/)
+      assert.throws(() => new Webhook(Buffer.from('another'), { format: 'raw' }).verify(body, headers), /No matching signature/)
+      assert(Math.abs(Number(headers['webhook-timestamp']) - Date.now() / 1000) < 60)
+      assert.equal((await relay.request(`/deliveries/${headers['webhook-id']}`)).status, 200, 'its ID is that of the delivery of the reply')
+      assert(!relay.logs.join('\n').includes(commandCallbackSecret.replace('whsec_', '')), 'the log has no secret')
+    })
+  }
+
+  const python = spawnSync('python3', ['-c', 'import standardwebhooks']).status === 0
+  for (const [commandCallbackSecret, key] of [[secret, 'sys.argv[1]'], ['任意 text', 'sys.argv[1].encode()']] as const) {
+    test(`is verified by the specification's Python library with ${key}`, { skip: python ? false : 'it is not installed' }, async t => {
+      const callback = await startCallback(t, answering())
+      const { relay } = await start(t, callback, { commandCallbackSecret })
+      say(relay)
+      await replied(relay)
+      const verify = `import json, sys; from standardwebhooks import Webhook; Webhook(${key}).verify(**json.load(sys.stdin))`
+      const [{ body: data, headers } = assert.fail()] = callback.posts
+      const run = (given: string) => spawnSync('python3', ['-c', verify, given], { input: JSON.stringify({ data, headers }), encoding: 'utf8' })
+      assert.equal(run(commandCallbackSecret).status, 0, run(commandCallbackSecret).stderr)
+      assert.match(run('whsec_AAAA').stderr, /WebhookVerificationError: No matching signature/)
+    })
+  }
+
+  test('is refused by a callback that has another secret', async t => {
+    const callback = await startCallback(t, response => {
+      const [{ body, headers } = assert.fail()] = callback.posts
+      assert.throws(() => new Webhook('whsec_AAAA').verify(body, headers), /No matching signature/)
+      response.writeHead(401).end()
+    })
+    const { relay, passed } = await start(t, callback, { commandCallbackSecret: secret, commandCallbackRetry: true })
+    say(relay)
+    await until('the command goes on to the others', () => passed.length === 1)
+    assert.equal(lines(relay).at(-1), 'message-relay warn <id> command "ping" from group "123456": no reply: status 401, <time>')
+    assert.equal(callback.posts.length, 1)
+  })
+
+  test('has no further headers without the settings', async t => {
+    const callback = await startCallback(t, answering())
+    const { relay } = await start(t, callback, {})
+    say(relay)
+    await replied(relay)
+    assert.deepEqual(callback.posts.map(({ headers }) => headers), [{}])
+  })
+
+  test('is not posted when the secret is malformed, so that nothing is taken that is not signed', async t => {
+    const callback = await startCallback(t, answering())
+    const { relay, passed } = await start(t, callback, { commandCallbackSecret: 'whsec_s3cret!' })
+    say(relay)
+    await until('the command goes on to the others', () => passed.length === 1)
+    assert.deepEqual(callback.posts, [])
+    assert(relay.logs.includes('message-relay warn commandCallbackSecret in koishi.yml is malformed: no command is posted until it is put right'))
+    assert(!relay.logs.join('\n').includes('s3cret'))
+    await relay.update({ commandCallbackUrl: callback.url, commandCallbackSecret: secret })
+    say(relay)
+    await replied(relay)
+  })
+})
+
+describe('a callback that is asked once more', () => {
+  test('gets the same ID with another signature', async t => {
+    const callback = await startCallback(t, answering(503))
+    const { relay, passed } = await start(t, callback, { commandCallbackSecret: secret, commandCallbackRetry: true })
+    say(relay)
+    await replied(relay)
+    const [first = assert.fail(), second = assert.fail(), ...others] = callback.posts
+    assert.deepEqual(others, [])
+    assert.equal(second.body, first.body)
+    assert.equal(second.headers['webhook-id'], first.headers['webhook-id'])
+    assert(Number(second.headers['webhook-timestamp']) > Number(first.headers['webhook-timestamp']))
+    for (const { body, headers } of [first, second]) new Webhook(secret).verify(body, headers)
+    await until('the log says so', () => lines(relay).at(-1)?.includes('replied') === true)
+    assert.deepEqual(passed, [])
+    assert.deepEqual(lines(relay).slice(-2), [
+      'message-relay warn <id> the callback is asked once more: status 503',
+      'message-relay info <id> command "ping" from group "123456": replied, <time>',
+    ])
+  })
+
+  test('gets its ID without a secret as well', async t => {
+    const callback = await startCallback(t, answering(503))
+    const { relay } = await start(t, callback, { commandCallbackRetry: true })
+    say(relay)
+    await replied(relay)
+    const [{ headers } = assert.fail(), ...others] = callback.posts
+    assert.deepEqual(Object.keys(headers), ['webhook-id'])
+    assert.deepEqual(others.map(post => post.headers), [headers])
+  })
+
+  test('is not asked a third time', async t => {
+    const callback = await startCallback(t, answering(503, 503))
+    const { relay, passed } = await start(t, callback, { commandCallbackRetry: true })
+    say(relay)
+    await until('the command goes on to the others', () => passed.length === 1)
+    assert.equal(callback.posts.length, 2)
+    assert.equal(lines(relay).at(-1), 'message-relay warn <id> command "ping" from group "123456": no reply: status 503, <time>')
+  })
+
+  test('is one that does not answer in time', async t => {
+    const callback = await startCallback(t, (response, count) => {
+      if (count === 2) response.end(pong)
+    })
+    const { relay } = await start(t, callback, { commandCallbackRetry: true, chatApiTimeout: 0.5 })
+    say(relay)
+    await replied(relay)
+    assert.equal(callback.posts.length, 2)
+  })
+
+  test('is one that closes the connection without an answer', async t => {
+    const callback = await startCallback(t, (response, count) => {
+      if (count === 1) response.destroy()
+      else response.end(pong)
+    })
+    const { relay } = await start(t, callback, { commandCallbackRetry: true })
+    say(relay)
+    await replied(relay)
+    assert.equal(callback.posts.length, 2)
+  })
+
+  for (const [what, answer] of [
+    ['answers 500', answering(500)],
+    ['answers 429', answering(429)],
+    ['answers something else than JSON', (response: ServerResponse) => response.end('pong')],
+    ['breaks off within its answer', (response: ServerResponse) => {
+      response.writeHead(200, { 'content-length': 100 }).write('{', () => response.destroy())
+    }],
+  ] as const) {
+    test(`is none that ${what}`, async t => {
+      const callback = await startCallback(t, answer)
+      const { relay, passed } = await start(t, callback, { commandCallbackRetry: true })
+      say(relay)
+      await until('the command goes on to the others', () => passed.length === 1)
+      assert.equal(callback.posts.length, 1)
+    })
+  }
+
+  for (const [what, answer] of [['answers 503', answering(503)], ['does not answer', hanging]] as const) {
+    test(`is none that ${what}, without the setting`, async t => {
+      const callback = await startCallback(t, answer)
+      const { relay, passed } = await start(t, callback, { commandCallbackSecret: secret, chatApiTimeout: 0.5 })
+      say(relay)
+      await until('the command goes on to the others', () => passed.length === 1)
+      assert.equal(callback.posts.length, 1)
+    })
+
+    test(`is none that ${what}, once the plugin is disposed`, async t => {
+      const callback = await startCallback(t, answer)
+      const { relay, passed } = await start(t, callback, { commandCallbackRetry: true })
+      say(relay)
+      await until('the callback is asked', () => callback.posts.length === 1)
+      if (answer !== hanging) await until('the second try is near', () => lines(relay).at(-1)?.includes('once more') === true)
+      relay.unload()
+      await until('the command goes on to the others', () => passed.length === 1)
+      assert.equal(lines(relay).at(-1), 'message-relay info <id> command "ping" from group "123456": given up: the relay is stopping, <time>')
+      assert.equal(callback.posts.length, 1)
+    })
+  }
+
+  test('keeps its place among the 64 meanwhile', async t => {
+    const callback = await startCallback(t, response => {
+      response.writeHead(503).end()
+    })
+    const { relay, passed } = await start(t, callback, { commandCallbackRetry: true })
+    for (let index = 0; index < 65; index++) say(relay, `#ping ${index}`)
+    await until('all have passed', () => passed.length === 65)
+    const ids = callback.posts.map(({ headers }) => headers['webhook-id'])
+    assert.equal(ids.length, 2 * 65)
+    const last = ids.findIndex((_, index) => new Set(ids.slice(0, index + 1)).size === 65)
+    assert(ids.slice(0, last).length > 64, 'the 65th command is asked for after the second try of another')
+    assert(callback.mostConnections() <= 65)
+  })
+})
