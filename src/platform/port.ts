@@ -66,7 +66,7 @@ export interface Message {
    * @throws SendError when there is no connection, or no answer; whatever `sends` is rejected with
    */
   find(since: number, sends: SendsSince): Promise<Finding>
-  /** Gives up a message that came as an answer but that nobody recorded, so that a search may find it. */
+  /** Gives up a message that came as an answer, or was found, but that nobody recorded, so that a search may find it. */
   release(receipt: Receipt): void
 }
 

@@ -88,6 +88,7 @@ class Run {
   /** The attempt that is under way, 0 between attempts. */
   private current = 0
   private hasEnded = false
+  private receipt: Receipt | undefined
   private timer: NodeJS.Timeout | undefined
   private unwatch: (() => void) | undefined
   private readonly unwatchStop: () => void
@@ -159,7 +160,13 @@ class Run {
     this.reject(this.open.size > 0 ? new SendError('unanswered') : new RelayError('stopping'))
   }
 
+  /** Whether a message is the one that was sent. */
+  private isKnown({ messageIds }: Receipt): boolean {
+    return messageIds.some(id => this.receipt?.messageIds.includes(id))
+  }
+
   private onSuccess(receipt: Receipt): void {
+    this.receipt = receipt
     if (this.hasEnded) {
       void this.tellLate(receipt)
       return
@@ -241,7 +248,8 @@ class Run {
       this.waitForDeadline(new SendError('unanswered'))
       const onAnswer = (finding?: Finding): void => {
         if (!this.hasEnded) resolve(finding)
-        else if (finding?.kind === 'found') this.onSuccess(finding)
+        // An equal message may have left since, and this may be that one.
+        else if (finding?.kind === 'found' && !this.isKnown(finding)) message.release(finding)
       }
       this.unwatch = account.onOnline(() => {
         // The machine's clock may have been set meanwhile.

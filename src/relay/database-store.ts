@@ -120,13 +120,12 @@ export class DatabaseStore implements Store {
   withdraw(id: string): Promise<boolean> {
     return this.changes.run(id, async () => {
       const { removed } = await this.database.remove(table, { id, state: 'queued', queue: { $gt: '' } })
-      if (removed !== 0) await this.database.remove(contentTable, { id })
       return removed !== 0
     })
   }
 
   async discard(id: string): Promise<void> {
-    await this.remove([id])
+    await this.database.remove(table, { id })
   }
 
   async get(id: string): Promise<Delivery | undefined> {
@@ -276,13 +275,13 @@ export class DatabaseStore implements Store {
     }, {
       sort: { id: 'asc' }, limit: chunkSize, fields: ['id'],
     })
-    if (rows.length > 0) await this.remove(rows.map(row => row.id))
+    if (rows.length > 0) await this.database.remove(table, { id: rows.map(row => row.id) })
     return rows.length === chunkSize
   }
 
   /**
-   * Removes content that belonged to no delivery the last time either: a process that ended before it had written the delivery down has
-   * left it. To be called from time to time, so that what is just being written is not taken for that.
+   * Removes content that belonged to no delivery the last time either: its delivery was removed, or never written because the process
+   * ended. To be called from time to time, so that what another relay is just writing is not taken for that.
    */
   async removeOrphans(): Promise<void> {
     const content = await this.database.get(contentTable, { part: 0 }, ['id'])
@@ -361,11 +360,6 @@ export class DatabaseStore implements Store {
       text += row.text
     }
     return JSON.parse(text)
-  }
-
-  private async remove(id: string[]): Promise<void> {
-    await this.database.remove(table, { id })
-    await this.database.remove(contentTable, { id })
   }
 
   private async firstAfter(queue: string, state: State) {

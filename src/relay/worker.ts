@@ -245,7 +245,11 @@ class Work {
   private ask(message: Message, since: number): Promise<Finding | undefined> {
     const { stop, runtime: { policy: { timeout } } } = this
     return new Promise(resolve => {
+      let hasEnded = false
       const end = (finding?: Finding): void => {
+        // Its queue goes on meanwhile: an equal message may have left since, and this may be that one.
+        if (hasEnded && finding?.kind === 'found') message.release(finding)
+        hasEnded = true
         clearTimeout(timer)
         unwatch()
         resolve(finding)

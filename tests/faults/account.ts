@@ -10,6 +10,8 @@ export interface ItemAccount {
   ids: readonly string[]
   /** The newest entry of the ledger when a success was told first, by its number. */
   seq?: number
+  /** Whether it was told to be unanswered before it was told to be sent. */
+  isLate?: boolean
 }
 
 /**
@@ -63,7 +65,7 @@ export function tell(account: Account, results: readonly ItemAccount[], seq: num
     if (before.told === 'sent' && now.told !== 'sent') {
       problems.push(`request ${account.request.name}, item ${index}: told sent, and later ${now.told}`)
     }
-    return now.told === 'sent' ? { ...now, seq: before.seq ?? seq } : now
+    return now.told === 'sent' ? { ...now, seq: before.seq ?? seq, isLate: before.isLate ?? before.told === 'unanswered' } : now
   })
   account.history.push(account.results.map(({ told }) => told).join(' '))
   return problems

@@ -19,6 +19,8 @@ interface Case {
   item: PlannedItem
   told: Told
   ids: readonly string[]
+  /** Whether its caller was told that it is unanswered and did not wait on: then it may be overtaken. */
+  isLeft: boolean
   account: Account
 }
 
@@ -72,9 +74,9 @@ function judgeCounts(run: Run, accounts: readonly Account[], entries: readonly L
 
 function casesOf(accounts: readonly Account[]): Case[] {
   return accounts.flatMap(account => account.items.map((item, index): Case => {
-    const { told, ids } = account.results[index] ?? { told: 'unknown', ids: [] }
+    const { told, ids, isLate = false } = account.results[index] ?? { told: 'unknown', ids: [] }
     const isOutdated = account.isUnheard && (told === 'refused' || told === 'unsent')
-    return { item, told: isOutdated ? 'unknown' : told, ids, account }
+    return { item, told: isOutdated ? 'unknown' : told, ids, account, isLeft: isLate && !account.request.deferred }
   }))
 }
 
@@ -135,7 +137,8 @@ function judgeOrder(
   // Of one that may come twice the first counts: the other is what a slow platform was still carrying out.
   const placeOf = (seqs: readonly number[]): number => mayDouble ? Math.min(...seqs) : Math.max(...seqs)
   const places = new Map<Account, { first: number, last: number }>()
-  for (const { item, account } of uniqueCases(accounts)) {
+  for (const { item, account, isLeft } of uniqueCases(accounts)) {
+    if (isLeft) continue
     const own = entries.filter(entry => countIn(entry, item.token) > 0).map(({ seq }) => seq)
     const { first, last } = places.get(account) ?? { first: Infinity, last: -Infinity }
     if (own.length > 0) places.set(account, { first: Math.min(first, ...own), last: Math.max(last, placeOf(own)) })

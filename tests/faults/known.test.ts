@@ -49,6 +49,19 @@ const schedules: { what: string, plan: Plan }[] = [
     },
   },
   {
+    what: 'what a history shows too late may be an equal message that left meanwhile, and is not taken for the one before it',
+    plan: {
+      ...plan,
+      kind: { ...kind, retries: 0, timeout: 400, settle: 2800 },
+      senders: [[file(0, 'QUFB'), file(1, 'QUFB')]],
+      faults: [
+        { target: 0, about: 'send', nth: 1, fault: { kind: 'silent' } },
+        { target: 0, about: 'send', nth: 2, fault: { kind: 'late', ms: 300 } },
+        { target: 0, about: 'history', nth: 1, fault: { kind: 'late', ms: 250 } },
+      ],
+    },
+  },
+  {
     what: 'a request with a key that is repeated after the relay was killed is told to be unanswered',
     plan: {
       ...plan,

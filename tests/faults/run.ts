@@ -159,13 +159,15 @@ class Runner implements Run {
     else if (reading.kind !== 'accepted' && reading.results.some(({ told }) => told === 'sent')) account.accepted ??= this.events++
     // Sent anew: the delivery before had ended without using up the key.
     if (reading.kind !== 'accepted' && !reading.replayed && reading.results.some(({ told }) => told === 'sent')) delete account.deliveryId
-    if (reading.kind === 'accepted' || !reading.replayed) delete account.recordId
-    if (reading.kind === 'accepted') account.deliveryId = reading.id
     // What a later request with the key says of itself takes nothing back of what is known of an earlier one.
-    else if (reading.replayed || !account.results.some(({ told }) => told !== 'unknown') || !reading.results.every(({ told }) => told === 'unsent')) {
+    const addsNothing = isOnlyOfItself && account.results.some(({ told }) => told !== 'unknown')
+    if (!addsNothing && (reading.kind === 'accepted' || !reading.replayed)) delete account.recordId
+    if (reading.kind === 'accepted') {
+      account.deliveryId = reading.id
+    } else if (!addsNothing) {
       this.tell(account, reading.results)
+      if (!reading.replayed) account.recordId = recordOf(reply)
     }
-    if (reading.kind === 'results' && !reading.replayed) account.recordId = recordOf(reply)
     // A deferred one may still be improved by a late answer.
     if (reply.headers.get('preference-applied') && !reading.replayed && account.deliveryId === undefined) {
       account.deliveryId = reply.headers.get('x-request-id') ?? ''

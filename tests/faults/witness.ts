@@ -12,6 +12,8 @@ interface Word {
   told: Told
   /** The newest entry of the ledger when it was told to be sent. */
   seq: number
+  /** Whether its caller was told that it is unanswered and did not wait on: then it may be overtaken. */
+  isLeft: boolean
 }
 
 /**
@@ -70,8 +72,8 @@ function testifyOrder({ plan }: Run, accounts: readonly Account[], entries: read
   const words = wordsOf(accounts)
   for (const { item } of words) names.set(item.token, (names.get(item.token) ?? 0) + 1)
   // Of one that may come twice the first counts: the other is what a slow platform was still carrying out.
-  const placed = words.flatMap(({ item, told, account }) => {
-    if (told !== 'sent' || item.type === 'image' || names.get(item.token) !== 1) return []
+  const placed = words.flatMap(({ item, told, isLeft, account }) => {
+    if (told !== 'sent' || isLeft || item.type === 'image' || names.get(item.token) !== 1) return []
     const seqs = entries.filter(entry => countIn(entry, item.token) > 0).map(({ seq }) => seq)
     return seqs.length === 0 ? [] : [{ account, first: Math.min(...seqs), last: isOnce ? Math.max(...seqs) : Math.min(...seqs) }]
   })
@@ -88,9 +90,9 @@ function testifyOrder({ plan }: Run, accounts: readonly Account[], entries: read
 
 function wordsOf(accounts: readonly Account[]): Word[] {
   return accounts.flatMap(account => account.items.map((item, index): Word => {
-    const { told, seq = Infinity } = account.results[index] ?? { told: 'unknown' }
+    const { told, seq = Infinity, isLate = false } = account.results[index] ?? { told: 'unknown' }
     // Where a repeat went unheard after a failure that leaves the key free, that one may have been sent.
     const isOutdated = account.isUnheard && (told === 'refused' || told === 'unsent')
-    return { item, account, told: isOutdated ? 'unknown' : told, seq }
+    return { item, account, told: isOutdated ? 'unknown' : told, seq, isLeft: isLate && !account.request.deferred }
   }))
 }

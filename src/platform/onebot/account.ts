@@ -82,6 +82,7 @@ class OneBotMessage implements Message {
   }
 
   release(receipt: Receipt): void {
+    this.isFound = false
     const { account: { own }, chat, sent, items } = this
     own.release(chat, receipt, contentOfMessage(sent === 'encoded' ? undefined : sent) ?? contentOfItems(items))
   }

@@ -39,8 +39,17 @@ interface Chat {
   /** Messages that the platform reported and that nobody knows, by arrival. */
   readonly seen: OwnMessage[]
   readonly unnamed: Recent<Unnamed>
-  /** What searches found, and when. */
-  readonly found: { content: Content, time: number }[]
+  /** The newest at the end. */
+  readonly found: Found[]
+}
+
+/** What a search found, for which content, and when. */
+interface Found {
+  message: OwnMessage
+  /** Whether the platform had reported it. */
+  wasSeen: boolean
+  content: Content
+  time: number
 }
 
 /** A send without an ID, and the message that a search took for its own. */
@@ -103,12 +112,16 @@ export class OwnMessages {
     return index < 0
   }
 
-  /** Takes back that what was sent is somebody's. */
+  /** Takes back that what was sent, or found, is somebody's. */
   release(chatName: string, { messageIds, trace }: Receipt, content: Content, now = Date.now()): void {
-    const { known, unnamed } = this.open(chatName, now)
-    for (const id of messageIds) {
+    const { known, unnamed, found, seen } = this.open(chatName, now)
+    for (const id of typeof trace === 'string' ? [...messageIds, trace] : messageIds) {
       known.delete(id)
-      this.see(chatName, { id, time: now, content })
+      const place = found.findIndex(({ message }) => message.id === id)
+      const [search] = place >= 0 ? found.splice(place, 1) : []
+      // What was found in the history will be there again; of what was answered there need be no other sign.
+      if (!search) this.see(chatName, { id, time: now, content })
+      else if (search.wasSeen) keep(seen, search.message)
     }
     if (typeof trace === 'object') unnamed.delete(nameOf(trace))
   }
@@ -154,8 +167,8 @@ export class OwnMessages {
     const sure = wanted.since >= complete ? free : free.filter(({ time }) => time >= complete + clockTolerance)
     const oldest = sure.reduce<OwnMessage | undefined>((best, message) => best && best.time <= message.time ? best : message, undefined)
     if (oldest) {
+      keep(chat.found, { message: oldest, wasSeen: chat.seen.includes(oldest), content: wanted.content, time: now })
       makeKnown(chat, oldest.id, now)
-      keep(chat.found, { content: wanted.content, time: now })
     }
     return oldest ?? (free.length > 0 ? 'unclear' : undefined)
   }

@@ -193,8 +193,12 @@ describe('a store in SQLite', () => {
     assert.deepEqual(new Set(await parts()), new Set([discarded.id, withdrawn.id, old.id]))
     await store.discard(discarded.id)
     assert(await store.withdraw(withdrawn.id))
+    await store.removeOrphans()
+    await store.removeOrphans()
     assert.deepEqual(new Set(await parts()), new Set([old.id]))
     await store.purge(2)
+    await store.removeOrphans()
+    await store.removeOrphans()
     assert.deepEqual(await parts(), [])
   })
 

@@ -235,6 +235,26 @@ test('takes back what nobody recorded, with an ID or without', () => {
   assert.equal(takeFrom(own, 'chat', [message('2', now, log)], log, now - 500, now), '2')
 })
 
+test('leaves what a search found and nobody recorded where it was, at its own time', () => {
+  const own = new OwnMessages(now - 3_600_000)
+  const early = now - 30_000
+  // A message of a history is there again, and is too old for what left since.
+  assert.equal(takeFrom(own, 'chat', [message('1', early, a)], a, early, now), '1')
+  own.release('chat', { messageIds: ['1'] }, a, now)
+  assert.equal(takeSeen(own, 'chat', a, now - 5_000, now), undefined)
+  assert.equal(takeFrom(own, 'chat', [message('1', early, a)], a, early, now), '1')
+  // One that was reported comes from nowhere else.
+  own.see('chat', message('2', early, b))
+  assert.equal(takeSeen(own, 'chat', b, early, now), '2')
+  own.release('chat', { messageIds: ['2'] }, b, now)
+  assert.equal(takeSeen(own, 'chat', b, now - 5_000, now), undefined)
+  assert.equal(takeSeen(own, 'chat', b, early, now), '2')
+  // A file goes by the ID that the search found.
+  assert.equal(takeFrom(own, 'chat', [message('3', early, log)], log, early, now), '3')
+  own.release('chat', { messageIds: [], trace: '3' }, log, now)
+  assert.equal(takeFrom(own, 'chat', [message('3', early, log)], log, early, now), '3')
+})
+
 test('finds each of two equal files once that came in the same second', () => {
   const own = new OwnMessages(now - 3_600_000)
   const history = [message('1', now, log), message('2', now, log)]
