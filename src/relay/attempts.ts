@@ -232,7 +232,8 @@ class Run {
       const settling = openFor()
       // A further call is made only where its whole time fits in.
       if (mayRepeat && !this.isLast && settling === 0 && (patience === 'settled' || this.left > timeout)) {
-        this.open.clear()
+        // Otherwise it may be there all the same, whatever becomes of the next one.
+        if (finding.kind === 'absent') this.open.clear()
         if (patience === 'settled') this.deadline = Infinity
         this.goOn(new SendError('unanswered'))
         return

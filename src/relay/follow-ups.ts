@@ -3,7 +3,7 @@ import type { Delivery } from './delivery'
 import type { Queues } from './queue'
 import type { Runtime } from './runtime'
 import { queueOf, type Store } from './store'
-import type { Worker } from './worker'
+import type { Verdict, Worker } from './worker'
 
 /** When a delivery without an answer is looked for again, in milliseconds after its send has ended. */
 const looks = [60_000, 5 * 60_000]
@@ -42,15 +42,18 @@ export class FollowUps {
   }
 
   /**
-   * Finds out what became of a delivery that went unanswered, and tells whether what is missing may be sent now.
+   * Finds out what became of a delivery that went unanswered.
    *
+   * @returns the verdict on what is missing where that may be sent now
    * @param signal aborted when nobody waits for it any more
    * @throws what `Queues.use` throws, or the error of the database
    */
-  async reconcile(delivery: Delivery, store: Store, items: readonly ParsedItem[], signal?: () => AbortSignal): Promise<boolean> {
+  async reconcile(
+    delivery: Delivery, store: Store, items: readonly ParsedItem[], signal?: () => AbortSignal,
+  ): Promise<Verdict | undefined> {
     const { queues, worker, runtime: { port } } = this.options
     const account = port.find(delivery.bot)
-    if (!account?.isOnline) return false
+    if (!account?.isOnline) return
     // In the slot, so that nothing else leaves for the target meanwhile whose equal message could be taken for this one.
     return queues.use(queueOf(delivery.bot, delivery.target), signal ? { signal } : {}, slot =>
       worker.reconcile(slot, { delivery, items, store, account, isOurs: () => true }))

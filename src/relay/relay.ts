@@ -19,7 +19,7 @@ import { nameOf, type Runtime } from './runtime'
 import { clockMargin, SentLog } from './sent-log'
 import { noPosition, queueOf, type Backlog, type ListFilter, type Store } from './store'
 import { Deadline, Result } from './waiter'
-import { Worker } from './worker'
+import { Worker, type Verdict } from './worker'
 
 export type { Backlog, ListFilter } from './store'
 
@@ -200,11 +200,12 @@ export class Relay {
       const life = await guard(this.storage?.lifeOf(earlier.id)) ?? 0
       if (life > 0) throw keyConflict(true, life)
     }
-    const mayRepeat = (isUnderWay || earlier.state === 'unanswered') && await this.reconcile(earlier, submission)
-    if (!mayRepeat) return { delivery: earlier, isReplay: true }
+    const verdict = isUnderWay || earlier.state === 'unanswered' ? await this.reconcile(earlier, submission) : undefined
+    if (!verdict) return { delivery: earlier, isReplay: true }
     // It has settled and did not arrive: what is missing is sent now.
     const store = this.storeOf(earlier)
-    const change = { state: 'queued' as const, inDoubt: null, results: earlier.results.map(result => result?.success ? result : undefined) }
+    const inDoubt = verdict === 'absent' ? null : earlier.inDoubt
+    const change = { state: 'queued' as const, inDoubt, results: earlier.results.map(result => result?.success ? result : undefined) }
     if (!await guard(store.update(earlier, [earlier.state], change))) return { delivery: earlier, isReplay: true }
     return { delivery: await this.deliver(submission, earlier, true), isReplay: false }
   }
@@ -387,11 +388,11 @@ export class Relay {
     await storage.backlog.requeue(delivery, ['unanswered'], retry(delivery, delivery.expiresAt ?? now + defaultExpiry))
   }
 
-  /** Finds out what became of an earlier request that went unanswered, and tells whether what is missing may be sent now. */
-  private async reconcile(delivery: Delivery, { request, signal }: Submission): Promise<boolean> {
+  /** Finds out what became of an earlier request that went unanswered, and gives the verdict where what is missing may be sent now. */
+  private async reconcile(delivery: Delivery, { request, signal }: Submission): Promise<Verdict | undefined> {
     Object.assign(delivery, { state: 'unanswered', results: delivery.results.map(result => result ?? unanswered()) })
     // The queue is full or paused, the caller has gone away, the database is away, or the relay stops.
-    return this.followUps.reconcile(delivery, this.storeOf(delivery), request.items, signal).catch(() => false)
+    return this.followUps.reconcile(delivery, this.storeOf(delivery), request.items, signal).catch(() => undefined)
   }
 
   /** @param since in milliseconds since the epoch, by the machine's clock */
@@ -435,6 +436,8 @@ export class Relay {
     const store = this.storage?.store
     // Whether a first request has sent anything is not known then.
     const stored = await guard(store?.findByKey(key), 'key-unknown')
+    // What became of it is not written down yet, and would be once it is another delivery's key.
+    if (stored && this.memory.get(stored.id)) throw new RelayError('key-unknown')
     if (!stored || stored.createdAt > oldest) return stored
     await guard(store?.releaseKey(key))
   }

@@ -79,12 +79,12 @@ export class Worker {
   /**
    * Asks the platform what became of a delivery without an answer, and sends nothing. What is found is recorded.
    *
-   * @returns whether what is still in doubt may be sent again; not before it has settled, nor where that is not known
+   * @returns the verdict on what is still in doubt where that may be sent again, which is not before it has settled
    */
-  async reconcile(slot: Slot, job: Job): Promise<boolean> {
+  async reconcile(slot: Slot, job: Job): Promise<Verdict | undefined> {
     const { delivery, store } = job
     const inDoubt = doubtOf(delivery, delivery.results)
-    if (!inDoubt) return false
+    if (!inDoubt) return
     const work = new Work(this.runtime, slot, job, this)
     const { found, verdict } = await work.find(inDoubt)
     if (found.size > 0) {
@@ -96,7 +96,7 @@ export class Worker {
         Object.assign(delivery, change)
       }
     }
-    return doubtOf(delivery, delivery.results) !== null && work.mayRepeat(inDoubt, verdict)
+    if (doubtOf(delivery, delivery.results) && work.mayRepeat(inDoubt, verdict)) return verdict
   }
 
   /** Ends a delivery of which nothing more is to be sent, for this reason. Tells whether it did: it may have begun to leave meanwhile. */
@@ -194,11 +194,13 @@ class Work {
     const { results, runtime: { clock } } = this
     const wasLeaving = delivery.state === 'sending'
     const { inDoubt } = delivery
+    let unclear: readonly number[] = []
     // What was leaving when the process ended is looked for as it is sent again; here, what is sent again on request or not at all.
     if (inDoubt && (!wasLeaving || isOverdue(delivery, clock.now()))) {
       const { found, verdict } = await this.find(inDoubt)
       for (const [index, result] of found) results[index] ??= result
       if (!wasLeaving && !this.mayRepeat(inDoubt, verdict)) for (const index of inDoubt.indices) results[index] ??= unanswered()
+      else if (verdict === 'unclear') unclear = inDoubt.indices
       delivery.results = results.slice()
     }
     if (isOverdue(delivery, clock.now())) {
@@ -208,6 +210,12 @@ class Work {
     const known = results.map(result => result !== undefined)
     await this.sendAll(this.compose(await this.prepareAll(), wasLeaving ? inDoubt : null))
     this.slot.judge(judge(results.filter((_, index) => !known[index])))
+    // Whatever became of it when it was sent again, it may have arrived before.
+    for (const index of unclear) {
+      const result = results[index]
+      if (result?.success || (delivery.deferred && isUnsent(result))) continue
+      results[index] = unanswered()
+    }
     return this.end(wasLeaving ? null : inDoubt)
   }
 

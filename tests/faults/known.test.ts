@@ -4,6 +4,7 @@ import { judge } from './judge'
 import type { Kind } from './kind'
 import type { Plan, PlannedRequest } from './plan'
 import { runPlan } from './run'
+import { testify } from './witness'
 import { LocalWorld, ProcessWorld } from './world'
 
 const kind: Kind = {
@@ -58,6 +59,21 @@ const schedules: { what: string, plan: Plan }[] = [
         { target: 0, about: 'send', nth: 1, fault: { kind: 'silent' } },
         { target: 0, about: 'send', nth: 2, fault: { kind: 'late', ms: 300 } },
         { target: 0, about: 'history', nth: 1, fault: { kind: 'late', ms: 250 } },
+      ],
+    },
+  },
+  {
+    what: 'what may have arrived is not told to be refused because a further call is',
+    plan: {
+      ...plan,
+      // Its history cannot tell.
+      kind: { ...kind, profile: 'lagrange', retryUnanswered: true, retries: 0, timeout: 400, settle: 600 },
+      senders: [[text(0, '[a]', { key: 'key' }), text(1, '[b]'), text(2, '[c]'), text(3, '[a]', { key: 'key' })]],
+      faults: [
+        { target: 0, about: 'send', nth: 1, fault: { kind: 'lost-answer' } },
+        { target: 0, about: 'send', nth: 2, fault: { kind: 'late', ms: 350 } },
+        { target: 0, about: 'send', nth: 3, fault: { kind: 'late', ms: 350 } },
+        { target: 0, about: 'send', nth: 4, fault: { kind: 'refuse' } },
       ],
     },
   },
@@ -123,7 +139,8 @@ describe('known schedules:', { concurrency: 2 }, () => {
       const isKilled = plan.moments.some(({ what }) => what.kind === 'kill')
       const world = await (isKilled ? ProcessWorld : LocalWorld).start(plan.kind)
       try {
-        assert.deepEqual(judge(await runPlan(plan, world)).problems, [])
+        const run = await runPlan(plan, world)
+        assert.deepEqual([...judge(run).problems, ...testify(run)], [])
       } finally {
         await world.stop()
       }
