@@ -1,12 +1,16 @@
 import type {} from '@koishijs/loader'
 import type { Context } from 'koishi'
 import { resolve } from 'node:path'
+import { Access } from './access/access'
+import { announceExpiry } from './access/expiry'
+import { parseKeys } from './access/keys'
 import { listenForCommands } from './commands'
 import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
-import { createKeyCheck, MediaLinks, serveHttp } from './http'
+import { MediaLinks, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
+import { parseNames } from './message/names'
 import { reportBots } from './platform/bots'
 import { Incoming } from './platform/incoming'
 import { KoishiPort } from './platform/koishi'
@@ -38,6 +42,10 @@ export function apply(ctx: Context, config: Config): void {
   const dataDir = resolve(ctx.baseDir, settings.dataDir)
   const apiKey = provideKey(settings.apiKey, dataDir, logger)
   if (apiKey === undefined) return
+  const { names, warnings: nameWarnings } = parseNames(settings.targets)
+  const { keys, warnings: keyWarnings } = parseKeys(settings.keys, apiKey, names)
+  for (const warning of [...nameWarnings, ...keyWarnings]) logger.warn('%s', warning)
+  announceExpiry(ctx, keys, logger)
 
   const { server } = ctx
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir))
@@ -62,8 +70,10 @@ export function apply(ctx: Context, config: Config): void {
 
   const stop = new AbortController()
   stop.signal.addEventListener('abort', end)
-  serveHttp(server, { prefix: settings.path, isAuthorized: createKeyCheck(apiKey), inFlight, logger }, {
+  const access = new Access(apiKey, keys)
+  serveHttp(server, { prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, logger }, {
     limits: settings,
+    names,
     relay,
     uploads,
     links,

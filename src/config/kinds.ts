@@ -1,4 +1,5 @@
 import { Schema } from 'koishi'
+import type { JsonObject } from '../message/parse'
 import * as parsers from './parsers'
 import type { Parser } from './parsers'
 
@@ -41,6 +42,25 @@ export const flag: Kind<boolean> = { parse: parsers.flag, control: Schema.boolea
 
 /** A list of words. */
 export const list: Kind<string[]> = { parse: parsers.list, control: Schema.array(String).role('table'), show: asItIs }
+
+/** Keys that callers send, each of which is read by itself. Nothing of them is shown. */
+export const keyTable: Kind<readonly unknown[]> = {
+  parse: parsers.entries,
+  control: Schema.array(Schema.object({
+    name: Schema.string(),
+    key: Schema.string().role('secret'),
+    secret: Schema.string().role('secret'),
+    targets: Schema.string(),
+    allow: Schema.string(),
+    expires: Schema.string(),
+    rate: Schema.natural(),
+    from: Schema.string(),
+  })).role('table'),
+  show: () => undefined,
+}
+
+/** Names for targets, each of which is read by itself. */
+export const targetTable: Kind<JsonObject> = { parse: parsers.dictionary, control: Schema.dict(String).role('table'), show: asItIs }
 
 /** One of a few words. */
 export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {

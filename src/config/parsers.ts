@@ -1,4 +1,6 @@
+import { readList } from '../lib/list'
 import { isSigningSecret } from '../lib/webhook-signature'
+import { isObject, type JsonObject } from '../message/parse'
 
 /** Reads one raw value, from koishi.yml or from the environment; `undefined` means that it is malformed. */
 export type Parser<T> = (value: unknown) => T | undefined
@@ -69,15 +71,19 @@ export function oneOf<T extends string>(...words: readonly T[]): Parser<T> {
   return value => words.find(word => typeof value === 'string' && value.trim().toLowerCase() === word)
 }
 
-/** A list, or a text with its elements between commas. */
-export const list: Parser<string[]> = value => {
-  const elements: unknown[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [undefined]
-  const words: string[] = []
-  for (const element of elements) {
-    if (typeof element !== 'string') return
-    if (element.trim()) words.push(element.trim())
-  }
-  return words
+/** A list of words, or a text with its words between commas. */
+export const list: Parser<string[]> = readList
+
+/** A list of anything, or the JSON of one. */
+export const entries: Parser<readonly unknown[]> = value => {
+  const parsed = fromJson(value)
+  return Array.isArray(parsed) ? parsed : undefined
+}
+
+/** A dictionary of anything, or the JSON of one. */
+export const dictionary: Parser<JsonObject> = value => {
+  const parsed = fromJson(value)
+  return isObject(parsed) ? parsed : undefined
 }
 
 /** An http(s) address. */
@@ -102,4 +108,14 @@ export const routePrefix: Parser<string> = value => {
 function toNumber(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   if (typeof value === 'string' && /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(value)) return Number(value)
+}
+
+/** What a text says as JSON, `undefined` when it is none; whatever is no text stays what it is. */
+function fromJson(value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  try {
+    return JSON.parse(value)
+  } catch {
+    return undefined
+  }
 }

@@ -18,6 +18,21 @@ export interface Config {
    * `dataDir`.
    */
   apiKey?: string
+  /**
+   * Further keys, each an object with `name`, `key` and what it may do (`docs/security.md`), or the JSON of this list. Variable
+   * `WEBHOOK_KEYS`, as JSON; default: none.
+   */
+  keys?: readonly unknown[] | string
+  /**
+   * Names for targets: each leads to a target such as `group:123456`, to a list of targets, or to `{to, platform, selfId}`. Variable
+   * `WEBHOOK_TARGETS`, as JSON; default: none.
+   */
+  targets?: Readonly<Record<string, unknown>> | string
+  /**
+   * How many proxies requests come through, each of which adds an entry to `X-Forwarded-For`; from 0 to 100. Variable `TRUSTED_PROXIES`;
+   * default 0.
+   */
+  trustedProxies?: number
   /** Largest body of `POST /webhook`: bytes, or a text such as `'10MB'`; at most 256 MiB. Variable `MAX_BODY_SIZE`; default 10 MiB. */
   maxBodySize?: number | string
   /** Folder for what must outlive a restart, relative to the app's `baseDir`. Variable `DATA_DIR`; default `./data`. */

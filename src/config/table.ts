@@ -1,10 +1,13 @@
-import { baseUrl, flag, httpUrl, integer, list, oneOf, routePrefix, seconds, secret, signingSecret, size, text, verbatim, type Kind } from './kinds'
+import {
+  baseUrl, flag, httpUrl, integer, keyTable, list, oneOf, routePrefix, seconds, secret, signingSecret, size, targetTable, text, verbatim,
+  type Kind,
+} from './kinds'
 
 /** One setting. */
 export interface Field<T> extends Kind<T> {
   /** The environment variable that sets it. */
   variable: string
-  /** What holds when neither koishi.yml nor the variable says anything; an empty text or list stands for none. */
+  /** What holds when neither koishi.yml nor the variable says anything; an empty text, list or dictionary stands for none. */
   fallback: T
   /** What a malformed value leads to, where it would not be safe to go on with the default. */
   refusal?: Refusal<T>
@@ -25,6 +28,9 @@ const mebibyte = 1024 * 1024
 const http = {
   path: field('WEBHOOK_PATH', '', routePrefix),
   apiKey: field('WEBHOOK_API_KEY', '', secret),
+  keys: field('WEBHOOK_KEYS', [], keyTable),
+  targets: field('WEBHOOK_TARGETS', {}, targetTable),
+  trustedProxies: field('TRUSTED_PROXIES', 0, integer(0, 100)),
   maxBodySize: field('MAX_BODY_SIZE', 10 * mebibyte, size(1, 256 * mebibyte)),
 }
 
@@ -62,7 +68,7 @@ const commands = {
 
 const all = { ...http, ...files, ...sending, ...commands }
 
-/** The effective settings; an empty text or list stands for none, `undefined` for a value that was refused. */
+/** The effective settings; an empty text, list or dictionary stands for none, `undefined` for a value that was refused. */
 export type Settings = { [Name in keyof typeof all]: (typeof all)[Name]['fallback'] }
 
 /** Every setting, in the order of the config page: the one place that says how it is called, read, asked for and what its default is. */

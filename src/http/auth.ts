@@ -1,16 +1,25 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { equalsSecret } from '../lib/secret'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { plainAddress } from '../access/addresses'
 
 /**
- * Makes the check for the API key, which may come as `Authorization: Bearer` (RFC 6750) or as `X-API-Key`. Where both are there, a
- * right one in either suffices.
+ * What a request gives as a key: as `Authorization: Bearer` (RFC 6750), as `X-API-Key`, or as both. They are bytes, as Node.js hands
+ * those of headers over as latin1.
  */
-export function createKeyCheck(key: string): (headers: IncomingHttpHeaders) => boolean {
-  // Node.js hands header bytes over as latin1.
-  const isKey = (candidate: unknown): boolean => typeof candidate === 'string' && equalsSecret(Buffer.from(candidate, 'latin1'), key)
+export function credentialsOf(headers: IncomingHttpHeaders): Buffer[] {
+  const bearer = /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]
+  return [bearer, headers['x-api-key']].flatMap(text => typeof text === 'string' && text !== '' ? [Buffer.from(text, 'latin1')] : [])
+}
 
-  return headers => {
-    const bearer = /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]
-    return isKey(bearer) || isKey(headers['x-api-key'])
-  }
+/**
+ * The address that a request comes from, `undefined` when it is not known.
+ *
+ * @param trustedProxies how many entries of `X-Forwarded-For` count, from its right: each proxy adds one, and what stands further left
+ *   may be anything that the caller has written. With fewer entries the request did not come through all of them.
+ */
+export function addressOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>, trustedProxies: number): string | undefined {
+  const { 'x-forwarded-for': forwarded } = headers
+  if (trustedProxies === 0 || forwarded === undefined) return plainAddress(socket.remoteAddress ?? '')
+  const entry = String(forwarded).split(',').at(-trustedProxies)?.trim() ?? ''
+  // Some proxies add the port.
+  return plainAddress(entry.replace(/^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2'))
 }

@@ -4,7 +4,7 @@ import { RelayError } from '../errors'
 import { readTarget, writeTarget } from '../message/target'
 import { outcomeOf, states, type Delivery, type ItemResult, type Results } from '../relay/delivery'
 import type { ListFilter, Relay } from '../relay/relay'
-import type { Exchange, Route } from './routes'
+import type { AllowedExchange, GuardedRoute } from './routes'
 
 const defaultLimit = 100
 const maxLimit = 1000
@@ -18,13 +18,14 @@ const maxPage = 4 * 1024 * 1024
  *
  * @param prefix stands before the paths of the plugin
  */
-export function deliveryRoutes(relay: Relay, prefix: string): Route[] {
+export function deliveryRoutes(relay: Relay, prefix: string): GuardedRoute[] {
   return [
     {
       path: '/deliveries',
       method: 'GET',
-      async handle({ query, response }) {
-        const { deliveries, next } = await readPage(relay, parseFilter(query))
+      allow: ['read', 'manage'],
+      async handle({ caller, query, response }) {
+        const { deliveries, next } = await readPage(relay, { ...parseFilter(query), caller: caller.confinedTo })
         if (next !== undefined) {
           const rest = new URLSearchParams(query)
           rest.set('before', next)
@@ -36,11 +37,19 @@ export function deliveryRoutes(relay: Relay, prefix: string): Route[] {
     {
       path: '/deliveries/:id',
       method: 'GET',
-      handle: async exchange => ({ data: view(await relay.get(idOf(exchange)), relay) }),
+      allow: ['read', 'manage'],
+      async handle(exchange) {
+        const { confinedTo } = exchange.caller
+        const delivery = await relay.get(idOf(exchange))
+        // As if there were none.
+        if (confinedTo !== undefined && delivery.caller !== confinedTo) throw new RelayError('not-found')
+        return { data: view(delivery, relay) }
+      },
     },
     {
       path: '/deliveries/:id',
       method: 'DELETE',
+      allow: ['manage'],
       async handle(exchange) {
         const id = idOf(exchange)
         await relay.withdraw(id)
@@ -50,7 +59,12 @@ export function deliveryRoutes(relay: Relay, prefix: string): Route[] {
     {
       path: '/deliveries/:id/retry',
       method: 'POST',
+      allow: ['manage'],
       async handle(exchange) {
+        const { caller } = exchange
+        const { target, bot, results } = await relay.get(idOf(exchange))
+        caller.demandTarget(target, platformOf(bot), writeTarget(target))
+        caller.spend(results.filter(result => !result?.success).length)
         const { id, state } = await relay.retry(idOf(exchange))
         exchange.response.setHeader('Location', `${prefix}/deliveries/${id}`)
         return { status: 202, data: { delivery_id: id, state } }
@@ -84,8 +98,13 @@ async function readPage(relay: Relay, { limit, ...filter }: ListFilter): Promise
   }
 }
 
+/** The platform of a bot, of which `platform:selfId` is known. */
+function platformOf(sid: string): string {
+  return sid.slice(0, Math.max(sid.indexOf(':'), 0))
+}
+
 /** A delivery as callers see it. */
-function view({ id, state, target, bot, createdAt, updatedAt, expiresAt, attempts, results }: Delivery, relay: Relay): object {
+function view({ id, state, target, bot, caller, createdAt, updatedAt, expiresAt, attempts, results }: Delivery, relay: Relay): object {
   const toDate = (time: number): string => new Date(relay.toWall(time)).toISOString()
   return {
     id,
@@ -93,6 +112,7 @@ function view({ id, state, target, bot, createdAt, updatedAt, expiresAt, attempt
     target: writeTarget(target),
     [target.kind === 'group' ? 'group_id' : 'user_id']: target.id,
     bot,
+    ...caller !== null && { key_name: caller },
     created_at: toDate(createdAt),
     updated_at: toDate(updatedAt),
     ...expiresAt !== null && { expires_at: toDate(expiresAt) },
@@ -111,7 +131,7 @@ function viewResult(result: ItemResult, index: number): object {
   return { index, success: false, code: result.error.status, msg: result.error.message, outcome: outcomeOf(result) }
 }
 
-function idOf({ params }: Exchange): string {
+function idOf({ params }: AllowedExchange): string {
   return (params.id ?? '').toLowerCase()
 }
 

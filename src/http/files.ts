@@ -6,13 +6,14 @@ import { equalsSecret } from '../lib/secret'
 import { receive, type ReceiveLimits } from '../uploads/receive'
 import type { StoredFile, UploadStore } from '../uploads/store'
 import { refuseEncoding } from './body'
-import type { Route } from './routes'
+import type { GuardedRoute, OpenRoute } from './routes'
 
 /** `POST /upload`: stores files. */
-export function uploadRoute(store: UploadStore, limits: ReceiveLimits, stop: AbortSignal): Route {
+export function uploadRoute(store: UploadStore, limits: ReceiveLimits, stop: AbortSignal): GuardedRoute {
   return {
     path: '/upload',
     method: 'POST',
+    allow: ['upload'],
     async handle(exchange) {
       if (exchange.parsedBody !== undefined) {
         throw new RelayError('internal', 'another plugin of the bot has read the upload: its catch-all route has to come after this one')
@@ -68,11 +69,11 @@ export class MediaLinks {
 }
 
 /** `GET /media/<file ID>`: the bytes of an uploaded file, for whoever holds a signed link. */
-export function mediaRoute(store: UploadStore, links: MediaLinks): Route {
+export function mediaRoute(store: UploadStore, links: MediaLinks): OpenRoute {
   return {
     path: '/media/:folder/:name',
     method: 'GET',
-    open: true,
+    allow: 'anyone',
     async handle({ params, query, request, response }) {
       const id = `${params.folder ?? ''}/${params.name ?? ''}`
       if (!links.isValid(id, query)) {

@@ -1,21 +1,21 @@
 import { RelayError } from '../errors'
 import type { Backlog, Relay } from '../relay/relay'
-import type { Route } from './routes'
+import type { GuardedRoute, OpenRoute } from './routes'
 
 /** How long the check of readiness may take, in milliseconds: "not ready" tells a probe more than no answer does. */
 const checkTime = 2_000
 
 /** `GET /healthz`: says that the service answers, to anyone. */
-export const healthRoute: Route = {
+export const healthRoute: OpenRoute = {
   path: '/healthz',
   method: 'GET',
-  open: true,
+  allow: 'anyone',
   quiet: true,
   handle: () => ({ data: { health: 'ok' } }),
 }
 
 /** `GET /readyz`: whether a message could be sent now, to anyone. It tells nothing else, not even why not. */
-export function readyRoute(relay: Pick<Relay, 'ping'>, isOnline: () => boolean): Route {
+export function readyRoute(relay: Pick<Relay, 'ping'>, isOnline: () => boolean): OpenRoute {
   const isReady = async (): Promise<boolean> => {
     await relay.ping()
     return isOnline()
@@ -23,7 +23,7 @@ export function readyRoute(relay: Pick<Relay, 'ping'>, isOnline: () => boolean):
   return {
     path: '/readyz',
     method: 'GET',
-    open: true,
+    allow: 'anyone',
     quiet: true,
     async handle() {
       if (!await inTime(isReady)) throw new RelayError('unsent', 'not ready')
@@ -55,13 +55,14 @@ export interface BotState {
 }
 
 /**
- * `GET /statusz`: what goes on in the relay, for whoever has the key. It is not `/status`, which is the WebSocket path of Koishi's
+ * `GET /statusz`: what goes on in the relay, for whoever may read. It is not `/status`, which is the WebSocket path of Koishi's
  * console: whoever forwarded that for monitoring would forward the console as well.
  */
-export function statusRoute(relay: Pick<Relay, 'queueStates' | 'backlog'>, bots: () => BotState[]): Route {
+export function statusRoute(relay: Pick<Relay, 'queueStates' | 'backlog'>, bots: () => BotState[]): GuardedRoute {
   return {
     path: '/statusz',
     method: 'GET',
+    allow: ['read'],
     quiet: true,
     handle: async () => ({
       data: {

@@ -1,4 +1,5 @@
 import type { Server } from '@koishijs/plugin-server'
+import type { TargetNames } from '../message/model'
 import type { Relay } from '../relay/relay'
 import { parseExtensions } from '../uploads/names'
 import type { UploadStore } from '../uploads/store'
@@ -8,7 +9,6 @@ import { healthRoute, readyRoute, statusRoute, type BotState } from './health'
 import { registerRoutes, type RouteOptions } from './routes'
 import { webhookRoute } from './webhook'
 
-export { createKeyCheck } from './auth'
 export { MediaLinks } from './files'
 
 /** What the routes of the plugin need of the rest of it. */
@@ -18,6 +18,8 @@ export interface HttpOptions {
   relay: Relay
   uploads: UploadStore
   links: MediaLinks
+  /** Those that may stand for targets. */
+  names: TargetNames
   /** Whether any bot is online. */
   isOnline: () => boolean
   bots: () => BotState[]
@@ -27,7 +29,7 @@ export interface HttpOptions {
 
 /** Serves everything that callers reach by HTTP, until the plugin is disposed. */
 export function serveHttp(server: Server, routing: RouteOptions, options: HttpOptions): void {
-  const { limits, relay, uploads, links, isOnline, bots, stop } = options
+  const { limits, relay, uploads, links, names, isOnline, bots, stop } = options
   const { prefix } = routing
   registerRoutes(server, [
     healthRoute,
@@ -35,7 +37,7 @@ export function serveHttp(server: Server, routing: RouteOptions, options: HttpOp
     statusRoute(relay, bots),
     uploadRoute(uploads, { maxFileSize: limits.maxUploadSize, allowedExtensions: parseExtensions(limits.allowedExtensions) }, stop),
     mediaRoute(uploads, links),
-    webhookRoute(relay, prefix, { maxSize: limits.maxBodySize }, stop),
+    webhookRoute(relay, prefix, names, { maxSize: limits.maxBodySize }, stop),
     ...deliveryRoutes(relay, prefix),
   ], routing)
 }

@@ -2,10 +2,15 @@ import type { Server } from '@koishijs/plugin-server'
 import type { Logger } from 'koishi'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { v7 as uuid } from 'uuid'
-import { RelayError } from '../errors'
+import type { Access } from '../access/access'
+import type { Caller } from '../access/caller'
+import { Refusals } from '../access/refusals'
+import type { Scope } from '../access/scopes'
+import { RelayError, type ErrorCode } from '../errors'
 import { gather } from '../lib/gather'
 import type { InFlight } from '../lib/in-flight'
 import { describeError, printable } from '../lib/log'
+import { addressOf, credentialsOf } from './auth'
 import { discardBody, type Received } from './body'
 
 /** One request on its way to an answer. */
@@ -19,12 +24,19 @@ export interface Exchange extends Received {
   /** The parameters of the path, decoded. */
   readonly params: Readonly<Partial<Record<string, string>>>
   readonly query: URLSearchParams
+  /** Who makes it, where the path wants a key. */
+  caller?: Caller
   /** For the log: whom the request is about. */
   target?: string
   /** For the log: what came of it; `ok` unless given. */
   outcome?: string
   /** For the log: fields of the body that have no meaning, fit for a line of it. */
   ignored?: readonly string[]
+}
+
+/** A request by somebody who may make it. */
+export interface AllowedExchange extends Exchange {
+  caller: Caller
 }
 
 /** A success: `data` of the envelope and the status, 200 unless given. */
@@ -37,23 +49,38 @@ export interface Success {
 export type Answer = Success | 'sent'
 
 /** One method of one path of the plugin. */
-export interface Route {
+export type Route = OpenRoute | GuardedRoute
+
+interface Endpoint {
   /** In the syntax of Koishi's router, with parameters as `:name`. */
   path: string
   method: 'GET' | 'POST' | 'DELETE'
-  /** Whether it answers without the API key. */
-  open?: boolean
   /** Whether its requests are logged as debug lines only, because monitoring asks every few seconds. */
   quiet?: boolean
+}
+
+/** One that answers without a key. */
+export interface OpenRoute extends Endpoint {
+  allow: 'anyone'
   /** @throws RelayError */
   handle: (exchange: Exchange) => Answer | Promise<Answer>
+}
+
+/** One that wants a key. */
+export interface GuardedRoute extends Endpoint {
+  /** The scopes of which the key must have one. */
+  allow: readonly [Scope, ...Scope[]]
+  /** @throws RelayError */
+  handle: (exchange: AllowedExchange) => Answer | Promise<Answer>
 }
 
 /** What all routes share. */
 export interface RouteOptions {
   /** Stands before each path. */
   prefix: string
-  isAuthorized: (headers: IncomingMessage['headers']) => boolean
+  access: Access
+  /** How many proxies a request comes through. */
+  trustedProxies: number
   /** Counts the requests that are not answered yet. */
   inFlight: InFlight
   logger: Logger
@@ -69,7 +96,8 @@ const unparsedBody = Symbol.for('unparsedBody')
  * Registers routes on the server of the bot; they go when the plugin is disposed. Each request is authorized, answered in the
  * envelope `{code, msg, data}` and logged here.
  */
-export function registerRoutes(server: Server, routes: readonly Route[], options: RouteOptions): void {
+export function registerRoutes(server: Server, routes: readonly Route[], routing: RouteOptions): void {
+  const options = { ...routing, refusals: new Refusals() }
   for (const path of new Set(routes.map(route => route.path))) {
     const siblings = routes.filter(route => route.path === path)
     const handler = (context: Context) => answer(context, path, siblings, options)
@@ -78,8 +106,12 @@ export function registerRoutes(server: Server, routes: readonly Route[], options
   }
 }
 
+interface SharedOptions extends RouteOptions {
+  refusals: Refusals
+}
+
 /** @param siblings the routes of the path, one for each method */
-async function answer(context: Context, path: string, siblings: readonly Route[], options: RouteOptions): Promise<void> {
+async function answer(context: Context, path: string, siblings: readonly Route[], options: SharedOptions): Promise<void> {
   const method = context.method === 'HEAD' ? 'GET' : context.method
   const route = siblings.find(sibling => sibling.method === method)
   const started = performance.now()
@@ -96,14 +128,14 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
     leave = options.inFlight.enter()
     // A response is closed once its last byte or its client has left.
     response.once('close', leave)
-    if (!siblings.every(({ open }) => open) && !options.isAuthorized(context.headers)) {
-      throw new RelayError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } })
+    if (siblings.some(({ allow }) => allow !== 'anyone')) {
+      exchange.caller = options.access.identify(credentialsOf(context.headers), addressOf(context.req, options.trustedProxies))
     }
     if (!route) {
       const allow = siblings.map(sibling => sibling.method === 'GET' ? 'GET, HEAD' : sibling.method).join(', ')
       throw new RelayError('method-not-allowed', `use ${allow}`, { headers: { allow } })
     }
-    const result = await route.handle(exchange)
+    const result = await handle(route, exchange)
     if (result === 'sent') context.respond = false
     else respond(context, result.status ?? 200, success(result.data))
   } catch (thrown) {
@@ -116,7 +148,16 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
   discardBody(exchange.request)
   // When the client goes away, a pipelined response that still waits for the one before it has no socket and is never closed.
   if (!response.socket) leave?.()
-  logRequest(options.logger, exchange, route ?? { path }, error, performance.now() - started)
+  logRequest(options, { exchange, route: route ?? { path }, error, duration: performance.now() - started })
+}
+
+function handle(route: Route, exchange: Exchange): Answer | Promise<Answer> {
+  if (route.allow === 'anyone') return route.handle(exchange)
+  const { caller } = exchange
+  // Where one route of a path wants a key, all do.
+  if (!caller) throw new RelayError('internal')
+  caller.demand(route.allow)
+  return route.handle(Object.assign(exchange, { caller }))
 }
 
 function toExchange(context: Context): Exchange {
@@ -160,19 +201,47 @@ function failure(error: RelayError): string {
   return JSON.stringify({ code: error.status, msg: error.message, data: null })
 }
 
-/** Logs a request: its ID, route, target, outcome and duration in milliseconds. Nothing of what was to be sent is in it. */
-function logRequest(
-  logger: Logger, exchange: Exchange, route: Pick<Route, 'path' | 'quiet'>, error: RelayError | undefined, duration: number,
-): void {
-  const { id, target, outcome, ignored = [], request, response } = exchange
-  const result = error ? `${error.status} ${error.code}: ${error.logText}` : `${response.statusCode} ${outcome ?? 'ok'}`
-  const omission = ignored.length > 0 ? ` (ignored: ${ignored.map(name => JSON.stringify(name)).join(', ')})` : ''
-  const about = target ?? (error?.code === 'unauthorized' ? `from ${request.socket.remoteAddress ?? 'unknown'}` : '-')
-  const line = printable(`${id} ${request.method ?? '-'} ${route.path} ${about} ${result}${omission} ${duration.toFixed(1)} ms`)
+/** What the log is told of a request. */
+interface Entry {
+  exchange: Exchange
+  route: Pick<Route, 'path' | 'quiet'>
+  error: RelayError | undefined
+  /** In milliseconds. */
+  duration: number
+}
+
+/** The failures that say nothing but that the caller may not. */
+const refusalCodes: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', 'rate-limited'])
+
+/** Logs a request: its ID, route, target, key, outcome and duration. Nothing of what was to be sent is in it. */
+function logRequest(options: SharedOptions, entry: Entry): void {
+  const { logger } = options
+  const { exchange: { id, request }, route, error } = entry
+  const origin = error && refusalCodes.has(error.code) ? describeOrigin(options, request, error.code) : ''
+  if (origin === undefined) return
+  const line = printable(describe(entry, origin))
   gather(process.stdout)
   // A probe that says "not ready" comes every few seconds as well; why it says so is logged elsewhere.
   if (route.quiet && (!error || error.code === 'unsent')) logger.debug('%s', line)
   else if (error && error.status >= 500) logger.warn('%s', line)
   else logger.info('%s', line)
   if (error?.code === 'internal' && error.cause !== undefined) logger.warn('%s', `${id} ${describeError(error.cause)}`)
+}
+
+/** Where a refused request came from, and how many others of the same address have no line; `undefined` when it is to have none either. */
+function describeOrigin({ refusals, trustedProxies }: SharedOptions, request: IncomingMessage, reason: ErrorCode): string | undefined {
+  const address = addressOf(request, trustedProxies) ?? 'unknown'
+  const silent = refusals.add(reason, address)
+  if (silent === undefined) return
+  return `from ${address}${silent > 0 ? ` (and ${silent} more)` : ''}`
+}
+
+/** @param origin where it came from, where that is worth telling */
+function describe({ exchange, route, error, duration }: Entry, origin: string): string {
+  const { id, caller, target, outcome, ignored = [], request, response } = exchange
+  const result = error ? `${error.status} ${error.code}: ${error.logText}` : `${response.statusCode} ${outcome ?? 'ok'}`
+  const omission = ignored.length > 0 ? ` (ignored: ${ignored.map(name => JSON.stringify(name)).join(', ')})` : ''
+  const key = caller && caller.name !== null ? `key ${JSON.stringify(caller.name)}` : ''
+  const about = [target, key, origin].filter(Boolean).join(' ') || '-'
+  return `${id} ${request.method ?? '-'} ${route.path} ${about} ${result}${omission} ${duration.toFixed(1)} ms`
 }

@@ -1,12 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import { RelayError } from '../errors'
-import { parseRequest, unknownFields } from '../message/parse'
+import type { TargetNames } from '../message/model'
+import { isObject, parseRequest, unknownFields } from '../message/parse'
 import { writeTarget } from '../message/target'
 import { outcomeOf, type Delivery, type Results } from '../relay/delivery'
 import type { Relay } from '../relay/relay'
 import { readJson, type BodyLimits } from './body'
 import { viewResults } from './deliveries'
-import type { Exchange, Route, Success } from './routes'
+import type { Exchange, GuardedRoute, Success } from './routes'
 
 /** The longest time that a caller may ask to wait for a result, in seconds. */
 const maxWait = 600
@@ -15,23 +16,30 @@ const maxWait = 600
  * `POST /webhook`: sends a single message or a batch.
  *
  * @param prefix stands before the paths of the plugin
+ * @param names those that a request may have in the place of a target
  * @param stop aborted when the relay is stopping
  */
-export function webhookRoute(relay: Relay, prefix: string, limits: BodyLimits, stop: AbortSignal): Route {
+export function webhookRoute(relay: Relay, prefix: string, names: TargetNames, limits: BodyLimits, stop: AbortSignal): GuardedRoute {
   return {
     path: '/webhook',
     method: 'POST',
+    allow: ['send'],
     async handle(exchange) {
-      const { id, request: { headers }, response } = exchange
+      const { id, caller, request: { headers }, response } = exchange
       const key = parseKey(headers['idempotency-key'])
       const { deferred, isStrict } = parsePrefer(headers.prefer)
       const body = await readJson(exchange, limits, stop)
-      const request = parseRequest(body)
-      exchange.target = writeTarget(request.target)
+      const request = parseRequest(body, names)
+      const { target, bot } = request
+      exchange.target = writeTarget(target)
       exchange.ignored = unknownFields(body)
+      const asked = isObject(body) && typeof body.to === 'string' && body.to ? body.to : exchange.target
+      caller.demandTarget(target, bot.platform, asked)
       if (isStrict && exchange.ignored.length > 0) throw unknownError(exchange.ignored)
+      caller.spend(request.items.length)
       const { delivery, isReplay, retryAfter } = await relay.submit({
-        id, request, signal: () => signalOf(response), ...key !== undefined && { key }, ...deferred && { deferred },
+        id, request, caller: caller.name, admit: platform => caller.demandTarget(target, platform, asked),
+        signal: () => signalOf(response), ...key !== undefined && { key }, ...deferred && { deferred },
       })
       if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
       // The record is that of the first request with the key (RFC 9110, section 8.7).

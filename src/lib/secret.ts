@@ -5,9 +5,10 @@ import { createHash, timingSafeEqual } from 'node:crypto'
  * secret, its length included.
  */
 export function equalsSecret(candidate: Buffer | string, secret: Buffer | string): boolean {
-  return timingSafeEqual(digest(candidate), digest(secret))
+  return timingSafeEqual(sha256(candidate), sha256(secret))
 }
 
-function digest(text: Buffer | string): Buffer {
+/** By which a secret is compared, and need not be known. */
+export function sha256(text: Buffer | string): Buffer {
   return createHash('sha256').update(text).digest()
 }

@@ -6,6 +6,25 @@ export interface Target {
   id: string
 }
 
+/** A target, and the platform that it is on where that was said. */
+export interface Address {
+  target: Target
+  /** As Koishi names it, such as `discord`. */
+  platform?: string
+}
+
+/** What a name for targets leads to. */
+export interface Named {
+  addresses: readonly Address[]
+  /** Whether it was given as a list, however many are in it. */
+  isList: boolean
+  /** The account that is to send. */
+  selfId?: string
+}
+
+/** Names for targets. A name has no colon, so that it is never taken for a target. */
+export type TargetNames = ReadonlyMap<string, Named>
+
 /** Which bot is to send, where several are online. */
 export interface BotSelector {
   platform?: string

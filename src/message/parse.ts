@@ -1,7 +1,8 @@
 import { isErrorCode, RelayError } from '../errors'
 import { printable } from '../lib/log'
 import { parseLink, writeLink } from './link'
-import type { BotSelector, Item, MessageRequest, ParsedItem, Reply, Target } from './model'
+import type { Address, BotSelector, Item, MessageRequest, ParsedItem, Reply, Target, TargetNames } from './model'
+import { readAddress } from './target'
 
 /** A JSON object whose fields are not looked at yet. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -18,14 +19,13 @@ const maxExpiry = 30 * 24 * 60 * 60
 /**
  * Reads the body of `POST /webhook`: a single message, or a batch where it has `messages`.
  *
- * @throws RelayError `bad-request`. An item of a batch that is wrong does not throw: its error stands in its place.
+ * @param names those that `to` may have in the place of a target
+ * @throws RelayError `bad-request`, `no-such-target`. An item of a batch that is wrong does not throw: its error stands in its place.
  */
-export function parseRequest(body: unknown): MessageRequest {
+export function parseRequest(body: unknown, names: TargetNames = new Map()): MessageRequest {
   if (!isObject(body)) throw new RelayError('bad-request', 'the body must be a JSON object')
-  const bot = parseBot(body)
   const expiry = parseExpiry(body)
-  const target = parseTarget(body)
-  if (!target) throw new RelayError('bad-request', 'group_id or user_id is required')
+  const { target, bot } = parseDestination(body, names)
   const { messages } = body
   if (messages === undefined || messages === null) return { mode: 'single', target, bot, ...expiry, items: [parseItem(body)] }
   if (!Array.isArray(messages)) throw new RelayError('bad-request', 'messages must be an array')
@@ -37,7 +37,7 @@ export function parseRequest(body: unknown): MessageRequest {
 /** The fields that say what an item is. */
 const itemFields: ReadonlySet<string> = new Set(['type', 'msg', 'url'])
 /** The fields that a request may have. */
-const requestFields: ReadonlySet<string> = new Set(['group_id', 'user_id', 'platform', 'self_id', 'expires_in', 'messages', ...itemFields])
+const requestFields: ReadonlySet<string> = new Set(['to', 'group_id', 'user_id', 'platform', 'self_id', 'expires_in', 'messages', ...itemFields])
 
 /** How many unknown fields are named at most, and the longest name, in characters. */
 const maxUnknown = 20
@@ -114,6 +114,42 @@ export function isObject(value: unknown): value is JsonObject {
 
 function refuseTooMany({ length }: readonly unknown[]): void {
   if (length > maxItems) throw new RelayError('bad-request', `messages must hold at most ${maxItems} items`)
+}
+
+/** Where a request goes, and through which bot. */
+function parseDestination(body: JsonObject, names: TargetNames): Pick<MessageRequest, 'target' | 'bot'> {
+  const bot = parseBot(body)
+  const target = parseTarget(body)
+  const { to } = body
+  if (to === undefined || to === null || to === '') {
+    if (!target) throw new RelayError('bad-request', 'to, group_id or user_id is required')
+    return { target, bot }
+  }
+  if (target) throw new RelayError('bad-request', 'give to, group_id or user_id, only one of them')
+  if (typeof to !== 'string') throw new RelayError('bad-request', 'to must be one target, as text')
+  const found = resolve(to, names)
+  const platform = agree(bot.platform, found.platform)
+  const selfId = agree(bot.selfId, found.selfId)
+  return { target: found.target, bot: { ...platform !== undefined && { platform }, ...selfId !== undefined && { selfId } } }
+}
+
+/** What a text leads to: the target that it is, or the one that a name stands for. */
+function resolve(to: string, names: TargetNames): Address & BotSelector {
+  const address = readAddress(to)
+  if (address) return address
+  const named = names.get(to)
+  const [first] = named?.addresses ?? []
+  if (!named || !first) throw new RelayError('no-such-target')
+  if (named.isList) throw new RelayError('bad-request', 'to must lead to one target, and this name leads to a list of them')
+  return { ...first, ...named.selfId !== undefined && { selfId: named.selfId } }
+}
+
+/** What a request says of the bot together with what its target says of it. */
+function agree(asked: string | undefined, given: string | undefined): string | undefined {
+  if (asked !== undefined && given !== undefined && asked !== given) {
+    throw new RelayError('bad-request', 'to leads to another bot than the one that platform and self_id name')
+  }
+  return asked ?? given
 }
 
 function parseTarget(body: JsonObject): Target | undefined {

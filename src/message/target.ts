@@ -1,4 +1,4 @@
-import type { Target } from './model'
+import type { Address, Target } from './model'
 
 /** A target in one word, such as `group:123456`. */
 export function writeTarget({ kind, id }: Target): string {
@@ -9,4 +9,13 @@ export function writeTarget({ kind, id }: Target): string {
 export function readTarget(text: string): Target | undefined {
   const [, kind, id] = /^(group|private):(\P{Cc}{1,255})$/u.exec(text) ?? []
   if (id !== undefined && (kind === 'group' || kind === 'private')) return { kind, id }
+}
+
+/** Reads a target that may have its platform in front, such as `discord:group:3`; `undefined` for anything else. */
+export function readAddress(text: string): Address | undefined {
+  const bare = readTarget(text)
+  if (bare) return { target: bare }
+  const [, platform, rest = ''] = /^([^:\s]{1,255}):(.*)$/su.exec(text) ?? []
+  const target = readTarget(rest)
+  if (platform !== undefined && target) return { platform, target }
 }

@@ -85,7 +85,7 @@ export class KoishiPort implements Port {
     const bot = unwrap(traced)
     const known = accounts.get(bot)
     // Some adapters know the platform of a bot only when it has logged in.
-    if (known && known.platform === bot.platform) return known
+    if (known?.platform === (bot.platform ?? '')) return known
     const isPreferred = bot.platform === this.preferred.platform
     const account = isPreferred ? this.preferred.account(bot, this.presence) : new AdapterAccount(bot, this.presence)
     accounts.set(bot, account)
@@ -95,10 +95,10 @@ export class KoishiPort implements Port {
 
 /** What the accounts of all platforms have in common. */
 export abstract class BotAccount implements Account {
-  readonly platform: string | undefined
+  readonly platform: string
 
   constructor(readonly bot: Bot, private readonly presence: Presence) {
-    this.platform = bot.platform
+    this.platform = bot.platform ?? ''
   }
 
   get sid(): string {

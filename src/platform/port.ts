@@ -28,6 +28,8 @@ export interface Port {
 export interface Account {
   /** `platform:selfId`. */
   readonly sid: string
+  /** As Koishi names it; empty where an adapter does not know yet. */
+  readonly platform: string
   readonly isOnline: boolean
   /**
    * Checks that a target can exist on this platform, as far as that is known here.

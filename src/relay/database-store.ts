@@ -10,7 +10,7 @@ import { writeTarget } from '../message/target'
 import type { Clock, Reading } from './clock'
 import { messageIdsOf, states, unfinished, type Change, type Delivery, type State } from './delivery'
 import { noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
-import { fromStored, storedFields, toStored, writeResults, type StoredDelivery } from './stored'
+import { fromStored, storedFields, toStored, writeCaller, writeResults, type StoredDelivery } from './stored'
 
 declare module 'koishi' {
   interface Tables {
@@ -142,12 +142,13 @@ export class DatabaseStore implements Store {
     await this.database.set(table, { key }, { key: null })
   }
 
-  async list({ state, target, before, limit }: ListFilter): Promise<Delivery[]> {
+  async list({ state, target, caller, before, limit }: ListFilter): Promise<Delivery[]> {
     const rows = await this.database.get(table, {
       ...state && { state },
       ...target && { target: writeTarget(target) },
+      ...caller !== undefined && { caller: writeCaller(caller) },
       ...before !== undefined && { id: { $lt: before } },
-    }, { sort: { id: 'desc' }, limit, fields: fields })
+    }, { sort: { id: 'desc' }, limit, fields })
     return rows.map(row => fromStored(row))
   }
 
@@ -195,7 +196,7 @@ export class DatabaseStore implements Store {
   }
 
   async overdue(state: typeof unfinished[number], then: number): Promise<Delivery[]> {
-    const rows = await this.database.get(table, { state, expiresAt: { $lt: then } }, { sort: { expiresAt: 'asc' }, limit: chunkSize, fields: fields })
+    const rows = await this.database.get(table, { state, expiresAt: { $lt: then } }, { sort: { expiresAt: 'asc' }, limit: chunkSize, fields })
     return rows.map(row => fromStored(row))
   }
 
@@ -378,6 +379,8 @@ function defineTables(ctx: Context): void {
     position: { type: 'double', nullable: false },
     owner: { type: 'string', length: 36, nullable: false },
     target: { type: 'string', length: 300, nullable: false },
+    // Hexadecimal of at most 64 bytes. Records of earlier releases have none.
+    caller: { type: 'string', length: 128, nullable: true, initial: null },
     bot: { type: 'string', length: 255, nullable: false },
     createdAt: { type: 'double', nullable: false },
     updatedAt: { type: 'double', nullable: false },
@@ -391,7 +394,10 @@ function defineTables(ctx: Context): void {
   }, {
     primary: 'id',
     unique: ['key'],
-    indexes: [['state', 'queue', 'position'], ['state', 'expiresAt'], ['state', 'id'], ['target', 'id'], ['target', 'state', 'id']],
+    indexes: [
+      ['state', 'queue', 'position'], ['state', 'expiresAt'], ['state', 'id'], ['target', 'id'], ['target', 'state', 'id'],
+      ['caller', 'id'], ['caller', 'state', 'id'], ['caller', 'target', 'id'],
+    ],
   })
   ctx.model.extend(contentTable, {
     id: { type: 'string', length: 36, nullable: false },

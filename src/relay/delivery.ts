@@ -37,6 +37,8 @@ export interface Delivery {
   /** Whether it was accepted to be delivered later, without a caller who waits. */
   deferred: boolean
   readonly target: Target
+  /** The name of the key of its caller; `null` for the master key, and for what nobody asked for over HTTP. */
+  readonly caller: string | null
   /** `platform:selfId` of the bot; empty until there is one. */
   bot: string
   /** Milliseconds since the epoch by the relay's clock, like all times here. */
@@ -87,9 +89,11 @@ export interface Idempotency {
 }
 
 /** A new delivery, which waits for its turn. */
-export function createDelivery(id: string, now: number, { mode, target, items }: MessageRequest, idempotency?: Idempotency): Delivery {
+export function createDelivery(
+  id: string, now: number, { mode, target, items }: MessageRequest, idempotency?: Idempotency, caller: string | null = null,
+): Delivery {
   return {
-    id, state: 'queued', mode, deferred: false, target, bot: '', createdAt: now, updatedAt: now, expiresAt: null, attempts: 0,
+    id, state: 'queued', mode, deferred: false, target, caller, bot: '', createdAt: now, updatedAt: now, expiresAt: null, attempts: 0,
     results: items.map(() => undefined), inDoubt: null, key: idempotency?.key ?? null, fingerprint: idempotency?.fingerprint ?? null,
   }
 }

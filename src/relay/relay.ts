@@ -28,7 +28,15 @@ export interface Submission {
   /** A UUIDv7: the ID of the delivery, and of its request in the log. */
   id: string
   request: MessageRequest
-  /** Its Idempotency-Key. */
+  /** The name of the key of its caller; absent where that is the master key, or there is none. */
+  caller?: string | null
+  /**
+   * Told the platform of the bot that is to send, as Koishi names it, before anything is stored or sent.
+   *
+   * @throws RelayError where the caller may not send to its target there
+   */
+  admit?: (platform: string) => void
+  /** Its Idempotency-Key, which is one of its caller's own. */
   key?: string
   /** Whether to answer before it is delivered, and how long to wait for the result first, in milliseconds. */
   deferred?: { wait: number }
@@ -168,7 +176,7 @@ export class Relay {
   async submit(submission: Submission): Promise<Submitted> {
     await this.awaitStorage(submission)
     if (submission.key === undefined) return { delivery: await this.accept(submission), isReplay: false }
-    const key = digest(submission.key)
+    const key = digestKey(submission.caller ?? null, submission.key)
     const fingerprint = await fingerprintOf(submission.request, this.runtime.digestUpload)
     const other = this.underWay.get(key)
     if (other !== undefined) throw keyConflict(other === fingerprint)
@@ -300,7 +308,7 @@ export class Relay {
   }
 
   private accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
-    const delivery = createDelivery(submission.id, this.clock.now(), submission.request, idempotency)
+    const delivery = createDelivery(submission.id, this.clock.now(), submission.request, idempotency, submission.caller)
     return submission.deferred ? this.defer(submission, delivery, submission.deferred.wait) : this.deliver(submission, delivery)
   }
 
@@ -314,7 +322,7 @@ export class Relay {
    *
    * @param isKnown whether the delivery is in its store already
    */
-  private async deliver({ request, signal }: Submission, delivery: Delivery, isKnown = false): Promise<Delivery> {
+  private async deliver({ request, admit, signal }: Submission, delivery: Delivery, isKnown = false): Promise<Delivery> {
     const { queues, worker, storage } = this
     const { items, target } = request
     const store = this.storeOf(delivery)
@@ -324,6 +332,7 @@ export class Relay {
     let isKept = isKnown
     try {
       const account = this.runtime.port.choose(request.bot)
+      admit?.(account.platform)
       account.checkTarget(target)
       if (!isKnown) {
         delivery.bot = account.sid
@@ -353,10 +362,11 @@ export class Relay {
   }
 
   /** Stores what is to be sent later, and waits a while for the result if the caller likes to. */
-  private async defer({ id, request, signal }: Submission, delivery: Delivery, wait: number): Promise<Delivery> {
+  private async defer({ id, request, admit, signal }: Submission, delivery: Delivery, wait: number): Promise<Delivery> {
     const { storage, runtime: { port } } = this
     if (!storage) throw new RelayError('no-database')
     const account = port.chooseLater(request.bot)
+    admit?.(account.platform)
     account.checkTarget(request.target)
     const expiresAt = this.clock.now() + (request.expiresIn ?? defaultExpiry)
     Object.assign(delivery, { deferred: true, bot: account.sid, expiresAt })
@@ -443,6 +453,11 @@ export class Relay {
       }
     }
   }
+}
+
+/** What an Idempotency-Key is known by. No two callers have one in common: neither a key nor a name has a line break in it. */
+function digestKey(caller: string | null, key: string): string {
+  return caller === null ? digest(key) : digest(`${caller}\n`, key)
 }
 
 /**

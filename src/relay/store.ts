@@ -87,15 +87,18 @@ export interface Backlog {
 export interface ListFilter {
   state?: State
   target?: Target
+  /** The name of the key of its caller. */
+  caller?: string
   /** Only those older than the delivery with this ID. */
   before?: string
   limit: number
 }
 
 /** Whether a delivery is one of those that a filter asks for. */
-export function matches({ id, state, target }: Delivery, filter: ListFilter): boolean {
+export function matches({ id, state, target, caller }: Delivery, filter: ListFilter): boolean {
   return (filter.state === undefined || state === filter.state)
     && (filter.target === undefined || (target.kind === filter.target.kind && target.id === filter.target.id))
+    && (filter.caller === undefined || caller === filter.caller)
     && (filter.before === undefined || id < filter.before)
 }
 

@@ -4,11 +4,13 @@ import { readTarget, writeTarget } from '../message/target'
 import { states, unanswered, type Delivery, type InDoubt, type ItemResult, type Results } from './delivery'
 
 /** A delivery with its structured fields as text: a row of the database without the columns of its queue, and a line in memory. */
-export interface StoredDelivery extends Omit<Delivery, 'state' | 'mode' | 'target' | 'results' | 'inDoubt'> {
+export interface StoredDelivery extends Omit<Delivery, 'state' | 'mode' | 'target' | 'caller' | 'results' | 'inDoubt'> {
   state: string
   mode: string
   /** As `writeTarget` has it. */
   target: string
+  /** As `writeCaller` has it, or none. */
+  caller: string | null
   /** JSON. */
   results: string
   /** JSON. */
@@ -17,15 +19,18 @@ export interface StoredDelivery extends Omit<Delivery, 'state' | 'mode' | 'targe
 
 /** Its fields. The ID comes first, so that texts made of this sort as their deliveries do. */
 export const storedFields = [
-  'id', 'state', 'mode', 'deferred', 'target', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'inDoubt', 'key',
-  'fingerprint',
+  'id', 'state', 'mode', 'deferred', 'target', 'caller', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'inDoubt',
+  'key', 'fingerprint',
 ] as const satisfies (keyof StoredDelivery)[]
 
 export function toStored(delivery: Delivery): StoredDelivery {
-  const { id, state, mode, deferred, target, bot, createdAt, updatedAt, expiresAt, attempts, results, inDoubt, key, fingerprint } = delivery
+  const {
+    id, state, mode, deferred, target, caller, bot, createdAt, updatedAt, expiresAt, attempts, results, inDoubt, key, fingerprint,
+  } = delivery
   return {
     id, state, mode, deferred, bot, createdAt, updatedAt, expiresAt, attempts, key, fingerprint,
-    target: writeTarget(target), results: writeResults(results), inDoubt: inDoubt && JSON.stringify(inDoubt),
+    target: writeTarget(target), caller: caller && writeCaller(caller),
+    results: writeResults(results), inDoubt: inDoubt && JSON.stringify(inDoubt),
   }
 }
 
@@ -41,6 +46,7 @@ export function fromStored(stored: Readonly<Record<string, unknown>>): Delivery 
     mode: stored.mode === 'batch' ? 'batch' : 'single',
     deferred: stored.deferred === true,
     target,
+    caller: readCaller(text(stored.caller)),
     bot: text(stored.bot),
     createdAt: Number(stored.createdAt),
     updatedAt: Number(stored.updatedAt),
@@ -56,6 +62,16 @@ export function fromStored(stored: Readonly<Record<string, unknown>>): Delivery 
 
 function text(value: unknown): string {
   return typeof value === 'string' ? value : ''
+}
+
+/** The name of a caller as hexadecimal UTF-8: MySQL takes texts for equal that differ in case or in accents. */
+export function writeCaller(caller: string): string {
+  return Buffer.from(caller).toString('hex')
+}
+
+/** Reads what `writeCaller` wrote. */
+function readCaller(stored: string): string | null {
+  return stored === '' ? null : Buffer.from(stored, 'hex').toString()
 }
 
 export function writeResults(results: Results): string {

@@ -91,6 +91,7 @@ async function meet(reader: Reader, name: string): Promise<string[]> {
   const text = (msg: string): string => JSON.stringify({ group_id: '123456', msg })
   await call('/webhook', 400, post('{'))
   await call('/webhook', 401, post('{}', { 'x-api-key': 'another' }))
+  await call('/webhook', 404, post('{"to":"nobody","msg":"x"}'))
   await call('/webhook', 404, post('{"group_id":"123456","type":"file","url":"3f0c2f4e-1111-4222-8333-444455556666/x"}'))
   await call('/webhook', 405)
   await call('/webhook', 413, post(Buffer.alloc(10485761)))
@@ -103,11 +104,13 @@ async function meet(reader: Reader, name: string): Promise<string[]> {
   return met
 }
 
+const limited = { name: 'limited', key: 'a-key-for-one-message', targets: ['group:1001'], rate: 1 }
+
 /** Asks a relay without a database while its platform fails in several ways. */
 async function meetFailures(): Promise<Set<string>> {
   const met = new Set<string>()
   const relay = await startRelay({
-    config: { chatApiTimeout: 0.5, chatApiMaxRetries: 0, chatQueueLimit: 1, chatPauseAfter: 1 },
+    config: { chatApiTimeout: 0.5, chatApiMaxRetries: 0, chatQueueLimit: 1, chatPauseAfter: 1, keys: [limited] },
     simulator: { history: false },
   })
   /** @param allowed the statuses that it may have */
@@ -132,6 +135,9 @@ async function meetFailures(): Promise<Set<string>> {
 type Send = (group: string, allowed: number[], headers?: Record<string, string>, more?: object) => Promise<number>
 
 async function fail({ simulator, app, request }: TestRelay, send: Send): Promise<void> {
+  await send('654321', [403], { authorization: `Bearer ${limited.key}` })
+  await send('1001', [200], { authorization: `Bearer ${limited.key}` })
+  await send('1001', [429], { authorization: `Bearer ${limited.key}` })
   simulator.fault({ fault: { kind: 'late', ms: 400 } })
   const slow = send('1001', [200], { 'idempotency-key': 'slow' })
   await simulator.until(({ calls }) => calls.some(({ action }) => action === 'send_group_msg'))

@@ -143,6 +143,9 @@ describe('the schema of a request', () => {
   const accepted: [string, object][] = [
     ['IDs as text', { group_id: '123456', msg: 'a' }],
     ['IDs as numbers', { user_id: 10001, msg: 'a', self_id: 10000 }],
+    ['a target in one word', { to: 'group:123456', msg: 'a' }],
+    ['a target with its platform', { to: 'onebot:group:123456', user_id: '', msg: 'a' }],
+    ['null and an empty target as absent', { to: '', group_id: group, msg: 'a' }],
     ['null and an empty ID as absent', {
       group_id: group, user_id: null, type: null, msg: 'a', url: null, messages: null, platform: null, self_id: '', expires_in: null,
     }],
@@ -156,6 +159,8 @@ describe('the schema of a request', () => {
   const refused: [string, object][] = [
     ['no target', { msg: 'a' }],
     ['both targets', { group_id: group, user_id: '10001', msg: 'a' }],
+    ['a target in one word beside another', { to: 'group:1', group_id: group, msg: 'a' }],
+    ['a target in one word that is a number', { to: 123456, msg: 'a' }],
     ['a target that is no ID', { group_id: true, msg: 'a' }],
     ['a fraction as ID', { group_id: 1.5, msg: 'a' }],
     ['a number as platform', { group_id: group, msg: 'a', platform: 1 }],

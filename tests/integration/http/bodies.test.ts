@@ -92,7 +92,7 @@ describe('a body is read as JSON', () => {
   test('in which __proto__ and constructor are nothing special', async () => {
     for (const name of ['__proto__', 'constructor', 'prototype']) {
       const answer = await post(`{"${name}":{"group_id":"123456","msg":"polluted"},"msg":"x"}`)
-      assert.equal(answer.body.msg, 'group_id or user_id is required')
+      assert.equal(answer.body.msg, 'to, group_id or user_id is required')
     }
     assert.equal(Reflect.get({}, 'group_id'), undefined)
     assert.equal((await post('{"group_id":"123456","msg":"x","__proto__":null,"toString":1}')).status, 200)

@@ -158,7 +158,12 @@ describe('nothing of a message is in the log', () => {
     ['whose fields are wrong', () => webhook(JSON.stringify({ group_id: '123456', type: marker, msg: marker, url: marker }))],
     ['whose target is none', () => webhook(JSON.stringify({ group_id: 'x', msg: marker }))],
     ['that is a batch', () => webhook(JSON.stringify({ group_id: '123456', messages: [{ msg: marker }, { type: marker }, { type: 'image', url: `${marker}.png` }, { type: 'image', url: `http://127.0.0.1:9/${marker}` }] }))],
-    ['that came without the key', () => fetch(`${relay.url}/webhook?${marker}`, { method: 'POST', body: text, headers: { 'x-api-key': marker, 'user-agent': marker } }).then(read)],
+    ['that came without the key', async () => {
+      // What is refused has a line a minute, and another test has had it.
+      await relay.reload()
+      const headers = { 'x-api-key': marker, 'user-agent': marker }
+      return read(await fetch(`${relay.url}/webhook?${marker}`, { method: 'POST', body: text, headers }))
+    }],
     ['that is a file', () => relay.request('/upload', {
       method: 'POST', body: multipart([[`${marker}.txt`, marker]]), headers: { 'content-type': 'multipart/form-data; boundary=limit' },
     }).then(read)],

@@ -1,9 +1,9 @@
 import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
+import { Access } from '../../../src/access/access'
 import { describeBots } from '../../../src/platform/bots'
 import { InFlight } from '../../../src/lib/in-flight'
-import { createKeyCheck } from '../../../src/http/auth'
 import { readyRoute, statusRoute } from '../../../src/http/health'
 import { registerRoutes, type Route } from '../../../src/http/routes'
 import { addForward, botOf, startApp, startSimulator, untilStatus } from './support'
@@ -12,7 +12,7 @@ import { addForward, botOf, startApp, startSimulator, untilStatus } from './supp
 async function serve(t: TestContext, route: Route): Promise<string> {
   const { app, host } = await startApp(t)
   const logger = app.logger('routes')
-  registerRoutes(app.server, [route], { prefix: '', isAuthorized: createKeyCheck('a-key'), inFlight: new InFlight(), logger })
+  registerRoutes(app.server, [route], { prefix: '', access: new Access('a-key', []), trustedProxies: 0, inFlight: new InFlight(), logger })
   return `http://${host}${route.path}`
 }
 

@@ -27,7 +27,7 @@ describe('settings', () => {
   test('have their defaults when nothing is set', () => {
     const { settings, origins, warnings } = resolveSettings({}, {})
     assert.deepEqual(settings, {
-      path: '', apiKey: '', dataDir: './data', uploadDir: './uploads', maxUploadSize: 20971520, allowedExtensions: [],
+      path: '', apiKey: '', keys: [], targets: {}, trustedProxies: 0, dataDir: './data', uploadDir: './uploads', maxUploadSize: 20971520, allowedExtensions: [],
       maxBodySize: 10485760, mediaTransport: 'path', selfUrl: '', chatApiTimeout: 10, chatApiMaxRetries: 2,
       chatSettleTime: 30, chatRetryUnanswered: true,
       chatSendInterval: 0, chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7,
@@ -63,7 +63,8 @@ describe('settings', () => {
     ['CHAT_API_MAX_RETRIES', '-1'], ['CHAT_API_MAX_RETRIES', '1.5'], ['CHAT_API_MAX_RETRIES', '1000'],
     ['COMMAND_LENGTH', '0'], ['COMMAND_LENGTH', '-4'], ['COMMAND_LENGTH', '0x10'],
     ['COMMAND_CALLBACK_URL', 'localhost:3000'], ['COMMAND_CALLBACK_URL', 'ftp://h/'], ['WEBHOOK_SELF_URL', 'http://'],
-    ['MEDIA_TRANSPORT', 'pigeon'], ['WEBHOOK_PATH', '/a b'], ['WEBHOOK_PATH', '/:id'], ['MAX_BODY_SIZE', '999999999999'],
+    ['MEDIA_TRANSPORT', 'pigeon'], ['WEBHOOK_KEYS', '{}'], ['WEBHOOK_KEYS', '[{'], ['WEBHOOK_TARGETS', '[]'], ['WEBHOOK_TARGETS', 'ops'],
+    ['TRUSTED_PROXIES', '-1'], ['TRUSTED_PROXIES', 'all'], ['WEBHOOK_PATH', '/a b'], ['WEBHOOK_PATH', '/:id'], ['MAX_BODY_SIZE', '999999999999'],
   ]
   for (const [variable, value] of malformed) {
     test(`fall back to the default for ${variable}=${value}, with a warning that names it`, () => {
@@ -75,9 +76,21 @@ describe('settings', () => {
   }
 
   test('never show a secret in a warning', () => {
-    const { warnings } = resolveSettings({ apiKey: ['s3cret'], commandCallbackSecret: 'whsec_s3cret' }, {})
-    assert.equal(warnings.length, 2)
+    const config = { apiKey: ['s3cret'], keys: { key: 's3cret' }, commandCallbackSecret: 'whsec_s3cret' }
+    const { warnings } = resolveSettings(config, { WEBHOOK_KEYS: 's3cret' })
+    assert.equal(warnings.length, 3)
     assert(!warnings.join().includes('s3cret'))
+  })
+
+  test('take keys and targets as they are, and as JSON', () => {
+    const keys = [{ name: 'ci', key: 'the-secret-of-ci', targets: ['ops'] }, 7]
+    const targets = { ops: 'group:1', both: ['group:1', 'private:2'] }
+    for (const { settings } of [
+      resolveSettings({ keys, targets }, {}),
+      resolveSettings({ keys: JSON.stringify(keys), targets: JSON.stringify(targets) }, {}),
+      resolveSettings({}, { WEBHOOK_KEYS: JSON.stringify(keys), WEBHOOK_TARGETS: JSON.stringify(targets) }),
+      resolveSettings(load({ keys, targets }), {}),
+    ]) assert.deepEqual({ keys: settings.keys, targets: settings.targets }, { keys, targets })
   })
 
   test('take a secret for callbacks in both its forms, without the white space around it', () => {
@@ -138,9 +151,12 @@ describe('the line in the log', () => {
     assert.equal(
       line(
         { commandCallbackUrl: 'http://u:secret@h/cb?token=secret#secret' },
-        { WEBHOOK_API_KEY: 'secret', WEBHOOK_SELF_URL: 'https://secret@h/x/', COMMAND_CALLBACK_SECRET: 'secret' },
+        {
+          WEBHOOK_API_KEY: 'secret', WEBHOOK_KEYS: '[{"name":"ci","key":"secret"}]', WEBHOOK_SELF_URL: 'https://secret@h/x/',
+          COMMAND_CALLBACK_SECRET: 'secret',
+        },
       ),
-      'settings: apiKey (WEBHOOK_API_KEY), selfUrl = "https://h/x" (WEBHOOK_SELF_URL), commandCallbackUrl = "http://h/cb" (koishi.yml), '
+      'settings: apiKey (WEBHOOK_API_KEY), keys (WEBHOOK_KEYS), selfUrl = "https://h/x" (WEBHOOK_SELF_URL), commandCallbackUrl = "http://h/cb" (koishi.yml), '
       + 'commandCallbackSecret (COMMAND_CALLBACK_SECRET); all others have their defaults',
     )
   })
@@ -163,7 +179,7 @@ describe('the config page', () => {
   const shown = (environment = {}) => defaultsOf(createSchema(environment))
   const none = undefined
   const defaults = {
-    path: none, apiKey: none, maxBodySize: '10 MB', dataDir: './data', uploadDir: './uploads', maxUploadSize: '20 MB', allowedExtensions: [],
+    path: none, apiKey: none, keys: [], targets: {}, trustedProxies: 0, maxBodySize: '10 MB', dataDir: './data', uploadDir: './uploads', maxUploadSize: '20 MB', allowedExtensions: [],
     mediaTransport: 'path', selfUrl: none, chatApiTimeout: 10, chatApiMaxRetries: 2, chatSettleTime: 30, chatRetryUnanswered: true, chatSendInterval: 0,
     chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, commandCallbackUrl: none, commandPrefix: '#', commandLength: 4,
     commandCallbackSecret: none, commandCallbackRetry: false,
@@ -183,14 +199,14 @@ describe('the config page', () => {
     })
   })
 
-  test('is sent no secret: neither the key nor an address that holds one', () => {
+  test('is sent no secret: neither a key nor an address that holds one', () => {
     const schema = createSchema({
-      WEBHOOK_API_KEY: 'secret', WEBHOOK_SELF_URL: 'http://u:secret@h/', COMMAND_CALLBACK_URL: 'http://h/cb?token=secret',
-      COMMAND_CALLBACK_SECRET: 'secret',
+      WEBHOOK_API_KEY: 's3cret', WEBHOOK_KEYS: '[{"name":"ci","key":"s3cret"}]', WEBHOOK_SELF_URL: 'http://u:s3cret@h/',
+      COMMAND_CALLBACK_URL: 'http://h/cb?token=s3cret', COMMAND_CALLBACK_SECRET: 's3cret',
     })
     const sent = JSON.stringify(schema.toJSON())
     assert(sent.includes('"20 MB"'))
-    assert(!/[:@="]secret/.test(sent.replaceAll('"role":"secret"', '')), sent)
+    assert(!sent.includes('s3cret'), sent)
     assert.deepEqual(defaultsOf(schema), defaults)
   })
 
@@ -207,12 +223,14 @@ describe('the config page', () => {
     for (const locale of [enUS, zhCN]) {
       const texts = Object.values(locale).filter(isRecord)
       assert.deepEqual(texts.map(group => Object.keys(group).sort()), groups.map(group => ['$desc', ...group].sort()))
-      const written = new Map(texts.flatMap(group => Object.entries(group)))
+      const written = new Map(texts.flatMap(Object.entries).map(([field, text]) => [field, isRecord(text) ? text.$desc : text]))
       for (const { field, variable } of origins) assert.match(String(written.get(field)), new RegExp(`\\b${variable}\\b`))
     }
     const described = (createSchema({}).list ?? []).flatMap(group => [group, ...Object.values(group.dict ?? {})])
     assert.equal(described.length, groups.length + origins.length)
-    for (const { meta } of described) assert.deepEqual(Object.keys(meta.description ?? {}).sort(), ['en-US', 'zh-CN'])
+    const columns = Object.values(controls(createSchema({})).get('keys')?.inner?.dict ?? {})
+    assert.equal(columns.length, 8)
+    for (const { meta } of [...described, ...columns]) assert.deepEqual(Object.keys(meta.description ?? {}).sort(), ['en-US', 'zh-CN'])
   })
 })
 
@@ -238,6 +256,12 @@ describe('the configuration', () => {
     assert.deepEqual(settings, resolveSettings({}, {}).settings)
     assert.deepEqual(warnings.map(warning => warning.split(' ')[0]).sort(), Object.keys(malformed).sort())
     assert(!/lots|soon|pigeon/.test(warnings.join()))
+  })
+
+  test('of a key has no more fields than stand there: what is left out must not count as empty', () => {
+    const keys = [{ name: 'ci', key: 'the-secret-of-ci' }, { name: 'ops', key: 'the-secret-of-ops', targets: 'group:1,ops', rate: 5 }]
+    assert.deepEqual(load({ keys }), { keys })
+    assert.deepEqual(load({}), {})
   })
 
   test('may hold a size as a number or as text', () => {

@@ -1,6 +1,9 @@
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import { Context, Logger } from 'koishi'
 import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
@@ -16,23 +19,41 @@ import { deliveryOf, plain, storeContract } from '../../support/store-contract'
 
 Logger.levels.base = Logger.SILENT
 
-async function openSqlite(t: TestContext): Promise<DatabaseStore> {
-  return (await openDatabase(t)).store
+interface Opened {
+  store: DatabaseStore
+  database: Context['database']
+  driver: SQLiteDriver
 }
 
-async function openDatabase(t: TestContext): Promise<{ store: DatabaseStore, database: Context['database'] }> {
+async function openDatabase(t: TestContext, path = ':memory:'): Promise<Opened> {
   const app = new Context()
-  const driver = app.plugin(SQLiteDriver, { path: ':memory:' })
-  const opened = new Promise<DatabaseStore>(resolve => {
+  const fork = app.plugin(SQLiteDriver, { path })
+  const store = new Promise<DatabaseStore>(resolve => {
     app.inject(['database'], inner => resolve(new DatabaseStore(inner, new Clock(), uuid())))
   })
   await app.start()
   t.after(() => {
-    driver.dispose()
+    fork.dispose()
   })
-  const store = await opened
-  return { store, database: app.database }
+  const [driver] = app.model.drivers
+  assert(driver instanceof SQLiteDriver)
+  return { store: await store, database: app.database, driver }
 }
+
+async function openSqlite(t: TestContext): Promise<DatabaseStore> {
+  return (await openDatabase(t)).store
+}
+
+/** One field of each row that a statement gives. */
+function query({ db }: SQLiteDriver, sql: string, field: string): string[] {
+  const statement = db.prepare(sql)
+  const found: string[] = []
+  while (statement.step()) found.push(String(statement.getAsObject()[field]))
+  statement.free()
+  return found
+}
+
+const indexesOfCallers = 'SELECT name FROM sqlite_master WHERE type = \'index\' AND sql LIKE \'%caller%\''
 
 describe('a store in memory', () => {
   storeContract(() => new MemoryStore(new Clock()))
@@ -125,6 +146,38 @@ describe('a store in SQLite', () => {
     await insert('1000', { state: 'sending', inDoubt: { indices: [0], since, before: ['1001'], settle: 0 } })
     assert.deepEqual((await store.messageIds(deliveryOf(), since)).sort(), [...ids, '1000', '1001'].sort())
     assert.deepEqual(await store.messageIds(deliveryOf({ target: { kind: 'private', id: '123456' } }), since), [])
+  })
+
+  test('finds what a list asks for in an index, in order', async t => {
+    const { store, driver } = await openDatabase(t)
+    await store.insert(deliveryOf(), noPosition, [])
+    for (const fields of [['caller'], ['caller', 'state'], ['caller', 'target'], ['state'], ['target'], ['target', 'state']]) {
+      const conditions = fields.map(field => `${field} = 'x'`).join(' AND ')
+      const sql = `EXPLAIN QUERY PLAN SELECT id FROM message_relay_delivery WHERE ${conditions} ORDER BY id DESC`
+      const steps = query(driver, sql, 'detail').join()
+      for (const field of fields) assert(steps.includes(`${field}=?`), steps)
+      assert.doesNotMatch(steps, /TEMP B-TREE/)
+    }
+  })
+
+  test('takes over a table of an earlier release, whose deliveries are those of the master key', async t => {
+    const folder = await mkdtemp(join(tmpdir(), 'relay-store-'))
+    t.after(() => rm(folder, { recursive: true, force: true }))
+    const path = join(folder, 'koishi.db')
+    const { store, driver } = await openDatabase(t, path)
+    const old = deliveryOf({ caller: 'ci' })
+    await store.insert(old, 1, [{ type: 'text', text: 'x' }])
+    const indexes = query(driver, indexesOfCallers, 'name')
+    assert.equal(indexes.length, 3)
+    for (const name of indexes) driver.db.exec(`DROP INDEX "${name}"`)
+    driver.db.exec('ALTER TABLE message_relay_delivery DROP COLUMN caller')
+
+    const { store: next, driver: after } = await openDatabase(t, path)
+    assert.deepEqual(plain(await next.get(old.id)), plain({ ...old, caller: null }))
+    const own = deliveryOf({ caller: 'ci' })
+    await next.insert(own, 2, [])
+    assert.deepEqual((await next.list({ limit: 5, caller: 'ci' })).map(({ id }) => id), [own.id])
+    assert.deepEqual(query(after, indexesOfCallers, 'name'), indexes)
   })
 
   test('keeps what is large apart from what changes, for as long as its delivery is there', async t => {

@@ -1,0 +1,53 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { RelayError } from '../errors'
+import { sha256 } from '../lib/secret'
+import { Caller } from './caller'
+import type { Key } from './keys'
+import { scopes } from './scopes'
+
+/** The number of comparisons is a multiple of this: as long as there are fewer keys, it does not tell how many there are. */
+const slots = 32
+
+/** Knows the keys, and who has which. */
+export class Access {
+  private readonly keys: readonly Key[]
+  /** Those of the keys, at their places, and after them some that nobody can have. */
+  private readonly digests: readonly Buffer[]
+
+  /** @param keys those beside the master key, which may do everything */
+  constructor(apiKey: string, keys: readonly Key[]) {
+    const caller = new Caller(null, { allow: new Set(scopes) })
+    const master: Key = { digest: sha256(apiKey), expires: Infinity, isFrom: () => true, caller }
+    this.keys = [master, ...keys]
+    const spare = (slots - this.keys.length % slots) % slots
+    this.digests = [...this.keys.map(({ digest }) => digest), ...Array.from({ length: spare }, () => randomBytes(master.digest.length))]
+  }
+
+  /**
+   * Finds out who makes a request.
+   *
+   * @param candidates what was given as a key, at different places; a right one among them suffices
+   * @param address where it came from, `undefined` where that is not known
+   * @param now in milliseconds since the epoch
+   * @throws RelayError `unauthorized`, in the same words whatever was wrong; only the log is told
+   */
+  identify(candidates: readonly Buffer[], address: string | undefined, now = Date.now()): Caller {
+    let reason = candidates.length > 0 ? 'wrong API key' : 'no API key'
+    for (const candidate of candidates) {
+      const key = this.find(sha256(candidate))
+      if (!key) continue
+      if (key.expires > now && key.isFrom(address)) return key.caller
+      reason = `the key ${JSON.stringify(key.caller.name)} ${key.expires > now ? 'may not be used from there' : 'has expired'}`
+    }
+    throw new RelayError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' }, logText: reason })
+  }
+
+  /** Compares all of them, however early one is found: how long it takes tells nothing about them. */
+  private find(candidate: Buffer): Key | undefined {
+    let found = -1
+    this.digests.forEach((digest, place) => {
+      if (timingSafeEqual(candidate, digest)) found = place
+    })
+    return this.keys[found]
+  }
+}

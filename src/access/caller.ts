@@ -1,0 +1,61 @@
+import { RelayError } from '../errors'
+import type { TokenBucket } from '../lib/token-bucket'
+import type { Target } from '../message/model'
+import { deeds, type Scope } from './scopes'
+import { fits, type TargetPattern } from './target-pattern'
+
+/** What a key allows. */
+export interface Rights {
+  allow: ReadonlySet<Scope>
+  /** Absent: every target. */
+  targets?: readonly TargetPattern[]
+  /** Absent: as many messages as it likes. */
+  rate?: TokenBucket
+}
+
+/** Whoever makes a request, known by its key. */
+export class Caller {
+  /** @param name that of the key, which several may share; `null` for the master key */
+  constructor(readonly name: string | null, private readonly rights: Rights) {}
+
+  may(scope: Scope): boolean {
+    return this.rights.allow.has(scope)
+  }
+
+  /** The only key whose deliveries it may see, by its name; `undefined` where it may see all. */
+  get confinedTo(): string | undefined {
+    return this.name === null || this.may('manage') ? undefined : this.name
+  }
+
+  /**
+   * Checks that it may do something.
+   *
+   * @param allowed the scopes of which one suffices; the first says what it is about
+   * @throws RelayError `forbidden`
+   */
+  demand(allowed: readonly [Scope, ...Scope[]]): void {
+    if (!allowed.some(scope => this.may(scope))) throw new RelayError('forbidden', `this key may not ${deeds[allowed[0]]}`)
+  }
+
+  /**
+   * Checks that it may send to a target.
+   *
+   * @param platform `undefined` while it is not known through which bot the message goes: then it may be any
+   * @param asked the target in the caller's own words, for what a name leads to is told to nobody who may not send there
+   * @throws RelayError `forbidden`
+   */
+  demandTarget(target: Target, platform: string | undefined, asked: string): void {
+    const { targets } = this.rights
+    if (targets && !targets.some(pattern => fits(pattern, target, platform))) throw new RelayError('forbidden', `this key may not send to ${asked}`)
+  }
+
+  /**
+   * Counts messages that it is about to send.
+   *
+   * @throws RelayError `rate-limited`
+   */
+  spend(messages: number): void {
+    const wait = this.rights.rate?.take(messages) ?? 0
+    if (wait > 0) throw new RelayError('rate-limited', undefined, { headers: { 'retry-after': String(Math.ceil(wait / 1000)) } })
+  }
+}

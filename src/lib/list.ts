@@ -1,0 +1,10 @@
+/** Reads a list of words, or a text with its words between commas. `undefined` when it is neither; blank words do not count. */
+export function readList(value: unknown): string[] | undefined {
+  const elements: unknown[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [undefined]
+  const words: string[] = []
+  for (const element of elements) {
+    if (typeof element !== 'string') return
+    if (element.trim()) words.push(element.trim())
+  }
+  return words
+}

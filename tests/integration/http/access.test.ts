@@ -1,0 +1,407 @@
+import { Bot, MessageEncoder, type Context } from 'koishi'
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
+import { scopes, type Scope } from '../../../src/access/scopes'
+import { apiKey, read, startRelay, type Reply, type TestRelay } from '../../support/relay'
+import { assertFailure, Wire } from './support'
+
+const group = '123456'
+const id = '01a1f888-5efd-759b-8a19-306f0428960e'
+const secretOf = (name: string): string => `the-secret-of-${name}`
+
+/** A platform beside OneBot, so that a target alone does not say where a message goes. */
+class OtherBot extends Bot {
+  static override MessageEncoder = class extends MessageEncoder {
+    override flush(): Promise<void> {
+      this.results.push({ id: 'm' })
+      return Promise.resolve()
+    }
+
+    override visit(): Promise<void> {
+      return Promise.resolve()
+    }
+  }
+
+  constructor(ctx: Context, config: object) {
+    super(ctx, config, 'other')
+    this.selfId = '1'
+  }
+
+  override start(): Promise<void> {
+    this.online()
+    return Promise.resolve()
+  }
+}
+
+let relay: TestRelay
+let start = 0
+
+before(async () => {
+  relay = await startRelay({
+    setup(app) {
+      app.plugin(OtherBot, {})
+    },
+  })
+})
+after(() => relay.stop())
+beforeEach(() => {
+  start = relay.logs.length
+})
+afterEach(() => {
+  relay.simulator.clear()
+})
+
+/** An entry of the setting `keys`. */
+interface Entry extends Readonly<Record<string, unknown>> {
+  name: string
+}
+
+/** Loads the relay with these keys; each has its secret unless it says otherwise. */
+async function load(keys: readonly Entry[], more: object = {}): Promise<void> {
+  await relay.reload({ keys: keys.map(key => ({ key: secretOf(key.name), ...key })), ...more })
+}
+
+async function ask(key: string, path: string, init: RequestInit = {}): Promise<Reply> {
+  return read(await fetch(relay.url + path, { ...init, headers: [['authorization', `Bearer ${key}`], ...new Headers(init.headers)] }))
+}
+
+function send(key: string, body: object, headers: Record<string, string> = {}): Promise<Reply> {
+  return ask(key, '/webhook', { method: 'POST', body: JSON.stringify({ msg: 'hello', ...body }), headers })
+}
+
+const logged = (): string => relay.logs.slice(start).join('\n')
+const sent = (): number => relay.simulator.ledger.length
+
+describe('each scope and each route', () => {
+  /** Which scopes a route takes; whatever route is added has to be added here. */
+  const decisions: Readonly<Record<string, readonly Scope[] | 'anyone'>> = {
+    'GET /healthz': 'anyone',
+    'GET /readyz': 'anyone',
+    'GET /media/:folder/:name': 'anyone',
+    'GET /statusz': ['read'],
+    'POST /upload': ['upload'],
+    'POST /webhook': ['send'],
+    'GET /deliveries': ['read', 'manage'],
+    'GET /deliveries/:id': ['read', 'manage'],
+    'DELETE /deliveries/:id': ['manage'],
+    'POST /deliveries/:id/retry': ['manage'],
+  }
+
+  /** The routes of the plugin, as the server has them. */
+  async function routes(): Promise<[method: string, path: string][]> {
+    const { stack } = relay.app.server
+    const paths = stack.map(({ path }) => path)
+    relay.unload()
+    const others = new Set(stack.map(({ path }) => path))
+    await load(scopes.map(scope => ({ name: scope, allow: [scope] })))
+    const found: [string, string][] = []
+    for (const path of new Set(paths.filter(each => !others.has(each)))) {
+      const { headers } = await read(await relay.request(concrete(path), { method: 'PATCH' }))
+      for (const method of (headers.get('allow') ?? '').split(', ')) if (method !== 'HEAD') found.push([method, path])
+    }
+    return found
+  }
+
+  const concrete = (path: string): string => path.replace(/:\w+/g, id)
+
+  test('have a decision, and it is the one that holds', async () => {
+    const found = await routes()
+    assert.deepEqual(found.map(route => route.join(' ')).sort(), Object.keys(decisions).sort())
+    for (const [method, path] of found) {
+      const decision = decisions[`${method} ${path}`]
+      for (const scope of scopes) {
+        const { status, body } = await ask(secretOf(scope), concrete(path), { method })
+        const isAllowed = decision === 'anyone' || decision?.includes(scope)
+        assert.equal(status === 403, !isAllowed, `${scope}: ${method} ${path} ${status}`)
+        if (status === 403) assert.match(body.msg, /^this key may not [a-z/ ]+$/)
+        else if (!path.startsWith('/media')) assert.notEqual(status, 401)
+      }
+      const { status } = await ask('not-any-of-the-keys', concrete(path), { method })
+      if (!path.startsWith('/media')) assert.equal(status === 401, decision !== 'anyone', `${method} ${path}`)
+    }
+  })
+
+  test('that says nothing may send, upload and read, and no more', async () => {
+    await load([{ name: 'ci' }])
+    assert.equal((await send(secretOf('ci'), { group_id: group })).status, 200)
+    assert.equal((await ask(secretOf('ci'), '/statusz')).status, 200)
+    assert.equal((await ask(secretOf('ci'), '/upload', { method: 'POST' })).status, 415)
+    assert.equal((await ask(secretOf('ci'), `/deliveries/${id}`, { method: 'DELETE' })).status, 403)
+  })
+
+  test('are looked at before a body is read', async () => {
+    await load([{ name: 'ci', allow: ['read'] }])
+    for (const [path, deed] of [['/webhook', 'send messages'], ['/upload', 'upload files']] as const) {
+      const wire = await Wire.open(relay.url)
+      wire.send([`POST ${path} HTTP/1.1`, 'Host: relay', `X-API-Key: ${secretOf('ci')}`, 'Content-Length: 20000000'])
+      assertFailure(await wire.answer(), 403, `this key may not ${deed}`)
+      wire.socket.destroy()
+    }
+    await assert.rejects(readdir(relay.uploadDir), { code: 'ENOENT' })
+  })
+})
+
+describe('a key', () => {
+  test('may stand there as its digest', async () => {
+    const digest = createHash('sha256').update(secretOf('ci')).digest('hex')
+    await load([{ name: 'ci', key: `sha256:${digest}` }])
+    assert.equal((await send(secretOf('ci'), { group_id: group })).status, 200)
+    assert.equal((await send(digest, { group_id: group })).status, 401)
+    assert.equal((await send(`sha256:${digest}`, { group_id: group })).status, 401)
+  })
+
+  test('comes from the environment as well, and no line has it', async () => {
+    process.env.WEBHOOK_KEYS = JSON.stringify([{ name: 'ci', key: secretOf('ci') }, { name: 'short', key: 'too-short' }])
+    try {
+      await relay.reload()
+    } finally {
+      delete process.env.WEBHOOK_KEYS
+    }
+    assert.equal((await send(secretOf('ci'), { group_id: group })).status, 200)
+    assert(logged().includes('keys (WEBHOOK_KEYS)'))
+    assert.match(logged(), /warn keys: entry 2 \("short"\) is refused: key must be/)
+    assert(!logged().includes(secretOf('ci')) && !logged().includes('too-short'), logged())
+  })
+
+  test('is one of several of the same name, or the master key', async () => {
+    await load([{ name: 'ci', key: secretOf('old') }, { name: 'ci', key: secretOf('new') }])
+    for (const key of [secretOf('old'), secretOf('new'), apiKey]) assert.equal((await send(key, { group_id: group })).status, 200)
+  })
+
+  test('that is malformed is refused alone', async () => {
+    await load([{ name: 'bad', targets: ['everywhere'] }, { name: 'good' }])
+    assert.equal((await send(secretOf('bad'), { group_id: group })).status, 401)
+    assert.equal((await send(secretOf('good'), { group_id: group })).status, 200)
+  })
+
+  test('is refused in the same words when it is wrong, unknown, expired or comes from elsewhere', async () => {
+    await load([
+      { name: 'expired', expires: '2001-01-01' }, { name: 'elsewhere', from: ['10.0.0.0/8'] }, { name: 'sentry', key: '', secret: secretOf('sentry') },
+    ])
+    const answers = []
+    for (const key of [secretOf('nobody'), secretOf('expired'), secretOf('elsewhere'), secretOf('sentry'), `${apiKey}x`]) {
+      const { status, headers, body } = await send(key, { group_id: group })
+      answers.push({ status, body, challenge: headers.get('www-authenticate') })
+    }
+    assert.deepEqual(new Set(answers.map(answer => JSON.stringify(answer))).size, 1)
+    assert.equal(answers[0]?.status, 401)
+    assert.equal(sent(), 0)
+  })
+
+  test('is named in the log line of its requests, and in the record', async () => {
+    await load([{ name: 'GitHub 一号' }])
+    const { headers } = await send(secretOf('GitHub 一号').replace('一号', Buffer.from('一号').toString('latin1')), { group_id: group })
+    const request = headers.get('x-request-id') ?? ''
+    assert.match(logged(), new RegExp(`${request} POST /webhook group:${group} key "GitHub 一号" 200 sent \\d`))
+    const { body } = await ask(apiKey, `/deliveries/${request}`)
+    assert(JSON.stringify(body.data).includes('"key_name":"GitHub 一号"'))
+    const { headers: own } = await send(apiKey, { group_id: group })
+    const { body: record } = await ask(apiKey, `/deliveries/${own.get('x-request-id')}`)
+    assert(!JSON.stringify(record.data).includes('key_name'))
+  })
+})
+
+describe('the targets of a key', () => {
+  const targets = { ops: 'group:1', elsewhere: 'other:group:2', both: ['group:3', 'private:4'] }
+  const cases: [allowed: string[], body: object, status: number][] = [
+    [['group:1'], { group_id: '1' }, 200],
+    [['group:1'], { group_id: 1 }, 200],
+    [['group:1'], { to: 'group:1' }, 200],
+    [['group:1'], { to: 'ops' }, 200],
+    [['group:1'], { to: 'onebot:group:1' }, 200],
+    [['group:1'], { to: 'other:group:1' }, 200],
+    [['group:1'], { group_id: '12' }, 403],
+    [['group:1'], { user_id: '1' }, 403],
+    [['group:1'], { to: 'elsewhere' }, 403],
+    [['ops'], { group_id: '1' }, 200],
+    [['ops'], { group_id: '2' }, 403],
+    [['both'], { user_id: '4' }, 200],
+    [['both'], { user_id: '3' }, 403],
+    [['group:*'], { group_id: '9' }, 200],
+    [['group:*'], { user_id: '9' }, 403],
+    [['group:12*'], { group_id: '123' }, 200],
+    [['group:12*'], { group_id: '13' }, 403],
+    [['*'], { user_id: '9' }, 200],
+    // Without a platform a message goes through OneBot here.
+    [['onebot:group:1'], { group_id: '1' }, 200],
+    [['other:group:1'], { group_id: '1' }, 403],
+    [['other:group:1'], { group_id: '1', self_id: '1' }, 200],
+    [['other:group:1'], { group_id: '1', self_id: '10000' }, 403],
+    [['other:group:1'], { group_id: '1', platform: 'other' }, 200],
+    [['other:group:1'], { group_id: '1', platform: 'onebot' }, 403],
+    [['o*:group:1'], { group_id: '1', platform: 'other' }, 200],
+    [['elsewhere'], { to: 'elsewhere' }, 200],
+    [['elsewhere'], { group_id: '2' }, 403],
+    [['private:1', 'group:1'], { group_id: '1' }, 200],
+  ]
+  for (const [allowed, body, status] of cases) {
+    test(`${allowed.join()}: ${JSON.stringify(body)} is a ${status}`, async () => {
+      await load([{ name: 'ci', targets: allowed }], { targets })
+      const answer = await send(secretOf('ci'), body)
+      assert.equal(answer.status, status, answer.body.msg)
+      if (status === 403) assert.equal(sent(), 0)
+    })
+  }
+
+  test('are told in the words of the caller, so that a name does not give away what it leads to', async () => {
+    await load([{ name: 'ci', targets: ['group:5'] }], { targets })
+    assert.equal((await send(secretOf('ci'), { to: 'ops' })).body.msg, 'this key may not send to ops')
+    assert.equal((await send(secretOf('ci'), { user_id: '10001' })).body.msg, 'this key may not send to private:10001')
+    assert.equal((await send(secretOf('ci'), { to: 'nobody' })).status, 404)
+  })
+})
+
+describe('the rate of a key', () => {
+  test('is a 429 with Retry-After past it, items of a batch count one by one, and other keys go on', async () => {
+    await load([{ name: 'ci', rate: 3 }, { name: 'other' }])
+    assert.equal((await send(secretOf('ci'), { group_id: group, messages: [{ msg: 'a' }, { msg: 'b' }] })).status, 200)
+    assert.equal((await send(secretOf('ci'), { group_id: group })).status, 200)
+    const { status, headers, body } = await send(secretOf('ci'), { group_id: group })
+    assert.equal(status, 429)
+    assert.match(body.msg, /^this key has sent as many messages as it may/)
+    const wait = Number(headers.get('retry-after'))
+    assert(wait >= 1 && wait <= 20, String(wait))
+    assert.equal((await send(secretOf('other'), { group_id: group })).status, 200)
+    assert.equal((await send(apiKey, { group_id: group })).status, 200)
+    assert.equal((await ask(secretOf('ci'), '/statusz')).status, 200)
+    assert.equal(sent(), 4)
+  })
+
+  test('is not used up by what is refused', async () => {
+    await load([{ name: 'ci', rate: 1, targets: ['group:1'] }])
+    assert.equal((await send(secretOf('ci'), { group_id: '2' })).status, 403)
+    assert.equal((await send(secretOf('ci'), { group_id: '1', msg: '' })).status, 400)
+    assert.equal((await send(secretOf('ci'), { group_id: '1' })).status, 200)
+  })
+})
+
+describe('the address of a caller', () => {
+  const from = (address: string) => [{ name: 'ci', from: [address] }]
+  const forwarded = (entries: string) => send(secretOf('ci'), { group_id: group }, { 'x-forwarded-for': entries })
+
+  test('is that of the socket, and nothing that the caller writes counts', async () => {
+    await load(from('10.1.2.3'))
+    for (const entries of ['10.1.2.3', '10.1.2.3, 127.0.0.1', '127.0.0.1, 10.1.2.3']) assert.equal((await forwarded(entries)).status, 401)
+    await load(from('127.0.0.0/8'))
+    assert.equal((await forwarded('10.1.2.3')).status, 200)
+  })
+
+  test('is the entry that the outermost trusted proxy added', async () => {
+    await load(from('10.1.2.3'), { trustedProxies: 2 })
+    assert.equal((await forwarded('10.1.2.3, 172.16.0.1')).status, 200)
+    assert.equal((await forwarded('192.0.2.1, 10.1.2.3, 172.16.0.1')).status, 200)
+    assert.equal((await forwarded('10.1.2.3:4711, 172.16.0.1')).status, 200)
+    // What stands further left was written by the caller.
+    assert.equal((await forwarded('10.1.2.3, 192.0.2.1, 172.16.0.1')).status, 401)
+    assert.equal((await forwarded('10.1.2.3, 10.1.2.3, 192.0.2.1, 172.16.0.1')).status, 401)
+    // Not through both proxies.
+    assert.equal((await forwarded('10.1.2.3')).status, 401)
+    assert.equal((await forwarded('unknown, 172.16.0.1')).status, 401)
+  })
+
+  test('is not known where a request came through fewer proxies, and that of the socket where it came through none', async () => {
+    await load(from('127.0.0.0/8'), { trustedProxies: 2 })
+    assert.equal((await forwarded('127.0.0.1')).status, 401)
+    assert.equal((await send(secretOf('ci'), { group_id: group })).status, 200)
+    assert.equal((await forwarded('127.0.0.9, 172.16.0.1')).status, 200)
+  })
+
+  test('stands in the log where a request is refused', async () => {
+    await load(from('10.1.2.3'), { trustedProxies: 1 })
+    await forwarded('10.9.9.9, 192.0.2.77')
+    assert.match(logged(), /POST \/webhook from 192\.0\.2\.77 401 unauthorized: the key "ci" may not be used from there/)
+  })
+})
+
+describe('what is refused', () => {
+  test('is logged once a minute for each address, and keeps nobody away who has a right key', async () => {
+    await load([{ name: 'ci', allow: ['read'] }], { trustedProxies: 1 })
+    for (let count = 0; count < 50; count++) {
+      const headers = { 'x-forwarded-for': `192.0.2.${count % 2}` }
+      assert.equal((await send('wrong', { group_id: group }, headers)).status, 401)
+      assert.equal((await send(secretOf('ci'), { group_id: group }, headers)).status, 403)
+      assert.equal((await ask(secretOf('ci'), '/statusz', { headers })).status, 200)
+    }
+    assert.equal(logged().match(/ from 192\.0\.2\.\d 40/g)?.length, 2)
+  })
+})
+
+describe('deliveries', () => {
+  const deploys = secretOf('deploys')
+  const nightly = secretOf('nightly')
+  const boss = secretOf('boss')
+
+  const idsOf = async (key: string, query = ''): Promise<string[]> => {
+    const { body } = await ask(key, `/deliveries${query}`)
+    return [...JSON.stringify(body.data).matchAll(/"id":"([^"]+)"/g)].map(([, found = '']) => found)
+  }
+
+  test('are seen by their own key and by those that may manage', async () => {
+    await load([{ name: 'deploys' }, { name: 'nightly' }, { name: 'boss', allow: ['manage'] }])
+    const ids: string[] = []
+    for (const key of [deploys, nightly, deploys, apiKey]) ids.push((await send(key, { group_id: group })).headers.get('x-request-id') ?? '')
+    const [first = '', second = '', third = '', last = ''] = ids
+    assert.deepEqual(await idsOf(deploys), [third, first])
+    assert.deepEqual(await idsOf(deploys, '?limit=1'), [third])
+    assert.deepEqual(await idsOf(deploys, `?limit=1&before=${third}`), [first])
+    assert.deepEqual(await idsOf(nightly, `?target=group:${group}&state=sent&limit=1`), [second])
+    for (const key of [boss, apiKey]) assert.deepEqual((await idsOf(key)).slice(0, 4), [last, third, second, first])
+    for (const foreign of [second, last]) {
+      const { status, body } = await ask(deploys, `/deliveries/${foreign}`)
+      const unknown = await ask(deploys, `/deliveries/${id}`)
+      assert.deepEqual([status, body], [unknown.status, unknown.body])
+      assert.equal(status, 404)
+    }
+    assert.equal((await ask(deploys, `/deliveries/${first}`)).status, 200)
+    assert.equal((await ask(boss, `/deliveries/${first}`)).status, 200)
+  })
+
+  test('are not read, blocked or replayed by another key with the same Idempotency-Key', async () => {
+    await load([{ name: 'deploys' }, { name: 'deploys', key: secretOf('newer') }, { name: 'nightly' }])
+    const key = { 'idempotency-key': 'build-42' }
+    const first = await send(deploys, { group_id: group, msg: 'of deploys' }, key)
+    const foreign = await send(nightly, { group_id: group, msg: 'of nightly' }, key)
+    const master = await send(apiKey, { group_id: group, msg: 'of nobody' }, key)
+    for (const { status, headers } of [first, foreign, master]) {
+      assert.equal(status, 200)
+      assert.equal(headers.get('idempotent-replayed'), null)
+    }
+    // A key that was changed is still the same caller.
+    const repeated = await send(secretOf('newer'), { group_id: group, msg: 'of deploys' }, key)
+    assert.equal(repeated.headers.get('idempotent-replayed'), 'true')
+    assert.deepEqual(repeated.body, first.body)
+    assert.deepEqual(relay.simulator.ledger.map(({ text }) => text), ['of deploys', 'of nightly', 'of nobody'])
+    assert.equal((await send(nightly, { group_id: group, msg: 'of deploys' }, key)).status, 422)
+  })
+})
+
+test('a key is changed under load without a refused request', async () => {
+  const old = { name: 'ci', key: secretOf('old') }
+  const next = { name: 'ci', key: secretOf('next') }
+  await relay.reload({ keys: [old] })
+  let current = old.key
+  let isOver = false
+  const statuses: number[] = []
+  const callers = Array.from({ length: 8 }, async (_, caller) => {
+    while (!isOver) statuses.push((await send(current, { group_id: String(caller + 1) })).status)
+  })
+  const answered = async (more: number): Promise<void> => {
+    const { length } = statuses
+    while (statuses.length < length + more) await new Promise(resolve => setImmediate(resolve))
+  }
+  await answered(100)
+  await relay.update({ keys: [old, next] })
+  await answered(100)
+  current = next.key
+  // Those under way still have the old one.
+  await answered(100)
+  await relay.update({ keys: [next] })
+  await answered(100)
+  isOver = true
+  await Promise.all(callers)
+  assert(statuses.length >= 400)
+  assert.deepEqual([...new Set(statuses)], [200])
+  assert.equal((await send(old.key, { group_id: group })).status, 401)
+})

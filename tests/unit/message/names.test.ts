@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { parseNames } from '../../../src/message/names'
+import { parseRequest } from '../../../src/message/parse'
+
+const { names } = parseNames({
+  ops: 'group:1',
+  boss: 'private:2',
+  chat: 'discord:group:3',
+  far: { to: 'group:4', platform: 'discord', selfId: '9' },
+  both: ['group:1', 'group:2'],
+  one: ['group:1'],
+  comma: 'group:1, private:2',
+})
+
+function read(body: object): unknown {
+  const { target, bot } = parseRequest({ msg: 'x', ...body }, names)
+  return { ...target, ...bot }
+}
+
+describe('names for targets', () => {
+  test('lead to one target, or to a list of them', () => {
+    assert.deepEqual(names.get('ops'), { addresses: [{ target: { kind: 'group', id: '1' } }], isList: false })
+    assert.deepEqual(names.get('far'), { addresses: [{ target: { kind: 'group', id: '4' }, platform: 'discord' }], isList: false, selfId: '9' })
+    assert.deepEqual(names.get('one'), { addresses: [{ target: { kind: 'group', id: '1' } }], isList: true })
+    assert.equal(names.get('both')?.addresses.length, 2)
+    assert.deepEqual(names.get('comma'), { addresses: [{ target: { kind: 'group', id: '1' } }, { target: { kind: 'private', id: '2' } }], isList: true })
+  })
+
+  const malformed: [string, unknown][] = [
+    ['', 'group:1'], ['-ops', 'group:1'], ['a b', 'group:1'], ['a:b', 'group:1'], ['群', 'group:1'], ['a'.repeat(65), 'group:1'], ['x', ''], ['x', []],
+    ['x', 'ops'], ['x', 'group:'], ['x', 'group:*'], ['x', '*:group:1'], ['x', ['group:1', 'ops']], ['x', 7], ['x', null], ['x', {}], ['x', { to: 'ops' }],
+    ['x', { to: 'group:1', platform: 7 }], ['x', { to: 'group:1', selfId: '' }], ['x', { to: 'discord:group:1', platform: 'onebot' }],
+    ['x', { to: 'group:1', bot: 'a' }], ['a\u202eb', 'group:1'],
+  ]
+  for (const [name, value] of malformed) {
+    test(`that are malformed are named in a warning, and the others work: ${JSON.stringify({ [name]: value })}`, () => {
+      const parsed = parseNames({ [name]: value, ops: 'group:1' })
+      assert.deepEqual([...parsed.names.keys()], ['ops'])
+      assert.equal(parsed.warnings.length, 1)
+      assert.match(parsed.warnings[0] ?? '', /^targets: ".*" is left out: /)
+      assert.doesNotMatch(parsed.warnings[0] ?? '', /\p{Cf}/u)
+    })
+  }
+})
+
+describe('the field to', () => {
+  const cases: [object, object][] = [
+    [{ to: 'group:1' }, { kind: 'group', id: '1' }],
+    [{ to: 'private:2' }, { kind: 'private', id: '2' }],
+    [{ to: 'discord:group:3' }, { kind: 'group', id: '3', platform: 'discord' }],
+    [{ to: 'group:a:b' }, { kind: 'group', id: 'a:b' }],
+    [{ to: 'group:private:3' }, { kind: 'group', id: 'private:3' }],
+    [{ to: 'ops' }, { kind: 'group', id: '1' }],
+    [{ to: 'ops', platform: 'onebot', self_id: 5 }, { kind: 'group', id: '1', platform: 'onebot', selfId: '5' }],
+    [{ to: 'chat' }, { kind: 'group', id: '3', platform: 'discord' }],
+    [{ to: 'far' }, { kind: 'group', id: '4', platform: 'discord', selfId: '9' }],
+    [{ to: 'far', platform: 'discord', self_id: '9' }, { kind: 'group', id: '4', platform: 'discord', selfId: '9' }],
+    [{ to: 'ops', group_id: '', user_id: null }, { kind: 'group', id: '1' }],
+    [{ to: null, group_id: '1' }, { kind: 'group', id: '1' }],
+    [{ to: '', user_id: '1' }, { kind: 'private', id: '1' }],
+  ]
+  for (const [body, expected] of cases) {
+    test(`is read in ${JSON.stringify(body)}`, () => {
+      assert.deepEqual(read(body), expected)
+    })
+  }
+
+  const refused: [object, number, RegExp][] = [
+    [{ to: 'group:1', group_id: '1' }, 400, /only one of them/],
+    [{ to: 'group:1', user_id: '1' }, 400, /only one of them/],
+    [{ to: 'nobody' }, 404, /^no such target/],
+    [{ to: 'Ops' }, 404, /^no such target/],
+    [{ to: 'group:' }, 404, /^no such target/],
+    [{ to: 'channel:1' }, 404, /^no such target/],
+    [{ to: '__proto__' }, 404, /^no such target/],
+    [{ to: ['group:1'] }, 400, /one target/],
+    [{ to: 7 }, 400, /one target/],
+    [{ to: 'both' }, 400, /one target/],
+    [{ to: 'one' }, 400, /one target/],
+    [{ to: 'far', platform: 'onebot' }, 400, /another bot/],
+    [{ to: 'far', self_id: '8' }, 400, /another bot/],
+    [{ to: 'discord:group:3', platform: 'onebot' }, 400, /another bot/],
+  ]
+  for (const [body, status, msg] of refused) {
+    test(`is refused in ${JSON.stringify(body)}`, () => {
+      assert.throws(() => read(body), error => error instanceof Error && 'status' in error && error.status === status && msg.test(error.message))
+    })
+  }
+})
