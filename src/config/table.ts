@@ -19,8 +19,8 @@ export interface Refusal<T> {
   consequence: string
 }
 
-function field<T>(variable: string, fallback: NoInfer<T>, kind: Kind<T>): Field<T> {
-  return { variable, fallback, ...kind }
+function field<T>(variable: string, fallback: NoInfer<T>, kind: Kind<T>, refusal?: Refusal<NoInfer<T>>): Field<T> {
+  return { variable, fallback, ...kind, ...refusal && { refusal } }
 }
 
 const mebibyte = 1024 * 1024
@@ -59,10 +59,9 @@ const commands = {
   commandCallbackUrl: field('COMMAND_CALLBACK_URL', '', httpUrl),
   commandPrefix: field('COMMAND_PREFIX', '#', verbatim),
   commandLength: field('COMMAND_LENGTH', 4, integer(1, 1000)),
-  commandCallbackSecret: {
-    ...field('COMMAND_CALLBACK_SECRET', '', signingSecret),
-    refusal: { value: undefined, consequence: 'no command is posted until it is put right' },
-  },
+  commandCallbackSecret: field('COMMAND_CALLBACK_SECRET', '', signingSecret, {
+    value: undefined, consequence: 'no command is posted until it is put right',
+  }),
   commandCallbackRetry: field('COMMAND_CALLBACK_RETRY', false, flag),
 }
 
