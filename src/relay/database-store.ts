@@ -428,10 +428,10 @@ export function toRow(delivery: Delivery, { position, owner }: Pick<DeliveryRow,
 function cut(text: string): string[] {
   const parts: string[] = []
   for (let start = 0; start < text.length;) {
-    const end = start + partLength
-    const isBetween = /[\uD800-\uDBFF]/.test(text.charAt(end - 1))
-    parts.push(text.slice(start, isBetween ? end - 1 : end))
-    start = isBetween ? end - 1 : end
+    let end = start + partLength
+    if (/[\uD800-\uDBFF]/.test(text.charAt(end - 1))) end--
+    parts.push(text.slice(start, end))
+    start = end
   }
   return parts
 }
