@@ -1,62 +1,30 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { test, type TestContext } from 'node:test'
-import { startRelay, type TestRelay } from '../../support/relay'
+import type { TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
+import { serveCallback, startWith, type Endpoint } from './support'
 
 const group = '123456'
 const user = '10001'
 
 /** A callback that answers only when told to. */
-interface Callback {
-  url: string
+interface Callback extends Endpoint {
   /** What was asked and not answered, the oldest first. */
   open: ServerResponse[]
   /** How often it was asked. */
   asked: () => number
-  /** The most connections that there were at a time. */
-  mostConnections: () => number
 }
 
 async function startCallback(t: TestContext): Promise<Callback> {
   const open: ServerResponse[] = []
   let asked = 0
-  let most = 0
-  let connections = 0
-  const server = createServer((request, response) => {
+  const endpoint = await serveCallback(t, (request, response) => {
     asked++
     request.resume()
     open.push(response)
   })
-  server.on('connection', socket => {
-    most = Math.max(most, ++connections)
-    socket.on('close', () => connections--)
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
-  assert(typeof address === 'object' && address !== null)
-  return { url: `http://127.0.0.1:${address.port}/`, open, asked: () => asked, mostConnections: () => most }
-}
-
-/** A relay with this callback, and what the middlewares behind it were given. */
-async function startFlooded(t: TestContext, callback: Callback, chatApiTimeout?: number): Promise<{ relay: TestRelay, passed: string[] }> {
-  const passed: string[] = []
-  const relay = await startRelay({
-    config: { commandCallbackUrl: callback.url, ...chatApiTimeout !== undefined && { chatApiTimeout } },
-    setup: app => {
-      app.middleware((session, next) => {
-        passed.push(session.content ?? '')
-        return next()
-      })
-    },
-  })
-  t.after(() => relay.stop())
-  return { relay, passed }
+  return { ...endpoint, open, asked: () => asked }
 }
 
 function say({ simulator }: TestRelay, count: number): void {
@@ -77,7 +45,7 @@ function sum(numbers: readonly number[]): number {
 
 test('a flood of commands whose callback hangs takes 64 connections, and the relay goes on', async t => {
   const callback = await startCallback(t)
-  const { relay, passed } = await startFlooded(t, callback)
+  const { relay, passed } = await startWith(t, callback, {})
   say(relay, 1_100)
   await until('all that find no place have passed', () => passed.length === 1_100 - 64 - 256)
   assert.equal((await relay.send({ group_id: group, msg: 'meanwhile' })).status, 200)
@@ -98,7 +66,7 @@ test('a flood of commands whose callback hangs takes 64 connections, and the rel
 
 test('a command that has waited for as long as an answer may take is dropped', async t => {
   const callback = await startCallback(t)
-  const { relay, passed } = await startFlooded(t, callback, 2)
+  const { relay, passed } = await startWith(t, callback, { chatApiTimeout: 2 })
   say(relay, 64 + 256)
   await until('the callback is asked', () => callback.asked() === 64)
   assert.deepEqual(passed, [])

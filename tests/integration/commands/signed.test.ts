@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import type { Config } from '../../../src'
-import { startRelay, type TestRelay } from '../../support/relay'
+import type { TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
+import { serveCallback, startWith, type Endpoint } from './support'
 
 const group = '123456'
 const user = '10001'
@@ -20,57 +19,25 @@ interface Post {
   headers: Record<string, string>
 }
 
-interface Callback {
-  url: string
+interface Callback extends Endpoint {
   /** What it was sent, the oldest first. */
   posts: Post[]
-  /** How many connections there were at most at a time. */
-  mostConnections: () => number
 }
 
 /** A callback that answers each post with what `answer` does. */
 async function startCallback(t: TestContext, answer: (response: ServerResponse, count: number) => void): Promise<Callback> {
   const posts: Post[] = []
-  let connections = 0
-  let most = 0
-  const server = createServer((request, response) => {
+  const endpoint = await serveCallback(t, (request, response) => {
     void text(request).then(body => {
       posts.push({ body, headers: webhookHeaders(request.headers) })
       answer(response, posts.length)
     })
   })
-  server.on('connection', socket => {
-    most = Math.max(most, ++connections)
-    socket.on('close', () => connections--)
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
-  assert(typeof address === 'object' && address !== null)
-  return { url: `http://127.0.0.1:${address.port}/`, posts, mostConnections: () => most }
+  return { ...endpoint, posts }
 }
 
 function webhookHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('webhook-')).map(([name, value]) => [name, String(value)]))
-}
-
-/** A relay with this callback, and the texts that went on to the other middlewares, as they do when nothing was replied. */
-async function start(t: TestContext, callback: Callback, config: Config): Promise<{ relay: TestRelay, passed: string[] }> {
-  const passed: string[] = []
-  const relay = await startRelay({
-    config: Object.assign({ commandCallbackUrl: callback.url }, config),
-    setup: app => {
-      app.middleware((session, next) => {
-        passed.push(session.content ?? '')
-        return next()
-      })
-    },
-  })
-  t.after(() => relay.stop())
-  return { relay, passed }
 }
 
 function say({ simulator }: TestRelay, said = '#ping 你好 "😀"'): void {
@@ -100,7 +67,7 @@ describe('a command', () => {
   ] as const) {
     test(`is signed with a secret of ${what}, as the specification's library verifies it`, async t => {
       const callback = await startCallback(t, answering())
-      const { relay } = await start(t, callback, { commandCallbackSecret })
+      const { relay } = await startWith(t, callback, { commandCallbackSecret })
       say(relay)
       await replied(relay)
       const [{ body, headers } = assert.fail()] = callback.posts
@@ -119,7 +86,7 @@ describe('a command', () => {
   for (const [commandCallbackSecret, key] of [[secret, 'sys.argv[1]'], ['任意 text', 'sys.argv[1].encode()']] as const) {
     test(`is verified by the specification's Python library with ${key}`, { skip: python ? false : 'it is not installed' }, async t => {
       const callback = await startCallback(t, answering())
-      const { relay } = await start(t, callback, { commandCallbackSecret })
+      const { relay } = await startWith(t, callback, { commandCallbackSecret })
       say(relay)
       await replied(relay)
       const verify = `import json, sys; from standardwebhooks import Webhook; Webhook(${key}).verify(**json.load(sys.stdin))`
@@ -136,7 +103,7 @@ describe('a command', () => {
       assert.throws(() => new Webhook('whsec_AAAA').verify(body, headers), /No matching signature/)
       response.writeHead(401).end()
     })
-    const { relay, passed } = await start(t, callback, { commandCallbackSecret: secret, commandCallbackRetry: true })
+    const { relay, passed } = await startWith(t, callback, { commandCallbackSecret: secret, commandCallbackRetry: true })
     say(relay)
     await until('the command goes on to the others', () => passed.length === 1)
     assert.equal(lines(relay).at(-1), 'message-relay warn <id> command "ping" from group "123456": no reply: status 401, <time>')
@@ -145,7 +112,7 @@ describe('a command', () => {
 
   test('has no further headers without the settings', async t => {
     const callback = await startCallback(t, answering())
-    const { relay } = await start(t, callback, {})
+    const { relay } = await startWith(t, callback, {})
     say(relay)
     await replied(relay)
     assert.deepEqual(callback.posts.map(({ headers }) => headers), [{}])
@@ -153,7 +120,7 @@ describe('a command', () => {
 
   test('is not posted when the secret is malformed, so that nothing is taken that is not signed', async t => {
     const callback = await startCallback(t, answering())
-    const { relay, passed } = await start(t, callback, { commandCallbackSecret: 'whsec_s3cret!' })
+    const { relay, passed } = await startWith(t, callback, { commandCallbackSecret: 'whsec_s3cret!' })
     say(relay)
     await until('the command goes on to the others', () => passed.length === 1)
     assert.deepEqual(callback.posts, [])
@@ -168,7 +135,7 @@ describe('a command', () => {
 describe('a callback that is asked once more', () => {
   test('gets the same ID with another signature', async t => {
     const callback = await startCallback(t, answering(503))
-    const { relay, passed } = await start(t, callback, { commandCallbackSecret: secret, commandCallbackRetry: true })
+    const { relay, passed } = await startWith(t, callback, { commandCallbackSecret: secret, commandCallbackRetry: true })
     say(relay)
     await replied(relay)
     const [first = assert.fail(), second = assert.fail(), ...others] = callback.posts
@@ -187,7 +154,7 @@ describe('a callback that is asked once more', () => {
 
   test('gets its ID without a secret as well', async t => {
     const callback = await startCallback(t, answering(503))
-    const { relay } = await start(t, callback, { commandCallbackRetry: true })
+    const { relay } = await startWith(t, callback, { commandCallbackRetry: true })
     say(relay)
     await replied(relay)
     const [{ headers } = assert.fail(), ...others] = callback.posts
@@ -197,7 +164,7 @@ describe('a callback that is asked once more', () => {
 
   test('is not asked a third time', async t => {
     const callback = await startCallback(t, answering(503, 503))
-    const { relay, passed } = await start(t, callback, { commandCallbackRetry: true })
+    const { relay, passed } = await startWith(t, callback, { commandCallbackRetry: true })
     say(relay)
     await until('the command goes on to the others', () => passed.length === 1)
     assert.equal(callback.posts.length, 2)
@@ -208,7 +175,7 @@ describe('a callback that is asked once more', () => {
     const callback = await startCallback(t, (response, count) => {
       if (count === 2) response.end(pong)
     })
-    const { relay } = await start(t, callback, { commandCallbackRetry: true, chatApiTimeout: 0.5 })
+    const { relay } = await startWith(t, callback, { commandCallbackRetry: true, chatApiTimeout: 0.5 })
     say(relay)
     await replied(relay)
     assert.equal(callback.posts.length, 2)
@@ -219,7 +186,7 @@ describe('a callback that is asked once more', () => {
       if (count === 1) response.destroy()
       else response.end(pong)
     })
-    const { relay } = await start(t, callback, { commandCallbackRetry: true })
+    const { relay } = await startWith(t, callback, { commandCallbackRetry: true })
     say(relay)
     await replied(relay)
     assert.equal(callback.posts.length, 2)
@@ -235,7 +202,7 @@ describe('a callback that is asked once more', () => {
   ] as const) {
     test(`is none that ${what}`, async t => {
       const callback = await startCallback(t, answer)
-      const { relay, passed } = await start(t, callback, { commandCallbackRetry: true })
+      const { relay, passed } = await startWith(t, callback, { commandCallbackRetry: true })
       say(relay)
       await until('the command goes on to the others', () => passed.length === 1)
       assert.equal(callback.posts.length, 1)
@@ -245,7 +212,7 @@ describe('a callback that is asked once more', () => {
   for (const [what, answer] of [['answers 503', answering(503)], ['does not answer', hanging]] as const) {
     test(`is none that ${what}, without the setting`, async t => {
       const callback = await startCallback(t, answer)
-      const { relay, passed } = await start(t, callback, { commandCallbackSecret: secret, chatApiTimeout: 0.5 })
+      const { relay, passed } = await startWith(t, callback, { commandCallbackSecret: secret, chatApiTimeout: 0.5 })
       say(relay)
       await until('the command goes on to the others', () => passed.length === 1)
       assert.equal(callback.posts.length, 1)
@@ -253,7 +220,7 @@ describe('a callback that is asked once more', () => {
 
     test(`is none that ${what}, once the plugin is disposed`, async t => {
       const callback = await startCallback(t, answer)
-      const { relay, passed } = await start(t, callback, { commandCallbackRetry: true })
+      const { relay, passed } = await startWith(t, callback, { commandCallbackRetry: true })
       say(relay)
       await until('the callback is asked', () => callback.posts.length === 1)
       if (answer !== hanging) await until('the second try is near', () => lines(relay).at(-1)?.includes('once more') === true)
@@ -268,7 +235,7 @@ describe('a callback that is asked once more', () => {
     const callback = await startCallback(t, response => {
       response.writeHead(503).end()
     })
-    const { relay, passed } = await start(t, callback, { commandCallbackRetry: true })
+    const { relay, passed } = await startWith(t, callback, { commandCallbackRetry: true })
     for (let index = 0; index < 65; index++) say(relay, `#ping ${index}`)
     await until('all have passed', () => passed.length === 65)
     const ids = callback.posts.map(({ headers }) => headers['webhook-id'])

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { TestContext } from 'node:test'
+import type { Config } from '../../../src'
+import { startRelay, type TestRelay } from '../../support/relay'
+
+/** Where commands are posted to. */
+export interface Endpoint {
+  url: string
+  /** How many connections there were at most at a time. */
+  mostConnections: () => number
+}
+
+/** Serves a callback until the test ends. */
+export async function serveCallback(t: TestContext, listener: RequestListener): Promise<Endpoint> {
+  let connections = 0
+  let most = 0
+  const server = createServer(listener)
+  server.on('connection', socket => {
+    most = Math.max(most, ++connections)
+    socket.on('close', () => connections--)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  assert(typeof address === 'object' && address !== null)
+  return { url: `http://127.0.0.1:${address.port}/`, mostConnections: () => most }
+}
+
+/** A relay with this callback, and the texts that went on to the other middlewares, as they do when nothing was replied. */
+export async function startWith(t: TestContext, { url }: Endpoint, config: Config): Promise<{ relay: TestRelay, passed: string[] }> {
+  const passed: string[] = []
+  const relay = await startRelay({
+    config: Object.assign({ commandCallbackUrl: url }, config),
+    setup: app => {
+      app.middleware((session, next) => {
+        passed.push(session.content ?? '')
+        return next()
+      })
+    },
+  })
+  t.after(() => relay.stop())
+  return { relay, passed }
+}
