@@ -27,16 +27,16 @@ export class Access {
    * Finds out who makes a request.
    *
    * @param candidates what was given as a key, at different places; a right one among them suffices
-   * @param address where it came from, `undefined` where that is not known
+   * @param addressOf tells where it came from, `undefined` where that is not known; only asked where it counts
    * @param now in milliseconds since the epoch
    * @throws RelayError `unauthorized`, in the same words whatever was wrong; only the log is told
    */
-  identify(candidates: readonly Buffer[], address: string | undefined, now = Date.now()): Caller {
+  identify(candidates: readonly Buffer[], addressOf: () => string | undefined, now = Date.now()): Caller {
     let reason = candidates.length > 0 ? 'wrong API key' : 'no API key'
     for (const candidate of candidates) {
       const key = this.find(sha256(candidate))
       if (!key) continue
-      if (key.expires > now && key.isFrom(address)) return key.caller
+      if (key.expires > now && key.isFrom(addressOf)) return key.caller
       reason = `the key ${JSON.stringify(key.caller.name)} ${key.expires > now ? 'may not be used from there' : 'has expired'}`
     }
     throw new RelayError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' }, logText: reason })

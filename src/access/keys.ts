@@ -16,8 +16,8 @@ export interface Key {
   digest: Buffer
   /** Until when it counts, in milliseconds since the epoch; `Infinity` for always. */
   expires: number
-  /** Whether it may come from this address. */
-  isFrom: (address: string | undefined) => boolean
+  /** Whether it may come from an address, which is only asked for where that matters. */
+  isFrom: (addressOf: () => string | undefined) => boolean
   caller: Caller
 }
 
@@ -105,7 +105,10 @@ function parseEntry(value: unknown, known: Set<string>, names: TargetNames): { k
     key: {
       digest: key.digest,
       expires: expires ?? Infinity,
-      isFrom: address => !isIn || (address !== undefined && isIn(address)),
+      isFrom: addressOf => {
+        const address = isIn && addressOf()
+        return !isIn || (address !== undefined && isIn(address))
+      },
       caller: new Caller(name, rights),
     },
     cannotVerify: key.isDigest && !secret && rights.allow.has('hooks'),

@@ -129,7 +129,7 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
     // A response is closed once its last byte or its client has left.
     response.once('close', leave)
     if (siblings.some(({ allow }) => allow !== 'anyone')) {
-      exchange.caller = options.access.identify(credentialsOf(context.headers), addressOf(context.req, options.trustedProxies))
+      exchange.caller = options.access.identify(credentialsOf(context.headers), () => addressOf(context.req, options.trustedProxies))
     }
     if (!route) {
       const allow = siblings.map(sibling => sibling.method === 'GET' ? 'GET, HEAD' : sibling.method).join(', ')

@@ -1,5 +1,8 @@
 import type { Address, Target } from './model'
 
+// Built once: the compiler makes such a pattern anew wherever it stands.
+const pattern = /^(group|private):(\P{Cc}{1,255})$/u
+
 /** A target in one word, such as `group:123456`. */
 export function writeTarget({ kind, id }: Target): string {
   return `${kind}:${id}`
@@ -7,7 +10,7 @@ export function writeTarget({ kind, id }: Target): string {
 
 /** Reads what `writeTarget` wrote, `undefined` for anything else. */
 export function readTarget(text: string): Target | undefined {
-  const [, kind, id] = /^(group|private):(\P{Cc}{1,255})$/u.exec(text) ?? []
+  const [, kind, id] = pattern.exec(text) ?? []
   if (id !== undefined && (kind === 'group' || kind === 'private')) return { kind, id }
 }
 

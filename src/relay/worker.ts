@@ -347,17 +347,17 @@ class Work {
   }
 
   /** From here on nobody knows whether the items arrived, until there is an answer. */
-  private async recordLeaving(leaving: Pick<InDoubt, 'indices' | 'settle'>): Promise<void> {
+  private async recordLeaving({ indices, settle }: Pick<InDoubt, 'indices' | 'settle'>): Promise<void> {
     const { runtime, slot, job: { delivery, store, account, isOurs } } = this
     delivery.results = this.results.slice()
     if (!store.isDurable) {
-      void store.update(delivery, unfinished, leave(delivery, { ...leaving, since: runtime.clock.now(), before: [] }))
+      void store.update(delivery, unfinished, leave(delivery, { indices, settle, since: runtime.clock.now(), before: [] }))
       return
     }
     // Recorded as leaving, it would have to be looked for by the next process.
     if (this.stop.aborted) throw new RelayError('stopping')
     if (!isOurs()) throw new NotOurs()
-    const change = leave(delivery, { ...leaving, since: runtime.clock.now(), before: account.recent(delivery.target) })
+    const change = leave(delivery, { indices, settle, since: runtime.clock.now(), before: account.recent(delivery.target) })
     const write = (): Promise<boolean> | boolean => store.update(delivery, [delivery.state], change)
     if (delivery.deferred) {
       const wasThere = await persist(runtime, write, () => slot.turnAway(new RelayError('store-down')))

@@ -48,7 +48,7 @@ export class Wire {
   received = 0
   /** Told why a frame was dropped. */
   onDropped: ((reason: string) => void) | undefined
-  /** By their `echo`, the oldest first. */
+  /** By the numbers in their `echo`, the oldest first. */
   private readonly calls = new Registry<Call>()
   private weight = 0
 
@@ -79,11 +79,11 @@ export class Wire {
    */
   call(action: string, params: JsonObject): Promise<JsonObject> {
     if (this.socket.readyState !== socketState.open) return Promise.reject(new SendError('unsent'))
-    const echo = `${mark}${++count}`
-    const frame = JSON.stringify({ action, params, echo })
+    const number = String(++count)
+    const frame = JSON.stringify({ action, params, echo: mark + number })
     return new Promise((resolve, reject) => {
       const call = { resolve, reject, since: performance.now(), weight: frame.length + callWeight }
-      this.calls.set(echo, call)
+      this.calls.set(number, call)
       this.weight += call.weight
       if (this.weight > maxWeight) this.giveUp('its answer is too late', ({ since }) => this.weight > maxWeight && since < call.since - certain)
       this.socket.send(frame)
@@ -99,7 +99,7 @@ export class Wire {
     if ('post_type' in frame) return isEvent(frame) || this.drop('it is an event that lacks what OneBot 11 demands')
     const { echo } = frame
     if (typeof echo === 'string' && echo.startsWith(mark)) {
-      this.answer(echo, frame)
+      this.answer(echo.slice(mark.length), frame)
       return false
     }
     // With `"__proto__"` and the like the adapter finds what is not one of its calls.
@@ -112,25 +112,25 @@ export class Wire {
     return false
   }
 
-  private answer(echo: string, frame: JsonObject): void {
-    const call = this.calls.get(echo)
+  private answer(number: string, frame: JsonObject): void {
+    const call = this.calls.get(number)
     // It comes a second time, or was given up.
     if (!call) return
-    this.remove(echo, call)
+    this.remove(number, call)
     call.resolve(frame)
   }
 
   private giveUp(reason: string, applies: (call: Call) => boolean): void {
-    for (const echo of this.calls.names()) {
-      const call = this.calls.get(echo)
+    for (const number of this.calls.names()) {
+      const call = this.calls.get(number)
       if (!call || !applies(call)) return
-      this.remove(echo, call)
+      this.remove(number, call)
       call.reject(new SendError('unanswered', reason))
     }
   }
 
-  private remove(echo: string, { weight }: Call): void {
-    this.calls.delete(echo)
+  private remove(number: string, { weight }: Call): void {
+    this.calls.delete(number)
     this.weight -= weight
   }
 }

@@ -166,7 +166,7 @@ describe('without the key', () => {
 describe('the key check', () => {
   test('compares bytes, not characters', () => {
     const access = new Access('ключ', [])
-    const identify = (headers: IncomingHttpHeaders) => access.identify(credentialsOf(headers), undefined)
+    const identify = (headers: IncomingHttpHeaders) => access.identify(credentialsOf(headers), () => undefined)
     assert.equal(identify({ 'x-api-key': Buffer.from('ключ').toString('latin1') }).name, null)
     const refused: IncomingHttpHeaders[] = [{ 'x-api-key': 'ключ' }, { 'x-api-key': ['ключ'] }, {}]
     for (const headers of refused) assert.throws(() => identify(headers), { code: 'unauthorized' })
