@@ -7,6 +7,7 @@ import { deliveryRoutes } from './deliveries'
 import { mediaRoute, uploadRoute, type MediaLinks } from './files'
 import { healthRoute, readyRoute, statusRoute, type BotState } from './health'
 import { registerRoutes, type RouteOptions } from './routes'
+import { Sender } from './sender'
 import { webhookRoute } from './webhook'
 
 export { MediaLinks } from './files'
@@ -37,7 +38,7 @@ export function serveHttp(server: Server, routing: RouteOptions, options: HttpOp
     statusRoute(relay, bots),
     uploadRoute(uploads, { maxFileSize: limits.maxUploadSize, allowedExtensions: parseExtensions(limits.allowedExtensions) }, stop),
     mediaRoute(uploads, links),
-    webhookRoute(relay, prefix, names, { maxSize: limits.maxBodySize }, stop),
+    webhookRoute(new Sender(relay, prefix), names, { maxSize: limits.maxBodySize }, stop),
     ...deliveryRoutes(relay, prefix),
   ], routing)
 }

@@ -39,14 +39,24 @@ export interface AllowedExchange extends Exchange {
   caller: Caller
 }
 
-/** A success: `data` of the envelope and the status, 200 unless given. */
+/** `data` of the envelope, and the status, 200 unless given. One from 400 on is that of a request of which only a part succeeded. */
 export interface Success {
   data: object
   status?: number
+  /** `msg` of the envelope; `ok` unless given. */
+  msg?: string
 }
 
-/** A success, or `sent` where the handler has answered by itself. */
-export type Answer = Success | 'sent'
+/** An answer in the shape that a caller expects who knows nothing of the relay. */
+export interface PlainAnswer {
+  status: number
+  /** Its Content-Type. */
+  type: string
+  body: string
+}
+
+/** A success, an answer in another shape, or `sent` where the handler has answered by itself. */
+export type Answer = Success | PlainAnswer | 'sent'
 
 /** One method of one path of the plugin. */
 export type Route = OpenRoute | GuardedRoute
@@ -54,9 +64,11 @@ export type Route = OpenRoute | GuardedRoute
 interface Endpoint {
   /** In the syntax of Koishi's router, with parameters as `:name`. */
   path: string
-  method: 'GET' | 'POST' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Whether its requests are logged as debug lines only, because monitoring asks every few seconds. */
   quiet?: boolean
+  /** Puts a failure into the shape that its callers expect, in the place of the envelope. */
+  fail?: (error: RelayError, exchange: Exchange) => PlainAnswer
 }
 
 /** One that answers without a key. */
@@ -70,6 +82,13 @@ export interface OpenRoute extends Endpoint {
 export interface GuardedRoute extends Endpoint {
   /** The scopes of which the key must have one. */
   allow: readonly [Scope, ...Scope[]]
+  /**
+   * Finds out who makes a request, where its callers prove that otherwise than by the headers of the relay.
+   *
+   * @param addressOf tells where it came from
+   * @throws RelayError `unauthorized`
+   */
+  identify?: (exchange: Exchange, access: Access, addressOf: () => string | undefined) => Caller | Promise<Caller>
   /** @throws RelayError */
   handle: (exchange: AllowedExchange) => Answer | Promise<Answer>
 }
@@ -128,27 +147,32 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
     leave = options.inFlight.enter()
     // A response is closed once its last byte or its client has left.
     response.once('close', leave)
-    if (siblings.some(({ allow }) => allow !== 'anyone')) {
-      exchange.caller = options.access.identify(credentialsOf(context.headers), () => addressOf(context.req, options.trustedProxies))
-    }
+    const guarded = [route, ...siblings].find((each): each is GuardedRoute => each !== undefined && each.allow !== 'anyone')
+    if (guarded) exchange.caller = await identify(guarded, exchange, options)
     if (!route) {
       const allow = siblings.map(sibling => sibling.method === 'GET' ? 'GET, HEAD' : sibling.method).join(', ')
       throw new RelayError('method-not-allowed', `use ${allow}`, { headers: { allow } })
     }
     const result = await handle(route, exchange)
     if (result === 'sent') context.respond = false
-    else respond(context, result.status ?? 200, success(result.data))
+    else respond(context, 'body' in result ? result : success(result))
   } catch (thrown) {
     error = RelayError.from(thrown)
     // Unlike `setHeader`, this does nothing once the headers are sent.
     if (error.outcome) context.set('Relay-Outcome', error.outcome)
     context.set(error.headers)
-    respond(context, error.status, failure(error))
+    respond(context, route?.fail?.(error, exchange) ?? failure(error))
   }
   discardBody(exchange.request)
   // When the client goes away, a pipelined response that still waits for the one before it has no socket and is never closed.
   if (!response.socket) leave?.()
   logRequest(options, { exchange, route: route ?? { path }, error, duration: performance.now() - started })
+}
+
+function identify({ identify }: GuardedRoute, exchange: Exchange, { access, trustedProxies }: SharedOptions): Caller | Promise<Caller> {
+  const { request } = exchange
+  const from = (): string | undefined => addressOf(request, trustedProxies)
+  return identify ? identify(exchange, access, from) : access.identify(credentialsOf(request.headers), from)
 }
 
 function handle(route: Route, exchange: Exchange): Answer | Promise<Answer> {
@@ -174,9 +198,9 @@ function toExchange(context: Context): Exchange {
   }
 }
 
-function respond(context: Context, status: number, body: string): void {
+function respond(context: Context, { status, type, body }: PlainAnswer): void {
   context.status = status
-  context.type = 'application/json; charset=utf-8'
+  context.type = type
   context.body = body
   const { req, res } = context
   if (res.headersSent) {
@@ -191,14 +215,16 @@ function respond(context: Context, status: number, body: string): void {
   }
 }
 
-/** The envelope of a success, as the text that is sent. */
-function success(data: object): string {
-  return JSON.stringify({ code: 0, msg: 'ok', data })
+const json = 'application/json; charset=utf-8'
+
+/** The envelope of a success. */
+function success({ data, status = 200, msg = 'ok' }: Success): PlainAnswer {
+  return { status, type: json, body: JSON.stringify({ code: status < 400 ? 0 : status, msg, data }) }
 }
 
 /** The envelope of a failure: `code` equals the HTTP status. */
-function failure(error: RelayError): string {
-  return JSON.stringify({ code: error.status, msg: error.message, data: null })
+function failure({ status, message }: RelayError): PlainAnswer {
+  return { status, type: json, body: JSON.stringify({ code: status, msg: message, data: null }) }
 }
 
 /** What the log is told of a request. */

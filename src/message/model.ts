@@ -56,7 +56,7 @@ export interface UploadLink {
 }
 
 /** One thing to send. */
-export type Item = TextItem | MediaItem
+export type Item = TextItem | MediaItem | MentionItem | ReplyItem
 
 /** Plain text: whatever markup it holds arrives letter for letter. */
 export interface TextItem {
@@ -64,25 +64,58 @@ export interface TextItem {
   text: string
 }
 
-/** A picture, video or file. */
+/** A picture, video, voice message or file. */
 export interface MediaItem {
-  type: 'image' | 'file' | 'video'
+  type: 'image' | 'file' | 'video' | 'audio'
   link: Link
+}
+
+/** A mention, which goes with the text or picture that follows it. */
+export interface MentionItem {
+  type: 'at'
+  /** `null` for everybody. */
+  userId: string | null
+}
+
+/** What makes the message that it is in the answer to another one. */
+export interface ReplyItem {
+  type: 'reply'
+  messageId: string
 }
 
 /** An item of a batch, or why it is none. */
 export type ParsedItem = Item | RelayError
 
-/** What a caller wants to be sent, read from its request. */
-export interface MessageRequest {
+/** What a caller wants to be sent, wherever it goes. */
+export interface Content {
   /** Whether the answer tells of one message, or of each item of a list. */
   mode: 'single' | 'batch'
-  target: Target
-  bot: BotSelector
-  /** One for a single message, and that one is right; in a batch an item may be an error. */
+  /** Those of a single message are right and go together; in a batch an item may be an error. */
   items: readonly ParsedItem[]
   /** After which time it is not to be delivered any more, in milliseconds. */
   expiresIn?: number
+}
+
+/** Where a message goes, and through which bot. */
+export interface Destination {
+  target: Target
+  bot: BotSelector
+  /** The target in the caller's own words: what a name leads to is told to nobody who may not send there. */
+  asked: string
+}
+
+/** Where a request goes. */
+export interface Destinations {
+  /** At least one, without doubles. */
+  list: readonly Destination[]
+  /** Whether the caller is answered with a list, however many are in it. */
+  isList: boolean
+}
+
+/** What is to be sent to one target. */
+export interface MessageRequest extends Content {
+  target: Target
+  bot: BotSelector
 }
 
 /** What a command callback wants to be sent. */

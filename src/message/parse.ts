@@ -1,8 +1,9 @@
 import { isErrorCode, RelayError } from '../errors'
 import { printable } from '../lib/log'
 import { parseLink, writeLink } from './link'
-import type { Address, BotSelector, Item, MessageRequest, ParsedItem, Reply, Target, TargetNames } from './model'
-import { readAddress } from './target'
+import { parseDestinations } from './destination'
+import type { BotSelector, Content, Destinations, Item, MediaItem, ParsedItem, Reply, Target, TargetNames } from './model'
+import { writeTarget } from './target'
 
 /** A JSON object whose fields are not looked at yet. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -20,27 +21,48 @@ const maxItems = 1000
 const maxExpiry = 30 * 24 * 60 * 60
 
 /**
- * Reads the body of `POST /webhook`: a single message, or a batch where it has `messages`.
+ * Reads the body of `POST /webhook` without its target: a single message, or a batch where it has `messages`.
  *
- * @param names those that `to` may have in the place of a target
- * @throws RelayError `bad-request`, `no-such-target`. An item of a batch that is wrong does not throw: its error stands in its place.
+ * @throws RelayError `bad-request`. An item of a batch that is wrong does not throw: its error stands in its place.
  */
-export function parseRequest(body: unknown, names: TargetNames = new Map()): MessageRequest {
-  if (!isObject(body)) throw new RelayError('bad-request', 'the body must be a JSON object')
-  const expiry = parseExpiry(body)
-  const { target, bot } = parseDestination(body, names)
-  const { messages } = body
-  if (messages === undefined || messages === null) return { mode: 'single', target, bot, ...expiry, items: [parseItem(body)] }
+export function parseContent(body: unknown): Content {
+  const fields = demandObject(body)
+  const expiry = parseExpiry(fields)
+  const { messages } = fields
+  if (messages === undefined || messages === null) return { mode: 'single', ...expiry, items: parseSingle(fields) }
   if (!Array.isArray(messages)) throw new RelayError('bad-request', 'messages must be an array')
   refuseTooMany(messages)
   if (messages.length === 0) throw new RelayError('bad-request', 'messages must not be empty')
-  return { mode: 'batch', target, bot, ...expiry, items: messages.map(parseItemSafely) }
+  return { mode: 'batch', ...expiry, items: parseItems(messages) }
 }
 
-/** The fields that say what an item is. */
-const itemFields: ReadonlySet<string> = new Set(['type', 'msg', 'url'])
+/**
+ * Reads where the body of `POST /webhook` wants to be sent.
+ *
+ * @param names those that `to` may have in the place of a target
+ * @throws RelayError `bad-request`, `no-such-target`
+ */
+export function parseTo(body: unknown, names: TargetNames = new Map()): Destinations {
+  const fields = demandObject(body)
+  const bot = parseBot(fields)
+  const target = parseTarget(fields)
+  const { to } = fields
+  if (to === undefined || to === null || to === '') {
+    if (!target) throw new RelayError('bad-request', 'to, group_id or user_id is required')
+    return { list: [{ target, bot, asked: writeTarget(target) }], isList: false }
+  }
+  if (target) throw new RelayError('bad-request', 'give to, group_id or user_id, only one of them')
+  if (typeof to === 'string') return parseDestinations([to], false, bot, names)
+  if (!Array.isArray(to) || !to.every(word => typeof word === 'string')) throw new RelayError('bad-request', 'to must be one target, as text, or a list of them')
+  return parseDestinations(to, true, bot, names)
+}
+
+/** The fields that say what an item of a batch is. */
+const itemFields: ReadonlySet<string> = new Set(['type', 'msg', 'url', 'user_id', 'message_id'])
 /** The fields that a request may have. */
-const requestFields: ReadonlySet<string> = new Set(['to', 'group_id', 'user_id', 'platform', 'self_id', 'expires_in', 'messages', ...itemFields])
+const requestFields: ReadonlySet<string> = new Set([
+  'to', 'group_id', 'user_id', 'platform', 'self_id', 'expires_in', 'messages', 'type', 'msg', 'url', 'at', 'reply_to',
+])
 
 /** How many unknown fields are named at most, and the longest name, in characters. */
 const maxUnknown = 20
@@ -71,10 +93,20 @@ function fieldsBeside(object: JsonObject, known: ReadonlySet<string>, prefix: st
 
 /** Items as plain JSON, for a store. */
 export function writeItems(items: readonly ParsedItem[]): JsonObject[] {
-  return items.map(item => {
-    if (item instanceof RelayError) return { error: item.code, msg: item.message }
-    return item.type === 'text' ? { type: 'text', msg: item.text } : { type: item.type, url: writeLink(item.link) }
-  })
+  return items.map(item => item instanceof RelayError ? { error: item.code, msg: item.message } : writeItem(item))
+}
+
+function writeItem(item: Item): JsonObject {
+  switch (item.type) {
+    case 'text':
+      return { type: item.type, msg: item.text }
+    case 'at':
+      return { type: item.type, user_id: item.userId ?? everybody }
+    case 'reply':
+      return { type: item.type, message_id: item.messageId }
+    default:
+      return { type: item.type, url: writeLink(item.link) }
+  }
 }
 
 /** Reads what `writeItems` wrote. What a newer release takes for wrong stands as its error. */
@@ -101,7 +133,7 @@ export function parseReply(body: JsonObject): Reply | undefined {
   }
   let items: ParsedItem[]
   if (Array.isArray(messages)) refuseTooMany(messages)
-  if (Array.isArray(messages) && messages.length > 0) items = messages.map(parseItemSafely)
+  if (Array.isArray(messages) && messages.length > 0) items = parseItems(messages)
   else if (reply?.trim()) items = [{ type: 'text', text: toText(reply) }]
   else return
   // Unlike a request, an answer may name both: the group wins.
@@ -119,40 +151,9 @@ function refuseTooMany({ length }: readonly unknown[]): void {
   if (length > maxItems) throw new RelayError('bad-request', `messages must hold at most ${maxItems} items`)
 }
 
-/** Where a request goes, and through which bot. */
-function parseDestination(body: JsonObject, names: TargetNames): Pick<MessageRequest, 'target' | 'bot'> {
-  const bot = parseBot(body)
-  const target = parseTarget(body)
-  const { to } = body
-  if (to === undefined || to === null || to === '') {
-    if (!target) throw new RelayError('bad-request', 'to, group_id or user_id is required')
-    return { target, bot }
-  }
-  if (target) throw new RelayError('bad-request', 'give to, group_id or user_id, only one of them')
-  if (typeof to !== 'string') throw new RelayError('bad-request', 'to must be one target, as text')
-  const found = resolve(to, names)
-  const platform = agree(bot.platform, found.platform)
-  const selfId = agree(bot.selfId, found.selfId)
-  return { target: found.target, bot: { ...platform !== undefined && { platform }, ...selfId !== undefined && { selfId } } }
-}
-
-/** What a text leads to: the target that it is, or the one that a name stands for. */
-function resolve(to: string, names: TargetNames): Address & BotSelector {
-  const address = readAddress(to)
-  if (address) return address
-  const named = names.get(to)
-  const [first] = named?.addresses ?? []
-  if (!named || !first) throw new RelayError('no-such-target')
-  if (named.isList) throw new RelayError('bad-request', 'to must lead to one target, and this name leads to a list of them')
-  return { ...first, ...named.selfId !== undefined && { selfId: named.selfId } }
-}
-
-/** What a request says of the bot together with what its target says of it. */
-function agree(asked: string | undefined, given: string | undefined): string | undefined {
-  if (asked !== undefined && given !== undefined && asked !== given) {
-    throw new RelayError('bad-request', 'to leads to another bot than the one that platform and self_id name')
-  }
-  return asked ?? given
+function demandObject(body: unknown): JsonObject {
+  if (!isObject(body)) throw new RelayError('bad-request', 'the body must be a JSON object')
+  return body
 }
 
 function parseTarget(body: JsonObject): Target | undefined {
@@ -192,6 +193,17 @@ function parseId(body: JsonObject, field: string): string | undefined {
   return value
 }
 
+/** Reads a list of items. A reply that nothing goes with is wrong: no platform takes it by itself. */
+function parseItems(values: readonly unknown[]): ParsedItem[] {
+  const items = values.map(parseItemSafely)
+  const hasPlace = items.some(item => !(item instanceof RelayError) && (item.type === 'text' || item.type === 'image' || item.type === 'at'))
+  return hasPlace ? items : items.map(item => item instanceof RelayError || item.type !== 'reply' ? item : loneReply())
+}
+
+function loneReply(): RelayError {
+  return new RelayError('bad-request', 'a reply needs a text, picture or mention that it goes with')
+}
+
 function parseItemSafely(value: unknown): ParsedItem {
   try {
     if (!isObject(value)) throw new RelayError('bad-request', 'an item of messages must be an object')
@@ -201,7 +213,30 @@ function parseItemSafely(value: unknown): ParsedItem {
   }
 }
 
+/** In the place of the ID of a user: everybody. */
+const everybody = 'all'
+
 function parseItem(fields: JsonObject): Item {
+  switch (fields.type) {
+    case 'at':
+      return { type: 'at', userId: parseMentioned(parseId(fields, 'user_id')) }
+    case 'reply': {
+      const messageId = parseId(fields, 'message_id')
+      if (messageId === undefined) throw new RelayError('bad-request', 'message_id is required for type reply')
+      return { type: 'reply', messageId }
+    }
+    default:
+      return parseMain(fields)
+  }
+}
+
+function parseMentioned(id: string | undefined): string | null {
+  if (id === undefined) throw new RelayError('bad-request', 'user_id is required for type at: an ID, or "all" for everybody')
+  return id === everybody ? null : id
+}
+
+/** Reads an item that can stand alone. */
+function parseMain(fields: JsonObject): Item {
   const type: unknown = fields.type ?? 'text'
   switch (type) {
     case 'text':
@@ -209,10 +244,26 @@ function parseItem(fields: JsonObject): Item {
     case 'image':
     case 'file':
     case 'video':
+    case 'audio':
       return { type, link: parseUrl(fields, type) }
     default:
-      throw new RelayError('bad-request', 'type must be text, image, file or video')
+      throw new RelayError('bad-request', 'type must be text, image, file, video or audio, and in messages at or reply as well')
   }
+}
+
+/** Reads a single message with what goes with it: whom it mentions (`at`), and what it answers (`reply_to`). */
+function parseSingle(fields: JsonObject): Item[] {
+  const main = parseMain(fields)
+  const mentioned = [fields.at].flat().flatMap(at => parseId({ at }, 'at') ?? [])
+  if (mentioned.length > maxItems) throw new RelayError('bad-request', `at must hold at most ${maxItems} IDs`)
+  const messageId = parseId(fields, 'reply_to')
+  if (mentioned.length === 0 && messageId === undefined) return [main]
+  if (main.type !== 'text' && main.type !== 'image') throw new RelayError('bad-request', 'at and reply_to go with a text or an image')
+  return [
+    ...messageId === undefined ? [] : [{ type: 'reply' as const, messageId }],
+    ...mentioned.map(id => ({ type: 'at' as const, userId: parseMentioned(id) })),
+    main,
+  ]
 }
 
 function parseText({ msg }: JsonObject): string {
@@ -227,7 +278,7 @@ function toText(value: string): string {
   return value.toWellFormed()
 }
 
-function parseUrl({ url }: JsonObject, type: string) {
+function parseUrl({ url }: JsonObject, type: MediaItem['type']) {
   if (url === undefined || url === null || url === '') throw new RelayError('bad-request', `url is required for type ${type}`)
   if (typeof url !== 'string') throw new RelayError('bad-request', 'url must be a string')
   return parseLink(url)

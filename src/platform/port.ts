@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import type { BotSelector, Target, TextItem } from '../message/model'
+import type { BotSelector, MediaItem, MentionItem, ReplyItem, Target, TextItem } from '../message/model'
 
 /**
  * What the relay knows of chat platforms. The core calls these interfaces; `koishi.ts` implements them for the bots of a Koishi app, and
@@ -119,10 +119,10 @@ export type Finding
     | { kind: 'no-history' }
 
 /** An item in the form in which the platform gets it. */
-export type LoadedItem = TextItem | LoadedMedia
+export type LoadedItem = TextItem | MentionItem | ReplyItem | LoadedMedia
 
 export interface LoadedMedia {
-  type: 'image' | 'file' | 'video'
+  type: MediaItem['type']
   /** `http(s)://`, `file://` or `data:` with base64. */
   src: string
   /** The absolute path on this machine's disk, where the platform is expected to read it there. */

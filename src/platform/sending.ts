@@ -14,6 +14,12 @@ export function toElement(item: LoadedItem): h {
       return h('img', { src: item.src })
     case 'video':
       return h('video', { src: item.src })
+    case 'audio':
+      return h('audio', { src: item.src })
+    case 'at':
+      return item.userId === null ? h('at', { type: 'all' }) : h('at', { id: item.userId })
+    case 'reply':
+      return h('quote', { id: item.messageId })
     case 'file':
       return h('file', { src: item.src, title: item.name })
   }

@@ -1,7 +1,7 @@
 import { RelayError } from '../errors'
 import { digest } from '../lib/digest'
 import { writeLink } from '../message/link'
-import type { MessageRequest, ParsedItem } from '../message/model'
+import type { Item, MessageRequest, ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 
 /** Gives a digest of the content of an uploaded file, `undefined` when there is no file with this ID. */
@@ -20,7 +20,20 @@ export async function fingerprintOf({ mode, target, bot, items, expiresIn }: Mes
 /** What an item says, as a digest. An uploaded file counts by its ID. */
 export function digestItem(item: ParsedItem): string {
   if (item instanceof RelayError) return digest(`error ${item.code}\n`, item.message)
-  return digest(`${item.type}\n`, item.type === 'text' ? item.text : writeLink(item.link))
+  return digest(`${item.type}\n`, saying(item))
+}
+
+function saying(item: Item): string {
+  switch (item.type) {
+    case 'text':
+      return item.text
+    case 'at':
+      return item.userId ?? ''
+    case 'reply':
+      return item.messageId
+    default:
+      return writeLink(item.link)
+  }
 }
 
 /** @returns `undefined` when it is no uploaded file, or one that is not there */

@@ -1,16 +1,21 @@
 import { readFile } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 import { RelayError } from '../errors'
-import type { MediaItem, TextItem } from '../message/model'
+import type { MediaItem, MentionItem, ReplyItem, TextItem } from '../message/model'
 import type { LoadedMedia } from '../platform/port'
 import { safeName } from '../lib/file-name'
 
 /** An item that is known to be there, and how much it weighs. */
-export type PreparedItem = PreparedText | PreparedMedia
+export type PreparedItem = PreparedWords | PreparedMedia
 
-export interface PreparedText extends TextItem {
+/** What has no bytes besides those of its words. */
+export type PreparedWords = (TextItem | MentionItem | ReplyItem) & {
   weight: 0
   bytes: number
+}
+
+export function prepareWords(item: TextItem | MentionItem | ReplyItem): PreparedWords {
+  return { ...item, weight: 0, bytes: item.type === 'text' ? Buffer.byteLength(item.text) : 0 }
 }
 
 export interface PreparedMedia {

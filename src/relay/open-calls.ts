@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import type { ParsedItem } from '../message/model'
+import type { Item, ParsedItem } from '../message/model'
 import { doubtOf, type Delivery, type InDoubt } from './delivery'
 import { digestItem } from './fingerprint'
 import type { PreparedItem } from './media'
@@ -12,11 +12,14 @@ const longest = 10 * 60_000
 /** How many messages are remembered before those that have settled are forgotten. */
 const remembered = 10_000
 
+/** Files, videos and voice messages, which a platform converts before it sends them. */
+const heavyTypes: ReadonlySet<Item['type']> = new Set(['file', 'video', 'audio'])
+
 /** How long a call with these items may still be carried out when it got no clear answer, in milliseconds. */
 export function settlingTime(items: readonly Pick<PreparedItem, 'type' | 'bytes'>[], least: number): number {
   let bytes = 0
   for (const item of items) {
-    if (item.type === 'file' || item.type === 'video' || item.bytes === undefined) return longest
+    if (heavyTypes.has(item.type) || item.bytes === undefined) return longest
     bytes += item.bytes
   }
   return Math.min(least + bytes / bytesPerMs, Math.max(longest, least))
@@ -71,9 +74,9 @@ export class OpenCalls {
   }
 }
 
-/** Whether any of these is more than a text or a picture: what would be sent twice is too much to risk it. */
+/** Whether any of these is more than words or a picture: what would be sent twice is too much to risk it. */
 export function isHeavy(items: readonly ParsedItem[]): boolean {
-  return items.some(item => !(item instanceof RelayError) && (item.type === 'file' || item.type === 'video'))
+  return items.some(item => !(item instanceof RelayError) && heavyTypes.has(item.type))
 }
 
 /** What a call with one of the items is known by: its delivery, and what is said to whom. */

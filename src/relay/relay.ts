@@ -1,6 +1,7 @@
 import type { Context } from 'koishi'
 import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
+import { sleep } from '../lib/async'
 import { digest } from '../lib/digest'
 import { unwrap } from '../lib/unwrap'
 import type { MessageRequest } from '../message/model'
@@ -14,6 +15,7 @@ import { fingerprintOf } from './fingerprint'
 import { FollowUps } from './follow-ups'
 import { MemoryStore } from './memory-store'
 import { OpenCalls } from './open-calls'
+import { preview, type Preview } from './preview'
 import { Queues, type QueueOptions, type QueueState } from './queue'
 import { nameOf, type Runtime } from './runtime'
 import { clockMargin, SentLog } from './sent-log'
@@ -38,8 +40,16 @@ export interface Submission {
   admit?: (platform: string) => void
   /** Its Idempotency-Key, which is one of its caller's own. */
   key?: string
-  /** Whether to answer before it is delivered, and how long to wait for the result first, in milliseconds. */
-  deferred?: { wait: number }
+  /**
+   * Whether the key names an event that the caller may tell of several times: then what is to be sent is not compared, a repeat while the
+   * first is under way is no conflict, and the key may be good for a shorter time, in milliseconds.
+   */
+  event?: { lifetime?: number }
+  /**
+   * Whether to answer before it is delivered, and how long to wait for the result first, in milliseconds. Without a database it is
+   * refused, or where `inMemory` says so it is lost with the process.
+   */
+  deferred?: { wait: number, inMemory?: boolean }
   /** Aborted when the caller has gone away; only asked for where there is a wait. */
   signal?: () => AbortSignal
 }
@@ -64,6 +74,8 @@ export interface RelayOptions extends Pick<Runtime, 'port' | 'policy' | 'media' 
 
 /** How long an Idempotency-Key lives, in milliseconds. */
 const keyLifetime = 24 * 60 * 60 * 1000
+/** In the place of the digest of a request, where it does not count what the request means. */
+const anything = 'anything'
 /** After which time a deferred delivery, or one that is sent again, is dropped unless its request says otherwise, in milliseconds. */
 const defaultExpiry = 24 * 60 * 60 * 1000
 /** How much longer than its delivery waits an uploaded file is kept, for a send that begins at the last moment, in milliseconds. */
@@ -85,6 +97,8 @@ export class Relay {
   private storage: Storage | undefined
   /** Those that were made for a database that may come back. */
   private readonly storages: Storage[] = []
+  /** Those that are delivered from memory although nobody waits for them, by their IDs. */
+  private readonly background = new Set<string>()
   /** The keys of requests under way, with the digests of what they mean. */
   private readonly underWay = new Map<string, string>()
   /** How long records are kept in a database, in milliseconds. */
@@ -177,7 +191,7 @@ export class Relay {
     await this.awaitStorage(submission)
     if (submission.key === undefined) return { delivery: await this.accept(submission), isReplay: false }
     const key = digestKey(submission.caller ?? null, submission.key)
-    const fingerprint = await fingerprintOf(submission.request, this.runtime.digestUpload)
+    const fingerprint = submission.event ? anything : await fingerprintOf(submission.request, this.runtime.digestUpload)
     const other = this.underWay.get(key)
     if (other !== undefined) throw keyConflict(other === fingerprint)
     this.underWay.set(key, fingerprint)
@@ -191,10 +205,12 @@ export class Relay {
   }
 
   private async submitOnce(submission: Submission, idempotency: Idempotency): Promise<Submitted> {
-    const earlier = await this.findByKey(idempotency.key)
+    const earlier = await this.findByKey(idempotency.key, submission.event?.lifetime)
     if (!earlier) return { delivery: await this.accept(submission, idempotency), isReplay: false }
     if (earlier.fingerprint !== idempotency.fingerprint) throw keyConflict(false)
     const isUnderWay = !earlier.deferred && (earlier.state === 'queued' || earlier.state === 'sending')
+    // Its caller did not wait for it.
+    if (isUnderWay && this.background.has(earlier.id)) return { delivery: earlier, isReplay: true }
     if (isUnderWay) {
       // In another process: nothing of this one has the key.
       const life = await guard(this.storage?.lifeOf(earlier.id)) ?? 0
@@ -208,6 +224,15 @@ export class Relay {
     const change = { state: 'queued' as const, inDoubt, results: earlier.results.map(result => result?.success ? result : undefined) }
     if (!await guard(store.update(earlier, [earlier.state], change))) return { delivery: earlier, isReplay: true }
     return { delivery: await this.deliver(submission, earlier, true), isReplay: false }
+  }
+
+  /**
+   * Shows what a request would become, and sends nothing.
+   *
+   * @throws RelayError what would stop the request as such
+   */
+  preview(request: MessageRequest): Promise<Preview> {
+    return preview(request, this.runtime)
   }
 
   /** @throws RelayError `not-found`, `store-down` */
@@ -309,7 +334,24 @@ export class Relay {
 
   private accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
     const delivery = createDelivery(submission.id, this.clock.now(), submission.request, idempotency, submission.caller)
-    return submission.deferred ? this.defer(submission, delivery, submission.deferred.wait) : this.deliver(submission, delivery)
+    const { deferred } = submission
+    if (!deferred) return this.deliver(submission, delivery)
+    return deferred.inMemory && !this.hasDatabase()
+      ? this.deliverInBackground(submission, delivery, deferred.wait)
+      : this.defer(submission, delivery, deferred.wait)
+  }
+
+  /** Delivers without a database, and waits for the result no longer than this. */
+  private async deliverInBackground(submission: Submission, delivery: Delivery, wait: number): Promise<Delivery> {
+    const { background, runtime: { inFlight, stop } } = this
+    const leave = inFlight.enter()
+    background.add(delivery.id)
+    const work = this.deliver({ ...submission, signal: undefined }, delivery).finally(() => {
+      background.delete(delivery.id)
+      leave()
+    })
+    await Promise.race([work, sleep(wait, stop)])
+    return delivery
   }
 
   /** The one place that decides where a delivery is kept: what may be asked about after a restart is in the database. */
@@ -428,8 +470,8 @@ export class Relay {
     }
   }
 
-  private async findByKey(key: string): Promise<Delivery | undefined> {
-    const oldest = this.clock.now() - keyLifetime
+  private async findByKey(key: string, lifetime = keyLifetime): Promise<Delivery | undefined> {
+    const oldest = this.clock.now() - lifetime
     const remembered = this.memory.findByKey(key)
     if (remembered && remembered.createdAt > oldest) return remembered
     this.memory.releaseKey(key)
@@ -445,7 +487,7 @@ export class Relay {
   /** @throws RelayError `file-not-found` when the one file of a single message is not there; in a batch, the item fails in its turn */
   private async keepUploads({ items, mode }: Pick<MessageRequest, 'items' | 'mode'>, until: number): Promise<void> {
     for (const item of items) {
-      if (item instanceof RelayError || item.type === 'text' || item.link.kind !== 'upload') continue
+      if (!('link' in item) || item.link.kind !== 'upload') continue
       try {
         await this.runtime.keepUpload(item.link.id, until + uploadMargin)
       } catch (error) {

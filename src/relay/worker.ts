@@ -4,12 +4,12 @@ import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { SendError, type Account, type Finding, type LoadedItem, type Message, type Receipt, type SendsSince } from '../platform/port'
 import { runAttempts } from './attempts'
-import { compose } from './compose'
+import { compose, divide } from './compose'
 import {
   abandon, doubtOf, isOverdue, isUnsent, leave, postpone, settle, unanswered, unfinished, withLate,
   type Change, type Delivery, type InDoubt, type ItemResult, type Results, type State,
 } from './delivery'
-import { maxWeight, prepareMedia, type PreparedItem } from './media'
+import { maxWeight, prepareMedia, prepareWords, type PreparedItem } from './media'
 import type { MemoryStore } from './memory-store'
 import { isHeavy, settlingTime } from './open-calls'
 import type { Slot, Verdict as TargetVerdict } from './queue'
@@ -230,7 +230,7 @@ class Work {
     for (const group of compose(await this.prepareAll(true), maxWeight)) {
       const asked = group.filter(({ index }) => inDoubt.indices.includes(index))
       // Only a part is in doubt where the group was refused and its items were sent one by one.
-      for (const items of asked.length === group.length ? [group] : asked.map(item => [item])) {
+      for (const items of asked.length === group.length ? [group] : divide(asked)) {
         const finding = await this.ask(account.message(target, await load(items)), clock.toWall(inDoubt.since))
         if (!finding) return { found, verdict: 'silent' }
         if (finding.kind === 'found') for (const { index } of items) found.set(index, sent(finding))
@@ -274,15 +274,16 @@ class Work {
     const ready: Ready[] = []
     for (const [index, item] of this.job.items.entries()) {
       if (!all && this.results[index]) continue
-      if (!(item instanceof RelayError) && item.type === 'text') {
-        ready.push({ type: 'text', text: item.text, weight: 0, bytes: Buffer.byteLength(item.text), index })
-        continue
-      }
-      const prepared = item instanceof RelayError ? item : await prepareMedia(item, this.runtime.media).catch(toRelayError)
-      if (!(prepared instanceof RelayError)) ready.push({ ...prepared, index })
+      const prepared = await this.prepare(item)
+      if (!(prepared instanceof RelayError)) ready.push({ index, ...prepared })
       else if (!all) this.results[index] = { success: false, error: prepared }
     }
     return ready
+  }
+
+  private prepare(item: ParsedItem): PreparedItem | RelayError | Promise<PreparedItem | RelayError> {
+    if (item instanceof RelayError) return item
+    return 'link' in item ? prepareMedia(item, this.runtime.media).catch(toRelayError) : prepareWords(item)
   }
 
   private compose(ready: readonly Ready[], inDoubt: InDoubt | null): Outgoing[] {
@@ -298,9 +299,10 @@ class Work {
     for (let next = queue.shift(); next; next = queue.shift()) {
       const result = await this.send(next)
       const cause = result.success ? undefined : result.error.cause
-      if (cause instanceof SendError && cause.outcome === 'refused' && !cause.isAboutTarget && next.items.length > 1) {
+      const parts = divide(next.items)
+      if (cause instanceof SendError && cause.outcome === 'refused' && !cause.isAboutTarget && parts.length > 1) {
         // Only the bad ones are to fail, so each goes by itself, once.
-        queue.unshift(...next.items.map(item => toOutgoing([item], 0)))
+        queue.unshift(...parts.map(part => toOutgoing(part, 0)))
         continue
       }
       // What is refused because of the target would be refused again, and knocking on a closed door gets accounts banned.
@@ -419,7 +421,7 @@ function toOutgoing(items: readonly Ready[], retries: number): Outgoing {
 
 async function load(items: readonly Ready[]): Promise<LoadedItem[]> {
   const loaded: LoadedItem[] = []
-  for (const item of items) loaded.push(item.type === 'text' ? item : await item.load())
+  for (const item of items) loaded.push('load' in item ? await item.load() : item)
   return loaded
 }
 

@@ -66,7 +66,7 @@ function judgeCounts(run: Run, accounts: readonly Account[], entries: readonly L
     const spare = isFile ? 0 : mayDouble ? unansweredCalls(run, tokens) : lostBets(run, tokens)
     doubles += Math.max(count - most, 0)
     if (count >= sent && count <= most + spare) continue
-    const told = members.map(({ account, told }) => `${told} (request ${account.request.name}: ${account.history.join(', ')})`)
+    const told = members.map(({ account, told, ids }) => `${[told, ...ids].join(' ')} (request ${account.request.name}: ${account.history.join(', ')})`)
     problems.push(`${name} is there ${count} times, not ${sent}${most + spare > sent ? ` to ${most + spare}` : ''}: ${told.join('; ')}`)
   }
   return { problems, doubles }

@@ -44,6 +44,12 @@ export function contentOfItems(items: readonly LoadedItem[]): Content {
       case 'image':
       case 'video':
         return { kind: 'other', key: item.type }
+      case 'audio':
+        return { kind: 'other', key: 'record' }
+      case 'at':
+        return { kind: 'other', key: `at ${item.userId ?? 'all'}` }
+      case 'reply':
+        return { kind: 'other', key: `reply ${item.messageId}` }
     }
   }))
 }

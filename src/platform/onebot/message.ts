@@ -67,10 +67,15 @@ function toSegment({ type, attrs, children }: h): Segment | undefined {
   if (children.length > 0) return
   const fields: JsonObject = attrs
   if (type === 'text' && typeof fields.content === 'string') return { type: 'text', data: { text: fields.content } }
-  if ((type === 'img' || type === 'image' || type === 'video') && typeof fields.src === 'string') {
-    return { type: type === 'video' ? 'video' : 'image', data: { file: toFile(fields.src) } }
-  }
+  if (type === 'at' && fields.type === 'all') return { type: 'at', data: { qq: 'all' } }
+  if (type === 'at' && typeof fields.id === 'string') return { type: 'at', data: { qq: fields.id } }
+  if (type === 'quote' && typeof fields.id === 'string') return { type: 'reply', data: { id: fields.id } }
+  const mediaType = mediaTypes.get(type)
+  if (mediaType !== undefined && typeof fields.src === 'string') return { type: mediaType, data: { file: toFile(fields.src) } }
 }
+
+/** What OneBot calls the elements with bytes. */
+const mediaTypes: ReadonlyMap<string, string> = new Map([['img', 'image'], ['image', 'image'], ['video', 'video'], ['audio', 'record']])
 
 /** The form in which OneBot takes bytes: what implementations read of `data:` differs, `base64://` they all know. */
 export function toFile(src: string): string {

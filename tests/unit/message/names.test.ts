@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parseNames } from '../../../src/message/names'
-import { parseRequest } from '../../../src/message/parse'
+import { parseTo } from '../../../src/message/parse'
 
 const { names } = parseNames({
   ops: 'group:1',
@@ -14,8 +14,9 @@ const { names } = parseNames({
 })
 
 function read(body: object): unknown {
-  const { target, bot } = parseRequest({ msg: 'x', ...body }, names)
-  return { ...target, ...bot }
+  const { list, isList } = parseTo({ msg: 'x', ...body }, names)
+  const found = list.map(({ target, bot }) => ({ ...target, ...bot }))
+  return isList ? found : found[0]
 }
 
 describe('names for targets', () => {
@@ -59,6 +60,14 @@ describe('the field to', () => {
     [{ to: 'ops', group_id: '', user_id: null }, { kind: 'group', id: '1' }],
     [{ to: null, group_id: '1' }, { kind: 'group', id: '1' }],
     [{ to: '', user_id: '1' }, { kind: 'private', id: '1' }],
+    [{ to: ['group:1'] }, [{ kind: 'group', id: '1' }]],
+    [{ to: 'one' }, [{ kind: 'group', id: '1' }]],
+    [{ to: 'both' }, [{ kind: 'group', id: '1' }, { kind: 'group', id: '2' }]],
+    [{ to: 'comma' }, [{ kind: 'group', id: '1' }, { kind: 'private', id: '2' }]],
+    // Doubles are left out, however they are written; through another bot it is another message.
+    [{ to: ['boss', 'both', 'ops', 'group:2', 'private:2'] }, [{ kind: 'private', id: '2' }, { kind: 'group', id: '1' }, { kind: 'group', id: '2' }]],
+    [{ to: ['group:3', 'chat'] }, [{ kind: 'group', id: '3' }, { kind: 'group', id: '3', platform: 'discord' }]],
+    [{ to: ['ops', 'chat'], platform: 'discord' }, [{ kind: 'group', id: '1', platform: 'discord' }, { kind: 'group', id: '3', platform: 'discord' }]],
   ]
   for (const [body, expected] of cases) {
     test(`is read in ${JSON.stringify(body)}`, () => {
@@ -74,10 +83,14 @@ describe('the field to', () => {
     [{ to: 'group:' }, 404, /^no such target/],
     [{ to: 'channel:1' }, 404, /^no such target/],
     [{ to: '__proto__' }, 404, /^no such target/],
-    [{ to: ['group:1'] }, 400, /one target/],
     [{ to: 7 }, 400, /one target/],
-    [{ to: 'both' }, 400, /one target/],
-    [{ to: 'one' }, 400, /one target/],
+    [{ to: {} }, 400, /one target/],
+    [{ to: [] }, 400, /must not be empty/],
+    [{ to: [7] }, 400, /one target/],
+    [{ to: ['group:1', 'nobody'] }, 404, /^no such target/],
+    [{ to: ['group:1', ''] }, 404, /^no such target/],
+    [{ to: ['ops', 'far'], platform: 'onebot' }, 400, /another bot/],
+    [{ to: Array.from({ length: 101 }, (_, index) => `group:${index + 1}`) }, 400, /at most 100/],
     [{ to: 'far', platform: 'onebot' }, 400, /another bot/],
     [{ to: 'far', self_id: '8' }, 400, /another bot/],
     [{ to: 'discord:group:3', platform: 'onebot' }, 400, /another bot/],

@@ -2,9 +2,14 @@ import assert from 'node:assert/strict'
 import { posix, win32 } from 'node:path'
 import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
-import { parseReply, parseRequest } from '../../../src/message/parse'
+import { parseContent, parseReply, parseTo } from '../../../src/message/parse'
 
 const upload = '0b0e0f5e-9c7b-4a53-9a44-0123456789ab/report.pdf'
+
+function parseRequest(body: unknown) {
+  const { list: [destination] } = parseTo(body)
+  return { ...destination && { target: destination.target, bot: destination.bot }, ...parseContent(body) }
+}
 
 function isRefused(pattern: RegExp) {
   return (error: unknown) => error instanceof RelayError && error.status === 400 && pattern.test(error.message)
@@ -48,7 +53,7 @@ describe('a request', () => {
     ['a blank ID', { group_id: ' ', msg: 'x' }, /group_id is not an ID/],
     ['an ID with a line break', { group_id: '1\n2', msg: 'x' }, /group_id is not an ID/],
     ['a huge ID', { group_id: '1'.repeat(256), msg: 'x' }, /group_id is not an ID/],
-    ['an unknown type', { group_id: '1', type: 'audio', msg: 'x' }, /type must be/],
+    ['an unknown type', { group_id: '1', type: 'voice', msg: 'x' }, /type must be/],
     ['a type that objects inherit', { group_id: '1', type: 'constructor', msg: 'x' }, /type must be/],
     ['an empty type', { group_id: '1', type: '', msg: 'x' }, /type must be/],
     ['a number for a type', { group_id: '1', type: 1, msg: 'x' }, /type must be/],

@@ -1,0 +1,63 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { RelayError } from '../errors'
+
+/** The longest time that a caller may ask to wait for a result, in seconds. */
+const maxWait = 600
+
+/** What the headers of a request say of how it is to be handled. */
+export interface Handling extends Preferences {
+  /** Its Idempotency-Key. */
+  key?: string
+}
+
+/**
+ * Reads the headers `Idempotency-Key` and `Prefer`.
+ *
+ * @throws RelayError `bad-request`
+ */
+export function parseHandling(headers: IncomingHttpHeaders): Handling {
+  const key = parseKey(headers['idempotency-key'])
+  return { ...parsePrefer(headers.prefer), ...key !== undefined && { key } }
+}
+
+/**
+ * Reads the header `Idempotency-Key`: 1 to 255 visible ASCII characters, quoted or not. Quoted, it is a string of RFC 8941, as the
+ * draft of the IETF ("The Idempotency-Key HTTP Header Field") has it.
+ *
+ * @throws RelayError `bad-request`
+ */
+function parseKey(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return
+  const text = String(header).trim()
+  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(text)?.[1]
+  const key = quoted?.replace(/\\(["\\])/g, '$1') ?? text
+  const isBroken = quoted === undefined && text.startsWith('"')
+  if (isBroken || !/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw new RelayError('bad-request', 'Idempotency-Key must be 1 to 255 visible ASCII characters without blanks, quoted or not')
+  }
+  return key
+}
+
+/** What the header `Prefer` asks for. */
+interface Preferences {
+  /** To answer before the result is there, and how long to wait for it first, in milliseconds. */
+  deferred?: { wait: number }
+  /** To fail where something in the request would be ignored. */
+  isStrict: boolean
+}
+
+/**
+ * Reads the header `Prefer` (RFC 7240). Preferences and parameters that are not known are ignored, and so is one that is there twice, as
+ * its section 2 asks.
+ */
+function parsePrefer(header: string | string[] | undefined): Preferences {
+  const values = new Map<string, string>()
+  for (const preference of String(header ?? '').match(/(?:[^,"]|"[^"]*"?)+/g) ?? []) {
+    const [, name = '', quoted, token] = /^\s*([\w-]+)\s*(?:=\s*(?:"([^"]*)"|([^\s";]*))\s*)?(?:;|$)/.exec(preference) ?? []
+    if (!values.has(name.toLowerCase())) values.set(name.toLowerCase(), (quoted ?? token ?? '').toLowerCase())
+  }
+  const isStrict = values.get('handling') === 'strict'
+  if (!values.has('respond-async')) return { isStrict }
+  const wait = /^\d{1,9}$/.exec(values.get('wait') ?? '')?.[0]
+  return { isStrict, deferred: { wait: Math.min(Number(wait ?? 0), maxWait) * 1000 } }
+}

@@ -1,0 +1,190 @@
+import type { ServerResponse } from 'node:http'
+import { v7 as uuid } from 'uuid'
+import type { Caller } from '../access/caller'
+import { RelayError } from '../errors'
+import { keyOf } from '../message/destination'
+import type { Content, Destination, Destinations } from '../message/model'
+import { writeTarget } from '../message/target'
+import { outcomeOf, type Delivery, type Results } from '../relay/delivery'
+import type { Relay, Submission, Submitted } from '../relay/relay'
+import { viewResults } from './deliveries'
+import type { AllowedExchange, Exchange, Success } from './routes'
+
+/** What a request wants sent, and how. */
+export interface Order extends Pick<Submission, 'key' | 'event' | 'deferred'> {
+  content: Content
+  destinations: Destinations
+}
+
+/** How many targets a line of the log names. */
+const maxNamed = 5
+
+/**
+ * Has the relay send what a request asks for, to one target or several, and makes the answer of it. Every door that sends comes through
+ * here.
+ */
+export class Sender {
+  /** @param prefix stands before the paths of the plugin */
+  constructor(private readonly relay: Relay, private readonly prefix: string) {}
+
+  /**
+   * Checks that a caller may send this, and counts it. To be called once, before anything is stored or sent.
+   *
+   * @throws RelayError `forbidden`, also where only one of several targets is not allowed; `rate-limited`
+   */
+  admit(exchange: AllowedExchange, { content: { items }, destinations: { list } }: Order): void {
+    const { caller } = exchange
+    const named = list.slice(0, maxNamed).map(({ target }) => writeTarget(target)).join(',')
+    exchange.target = list.length > maxNamed ? `${named},… (${list.length} targets)` : named
+    for (const { target, bot, asked } of list) caller.demandTarget(target, bot.platform, asked)
+    if (items.some(item => !(item instanceof RelayError) && item.type === 'at' && item.userId === null)) caller.demand(['mention-all'])
+    caller.spend(items.length * list.length)
+  }
+
+  /**
+   * Sends an order that was admitted, or, with `dry_run`, shows what would be sent.
+   *
+   * @throws RelayError what stops a request for one target; of several, each has its own answer
+   */
+  async send(exchange: AllowedExchange, order: Order): Promise<Success> {
+    const { query, response } = exchange
+    const { list, isList } = order.destinations
+    const [first] = list
+    if (!first) throw new RelayError('internal')
+    const isDry = readFlag(query, 'dry_run')
+    if (!isList && isDry) return { data: { dry_run: true, ...await this.preview(order, first) } }
+    let gone: AbortSignal | undefined
+    const signal = (): AbortSignal => gone ??= signalOf(response)
+    if (!isList) return this.sendOne(exchange, order, first, signal)
+    const deliveries = await Promise.all(list.map(async destination => {
+      const entry = isDry ? this.preview(order, destination) : this.sendOneOfMany(exchange, order, destination, signal)
+      return { target: writeTarget(destination.target), ...await entry.catch((error: unknown) => viewError(RelayError.from(error))) }
+    }))
+    const failed = deliveries.filter(({ success }) => !success).length
+    exchange.outcome = `${failed} of ${list.length} deliveries failed${isDry ? ', as a dry run' : ''}`
+    const data = { ...isDry && { dry_run: true }, total: list.length, success: list.length - failed, failed, deliveries }
+    return withFailures(exchange, failed, data)
+  }
+
+  private async sendOne(exchange: AllowedExchange, order: Order, destination: Destination, signal: Signal): Promise<Success> {
+    const { id, response } = exchange
+    const { content: { mode }, deferred } = order
+    const { delivery, isReplay, retryAfter } = await this.submit(exchange.caller, order, destination, { id, signal })
+    if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
+    // The record is that of the first request with the key (RFC 9110, section 8.7).
+    if (delivery.id !== id) response.setHeader('Content-Location', `${this.prefix}/deliveries/${delivery.id}`)
+    // Of a batch the answer is no failure, which is what this header is for.
+    if (retryAfter !== undefined && mode === 'single') response.setHeader('Retry-After', retryAfter)
+    const answer = this.toAnswer(exchange, delivery)
+    if (deferred && answer.status === 202) response.appendHeader('Preference-Applied', 'respond-async')
+    return answer
+  }
+
+  private async sendOneOfMany({ caller }: AllowedExchange, order: Order, destination: Destination, signal: Signal): Promise<Entry> {
+    const id = uuid()
+    // A key holds for each target by itself. None has a blank in it, so that this is never the key of a request for one target.
+    const key = order.key && `${order.key} ${keyOf(destination)}`
+    try {
+      const { delivery, isReplay } = await this.submit(caller, { ...order, ...key !== undefined && { key } }, destination, { id, signal })
+      return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...viewDelivery(delivery) }
+    } catch (thrown) {
+      const error = RelayError.from(thrown)
+      // Without an outcome it has not become a delivery.
+      return { ...error.outcome && { delivery_id: id }, ...viewError(error) }
+    }
+  }
+
+  private submit(caller: Caller, order: Order, { target, bot, asked }: Destination, waiting: Pick<Submission, 'id' | 'signal'>): Promise<Submitted> {
+    const { content, key, event, deferred } = order
+    return this.relay.submit({
+      ...waiting,
+      request: { ...content, target, bot },
+      caller: caller.name,
+      admit: platform => caller.demandTarget(target, platform, asked),
+      ...key !== undefined && { key },
+      ...event && { event },
+      ...deferred && { deferred },
+    })
+  }
+
+  private async preview({ content }: Order, { target, bot }: Destination): Promise<Entry> {
+    const { bot: chosen, messages, wrong } = await this.relay.preview({ ...content, target, bot })
+    return { success: wrong.length === 0, target: writeTarget(target), bot: chosen, messages, ...wrong.length > 0 && { wrong } }
+  }
+
+  private toAnswer(exchange: Exchange, { id, state, mode, results }: Delivery): Success {
+    const { response } = exchange
+    if (isUnderWay(state)) {
+      exchange.outcome = state
+      response.setHeader('Location', `${this.prefix}/deliveries/${id}`)
+      return { status: 202, data: { delivery_id: id, state } }
+    }
+    const outcome = outcomeOf(results[0])
+    if (results.every(result => outcomeOf(result) === outcome)) response.setHeader('Relay-Outcome', outcome)
+    if (mode === 'batch') return toBatchAnswer(exchange, results)
+    const [result] = results
+    if (!result) throw new RelayError('internal')
+    if (!result.success) throw result.error
+    exchange.outcome = 'sent'
+    return { data: { message_ids: result.messageIds } }
+  }
+}
+
+/** Gives what is aborted when the client has gone away before its answer. */
+type Signal = () => AbortSignal
+
+/** What became of one of several targets. */
+type Entry = { success: boolean } & Readonly<Record<string, unknown>>
+
+function viewDelivery({ state, mode, results }: Delivery): Entry {
+  if (isUnderWay(state)) return { success: true, state }
+  if (mode === 'batch') return { success: results.every(result => result?.success), results: viewResults(results) }
+  const [result] = results
+  if (!result) return viewError(new RelayError('internal'))
+  return result.success ? { success: true, message_ids: result.messageIds } : viewError(result.error)
+}
+
+function viewError({ status, message, outcome, headers }: RelayError): Entry {
+  const { 'retry-after': retryAfter } = headers
+  return {
+    success: false, code: status, msg: message,
+    ...outcome && { outcome },
+    ...retryAfter !== undefined && { retry_after: Number(retryAfter) },
+  }
+}
+
+function isUnderWay(state: Delivery['state']): boolean {
+  return state === 'queued' || state === 'sending'
+}
+
+function toBatchAnswer(exchange: Exchange, results: Results): Success {
+  const success = results.filter(result => result?.success).length
+  const statuses = new Set(results.flatMap(result => !result || result.success ? [] : [result.error.status]))
+  const failed = results.length - success
+  exchange.outcome = `${success} of ${results.length} sent${statuses.size > 0 ? `, the others ${[...statuses].join(' ')}` : ''}`
+  const data = { total: results.length, success, failed, results: viewResults(results) }
+  return withFailures(exchange, failed, data)
+}
+
+/** The answer of a request of which a part may have failed. With `fail=any` this makes it a failure as a whole, for `curl -f`. */
+function withFailures({ query }: Exchange, failed: number, data: { total: number }): Success {
+  if (failed === 0 || query.get('fail') !== 'any') return { data }
+  return { status: 502, msg: `${failed} of ${data.total} failed`, data }
+}
+
+/** Aborted when the client has gone away before its answer. */
+function signalOf(response: ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  response.once('close', () => {
+    if (!response.writableEnded) controller.abort()
+  })
+  return controller.signal
+}
+
+/** @throws RelayError `bad-request` */
+function readFlag(query: URLSearchParams, name: string): boolean {
+  const text = query.get(name) ?? ''
+  if (/^(1|true|yes|on)$/i.test(text)) return true
+  if (/^(0|false|no|off)?$/i.test(text)) return false
+  throw new RelayError('bad-request', `${name} must be 1 or 0`)
+}

@@ -1,0 +1,47 @@
+import { RelayError } from '../errors'
+import type { BotSelector, Destination, Destinations, TargetNames } from './model'
+import { readAddress, writeTarget } from './target'
+
+/** The most targets of one request. */
+const maxTargets = 100
+
+/**
+ * Finds out what words lead to: each is a target, or a name for one or several. Doubles are left out.
+ *
+ * @param isList whether they were given as a list; a name that stands for a list makes it one as well
+ * @param bot the one that the request asks for
+ * @throws RelayError `no-such-target`; `bad-request` for no word, more than 100 targets, or a word that leads to another bot
+ */
+export function parseDestinations(words: readonly string[], isList: boolean, bot: BotSelector, names: TargetNames): Destinations {
+  const found = words.map(word => resolve(word, bot, names))
+  const list = [...new Map(found.flatMap(each => each.list).map(each => [keyOf(each), each])).values()]
+  if (list.length === 0) throw new RelayError('bad-request', 'to must not be empty')
+  if (list.length > maxTargets) throw new RelayError('bad-request', `to must lead to at most ${maxTargets} targets`)
+  return { list, isList: isList || found.some(each => each.isList) }
+}
+
+function resolve(word: string, bot: BotSelector, names: TargetNames): Destinations {
+  const address = readAddress(word)
+  const named = address ? { addresses: [address], isList: false } : names.get(word)
+  if (!named) throw new RelayError('no-such-target')
+  return {
+    list: named.addresses.map(({ target, platform }) => ({ target, asked: word, bot: agree(bot, { platform, selfId: named.selfId }) })),
+    isList: named.isList,
+  }
+}
+
+/** What a request says of the bot together with what its target says of it. */
+function agree(asked: BotSelector, given: { [name in keyof BotSelector]: string | undefined }): BotSelector {
+  for (const name of ['platform', 'selfId'] as const) {
+    if (asked[name] === undefined || given[name] === undefined || asked[name] === given[name]) continue
+    throw new RelayError('bad-request', 'to leads to another bot than the one that platform and self_id name')
+  }
+  const platform = asked.platform ?? given.platform
+  const selfId = asked.selfId ?? given.selfId
+  return { ...platform !== undefined && { platform }, ...selfId !== undefined && { selfId } }
+}
+
+/** What a destination is known by, however it was written. */
+export function keyOf({ target, bot }: Destination): string {
+  return JSON.stringify([writeTarget(target), bot.platform ?? null, bot.selfId ?? null])
+}
