@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
+import type { LedgerEntry } from '../../../simulator/types'
 import { startRelay, type TestRelay } from '../../support/relay'
 import { batchOf, failureOf, group, idsOf, only, sends, shape, user } from './support'
 
@@ -23,10 +24,12 @@ const file = { type: 'file', url: `base64://${Buffer.from('file').toString('base
 
 /** What was delivered: the segments of each message, a mention with whom it names and a reply with what it answers. */
 function seen(): string[][] {
-  return relay.simulator.ledger.map(({ segments }) => segments.map(({ type, data }) => {
+  const show = ({ type, data }: LedgerEntry['segments'][number]): string => {
     if (type === 'text') return String(data.text)
     return type === 'at' ? `@${String(data.qq)}` : type === 'reply' ? `>${String(data.id)}` : type
-  }))
+  }
+  // An uploaded file is in no segment.
+  return relay.simulator.ledger.map(({ segments, media }) => [...segments.map(show), ...segments.length === 0 ? media.map(({ type }) => type) : []])
 }
 
 /** Sends a message, to be answered. */
