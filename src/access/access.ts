@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { RelayError } from '../errors'
 import { sha256 } from '../lib/secret'
-import { Caller } from './caller'
+import { Caller, type Usage } from './caller'
 import type { Key } from './keys'
 import { scopes } from './scopes'
 
@@ -21,6 +21,18 @@ export class Access {
     this.keys = [master, ...keys]
     const spare = (slots - this.keys.length % slots) % slots
     this.digests = [...this.keys.map(({ digest }) => digest), ...Array.from({ length: spare }, () => randomBytes(master.digest.length))]
+  }
+
+  /** How the keys of each name were used; `null` is the name of the master key. */
+  usage(): Map<string | null, Usage> {
+    const usages = new Map<string | null, Usage>()
+    for (const { caller: { name, usage } } of this.keys) {
+      const before = usages.get(name) ?? usage
+      const { last, address } = usage.last > before.last ? usage : before
+      const sum = before === usage ? usage : { messages: before.messages + usage.messages, refused: before.refused + usage.refused }
+      usages.set(name, { last, address, messages: sum.messages, refused: sum.refused })
+    }
+    return usages
   }
 
   /**

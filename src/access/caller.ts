@@ -13,8 +13,22 @@ export interface Rights {
   rate?: TokenBucket
 }
 
+/** How a key was used since the plugin was loaded. */
+export interface Usage {
+  /** When it was given last, in milliseconds since the epoch; 0 for never. */
+  last: number
+  /** Where it came from then, where that is known. */
+  address: string | undefined
+  /** How many messages it was let send. */
+  messages: number
+  /** How many of its requests were refused, because they were not allowed or too much. */
+  refused: number
+}
+
 /** Whoever makes a request, known by its key. */
 export class Caller {
+  readonly usage: Usage = { last: 0, address: undefined, messages: 0, refused: 0 }
+
   /** @param name that of the key, which several may share; `null` for the master key */
   constructor(readonly name: string | null, private readonly rights: Rights) {}
 
@@ -57,5 +71,6 @@ export class Caller {
   spend(messages: number): void {
     const wait = this.rights.rate?.take(messages) ?? 0
     if (wait > 0) throw new RelayError('rate-limited', undefined, { headers: { 'retry-after': String(Math.ceil(wait / 1000)) } })
+    this.usage.messages += messages
   }
 }

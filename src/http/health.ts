@@ -1,3 +1,5 @@
+import type { Access } from '../access/access'
+import type { Usage } from '../access/caller'
 import { RelayError } from '../errors'
 import type { Backlog, Relay } from '../relay/relay'
 import type { GuardedRoute, OpenRoute } from './routes'
@@ -58,13 +60,13 @@ export interface BotState {
  * `GET /statusz`: what goes on in the relay, for whoever may read. It is not `/status`, which is the WebSocket path of Koishi's
  * console: whoever forwarded that for monitoring would forward the console as well.
  */
-export function statusRoute(relay: Pick<Relay, 'queueStates' | 'backlog'>, bots: () => BotState[]): GuardedRoute {
+export function statusRoute(relay: Pick<Relay, 'queueStates' | 'backlog'>, bots: () => BotState[], access: Pick<Access, 'usage'>): GuardedRoute {
   return {
     path: '/statusz',
     method: 'GET',
     allow: ['read'],
     quiet: true,
-    handle: async () => ({
+    handle: async ({ caller }) => ({
       data: {
         bots: bots(),
         queues: relay.queueStates().map(({ queue, waiting, pausedUntil }) => ({
@@ -72,9 +74,15 @@ export function statusRoute(relay: Pick<Relay, 'queueStates' | 'backlog'>, bots:
         })),
         // The rest is wanted most just when the database does not answer.
         outbox: await relay.backlog().then(viewBacklog, () => 'unavailable'),
+        ...caller.may('manage') && { keys: [...access.usage()].map(([name, usage]) => viewUsage(name, usage)) },
       },
     }),
   }
+}
+
+/** @param name `null` for the master key */
+function viewUsage(name: string | null, { last, address, messages, refused }: Usage): object {
+  return { name, ...last > 0 && { last_used: toIso(last), last_address: address ?? null }, messages, refused }
 }
 
 function viewBacklog(backlog: Backlog | undefined): object | null {

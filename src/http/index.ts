@@ -35,7 +35,7 @@ export function serveHttp(server: Server, routing: RouteOptions, options: HttpOp
   registerRoutes(server, [
     healthRoute,
     readyRoute(relay, isOnline),
-    statusRoute(relay, bots),
+    statusRoute(relay, bots, routing.access),
     uploadRoute(uploads, { maxFileSize: limits.maxUploadSize, allowedExtensions: parseExtensions(limits.allowedExtensions) }, stop),
     mediaRoute(uploads, links),
     webhookRoute(new Sender(relay, prefix), names, { maxSize: limits.maxBodySize }, stop),

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { scopes, type Scope } from '../../../src/access/scopes'
+import { isObject } from '../../../src/message/parse'
 import { apiKey, read, startRelay, type Reply, type TestRelay } from '../../support/relay'
 import { assertFailure, Wire } from './support'
 
@@ -168,6 +169,25 @@ describe('a key', () => {
   test('is one of several of the same name, or the master key', async () => {
     await load([{ name: 'ci', key: secretOf('old') }, { name: 'ci', key: secretOf('new') }])
     for (const key of [secretOf('old'), secretOf('new'), apiKey]) assert.equal((await send(key, { group_id: group })).status, 200)
+  })
+
+  test('of one name shows when and from where it was used, to those that may manage', async () => {
+    await load([
+      { name: 'ci', key: secretOf('old') }, { name: 'ci', key: secretOf('new'), targets: ['group:1'] }, { name: 'idle' }, { name: 'watch', allow: ['read'] },
+    ])
+    const before = Date.now()
+    assert.equal((await send(secretOf('old'), { group_id: group, messages: [{ msg: 'a' }, { msg: 'b' }] })).status, 200)
+    assert.equal((await send(secretOf('new'), { group_id: group })).status, 403)
+    const { body: { data } } = await ask(apiKey, '/statusz')
+    assert(isObject(data) && Array.isArray(data.keys))
+    const [master, ci, ...others] = data.keys.filter(isObject)
+    assert(master && ci)
+    assert.equal(master.name, null)
+    const { last_used: lastUsed, ...rest } = ci
+    assert.deepEqual(rest, { name: 'ci', last_address: '127.0.0.1', messages: 2, refused: 1 })
+    assert(Date.parse(String(lastUsed)) >= before && Date.parse(String(lastUsed)) <= Date.now())
+    assert.deepEqual(others, [{ name: 'idle', messages: 0, refused: 0 }, { name: 'watch', messages: 0, refused: 0 }])
+    assert(!JSON.stringify((await ask(secretOf('watch'), '/statusz')).body).includes('keys'))
   })
 
   test('that is malformed is refused alone', async () => {

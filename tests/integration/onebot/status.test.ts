@@ -39,6 +39,8 @@ describe('GET /readyz', () => {
 })
 
 describe('GET /statusz', () => {
+  const unused = { usage: () => new Map() }
+
   test('shows what is read to whoever has the key', async t => {
     const { app } = await startApp(t)
     const simulator = await startSimulator(t)
@@ -47,7 +49,7 @@ describe('GET /statusz', () => {
     const url = await serve(t, statusRoute({
       queueStates: () => [{ queue: 'a', waiting: 2, pausedUntil: 1_000 }, { queue: 'b', waiting: 1 }],
       backlog: () => Promise.resolve({ size: 3, oldest: 0 }),
-    }, () => describeBots(app.bots)))
+    }, () => describeBots(app.bots), unused))
     assert.equal((await fetch(url)).status, 401)
     const response = await fetch(url, { headers: { 'x-api-key': 'a-key' } })
     assert.deepEqual(await response.json(), {
@@ -57,15 +59,16 @@ describe('GET /statusz', () => {
         bots: [{ platform: 'onebot', self_id: '10000', status: 'online' }],
         queues: [{ queue: 'a', waiting: 2, paused_until: '1970-01-01T00:00:01.000Z' }, { queue: 'b', waiting: 1 }],
         outbox: { size: 3, oldest: '1970-01-01T00:00:00.000Z' },
+        keys: [],
       },
     })
   })
 
   test('tells the rest when the database does not answer, and has no outbox without one', async t => {
     for (const [backlog, expected] of [[() => Promise.reject(new Error('away')), 'unavailable'], [() => Promise.resolve(undefined), null]] as const) {
-      const url = await serve(t, statusRoute({ queueStates: () => [], backlog }, () => []))
+      const url = await serve(t, statusRoute({ queueStates: () => [], backlog }, () => [], unused))
       const response = await fetch(url, { headers: { 'x-api-key': 'a-key' } })
-      assert.deepEqual(await response.json(), { code: 0, msg: 'ok', data: { bots: [], queues: [], outbox: expected } })
+      assert.deepEqual(await response.json(), { code: 0, msg: 'ok', data: { bots: [], queues: [], outbox: expected, keys: [] } })
     }
   })
 })
