@@ -161,12 +161,12 @@ class Runner implements Run {
     if (reading.kind !== 'accepted' && !reading.replayed && reading.results.some(({ told }) => told === 'sent')) delete account.deliveryId
     // What a later request with the key says of itself takes nothing back of what is known of an earlier one.
     const addsNothing = isOnlyOfItself && account.results.some(({ told }) => told !== 'unknown')
-    if (!addsNothing && (reading.kind === 'accepted' || !reading.replayed)) delete account.recordId
     if (reading.kind === 'accepted') {
       account.deliveryId = reading.id
+      if (!addsNothing) delete account.recordId
     } else if (!addsNothing) {
       this.tell(account, reading.results)
-      if (!reading.replayed) account.recordId = recordOf(reply)
+      account.recordId = recordOf(reply)
     }
     // A deferred one may still be improved by a late answer.
     if (reply.headers.get('preference-applied') && !reading.replayed && account.deliveryId === undefined) {
