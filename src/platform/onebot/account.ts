@@ -1,6 +1,7 @@
 import type { Bot, Context, h } from 'koishi'
 import { RelayError } from '../../errors'
 import type { Target } from '../../message/model'
+import type { Segment } from '../../message/segments'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
 import { BotAccount, type PlatformSupport } from '../koishi'
@@ -10,7 +11,7 @@ import { platform, recordAnswers, requestOf } from './adapter'
 import { readAnswer } from './answer'
 import { contentOfItems, contentOfMessage, sealContent } from './content'
 import { search } from './history'
-import { toFile, toNumber, toSegments, type Segment } from './message'
+import { toFile, toNumber, toSegments } from './message'
 import { chatOf, OwnMessages } from './own-messages'
 
 /** What is particular to OneBot 11. */
