@@ -31,7 +31,8 @@ function parseNamed(value: unknown): Named | undefined {
   const { to, platform, selfId, ...others } = value
   const named = parseAddresses(to)
   if (!named || Object.keys(others).length > 0 || !isWord(platform) || !isWord(selfId)) return
-  if (named.addresses.some(address => (address.platform ?? platform) !== (platform ?? address.platform))) return
+  // Where both name a platform, it must be the same.
+  if (platform !== undefined && named.addresses.some(address => address.platform !== undefined && address.platform !== platform)) return
   return {
     ...named,
     ...platform !== undefined && { addresses: named.addresses.map(({ target }) => ({ target, platform })) },

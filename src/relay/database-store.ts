@@ -9,13 +9,13 @@ import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import type { Clock, Reading } from './clock'
 import { messageIdsOf, states, unfinished, type Change, type Delivery, type State } from './delivery'
+import { LargeContent } from './large-content'
 import { noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
 import { fromStored, storedFields, toStored, writeCaller, writeResults, type StoredDelivery } from './stored'
 
 declare module 'koishi' {
   interface Tables {
     message_relay_delivery: DeliveryRow
-    message_relay_content: ContentRow
     message_relay_clock: ClockRow
   }
 }
@@ -31,23 +31,12 @@ export interface DeliveryRow extends StoredDelivery {
   items: string | null
 }
 
-/**
- * A part of what is needed to send a large delivery. It is not in the row of the delivery, because a database writes all of a row anew
- * with each change, and is cut into parts, because an embedded one holds the process up for as long as a statement takes.
- */
-interface ContentRow {
-  id: string
-  part: number
-  text: string
-}
-
 /** The clock of the relays, in the only row of its table. */
 interface ClockRow extends Reading {
   id: number
 }
 
 const table = 'message_relay_delivery'
-const contentTable = 'message_relay_content'
 const clockTable = 'message_relay_clock'
 
 /** What is read of a delivery; the items may be large and are read only to be sent. */
@@ -58,10 +47,6 @@ const finished = states.filter(state => !unfinished.some(name => name === state)
 /** How many deliveries are read or removed at a time: each statement blocks the event loop of an embedded database. */
 const chunkSize = 50
 
-/** From which length of its items on a delivery is large, in characters. */
-const large = 64 * 1024
-/** How long a part of them is, in characters. */
-const partLength = 512 * 1024
 const contentGone = 'the content of this delivery is gone: send it again as a new request'
 /** For how long after its last change what went unanswered is looked for by the next process, in milliseconds. */
 const openFor = 15 * 60 * 1000
@@ -74,10 +59,7 @@ export class DatabaseStore implements Store {
   private readonly database: Context['database']
   /** SQLite changes rows in two steps, between which another statement may come: those about one delivery wait for one another. */
   private readonly changes = new Mutex()
-  /** Large deliveries that are being written. */
-  private readonly inserting = new Set<string>()
-  /** Content that belonged to no delivery when that was looked at last. */
-  private orphans: string[] = []
+  private readonly content: LargeContent
 
   /**
    * @param ctx a context with the database; the tables are created when they are first used
@@ -85,6 +67,7 @@ export class DatabaseStore implements Store {
    */
   constructor(ctx: Context, private readonly clock: Clock, private readonly owner: string) {
     this.database = unwrap(ctx.database)
+    this.content = new LargeContent(ctx, this.database)
     defineTables(ctx)
   }
 
@@ -94,18 +77,8 @@ export class DatabaseStore implements Store {
   }
 
   async insert(delivery: Delivery, position: number, items: readonly ParsedItem[]): Promise<void> {
-    const row = toRow(delivery, { position, owner: this.owner }, items)
-    const { id, items: content } = row
-    if (content === null || content.length <= large) {
-      await this.database.create(table, row)
-      return
-    }
-    this.inserting.add(id)
-    try {
-      await this.database.create(table, { ...row, items: await this.insertContent(id, content) })
-    } finally {
-      this.inserting.delete(id)
-    }
+    const { items: content, ...row } = toRow(delivery, { position, owner: this.owner }, items)
+    await this.content.write(row.id, content, place => this.database.create(table, { ...row, items: place }))
   }
 
   update(delivery: Delivery, from: readonly State[], change: Change): Promise<boolean> {
@@ -279,22 +252,9 @@ export class DatabaseStore implements Store {
     return rows.length === chunkSize
   }
 
-  /**
-   * Removes content that belonged to no delivery the last time either: its delivery was removed, or never written because the process
-   * ended. To be called from time to time, so that what another relay is just writing is not taken for that.
-   */
-  async removeOrphans(): Promise<void> {
-    const content = await this.database.get(contentTable, { part: 0 }, ['id'])
-    const orphans: string[] = []
-    for (let start = 0; start < content.length; start += chunkSize) {
-      const ids = content.slice(start, start + chunkSize).map(({ id }) => id)
-      const owned = new Set((await this.database.get(table, { id: ids }, ['id'])).map(({ id }) => id))
-      orphans.push(...ids.filter(id => !owned.has(id) && !this.inserting.has(id)))
-      await yieldToOthers()
-    }
-    const earlier = new Set(this.orphans)
-    this.orphans = orphans
-    for (const id of orphans) if (earlier.has(id)) await this.database.remove(contentTable, { id })
+  /** Removes content that belongs to no delivery. To be called from time to time. */
+  removeOrphans(): Promise<void> {
+    return this.content.removeOrphans(async ids => (await this.database.get(table, { id: ids }, ['id'])).map(({ id }) => id))
   }
 
   /** Rejects when the database does not answer. */
@@ -331,35 +291,12 @@ export class DatabaseStore implements Store {
 
   private async toQueued(row: DeliveryRow): Promise<QueuedDelivery> {
     const delivery = fromStored({ ...row })
-    const stored: unknown = JSON.parse(row.items ?? '[]')
-    const items = typeof stored === 'number' ? await this.readContent(row.id, stored) : stored
+    const items = await this.content.read(row.id, row.items ?? '[]')
     return {
       delivery, position: row.position, isOurs: row.owner === this.owner,
       // Where the delivery was withdrawn meanwhile, none of this is sent.
       items: items === undefined ? delivery.results.map(() => new RelayError('internal', contentGone)) : readItems(items),
     }
-  }
-
-  /** @returns what stands for it in the row of the delivery, which is to be written after it */
-  private async insertContent(id: string, text: string): Promise<string> {
-    const parts = cut(text)
-    for (const [part, text] of parts.entries()) {
-      await yieldToOthers()
-      await this.database.create(contentTable, { id, part, text })
-    }
-    return String(parts.length)
-  }
-
-  /** @returns `undefined` when parts of it are gone */
-  private async readContent(id: string, count: number): Promise<unknown> {
-    let text = ''
-    for (let part = 0; part < count; part++) {
-      await yieldToOthers()
-      const [row] = await this.database.get(contentTable, { id, part })
-      if (!row) return
-      text += row.text
-    }
-    return JSON.parse(text)
   }
 
   private async firstAfter(queue: string, state: State) {
@@ -399,11 +336,6 @@ function defineTables(ctx: Context): void {
       ['caller', 'id'], ['caller', 'state', 'id'], ['caller', 'target', 'id'],
     ],
   })
-  ctx.model.extend(contentTable, {
-    id: { type: 'string', length: 36, nullable: false },
-    part: { type: 'unsigned', nullable: false },
-    text: { type: 'text', length: 2 ** 24, nullable: false },
-  }, { primary: ['id', 'part'] })
   ctx.model.extend(clockTable, {
     id: { type: 'unsigned', nullable: false },
     time: { type: 'double', nullable: false },
@@ -414,7 +346,7 @@ function defineTables(ctx: Context): void {
 }
 
 /** The row of a new delivery. */
-export function toRow(delivery: Delivery, { position, owner }: Pick<DeliveryRow, 'position' | 'owner'>, items: readonly ParsedItem[]): DeliveryRow {
+export function toRow(delivery: Delivery, { position, owner }: Pick<DeliveryRow, 'position' | 'owner'>, items: readonly ParsedItem[]): DeliveryRow & { items: string } {
   return {
     ...toStored(delivery),
     queue: position === noPosition ? '' : digest(queueOf(delivery.bot, delivery.target)),
@@ -422,18 +354,6 @@ export function toRow(delivery: Delivery, { position, owner }: Pick<DeliveryRow,
     owner,
     items: JSON.stringify(writeItems(items)),
   }
-}
-
-/** Cuts a text into parts, none of them between the halves of a surrogate pair: these cannot be stored apart. */
-function cut(text: string): string[] {
-  const parts: string[] = []
-  for (let start = 0; start < text.length;) {
-    let end = start + partLength
-    if (/[\uD800-\uDBFF]/.test(text.charAt(end - 1))) end--
-    parts.push(text.slice(start, end))
-    start = end
-  }
-  return parts
 }
 
 /** The lowest ID that a delivery accepted at this time can have. */

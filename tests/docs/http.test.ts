@@ -51,6 +51,23 @@ describe('a reader', { timeout: 120_000 }, () => {
       assert.equal(bytes.subarray(1, 4).toString(), 'PNG')
     })
 
+    test(`sends to several targets, mentions, and has a dry run, as ${page.path} says`, async () => {
+      const several = marked(page, 'send-several')
+      assert.deepEqual(shape(await reader.place.output(several)), shape(JSON.parse(marked(page, 'sent-several'))))
+      for (const target of [undefined, '10001']) assert.equal((await reader.messages(target)).at(-1)?.parts[0]?.text, said(several))
+
+      const body = marked(page, 'mention')
+      const response = await fetch(`${reader.url}/webhook`, { method: 'POST', headers: { 'x-api-key': await reader.key() }, body })
+      assert.equal(response.status, 200)
+      const { parts = [] } = (await reader.messages()).at(-1) ?? {}
+      assert.deepEqual(parts.map(({ type }) => type), ['reply', 'at', 'text'])
+
+      const earlier = (await reader.messages()).length
+      const dry = JSON.stringify(await reader.place.output(marked(page, 'dry-run')))
+      assert.deepEqual(JSON.parse(dry), JSON.parse(marked(page, 'dry-ran')))
+      assert.equal((await reader.messages()).length, earlier)
+    })
+
     test(`gets the results of the batch that fails in part in ${page.path}`, async () => {
       const response = await fetch(`${reader.url}/webhook`, {
         method: 'POST',

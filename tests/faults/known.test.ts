@@ -63,6 +63,32 @@ const schedules: { what: string, plan: Plan }[] = [
     },
   },
   {
+    what: 'a late answer to a text does not tell of the message that was taken for an equal one meanwhile',
+    plan: {
+      ...plan,
+      kind: { ...kind, retries: 0, timeout: 400, settle: 1200 },
+      senders: [[text(0, '[a]'), text(1, '[a]')]],
+      faults: [
+        { target: 0, about: 'send', nth: 1, fault: { kind: 'late', ms: 900 } },
+        { target: 0, about: 'send', nth: 2, fault: { kind: 'silent' } },
+        { target: 0, about: 'history', nth: 1, fault: { kind: 'refuse' } },
+      ],
+    },
+  },
+  {
+    what: 'nor does one to a file',
+    plan: {
+      ...plan,
+      kind: { ...kind, retries: 0, timeout: 400, settle: 1200 },
+      senders: [[file(0, 'QUFB'), file(1, 'QUFB')]],
+      faults: [
+        { target: 0, about: 'send', nth: 1, fault: { kind: 'late', ms: 900 } },
+        { target: 0, about: 'send', nth: 2, fault: { kind: 'silent' } },
+        { target: 0, about: 'history', nth: 1, fault: { kind: 'refuse' } },
+      ],
+    },
+  },
+  {
     what: 'what may have arrived is not told to be refused because a further call is',
     plan: {
       ...plan,

@@ -92,14 +92,14 @@ class OneBotMessage implements Message {
     return chatOf(this.account.bot.selfId, this.target)
   }
 
+  /** @throws SendError `unanswered` where a search has taken the message, for this send or an equal one: it answers for that one only */
   private note(receipt: Receipt, since: number): Receipt {
     const { account: { own }, chat, items } = this
-    if (receipt.messageIds.length === 0) {
-      const trace = { content: sealContent(contentOfItems(items)), since, until: Date.now() }
-      return own.noteUnnamed(chat, trace) ? { ...receipt, trace } : receipt
-    }
-    own.note(chat, receipt.messageIds)
-    return receipt
+    const isNamed = receipt.messageIds.length > 0
+    const trace = isNamed ? undefined : { content: sealContent(contentOfItems(items)), since, until: Date.now() }
+    const isFree = trace ? own.noteUnnamed(chat, trace) : own.note(chat, receipt.messageIds)
+    if (!isFree) throw new SendError('unanswered')
+    return trace ? { ...receipt, trace } : receipt
   }
 
   private async call(attempt: Attempt): Promise<Receipt> {

@@ -93,16 +93,21 @@ export class OwnMessages {
     return messages
   }
 
-  /** Takes down that these messages are known to be somebody's, so that no search takes one of them for another. */
-  note(chatName: string, ids: readonly string[], now = Date.now()): void {
+  /**
+   * Takes down that these messages are known to be somebody's, so that no search takes one of them for another.
+   *
+   * @returns whether they were free: an answer may come late, when a search has taken its message already, be it for an equal one
+   */
+  note(chatName: string, ids: readonly string[], now = Date.now()): boolean {
     const chat = this.open(chatName, now)
     for (const id of ids) makeKnown(chat, id, now)
+    return !chat.found.some(({ message }) => ids.includes(message.id))
   }
 
   /**
    * The same for a send that got no ID: the message that must be its own is left to it.
    *
-   * @returns whether it was not known yet: its answer may come late, when a search has found the message already
+   * @returns whether it was free
    */
   noteUnnamed(chatName: string, send: UnnamedSend): boolean {
     const { unnamed, found } = this.open(chatName, send.until)

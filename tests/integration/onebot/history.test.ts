@@ -114,7 +114,7 @@ test('finds what other plugins made of a message', async t => {
 test('says nothing of a message that only the adapter can encode', async t => {
   const { app, account, simulator } = await stage(t)
   app.on('before-send', session => {
-    session.elements?.unshift(h('at', { id: '10001' }))
+    session.elements?.unshift(h('face', { id: '14' }))
   })
   const message = account.message(group, [text('a')])
   const { messageIds } = await message.send(attempt)

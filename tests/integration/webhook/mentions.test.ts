@@ -29,7 +29,7 @@ function seen(): string[][] {
     return type === 'at' ? `@${String(data.qq)}` : type === 'reply' ? `>${String(data.id)}` : type
   }
   // An uploaded file is in no segment.
-  return relay.simulator.ledger.map(({ segments, media }) => [...segments.map(show), ...segments.length === 0 ? media.map(({ type }) => type) : []])
+  return relay.simulator.ledger.map(({ segments, media }) => segments.length > 0 ? segments.map(show) : media.map(({ type }) => type))
 }
 
 /** Sends a message, to be answered. */
