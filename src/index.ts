@@ -11,6 +11,7 @@ import { describeSettings, resolveSettings } from './config/settings'
 import { MediaLinks, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
 import { parseNames } from './message/names'
+import { serveOneBotApi } from './onebot-api'
 import { reportBots } from './platform/bots'
 import { Incoming } from './platform/incoming'
 import { KoishiPort } from './platform/koishi'
@@ -71,7 +72,8 @@ export function apply(ctx: Context, config: Config): void {
   const stop = new AbortController()
   stop.signal.addEventListener('abort', end)
   const access = new Access(apiKey, keys)
-  serveHttp(server, { prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, logger }, {
+  const routing = { prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, logger }
+  serveHttp(server, routing, {
     limits: settings,
     names,
     relay,
@@ -81,6 +83,7 @@ export function apply(ctx: Context, config: Config): void {
     bots: () => port.describe(),
     stop: stop.signal,
   })
+  serveOneBotApi(server, routing, { limits: { maxSize: settings.maxBodySize }, relay, isOnline: () => port.isOnline, stop: stop.signal })
   const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret } = settings
   if (callbackUrl && secret !== undefined) {
     listenForCommands(ctx, {

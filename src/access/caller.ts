@@ -59,8 +59,13 @@ export class Caller {
    * @throws RelayError `forbidden`
    */
   demandTarget(target: Target, platform: string | undefined, asked: string): void {
+    if (!this.maySendTo(target, platform)) throw new RelayError('forbidden', `this key may not send to ${asked}`)
+  }
+
+  /** Whether it may send to a target; the platform as for `demandTarget`. */
+  maySendTo(target: Target, platform: string | undefined): boolean {
     const { targets } = this.rights
-    if (targets && !targets.some(pattern => fits(pattern, target, platform))) throw new RelayError('forbidden', `this key may not send to ${asked}`)
+    return !targets || targets.some(pattern => fits(pattern, target, platform))
   }
 
   /**

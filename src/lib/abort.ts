@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { removeFrom } from './transient'
 
 /** Who is told of a signal, in no order. */
@@ -27,4 +28,13 @@ function listen(signal: AbortSignal): (() => void)[] {
     for (let next = all.pop(); next; next = all.pop()) next()
   }, { once: true })
   return all
+}
+
+/** A signal that is aborted when a client goes away before its answer. */
+export function goneSignal(response: ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  response.once('close', () => {
+    if (!response.writableEnded) controller.abort()
+  })
+  return controller.signal
 }

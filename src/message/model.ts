@@ -68,6 +68,8 @@ export interface TextItem {
 export interface MediaItem {
   type: 'image' | 'file' | 'video' | 'audio'
   link: Link
+  /** What a file is shown as, fit for that; otherwise it has the name that its link ends with. */
+  name?: string
 }
 
 /** A mention, which goes with the text or picture that follows it. */

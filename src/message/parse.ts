@@ -105,7 +105,7 @@ function writeItem(item: Item): JsonObject {
     case 'reply':
       return { type: item.type, message_id: item.messageId }
     default:
-      return { type: item.type, url: writeLink(item.link) }
+      return { type: item.type, url: writeLink(item.link), ...item.name !== undefined && { name: item.name } }
   }
 }
 
@@ -113,8 +113,10 @@ function writeItem(item: Item): JsonObject {
 export function readItems(stored: unknown): ParsedItem[] {
   if (!Array.isArray(stored)) return []
   return stored.map((value: unknown) => {
-    const { error, msg }: JsonObject = isObject(value) ? value : {}
-    return isErrorCode(error) ? new RelayError(error, typeof msg === 'string' ? msg : undefined) : parseItemSafely(value)
+    const { error, msg, name }: JsonObject = isObject(value) ? value : {}
+    if (isErrorCode(error)) return new RelayError(error, typeof msg === 'string' ? msg : undefined)
+    const item = parseItemSafely(value)
+    return 'link' in item && typeof name === 'string' ? { ...item, name } : item
   })
 }
 
@@ -182,7 +184,12 @@ function parseExpiry({ expires_in: seconds }: JsonObject): { expiresIn?: number 
   return { expiresIn: seconds * 1000 }
 }
 
-function parseId(body: JsonObject, field: string): string | undefined {
+/**
+ * Reads an ID, which may be a whole number; `undefined` where there is none.
+ *
+ * @throws RelayError `bad-request`
+ */
+export function parseId(body: JsonObject, field: string): string | undefined {
   const value = body[field]
   if (value === undefined || value === null || value === '') return
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
@@ -274,7 +281,7 @@ function parseText({ msg }: JsonObject): string {
 }
 
 /** Half of a surrogate pair becomes U+FFFD on its way in UTF-8 anyway. As it was it would not be found again in the platform's history. */
-function toText(value: string): string {
+export function toText(value: string): string {
   return value.toWellFormed()
 }
 

@@ -1,10 +1,10 @@
-import type { Bot, Context } from 'koishi'
+import { Universal, type Bot, type Context } from 'koishi'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/unwrap'
 import type { BotSelector, Target } from '../message/model'
 import { describeBots, isOnline, Presence, type BotState } from './bots'
 import { throwClassified } from './failure'
-import { SendError, type Account, type Attempt, type Finding, type LoadedItem, type Message, type Port, type Receipt } from './port'
+import { SendError, type Account, type Attempt, type Finding, type Group, type LoadedItem, type Message, type Port, type Receipt } from './port'
 import { announceSend, createEncoder, createSession, render, toElement } from './sending'
 
 /** What is particular to one platform. The bots of all others are used as Koishi has them. */
@@ -109,7 +109,17 @@ export abstract class BotAccount implements Account {
     return isOnline(this.bot)
   }
 
+  get selfId(): string {
+    return this.bot.selfId
+  }
+
+  get name(): string {
+    return this.bot.user?.name ?? ''
+  }
+
   abstract checkTarget(target: Target): void
+  abstract recall(target: Target, messageId: string): Promise<void>
+  abstract groups(): Promise<Group[]>
   abstract message(target: Target, items: readonly LoadedItem[]): Message
   abstract recent(target: Target): string[]
 
@@ -126,6 +136,31 @@ export abstract class BotAccount implements Account {
 class AdapterAccount extends BotAccount {
   checkTarget(): void {
     // What its IDs look like is not known here.
+  }
+
+  async recall({ kind, id }: Target, messageId: string): Promise<void> {
+    const { bot } = this
+    try {
+      await bot.deleteMessage(kind === 'private' ? (await bot.createDirectChannel(id)).id : id, messageId)
+    } catch (error) {
+      throwClassified(error)
+    }
+  }
+
+  /** What a target names are the channels in them. */
+  async groups(): Promise<Group[]> {
+    const { bot } = this
+    const groups: Group[] = []
+    try {
+      for await (const guild of bot.getGuildIter()) {
+        for await (const { id, type, name = guild.name ?? '' } of bot.getChannelIter(guild.id)) {
+          if (type === Universal.Channel.Type.TEXT) groups.push({ id, name })
+        }
+      }
+    } catch (error) {
+      throwClassified(error)
+    }
+    return groups
   }
 
   message(target: Target, items: readonly LoadedItem[]): Message {

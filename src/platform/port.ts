@@ -31,6 +31,10 @@ export interface Account {
   /** As Koishi names it; empty where an adapter does not know yet. */
   readonly platform: string
   readonly isOnline: boolean
+  /** Its ID on the platform. */
+  readonly selfId: string
+  /** What it is called there; empty where that is not known. */
+  readonly name: string
   /**
    * Checks that a target can exist on this platform, as far as that is known here.
    *
@@ -39,6 +43,18 @@ export interface Account {
   checkTarget(target: Target): void
   /** One platform message made of these items; nothing is sent yet. */
   message(target: Target, items: readonly LoadedItem[]): Message
+  /**
+   * Takes a message back that was sent to this target.
+   *
+   * @throws SendError
+   */
+  recall(target: Target, messageId: string): Promise<void>
+  /**
+   * The groups that it is in, as targets can name them.
+   *
+   * @throws SendError
+   */
+  groups(): Promise<Group[]>
   /** The messages in a chat that a search after a restart could take for one that leaves now, by their IDs. */
   recent(target: Target): string[]
   /**
@@ -48,6 +64,13 @@ export interface Account {
   onOffline(callback: () => void): () => void
   /** Calls back once when the bot is online, at once if it is; what it returns ends the watch. The callback must not throw. */
   onOnline(callback: () => void): () => void
+}
+
+/** A group that an account is in; a channel, on other platforms. */
+export interface Group {
+  id: string
+  /** Empty where it has none. */
+  name: string
 }
 
 /** One platform message: how it is sent, and how it is found again when its answer did not come. It can be sent several times. */

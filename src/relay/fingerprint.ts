@@ -32,15 +32,15 @@ function saying(item: Item): string {
     case 'reply':
       return item.messageId
     default:
-      return writeLink(item.link)
+      return item.name === undefined ? writeLink(item.link) : `${item.name}\n${writeLink(item.link)}`
   }
 }
 
 /** @returns `undefined` when it is no uploaded file, or one that is not there */
 async function digestUploaded(item: ParsedItem, digestUpload: DigestUpload): Promise<string | undefined> {
   if (!('link' in item) || item.link.kind !== 'upload') return
-  const { type, link: { id } } = item
+  const { type, link: { id }, name = id.slice(id.indexOf('/') + 1) } = item
   const content = await digestUpload(id)
-  // Only a file is shown with its name, which ends its ID.
-  return content && digest(`${type}\n`, type === 'file' ? id.slice(id.indexOf('/')) : '', `\n${content}`)
+  // Only a file is shown with its name, which ends its ID unless it has another one.
+  return content && digest(`${type}\n`, type === 'file' ? `/${name}` : '', `\n${content}`)
 }

@@ -58,15 +58,17 @@ export interface MediaOptions {
  *
  * @throws RelayError `file-not-found` for a file ID that no longer resolves, `too-large` for what fits no frame
  */
-export async function prepareMedia({ type, link }: MediaItem, options: MediaOptions): Promise<PreparedMedia> {
+export async function prepareMedia({ type, link, name }: MediaItem, options: MediaOptions): Promise<PreparedMedia> {
   switch (link.kind) {
     case 'remote':
       // Only a file is shown with its name, and to find that in each of a thousand links takes a while.
-      return { type, weight: 0, bytes: undefined, load: () => ({ type, src: link.url, name: type === 'file' ? nameOfUrl(link.url) : '' }) }
+      return { type, weight: 0, bytes: undefined, load: () => ({ type, src: link.url, name: name ?? (type === 'file' ? nameOfUrl(link.url) : '') }) }
     case 'data':
-      return prepareData(type, link.base64.length, 'file', () => link.base64, link.mediaType)
-    case 'upload':
-      return prepareUpload(type, await options.resolve(link.id), options)
+      return prepareData(type, link.base64.length, name ?? 'file', () => link.base64, link.mediaType)
+    case 'upload': {
+      const file = await options.resolve(link.id)
+      return prepareUpload(type, { ...file, name: name ?? file.name }, options)
+    }
   }
 }
 

@@ -54,8 +54,8 @@ async function show(item: ParsedItem, { media, digestUpload }: PreviewOptions): 
   const { type, link } = item
   if (link.kind === 'upload') {
     const { name, size } = await media.resolve(link.id)
-    return { type, name, size, sha256: await digestUpload(link.id) ?? null }
+    return { type, name: item.name ?? name, size, sha256: await digestUpload(link.id) ?? null }
   }
   const bytes = Buffer.from(link.base64, 'base64')
-  return { type, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
+  return { type, ...item.name !== undefined && { name: item.name }, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
 }

@@ -1,18 +1,19 @@
 import type { Context } from 'koishi'
 import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
-import { sleep } from '../lib/async'
+import { sleep, yieldToOthers } from '../lib/async'
 import { digest } from '../lib/digest'
 import { unwrap } from '../lib/unwrap'
-import type { MessageRequest } from '../message/model'
-import type { KnownSends } from '../platform/port'
+import type { BotSelector, MessageRequest, Target } from '../message/model'
+import type { Group, KnownSends } from '../platform/port'
 import { Clock } from './clock'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
-  createDelivery, isOverdue, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
+  createDelivery, isOverdue, messageIdsOf, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
 } from './delivery'
 import { fingerprintOf } from './fingerprint'
 import { FollowUps } from './follow-ups'
+import { ask } from './inquiry'
 import { MemoryStore } from './memory-store'
 import { OpenCalls } from './open-calls'
 import { preview, type Preview } from './preview'
@@ -80,6 +81,11 @@ const anything = 'anything'
 const defaultExpiry = 24 * 60 * 60 * 1000
 /** How much longer than its delivery waits an uploaded file is kept, for a send that begins at the last moment, in milliseconds. */
 const uploadMargin = 60 * 60 * 1000
+
+/** How old a message may be that is taken back, in milliseconds: platforms allow some minutes, and to administrators of a group more. */
+const recallable = 24 * 60 * 60 * 1000
+/** How many records are looked through before others get a turn. */
+const pageSize = 200
 
 const relays = new WeakMap<object, Relay>()
 
@@ -298,6 +304,41 @@ export class Relay {
     return delivery
   }
 
+  /**
+   * Takes a platform message back that was sent within the last day.
+   *
+   * @param messageId as the platform gave it
+   * @param isAllowed whether its caller may do so where the message was sent; otherwise it is as if there were none
+   * @throws RelayError `not-found`, `store-down`, or why the platform did not do it
+   */
+  async recall(messageId: string, isAllowed: (target: Target, platform: string) => boolean): Promise<void> {
+    for await (const delivery of this.recent(this.clock.now() - recallable)) {
+      const account = this.runtime.port.find(delivery.bot)
+      if (!messageIdsOf(delivery).includes(messageId) || !account || !isAllowed(delivery.target, account.platform)) continue
+      return ask(account.recall(delivery.target, messageId), this.runtime)
+    }
+    throw new RelayError('not-found', 'this relay has sent no such message within the last day')
+  }
+
+  /**
+   * Who sends what is asked of this bot, or of the one that is chosen where none is asked for.
+   *
+   * @throws RelayError `unsent`
+   */
+  sender(bot: BotSelector): { platform: string, id: string, name: string } {
+    const { platform, selfId, name } = this.runtime.port.choose(bot)
+    return { platform, id: selfId, name }
+  }
+
+  /**
+   * The groups that the same bot is in.
+   *
+   * @throws RelayError `unsent`, or why the platform did not tell
+   */
+  async groups(bot: BotSelector): Promise<Group[]> {
+    return ask(this.runtime.port.choose(bot).groups(), this.runtime)
+  }
+
   /** The queues in which something waits or that are paused. */
   queueStates(): QueueState[] {
     return this.queues.states()
@@ -448,6 +489,20 @@ export class Relay {
     const isShared = this.storages.some(({ isShared }) => isShared)
     const messageIds = new Set([...logged.messageIds, ...stored.flat()])
     return { ...logged, messageIds, since: isShared ? kept : Math.max(logged.since, kept) }
+  }
+
+  /** The deliveries that were accepted since then, by the relay's clock, the newest first. */
+  private async* recent(since: number): AsyncGenerator<Delivery> {
+    for (let before: string | undefined; ;) {
+      const page = await this.list({ limit: pageSize, ...before !== undefined && { before } })
+      for (const delivery of page) {
+        if (delivery.createdAt < since) return
+        yield delivery
+      }
+      before = page.at(-1)?.id
+      if (page.length < pageSize) return
+      await yieldToOthers()
+    }
   }
 
   private insert(store: Store, delivery: Delivery, items: MessageRequest['items']): Promise<void> | undefined {

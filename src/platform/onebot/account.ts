@@ -1,16 +1,18 @@
 import type { Bot, Context, h } from 'koishi'
 import { RelayError } from '../../errors'
 import type { Target } from '../../message/model'
+import { isObject } from '../../message/parse'
+import type { Segment } from '../../message/segments'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
 import { BotAccount, type PlatformSupport } from '../koishi'
-import { SendError, type Attempt, type Finding, type LoadedItem, type LoadedMedia, type Message, type Receipt, type SendsSince } from '../port'
+import { SendError, type Attempt, type Finding, type Group, type LoadedItem, type LoadedMedia, type Message, type Receipt, type SendsSince } from '../port'
 import { announceSend, announceSent, createEncoder, createSession, partlyArrived, render, toElement, type SendSession } from '../sending'
 import { platform, recordAnswers, requestOf } from './adapter'
 import { readAnswer } from './answer'
 import { contentOfItems, contentOfMessage, sealContent } from './content'
 import { search } from './history'
-import { toFile, toNumber, toSegments, type Segment } from './message'
+import { toFile, toId, toNumber, toSegments } from './message'
 import { chatOf, OwnMessages } from './own-messages'
 
 /** What is particular to OneBot 11. */
@@ -39,12 +41,33 @@ export class OneBotAccount extends BotAccount {
     throw new RelayError('bad-request', `${kind === 'group' ? 'group_id' : 'user_id'} must be a number, as OneBot has it`)
   }
 
+  async recall(_target: Target, messageId: string): Promise<void> {
+    readAnswer(await this.ask('delete_msg', { message_id: toNumber(messageId) }))
+  }
+
+  async groups(): Promise<Group[]> {
+    const answer = await this.ask('get_group_list', {})
+    readAnswer(answer)
+    const list: unknown = isObject(answer) ? answer.data : undefined
+    if (!Array.isArray(list)) throw new SendError('unanswered', 'the answer of the platform cannot be read')
+    return list.flatMap((group: unknown) => {
+      const id = isObject(group) ? toId(group.group_id) : undefined
+      return isObject(group) && id !== undefined ? [{ id, name: typeof group.group_name === 'string' ? group.group_name : '' }] : []
+    })
+  }
+
   message(target: Target, items: readonly LoadedItem[]): Message {
     return new OneBotMessage(this, target, items)
   }
 
   recent(target: Target): string[] {
     return this.own.recent(chatOf(this.bot.selfId, target))
+  }
+
+  private async ask(action: string, params: Record<string, unknown>): Promise<unknown> {
+    const request = requestOf(this.bot)
+    if (!request) throw new SendError('unsent')
+    return request(action, params).catch(throwClassified)
   }
 }
 

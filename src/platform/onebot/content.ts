@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { readMessage, type Segment } from '../../message/segments'
 import type { LoadedItem } from '../port'
-import { readMessage, type Segment } from './message'
 
 /**
  * What a platform message says, without what platforms change on the way: they rename pictures and videos, give them other

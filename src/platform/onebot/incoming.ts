@@ -1,7 +1,7 @@
 import { unwrap } from '../../lib/unwrap'
 import { isObject } from '../../message/parse'
+import { readMessage } from '../../message/segments'
 import { toMention, toText, type IncomingSupport } from '../incoming'
-import { readMessage } from './message'
 
 /** How messages are read that came from OneBot 11. */
 export const incomingOneBot: IncomingSupport = {

@@ -1,0 +1,54 @@
+import { isObject, type JsonObject } from './parse'
+
+/** A part of a OneBot 11 message. */
+export interface Segment {
+  type: string
+  data: JsonObject
+}
+
+/**
+ * Reads the `message` of an event or of a history (OneBot 11, "message format"): an array of segments, or a string with CQ
+ * codes, in which every value is text.
+ *
+ * @returns `undefined` when it is neither
+ */
+export function readMessage(message: unknown): Segment[] | undefined {
+  if (typeof message === 'string') return [...readCodes(message)]
+  if (!Array.isArray(message)) return
+  return message.flatMap((segment: unknown) => readSegment(segment) ?? [])
+}
+
+/** Reads one segment, whose `data` may be left out; `undefined` when it is none. */
+export function readSegment(segment: unknown): Segment | undefined {
+  if (!isObject(segment) || typeof segment.type !== 'string') return
+  return { type: segment.type, data: isObject(segment.data) ? segment.data : {} }
+}
+
+/**
+ * Reads a string with CQ codes, one segment after the other. A `[` that is text stands there escaped, so each `[CQ:` begins a code that the
+ * next `]` ends; where none follows, it is text.
+ */
+export function* readCodes(source: string): Generator<Segment> {
+  let position = 0
+  for (;;) {
+    const start = source.indexOf('[CQ:', position)
+    const end = start < 0 ? -1 : source.indexOf(']', start)
+    const textEnd = end < 0 ? source.length : start
+    if (textEnd > position) yield { type: 'text', data: { text: unescapeCode(source.slice(position, textEnd)) } }
+    if (end < 0) return
+    const [type = '', ...fields] = source.slice(start + '[CQ:'.length, end).split(',')
+    yield { type, data: Object.fromEntries(fields.map(toEntry)) }
+    position = end + 1
+  }
+}
+
+function toEntry(field: string): [string, string] {
+  const equals = field.indexOf('=')
+  return equals < 0 ? [field, ''] : [field.slice(0, equals), unescapeCode(field.slice(equals + 1))]
+}
+
+const escapes: Readonly<Record<string, string>> = { '&#91;': '[', '&#93;': ']', '&#44;': ',', '&amp;': '&' }
+
+function unescapeCode(source: string): string {
+  return source.replace(/&(?:#91|#93|#44|amp);/g, escape => escapes[escape] ?? escape)
+}

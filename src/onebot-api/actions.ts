@@ -1,0 +1,140 @@
+import { RelayError } from '../errors'
+import { parseHandling } from '../http/preferences'
+import type { AllowedExchange } from '../http/routes'
+import type { Order, Sender } from '../http/sender'
+import { goneSignal } from '../lib/abort'
+import type { Item, Target } from '../message/model'
+import { parseId, type JsonObject } from '../message/parse'
+import { writeTarget } from '../message/target'
+import { messageIdsOf, outcomeOf, type Delivery } from '../relay/delivery'
+import type { Relay } from '../relay/relay'
+import { writeId, type Reply } from './answer'
+import { parseFile, parseMessage } from './message'
+import { readFlag } from './params'
+
+/** Of this package; a test compares it. */
+const version = '0.1.2'
+
+/** One call of an action. */
+export interface Call {
+  exchange: AllowedExchange
+  params: JsonObject
+}
+
+/** @throws RelayError */
+export type Action = (call: Call) => Promise<Reply> | Reply
+
+/** What the actions need of the rest of the relay. */
+export interface ActionOptions {
+  relay: Relay
+  sender: Sender
+  /** Whether any bot is online. */
+  isOnline: () => boolean
+}
+
+/** What a call wants sent, and where. */
+interface Wish {
+  target: Target
+  items: Item[]
+}
+
+/** The actions that send, by their names. */
+const wishes: Readonly<Record<string, (params: JsonObject) => Wish>> = {
+  send_msg: params => ({ target: readTarget(params, kindOf(params)), items: readMessage(params) }),
+  send_group_msg: params => ({ target: readTarget(params, 'group'), items: readMessage(params) }),
+  send_private_msg: params => ({ target: readTarget(params, 'private'), items: readMessage(params) }),
+  upload_group_file: params => ({ target: readTarget(params, 'group'), items: [parseFile(params.file, params.name)] }),
+  upload_private_file: params => ({ target: readTarget(params, 'private'), items: [parseFile(params.file, params.name)] }),
+}
+
+/** The actions of OneBot 11 that the relay has, by their names. Those that send can be called with `_async` behind them. */
+export function actionsOf(options: ActionOptions): ReadonlyMap<string, Action> {
+  const { relay, isOnline } = options
+  const actions = new Map<string, Action>([
+    ['delete_msg', call => recall(relay, call)],
+    ['get_status', () => ({ data: { online: isOnline(), good: isOnline() } })],
+    ['get_version_info', () => ({ data: { app_name: 'koishi-plugin-message-relay', app_version: version, protocol_version: 'v11' } })],
+    ['get_login_info', () => {
+      const { id, name } = relay.sender({})
+      return { data: { user_id: writeId(id), nickname: name } }
+    }],
+    ['get_group_list', call => listGroups(relay, call)],
+    ['can_send_image', () => ({ data: { yes: true } })],
+    ['can_send_record', () => ({ data: { yes: true } })],
+  ])
+  for (const [name, wish] of Object.entries(wishes)) {
+    actions.set(name, call => send(options, call, wish(call.params), false))
+    actions.set(`${name}_async`, call => send(options, call, wish(call.params), true))
+  }
+  return actions
+}
+
+async function send({ relay, sender }: ActionOptions, { exchange }: Call, { target, items }: Wish, isAsync: boolean): Promise<Reply> {
+  const { id, caller, request, response } = exchange
+  const { key } = parseHandling(request.headers)
+  const asked = writeTarget(target)
+  const order: Order = { content: { mode: 'single', items }, destinations: { list: [{ target, bot: {}, asked }], isList: false } }
+  sender.admit(exchange, order)
+  const { delivery, isReplay } = await relay.submit({
+    id,
+    request: { ...order.content, target, bot: {} },
+    caller: caller.name,
+    admit: platform => caller.demandTarget(target, platform, asked),
+    ...key !== undefined && { key },
+    ...isAsync ? { deferred: { wait: 0, inMemory: true } } : { signal: () => goneSignal(response) },
+  })
+  if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
+  exchange.outcome = delivery.state
+  if (isAsync || delivery.state === 'queued' || delivery.state === 'sending') return 'async'
+  refuseFailed(delivery)
+  response.setHeader('Relay-Outcome', 'sent')
+  if (items.every(({ type }) => type === 'file')) return { data: null }
+  // The first holds the mentions and the reply, and the text as far as the platform does not part it from what follows.
+  const [first] = messageIdsOf(delivery)
+  return { data: { message_id: first === undefined ? null : writeId(first) } }
+}
+
+/** @throws RelayError unless all of it was sent; what may have arrived outweighs what has not */
+function refuseFailed({ results }: Delivery): void {
+  const failed = results.filter(result => result !== undefined && !result.success)
+  const [worst] = [...failed.filter(result => outcomeOf(result) === 'unanswered'), ...failed]
+  if (!worst) return
+  const { error } = worst
+  if (failed.length === results.length) throw error
+  throw new RelayError(error.code, `${error.message} (the other parts of the message were sent)`, { cause: error.cause, logText: error.logText })
+}
+
+async function recall(relay: Relay, { exchange, params }: Call): Promise<Reply> {
+  const { caller } = exchange
+  const messageId = parseId(params, 'message_id')
+  if (messageId === undefined) throw new RelayError('bad-request', 'message_id is required')
+  caller.spend(1)
+  await relay.recall(messageId, (target, platform) => caller.maySendTo(target, platform))
+  return { data: null }
+}
+
+async function listGroups(relay: Relay, { exchange: { caller } }: Call): Promise<Reply> {
+  const { platform, id: selfId } = relay.sender({})
+  const groups = await relay.groups({ platform, selfId })
+  const allowed = groups.filter(({ id }) => caller.maySendTo({ kind: 'group', id }, platform))
+  return { data: allowed.map(({ id, name }) => ({ group_id: writeId(id), group_name: name })) }
+}
+
+function readMessage(params: JsonObject): Item[] {
+  return parseMessage(params.message, readFlag(params, 'auto_escape'))
+}
+
+function readTarget(params: JsonObject, kind: Target['kind']): Target {
+  const field = kind === 'group' ? 'group_id' : 'user_id'
+  const id = parseId(params, field)
+  if (id === undefined) throw new RelayError('bad-request', `${field} is required`)
+  return { kind, id }
+}
+
+/** Whether `send_msg` is to a group: where `message_type` does not say so, the ID that is given does. */
+function kindOf(params: JsonObject): Target['kind'] {
+  const { message_type: type } = params
+  if (type === 'group' || type === 'private') return type
+  if (type !== undefined && type !== '') throw new RelayError('bad-request', 'message_type must be group or private')
+  return parseId(params, 'group_id') === undefined ? 'private' : 'group'
+}

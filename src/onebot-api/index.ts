@@ -1,0 +1,86 @@
+import type { Server } from '@koishijs/plugin-server'
+import type { Access } from '../access/access'
+import type { Caller } from '../access/caller'
+import { RelayError } from '../errors'
+import { credentialsOf } from '../http/auth'
+import type { BodyLimits } from '../http/body'
+import { registerRoutes, type AllowedExchange, type Exchange, type GuardedRoute, type PlainAnswer, type RouteOptions } from '../http/routes'
+import { Sender } from '../http/sender'
+import type { JsonObject } from '../message/parse'
+import type { Relay } from '../relay/relay'
+import { actionsOf, type Action } from './actions'
+import { failure, success } from './answer'
+import { readParams } from './params'
+
+/** What the calls need of the rest of the plugin. */
+export interface OneBotApiOptions {
+  limits: BodyLimits
+  relay: Relay
+  /** Whether any bot is online. */
+  isOnline: () => boolean
+  /** Aborted when the relay stops. */
+  stop: AbortSignal
+}
+
+/**
+ * Serves `/onebot/<action>`, until the plugin is disposed: what calls the HTTP API of a OneBot 11 implementation today can call this. The
+ * path `/onebot` itself is none of it: there a OneBot implementation may dial the bot by WebSocket.
+ */
+export function serveOneBotApi(server: Server, routing: RouteOptions, options: OneBotApiOptions): void {
+  const api = new OneBotApi(options, new Sender(options.relay, routing.prefix))
+  registerRoutes(server, [api.route('GET'), api.route('POST')], routing)
+}
+
+class OneBotApi {
+  private readonly actions: ReadonlyMap<string, Action>
+  /** The parameters of the calls that could be read. What fails from then on is no matter of HTTP: OneBot 11 answers it with 200. */
+  private readonly calls = new WeakMap<Exchange, JsonObject>()
+
+  constructor(private readonly options: OneBotApiOptions, sender: Sender) {
+    const { relay, isOnline } = options
+    this.actions = actionsOf({ relay, sender, isOnline })
+  }
+
+  route(method: 'GET' | 'POST'): GuardedRoute {
+    return {
+      path: '/onebot/:action',
+      method,
+      allow: ['onebot'],
+      identify,
+      handle: exchange => this.handle(exchange),
+      fail: (error, exchange) => this.fail(error, exchange),
+    }
+  }
+
+  private async handle(exchange: AllowedExchange): Promise<PlainAnswer> {
+    const { request, query, params: { action: name = '' } } = exchange
+    // Whoever only looks at an address is not to send anything by that.
+    if (request.method === 'HEAD') throw new RelayError('method-not-allowed', 'use GET or POST', { headers: { allow: 'GET, POST' } })
+    const action = this.actions.get(name)
+    if (!action) throw new RelayError('not-found', 'the relay has no such action')
+    const { limits, stop } = this.options
+    const params = await readParams(exchange, query, limits, stop)
+    this.calls.set(exchange, params)
+    return success(await action({ exchange, params }), params)
+  }
+
+  private fail({ code, status, message }: RelayError, exchange: Exchange): PlainAnswer {
+    const params = this.calls.get(exchange)
+    if (params) return failure(200, status, message, params)
+    // OneBot 11 has another status for a body of a type that is not known.
+    const known = code === 'unsupported-type' ? 406 : status
+    return failure(known, known, message, {})
+  }
+}
+
+/** As OneBot 11 has it ("authorization"): the key may stand in the query, and a wrong one is another failure than none. */
+function identify({ request, query }: Exchange, access: Access, addressOf: () => string | undefined): Caller {
+  const given = query.getAll('access_token').filter(Boolean).map(token => Buffer.from(token))
+  const candidates = [...credentialsOf(request.headers), ...given]
+  try {
+    return access.identify(candidates, addressOf)
+  } catch (error) {
+    if (candidates.length === 0 || !(error instanceof RelayError)) throw error
+    throw new RelayError('forbidden', 'wrong access token', { logText: error.logText })
+  }
+}

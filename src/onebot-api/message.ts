@@ -1,0 +1,103 @@
+import { RelayError } from '../errors'
+import { safeName } from '../lib/file-name'
+import { parseLink } from '../message/link'
+import type { Item, MediaItem } from '../message/model'
+import { isObject, parseId, toText } from '../message/parse'
+import { readCodes, readSegment, type Segment } from '../message/segments'
+
+/** The most segments of a message. */
+const maxSegments = 1000
+
+/** In the place of an emoji of QQ's own, which only QQ can draw. */
+const face = '[表情]'
+
+/**
+ * Reads the parameter `message` (OneBot 11, "message format"): text with CQ codes, a list of segments, or one segment.
+ *
+ * @param isPlain whether a text is to be sent as it is, CQ codes and all
+ * @throws RelayError `bad-request` as soon as any segment is wrong, or of a kind that the relay does not send
+ */
+export function parseMessage(message: unknown, isPlain: boolean): Item[] {
+  const items: Item[] = []
+  let count = 0
+  for (const segment of segmentsOf(message, isPlain)) {
+    if (++count > maxSegments) throw new RelayError('bad-request', `message must have at most ${maxSegments} segments`)
+    const item = toItem(segment)
+    const last = items.at(-1)
+    // A blank between two mentions is part of the text around it.
+    if (item.type === 'text' && last?.type === 'text') last.text += item.text
+    else items.push(item)
+  }
+  const seen = items.filter(item => item.type !== 'text' || item.text.trim() !== '')
+  if (seen.length === 0) throw new RelayError('bad-request', 'message must not be empty')
+  if (seen.some(isReply) && !seen.some(({ type }) => type === 'text' || type === 'image' || type === 'at')) {
+    throw new RelayError('bad-request', 'a reply needs a text, picture or mention that it goes with')
+  }
+  return seen
+}
+
+/**
+ * Reads a file that is to be uploaded.
+ *
+ * @param name what it is to be shown as
+ * @throws RelayError `bad-request`
+ */
+export function parseFile(file: unknown, name: unknown): MediaItem {
+  return toMedia('file', { type: 'file', data: { file, name } })
+}
+
+function* segmentsOf(message: unknown, isPlain: boolean): Generator<Segment> {
+  if (typeof message === 'string') {
+    if (isPlain) yield { type: 'text', data: { text: message } }
+    else yield* readCodes(message)
+    return
+  }
+  if (!Array.isArray(message) && !isObject(message)) throw new RelayError('bad-request', 'message must be a text, a segment or a list of segments')
+  for (const value of [message].flat()) {
+    const segment = readSegment(value)
+    if (!segment) throw new RelayError('bad-request', 'each segment of message must be an object with a type')
+    yield segment
+  }
+}
+
+function toItem(segment: Segment): Item {
+  const { type, data } = segment
+  switch (type) {
+    case 'text':
+      if (typeof data.text !== 'string' && typeof data.text !== 'number') throw new RelayError('bad-request', 'text: text must be a text')
+      return { type, text: toText(String(data.text)) }
+    case 'face':
+      return { type: 'text', text: face }
+    case 'image':
+    case 'video':
+    case 'file':
+      return toMedia(type, segment)
+    case 'record':
+      return toMedia('audio', segment)
+    case 'at': {
+      const userId = parseId(data, 'qq')
+      if (userId === undefined) throw new RelayError('bad-request', 'at: qq is required')
+      return { type, userId: userId === 'all' ? null : userId }
+    }
+    case 'reply': {
+      const messageId = parseId(data, 'id')
+      if (messageId === undefined) throw new RelayError('bad-request', 'reply: id is required')
+      return { type, messageId }
+    }
+    default:
+      throw new RelayError('bad-request', 'the segments of a message must be text, image, video, record, file, at, reply or face: nothing was sent')
+  }
+}
+
+function toMedia(type: MediaItem['type'], { type: kind, data: { file, name } }: Segment): MediaItem {
+  if (typeof file !== 'string' || file === '') throw new RelayError('bad-request', `${kind}: file is required`)
+  try {
+    return { type, link: parseLink(file), ...type === 'file' && typeof name === 'string' && name !== '' && { name: safeName(name) } }
+  } catch (error) {
+    throw new RelayError('bad-request', `${kind}: ${RelayError.from(error).message}`)
+  }
+}
+
+function isReply({ type }: Item): boolean {
+  return type === 'reply'
+}
