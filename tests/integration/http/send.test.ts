@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { apiKey, read, startRelay, type Reply, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
+import { relayWith } from '../deliveries/support'
 import { failureOf, idsOf, sha256 } from '../webhook/support'
 import { assertFailure, Wire } from './support'
 
@@ -461,5 +462,16 @@ describe('how it is carried out', () => {
     const names = await readdir(relay.uploadDir, { recursive: true })
     const path = names.find(name => name.endsWith('kept.bin')) ?? ''
     assert.deepEqual(await readFile(join(relay.uploadDir, path)), bytes)
+  })
+
+  test('what is to be sent later is sent later, with what was stored for it', async t => {
+    const later = await relayWith(t)
+    const { status, headers } = await later.request(`/send/group:${group}/a.bin?expires_in=60`, {
+      method: 'PUT', body: bytes, headers: { prefer: 'respond-async' },
+    })
+    assert.equal(status, 202)
+    const { expires_at: end, created_at: start } = await later.reaches(headers.get('x-request-id') ?? '', 'sent')
+    assert.equal(Date.parse(String(end)) - Date.parse(String(start)), 60_000)
+    assert.deepEqual(later.simulator.ledger.flatMap(({ media }) => media.map(each => [each.name, each.sha256])), [['a.bin', digest]])
   })
 })
