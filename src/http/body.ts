@@ -60,6 +60,16 @@ function refuseExcess(excess: string | undefined): void {
 }
 
 /**
+ * Demands that a body is still to be read, for what takes its bytes as they come.
+ *
+ * @throws RelayError `internal`
+ */
+export function demandUnread({ parsedBody }: Received): void {
+  if (parsedBody === undefined) return
+  throw new RelayError('internal', 'another plugin of the bot has read the upload: its catch-all route has to come after this one')
+}
+
+/**
  * Refuses a compressed body (RFC 9110, section 8.4): nothing here decompresses one.
  *
  * @throws RelayError `unsupported-type`

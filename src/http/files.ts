@@ -5,7 +5,7 @@ import { RelayError } from '../errors'
 import { equalsSecret } from '../lib/secret'
 import { receive, type ReceiveLimits } from '../uploads/receive'
 import type { StoredFile, UploadStore } from '../uploads/store'
-import { refuseEncoding } from './body'
+import { demandUnread, refuseEncoding } from './body'
 import type { GuardedRoute, OpenRoute } from './routes'
 
 /** `POST /upload`: stores files. */
@@ -15,9 +15,7 @@ export function uploadRoute(store: UploadStore, limits: ReceiveLimits, stop: Abo
     method: 'POST',
     allow: ['upload'],
     async handle(exchange) {
-      if (exchange.parsedBody !== undefined) {
-        throw new RelayError('internal', 'another plugin of the bot has read the upload: its catch-all route has to come after this one')
-      }
+      demandUnread(exchange)
       refuseEncoding(exchange.request)
       const files = await receive(exchange.request, store, limits, stop)
       exchange.outcome = `${files.length} stored`

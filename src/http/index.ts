@@ -7,6 +7,7 @@ import { deliveryRoutes } from './deliveries'
 import { mediaRoute, uploadRoute, type MediaLinks } from './files'
 import { healthRoute, readyRoute, statusRoute, type BotState } from './health'
 import { registerRoutes, type RouteOptions } from './routes'
+import { sendRoutes } from './send'
 import { Sender } from './sender'
 import { webhookRoute } from './webhook'
 
@@ -32,13 +33,17 @@ export interface HttpOptions {
 export function serveHttp(server: Server, routing: RouteOptions, options: HttpOptions): void {
   const { limits, relay, uploads, links, names, isOnline, bots, stop } = options
   const { prefix } = routing
+  const sender = new Sender(relay, prefix)
+  const text = { maxSize: limits.maxBodySize }
+  const files = { maxFileSize: limits.maxUploadSize, allowedExtensions: parseExtensions(limits.allowedExtensions) }
   registerRoutes(server, [
     healthRoute,
     readyRoute(relay, isOnline),
     statusRoute(relay, bots, routing.access),
-    uploadRoute(uploads, { maxFileSize: limits.maxUploadSize, allowedExtensions: parseExtensions(limits.allowedExtensions) }, stop),
+    uploadRoute(uploads, files, stop),
     mediaRoute(uploads, links),
-    webhookRoute(new Sender(relay, prefix), names, { maxSize: limits.maxBodySize }, stop),
+    webhookRoute(sender, names, text, stop),
+    ...sendRoutes({ sender, uploads, names, limits: { text, files }, stop }),
     ...deliveryRoutes(relay, prefix),
   ], routing)
 }

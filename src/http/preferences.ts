@@ -61,3 +61,39 @@ function parsePrefer(header: string | string[] | undefined): Preferences {
   const wait = /^\d{1,9}$/.exec(values.get('wait') ?? '')?.[0]
   return { isStrict, deferred: { wait: Math.min(Number(wait ?? 0), maxWait) * 1000 } }
 }
+
+/** What the query of a request says of how it is to be carried out. */
+export interface Conduct {
+  /** To show what would be sent, and to send nothing. */
+  isDry: boolean
+  /** To answer with a failure as a whole where only a part failed. */
+  failsWithAny: boolean
+}
+
+/**
+ * Reads `dry_run` and `fail` of a query.
+ *
+ * @throws RelayError `bad-request`
+ */
+export function parseConduct(query: URLSearchParams): Conduct {
+  return { isDry: readFlag(query, 'dry_run'), failsWithAny: readChoice(query, 'fail', ['any']) !== undefined }
+}
+
+/**
+ * Reads a parameter of a query that has one of a few values; without any, or empty, it counts as absent.
+ *
+ * @throws RelayError `bad-request`
+ */
+export function readChoice<Choice extends string>(query: URLSearchParams, name: string, choices: readonly Choice[]): Choice | undefined {
+  const text = query.get(name) ?? ''
+  const found = choices.find(choice => choice === text)
+  if (found === undefined && text !== '') throw new RelayError('bad-request', `${name} must be ${choices.join(', ').replace(/, (\w+)$/, ' or $1')}`)
+  return found
+}
+
+function readFlag(query: URLSearchParams, name: string): boolean {
+  const text = query.get(name) ?? ''
+  if (/^(1|true|yes|on)$/i.test(text)) return true
+  if (/^(0|false|no|off)?$/i.test(text)) return false
+  throw new RelayError('bad-request', `${name} must be 1 or 0`)
+}

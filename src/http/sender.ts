@@ -7,13 +7,19 @@ import type { Content, Destination, Destinations } from '../message/model'
 import { writeTarget } from '../message/target'
 import { outcomeOf, type Delivery, type Results } from '../relay/delivery'
 import type { Relay, Submission, Submitted } from '../relay/relay'
+import type { RequestFiles } from '../uploads/request-files'
 import { viewResults } from './deliveries'
+import { parseConduct } from './preferences'
 import type { AllowedExchange, Exchange, Success } from './routes'
 
 /** What a request wants sent, and how. */
 export interface Order extends Pick<Submission, 'key' | 'event' | 'deferred'> {
   content: Content
   destinations: Destinations
+  /** Whether it is to fail where something in the request would be ignored. */
+  isStrict?: boolean
+  /** The files that it brings along: they are kept where a delivery comes of it. */
+  files?: RequestFiles
 }
 
 /** How many targets a line of the log names. */
@@ -28,15 +34,26 @@ export class Sender {
   constructor(private readonly relay: Relay, private readonly prefix: string) {}
 
   /**
-   * Checks that a caller may send this, and counts it. To be called once, before anything is stored or sent.
+   * Checks that a caller may send to these, for a door that knows them before it has read what is to be sent.
    *
-   * @throws RelayError `forbidden`, also where only one of several targets is not allowed; `rate-limited`
+   * @throws RelayError `forbidden`, also where only one of several targets is not allowed
    */
-  admit(exchange: AllowedExchange, { content: { items }, destinations: { list } }: Order): void {
-    const { caller } = exchange
+  demandTargets(exchange: AllowedExchange, { list }: Destinations): void {
     const named = list.slice(0, maxNamed).map(({ target }) => writeTarget(target)).join(',')
     exchange.target = list.length > maxNamed ? `${named},… (${list.length} targets)` : named
-    for (const { target, bot, asked } of list) caller.demandTarget(target, bot.platform, asked)
+    for (const { target, bot, asked } of list) exchange.caller.demandTarget(target, bot.platform, asked)
+  }
+
+  /**
+   * Checks that a caller may send this, and counts it. To be called once, before anything is sent.
+   *
+   * @throws RelayError `bad-request` where nothing may be ignored and something would be; `forbidden`, as `demandTargets`; `rate-limited`
+   */
+  admit(exchange: AllowedExchange, { content: { items }, destinations, isStrict }: Order): void {
+    const { caller, ignored = [] } = exchange
+    const { list } = destinations
+    if (isStrict && ignored.length > 0) throw unknownError(ignored)
+    this.demandTargets(exchange, destinations)
     if (items.some(item => !(item instanceof RelayError) && item.type === 'at' && item.userId === null)) caller.demand(['mention-all'])
     caller.spend(items.length * list.length)
   }
@@ -47,11 +64,18 @@ export class Sender {
    * @throws RelayError what stops a request for one target; of several, each has its own answer
    */
   async send(exchange: AllowedExchange, order: Order): Promise<Success> {
+    const { ignored = [] } = exchange
+    const answer = await this.sendAll(exchange, order)
+    if (order.isStrict) exchange.response.appendHeader('Preference-Applied', strict)
+    return ignored.length > 0 ? { ...answer, data: { ...answer.data, ignored } } : answer
+  }
+
+  private async sendAll(exchange: AllowedExchange, order: Order): Promise<Success> {
     const { query, response } = exchange
     const { list, isList } = order.destinations
     const [first] = list
     if (!first) throw new RelayError('internal')
-    const isDry = readFlag(query, 'dry_run')
+    const { isDry } = parseConduct(query)
     if (!isList && isDry) return { data: { dry_run: true, ...await this.preview(order, first) } }
     let gone: AbortSignal | undefined
     const signal = (): AbortSignal => gone ??= signalOf(response)
@@ -94,9 +118,11 @@ export class Sender {
     }
   }
 
-  private submit(caller: Caller, order: Order, { target, bot, asked }: Destination, waiting: Pick<Submission, 'id' | 'signal'>): Promise<Submitted> {
-    const { content, key, event, deferred } = order
-    return this.relay.submit({
+  private async submit(
+    caller: Caller, order: Order, { target, bot, asked }: Destination, waiting: Pick<Submission, 'id' | 'signal'>,
+  ): Promise<Submitted> {
+    const { content, key, event, deferred, files } = order
+    const submission: Submission = {
       ...waiting,
       request: { ...content, target, bot },
       caller: caller.name,
@@ -104,7 +130,16 @@ export class Sender {
       ...key !== undefined && { key },
       ...event && { event },
       ...deferred && { deferred },
-    })
+    }
+    try {
+      const submitted = await this.relay.submit(submission)
+      files?.keep()
+      return submitted
+    } catch (error) {
+      // Without an outcome it has not become a delivery, which could be sent again.
+      if (RelayError.from(error).outcome) files?.keep()
+      throw error
+    }
   }
 
   private async preview({ content }: Order, { target, bot }: Destination): Promise<Entry> {
@@ -168,7 +203,7 @@ function toBatchAnswer(exchange: Exchange, results: Results): Success {
 
 /** The answer of a request of which a part may have failed. With `fail=any` this makes it a failure as a whole, for `curl -f`. */
 function withFailures({ query }: Exchange, failed: number, data: { total: number }): Success {
-  if (failed === 0 || query.get('fail') !== 'any') return { data }
+  if (failed === 0 || !parseConduct(query).failsWithAny) return { data }
   return { status: 502, msg: `${failed} of ${data.total} failed`, data }
 }
 
@@ -181,10 +216,12 @@ function signalOf(response: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-/** @throws RelayError `bad-request` */
-function readFlag(query: URLSearchParams, name: string): boolean {
-  const text = query.get(name) ?? ''
-  if (/^(1|true|yes|on)$/i.test(text)) return true
-  if (/^(0|false|no|off)?$/i.test(text)) return false
-  throw new RelayError('bad-request', `${name} must be 1 or 0`)
+/** The preference for a failure where something in the request would be ignored (RFC 7240, section 4.4). */
+const strict = 'handling=strict'
+
+function unknownError(names: readonly string[]): RelayError {
+  return new RelayError('bad-request', `unknown fields: ${names.join(', ')}`, {
+    headers: { 'preference-applied': strict },
+    logText: 'unknown fields',
+  })
 }

@@ -57,6 +57,19 @@ export function parseTo(body: unknown, names: TargetNames = new Map()): Destinat
   return parseDestinations(to, true, bot, names)
 }
 
+/**
+ * Reads which bot a body like that of `POST /webhook` wants, where its target is named elsewhere.
+ *
+ * @throws RelayError `bad-request`, also where it names a target
+ */
+export function parseSelector(body: unknown): BotSelector {
+  const fields = demandObject(body)
+  const { to } = fields
+  const hasTarget = (to !== undefined && to !== null && to !== '') || parseTarget(fields) !== undefined
+  if (hasTarget) throw new RelayError('bad-request', 'the target is in the path: leave out to, group_id and user_id')
+  return parseBot(fields)
+}
+
 /** The fields that say what an item of a batch is. */
 const itemFields: ReadonlySet<string> = new Set(['type', 'msg', 'url', 'user_id', 'message_id'])
 /** The fields that a request may have. */
@@ -87,8 +100,12 @@ export function unknownFields(body: unknown): string[] {
 }
 
 function fieldsBeside(object: JsonObject, known: ReadonlySet<string>, prefix: string): string[] {
-  return Object.keys(object).filter(name => !known.has(name) && object[name] !== null).slice(0, maxUnknown)
-    .map(name => printable((prefix + name).slice(0, maxUnknownLength)))
+  return printNames(Object.keys(object).filter(name => !known.has(name) && object[name] !== null), prefix)
+}
+
+/** Names that have no meaning, as a caller and the log are told of them: at most 20 of them, and cut. */
+export function printNames(names: readonly string[], prefix = ''): string[] {
+  return names.slice(0, maxUnknown).map(name => printable((prefix + name).slice(0, maxUnknownLength)))
 }
 
 /** Items as plain JSON, for a store. */
@@ -175,8 +192,13 @@ function parseBot(body: JsonObject): BotSelector {
   return { ...platform && { platform }, ...selfId !== undefined && { selfId } }
 }
 
-/** `expires_in` is in seconds, and may be a fraction. */
-function parseExpiry({ expires_in: seconds }: JsonObject): { expiresIn?: number } {
+/**
+ * Reads after which time a message is not to be delivered any more.
+ *
+ * @param seconds may be a fraction; null counts as absent
+ * @throws RelayError `bad-request`
+ */
+export function parseExpiry({ expires_in: seconds }: JsonObject): Pick<Content, 'expiresIn'> {
   if (seconds === undefined || seconds === null) return {}
   if (typeof seconds !== 'number' || !(seconds > 0) || seconds > maxExpiry) {
     throw new RelayError('bad-request', `expires_in must be a number of seconds, above 0 and up to ${maxExpiry}`)

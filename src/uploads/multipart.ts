@@ -1,8 +1,6 @@
 import { MultipartParser } from 'formidable'
 import { RelayError } from '../errors'
-import { safeName } from '../lib/file-name'
-import { isAllowed } from './names'
-import type { Upload } from './upload'
+import type { FileWriter } from './file-writer'
 
 /** What a body consists of, called in its order and while it is being pushed. */
 export interface PartHandlers {
@@ -154,68 +152,87 @@ function isToken(value: unknown): value is Token {
   return typeof value === 'object' && value !== null && 'name' in value
 }
 
-/** What each file of an upload may be. */
-export interface FileLimits {
-  /** In bytes, for each file. */
-  maxFileSize: number
-  /** As `parseExtensions` gives them: empty allows all. */
-  allowedExtensions: readonly string[]
+/** Which parts are taken as text, and how much of them. */
+export interface TextLimits {
+  /** Told the name of a part, and whether it is a file. */
+  isText: (name: string, isFile: boolean) => boolean
+  /** In bytes, for all of them together. */
+  maxTextSize: number
 }
 
-/** Most files in one request, and most parts without a file. */
+/** What of a form is taken: a text, or the next file of the upload, each with its Content-Type. */
+export type Part = { type: string, text: Buffer } | { type: string, isFile: true }
+
+/** Most parts that are taken in one request, and most of the others. */
 const maxParts = 1000
 /** Encodings that leave the bytes as they are (RFC 2045, section 6.2). */
 const identities = ['', '7bit', '8bit', 'binary']
 
-/** Makes files of an upload of the parts that have a file name, and skips the others. */
-export class PartFiles implements PartHandlers {
-  /** Bytes of all files so far, as they came. */
+/** Makes files of an upload of the parts that have a file name, and texts of those that are wanted as such. Others are skipped. */
+export class FormParts implements PartHandlers {
+  /** In their order. */
+  readonly parts: Part[] = []
+  /** The names of those that were skipped. */
+  readonly skipped: string[] = []
+  /** Bytes of all that was taken so far, as they came. */
   received = 0
-  #others = 0
-  #inFile = false
-  #size = 0
+  #textSize = 0
+  #chunks: Buffer[] = []
+  /** What the content belongs to. */
+  #taking: 'nothing' | 'file' | 'text' = 'nothing'
+  #type = ''
   #decoder: Base64Decoder | undefined
 
-  constructor(private readonly upload: Upload, private readonly limits: FileLimits) {}
+  constructor(private readonly files: FileWriter, private readonly texts?: TextLimits) {}
 
   /** @throws RelayError `too-large` for too many parts, `unsupported-type` for a file that is not accepted */
   onPart = (headers: ReadonlyMap<string, string>): void => {
-    const given = parseFileName(headers.get('content-disposition') ?? '')
-    if (given === undefined) {
-      if (++this.#others > maxParts) throw new RelayError('too-large', `more than ${maxParts} parts without a file`)
+    const disposition = headers.get('content-disposition') ?? ''
+    const fileName = parseFileName(disposition)
+    const name = Buffer.from(parseParameters(disposition).get('name') ?? '', 'latin1').toString()
+    const isText = this.texts?.isText(name, fileName !== undefined) ?? false
+    if (!isText && fileName === undefined) {
+      if (this.skipped.push(name) > maxParts) throw new RelayError('too-large', `more than ${maxParts} parts without a file`)
       return
     }
-    if (this.upload.count === maxParts) throw new RelayError('too-large', `more than ${maxParts} files in one request`)
-    const name = safeName(given)
-    const { allowedExtensions } = this.limits
-    if (!isAllowed(name, allowedExtensions)) {
-      throw new RelayError('unsupported-type', `files of this kind are not accepted, only: ${allowedExtensions.join(', ')}`)
+    if (this.parts.length === maxParts) {
+      throw new RelayError('too-large', `more than ${maxParts} ${this.texts ? 'texts and files' : 'files'} in one request`)
     }
+    this.#type = headers.get('content-type') ?? ''
     this.#decoder = createDecoder(headers.get('content-transfer-encoding') ?? '')
-    this.#inFile = true
-    this.#size = 0
-    this.upload.begin(name)
+    this.#taking = isText ? 'text' : 'file'
+    if (fileName !== undefined && !isText) this.files.begin(fileName)
   }
 
-  /** @throws RelayError `too-large` when the file is longer than allowed */
+  /** @throws RelayError `too-large` when the file is longer than allowed, or there is too much text */
   onContent = (bytes: Buffer): void => {
-    if (!this.#inFile) return
+    if (this.#taking === 'nothing') return
     this.received += bytes.length
     this.#write(this.#decoder?.decode(bytes) ?? bytes)
   }
 
   onPartEnd = (): void => {
-    if (!this.#inFile) return
+    if (this.#taking === 'nothing') return
     if (this.#decoder) this.#write(this.#decoder.end())
-    this.#inFile = false
-    this.upload.end()
+    if (this.#taking === 'file') {
+      this.files.end()
+      this.parts.push({ type: this.#type, isFile: true })
+    } else {
+      this.parts.push({ type: this.#type, text: Buffer.concat(this.#chunks) })
+      this.#chunks = []
+    }
+    this.#taking = 'nothing'
   }
 
   #write(bytes: Buffer): void {
-    const { maxFileSize } = this.limits
-    this.#size += bytes.length
-    if (this.#size > maxFileSize) throw new RelayError('too-large', `a file is larger than ${maxFileSize} bytes`)
-    if (bytes.length > 0) this.upload.write(bytes)
+    if (this.#taking === 'file') {
+      this.files.write(bytes)
+      return
+    }
+    const maxSize = this.texts?.maxTextSize ?? 0
+    this.#textSize += bytes.length
+    if (this.#textSize > maxSize) throw new RelayError('too-large', `more than ${maxSize} bytes of text`)
+    this.#chunks.push(bytes)
   }
 }
 

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/abort'
-import { MultipartReader, parseParameters, PartFiles, type FileLimits } from './multipart'
+import { FileWriter, type FileLimits } from './file-writer'
+import { FormParts, MultipartReader, parseParameters, type TextLimits } from './multipart'
 import type { UploadStore } from './store'
 import type { Upload } from './upload'
 
@@ -21,6 +22,25 @@ const maxBacklog = 64 * 1024
 /** Most bytes that belong to no file: fields, headers and what stands around the parts. formidable allows as many for fields. */
 const maxOverhead = 20 * 1024 * 1024
 
+/** Something of a form: a text as it came, or a file by its ID, each with its Content-Type. */
+export type ReceivedPart = { type: string, text: Buffer } | { type: string, id: string }
+
+/** What a form consists of. */
+export interface ReceivedForm {
+  /** In their order. */
+  parts: ReceivedPart[]
+  /** The names of the parts that were skipped. */
+  skipped: readonly string[]
+}
+
+/** What takes the bytes of a body, and writes those of files into an upload. */
+interface BodyReader {
+  /** @throws RelayError */
+  push: (chunk: Buffer) => void
+  /** @throws RelayError when the body ends too early */
+  end: () => void
+}
+
 /**
  * Stores the files of a multipart/form-data body (RFC 7578), all of them or none.
  *
@@ -35,32 +55,55 @@ export async function receive(
   request: IncomingMessage, store: UploadStore, limits: ReceiveLimits, signal?: AbortSignal,
 ): Promise<string[]> {
   const boundary = parseBoundary(request.headers['content-type'] ?? '')
-  const upload = store.begin()
-  const files = new PartFiles(upload, limits)
-  const interruption = new AbortController()
-  const stop = () => interruption.abort(new RelayError('stopping'))
-  const leave = (cause?: unknown) => {
-    interruption.abort(new RelayError('bad-request', 'the connection ended before the upload was complete', { cause }))
-  }
-  const unwatch = signal && onAbort(signal, stop)
-  // Once the body is complete, only the socket tells that the client has gone.
-  request.on('error', leave)
-  request.socket.on('close', leave)
-  try {
-    // Each of these events may have come before there was a listener.
-    if (signal?.aborted) stop()
-    if (request.socket.destroyed || request.readableEnded) leave()
-    await readFiles(request, new MultipartReader(boundary, files), upload, files, limits, interruption)
-    if (upload.count === 0) throw new RelayError('bad-request', 'no file in the body: a file is a part with a filename')
-    return await upload.commit(interruption.signal)
-  } catch (error) {
-    await upload.discard()
-    throw error
-  } finally {
-    unwatch?.()
-    request.off('error', leave)
-    request.socket.off('close', leave)
-  }
+  const { ids } = await storeBody(request, store, limits, signal, files => {
+    const { push, end } = readForm(boundary, new FormParts(files))
+    return {
+      push,
+      end() {
+        end()
+        if (files.count === 0) throw new RelayError('bad-request', 'no file in the body: a file is a part with a filename')
+      },
+    }
+  })
+  return ids
+}
+
+/**
+ * Reads a multipart/form-data body with texts in it, and stores its files as {@link receive} does. It may be one without any file.
+ *
+ * @param signal aborted when the relay is stopping
+ */
+export async function receiveForm(
+  request: IncomingMessage, store: UploadStore, limits: ReceiveLimits & TextLimits, signal: AbortSignal,
+): Promise<ReceivedForm> {
+  const boundary = parseBoundary(request.headers['content-type'] ?? '')
+  const { ids, reader } = await storeBody(request, store, limits, signal, files => readForm(boundary, new FormParts(files, limits)))
+  const { parts, skipped } = reader.form
+  const files = ids.values()
+  return { parts: parts.map(part => 'text' in part ? part : { type: part.type, id: files.next().value ?? '' }), skipped }
+}
+
+/**
+ * Stores a body as it is, as one file; after a failure nothing of it is on disk, as with {@link receive}.
+ *
+ * @param name as the client wrote it
+ * @param signal aborted when the relay is stopping
+ * @returns the ID of the file
+ */
+export async function receiveFile(
+  request: IncomingMessage, name: string, store: UploadStore, limits: ReceiveLimits, signal: AbortSignal,
+): Promise<string> {
+  const { ids: [id = ''] } = await storeBody(request, store, limits, signal, files => {
+    files.begin(name)
+    return {
+      push: chunk => files.write(chunk),
+      end() {
+        if (files.size === 0) throw new RelayError('bad-request', 'the body is empty')
+        files.end()
+      },
+    }
+  })
+  return id
 }
 
 /** @throws RelayError `unsupported-type` unless it is multipart/form-data, `bad-request` without a usable boundary */
@@ -76,17 +119,62 @@ function parseBoundary(contentType: string): string {
   return boundary
 }
 
+/** Stores what a reader makes of a body. Its rules are those of {@link receive}. */
+async function storeBody<Reader extends BodyReader>(
+  request: IncomingMessage, store: UploadStore, limits: ReceiveLimits, signal: AbortSignal | undefined, open: (files: FileWriter) => Reader,
+): Promise<{ ids: string[], reader: Reader }> {
+  const upload = store.begin()
+  const interruption = new AbortController()
+  const stop = () => interruption.abort(new RelayError('stopping'))
+  const leave = (cause?: unknown) => {
+    interruption.abort(new RelayError('bad-request', 'the connection ended before the upload was complete', { cause }))
+  }
+  const unwatch = signal && onAbort(signal, stop)
+  // Once the body is complete, only the socket tells that the client has gone.
+  request.on('error', leave)
+  request.socket.on('close', leave)
+  try {
+    // Each of these events may have come before there was a listener.
+    if (signal?.aborted) stop()
+    if (request.socket.destroyed || request.readableEnded) leave()
+    const reader = open(new FileWriter(upload, limits))
+    await readBody(request, reader, upload, limits, interruption)
+    return { ids: await upload.commit(interruption.signal), reader }
+  } catch (error) {
+    await upload.discard()
+    throw error
+  } finally {
+    unwatch?.()
+    request.off('error', leave)
+    request.socket.off('close', leave)
+  }
+}
+
+/** Reads a form, and bounds what of it is not taken. */
+function readForm(boundary: string, form: FormParts): BodyReader & { form: FormParts } {
+  const reader = new MultipartReader(boundary, form)
+  let received = 0
+  return {
+    form,
+    push(chunk) {
+      received += chunk.length
+      reader.push(chunk)
+      if (received - form.received > maxOverhead) throw new RelayError('too-large', `more than ${maxOverhead} bytes that belong to no file`)
+    },
+    end: () => reader.end(),
+  }
+}
+
 /**
  * Reads a body into an upload. It settles once nothing is being written any more; the stream is then paused.
  *
  * @param interruption aborted to end it early; the reason is then thrown
  */
-async function readFiles(
-  request: IncomingMessage, reader: MultipartReader, upload: Upload, files: PartFiles,
+async function readBody(
+  request: IncomingMessage, reader: BodyReader, upload: Upload,
   { idleTimeout = 30_000, totalTimeout = 280_000 }: ReceiveLimits, interruption: AbortController,
 ): Promise<void> {
   const { signal } = interruption
-  let received = 0
   let flushing: Promise<void> | undefined
 
   const fail = (error: unknown) => interruption.abort(error)
@@ -104,12 +192,8 @@ async function readFiles(
   }
   const onData = (chunk: Buffer) => {
     idle.refresh()
-    received += chunk.length
     try {
       reader.push(chunk)
-      if (received - files.received > maxOverhead) {
-        throw new RelayError('too-large', `more than ${maxOverhead} bytes that belong to no file`)
-      }
     } catch (error) {
       fail(error)
       return
@@ -133,6 +217,8 @@ async function readFiles(
     })
     signal.throwIfAborted()
     reader.end()
+    // What the end has brought.
+    if (upload.hasWork) flushing ??= flush()
   } finally {
     request.off('data', onData).pause()
     clearTimeout(idle)

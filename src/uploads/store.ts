@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { realpath, stat, utimes } from 'node:fs/promises'
+import { realpath, rmdir, stat, unlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RelayError } from '../errors'
 import { Recent } from '../lib/recent'
@@ -35,6 +35,37 @@ export class UploadStore {
   /** Begins to store the files of one request. */
   begin(): Upload {
     return new Upload(this.directory, this.#active)
+  }
+
+  /**
+   * Stores one file that was made here.
+   *
+   * @param name a safe one
+   * @returns its ID
+   */
+  async write(name: string, bytes: Buffer): Promise<string> {
+    const upload = this.begin()
+    const { signal } = new AbortController()
+    try {
+      upload.begin(name)
+      upload.write(bytes)
+      upload.end()
+      await upload.flush(signal)
+      const [id = ''] = await upload.commit(signal)
+      return id
+    } catch (error) {
+      await upload.discard()
+      throw error
+    }
+  }
+
+  /** Removes a file before its time. What cannot be removed is left for the sweep. */
+  async remove(id: string): Promise<void> {
+    const parts = parseFileId(id)
+    if (!parts) return
+    const folder = join(this.directory, parts.folder)
+    await unlink(join(folder, parts.name)).catch(() => undefined)
+    await rmdir(folder).catch(() => undefined)
   }
 
   /**

@@ -2,7 +2,7 @@ import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { describe, test } from 'node:test'
 import { record } from './support/json'
 import {
@@ -53,7 +53,8 @@ describe('each page', () => {
       if (name.startsWith('README')) {
         assert.equal(languages, isChinese ? '[English](README.md) · 中文' : 'English · [中文](README.zh-CN.md)')
       } else {
-        assert.equal(languages, isChinese ? `[English](../${name}) · 中文` : `English · [中文](zh/${name})`)
+        const twin = relative(dirname(page.path), twinOf(page))
+        assert.equal(languages, isChinese ? `[English](${twin}) · 中文` : `English · [中文](${twin})`)
         assert.match(sentence, isChinese ? /^[^。]+。$/ : /^[^.]+(?:\.[^.]+)*\.$/)
       }
     })
@@ -105,7 +106,7 @@ describe('each page', () => {
 
 /** The page in the other language. */
 function twinOf({ path }: Page): string {
-  const name = path.replace(/^.*\//, '').replace(/(\.zh-CN)?\.md$/, '')
+  const name = path.replace(/^docs\/(?:zh\/)?/, '').replace(/(\.zh-CN)?\.md$/, '')
   return path === englishPath(name) ? chinesePath(name) : englishPath(name)
 }
 

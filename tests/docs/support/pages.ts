@@ -57,9 +57,12 @@ export function pageAt(path: string): Page {
   return found
 }
 
+/** Those of the folder and of `doors/` in it. */
 function list(folder: string): string[] {
-  const path = join(repository, folder)
-  return existsSync(path) ? readdirSync(path).filter(file => file.endsWith('.md')).map(file => file.slice(0, -3)).sort() : []
+  return ['', 'doors/'].flatMap(inner => {
+    const path = join(repository, folder, inner)
+    return existsSync(path) ? readdirSync(path).filter(file => file.endsWith('.md')).map(file => inner + file.slice(0, -3)).sort() : []
+  })
 }
 
 function read(path: string): Page {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdir } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { read, startRelay, type TestRelay } from '../../support/relay'
 import { multipart } from './support'
@@ -57,6 +57,34 @@ describe('behind a catch-all route that has read the body', () => {
       assert.equal(relay.simulator.ledger.length, 0)
     })
   }
+
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', '']) {
+    test(`a text is sent as it is by /send, as ${type || 'a body of no type'}`, async () => {
+      const text = 'a=b&c=%41+ "你好"'
+      const answer = await read(await relay.request('/send/group:123456', { method: 'POST', body: Buffer.from(text), headers: type ? { 'content-type': type } : {} }))
+      assert.equal(answer.status, 200)
+      assert.deepEqual(relay.simulator.ledger.map(entry => entry.text), [text])
+    })
+  }
+
+  test('a picture is sent by /send, because the server does not read one', async () => {
+    const answer = await read(await relay.request('/send/group:123456', {
+      method: 'POST', body: Buffer.from('picture'), headers: { 'content-type': 'image/png' },
+    }))
+    assert.equal(answer.status, 200)
+    assert.deepEqual(relay.simulator.ledger.flatMap(({ media }) => media.map(({ type }) => type)), ['image'])
+    await rm(relay.uploadDir, { recursive: true })
+  })
+
+  test('a form is refused by /send with the reason, and so is a text in another charset', async () => {
+    for (const type of ['multipart/form-data; boundary=limit', 'text/plain; charset=gbk']) {
+      const answer = await read(await relay.request('/send/group:123456', {
+        method: 'POST', body: multipart([['a.txt', 'abc']]), headers: { 'content-type': type },
+      }))
+      assert.equal(answer.status, 500)
+      assert.match(answer.body.msg, /^another plugin of the bot has read the upload/)
+    }
+  })
 
   test('an upload is refused with the reason', async () => {
     const answer = await read(await relay.request('/upload', {
