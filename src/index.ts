@@ -1,6 +1,6 @@
 import type {} from '@koishijs/loader'
 import type { Context } from 'koishi'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Access } from './access/access'
 import { announceExpiry } from './access/expiry'
 import { parseKeys } from './access/keys'
@@ -8,7 +8,8 @@ import { listenForCommands } from './commands'
 import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
-import { MediaLinks, serveHttp } from './http'
+import { hookRoutes, languageOf, Templates } from './hooks'
+import { MediaLinks, Sender, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
 import { parseNames } from './message/names'
 import { reportBots } from './platform/bots'
@@ -71,6 +72,8 @@ export function apply(ctx: Context, config: Config): void {
   const stop = new AbortController()
   stop.signal.addEventListener('abort', end)
   const access = new Access(apiKey, keys)
+  const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
+  void templates.check().then(warnings => warnings.forEach(warning => logger.warn('%s', warning)))
   serveHttp(server, { prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, logger }, {
     limits: settings,
     names,
@@ -80,6 +83,10 @@ export function apply(ctx: Context, config: Config): void {
     isOnline: () => port.isOnline,
     bots: () => port.describe(),
     stop: stop.signal,
+    others: hookRoutes({
+      sender: new Sender(relay, settings.path), templates, uploads, names, logger, stop: stop.signal,
+      limits: { maxSize: settings.maxBodySize }, language: () => languageOf(ctx.i18n.fallback([])),
+    }),
   })
   const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret } = settings
   if (callbackUrl && secret !== undefined) {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../message/parse'
+import type { Shape } from './shapes'
 
 /** What somebody else's system has posted, as far as a source looks at it. */
 export interface HookRequest {
@@ -40,6 +41,10 @@ export interface Source {
   readonly name: string
   /** Whether it also comes as `GET`, with its payload in the query. */
   readonly takesGet?: boolean
+  /** Whether a body that is neither JSON nor a form is its text, as the field `text` of its payload. */
+  readonly takesText?: boolean
+  /** How its callers expect to be answered; in the envelope unless given. */
+  readonly shape?: Shape
   /**
    * Reads a payload. It decides what of it is worth a message and what the template is given; it writes no text.
    *

@@ -6,11 +6,12 @@ import type { UploadStore } from '../uploads/store'
 import { deliveryRoutes } from './deliveries'
 import { mediaRoute, uploadRoute, type MediaLinks } from './files'
 import { healthRoute, readyRoute, statusRoute, type BotState } from './health'
-import { registerRoutes, type RouteOptions } from './routes'
+import { registerRoutes, type Route, type RouteOptions } from './routes'
 import { Sender } from './sender'
 import { webhookRoute } from './webhook'
 
 export { MediaLinks } from './files'
+export { Sender } from './sender'
 
 /** What the routes of the plugin need of the rest of it. */
 export interface HttpOptions {
@@ -26,11 +27,13 @@ export interface HttpOptions {
   bots: () => BotState[]
   /** Aborted when the relay stops. */
   stop: AbortSignal
+  /** Those of other doors. */
+  others: readonly Route[]
 }
 
 /** Serves everything that callers reach by HTTP, until the plugin is disposed. */
 export function serveHttp(server: Server, routing: RouteOptions, options: HttpOptions): void {
-  const { limits, relay, uploads, links, names, isOnline, bots, stop } = options
+  const { limits, relay, uploads, links, names, isOnline, bots, stop, others } = options
   const { prefix } = routing
   registerRoutes(server, [
     healthRoute,
@@ -40,5 +43,6 @@ export function serveHttp(server: Server, routing: RouteOptions, options: HttpOp
     mediaRoute(uploads, links),
     webhookRoute(new Sender(relay, prefix), names, { maxSize: limits.maxBodySize }, stop),
     ...deliveryRoutes(relay, prefix),
+    ...others,
   ], routing)
 }

@@ -14,6 +14,8 @@ import type { AllowedExchange, Exchange, Success } from './routes'
 export interface Order extends Pick<Submission, 'key' | 'event' | 'deferred'> {
   content: Content
   destinations: Destinations
+  /** Whether its caller only asks whether it was accepted, and is told the state of the delivery; what becomes of it is in the record. */
+  tellsState?: boolean
 }
 
 /** How many targets a line of the log names. */
@@ -36,9 +38,18 @@ export class Sender {
     const { caller } = exchange
     const named = list.slice(0, maxNamed).map(({ target }) => writeTarget(target)).join(',')
     exchange.target = list.length > maxNamed ? `${named},… (${list.length} targets)` : named
-    for (const { target, bot, asked } of list) caller.demandTarget(target, bot.platform, asked)
+    this.demandTargets(caller, list)
     if (items.some(item => !(item instanceof RelayError) && item.type === 'at' && item.userId === null)) caller.demand(['mention-all'])
     caller.spend(items.length * list.length)
+  }
+
+  /**
+   * Checks that a caller may send to these targets, as far as that is known before it is known through which bot.
+   *
+   * @throws RelayError `forbidden`
+   */
+  demandTargets(caller: Caller, list: Destinations['list']): void {
+    for (const { target, bot, asked } of list) caller.demandTarget(target, bot.platform, asked)
   }
 
   /**
@@ -63,6 +74,8 @@ export class Sender {
     const failed = deliveries.filter(({ success }) => !success).length
     exchange.outcome = `${failed} of ${list.length} deliveries failed${isDry ? ', as a dry run' : ''}`
     const data = { ...isDry && { dry_run: true }, total: list.length, success: list.length - failed, failed, deliveries }
+    // Nothing of it was accepted: whoever asks to be told no more than that may come again.
+    if (order.tellsState && !isDry && failed === list.length) return { status: 503, msg: `${failed} of ${failed} failed`, data }
     return withFailures(exchange, failed, data)
   }
 
@@ -75,6 +88,7 @@ export class Sender {
     if (delivery.id !== id) response.setHeader('Content-Location', `${this.prefix}/deliveries/${delivery.id}`)
     // Of a batch the answer is no failure, which is what this header is for.
     if (retryAfter !== undefined && mode === 'single') response.setHeader('Retry-After', retryAfter)
+    if (order.tellsState) return toStateAnswer(exchange, delivery)
     const answer = this.toAnswer(exchange, delivery)
     if (deferred && answer.status === 202) response.appendHeader('Preference-Applied', 'respond-async')
     return answer
@@ -86,7 +100,8 @@ export class Sender {
     const key = order.key && `${order.key} ${keyOf(destination)}`
     try {
       const { delivery, isReplay } = await this.submit(caller, { ...order, ...key !== undefined && { key } }, destination, { id, signal })
-      return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...viewDelivery(delivery) }
+      const told = order.tellsState ? viewState(delivery) : viewDelivery(delivery)
+      return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...told }
     } catch (thrown) {
       const error = RelayError.from(thrown)
       // Without an outcome it has not become a delivery.
@@ -142,6 +157,25 @@ function viewDelivery({ state, mode, results }: Delivery): Entry {
   const [result] = results
   if (!result) return viewError(new RelayError('internal'))
   return result.success ? { success: true, message_ids: result.messageIds } : viewError(result.error)
+}
+
+/** The answer of a request whose caller only wants to know that it was accepted. */
+function toStateAnswer(exchange: Exchange, { id, state, results }: Delivery): Success {
+  const error = failureOf(results)
+  if (error) throw error
+  exchange.outcome = state
+  return { data: { delivery_id: id, state } }
+}
+
+function viewState({ state, results }: Delivery): Entry {
+  const error = failureOf(results)
+  return error ? viewError(error) : { success: true, state }
+}
+
+/** Why nothing of a delivery has arrived, where that is known already. */
+function failureOf(results: Results): RelayError | undefined {
+  const [first] = results
+  return first && !first.success && results.every(result => result && !result.success) ? first.error : undefined
 }
 
 function viewError({ status, message, outcome, headers }: RelayError): Entry {

@@ -174,7 +174,12 @@ function parseBot(body: JsonObject): BotSelector {
 }
 
 /** `expires_in` is in seconds, and may be a fraction. */
-function parseExpiry({ expires_in: seconds }: JsonObject): { expiresIn?: number } {
+/**
+ * Reads the field `expires_in`.
+ *
+ * @throws RelayError `bad-request`
+ */
+export function parseExpiry({ expires_in: seconds }: JsonObject): { expiresIn?: number } {
   if (seconds === undefined || seconds === null) return {}
   if (typeof seconds !== 'number' || !(seconds > 0) || seconds > maxExpiry) {
     throw new RelayError('bad-request', `expires_in must be a number of seconds, above 0 and up to ${maxExpiry}`)

@@ -83,6 +83,8 @@ describe('each scope and each route', () => {
     'GET /statusz': ['read'],
     'POST /upload': ['upload'],
     'POST /webhook': ['send'],
+    'POST /hooks/:source/:targets': ['hooks'],
+    'GET /hooks/:source/:targets': ['hooks'],
     'GET /deliveries': ['read', 'manage'],
     'GET /deliveries/:id': ['read', 'manage'],
     'DELETE /deliveries/:id': ['manage'],
