@@ -40,6 +40,11 @@ export function lines(...texts: readonly (string | undefined)[]): string | undef
   return texts.filter(text => text !== undefined && text !== '').join('\n') || undefined
 }
 
+/** A field that has its name in a line of its own, in one line. */
+export function inOneLine(text: string | undefined): string | undefined {
+  return text?.replace(/^([^\n]{1,40}?)[:：]?\n(?=[^\n]+$)/, '$1: ')
+}
+
 /** JSON that came as text, or what stands there already. */
 export function parsed(value: unknown): unknown {
   if (typeof value !== 'string') return value

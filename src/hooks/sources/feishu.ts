@@ -1,6 +1,6 @@
 import { RelayError } from '../../errors'
 import { isObject, type JsonObject } from '../../message/parse'
-import { lines, linkOf, objectOf, objectsOf, parsed, textOf } from '../fields'
+import { inOneLine, lines, linkOf, objectOf, objectsOf, parsed, textOf } from '../fields'
 import { fromMarkdown } from '../markup'
 import { feishuShape } from '../shapes'
 import type { Source } from '../source'
@@ -66,7 +66,7 @@ function readElement(element: JsonObject, depth: number): string | undefined {
   const link = linkOf(element.url ?? objectOf(element.multi_url).url)
   return lines(
     [text, link].filter(Boolean).join(': '),
-    ...objectsOf(element.fields).map(field => said(field.text)),
+    ...objectsOf(element.fields).map(field => inOneLine(said(field.text))),
     ...below.map(inner => readElement(inner, depth + 1)),
   )
 }

@@ -1,6 +1,6 @@
 import { RelayError } from '../../errors'
 import { isObject, type JsonObject } from '../../message/parse'
-import { lines, linkOf, objectOf, objectsOf, textOf } from '../fields'
+import { inOneLine, lines, linkOf, objectOf, objectsOf, textOf } from '../fields'
 import { fromSlack } from '../markup'
 import { slackShape } from '../shapes'
 import type { Source } from '../source'
@@ -46,7 +46,7 @@ function readBlock(block: JsonObject): string | undefined {
   switch (block.type) {
     case 'header':
     case 'section':
-      return lines(textObject(block.text), ...objectsOf(block.fields).map(textObject))
+      return lines(textObject(block.text), ...objectsOf(block.fields).map(field => inOneLine(textObject(field))))
     case 'context':
       return objectsOf(block.elements).map(textObject).filter(Boolean).join(' ') || undefined
     case 'markdown':

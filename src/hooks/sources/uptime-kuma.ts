@@ -13,7 +13,7 @@ export const uptimeKuma: Source = {
     const heartbeat = objectOf(parsed(payload.heartbeat))
     const monitor = objectOf(parsed(payload.monitor))
     const text = textOf(payload.msg)
-    const state = states[Number(heartbeat.status ?? NaN)]
+    const state = typeof heartbeat.status === 'number' ? states[heartbeat.status] : undefined
     // A test, or a certificate that expires.
     if (state === undefined && text === undefined) throw new RelayError('bad-request', 'there is neither a heartbeat nor a msg')
     if (state === undefined) return { name: 'message', view: { text } }
