@@ -35,5 +35,6 @@ await Promise.all([
     entryPoints: { 'bot/start': 'bot/start.ts', 'simulator/cli': 'simulator/cli.ts', 'simulator/plugin': 'simulator/plugin.ts' },
     outdir: 'dist',
   }),
+  cp('src/hooks/templates', 'lib/templates', { recursive: true }),
   cp('simulator/page', 'dist/simulator/page', { recursive: true }),
 ])

@@ -64,6 +64,8 @@ export interface RelayErrorOptions {
   headers?: Readonly<Record<string, string>>
   /** What the log says instead of the message, which may hold text of a platform or an adapter. */
   logText?: string
+  /** HTTP status, where the callers of a door would take that of the code for something else. */
+  status?: number
 }
 
 /**
@@ -80,7 +82,7 @@ export class RelayError extends Error {
 
   constructor(readonly code: ErrorCode, message?: string, options: RelayErrorOptions = {}) {
     super(message ?? table[code][1], { cause: options.cause })
-    this.status = table[code][0]
+    this.status = options.status ?? table[code][0]
     this.headers = options.headers ?? {}
     this.logText = options.logText ?? this.message
   }

@@ -1,6 +1,6 @@
 import type {} from '@koishijs/loader'
 import type { Context } from 'koishi'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Access } from './access/access'
 import { announceExpiry } from './access/expiry'
 import { parseKeys } from './access/keys'
@@ -8,10 +8,11 @@ import { listenForCommands } from './commands'
 import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
-import { MediaLinks, serveHttp } from './http'
+import { hookRoutes, languageOf, Templates } from './hooks'
+import { MediaLinks, Sender, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
 import { parseNames } from './message/names'
-import { serveOneBotApi } from './onebot-api'
+import { oneBotRoutes } from './onebot-api'
 import { reportBots } from './platform/bots'
 import { Incoming } from './platform/incoming'
 import { KoishiPort } from './platform/koishi'
@@ -72,8 +73,11 @@ export function apply(ctx: Context, config: Config): void {
   const stop = new AbortController()
   stop.signal.addEventListener('abort', end)
   const access = new Access(apiKey, keys)
-  const routing = { prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, logger }
-  serveHttp(server, routing, {
+  const sender = new Sender(relay, settings.path)
+  const limits = { maxSize: settings.maxBodySize }
+  const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
+  void templates.check().then(warnings => warnings.forEach(warning => logger.warn('%s', warning)))
+  serveHttp(server, { prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, logger }, {
     limits: settings,
     names,
     relay,
@@ -82,8 +86,13 @@ export function apply(ctx: Context, config: Config): void {
     isOnline: () => port.isOnline,
     bots: () => port.describe(),
     stop: stop.signal,
+    others: [
+      ...hookRoutes({
+        sender, templates, uploads, names, logger, limits, stop: stop.signal, language: () => languageOf(ctx.i18n.fallback([])),
+      }),
+      ...oneBotRoutes({ sender, limits, relay, isOnline: () => port.isOnline, stop: stop.signal }),
+    ],
   })
-  serveOneBotApi(server, routing, { limits: { maxSize: settings.maxBodySize }, relay, isOnline: () => port.isOnline, stop: stop.signal })
   const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret } = settings
   if (callbackUrl && secret !== undefined) {
     listenForCommands(ctx, {

@@ -17,7 +17,7 @@ export class Access {
   /** @param keys those beside the master key, which may do everything */
   constructor(apiKey: string, keys: readonly Key[]) {
     const caller = new Caller(null, { allow: new Set(scopes) })
-    const master: Key = { digest: sha256(apiKey), expires: Infinity, isFrom: () => true, caller }
+    const master: Key = { digest: sha256(apiKey), secrets: [apiKey], expires: Infinity, isFrom: () => true, caller }
     this.keys = [master, ...keys]
     const spare = (slots - this.keys.length % slots) % slots
     this.digests = [...this.keys.map(({ digest }) => digest), ...Array.from({ length: spare }, () => randomBytes(master.digest.length))]
@@ -49,9 +49,25 @@ export class Access {
       const key = this.find(sha256(candidate))
       if (!key) continue
       if (key.expires > now && key.isFrom(addressOf)) return key.caller
-      reason = `the key ${JSON.stringify(key.caller.name)} ${key.expires > now ? 'may not be used from there' : 'has expired'}`
+      reason = reasonOf(key, now)
     }
-    throw new RelayError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' }, logText: reason })
+    throw unauthorized(reason)
+  }
+
+  /**
+   * Finds out who makes a request that carries a signature: whoever has the secret that it was made with, and is allowed `hooks`.
+   *
+   * @param matches whether it was made with a secret; asked for all of them, whatever fits first
+   * @param addressOf as for {@link identify}
+   * @param now in milliseconds since the epoch
+   * @throws RelayError `unauthorized`
+   */
+  verify(matches: (secret: string) => boolean, addressOf: () => string | undefined, now = Date.now()): Caller {
+    const signers = this.keys.filter(({ caller }) => caller.may('hooks'))
+    const [key] = signers.filter(({ secrets }) => secrets.filter(secret => matches(secret)).length > 0)
+    if (!key) throw unauthorized('wrong signature')
+    if (key.expires > now && key.isFrom(addressOf)) return key.caller
+    throw unauthorized(reasonOf(key, now))
   }
 
   /** Compares all of them, however early one is found: how long it takes tells nothing about them. */
@@ -62,4 +78,13 @@ export class Access {
     })
     return this.keys[found]
   }
+}
+
+/** Why a right key is refused, for the log. */
+function reasonOf({ caller, expires }: Key, now: number): string {
+  return `the key ${JSON.stringify(caller.name)} ${expires > now ? 'may not be used from there' : 'has expired'}`
+}
+
+function unauthorized(logText: string): RelayError {
+  return new RelayError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' }, logText })
 }

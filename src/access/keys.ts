@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readList } from '../lib/list'
 import { printable } from '../lib/log'
 import { sha256 } from '../lib/secret'
@@ -12,8 +13,10 @@ import { parsePatterns, type TargetPattern } from './target-pattern'
 
 /** A key by which a caller proves who it is. */
 export interface Key {
-  /** SHA-256 of the secret. */
+  /** SHA-256 of the key; of nothing that anybody has where there is none, and signatures alone prove who it is. */
   digest: Buffer
+  /** What signatures are checked with, as far as it is known. */
+  secrets: readonly string[]
   /** Until when it counts, in milliseconds since the epoch; `Infinity` for always. */
   expires: number
   /** Whether it may come from an address, which is only asked for where that matters. */
@@ -44,8 +47,9 @@ export function parseKeys(raw: readonly unknown[], apiKey: string, names: Target
   for (const [index, value] of raw.entries()) {
     const label = `keys: entry ${index + 1}${nameOf(value)}`
     try {
-      const { key, cannotVerify } = parseEntry(value, known, names)
-      if (key) keys.push(key)
+      const { key, cannotVerify, isIdle } = parseEntry(value, known, names)
+      keys.push(key)
+      if (isIdle) warnings.push(`${label}: its secret checks nothing, for the key is not allowed hooks`)
       if (cannotVerify) warnings.push(`${label}: with a digest no signature can be checked, so that on /hooks it counts in a header or URL only`)
     } catch (error) {
       if (!(error instanceof EntryError)) throw error
@@ -87,23 +91,33 @@ class Fields {
   }
 }
 
+/** An entry, and what it cannot do although it looks as if it could. */
+interface Entry {
+  key: Key
+  /** Whether it may use /hooks, but not by a signature. */
+  cannotVerify: boolean
+  /** Whether it has a secret for nothing. */
+  isIdle: boolean
+}
+
 /**
  * @param known the digests of the secrets so far, in hexadecimal; those of the entry are added when it is right
- * @returns no key where the entry is there to check signatures only
  * @throws EntryError
  */
-function parseEntry(value: unknown, known: Set<string>, names: TargetNames): { key?: Key, cannotVerify: boolean } {
+function parseEntry(value: unknown, known: Set<string>, names: TargetNames): Entry {
   const fields = new Fields(value)
   const name = fields.read('name', parseName, `one line of text, of at most ${longestName} bytes`)
   if (name === undefined) throw new EntryError('it has no name')
-  const rights = readRights(fields, names)
   const expires = fields.read('expires', parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes')
   const isIn = fields.read('from', list => readSome(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
+  const given = readRights(fields, names)
   const { key, secret } = readSecrets(fields, known)
-  if (!key) return { cannotVerify: false }
+  // Signatures count there only: without a key there is nothing else that the entry could be for.
+  const rights = key ? given : { ...given, allow: new Set([...given.allow, 'hooks' as const]) }
   return {
     key: {
-      digest: key.digest,
+      digest: key?.digest ?? randomBytes(32),
+      secrets: [key?.text, secret?.text].flatMap(text => text ?? []),
       expires: expires ?? Infinity,
       isFrom: addressOf => {
         const address = isIn && addressOf()
@@ -111,7 +125,8 @@ function parseEntry(value: unknown, known: Set<string>, names: TargetNames): { k
       },
       caller: new Caller(name, rights),
     },
-    cannotVerify: key.isDigest && !secret && rights.allow.has('hooks'),
+    cannotVerify: key !== undefined && key.text === undefined && !secret && rights.allow.has('hooks'),
+    isIdle: secret !== undefined && !rights.allow.has('hooks'),
   }
 }
 
@@ -125,7 +140,7 @@ function readRights(fields: Fields, names: TargetNames): Rights {
 /** A secret, of which only the digest may be known. */
 interface Secret {
   digest: Buffer
-  isDigest: boolean
+  text?: string
 }
 
 function readSecrets(fields: Fields, known: Set<string>): { key?: Secret, secret?: Secret } {
@@ -158,12 +173,12 @@ function parseName(value: unknown): string | undefined {
 function parseKey(value: unknown): Secret | undefined {
   if (typeof value !== 'string' || !/^\s*sha256:/i.test(value)) return parseSecret(value)
   const [, digits] = /^sha256:([0-9a-f]{64})$/i.exec(value.trim()) ?? []
-  return digits === undefined ? undefined : { digest: Buffer.from(digits, 'hex'), isDigest: true }
+  return digits === undefined ? undefined : { digest: Buffer.from(digits, 'hex') }
 }
 
 function parseSecret(value: unknown): Secret | undefined {
   const secret = typeof value === 'string' ? value.trim() : ''
-  return secret.length >= leastLength ? { digest: sha256(secret), isDigest: false } : undefined
+  return secret.length >= leastLength ? { digest: sha256(secret), text: secret } : undefined
 }
 
 /** Reads a list that must not be empty: one that is would allow nothing. */

@@ -59,6 +59,11 @@ export interface Config {
    * default: that of the server plugin.
    */
   selfUrl?: string
+  /**
+   * Hosts, as a list or a text with commas, from which pictures that a hook links to are shown; of others the link is shown as text.
+   * Variable `PICTURE_HOSTS`; default: none.
+   */
+  pictureHosts?: string[] | string
   /** How long one call to the platform or to the callback may take, in seconds. Variable `CHAT_API_TIMEOUT`; default 10. */
   chatApiTimeout?: number
   /** How often a failed call to the platform is repeated, from 0 to 100. Variable `CHAT_API_MAX_RETRIES`; default 2. */

@@ -41,6 +41,7 @@ const files = {
   allowedExtensions: field('ALLOWED_EXTENSIONS', [], list),
   mediaTransport: field('MEDIA_TRANSPORT', 'path', oneOf('path', 'base64', 'url')),
   selfUrl: field('WEBHOOK_SELF_URL', '', baseUrl),
+  pictureHosts: field('PICTURE_HOSTS', [], list),
 }
 
 const sending = {

@@ -46,7 +46,8 @@ export async function readJson({ request, parsedBody }: Received, limits: BodyLi
   return body
 }
 
-function parseJson(source: Buffer): unknown {
+/** @throws RelayError `invalid-json`, `bad-request` for more levels or values than are taken */
+export function parseJson(source: Buffer): unknown {
   refuseExcess(excessOfJson(source))
   try {
     return JSON.parse(utf8.decode(source))

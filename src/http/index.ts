@@ -6,12 +6,13 @@ import type { UploadStore } from '../uploads/store'
 import { deliveryRoutes } from './deliveries'
 import { mediaRoute, uploadRoute, type MediaLinks } from './files'
 import { healthRoute, readyRoute, statusRoute, type BotState } from './health'
-import { registerRoutes, type RouteOptions } from './routes'
+import { registerRoutes, type Route, type RouteOptions } from './routes'
 import { sendRoutes } from './send'
 import { Sender } from './sender'
 import { webhookRoute } from './webhook'
 
 export { MediaLinks } from './files'
+export { Sender } from './sender'
 
 /** What the routes of the plugin need of the rest of it. */
 export interface HttpOptions {
@@ -27,11 +28,13 @@ export interface HttpOptions {
   bots: () => BotState[]
   /** Aborted when the relay stops. */
   stop: AbortSignal
+  /** Those of other doors. */
+  others: readonly Route[]
 }
 
 /** Serves everything that callers reach by HTTP, until the plugin is disposed. */
 export function serveHttp(server: Server, routing: RouteOptions, options: HttpOptions): void {
-  const { limits, relay, uploads, links, names, isOnline, bots, stop } = options
+  const { limits, relay, uploads, links, names, isOnline, bots, stop, others } = options
   const { prefix } = routing
   const sender = new Sender(relay, prefix)
   const text = { maxSize: limits.maxBodySize }
@@ -45,5 +48,6 @@ export function serveHttp(server: Server, routing: RouteOptions, options: HttpOp
     webhookRoute(sender, names, text, stop),
     ...sendRoutes({ sender, uploads, names, limits: { text, files }, stop }),
     ...deliveryRoutes(relay, prefix),
+    ...others,
   ], routing)
 }

@@ -227,7 +227,7 @@ function success({ data, status = 200, msg = 'ok' }: Success): PlainAnswer {
 }
 
 /** The envelope of a failure: `code` equals the HTTP status. */
-function failure({ status, message }: RelayError): PlainAnswer {
+export function failure({ status, message }: Pick<RelayError, 'status' | 'message'>): PlainAnswer {
   return { status, type: json, body: JSON.stringify({ code: status, msg: message, data: null }) }
 }
 

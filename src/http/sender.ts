@@ -1,7 +1,7 @@
-import type { ServerResponse } from 'node:http'
 import { v7 as uuid } from 'uuid'
 import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
+import { goneSignal } from '../lib/abort'
 import { keyOf } from '../message/destination'
 import type { Content, Destination, Destinations } from '../message/model'
 import { writeTarget } from '../message/target'
@@ -20,6 +20,8 @@ export interface Order extends Pick<Submission, 'key' | 'event' | 'deferred'> {
   isStrict?: boolean
   /** The files that it brings along: they are kept where a delivery comes of it. */
   files?: RequestFiles
+  /** Whether its caller only asks whether it was accepted, and is told the state of the delivery; what becomes of it is in the record. */
+  tellsState?: boolean
 }
 
 /** How many targets a line of the log names. */
@@ -78,7 +80,7 @@ export class Sender {
     const { isDry } = parseConduct(query)
     if (!isList && isDry) return { data: { dry_run: true, ...await this.preview(order, first) } }
     let gone: AbortSignal | undefined
-    const signal = (): AbortSignal => gone ??= signalOf(response)
+    const signal = (): AbortSignal => gone ??= goneSignal(response)
     if (!isList) return this.sendOne(exchange, order, first, signal)
     const deliveries = await Promise.all(list.map(async destination => {
       const entry = isDry ? this.preview(order, destination) : this.sendOneOfMany(exchange, order, destination, signal)
@@ -87,6 +89,8 @@ export class Sender {
     const failed = deliveries.filter(({ success }) => !success).length
     exchange.outcome = `${failed} of ${list.length} deliveries failed${isDry ? ', as a dry run' : ''}`
     const data = { ...isDry && { dry_run: true }, total: list.length, success: list.length - failed, failed, deliveries }
+    // Nothing of it was accepted: whoever asks to be told no more than that may come again.
+    if (order.tellsState && !isDry && failed === list.length) return { status: 503, msg: `${failed} of ${failed} failed`, data }
     return withFailures(exchange, failed, data)
   }
 
@@ -99,6 +103,7 @@ export class Sender {
     if (delivery.id !== id) response.setHeader('Content-Location', `${this.prefix}/deliveries/${delivery.id}`)
     // Of a batch the answer is no failure, which is what this header is for.
     if (retryAfter !== undefined && mode === 'single') response.setHeader('Retry-After', retryAfter)
+    if (order.tellsState) return toStateAnswer(exchange, delivery)
     const answer = this.toAnswer(exchange, delivery)
     if (deferred && answer.status === 202) response.appendHeader('Preference-Applied', 'respond-async')
     return answer
@@ -110,7 +115,8 @@ export class Sender {
     const key = order.key && `${order.key} ${keyOf(destination)}`
     try {
       const { delivery, isReplay } = await this.submit(caller, { ...order, ...key !== undefined && { key } }, destination, { id, signal })
-      return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...viewDelivery(delivery) }
+      const told = order.tellsState ? viewState(delivery) : viewDelivery(delivery)
+      return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...told }
     } catch (thrown) {
       const error = RelayError.from(thrown)
       // Without an outcome it has not become a delivery.
@@ -179,6 +185,25 @@ function viewDelivery({ state, mode, results }: Delivery): Entry {
   return result.success ? { success: true, message_ids: result.messageIds } : viewError(result.error)
 }
 
+/** The answer of a request whose caller only wants to know that it was accepted. */
+function toStateAnswer(exchange: Exchange, { id, state, results }: Delivery): Success {
+  const error = failureOf(results)
+  if (error) throw error
+  exchange.outcome = state
+  return { data: { delivery_id: id, state } }
+}
+
+function viewState({ state, results }: Delivery): Entry {
+  const error = failureOf(results)
+  return error ? viewError(error) : { success: true, state }
+}
+
+/** Why nothing of a delivery has arrived, where that is known already. */
+function failureOf(results: Results): RelayError | undefined {
+  const [first] = results
+  return first && !first.success && results.every(result => result && !result.success) ? first.error : undefined
+}
+
 function viewError({ status, message, outcome, headers }: RelayError): Entry {
   const { 'retry-after': retryAfter } = headers
   return {
@@ -205,15 +230,6 @@ function toBatchAnswer(exchange: Exchange, results: Results): Success {
 function withFailures({ query }: Exchange, failed: number, data: { total: number }): Success {
   if (failed === 0 || !parseConduct(query).failsWithAny) return { data }
   return { status: 502, msg: `${failed} of ${data.total} failed`, data }
-}
-
-/** Aborted when the client has gone away before its answer. */
-function signalOf(response: ServerResponse): AbortSignal {
-  const controller = new AbortController()
-  response.once('close', () => {
-    if (!response.writableEnded) controller.abort()
-  })
-  return controller.signal
 }
 
 /** The preference for a failure where something in the request would be ignored (RFC 7240, section 4.4). */

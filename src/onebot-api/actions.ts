@@ -81,7 +81,7 @@ async function send({ relay, sender }: ActionOptions, { exchange }: Call, { targ
     caller: caller.name,
     admit: platform => caller.demandTarget(target, platform, asked),
     ...key !== undefined && { key },
-    ...isAsync ? { deferred: { wait: 0, inMemory: true } } : { signal: () => goneSignal(response) },
+    ...isAsync ? { deferred: { wait: 0, inMemory: 0 } } : { signal: () => goneSignal(response) },
   })
   if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
   exchange.outcome = delivery.state

@@ -1,11 +1,10 @@
-import type { Server } from '@koishijs/plugin-server'
 import type { Access } from '../access/access'
 import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
 import { credentialsOf } from '../http/auth'
 import type { BodyLimits } from '../http/body'
-import { registerRoutes, type AllowedExchange, type Exchange, type GuardedRoute, type PlainAnswer, type RouteOptions } from '../http/routes'
-import { Sender } from '../http/sender'
+import type { AllowedExchange, Exchange, GuardedRoute, PlainAnswer } from '../http/routes'
+import type { Sender } from '../http/sender'
 import type { JsonObject } from '../message/parse'
 import type { Relay } from '../relay/relay'
 import { actionsOf, type Action } from './actions'
@@ -14,6 +13,7 @@ import { readParams } from './params'
 
 /** What the calls need of the rest of the plugin. */
 export interface OneBotApiOptions {
+  sender: Sender
   limits: BodyLimits
   relay: Relay
   /** Whether any bot is online. */
@@ -23,12 +23,12 @@ export interface OneBotApiOptions {
 }
 
 /**
- * Serves `/onebot/<action>`, until the plugin is disposed: what calls the HTTP API of a OneBot 11 implementation today can call this. The
- * path `/onebot` itself is none of it: there a OneBot implementation may dial the bot by WebSocket.
+ * `/onebot/<action>`: what calls the HTTP API of a OneBot 11 implementation today can call this. The path `/onebot` itself is none of it:
+ * there a OneBot implementation may dial the bot by WebSocket.
  */
-export function serveOneBotApi(server: Server, routing: RouteOptions, options: OneBotApiOptions): void {
-  const api = new OneBotApi(options, new Sender(options.relay, routing.prefix))
-  registerRoutes(server, [api.route('GET'), api.route('POST')], routing)
+export function oneBotRoutes(options: OneBotApiOptions): GuardedRoute[] {
+  const api = new OneBotApi(options)
+  return [api.route('GET'), api.route('POST')]
 }
 
 class OneBotApi {
@@ -36,9 +36,8 @@ class OneBotApi {
   /** The parameters of the calls that could be read. What fails from then on is no matter of HTTP: OneBot 11 answers it with 200. */
   private readonly calls = new WeakMap<Exchange, JsonObject>()
 
-  constructor(private readonly options: OneBotApiOptions, sender: Sender) {
-    const { relay, isOnline } = options
-    this.actions = actionsOf({ relay, sender, isOnline })
+  constructor(private readonly options: OneBotApiOptions) {
+    this.actions = actionsOf(options)
   }
 
   route(method: 'GET' | 'POST'): GuardedRoute {

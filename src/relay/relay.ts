@@ -48,9 +48,9 @@ export interface Submission {
   event?: { lifetime?: number }
   /**
    * Whether to answer before it is delivered, and how long to wait for the result first, in milliseconds. Without a database it is
-   * refused, or where `inMemory` says so it is lost with the process.
+   * refused, or where `inMemory` says how long to wait in that case, it is lost with the process.
    */
-  deferred?: { wait: number, inMemory?: boolean }
+  deferred?: { wait: number, inMemory?: number }
   /** Aborted when the caller has gone away; only asked for where there is a wait. */
   signal?: () => AbortSignal
 }
@@ -105,8 +105,8 @@ export class Relay {
   private readonly storages: Storage[] = []
   /** Those that are delivered from memory although nobody waits for them, by their IDs. */
   private readonly background = new Set<string>()
-  /** The keys of requests under way, with the digests of what they mean. */
-  private readonly underWay = new Map<string, string>()
+  /** The keys of requests under way, with the digests of what they mean; `end` is when their callers are answered. */
+  private readonly underWay = new Map<string, { fingerprint: string, end: Promise<void> }>()
   /** How long records are kept in a database, in milliseconds. */
   private retention = 0
   private hasDatabase: () => boolean = () => false
@@ -198,11 +198,14 @@ export class Relay {
     if (submission.key === undefined) return { delivery: await this.accept(submission), isReplay: false }
     const key = digestKey(submission.caller ?? null, submission.key)
     const fingerprint = submission.event ? anything : await fingerprintOf(submission.request, this.runtime.digestUpload)
+    // Whoever tells of an event again is told what became of it.
+    while (submission.event && this.underWay.has(key)) await this.underWay.get(key)?.end
     const other = this.underWay.get(key)
-    if (other !== undefined) throw keyConflict(other === fingerprint)
-    this.underWay.set(key, fingerprint)
+    if (other) throw keyConflict(other.fingerprint === fingerprint)
+    const work = this.submitOnce(submission, { key, fingerprint })
+    this.underWay.set(key, { fingerprint, end: work.then(() => undefined, () => undefined) })
     try {
-      const { delivery, isReplay } = await this.submitOnce(submission, { key, fingerprint })
+      const { delivery, isReplay } = await work
       const settling = delivery.state === 'unanswered' ? this.runtime.openCalls.leftOf(delivery, submission.request.items) : 0
       return { delivery, isReplay, ...settling > 0 && { retryAfter: Math.ceil(settling / 1000) } }
     } finally {
@@ -211,7 +214,9 @@ export class Relay {
   }
 
   private async submitOnce(submission: Submission, idempotency: Idempotency): Promise<Submitted> {
-    const earlier = await this.findByKey(idempotency.key, submission.event?.lifetime)
+    const { event } = submission
+    const earlier = await this.findByKey(idempotency.key, event?.lifetime)
+    if (!earlier && event) return this.acceptEvent(submission, idempotency)
     if (!earlier) return { delivery: await this.accept(submission, idempotency), isReplay: false }
     if (earlier.fingerprint !== idempotency.fingerprint) throw keyConflict(false)
     const isUnderWay = !earlier.deferred && (earlier.state === 'queued' || earlier.state === 'sending')
@@ -220,6 +225,7 @@ export class Relay {
     if (isUnderWay) {
       // In another process: nothing of this one has the key.
       const life = await guard(this.storage?.lifeOf(earlier.id)) ?? 0
+      if (life > 0 && event) return { delivery: earlier, isReplay: true }
       if (life > 0) throw keyConflict(true, life)
     }
     const verdict = isUnderWay || earlier.state === 'unanswered' ? await this.reconcile(earlier, submission) : undefined
@@ -230,6 +236,18 @@ export class Relay {
     const change = { state: 'queued' as const, inDoubt, results: earlier.results.map(result => result?.success ? result : undefined) }
     if (!await guard(store.update(earlier, [earlier.state], change))) return { delivery: earlier, isReplay: true }
     return { delivery: await this.deliver(submission, earlier, true), isReplay: false }
+  }
+
+  /** Accepts what tells of an event, unless another process has just done so. */
+  private async acceptEvent(submission: Submission, idempotency: Idempotency): Promise<Submitted> {
+    try {
+      return { delivery: await this.accept(submission, idempotency), isReplay: false }
+    } catch (thrown) {
+      const isTold = thrown instanceof RelayError && thrown.code === 'in-progress'
+      const delivery = isTold ? await this.findByKey(idempotency.key, submission.event?.lifetime) : undefined
+      if (!delivery) throw thrown
+      return { delivery, isReplay: true }
+    }
   }
 
   /**
@@ -377,8 +395,8 @@ export class Relay {
     const delivery = createDelivery(submission.id, this.clock.now(), submission.request, idempotency, submission.caller)
     const { deferred } = submission
     if (!deferred) return this.deliver(submission, delivery)
-    return deferred.inMemory && !this.hasDatabase()
-      ? this.deliverInBackground(submission, delivery, deferred.wait)
+    return deferred.inMemory !== undefined && !this.hasDatabase()
+      ? this.deliverInBackground(submission, delivery, deferred.inMemory)
       : this.defer(submission, delivery, deferred.wait)
   }
 

@@ -107,7 +107,7 @@ export async function receiveFile(
 }
 
 /** @throws RelayError `unsupported-type` unless it is multipart/form-data, `bad-request` without a usable boundary */
-function parseBoundary(contentType: string): string {
+export function parseBoundary(contentType: string): string {
   if (!/^\s*multipart\/form-data\s*(?:;|$)/i.test(contentType)) {
     throw new RelayError('unsupported-type', 'send the files as multipart/form-data')
   }

@@ -87,6 +87,8 @@ describe('each scope and each route', () => {
     'POST /send/:targets': ['send'],
     'PUT /send/:targets': ['send'],
     'PUT /send/:targets/:name': ['send'],
+    'POST /hooks/:source/:targets': ['hooks'],
+    'GET /hooks/:source/:targets': ['hooks'],
     'GET /deliveries': ['read', 'manage'],
     'GET /deliveries/:id': ['read', 'manage'],
     'DELETE /deliveries/:id': ['manage'],

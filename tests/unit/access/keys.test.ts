@@ -76,9 +76,21 @@ describe('a list of keys', () => {
   })
 
   test('never takes for a key what only checks signatures', () => {
-    const { keys, warnings } = parse({ name: 'sentry', secret, allow: ['hooks'] }, { name: 'both', key: 'the-key-of-another', secret: 'its-secret-of-16-or-more' })
-    assert.deepEqual(keys.map(({ digest }) => digest.toString('hex')), [sha256('the-key-of-another')])
+    const { keys, warnings } = parse({ name: 'sentry', secret, allow: ['hooks'] }, {
+      name: 'both', key: 'the-key-of-another', secret: 'its-secret-of-16-or-more', allow: ['hooks'],
+    })
+    const [signer, both] = keys
+    assert.notEqual(signer?.digest.toString('hex'), sha256(secret))
+    assert.deepEqual(signer?.secrets, [secret])
+    assert.equal(both?.digest.toString('hex'), sha256('the-key-of-another'))
+    assert.deepEqual(both.secrets, ['the-key-of-another', 'its-secret-of-16-or-more'])
     assert.deepEqual(warnings, [])
+  })
+
+  test('allows hooks to what only checks signatures, and says where a secret checks none', () => {
+    const { keys, warnings } = parse({ name: 'sentry', secret }, { name: 'both', key: 'the-key-of-another', secret: 'its-secret-of-16-or-more' })
+    assert.deepEqual(keys.map(({ caller }) => caller.may('hooks')), [true, false])
+    assert.deepEqual(warnings, ['keys: entry 2 ("both"): its secret checks nothing, for the key is not allowed hooks'])
   })
 
   test('says of a digest that it checks no signatures, where the key is allowed hooks', () => {

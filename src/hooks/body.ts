@@ -1,0 +1,120 @@
+import { RelayError } from '../errors'
+import { parseJson, readBody, refuseEncoding, type BodyLimits } from '../http/body'
+import type { Exchange } from '../http/routes'
+import { isObject, type JsonObject } from '../message/parse'
+import { MultipartReader, parseFileName, parseParameters } from '../uploads/multipart'
+import { parseBoundary } from '../uploads/receive'
+import type { HookRequest, Source } from './source'
+
+/** The most fields of a form. */
+const maxFields = 1_000
+
+/** The parameters of the address that are the relay's own, and part of no payload. */
+const ownParameters = ['key', 'access_token', 'events', 'branch', 'status', 'lang', 'dry_run', 'fail', 'expires_in']
+
+/** In a form with this field alone, its JSON is the payload. */
+const wrappers: ReadonlySet<string> = new Set(['payload', 'payload_json', 'data'])
+
+/**
+ * Reads what was posted.
+ *
+ * @param stop aborted when the relay is stopping
+ * @throws RelayError `invalid-json`, `bad-request`, `unsupported-type`, and those of `readBody`
+ */
+export async function readHook(exchange: Exchange, source: Source, limits: BodyLimits, stop: AbortSignal): Promise<HookRequest> {
+  const { request, parsedBody } = exchange
+  const { headers, method } = request
+  const query = new URLSearchParams(exchange.query)
+  for (const name of ownParameters) query.delete(name)
+  const isRead = parsedBody !== undefined && parsedBody !== null
+  if (method !== 'POST' || (isObject(parsedBody) && Object.keys(parsedBody).length > 0)) {
+    // What another plugin has read is not there as bytes any more, and a signature of it cannot be checked.
+    return { headers, query, raw: Buffer.alloc(0), payload: isObject(parsedBody) ? parsedBody : fieldsOf(query) }
+  }
+  refuseEncoding(request)
+  const raw = isRead && typeof parsedBody === 'string' ? Buffer.from(parsedBody) : await readBody(request, limits, stop)
+  return { headers, query, raw, payload: parsePayload(raw, headers['content-type'] ?? '', source.takesText ?? false) }
+}
+
+function parsePayload(raw: Buffer, type: string, takesText: boolean): JsonObject {
+  if (/^\s*multipart\/form-data/i.test(type)) return unwrap(readMultipart(raw, type))
+  // Many a script sends JSON and says that it is something else.
+  const looksLikeJson = /^\ufeff?\s*\{/.test(raw.toString('utf8', 0, 64))
+  const isForm = /^\s*application\/x-www-form-urlencoded/i.test(type)
+  if (isForm && !looksLikeJson && raw.includes('=')) return unwrap(readForm(raw))
+  if (takesText && !/json/i.test(type)) return (looksLikeJson ? jsonOf(raw) : undefined) ?? { text: decode(raw, type) }
+  return demandObject(parseJson(raw))
+}
+
+/** An object, `undefined` where the text only looked like one. */
+function jsonOf(raw: Buffer): JsonObject | undefined {
+  try {
+    return demandObject(parseJson(raw))
+  } catch (error) {
+    if (error instanceof RelayError && error.code === 'invalid-json') return
+    throw error
+  }
+}
+
+function demandObject(value: unknown): JsonObject {
+  if (!isObject(value)) throw new RelayError('bad-request', 'the payload must be a JSON object')
+  return value
+}
+
+/** In the charset that the type names, UTF-8 otherwise. */
+function decode(raw: Buffer, type: string): string {
+  try {
+    return new TextDecoder(parseParameters(type).get('charset') ?? 'utf-8', { fatal: true }).decode(raw)
+  } catch {
+    throw new RelayError('bad-request', 'the body is no text in the charset of its Content-Type')
+  }
+}
+
+function readForm(raw: Buffer): JsonObject {
+  refuseTooMany(countOf(raw, '&'.charCodeAt(0)))
+  return fieldsOf(new URLSearchParams(raw.toString()))
+}
+
+function countOf(raw: Buffer, byte: number): number {
+  let count = 1
+  for (let at = raw.indexOf(byte); at >= 0 && count <= maxFields; at = raw.indexOf(byte, at + 1)) count++
+  return count
+}
+
+function refuseTooMany(count: number): void {
+  if (count > maxFields) throw new RelayError('bad-request', `a form may have at most ${maxFields} fields`)
+}
+
+function fieldsOf(parameters: URLSearchParams): JsonObject {
+  return Object.fromEntries(parameters)
+}
+
+/** The fields of a multipart body; its files do not count. */
+function readMultipart(raw: Buffer, type: string): JsonObject {
+  const fields: [name: string, pieces: Buffer[]][] = []
+  let pieces: Buffer[] | undefined
+  const reader = new MultipartReader(parseBoundary(type), {
+    onPart(headers) {
+      const disposition = headers.get('content-disposition') ?? ''
+      pieces = parseFileName(disposition) === undefined ? [] : undefined
+      if (!pieces) return
+      refuseTooMany(fields.length + 1)
+      fields.push([Buffer.from(parseParameters(disposition).get('name') ?? '', 'latin1').toString(), pieces])
+    },
+    onContent(bytes) {
+      pieces?.push(bytes)
+    },
+    onPartEnd() {
+      pieces = undefined
+    },
+  })
+  reader.push(raw)
+  reader.end()
+  return Object.fromEntries(fields.map(([name, parts]) => [name, Buffer.concat(parts).toString()]))
+}
+
+function unwrap(form: JsonObject): JsonObject {
+  const [[name, value] = ['', ''], ...others] = Object.entries(form)
+  if (others.length > 0 || !wrappers.has(name) || typeof value !== 'string' || !/^\s*\{/.test(value)) return form
+  return demandObject(parseJson(Buffer.from(value)))
+}

@@ -1,0 +1,2 @@
+export { hookRoutes, type HookOptions } from './routes'
+export { languageOf, Templates, type Language } from './templates'

@@ -1,0 +1,31 @@
+import type { JsonObject } from '../message/parse'
+import { textOf } from './fields'
+
+/** The most lines of the plain rendering. */
+const maxLines = 20
+/** The longest value in it, in characters. */
+const maxValue = 500
+
+/**
+ * Makes what a template gave fit for a chat: one kind of line break, no control characters, nothing that turns the direction of
+ * writing, no blanks at the end of a line, and no more than one empty line in a row.
+ */
+export function tidy(text: string): string {
+  return text.toWellFormed()
+    .replace(/\r\n?|[\u2028\u2029\v\f]/g, '\n')
+    .replace(/\t/g, '  ')
+    .replace(/[^\P{Cc}\n]|[\u202a-\u202e\u2066-\u2069\u200e\u200f\ufeff]/gu, '')
+    .replace(/[^\S\n]{1,200}$/gm, '')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim()
+}
+
+/** What is sent where a template fails: the fields that are texts or numbers, one a line. */
+export function renderPlainly(view: JsonObject): string {
+  return Object.entries(view)
+    .flatMap(([name, value]) => {
+      const text = typeof value === 'boolean' ? String(value) : textOf(value)
+      return text === undefined ? [] : [`${name.slice(0, maxValue)}: ${text.length > maxValue ? `${text.slice(0, maxValue)}…` : text}`]
+    })
+    .slice(0, maxLines).join('\n')
+}

@@ -1,0 +1,223 @@
+import type { Logger } from 'koishi'
+import type { Caller } from '../access/caller'
+import { RelayError, type ErrorCode } from '../errors'
+import type { BodyLimits } from '../http/body'
+import { itemsOfText } from '../http/long-text'
+import { failure, type AllowedExchange, type Answer, type Exchange, type GuardedRoute, type PlainAnswer, type Success } from '../http/routes'
+import type { Sender } from '../http/sender'
+import { printable } from '../lib/log'
+import { parseDestinations } from '../message/destination'
+import type { Destinations, TargetNames } from '../message/model'
+import { parseExpiry } from '../message/parse'
+import { RequestFiles } from '../uploads/request-files'
+import type { UploadStore } from '../uploads/store'
+import { readHook } from './body'
+import { hookCredentialsOf } from './credentials'
+import { whyFilteredOut } from './filter'
+import { renderPlainly, tidy } from './plain'
+import type { EventKey, HookEvent, HookRequest, Source } from './source'
+import { sources } from './sources'
+import { reasonOf, type Language, type Rendered, type Templates } from './templates'
+
+/** What the routes need of the rest of the plugin. */
+export interface HookOptions {
+  sender: Sender
+  templates: Templates
+  uploads: UploadStore
+  /** Those that may stand for targets. */
+  names: TargetNames
+  limits: BodyLimits
+  /** The language that the bot speaks, where an address asks for none. */
+  language: () => Language
+  logger: Logger
+  /** Aborted when the relay stops. */
+  stop: AbortSignal
+}
+
+/** How long a sender waits for the result where nothing is stored, in milliseconds. Some give a second in all. */
+const patience = 800
+/** When a sender may come again with what could not be accepted, in seconds. */
+const retryAfter = 30
+
+/** What could not be accepted now, and may be later. Many senders come again after nothing but a 5xx. */
+const temporary: ReadonlySet<ErrorCode> = new Set(['queue-full', 'rate-limited', 'in-progress', 'no-database'])
+
+const path = '/hooks/:source/:targets'
+
+const known: ReadonlyMap<string, Source> = new Map(sources.map(source => [source.name, source]))
+
+/** `POST` and `GET /hooks/<source>/<target>[,<target>…]`: takes what other systems post by themselves. */
+export function hookRoutes(options: HookOptions): GuardedRoute[] {
+  const hooks = new Hooks(options)
+  return (['GET', 'POST'] as const).map(method => ({
+    path,
+    method,
+    allow: ['hooks'],
+    identify: (exchange, access, addressOf) => hooks.identify(exchange, access, addressOf),
+    handle: exchange => hooks.handle(exchange),
+    fail: (error, exchange) => hooks.fail(error, exchange),
+  }))
+}
+
+class Hooks {
+  /** What was read already to find out who makes a request. */
+  private readonly read = new WeakMap<Exchange, HookRequest>()
+
+  constructor(private readonly options: HookOptions) {}
+
+  /** A key comes first: Sentry signs with a secret of its own, whatever its address has. */
+  async identify(exchange: Exchange, ...[access, addressOf]: Identification): Promise<Caller> {
+    const { request, query } = exchange
+    const source = known.get(exchange.params.source ?? '')
+    const given = hookCredentialsOf(request.headers, query)
+    const unread: HookRequest = { headers: request.headers, query, raw: Buffer.alloc(0), payload: {} }
+    if (request.method !== 'POST' || !source?.isSigned?.(unread)) return access.identify(given, addressOf)
+    try {
+      if (given.length > 0) return access.identify(given, addressOf)
+    } catch (error) {
+      if (!(error instanceof RelayError && error.code === 'unauthorized')) throw error
+    }
+    const hook = await this.readHook(exchange, source)
+    return access.verify(secret => source.verify?.(hook, secret) ?? false, addressOf)
+  }
+
+  async handle(exchange: AllowedExchange): Promise<Answer> {
+    try {
+      const source = await this.find(exchange)
+      const answer = await this.take(exchange, source)
+      const { status = 200, msg = 'ok' } = answer
+      if (status === 503) exchange.response.setHeader('Retry-After', retryAfter)
+      if (!source.shape || 'dry_run' in answer.data) return answer
+      return status < 400 ? source.shape.success(exchange.query) : source.shape.failure({ status, message: msg, headers: {} })
+    } catch (thrown) {
+      const error = RelayError.from(thrown)
+      if (!temporary.has(error.code)) throw error
+      throw new RelayError(error.code, error.message, { cause: error.cause, headers: error.headers, logText: error.logText, status: 503 })
+    }
+  }
+
+  /** Puts a failure into the shape that its callers expect. */
+  fail(error: RelayError, { params, response }: Exchange): PlainAnswer {
+    const { status, message, headers } = error
+    const { 'retry-after': given = String(retryAfter) } = headers
+    if (status === 503) response.setHeader('Retry-After', given)
+    const shape = known.get(params.source ?? '')?.shape
+    if (!shape) return failure(error)
+    return shape.failure({ status, message, headers: status === 503 ? { ...headers, 'retry-after': given } : headers })
+  }
+
+  private async take(exchange: AllowedExchange, source: Source): Promise<Success> {
+    const { params, query } = exchange
+    const { sender, names } = this.options
+    const words = params.targets ?? ''
+    const destinations = parseDestinations(words.split(',').filter(Boolean), words.includes(','), {}, names)
+    sender.demandTargets(exchange, destinations)
+    const expiry = parseExpiry({ expires_in: readNumber(query.get('expires_in')) })
+    const language = readLanguage(query.get('lang')) ?? this.options.language()
+    const hook = await this.readHook(exchange, source)
+    const reading = source.read(hook)
+    const why = 'skipped' in reading ? reading.skipped : whyFilteredOut(reading, query)
+    if (why !== undefined || 'skipped' in reading) return skip(exchange, why ?? '')
+    const { text, pictures } = await this.render(exchange.id, source, reading, language)
+    if (text === '' && pictures.length === 0) return skip(exchange, 'its template gives no text')
+    return this.send(exchange, { text, pictures, destinations, expiry, key: keyFor(exchange, source, hook) })
+  }
+
+  private async send(exchange: AllowedExchange, { text, pictures, destinations, expiry, key }: Message): Promise<Success> {
+    const { sender, uploads } = this.options
+    const files = new RequestFiles(uploads)
+    try {
+      const words = text === '' ? [] : await itemsOfText(text, files)
+      const items = [...words, ...pictures.map(link => ({ type: 'image' as const, link }))]
+      const order = {
+        content: { mode: items.length === 1 ? 'single' as const : 'batch' as const, items, ...expiry },
+        destinations,
+        files,
+        deferred: { wait: 0, inMemory: patience },
+        tellsState: true,
+        ...key && { key: key.text, event: { ...key.lifetime !== undefined && { lifetime: key.lifetime } } },
+      }
+      sender.admit(exchange, order)
+      return await sender.send(exchange, order)
+    } finally {
+      await files.end()
+    }
+  }
+
+  /** @throws RelayError `not-found`, `method-not-allowed` */
+  private async find({ params, request }: Exchange): Promise<Source> {
+    const { source: name = '' } = params
+    const source = known.get(name) ?? (await this.options.templates.has(name) ? ownSource(name) : undefined)
+    if (!source) throw unknownSource()
+    const methods = source.takesGet ? ['GET', 'POST'] : ['POST']
+    // Nor HEAD, which must change nothing (RFC 9110, section 9.2.1).
+    if (methods.includes(request.method ?? '')) return source
+    const allow = methods.join(', ')
+    throw new RelayError('method-not-allowed', `use ${allow}`, { headers: { allow } })
+  }
+
+  private async readHook(exchange: Exchange, source: Source): Promise<HookRequest> {
+    const { limits, stop } = this.options
+    const hook = this.read.get(exchange) ?? await readHook(exchange, source, limits, stop)
+    this.read.set(exchange, hook)
+    return hook
+  }
+
+  /** Makes the text of an event. Where its template fails, its main fields are better than nothing. */
+  private async render(id: string, source: Source, { view }: HookEvent, language: Language): Promise<Rendered> {
+    const { templates, logger } = this.options
+    try {
+      const { text, pictures } = await templates.render(source.name, view, language)
+      return { text: tidy(text), pictures }
+    } catch (error) {
+      logger.warn('%s', printable(`${id} the template of ${JSON.stringify(source.name)} failed, and a plain text is sent: ${reasonOf(error)}`))
+      return { text: tidy(renderPlainly(view)), pictures: [] }
+    }
+  }
+}
+
+type Identification = Parameters<NonNullable<GuardedRoute['identify']>> extends [unknown, ...infer Rest] ? Rest : never
+
+/** What an event has become. */
+interface Message extends Rendered {
+  destinations: Destinations
+  expiry: { expiresIn?: number }
+  key: EventKey | undefined
+}
+
+/** A source that is nothing but a template of the operator. */
+function ownSource(name: string): Source {
+  return { name, read: ({ payload }) => ({ name, view: payload }) }
+}
+
+function skip(exchange: Exchange, why: string): Success {
+  exchange.outcome = `skipped: ${why}`
+  return { data: { skipped: why } }
+}
+
+/** No two addresses have an event in common. Where a request came from and its key are no part of what it tells. */
+function keyFor({ params, query }: Exchange, source: Source, hook: HookRequest): EventKey | undefined {
+  const key = source.keyOf?.(hook)
+  if (!key) return
+  const parameters = [...query].filter(([name]) => name !== 'key' && name !== 'access_token')
+  return { ...key, text: JSON.stringify([source.name, params.targets, parameters, key.text]) }
+}
+
+function unknownSource(): RelayError {
+  const list = sources.map(({ name }) => name).join(', ')
+  return new RelayError('not-found', `no such source: the address is /hooks/<source>/<target>, with one of ${list}, or the name of a template`, {
+    logText: 'no such source',
+  })
+}
+
+/** What a parameter says as a number; another text stays what it is, for whoever refuses it. */
+function readNumber(text: string | null): unknown {
+  return text !== null && /^\d{1,12}(?:\.\d{1,6})?$/.test(text) ? Number(text) : text ?? undefined
+}
+
+/** @throws RelayError `bad-request` */
+function readLanguage(text: string | null): Language | undefined {
+  if (text === null || text === '') return
+  if (text === 'zh-CN' || text === 'en-US') return text
+  throw new RelayError('bad-request', 'lang must be zh-CN or en-US')
+}

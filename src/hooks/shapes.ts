@@ -1,0 +1,55 @@
+import type { RelayError } from '../errors'
+import type { PlainAnswer } from '../http/routes'
+
+/** How the callers of a chat robot are answered. The HTTP status of a failure stays what it is: most of them look at nothing else. */
+export interface Shape {
+  success: (query: URLSearchParams) => PlainAnswer
+  failure: (error: Pick<RelayError, 'status' | 'message' | 'headers'>) => PlainAnswer
+}
+
+function json(status: number, body: object): PlainAnswer {
+  return { status, type: 'application/json; charset=utf-8', body: JSON.stringify(body) }
+}
+
+function text(status: number, body: string): PlainAnswer {
+  return { status, type: 'text/plain; charset=utf-8', body }
+}
+
+/** Incoming webhooks of Slack. */
+export const slackShape: Shape = {
+  success: () => text(200, 'ok'),
+  failure: ({ status, message }) => text(status, message),
+}
+
+/** From when on the IDs of Discord count milliseconds, in their upper 42 bits. */
+const discordEpoch = 1_420_070_400_000
+
+/** Webhooks of Discord ("Execute Webhook"): no content, or the message when asked for with `wait`. */
+export const discordShape: Shape = {
+  success(query) {
+    if (!/^(?:true|1)$/i.test(query.get('wait') ?? '')) return { status: 204, type: 'text/plain', body: '' }
+    const now = Date.now()
+    const id = String(BigInt(now - discordEpoch) << 22n)
+    // There is no such message, but clients read its ID as the number that IDs are there.
+    return json(200, {
+      id, type: 0, content: '', channel_id: id, author: { id, username: 'message-relay', bot: true },
+      attachments: [], embeds: [], mentions: [], mention_roles: [], mention_everyone: false, pinned: false, tts: false, flags: 0,
+      timestamp: new Date(now).toISOString(), edited_timestamp: null,
+    })
+  },
+  failure({ status, message, headers: { 'retry-after': seconds } }) {
+    return json(status, { message, code: 0, ...seconds !== undefined && { retry_after: Number(seconds), global: false } })
+  },
+}
+
+/** The robots of DingTalk and of WeCom. */
+export const errcodeShape: Shape = {
+  success: () => json(200, { errcode: 0, errmsg: 'ok' }),
+  failure: ({ status, message }) => json(status, { errcode: status, errmsg: message }),
+}
+
+/** The robots of Feishu, in the form of today and in the older one. */
+export const feishuShape: Shape = {
+  success: () => json(200, { code: 0, msg: 'success', data: {}, StatusCode: 0, StatusMessage: 'success' }),
+  failure: ({ status, message }) => json(status, { code: status, msg: message, data: {}, StatusCode: status, StatusMessage: message }),
+}

@@ -1,0 +1,60 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { JsonObject } from '../message/parse'
+import type { Shape } from './shapes'
+
+/** What somebody else's system has posted, as far as a source looks at it. */
+export interface HookRequest {
+  readonly headers: IncomingHttpHeaders
+  /** Without the relay's own parameters. */
+  readonly query: URLSearchParams
+  /** The bytes of the body, as they came. */
+  readonly raw: Buffer
+  /** The object that was posted, or the fields of the form or query. */
+  readonly payload: JsonObject
+}
+
+/** An event that somebody may want to read. */
+export interface HookEvent {
+  /** What `?events=` goes by, such as `push`. */
+  name: string
+  /** What `?branch=` goes by; absent where it has none, and then it passes. */
+  branch?: string
+  /** What `?status=` goes by: how a run, a build or an alert ended, such as `failure`. */
+  status?: string
+  /** What the template of the source is given. */
+  view: JsonObject
+}
+
+/** An event, or why nobody wants to read it. */
+export type Reading = HookEvent | { skipped: string }
+
+/** What tells an event from all others, so that the same one is sent once. */
+export interface EventKey {
+  text: string
+  /** For how long the same is the same event, in milliseconds; as long as an Idempotency-Key unless given. */
+  lifetime?: number
+}
+
+/** One system whose posts are understood. Its template is the file of its name in `templates/`. */
+export interface Source {
+  /** As it stands in the path. */
+  readonly name: string
+  /** Whether it also comes as `GET`, with its payload in the query. */
+  readonly takesGet?: boolean
+  /** Whether a body that is neither JSON nor a form is its text, as the field `text` of its payload. */
+  readonly takesText?: boolean
+  /** How its callers expect to be answered; in the envelope unless given. */
+  readonly shape?: Shape
+  /**
+   * Reads a payload. It decides what of it is worth a message and what the template is given; it writes no text.
+   *
+   * @throws RelayError `bad-request` where it cannot be one of this source
+   */
+  read(request: HookRequest): Reading
+  /** Absent, or `undefined`: events of this source cannot be told from one another. */
+  keyOf?(request: HookRequest): EventKey | undefined
+  /** Whether a request carries a signature, which is then what proves who makes it. */
+  isSigned?(request: HookRequest): boolean
+  /** Whether the signature was made with this secret; compared in constant time. */
+  verify?(request: HookRequest, secret: string): boolean
+}

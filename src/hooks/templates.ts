@@ -1,0 +1,197 @@
+import type { Liquid, Template } from 'liquidjs'
+import { readdirSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseLink } from '../message/link'
+import type { Link } from '../message/model'
+import type { JsonObject } from '../message/parse'
+
+/** The languages that templates are written in. */
+export type Language = 'zh-CN' | 'en-US'
+
+/** The first of the locales that templates are written in; some stand for both a language and those of its countries. */
+export function languageOf(locales: readonly string[]): Language {
+  return locales.find(locale => /^(?:zh|en)(?:-|$)/.test(locale))?.startsWith('en') ? 'en-US' : 'zh-CN'
+}
+
+/** What a template gave. */
+export interface Rendered {
+  text: string
+  pictures: Link[]
+}
+
+/** What a template may cost. */
+const limits = {
+  /** In characters. */
+  parseLimit: 100_000,
+  /** In milliseconds: nothing else goes on meanwhile. */
+  renderLimit: 200,
+  /** Roughly in characters. */
+  memoryLimit: 5_000_000,
+}
+/** The most pictures of one message. */
+const maxPictures = 10
+/** The longest text that a template may give, in characters. */
+const maxOutput = 1_000_000
+
+const extension = '.liquid'
+const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+
+/** Where the templates are that come with the plugin: beside the code, also where that is one file. */
+const builtIn = join(__dirname, 'templates')
+
+/**
+ * The templates that make texts of events: those that come with the plugin, and those of the operator, which replace them or stand for
+ * sources of their own. LiquidJS is loaded with the first that is used.
+ */
+export class Templates {
+  private engine: Promise<Engine> | undefined
+  private readonly parsed = new Map<string, { text: string, template: Template[] }>()
+
+  /**
+   * @param folder those of the operator, `<name>.liquid`; it need not be there
+   * @param pictureHosts the hosts of which linked pictures are shown
+   */
+  constructor(private readonly folder: string, private readonly pictureHosts: readonly string[]) {}
+
+  /** Whether the operator has a template of this name. */
+  async has(name: string): Promise<boolean> {
+    return await this.readOwn(name) !== undefined
+  }
+
+  /**
+   * Renders an event.
+   *
+   * @param name that of its source
+   * @throws the error of LiquidJS, or of the file system, when there is no text
+   */
+  async render(name: string, view: JsonObject, lang: Language): Promise<Rendered> {
+    const text = await this.readOwn(name) ?? await readFile(join(builtIn, name + extension), 'utf8')
+    const engine = await this.load()
+    let known = this.parsed.get(name)
+    if (known?.text !== text) this.parsed.set(name, known = { text, template: engine.parse(text) })
+    return engine.render(known.template, { ...view, lang })
+  }
+
+  /** Names the templates of the operator that cannot be parsed, and why. */
+  async check(): Promise<string[]> {
+    const warnings: string[] = []
+    for (const file of listFolder(this.folder)) {
+      if (!file.endsWith(extension)) continue
+      const name = file.slice(0, -extension.length)
+      const label = `the template ${JSON.stringify(file.slice(0, 100))}`
+      try {
+        if (!namePattern.test(name)) throw new Error('its name must be 1 to 64 letters, digits, dots, underlines and hyphens')
+        const { parse } = await this.load()
+        parse(await this.readOwn(name) ?? '')
+      } catch (error) {
+        warnings.push(`${label} cannot be used: ${reasonOf(error)}`)
+      }
+    }
+    return warnings
+  }
+
+  private load(): Promise<Engine> {
+    return this.engine ??= createEngine(this.pictureHosts)
+  }
+
+  private async readOwn(name: string): Promise<string | undefined> {
+    if (!namePattern.test(name)) return
+    try {
+      return await readFile(join(this.folder, name + extension), 'utf8')
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return
+      throw error
+    }
+  }
+}
+
+/** What LiquidJS or the file system says is wrong, in one line without paths and without what was rendered. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown'
+  if ('code' in error && typeof error.code === 'string') return error.code
+  return (error.message.split('\n')[0] ?? '').slice(0, 200)
+}
+
+interface Engine {
+  parse: (text: string) => Template[]
+  render: (template: Template[], view: JsonObject & { lang: Language }) => Rendered
+}
+
+async function createEngine(pictureHosts: readonly string[]): Promise<Engine> {
+  const { Liquid, Tag, Value } = await import('liquidjs')
+  // No template can read another one, or a file.
+  const liquid = new Liquid({ ...limits, templates: {}, ownPropertyOnly: true, strictFilters: true })
+  const hosts = new Set(pictureHosts.map(host => host.toLowerCase()))
+  // Rendering is synchronous: there is never more than one at a time.
+  let pictures: Link[] = []
+
+  liquid.registerTag('picture', class extends Tag {
+    private readonly value: InstanceType<typeof Value>
+
+    constructor(...[token, remaining, engine]: ConstructorParameters<typeof Tag>) {
+      super(token, remaining, engine)
+      this.value = new Value(token.args, engine)
+    }
+
+    override* render(...[context, emitter]: Parameters<InstanceType<typeof Tag>['render']>): Generator<unknown, void, unknown> {
+      const value = yield this.value.value(context)
+      if (typeof value !== 'string') return
+      const link = pictureOf(value, hosts)
+      if (link && pictures.length < maxPictures) pictures.push(link)
+      // In a line of its own, so that a picture leaves no empty one behind.
+      else if (!value.startsWith('data:')) emitter.write(`${value}\n`)
+    }
+  })
+  registerFilters(liquid)
+  return {
+    parse: text => liquid.parse(text),
+    render(template, view) {
+      pictures = []
+      const text = String(liquid.renderSync(template, view))
+      return { text: text.slice(0, maxOutput), pictures }
+    },
+  }
+}
+
+/** Bytes that came along, or a link to a host that the operator has named; `undefined` for anything else, which stays text. */
+function pictureOf(value: string, hosts: ReadonlySet<string>): Link | undefined {
+  try {
+    const link = parseLink(value)
+    if (link.kind === 'data') return /^data:image\//i.test(value) ? link : undefined
+    if (link.kind === 'remote' && hosts.has(new URL(link.url).hostname)) return link
+  } catch {
+    // It is no link at all.
+  }
+}
+
+function registerFilters(liquid: Liquid): void {
+  liquid.registerFilter('time', function (value: unknown) {
+    const lang: unknown = this.context.getSync(['lang'])
+    return formatTime(value, lang === 'zh-CN' ? 'zh-CN' : 'en-US')
+  })
+  liquid.registerFilter('lines', (value: unknown, count: unknown) => firstLines(value, Number(count)))
+}
+
+/** A time in the time zone of the process; what is no time stays what it is. */
+function formatTime(value: unknown, lang: Language): unknown {
+  const isNumber = typeof value === 'number' || (typeof value === 'string' && /^\d{9,15}$/.test(value))
+  const date = new Date(isNumber ? Number(value) : String(value))
+  if (value === undefined || value === null || Number.isNaN(date.getTime())) return value
+  return new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' }).format(date)
+}
+
+/** The first lines of a text, with a mark where there are more. */
+function firstLines(value: unknown, count: number): unknown {
+  if (typeof value !== 'string') return value
+  const all = value.split('\n')
+  return all.length > count ? `${all.slice(0, count).join('\n')}\n…` : value
+}
+
+function listFolder(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}

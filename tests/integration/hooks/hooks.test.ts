@@ -1,0 +1,379 @@
+import { Universal } from 'koishi'
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
+import { apiKey, startRelay, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
+import { relayWith } from '../deliveries/support'
+import { get, group, kinds, other, post, putTemplate, texts } from './support'
+
+const keys = [
+  { name: 'hook', key: 'the-key-of-the-hook', allow: ['hooks'], targets: [`group:${group}`] },
+  { name: 'ci', key: 'the-key-of-the-ci-job', allow: ['send'] },
+  { name: 'slow', key: 'the-key-of-the-slow-one', allow: ['hooks'], rate: 1 },
+]
+
+let relay: TestRelay
+let start = 0
+
+before(async () => {
+  relay = await startRelay({ config: { keys, targets: { ops: `group:${group}`, all: [`group:${group}`, `group:${other}`] } } })
+})
+after(() => relay.stop())
+beforeEach(() => {
+  start = relay.logs.length
+})
+afterEach(() => {
+  relay.simulator.clear()
+  relay.simulator.clearFaults()
+})
+
+const logged = (): string => relay.logs.slice(start).join('\n')
+
+describe('a hook', () => {
+  test('is sent, and answered with its delivery, which has the record', async () => {
+    const { status, body, data, headers } = await post(relay, 'message/ops', { title: 'Backup', message: 'All volumes done' })
+    assert.equal(status, 200)
+    assert.deepEqual(body, { code: 0, msg: 'ok', data: { delivery_id: headers.get('x-request-id'), state: 'sent' } })
+    assert.deepEqual(texts(relay), ['Backup\nAll volumes done'])
+    const record = await relay.request(`/deliveries/${String(data.delivery_id)}`)
+    assert.match(await record.text(), /"state":"sent"/)
+  })
+
+  const forms: [string, string, string | undefined, string][] = [
+    ['JSON', '{"text":"a"}', 'application/json', 'a'],
+    ['JSON that says it is a form', '{"text":"a"}', 'application/x-www-form-urlencoded', 'a'],
+    ['JSON that says nothing', '{"text":"a"}', undefined, 'a'],
+    ['a form', 'title=A&text=b+c%21', 'application/x-www-form-urlencoded', 'A\nb c!'],
+    ['a form with JSON in it', `payload=${encodeURIComponent('{"text":"a"}')}`, 'application/x-www-form-urlencoded', 'a'],
+    ['a form without a field', 'Build failed', 'application/x-www-form-urlencoded', 'Build failed'],
+    ['plain text', '[build] failed: a=b', 'text/plain', '[build] failed: a=b'],
+    ['plain text that begins like JSON', '{build} failed', 'text/plain', '{build} failed'],
+  ]
+  for (const [what, body, type, expected] of forms) {
+    test(`may come as ${what}`, async () => {
+      const { status, text } = await post(relay, 'message/ops', body, { ...type !== undefined && { headers: { 'content-type': type } } })
+      assert.equal(status, 200, text)
+      assert.deepEqual(texts(relay), [expected])
+    })
+  }
+
+  test('may come as GET where its source does, and never as HEAD', async () => {
+    assert.equal((await get(relay, 'message/ops?title=Backup&text=done')).status, 200)
+    assert.deepEqual(texts(relay), ['Backup\ndone'])
+    const refused = await get(relay, 'slack/ops?text=a')
+    assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'POST'])
+    assert.equal((await get(relay, 'message/ops?text=a', 'HEAD')).status, 405)
+    assert.equal(texts(relay).length, 1)
+  })
+
+  test('goes to several targets, each with a state of its own', async () => {
+    const { status, data } = await post(relay, 'message/all', { text: 'a' })
+    assert.equal(status, 200)
+    assert.deepEqual([data.total, data.success, data.failed], [2, 2, 0])
+    assert(Array.isArray(data.deliveries))
+    assert.deepEqual(data.deliveries.map((each: object) => ({ ...each, delivery_id: '' })), [group, other].map(id => (
+      { target: `group:${id}`, delivery_id: '', success: true, state: 'sent' }
+    )))
+    assert.equal((await post(relay, `message/ops,group:${other}`, { text: 'b' })).data.total, 2)
+  })
+
+  test('of no source, or for no target, is a 404 that says what the address is', async () => {
+    const { status, body } = await post(relay, 'nobody/ops', {})
+    assert.equal(status, 404)
+    assert.match(String(body.msg), /\/hooks\/<source>\/<target>.*uptime-kuma, apprise, slack/)
+    const unknown = await post(relay, 'message/nobody', { text: 'a' })
+    assert.deepEqual([unknown.status, String(unknown.body.msg).startsWith('no such target')], [404, true])
+    assert.equal((await post(relay, 'message/group:abc', { text: 'a' })).status, 400)
+  })
+
+  test('with a payload that is none is a 400', async () => {
+    for (const [source, body] of [['message', { foo: 1 }], ['message', '[1'], ['uptime-kuma', {}], ['apprise', {}], ['wecom', { msgtype: 'text' }]] as const) {
+      const { status } = await post(relay, `${source}/ops`, body, { headers: { 'content-type': 'application/json' } })
+      assert.equal(status, 400, `${source} ${JSON.stringify(body)}`)
+    }
+    assert.deepEqual(texts(relay), [])
+  })
+
+  test('shows with dry_run what would be sent, and sends nothing', async () => {
+    const { status, data } = await post(relay, 'slack/ops?dry_run=1', { text: 'a' })
+    assert.equal(status, 200)
+    assert.deepEqual([data.dry_run, data.messages], [true, [[{ type: 'text', msg: 'a' }]]])
+    await post(relay, 'message/ops?dry_run=1', { text: 'long '.repeat(2000) })
+    assert.deepEqual(texts(relay), [])
+    assert.deepEqual(await readdir(relay.uploadDir), [])
+  })
+
+  test('of more than 4,000 characters is its first lines, and a file', async () => {
+    const text = Array.from({ length: 500 }, (_, index) => `line ${index} of it`).join('\n')
+    assert.equal((await post(relay, 'message/ops', { text })).status, 200)
+    const [shown = ''] = texts(relay)
+    assert(shown.length > 900 && shown.length <= 1000 && text.startsWith(`${shown}\n`), shown)
+    assert.equal(relay.simulator.ledger.length, 2)
+    assert.match(JSON.stringify(relay.simulator.ledger[1]), /message\.txt/)
+  })
+
+  test('may be narrowed, and what falls out is told why', async () => {
+    const down = { heartbeat: { status: 0, msg: 'timeout' }, monitor: { name: 'web' }, msg: 'm' }
+    const { status, data } = await post(relay, 'uptime-kuma/ops?status=up', down)
+    assert.deepEqual([status, data], [200, { skipped: 'not with a status that was asked for' }])
+    assert.deepEqual((await post(relay, 'uptime-kuma/ops?events=message', down)).data, { skipped: 'not one of the events that were asked for' })
+    assert.match(logged(), /skipped: not one of the events/)
+    assert.equal((await post(relay, 'uptime-kuma/ops?events=heart*&status=down,up&branch=main', down)).status, 200)
+    assert.equal(texts(relay).length, 1)
+  })
+
+  test('is in the language that is asked for, else in that of the bot', async () => {
+    const down = { heartbeat: { status: 0, msg: 'timeout' }, monitor: { name: 'web' } }
+    for (const query of ['', '?lang=en-US', '?lang=zh-CN']) await post(relay, `uptime-kuma/ops${query}`, down)
+    assert.deepEqual(texts(relay), ['故障：web\ntimeout', 'Down: web\ntimeout', '故障：web\ntimeout'])
+    assert.equal((await post(relay, 'message/ops?lang=fr', { text: 'a' })).status, 400)
+  })
+
+  test('is dropped after expires_in, which must be a number', async () => {
+    for (const wrong of ['soon', '-1', '0']) assert.equal((await post(relay, `message/ops?expires_in=${wrong}`, { text: 'a' })).status, 400)
+    assert.equal((await post(relay, 'message/ops?expires_in=60', { text: 'a' })).status, 200)
+  })
+})
+
+describe('who makes a hook', () => {
+  const places: [string, string, Record<string, string>][] = [
+    ['a header', '', { authorization: 'Bearer the-key-of-the-hook' }],
+    ['another header', '', { 'x-api-key': 'the-key-of-the-hook' }],
+    ['Basic', '', { authorization: `Basic ${Buffer.from('any:the-key-of-the-hook').toString('base64')}` }],
+    ['key', '?key=the-key-of-the-hook', {}],
+    ['access_token', '?access_token=the-key-of-the-hook', {}],
+  ]
+  for (const [place, query, headers] of places) {
+    test(`is told by ${place}`, async () => {
+      assert.equal((await post(relay, `message/ops${query}`, '{"text":"a"}', { key: '', headers })).status, 200)
+      assert.match(logged(), /POST \/hooks\/:source\/:targets group:123456 key "hook" 200/)
+      assert(!logged().includes('the-key-of-the-hook') && !texts(relay).join().includes('the-key-of-the-hook'))
+    })
+  }
+
+  test('is refused without a right key, wherever it stands', async () => {
+    const basic = `Basic ${Buffer.from('the-key-of-the-hook:').toString('base64')}`
+    for (const [query, headers] of [['', {}], ['?key=wrong', {}], ['', { authorization: basic }], ['?key=', {}]] as const) {
+      const { status, body } = await post(relay, `message/ops${query}`, '{"text":"a"}', { key: '', headers })
+      assert.equal(status, 401, query)
+      assert.match(String(body.msg), /^missing or wrong API key/)
+    }
+  })
+
+  test('must be allowed hooks, and the target, before its body is read', async () => {
+    const huge = 'x'.repeat(11 * 1024 * 1024)
+    for (const [key, target, msg] of [
+      ['the-key-of-the-ci-job', 'ops', 'this key may not use /hooks'],
+      ['the-key-of-the-hook', `group:${other}`, `this key may not send to group:${other}`],
+      ['the-key-of-the-hook', 'all', 'this key may not send to all'],
+    ] as const) {
+      const { status, body } = await post(relay, `message/${target}`, huge, { key })
+      assert.deepEqual([status, body.msg], [403, msg])
+    }
+    assert.equal((await post(relay, 'message/ops', huge)).status, 413)
+  })
+
+  test('may send no more than its rate, and is asked to come again', async () => {
+    assert.equal((await post(relay, 'message/ops', { text: 'a' }, { key: 'the-key-of-the-slow-one' })).status, 200)
+    const { status, headers, body } = await post(relay, 'message/ops', { text: 'b' }, { key: 'the-key-of-the-slow-one' })
+    assert.equal(status, 503)
+    assert(Number(headers.get('retry-after')) > 30)
+    assert.equal(body.code, 503)
+    assert.deepEqual(texts(relay), ['a'])
+  })
+})
+
+describe('what a payload says', () => {
+  const hostile = '[CQ:at,qq=all] <at id="all"/> <image url="http://127.0.0.1/"/> @everyone &amp; \u0007\u202e\u0000[CQ:image,file=/etc/passwd]'
+  const shown = '[CQ:at,qq=all] <at id="all"/> <image url="http://127.0.0.1/"/> @everyone'
+
+  test('is text, whatever it looks like', async () => {
+    await post(relay, 'message/ops', { title: hostile, text: hostile })
+    await post(relay, 'uptime-kuma/ops', { heartbeat: { status: 0, msg: hostile, time: hostile }, monitor: { name: hostile, url: hostile, hostname: hostile } })
+    await post(relay, 'apprise/ops', { title: hostile, message: hostile, type: hostile, attachments: [{ filename: hostile, mimetype: hostile, base64: hostile }] })
+    assert.deepEqual(new Set(kinds(relay)), new Set(['text']))
+    for (const text of texts(relay)) {
+      assert(text.includes(shown), text)
+
+      assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u202e]/)
+    }
+    assert.equal(texts(relay).length, 3)
+  })
+
+  test('is text in every field of every robot', async () => {
+    const every = Object.fromEntries([
+      'text', 'content', 'title', 'description', 'name', 'value', 'pretext', 'fallback', 'footer', 'username', 'image_url', 'picUrl', 'url', 'href',
+    ].map(name => [name, hostile]))
+    const bodies: [string, object][] = [
+      ['slack', { ...every, attachments: [{ ...every, fields: [every] }], blocks: [{ type: 'section', text: { type: 'mrkdwn', text: hostile } }, { type: 'image', ...every }] }],
+      ['discord', { ...every, embeds: [{ ...every, image: every, author: every, footer: every, fields: [every] }] }],
+      ['dingtalk', { msgtype: 'link', link: every }], ['dingtalk', { msgtype: 'actionCard', actionCard: { ...every, btns: [every] } }],
+      ['dingtalk', { msgtype: 'markdown', markdown: every, at: { isAtAll: true } }],
+      ['wecom', { msgtype: 'text', text: { ...every, mentioned_list: ['@all'] } }], ['wecom', { msgtype: 'news', news: { articles: [every] } }],
+      ['feishu', { msg_type: 'text', content: every }],
+      ['feishu', { msg_type: 'post', content: { post: { zh_cn: { title: hostile, content: [[{ tag: 'text', text: hostile }, { tag: 'at', user_id: hostile }]] } } } }],
+      ['feishu', { msg_type: 'interactive', card: { header: { title: { tag: 'plain_text', content: hostile } }, elements: [{ tag: 'markdown', content: hostile }] } }],
+    ]
+    for (const [source, body] of bodies) {
+      const { status, text } = await post(relay, `${source}/ops`, body)
+      assert(status < 300, `${source}: ${status} ${text}`)
+    }
+    assert.deepEqual(new Set(kinds(relay)), new Set(['text']))
+    assert.equal(texts(relay).length, bodies.length)
+    for (const text of texts(relay)) assert(text.includes('[CQ:at,qq=all]'), text)
+  })
+
+  test('is refused in masses', async () => {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    assert.equal((await post(relay, 'message/ops', 'a=b&'.repeat(1_000_000), { headers: form })).status, 400)
+    assert.equal((await post(relay, 'slack/ops', JSON.stringify({ text: 'a', blocks: Array.from({ length: 20_000 }, () => 1) }))).status, 400)
+    assert.equal((await post(relay, 'slack/ops', '['.repeat(100_000))).status, 400)
+    assert.equal((await post(relay, 'message/ops', JSON.stringify({ text: 'x'.repeat(10 * 1024 * 1024) }))).status, 413)
+    const parts = new FormData()
+    for (let index = 0; index < 1_001; index++) parts.append(`f${index}`, 'a')
+    assert.equal((await post(relay, 'message/ops', parts)).status, 400)
+    assert.deepEqual(texts(relay), [])
+  })
+})
+
+describe('the answer to a hook without a database', () => {
+  test('comes in time, and the message afterwards', async () => {
+    relay.simulator.fault({ fault: { kind: 'late', ms: 1200 } })
+    const started = performance.now()
+    const { status, data } = await post(relay, 'message/ops', { text: 'late' })
+    assert(performance.now() - started < 1150)
+    assert.deepEqual([status, data.state], [200, 'sending'])
+    await until('it is recorded', async () => (await (await relay.request(`/deliveries/${String(data.delivery_id)}`)).text()).includes('"state":"sent"'))
+    assert.deepEqual(texts(relay), ['late'])
+  })
+
+  test('says that it was refused, or that it cannot be accepted now', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+    assert.equal((await post(relay, 'message/ops', { text: 'a' })).status, 502)
+    relay.simulator.clearFaults()
+    const [bot] = relay.app.bots
+    assert(bot)
+    bot.status = Universal.Status.RECONNECT
+    try {
+      const one = await post(relay, 'message/ops', { text: 'a' })
+      assert.deepEqual([one.status, one.headers.get('retry-after'), one.headers.get('relay-outcome')], [503, '30', 'unsent'])
+      const several = await post(relay, 'message/all', { text: 'a' })
+      assert.deepEqual([several.status, several.headers.get('retry-after'), several.data.failed], [503, '30', 2])
+    } finally {
+      bot.status = Universal.Status.ONLINE
+    }
+    assert.deepEqual(texts(relay), [])
+  })
+
+  test('is in the shape that robots expect, failures too', async () => {
+    const slack = await post(relay, 'slack/ops', { text: 'a' })
+    assert.deepEqual([slack.status, slack.type, slack.text], [200, 'text/plain; charset=utf-8', 'ok'])
+    const discord = await post(relay, 'discord/ops', { content: 'a' })
+    assert.deepEqual([discord.status, discord.text], [204, ''])
+    const waited = await post(relay, 'discord/ops?wait=true', { content: 'a' })
+    assert.equal(waited.status, 200)
+    assert.match(String(waited.body.id), /^\d{17,20}$/)
+    for (const [source, body] of [
+      ['dingtalk', { msgtype: 'text', text: { content: 'a' } }], ['wecom', { msgtype: 'text', text: { content: 'a' } }],
+    ] as const) {
+      assert.equal((await post(relay, `${source}/ops`, body)).text, '{"errcode":0,"errmsg":"ok"}')
+    }
+    assert.equal(
+      (await post(relay, 'feishu/ops', { msg_type: 'text', content: { text: 'a' } })).text,
+      '{"code":0,"msg":"success","data":{},"StatusCode":0,"StatusMessage":"success"}',
+    )
+    assert.deepEqual(texts(relay), ['a', 'a', 'a', 'a', 'a', 'a'])
+    for (const [source, shape] of [
+      ['slack', /^missing or wrong API key/], ['discord', /^\{"message":"missing.*","code":0\}$/], ['dingtalk', /^\{"errcode":401,"errmsg":"missing/],
+      ['wecom', /^\{"errcode":401/], ['feishu', /^\{"code":401,"msg":"missing.*"StatusCode":401/],
+    ] as const) {
+      const { status, text } = await post(relay, `${source}/ops`, {}, { key: 'wrong' })
+      assert.equal(status, 401)
+      assert.match(text, shape)
+    }
+  })
+})
+
+describe('a template of the operator', () => {
+  test('is a source of its own, with JSON or a form', async () => {
+    await putTemplate(relay, 'deploys.liquid', '{{ app }} {{ version }}{% if lang == "zh-CN" %} 已部署{% endif %}')
+    assert.equal((await post(relay, 'deploys/ops', { app: 'shop', version: 42 })).status, 200)
+    assert.equal((await post(relay, 'deploys/ops', new URLSearchParams({ app: 'shop', version: '<43>' }))).status, 200)
+    assert.deepEqual(texts(relay), ['shop 42 已部署', 'shop <43> 已部署'])
+    assert.equal((await post(relay, 'deploys/ops', {}, { key: 'the-key-of-the-ci-job' })).status, 403)
+  })
+
+  test('replaces that of a source, and is read again when it has changed', async () => {
+    await putTemplate(relay, 'message.liquid', '* {{ text }}')
+    await post(relay, 'message/ops', { text: 'a' })
+    await putTemplate(relay, 'message.liquid', '{{ title }}\n{{ text }}')
+    await post(relay, 'message/ops', { text: 'b' })
+    assert.deepEqual(texts(relay), ['* a', 'b'])
+  })
+
+  const broken: [string, string][] = [
+    ['cannot be parsed', '{% if %}{{'], ['names a filter that there is not', '{{ app | nothing }}'],
+    ['loops', '{% for a in (1..9999999) %}{{ a }}{% endfor %}'],
+    ['loops within loops', '{% for a in (1..9999) %}{% for b in (1..9999) %}{% for c in (1..9999) %}{% endfor %}{% endfor %}{% endfor %}'],
+    ['reads another file', '{% render "/etc/passwd" %}'], ['includes another', '{% include "../slack" %}'], ['doubles itself', `{% assign a = "x" %}${'{% assign a = a | append: a %}'.repeat(40)}{{ a }}`],
+  ]
+  for (const [what, text] of broken) {
+    test(`that ${what} leaves the plain fields, and a line in the log`, async () => {
+      await putTemplate(relay, 'broken.liquid', text)
+      const { status, data } = await post(relay, 'broken/ops', { app: 'shop', nested: { a: 1 }, ok: true })
+      assert.equal(status, 200)
+      assert.deepEqual(texts(relay), ['app: shop\nok: true'])
+      assert.match(logged(), new RegExp(`warn ${String(data.delivery_id)} the template of "broken" failed`))
+      assert(!logged().includes('shop'))
+    })
+  }
+
+  test('that gives nothing sends nothing', async () => {
+    await putTemplate(relay, 'silent.liquid', '{% if false %}a{% endif %}')
+    assert.deepEqual((await post(relay, 'silent/ops', {})).data, { skipped: 'its template gives no text' })
+  })
+
+  test('reaches nothing but the view', async () => {
+    await putTemplate(relay, 'reach.liquid', '[{{ constructor }}{{ a.constructor.name }}{{ a.__proto__ }}{{ process.env }}]')
+    await post(relay, 'reach/ops', { a: {} })
+    assert.deepEqual(texts(relay), ['[]'])
+  })
+
+  test('that is malformed is named at start', async () => {
+    await putTemplate(relay, 'broken.liquid', '{% if %}')
+    await putTemplate(relay, 'bad name.liquid', 'a')
+    await relay.reload()
+    await until('the warnings are there', () => logged().includes('template "bad name.liquid" cannot be used') && logged().includes('template "broken.liquid" cannot be used'))
+    assert(!logged().includes('"deploys.liquid"'))
+  })
+})
+
+describe('a picture', () => {
+  const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+  test('is shown from its bytes, or from a host that is allowed; another link stays text', async () => {
+    const image = await post(relay, 'wecom/ops', { msgtype: 'image', image: { base64: pixel, md5: '' } })
+    assert.equal(image.status, 200, image.text)
+    assert.deepEqual(kinds(relay), ['image'])
+    relay.simulator.clear()
+    const link = 'http://10.0.0.1/secret.png'
+    await post(relay, 'discord/ops', { content: 'a', embeds: [{ image: { url: link } }] })
+    assert.deepEqual([kinds(relay), texts(relay)], [['text'], [`a\n${link}`]])
+    await relay.reload({ keys, targets: { ops: `group:${group}` }, pictureHosts: ['charts.example.com'] })
+    const dry = await post(relay, 'discord/ops?dry_run=1', { content: 'a', embeds: [{ image: { url: 'https://charts.example.com/1.png' } }, { image: { url: link } }] })
+    assert.deepEqual(dry.data.messages, [[{ type: 'text', msg: `a\n${link}` }, { type: 'image', url: 'https://charts.example.com/1.png' }]])
+  })
+})
+
+describe('with a database', () => {
+  test('a hook is stored first, and sent when the bot is back', async t => {
+    const stored = await relayWith(t, { config: { keys } })
+    stored.bot.status = Universal.Status.RECONNECT
+    const { status, data } = await post(stored, `message/group:${group}`, { text: 'a' })
+    assert.deepEqual([status, data.state], [200, 'queued'])
+    stored.bot.status = Universal.Status.ONLINE
+    await stored.reaches(String(data.delivery_id), 'sent')
+    assert.equal((await post(stored, `message/group:${group}`, { text: 'a' }, { key: apiKey })).status, 200)
+  })
+})

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { apiKey, type TestRelay } from '../../support/relay'
+
+export const group = '123456'
+export const other = '654321'
+
+/** What a hook was answered. */
+export interface HookReply {
+  status: number
+  headers: Headers
+  type: string
+  text: string
+  /** Of the envelope, or of a robot's answer; empty where it is no JSON. */
+  body: Fields
+  data: Fields
+}
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** Posts as a sender does that has its key in the address. */
+export async function post(relay: TestRelay, path: string, body: unknown, init: RequestInit & { key?: string } = {}): Promise<HookReply> {
+  const url = new URL(`${relay.url}/hooks/${path}`)
+  const { key = apiKey, ...rest } = init
+  if (key !== '') url.searchParams.set('key', key)
+  return reply(await fetch(url, {
+    method: 'POST',
+    body: typeof body === 'string' || body instanceof FormData || body instanceof URLSearchParams ? body : JSON.stringify(body),
+    ...typeof body === 'string' || body instanceof FormData || body instanceof URLSearchParams ? {} : { headers: { 'content-type': 'application/json' } },
+    ...rest,
+  }))
+}
+
+/** Asks by GET with the key in a header. */
+export async function get(relay: TestRelay, path: string, method = 'GET'): Promise<HookReply> {
+  return reply(await relay.request(`/hooks/${path}`, { method }))
+}
+
+async function reply(response: Response): Promise<HookReply> {
+  const text = await response.text()
+  const type = response.headers.get('content-type') ?? ''
+  const body: unknown = type.startsWith('application/json') && text !== '' ? JSON.parse(text) : {}
+  assert(isFields(body))
+  return { status: response.status, headers: response.headers, type, text, body, data: isFields(body.data) ? body.data : {} }
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null
+}
+
+/** The texts that were delivered. */
+export function texts(relay: TestRelay): string[] {
+  return relay.simulator.ledger.map(({ text }) => text)
+}
+
+/** The kinds of all segments that were delivered. */
+export function kinds(relay: TestRelay): string[] {
+  return relay.simulator.ledger.flatMap(({ segments }) => segments.map(({ type }) => type))
+}
+
+/** Puts a template into the folder of the operator. */
+export async function putTemplate(relay: TestRelay, name: string, text: string): Promise<void> {
+  const file = join(dirname(relay.uploadDir), 'data/templates', name)
+  await mkdir(dirname(file), { recursive: true })
+  await writeFile(file, text)
+}
