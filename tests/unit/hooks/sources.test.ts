@@ -7,7 +7,7 @@ import { RelayError } from '../../../src/errors'
 import { object } from '../../../src/hooks/fields'
 import { sources } from '../../../src/hooks/sources'
 import type { HookRequest, Source } from '../../../src/hooks/source'
-import { assertReadable, assertSnapshot, hostileValues, isEvent, languages, render, replaced, requestOf } from './support'
+import { assertReadable, assertSnapshot, hostileValues, isEvent, languages, render, replaced, requestOf, type Language } from './support'
 
 const folder = join(__dirname, '../../fixtures/hooks')
 
@@ -30,9 +30,12 @@ for (const source of sources) {
     })
 
     test('may hold anything in any field', () => {
+      let number = 0
       for (const { name, request } of fixtures) {
         for (const value of hostileValues) {
-          for (const payload of replaced(request.payload, value)) check(source, { ...request, payload: object(payload) }, name)
+          for (const payload of replaced(request.payload, value)) {
+            check(source, { ...request, payload: object(payload) }, name, languages[number++ % languages.length])
+          }
         }
       }
     })
@@ -44,7 +47,7 @@ for (const source of sources) {
 }
 
 /** Whether a request is refused, skipped, or becomes a short text, and nothing else. */
-function check(source: Source, request: HookRequest, name: string): void {
+function check(source: Source, request: HookRequest, name: string, lang: Language = 'en-US'): void {
   try {
     const key = source.keyOf?.(request)
     assert(key === undefined || key.text.length < 1000, name)
@@ -54,12 +57,10 @@ function check(source: Source, request: HookRequest, name: string): void {
       return
     }
     assert(reading.name !== '' && `${reading.name}${reading.branch}${reading.status}`.length < 600, name)
-    for (const lang of languages) {
-      const text = render(source, reading.view, lang)
-      assert(text.length < 4000, `${name}: ${text.length} characters`)
-      assert.doesNotMatch(text.replaceAll('\n', ''), /\p{Cc}|\p{Cs}|\u202e/u, name)
-      assert.doesNotMatch(text, /\[object|undefined|NaN/, name)
-    }
+    const text = render(source, reading.view, lang)
+    assert(text.length < 4000, `${name}: ${text.length} characters`)
+    assert.doesNotMatch(text.replaceAll('\n', ''), /\p{Cc}|\p{Cs}|\u202e/u, name)
+    assert.doesNotMatch(text, /\[object|undefined|NaN/, name)
   } catch (error) {
     if (!(error instanceof RelayError && error.code === 'bad-request')) throw error
   }
