@@ -1,6 +1,6 @@
-import { address } from '../fields'
 import type { Source } from '../source'
 import { keyOfAlerts, readAlerts } from './alerts'
+import { address } from './values'
 
 export const alertmanager: Source = {
   name: 'alertmanager',

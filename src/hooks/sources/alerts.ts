@@ -2,8 +2,8 @@
 import { RelayError } from '../../errors'
 import { digest } from '../../lib/digest'
 import type { JsonObject } from '../../message/parse'
-import { address, count, date, excerpt, firstOf, line, object, objects } from '../fields'
 import type { EventKey, HookEvent } from '../source'
+import { address, count, date, excerpt, firstOf, line, object, objects } from './values'
 
 /** How many alerts of a group are named. */
 const maxAlerts = 8

@@ -1,6 +1,6 @@
 // What GitHub, GitLab and Gitea have in common: the view that their templates are given.
 import type { Reading } from '../source'
-import { address, count, excerpt, firstLine, line, objects } from '../fields'
+import { address, count, excerpt, firstLine, line, objects } from './values'
 
 /** How many commits of a push are named. */
 const maxCommits = 5

@@ -1,9 +1,9 @@
 import { RelayError } from '../../errors'
 import { isHmac } from '../../lib/hmac'
 import type { JsonObject } from '../../message/parse'
-import { address, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from '../fields'
 import type { HookRequest, Source } from '../source'
 import { commentOf, commitsOf, isZero, readingOf, refOf, statusOf, topicOf, type Event, type Told } from './forge'
+import { address, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from './values'
 
 /** Forgejo and Gitea send the headers of all, Gogs only its own. */
 const names = ['x-forgejo', 'x-gitea', 'x-gogs'] as const

@@ -1,9 +1,9 @@
 import { RelayError } from '../../errors'
 import { isHmac } from '../../lib/hmac'
 import type { JsonObject } from '../../message/parse'
-import { address, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from '../fields'
 import type { Source } from '../source'
 import { commentOf, commitsOf, readingOf, refOf, statusOf, topicOf, type Event, type Told } from './forge'
+import { address, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from './values'
 
 /** How a run, a check or a deployment can end that somebody wants to hear of. */
 const results: ReadonlySet<string> = new Set([

@@ -3,9 +3,9 @@ import { digest } from '../../lib/digest'
 import { equalsSecret } from '../../lib/secret'
 import { isSignedWith } from '../../lib/webhook-signature'
 import type { JsonObject } from '../../message/parse'
-import { address, count, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from '../fields'
 import type { HookRequest, Source } from '../source'
 import { commitsOf, isZero, readingOf, refOf, statusOf, type Event, type Told } from './forge'
+import { address, count, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from './values'
 
 /** How a pipeline or a deployment can end that somebody wants to hear of. */
 const results: ReadonlySet<string> = new Set(['success', 'failed', 'canceled'])

@@ -1,8 +1,8 @@
 import { isHmac } from '../../lib/hmac'
 import { isRecent } from '../../lib/webhook-signature'
-import { address, header } from '../fields'
 import type { Source } from '../source'
 import { keyOfAlerts, readAlerts } from './alerts'
+import { address, header } from './values'
 
 export const grafana: Source = {
   name: 'grafana',

@@ -1,8 +1,8 @@
 import { RelayError } from '../../errors'
 import { isHmac } from '../../lib/hmac'
 import type { JsonObject } from '../../message/parse'
-import { address, demandObject, excerpt, firstOf, header, line, object } from '../fields'
 import type { Reading, Source } from '../source'
+import { address, demandObject, excerpt, firstOf, header, line, object } from './values'
 
 /** What a template is given. Each field is there; one that has no meaning for the event is empty. */
 type SentryView = Readonly<{

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { github } from '../../../src/hooks/sources/github'
-import { objects } from '../../../src/hooks/fields'
+import { objects } from '../../../src/hooks/sources/values'
 import { assertReadable, assertSnapshot, isEvent, languages, render, requestOf } from './support'
 
 const secret = 'a secret of sixteen or more'

@@ -1,7 +1,7 @@
 // What others post is read with these. Whatever a field holds, what comes out is of the type that is expected, small, and plain text.
 import type { IncomingHttpHeaders } from 'node:http'
-import { RelayError } from '../errors'
-import { isObject, type JsonObject } from '../message/parse'
+import { RelayError } from '../../errors'
+import { isObject, type JsonObject } from '../../message/parse'
 
 /** The longest text that stands in one line, in UTF-16 units, unless another length is asked for. */
 const maxLine = 120
