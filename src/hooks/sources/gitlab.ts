@@ -1,6 +1,5 @@
 import { RelayError } from '../../errors'
-import { digest } from '../../lib/digest'
-import { equalsSecret } from '../../lib/secret'
+import { equalsSecret, sha256 } from '../../lib/secret'
 import { isSignedWith } from '../../lib/webhook-signature'
 import type { JsonObject } from '../../message/parse'
 import type { HookRequest, Source } from '../source'
@@ -34,7 +33,7 @@ export const gitlab: Source = {
     if (id !== '') return { text: id }
     // One UUID may stand for several events, which one push has caused.
     const event = header(headers, 'x-gitlab-event-uuid')
-    return event === '' ? undefined : { text: `${event} ${digest(raw.toString('latin1'))}` }
+    return event === '' ? undefined : { text: `${event} ${sha256(raw).toString('hex')}` }
   },
 
   isSigned: ({ headers }) => header(headers, 'x-gitlab-token') !== '' || header(headers, 'webhook-signature') !== '',
