@@ -5,7 +5,7 @@ import { address, count, excerpt, firstLine, line, objects } from './values'
 /** How many commits of a push are named. */
 const maxCommits = 5
 
-export type CommitView = Readonly<Record<'id' | 'title' | 'who', string>>
+type CommitView = Readonly<Record<'id' | 'title' | 'who', string>>
 
 /** What a template is given of an event. Each field is there; one that has no meaning for the event is empty, zero or false. */
 export type ForgeView = Readonly<{
