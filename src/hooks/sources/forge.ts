@@ -1,0 +1,121 @@
+// What GitHub, GitLab and Gitea have in common: the view that their templates are given.
+import type { Reading } from '../source'
+import { address, count, excerpt, firstLine, line, objects } from './values'
+
+/** How many commits of a push are named. */
+const maxCommits = 5
+
+type CommitView = Readonly<Record<'id' | 'title' | 'who', string>>
+
+/** What a template is given of an event. Each field is there; one that has no meaning for the event is empty, zero or false. */
+export type ForgeView = Readonly<{
+  event: string
+  /** What was done, in the sender's word: `opened`, `merged`, `published`. */
+  action: string
+  /** Owner and name. */
+  repo: string
+  /** Who did it. */
+  who: string
+  /** What it was done to, where there are several kinds: `branch`, `tag`, `issue`, `pull_request`. */
+  kind: string
+  /** The name of a workflow, a check, an environment, a package, a page. */
+  name: string
+  /** Of an issue or a pull request, or of a run: `12`. */
+  number: string
+  title: string
+  /** The beginning of a comment or of notes, in up to three lines. */
+  text: string
+  /** The branch, or the tag, that it is about. */
+  ref: string
+  /** The branch that a pull request is to be merged into. */
+  into: string
+  /** How it ended, as in `?status=`, and in the sender's own word. */
+  status: string
+  result: string
+  severity: string
+  /** The last commits of a push, the newest last; how many there are in all, and how many are not named. */
+  commits: readonly CommitView[]
+  total: number
+  more: number
+  forced: boolean
+  link: string
+}>
+
+const nothing: ForgeView = {
+  event: '', action: '', repo: '', who: '', kind: '', name: '', number: '', title: '', text: '', ref: '', into: '', status: '', result: '',
+  severity: '', commits: [], total: 0, more: 0, forced: false, link: '',
+}
+
+/** An event as the reader of one kind of event tells it; or why nobody wants to read it. */
+export type Told = Event | { skipped: string }
+
+/** What is told of an event, besides what is common to all. */
+export type Event = Partial<ForgeView> & { branch?: string }
+
+/** Makes a reading of what was told. `event`, `repo` and `who` may have been told otherwise. */
+export function readingOf(told: Told, common: Pick<ForgeView, 'event' | 'repo' | 'who'>): Reading {
+  if ('skipped' in told) return told
+  const { branch, ...view } = told
+  return {
+    name: common.event,
+    ...branch && { branch },
+    ...view.status && { status: view.status },
+    view: { ...nothing, ...common, ...view },
+  }
+}
+
+/**
+ * The commits of a push.
+ *
+ * @param value as they came, the newest last
+ * @param total how many there are, where more were pushed than were sent
+ * @param who who pushed, and need not be named with each of them
+ */
+export function commitsOf(value: unknown, total: unknown, who: string): Pick<ForgeView, 'commits' | 'total' | 'more'> {
+  const list = objects(value)
+  const commits = list.slice(-maxCommits).map(({ id, message, author }) => ({
+    id: line(id).slice(0, 7),
+    title: firstLine(message, 100),
+    who: authorOf(author, who),
+  }))
+  const all = Math.max(list.length, count(total))
+  return { commits, total: all, more: all - commits.length }
+}
+
+function authorOf(author: unknown, who: string): string {
+  const [fields] = objects([author])
+  const names = [fields?.username, fields?.name].map(each => line(each, 40)).filter(each => each !== '')
+  return names.includes(who) ? '' : names[0] ?? ''
+}
+
+/** The branch or tag behind `refs/heads/` or `refs/tags/`. */
+export function refOf(value: unknown): { kind: 'branch' | 'tag', ref: string } {
+  const ref = line(value, 250)
+  return ref.startsWith('refs/tags/')
+    ? { kind: 'tag', ref: ref.slice('refs/tags/'.length) }
+    : { kind: 'branch', ref: ref.replace(/^refs\/heads\//, '') }
+}
+
+/** Whether a hash consists of zeros, which stands for a branch or tag that is not there before or after a push. */
+export function isZero(hash: unknown): boolean {
+  return typeof hash === 'string' && /^0+$/.test(hash)
+}
+
+/** The word for `?status=` of what the senders call by several. Other words are kept. */
+export function statusOf(result: string): string {
+  return statuses.get(result) ?? result
+}
+
+const statuses: ReadonlyMap<string, string> = new Map([
+  ['failed', 'failure'], ['error', 'failure'], ['timed_out', 'failure'], ['startup_failure', 'failure'], ['canceled', 'cancelled'],
+])
+
+/** Number, title and page of an issue or a pull request. */
+export function topicOf({ number, title, html_url: page }: Readonly<Record<string, unknown>>): Pick<ForgeView, 'number' | 'title' | 'link'> {
+  return { number: line(number, 20), title: line(title), link: address(page) }
+}
+
+/** The beginning of a comment, and its page. */
+export function commentOf({ body, html_url: page }: Readonly<Record<string, unknown>>): Pick<ForgeView, 'text' | 'link'> {
+  return { text: excerpt(body), link: address(page) }
+}

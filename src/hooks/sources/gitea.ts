@@ -1,0 +1,211 @@
+import { RelayError } from '../../errors'
+import { isHmac } from '../../lib/hmac'
+import type { JsonObject } from '../../message/parse'
+import type { HookRequest, Source } from '../source'
+import { commentOf, commitsOf, isZero, readingOf, refOf, statusOf, topicOf, type Event, type Told } from './forge'
+import { address, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from './values'
+
+/** Forgejo and Gitea send the headers of all, Gogs only its own. */
+const names = ['x-forgejo', 'x-gitea', 'x-gogs'] as const
+
+/** How a run or a check can end that somebody wants to hear of. */
+const results: ReadonlySet<string> = new Set(['success', 'failure', 'error', 'cancelled'])
+
+export const gitea: Source = {
+  name: 'gitea',
+
+  read({ headers, payload }) {
+    const event = line(find(headers, 'event'))
+    if (event === '') throw new RelayError('bad-request', 'this is no event of Gitea: the header X-Gitea-Event is missing')
+    const reader = readers.get(event)
+    if (!reader) return { skipped: `events of the kind ${event} are not told` }
+    return readingOf(reader(payload, line(payload.action)), {
+      event,
+      repo: firstOf(object(payload.repository).full_name, object(object(payload.run).repository).full_name),
+      who: nameOf(payload.sender),
+    })
+  },
+
+  keyOf({ headers }) {
+    const text = find(headers, 'delivery')
+    return text === '' ? undefined : { text }
+  },
+
+  isSigned: ({ headers }) => signatureOf(headers) !== '',
+
+  verify(request, secret) {
+    return isHmac(signatureOf(request.headers), secret, signedBytes(request))
+  },
+}
+
+function find(headers: HookRequest['headers'], what: string): string {
+  return names.map(name => header(headers, `${name}-${what}`)).find(value => value !== '') ?? ''
+}
+
+/** Empty without a secret: the headers are sent all the same then, with nothing in them. */
+function signatureOf(headers: HookRequest['headers']): string {
+  return find(headers, 'signature') || header(headers, 'x-hub-signature-256').replace(/^sha256=/, '')
+}
+
+/** What was signed, for each request, which may be asked for it once for each key. */
+const signed = new WeakMap<HookRequest, Buffer | string>()
+
+/** The bytes of the JSON, also where it came as the only field of a form. */
+function signedBytes(request: HookRequest): Buffer | string {
+  const known = signed.get(request)
+  if (known !== undefined) return known
+  const isForm = header(request.headers, 'content-type').startsWith('application/x-www-form-urlencoded')
+  const bytes = isForm ? new URLSearchParams(/[^&]*/.exec(request.raw.toString('latin1'))?.[0]).get('payload') ?? '' : request.raw
+  signed.set(request, bytes)
+  return bytes
+}
+
+function nameOf(user: unknown): string {
+  const { login, username } = object(user)
+  return line(firstOf(login, username), 40)
+}
+
+type Reader = (payload: JsonObject, action: string) => Told
+
+const comments: Reader = only(['created'], payload => {
+  const issue = object(payload.issue ?? payload.pull_request)
+  const isRequest = payload.is_pull === true || 'pull_request' in payload || Boolean(issue.pull_request)
+  return { kind: isRequest ? 'pull_request' : 'issue', ...topicOf(issue), ...commentOf(demandObject(payload, 'comment', 'Gitea')) }
+})
+
+/** Those events that are told. All others are skipped. */
+const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ['push', readPush],
+  ['create', payload => {
+    const { ref } = refOf(payload.ref)
+    if (payload.ref_type !== 'tag') return { skipped: 'the push of the branch is told' }
+    return { action: 'created', kind: 'tag', ref, link: pageOf(payload, `src/tag/${ref}`) }
+  }],
+  ['delete', payload => {
+    const { ref } = refOf(payload.ref)
+    const kind = payload.ref_type === 'tag' ? 'tag' : 'branch'
+    return { ...kind === 'branch' && { branch: ref }, action: 'deleted', kind, ref }
+  }],
+  ['pull_request', readPullRequest],
+  ['pull_request_approved', readReview],
+  ['pull_request_rejected', readReview],
+  ['pull_request_comment', payload => payload.review ? readReview(payload) : comments(payload, line(payload.action))],
+  ['issues', only(['opened', 'closed', 'reopened'], (payload, action) =>
+    ({ action, kind: 'issue', ...topicOf(demandObject(payload, 'issue', 'Gitea')) }))],
+  ['issue_comment', comments],
+  ['release', only(['published'], payload => {
+    const { tag_name: tag, name, body, prerelease, html_url: page } = demandObject(payload, 'release', 'Gitea')
+    const title = line(name)
+    return {
+      action: prerelease === true ? 'prereleased' : 'published',
+      name: line(tag),
+      title: title === line(tag) ? '' : title,
+      text: excerpt(body, 6, 400),
+      link: address(page),
+    }
+  })],
+  ['wiki', only(['created', 'edited', 'deleted'], (payload, action) =>
+    ({ action, name: line(payload.page), text: excerpt(payload.comment), link: pageOf(payload, 'wiki') }))],
+  ['repository', only(['created', 'deleted'], (payload, action) => ({ action, link: action === 'deleted' ? '' : pageOf(payload) }))],
+  ['package', only(['created'], payload => {
+    const { name, version, html_url: page } = demandObject(payload, 'package', 'Gitea')
+    return { name: line(name), number: line(version, 60), link: address(page) }
+  })],
+  ['status', payload => {
+    const page = address(payload.target_url)
+    // Its own runs have a state for each job.
+    if (page.includes('/actions/runs/')) return { skipped: 'its workflow_run is told' }
+    return ended(line(payload.state), { name: line(payload.context), title: line(payload.description), who: '', link: page })
+  }],
+  ['workflow_run', only(['completed'], payload => {
+    const run = demandObject(payload, 'workflow_run', 'Gitea')
+    const branch = line(run.head_branch, 250)
+    return ended(line(run.conclusion), {
+      branch,
+      ref: branch,
+      name: firstOf(object(payload.workflow).name, line(run.path).replace(/@.*/, '')),
+      number: line(run.run_number, 20),
+      title: line(run.display_title),
+      who: nameOf(run.actor) || nameOf(payload.sender),
+      link: address(run.html_url),
+    })
+  })],
+  ['action_run_failure', readActionRun],
+  ['action_run_recover', readActionRun],
+  ['action_run_success', readActionRun],
+])
+
+/** Tells some actions of an event, and skips the others. */
+function only(actions: readonly string[], reader: Reader): Reader {
+  return (payload, action) => actions.includes(action) ? reader(payload, action) : { skipped: `its action "${action}" is not told` }
+}
+
+/** A page of the repository, for what has no link of its own. */
+function pageOf({ repository }: JsonObject, path = ''): string {
+  const page = address(object(repository).html_url)
+  return page === '' ? '' : address(path === '' ? page : `${page}/${encodeURI(path)}`)
+}
+
+function readPush(payload: JsonObject): Told {
+  const { kind, ref } = refOf(payload.ref)
+  if (kind === 'tag') return { skipped: 'that the tag was created is told' }
+  if (isZero(payload.after)) return { skipped: 'that the branch was deleted is told' }
+  // The newest comes first, other than at GitHub.
+  const newestLast = objects(payload.commits).toReversed()
+  const commits = commitsOf(newestLast, payload.total_commits, nameOf(payload.pusher) || nameOf(payload.sender))
+  const action = isZero(payload.before) ? 'created' : ''
+  if (action === '' && commits.total === 0) return { skipped: 'it brings no commits' }
+  return {
+    branch: ref,
+    action,
+    kind,
+    ref,
+    ...commits,
+    link: address(payload.compare_url) || pageOf(payload, `src/branch/${ref}`),
+  }
+}
+
+function readPullRequest(payload: JsonObject, action: string): Told {
+  if (!['opened', 'closed', 'reopened'].includes(action)) return { skipped: `its action "${action}" is not told` }
+  const request = demandObject(payload, 'pull_request', 'Gitea')
+  const into = firstOf(object(request.base).ref, request.base_branch)
+  return {
+    branch: into,
+    action: action === 'closed' && request.merged === true ? 'merged' : action,
+    kind: 'pull_request',
+    ref: firstOf(object(request.head).ref, request.head_branch),
+    into,
+    ...topicOf(request),
+  }
+}
+
+function readReview(payload: JsonObject): Told {
+  const request = demandObject(payload, 'pull_request', 'Gitea')
+  const { type, content } = object(payload.review)
+  const [, result = ''] = /^pull_request_review_(approved|rejected|comment)$/.exec(line(type)) ?? []
+  const text = excerpt(content)
+  if (result === 'comment' && text === '') return { skipped: 'it says nothing' }
+  return { action: result, kind: 'pull_request', branch: line(object(request.base).ref), ...topicOf(request), text }
+}
+
+/** A run of Forgejo's own Actions. */
+function readActionRun(payload: JsonObject): Told {
+  const run = demandObject(payload, 'run', 'Forgejo')
+  // As `main`, or `#12` for a pull request.
+  const ref = line(run.prettyref, 250)
+  return ended(line(run.status), {
+    ...!ref.startsWith('#') && { branch: ref },
+    action: line(payload.action),
+    ref,
+    name: line(run.workflow_id),
+    number: line(run.index_in_repo, 20),
+    title: firstLine(run.title),
+    who: nameOf(run.trigger_user),
+    link: address(run.html_url),
+  })
+}
+
+/** Tells what has ended, unless it is still running or was left out. */
+function ended(result: string, told: Event): Told {
+  return results.has(result) ? { ...told, result, status: statusOf(result) } : { skipped: `its state "${result}" is not told` }
+}

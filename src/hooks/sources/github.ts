@@ -1,0 +1,238 @@
+import { RelayError } from '../../errors'
+import { isHmac } from '../../lib/hmac'
+import type { JsonObject } from '../../message/parse'
+import type { Source } from '../source'
+import { commentOf, commitsOf, readingOf, refOf, statusOf, topicOf, type Event, type Told } from './forge'
+import { address, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from './values'
+
+/** How a run, a check or a deployment can end that somebody wants to hear of. */
+const results: ReadonlySet<string> = new Set([
+  'success', 'failure', 'error', 'cancelled', 'timed_out', 'startup_failure', 'action_required',
+])
+
+export const github: Source = {
+  name: 'github',
+
+  read({ headers, payload }) {
+    const event = line(header(headers, 'x-github-event'))
+    if (event === '') throw new RelayError('bad-request', 'this is no event of GitHub: the header X-GitHub-Event is missing')
+    const reader = readers.get(event)
+    if (!reader) return { skipped: `events of the kind ${event} are not told` }
+    const told = reader(payload, line(payload.action))
+    return readingOf(told, {
+      event,
+      repo: line(object(payload.repository).full_name) || line(object(payload.organization).login),
+      who: line(object(payload.sender).login, 40),
+    })
+  },
+
+  keyOf({ headers }) {
+    const text = header(headers, 'x-github-delivery')
+    return text === '' ? undefined : { text }
+  },
+
+  isSigned: ({ headers }) => header(headers, 'x-hub-signature-256') !== '',
+
+  verify({ headers, raw }, secret) {
+    const [, signature = ''] = /^sha256=(.*)$/.exec(header(headers, 'x-hub-signature-256')) ?? []
+    return isHmac(signature, secret, raw)
+  },
+}
+
+type Reader = (payload: JsonObject, action: string) => Told
+
+/** Those events that are told. All others are skipped. */
+const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ['push', readPush],
+  ['pull_request', readPullRequest],
+  ['pull_request_review', readReview],
+  ['issues', only(['opened', 'closed', 'reopened'], (payload, action) => {
+    const issue = demandObject(payload, 'issue', 'GitHub')
+    return { action, kind: 'issue', result: line(issue.state_reason), ...topicOf(issue) }
+  })],
+  ['issue_comment', only(['created'], payload => {
+    const issue = demandObject(payload, 'issue', 'GitHub')
+    return comment(payload, issue, 'pull_request' in issue ? 'pull_request' : 'issue')
+  })],
+  ['pull_request_review_comment', only(['created'], payload =>
+    comment(payload, demandObject(payload, 'pull_request', 'GitHub'), 'pull_request'))],
+  ['commit_comment', only(['created'], payload => {
+    const { commit_id: commit, ...fields } = demandObject(payload, 'comment', 'GitHub')
+    return { kind: 'commit', number: line(commit).slice(0, 7), ...commentOf(fields) }
+  })],
+  ['discussion', only(['created', 'answered'], (payload, action) => {
+    const discussion = demandObject(payload, 'discussion', 'GitHub')
+    return { action, kind: 'discussion', ...topicOf(discussion) }
+  })],
+  ['discussion_comment', only(['created'], payload => comment(payload, demandObject(payload, 'discussion', 'GitHub'), 'discussion'))],
+  ['release', only(['published'], payload => {
+    const release = demandObject(payload, 'release', 'GitHub')
+    const tag = line(release.tag_name)
+    const title = line(release.name)
+    return {
+      action: release.prerelease === true ? 'prereleased' : 'published',
+      name: tag,
+      title: title === tag ? '' : title,
+      text: excerpt(notesOf(release.body), 6, 400),
+      link: address(release.html_url),
+    }
+  })],
+  ['workflow_run', only(['completed'], readRun)],
+  ['check_run', only(['completed'], readCheck)],
+  ['status', readStatus],
+  ['deployment_status', readDeployment],
+  ['package', only(['published'], payload => {
+    const { name, html_url: page, package_version: version } = demandObject(payload, 'package', 'GitHub')
+    const { version: text, html_url: versionPage, container_metadata: container } = object(version)
+    // The version of an image is a hash.
+    const number = firstOf(object(object(container).tag).name, text).replace(/^sha256:.*/, '')
+    return { name: line(name), number, link: address(versionPage) || address(page) }
+  })],
+  ['gollum', payload => {
+    const [page] = objects(payload.pages)
+    if (!page) return { skipped: 'no page was changed' }
+    return { action: line(page.action), name: firstOf(page.title, page.page_name), text: line(page.summary), link: address(page.html_url) }
+  }],
+  ['repository', only(
+    ['created', 'deleted', 'archived', 'unarchived', 'renamed', 'transferred', 'publicized', 'privatized'],
+    (payload, action) => ({ action, link: action === 'deleted' ? '' : address(demandObject(payload, 'repository', 'GitHub').html_url) }),
+  )],
+  ['dependabot_alert', only(['created', 'reintroduced', 'reopened', 'auto_reopened'], (payload, action) => {
+    const alert = demandObject(payload, 'alert', 'GitHub')
+    const advisory = object(alert.security_advisory)
+    return {
+      action,
+      name: line(object(object(alert.dependency).package).name),
+      title: line(advisory.summary),
+      severity: line(advisory.severity),
+      link: address(alert.html_url),
+    }
+  })],
+  ['code_scanning_alert', only(['created', 'reopened', 'reopened_by_user'], (payload, action) => {
+    const { rule, tool, html_url: page } = demandObject(payload, 'alert', 'GitHub')
+    const { ref } = refOf(payload.ref)
+    return {
+      action,
+      branch: ref,
+      ref,
+      name: line(object(tool).name),
+      title: firstOf(object(rule).description, object(rule).id),
+      severity: firstOf(object(rule).security_severity_level, object(rule).severity),
+      link: address(page),
+    }
+  })],
+  ['secret_scanning_alert', only(['created', 'reopened', 'publicly_leaked'], (payload, action) => {
+    const alert = demandObject(payload, 'alert', 'GitHub')
+    return { action, title: firstOf(alert.secret_type_display_name, alert.secret_type), link: address(alert.html_url) }
+  })],
+])
+
+/** Tells some actions of an event, and skips the others. */
+function only(actions: readonly string[], reader: Reader): Reader {
+  return (payload, action) => actions.includes(action) ? reader(payload, action) : { skipped: `its action "${action}" is not told` }
+}
+
+function readPush(payload: JsonObject): Told {
+  const { kind, ref } = refOf(payload.ref)
+  const commits = commitsOf(payload.commits, 0, line(object(payload.sender).login, 40))
+  const action = payload.deleted === true ? 'deleted' : payload.created === true ? 'created' : ''
+  if (action === '' && commits.total === 0 && payload.forced !== true) return { skipped: 'it brings no commits' }
+  return {
+    ...kind === 'branch' && { branch: ref },
+    action,
+    kind,
+    ref,
+    // A tag has commits of its own only where they were pushed with a branch as well.
+    ...kind === 'branch' && commits,
+    forced: payload.forced === true && action === '',
+    link: action === 'deleted' ? '' : address(payload.compare),
+  }
+}
+
+function readPullRequest(payload: JsonObject, action: string): Told {
+  if (!['opened', 'closed', 'reopened', 'ready_for_review'].includes(action)) return { skipped: `its action "${action}" is not told` }
+  const request = demandObject(payload, 'pull_request', 'GitHub')
+  const into = line(object(request.base).ref)
+  return {
+    branch: into,
+    action: action === 'closed' && request.merged === true ? 'merged' : action === 'opened' && request.draft === true ? 'drafted' : action,
+    kind: 'pull_request',
+    ref: line(object(request.head).ref),
+    into,
+    ...topicOf(request),
+  }
+}
+
+function readReview(payload: JsonObject, action: string): Told {
+  const review = demandObject(payload, 'review', 'GitHub')
+  const state = line(review.state).toLowerCase()
+  if (action !== 'submitted') return { skipped: `its action "${action}" is not told` }
+  const { text, link: page } = commentOf(review)
+  if (state === 'commented' && text === '') return { skipped: 'its comments are told by themselves' }
+  const request = demandObject(payload, 'pull_request', 'GitHub')
+  return { action: state, kind: 'pull_request', branch: line(object(request.base).ref), ...topicOf(request), text, link: page }
+}
+
+function comment(payload: JsonObject, topic: JsonObject, kind: string): Told {
+  return { kind, ...topicOf(topic), ...commentOf(demandObject(payload, 'comment', 'GitHub')) }
+}
+
+function readRun(payload: JsonObject): Told {
+  const run = demandObject(payload, 'workflow_run', 'GitHub')
+  const branch = line(run.head_branch, 250)
+  return ended(line(run.conclusion), {
+    branch,
+    ref: branch,
+    name: firstOf(run.name, object(payload.workflow).name),
+    number: line(run.run_number, 20),
+    title: firstOf(run.display_title, firstLine(object(run.head_commit).message)),
+    who: firstOf(object(run.triggering_actor).login, object(run.actor).login, object(payload.sender).login),
+    link: address(run.html_url),
+  })
+}
+
+function readCheck(payload: JsonObject): Told {
+  const check = demandObject(payload, 'check_run', 'GitHub')
+  if (object(check.app).slug === 'github-actions') return { skipped: 'its workflow_run is told' }
+  const branch = line(object(check.check_suite).head_branch, 250)
+  return ended(line(check.conclusion), {
+    branch, ref: branch, name: line(check.name), title: line(object(check.output).title), who: '', link: address(check.html_url),
+  })
+}
+
+function readStatus(payload: JsonObject): Told {
+  const branch = line(objects(payload.branches)[0]?.name, 250)
+  return ended(line(payload.state), {
+    branch,
+    ref: branch,
+    name: line(payload.context),
+    title: firstOf(payload.description, firstLine(object(object(payload.commit).commit).message)),
+    who: '',
+    link: address(payload.target_url) || address(object(payload.commit).html_url),
+  })
+}
+
+function readDeployment(payload: JsonObject): Told {
+  const status = demandObject(payload, 'deployment_status', 'GitHub')
+  const { ref: deployed } = object(payload.deployment)
+  const hash = /^[0-9a-f]{40}$/.test(line(deployed))
+  const ref = hash ? '' : line(deployed, 250)
+  return ended(line(status.state), {
+    branch: ref,
+    ref,
+    name: firstOf(status.environment, object(payload.deployment).environment),
+    title: line(status.description),
+    who: firstOf(object(object(payload.deployment).creator).login, object(payload.sender).login),
+    link: address(status.environment_url) || address(status.target_url) || address(status.log_url),
+  })
+}
+
+/** The notes of a release without the links that GitHub writes into those that it generates. */
+function notesOf(body: unknown): unknown {
+  return typeof body === 'string' ? body.slice(0, 4000).replace(/ by @[\w[\]-]+ in https:\S+/g, '').replace(/^\**Full Changelog.*$/m, '') : ''
+}
+
+/** Tells what has ended, unless it was left out or is still running. */
+function ended(result: string, told: Event): Told {
+  return results.has(result) ? { ...told, result, status: statusOf(result) } : { skipped: `its state "${result}" is not told` }
+}

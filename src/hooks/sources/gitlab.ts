@@ -1,0 +1,216 @@
+import { RelayError } from '../../errors'
+import { equalsSecret, sha256 } from '../../lib/secret'
+import { isSignedWith } from '../../lib/webhook-signature'
+import type { JsonObject } from '../../message/parse'
+import type { HookRequest, Source } from '../source'
+import { commitsOf, isZero, readingOf, refOf, statusOf, type Event, type Told } from './forge'
+import { address, count, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from './values'
+
+/** How a pipeline or a deployment can end that somebody wants to hear of. */
+const results: ReadonlySet<string> = new Set(['success', 'failed', 'canceled'])
+/** How many failed jobs of a pipeline are named. */
+const maxJobs = 5
+
+export const gitlab: Source = {
+  name: 'gitlab',
+
+  read({ headers, payload }) {
+    const kind = firstOf(payload.object_kind, payload.event_name)
+    if (kind === '') throw new RelayError('bad-request', 'this is no event of GitLab: it has no object_kind')
+    const reader = readers.get(kind)
+    if (!reader) return { skipped: `events of the kind ${kind} are not told` }
+    const user = object(payload.user)
+    return readingOf(reader(payload, line(object(payload.object_attributes).action)), {
+      event: eventOf(header(headers, 'x-gitlab-event'), kind),
+      repo: projectOf(payload),
+      who: line(firstOf(user.name, user.username, payload.user_name, payload.user_username), 40),
+    })
+  },
+
+  keyOf(request) {
+    const { headers, raw } = request
+    const id = receivedOf(request).id || header(headers, 'idempotency-key')
+    if (id !== '') return { text: id }
+    // One UUID may stand for several events, which one push has caused.
+    const event = header(headers, 'x-gitlab-event-uuid')
+    return event === '' ? undefined : { text: `${event} ${sha256(raw).toString('hex')}` }
+  },
+
+  isSigned: ({ headers }) => header(headers, 'x-gitlab-token') !== '' || header(headers, 'webhook-signature') !== '',
+
+  verify(request, secret) {
+    const hasToken = equalsSecret(header(request.headers, 'x-gitlab-token'), secret)
+    return isSignedWith(secret, receivedOf(request)) || hasToken
+  },
+}
+
+function receivedOf({ headers, raw }: HookRequest) {
+  return {
+    id: header(headers, 'webhook-id'),
+    timestamp: header(headers, 'webhook-timestamp'),
+    signature: header(headers, 'webhook-signature'),
+    body: raw,
+  }
+}
+
+/** `merge_request` for `Merge Request Hook`; what system hooks send is called by its kind. */
+function eventOf(name: string, kind: string): string {
+  const [, words] = /^([A-Za-z ]{1,60}) Hook$/.exec(name) ?? []
+  if (words === undefined || words === 'System') return kind === 'build' ? 'job' : kind
+  return words.toLowerCase().replaceAll(' ', '_')
+}
+
+function projectOf({ project, project_name: name, group }: JsonObject): string {
+  return firstOf(object(project).path_with_namespace, name, object(group).group_path, object(project).name)
+}
+
+type Reader = (payload: JsonObject, action: string) => Told
+
+/** Those events that are told, by `object_kind`. All others are skipped. */
+const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ['push', readPush],
+  ['tag_push', readPush],
+  ['merge_request', readMergeRequest],
+  ['issue', readIssue],
+  ['work_item', readIssue],
+  ['note', readNote],
+  ['pipeline', readPipeline],
+  ['build', readJob],
+  ['deployment', readDeployment],
+  ['release', payload => {
+    const { action, tag, name, description, url } = payload
+    if (action !== 'create') return { skipped: `its action "${line(action)}" is not told` }
+    const title = line(name)
+    return {
+      action: 'create',
+      name: line(tag),
+      title: title === line(tag) ? '' : title,
+      text: excerpt(description, 6, 400),
+      // Nothing says who released it.
+      who: '',
+      link: address(url),
+    }
+  }],
+  ['wiki_page', (payload, action) => {
+    const { title, message, url } = attributesOf(payload)
+    return { action, name: line(title), title: line(message), link: action === 'delete' ? '' : address(url) }
+  }],
+  ['feature_flag', payload => {
+    const { name, active, description } = attributesOf(payload)
+    return { action: active === true ? 'on' : 'off', name: line(name), title: line(description), link: address(object(payload.project).web_url) }
+  }],
+  ['access_token', payload => {
+    const { name, expires_at: expires } = attributesOf(payload)
+    return { name: line(name), title: line(expires), repo: firstOf(projectOf(payload), object(payload.group).group_name), who: '' }
+  }],
+  ['vulnerability', payload => {
+    const { title, state, severity, url } = attributesOf(payload)
+    if (state !== 'detected') return { skipped: `its state "${line(state)}" is not told` }
+    return { title: line(title), severity: line(severity), link: address(url) }
+  }],
+])
+
+function attributesOf(payload: JsonObject): JsonObject {
+  return demandObject(payload, 'object_attributes', 'GitLab')
+}
+
+function readPush(payload: JsonObject): Told {
+  const { kind, ref } = refOf(payload.ref)
+  const commits = commitsOf(payload.commits, payload.total_commits_count, line(payload.user_name, 40))
+  const action = isZero(payload.after) ? 'deleted' : isZero(payload.before) ? 'created' : ''
+  if (action === '' && commits.total === 0) return { skipped: 'it brings no commits' }
+  return {
+    ...kind === 'branch' && { branch: ref },
+    action,
+    kind,
+    ref,
+    ...kind === 'branch' && action !== 'deleted' && commits,
+    text: kind === 'tag' ? excerpt(payload.message) : '',
+    link: action === 'deleted' ? '' : pageOf(payload, ref, action),
+  }
+}
+
+/** The page of what was pushed: the difference, or for what is new its commits. The payload has no link to either. */
+function pageOf({ project, before, after }: JsonObject, ref: string, action: string): string {
+  const page = address(object(project).web_url)
+  if (page === '') return ''
+  const [from, to] = [before, after].map(hash => /^[0-9a-f]{12}/.exec(line(hash))?.[0] ?? '')
+  return address(action === '' ? `${page}/-/compare/${from}...${to}` : `${page}/-/commits/${encodeURI(ref)}`)
+}
+
+function readMergeRequest(payload: JsonObject, action: string): Told {
+  if (!['open', 'close', 'reopen', 'merge', 'approved'].includes(action)) return { skipped: `its action "${action}" is not told` }
+  const { source_branch: from, target_branch: target, ...request } = attributesOf(payload)
+  const into = line(target, 250)
+  return { branch: into, action, kind: 'merge_request', ref: line(from, 250), into, ...topicOf(request) }
+}
+
+function readIssue(payload: JsonObject, action: string): Told {
+  if (!['open', 'close', 'reopen'].includes(action)) return { skipped: `its action "${action}" is not told` }
+  return { action, kind: 'issue', ...topicOf(attributesOf(payload)) }
+}
+
+function readNote(payload: JsonObject, action: string): Told {
+  const { note, system, url } = attributesOf(payload)
+  // Until GitLab 16.11 there was no action, and nothing was sent of edits.
+  if (!['', 'create'].includes(action)) return { skipped: `its action "${action}" is not told` }
+  if (system === true) return { skipped: 'GitLab wrote it itself' }
+  const comment = { action: 'comment', text: excerpt(note), link: address(url) }
+  const { merge_request: request, issue, commit } = payload
+  if (request) return { ...topicOf(object(request)), kind: 'merge_request', branch: line(object(request).target_branch, 250), ...comment }
+  if (issue) return { ...topicOf(object(issue)), kind: 'issue', ...comment }
+  if (commit) return { kind: 'commit', number: line(object(commit).id).slice(0, 7), title: firstLine(object(commit).message), ...comment }
+  return { kind: 'snippet', title: line(object(payload.snippet).title), ...comment }
+}
+
+function topicOf({ iid, title, url }: JsonObject): Pick<Event, 'number' | 'title' | 'link'> {
+  return { number: line(iid, 20), title: line(title), link: address(url) }
+}
+
+function readPipeline(payload: JsonObject): Told {
+  const { status, ref, tag, id, name, url } = attributesOf(payload)
+  const branch = line(ref, 250)
+  const page = address(object(payload.project).web_url)
+  const failed = objects(payload.builds).filter(build => build.status === 'failed' && build.allow_failure !== true)
+  return ended(line(status), {
+    ...tag !== true && { branch },
+    ref: branch,
+    number: line(id, 20),
+    name: line(name),
+    title: firstLine(object(payload.commit).message),
+    text: failed.slice(0, maxJobs).map(build => line(build.name, 60)).filter(each => each !== '').join(', '),
+    more: Math.max(0, failed.length - maxJobs),
+    link: address(url) || address(page && `${page}/-/pipelines/${count(id)}`),
+  })
+}
+
+function readJob(payload: JsonObject): Told {
+  const { build_status: status, build_allow_failure: mayFail, build_failure_reason: reason, build_id: id, ref, tag } = payload
+  if (status !== 'failed' || mayFail === true) return { skipped: 'of jobs only failures are told' }
+  const branch = line(ref, 250)
+  const page = firstOf(object(payload.project).web_url, object(payload.repository).homepage)
+  return ended('failed', {
+    ...tag !== true && { branch },
+    ref: branch,
+    name: line(payload.build_name),
+    title: firstLine(object(payload.commit).message),
+    text: line(reason).replaceAll('_', ' '),
+    link: address(page && `${page}/-/jobs/${count(id)}`),
+  })
+}
+
+function readDeployment(payload: JsonObject): Told {
+  const ref = line(payload.ref, 250)
+  return ended(line(payload.status), {
+    branch: ref,
+    ref,
+    name: line(payload.environment),
+    title: line(payload.commit_title),
+    link: address(payload.environment_external_url) || address(payload.deployable_url),
+  })
+}
+
+/** Tells what has ended, unless it is still running, waits for somebody, or was left out. */
+function ended(result: string, told: Event): Told {
+  return results.has(result) ? { ...told, result, status: statusOf(result) } : { skipped: `its state "${result}" is not told` }
+}

@@ -1,0 +1,117 @@
+import { RelayError } from '../../errors'
+import { isHmac } from '../../lib/hmac'
+import type { JsonObject } from '../../message/parse'
+import type { Reading, Source } from '../source'
+import { address, demandObject, excerpt, firstOf, header, line, object } from './values'
+
+/** What a template is given. Each field is there; one that has no meaning for the event is empty. */
+type SentryView = Readonly<{
+  event: string
+  /** `created`, `resolved`, `unresolved`; of a metric alert `critical`, `warning` or `resolved`. */
+  action: string
+  project: string
+  title: string
+  /** Where it happened, or of a metric alert what was measured. */
+  text: string
+  level: string
+  environment: string
+  release: string
+  /** The alert rule that says so. */
+  rule: string
+  /** Such as `SHOP-9`. */
+  id: string
+  /** How often it happened, and to how many users. */
+  times: string
+  users: string
+  /** Who resolved it. */
+  who: string
+  link: string
+}>
+
+const nothing: SentryView = {
+  event: '', action: '', project: '', title: '', text: '', level: '', environment: '', release: '', rule: '', id: '', times: '', users: '',
+  who: '', link: '',
+}
+
+type Told = Partial<SentryView> & { status?: string }
+
+export const sentry: Source = {
+  name: 'sentry',
+
+  read({ headers, payload }): Reading {
+    const event = line(header(headers, 'sentry-hook-resource'))
+    if (event === '') throw new RelayError('bad-request', 'this is no event of Sentry: the header Sentry-Hook-Resource is missing')
+    const reader = readers.get(event)
+    if (!reader) return { skipped: `events of the kind ${event} are not told` }
+    const action = line(payload.action)
+    const { status, ...told } = reader(demandObject(payload, 'data', 'Sentry'), action, payload) ?? {}
+    if (told.title === undefined) return { skipped: `its action "${action}" is not told` }
+    return { name: event, ...status && { status }, view: { ...nothing, event, action, ...told } }
+  },
+
+  keyOf({ headers }) {
+    const text = header(headers, 'request-id')
+    return text === '' ? undefined : { text }
+  },
+
+  isSigned: ({ headers }) => header(headers, 'sentry-hook-signature') !== '',
+
+  verify: ({ headers, raw }, secret) => isHmac(header(headers, 'sentry-hook-signature'), secret, raw),
+}
+
+/** @returns `undefined` where nobody wants to read it */
+type Reader = (data: JsonObject, action: string, payload: JsonObject) => Told | undefined
+
+/** Those events that are told. All others are skipped. */
+const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ['event_alert', data => ({ ...eventOf(demandObject(data, 'event', 'Sentry')), rule: line(data.triggered_rule), status: 'firing' })],
+  ['error', data => eventOf(demandObject(data, 'error', 'Sentry'))],
+  ['issue', readIssue],
+  ['metric_alert', (data, action) => {
+    const { alert_rule: rule, projects, title } = demandObject(data, 'metric_alert', 'Sentry')
+    const { description_text: text } = data
+    const fields = object(rule)
+    return {
+      // It begins with what the action says already.
+      title: firstOf(fields.name, data.description_title, title),
+      // Its lines are parted by a backslash and an n.
+      text: typeof text === 'string' ? excerpt(text.slice(0, 2000).replaceAll('\\n', '\n')) : '',
+      project: firstOf(...[projects].flat().slice(0, 1)),
+      environment: line(fields.environment, 40),
+      status: action === 'resolved' ? 'resolved' : 'firing',
+      link: address(data.web_url),
+    }
+  }],
+])
+
+function readIssue(data: JsonObject, action: string, payload: JsonObject): Told | undefined {
+  if (!['created', 'resolved', 'unresolved'].includes(action)) return undefined
+  const issue = demandObject(data, 'issue', 'Sentry')
+  const { type, name } = object(payload.actor)
+  return {
+    title: line(issue.title, 200),
+    text: line(issue.culprit),
+    project: firstOf(object(issue.project).name, object(issue.project).slug),
+    level: line(issue.level, 20),
+    id: line(issue.shortId, 60),
+    times: line(issue.count, 15),
+    users: line(issue.userCount, 15),
+    who: type === 'user' ? line(name, 40) : '',
+    status: action === 'resolved' ? 'resolved' : 'firing',
+    link: address(issue.web_url) || address(issue.permalink),
+  }
+}
+
+/** One error, with where it happened. */
+function eventOf(event: JsonObject): Told {
+  return {
+    title: firstOf(line(event.title, 200), event.message),
+    text: firstOf(event.culprit, event.location),
+    // The name of the project stands in the address for programs only.
+    project: /\/projects\/[^/]{1,100}\/([\w-]{1,100})\//.exec(address(event.url))?.[1] ?? '',
+    level: line(event.level, 20),
+    environment: line(event.environment, 40),
+    release: line(event.release, 60),
+    link: address(event.web_url),
+  }
+}
