@@ -1,0 +1,66 @@
+import { Bot, MessageEncoder, Universal, type Context } from 'koishi'
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '../../support/until'
+import { call, messageIdOf, oneBot, relayFor } from './support'
+
+/** What the other platform was asked to take back. */
+const recalled: string[][] = []
+
+class OtherBot extends Bot {
+  static override MessageEncoder = class extends MessageEncoder {
+    override flush(): Promise<void> {
+      this.results.push({ id: '77' })
+      return Promise.resolve()
+    }
+
+    override visit(): Promise<void> {
+      return Promise.resolve()
+    }
+  }
+
+  constructor(ctx: Context, config: object) {
+    super(ctx, config, 'other')
+    this.selfId = 'me'
+  }
+
+  override start(): Promise<void> {
+    this.online()
+    return Promise.resolve()
+  }
+
+  override deleteMessage(channelId: string, messageId: string): Promise<void> {
+    recalled.push([channelId, messageId])
+    return Promise.resolve()
+  }
+
+  override getGuildList(): Promise<Universal.List<Universal.Guild>> {
+    return Promise.resolve({ data: [{ id: 'guild', name: 'Guild' }] })
+  }
+
+  override getChannelList(): Promise<Universal.List<Universal.Channel>> {
+    return Promise.resolve({
+      data: [
+        { id: 'general', name: 'General', type: Universal.Channel.Type.TEXT },
+        { id: 'talk', type: Universal.Channel.Type.VOICE },
+        { id: '8', type: Universal.Channel.Type.TEXT },
+      ],
+    })
+  }
+}
+
+test('a bot of another platform serves as well, where there is no OneBot bot', async t => {
+  const relay = await relayFor(t, {
+    setup(app) {
+      app.plugin(OtherBot, {})
+    },
+  })
+  await relay.simulator.goOffline()
+  await until('the OneBot bot is offline', () => oneBot(relay).status !== Universal.Status.ONLINE)
+  const id = messageIdOf(await call(relay, 'send_group_msg', { group_id: 'general', message: 'hello' }))
+  assert.equal((await call(relay, 'delete_msg', { message_id: id })).retcode, 0)
+  assert.deepEqual(recalled, [['general', '77']])
+  const groups = [{ group_id: 'general', group_name: 'General' }, { group_id: 8, group_name: 'Guild' }]
+  assert.deepEqual((await call(relay, 'get_group_list')).body.data, groups)
+  assert.deepEqual((await call(relay, 'get_login_info')).body.data, { user_id: 'me', nickname: '' })
+})
