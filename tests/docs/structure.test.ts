@@ -99,7 +99,15 @@ describe('each page', () => {
   test('is reached from the README of its language', () => {
     for (const readme of readmes) {
       const folder = readme.path === 'README.md' ? 'docs' : 'docs/zh'
-      for (const name of names.filter(each => each !== 'README')) assert(readme.prose.includes(`(${folder}/${name}.md`), `${readme.path}: ${name}`)
+      for (const name of names.filter(each => each !== 'README' && !each.startsWith('doors/'))) {
+        assert(readme.prose.includes(`(${folder}/${name}.md`), `${readme.path}: ${name}`)
+      }
+      // The pages about callers are reached through the list of them.
+      const list = pageAt(`${folder}/doors/senders.md`)
+      assert(readme.prose.includes(`(${list.path}`), readme.path)
+      for (const name of names.filter(each => each.startsWith('doors/') && each !== 'doors/senders')) {
+        assert(list.prose.includes(`(${name.replace('doors/', '')}.md`), `${list.path}: ${name}`)
+      }
     }
   })
 })

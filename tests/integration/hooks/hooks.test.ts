@@ -17,7 +17,7 @@ let relay: TestRelay
 let start = 0
 
 before(async () => {
-  relay = await startRelay({ config: { keys, targets: { ops: `group:${group}`, all: [`group:${group}`, `group:${other}`] } } })
+  relay = await startRelay({ config: { chatApiMaxRetries: 0, keys, targets: { ops: `group:${group}`, all: [`group:${group}`, `group:${other}`] } } })
 })
 after(() => relay.stop())
 beforeEach(() => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { renderPlainly, tidy } from '../../../src/hooks/plain'
@@ -10,7 +10,7 @@ import { isObject, type JsonObject } from '../../../src/message/parse'
 
 process.env.TZ = 'Asia/Shanghai'
 
-const fixtures = join(import.meta.dirname, '../../fixtures/hooks')
+const fixtures = join(import.meta.dirname, '../../fixtures/payloads')
 const snapshots = join(import.meta.dirname, 'snapshots')
 const templates = new Templates(join(fixtures, 'none'), ['grafana.example.com'])
 
@@ -50,7 +50,12 @@ function* variants(value: unknown): Generator {
   }
 }
 
-for (const source of sources) {
+test('every source has payloads to be read', () => {
+  const folders = ['../../fixtures/hooks', '../../fixtures/payloads'].flatMap(folder => readdirSync(join(import.meta.dirname, folder)))
+  assert.deepEqual(folders.filter(name => !name.endsWith('.md')).sort(), sources.map(({ name }) => name).sort())
+})
+
+for (const source of sources.filter(({ name }) => existsSync(join(fixtures, name)))) {
   describe(source.name, () => {
     test('gives the texts of its snapshot', async () => {
       const blocks: string[] = []
