@@ -1,7 +1,7 @@
 import { isErrorCode, RelayError } from '../errors'
 import { isObject } from '../message/parse'
 import { readTarget, writeTarget } from '../message/target'
-import { states, unanswered, type Delivery, type InDoubt, type ItemResult, type Results } from './delivery'
+import { states, unanswered, type Delivery, type InDoubt, type ItemResult, type Results, type State } from './delivery'
 
 /** A delivery with its structured fields as text: a row of the database without the columns of its queue, and a line in memory. */
 export interface StoredDelivery extends Omit<Delivery, 'state' | 'mode' | 'target' | 'caller' | 'results' | 'inDoubt'> {
@@ -52,12 +52,18 @@ export function fromStored(stored: Readonly<Record<string, unknown>>): Delivery 
     updatedAt: Number(stored.updatedAt),
     expiresAt: typeof stored.expiresAt === 'number' ? stored.expiresAt : null,
     attempts: Number(stored.attempts),
-    // Of a delivery that a crash has interrupted only the state was changed.
-    results: state === 'unanswered' ? results.map(result => result ?? unanswered()) : results,
+    results: complete(state, results),
     inDoubt: readInDoubt(text(stored.inDoubt)),
     key: text(stored.key) || null,
     fingerprint: text(stored.fingerprint) || null,
   }
+}
+
+/** Of a delivery that a crash has interrupted only the state was changed: it tells what became of the items of which nothing is written. */
+function complete(state: State, results: Results): Results {
+  if (state === 'unanswered') return results.map(result => result ?? unanswered())
+  if (state !== 'failed') return results
+  return results.map(result => result ?? { success: false, error: new RelayError('stopping', 'the relay ended before this could be sent: nothing was sent') })
 }
 
 function text(value: unknown): string {

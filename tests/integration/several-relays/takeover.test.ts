@@ -120,6 +120,8 @@ describe('a relay that shares a database', { skip: missing, concurrency: true },
     assert(wait > 1 && wait <= 12, `Retry-After: ${wait}`)
     await until('they are settled', async () => (await states(heir)).join() === 'failed,unanswered', soon)
     assert(performance.now() - died < soon)
+    const { data: settled } = await request(heir, '/deliveries')
+    assert.deepEqual([...JSON.stringify(settled).matchAll(/"outcome":"(\w+)"/g)].map(([, outcome]) => outcome), ['unsent', 'unanswered'])
     // What only waited never left; what was leaving may still be carried out.
     assert.equal((await send(heir, 'waiting', { 'idempotency-key': 'b' })).status, 200)
     const again = await send(heir, 'leaving', { 'idempotency-key': 'a' })
