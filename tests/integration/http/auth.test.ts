@@ -93,6 +93,8 @@ describe('the API key', () => {
   const locked = [
     ['/webhook', 'GET'], ['/webhook', 'PUT'], ['/webhook', 'OPTIONS'], ['/upload', 'POST'], ['/upload', 'DELETE'], ['/WebHook/', 'POST'],
     ['/statusz', 'GET'], ['/deliveries', 'GET'], ['/deliveries/x', 'GET'], ['/deliveries/x', 'DELETE'], ['/deliveries/x/retry', 'POST'],
+    ['/send/x', 'POST'], ['/send/x', 'PUT'], ['/send/x/x', 'PUT'], ['/send/x/x', 'GET'], ['/hooks/x/x', 'POST'], ['/hooks/x/x', 'GET'],
+    ['/onebot/x', 'POST'], ['/onebot/x', 'GET'],
   ] as const
   for (const [path, method] of locked) {
     test(`is wanted for ${method} ${path}`, async () => {
@@ -103,7 +105,7 @@ describe('the API key', () => {
 
   test('is wanted on every path but three', () => {
     // Whatever path is added has to be added here, or above.
-    const paths = relay.app.server.stack.map(({ path }) => path).filter(path => !locked.some(([each]) => path.replace(':id', 'x') === each))
+    const paths = relay.app.server.stack.map(({ path }) => path).filter(path => !locked.some(([each]) => path.replace(/:\w+/g, 'x') === each))
     assert.deepEqual(paths.filter(path => path.startsWith('/')).sort(), ['/healthz', '/media/:folder/:name', '/readyz'])
   })
 
