@@ -133,7 +133,7 @@ describe('an item that is wrong fails alone:', () => {
     ['a host that is too long', { type: 'image', url: `http://${'x'.repeat(64)}/` }, 400, /63 characters/],
     ['a missing link', { type: 'image' }, 400, /url/],
     ['a file ID that no longer resolves', { type: 'image', url: missing }, 404, /file/],
-    ['an unknown type', { type: 'audio', url: 'http://127.0.0.1/x' }, 400, /type/],
+    ['an unknown type', { type: 'sound', url: 'http://127.0.0.1/x' }, 400, /type/],
     ['a missing text', { type: 'text' }, 400, /msg/],
     ['a blank text', { type: 'text', msg: ' \n' }, 400, /msg/],
     ['a number as text', { msg: 1 }, 400, /msg/],
