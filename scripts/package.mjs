@@ -2,6 +2,7 @@
 // by each way of resolving modules (@arethetypeswrong/cli), and whether an app written in TypeScript compiles with it and loads it.
 // The app is a temporary folder in which nothing can be imported but Koishi, the package and what the package depends on.
 import { deepEqual, equal } from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
@@ -9,7 +10,10 @@ import ts from 'typescript'
 import { manifest, pack, repository, run } from './pack.mjs'
 
 /** What is in the tarball besides type declarations. Of those there are exactly the ones that the app's compilation reads. */
-const contents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'README.zh-CN.md', 'lib/index.js', 'package.json']
+const contents = [
+  'CHANGELOG.md', 'LICENSE', 'README.md', 'README.zh-CN.md', 'lib/index.js', 'package.json',
+  ...readdirSync(join(repository, 'src/hooks/templates')).map(file => `lib/templates/${file}`),
+]
 
 const app = `
 import { Context } from 'koishi'

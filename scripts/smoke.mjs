@@ -45,19 +45,24 @@ try {
   run('npm', ['install', '--silent', '--no-audit', '--no-fund'], folder)
 
   start(process.execPath, [join(folder, 'node_modules/koishi/bin.js'), 'start'], { cwd: folder, stdio: 'inherit' })
-  const answer = await eventually(async () => {
+  const post = async (path, content) => {
     const key = (await readFile(join(folder, 'data/api-key'), 'utf8')).trim()
-    const response = await fetch(`http://127.0.0.1:${port}/webhook`, {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method: 'POST',
       headers: { 'x-api-key': key },
-      body: JSON.stringify({ group_id: '123456', msg: 'hello from the packed plugin' }),
+      body: JSON.stringify(content),
     })
     const body = await response.json()
     if (response.status !== 200) throw new Error(JSON.stringify(body))
     return body
-  })
+  }
+  const answer = await eventually(() => post('/webhook', { group_id: '123456', msg: 'hello from the packed plugin' }))
+  // Templates and their engine are packed as files and as a package of their own.
+  await post('/hooks/message/group:123456', { title: 'hello from a template', message: 'of the packed plugin' })
   const state = await (await fetch(new URL('api/state', pageUrl))).text()
-  if (!state.includes('hello from the packed plugin')) throw new Error('the message has not arrived')
+  for (const text of ['hello from the packed plugin', 'hello from a template']) {
+    if (!state.includes(text)) throw new Error(`"${text}" has not arrived`)
+  }
   console.log(`smoke test passed: ${JSON.stringify(answer)}`)
 } finally {
   // Each child leads a group of its own, because "koishi start" forks a worker.
