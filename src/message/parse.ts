@@ -283,7 +283,7 @@ function parseMain(fields: JsonObject): Item {
 /** Reads a single message with what goes with it: whom it mentions (`at`), and what it answers (`reply_to`). */
 function parseSingle(fields: JsonObject): Item[] {
   const main = parseMain(fields)
-  const mentioned = [fields.at].flat().flatMap(at => parseId({ at }, 'at') ?? [])
+  const mentioned = fields.at === undefined || fields.at === null ? [] : [fields.at].flat().flatMap(at => parseId({ at }, 'at') ?? [])
   if (mentioned.length > maxItems) throw new RelayError('bad-request', `at must hold at most ${maxItems} IDs`)
   const messageId = parseId(fields, 'reply_to')
   if (mentioned.length === 0 && messageId === undefined) return [main]

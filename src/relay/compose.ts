@@ -19,6 +19,14 @@ export function compose<T extends Composable>(items: readonly T[], maxWeight: nu
   /** What goes with the item to come. */
   let ahead: T[] = []
 
+  /** A reply stands first in its message. */
+  function attach(): void {
+    if (ahead.length === 0) return
+    mixed.unshift(...ahead.filter(isReply))
+    mixed.push(...ahead.filter(each => !isReply(each)))
+    ahead = []
+  }
+
   function close(): void {
     if (mixed.length > 0) messages.push(mixed)
     mixed = []
@@ -41,12 +49,12 @@ export function compose<T extends Composable>(items: readonly T[], maxWeight: nu
       default:
         // A message answers one other message.
         if (weight + item.weight > maxWeight || (ahead.some(isReply) && mixed.some(isReply))) close()
-        mixed = [...ahead.filter(isReply), ...mixed, ...ahead.filter(each => !isReply(each)), item]
+        attach()
+        mixed.push(item)
         weight += item.weight
-        ahead = []
     }
   }
-  mixed = [...ahead.filter(isReply), ...mixed, ...ahead.filter(each => !isReply(each))]
+  attach()
   close()
   return [...messages, ...items.filter(item => item.type === 'file').map(item => [item])]
 }

@@ -5,7 +5,7 @@ import { writeItems } from '../message/parse'
 import type { Port } from '../platform/port'
 import { compose } from './compose'
 import type { DigestUpload } from './fingerprint'
-import { maxWeight, prepareMedia, prepareWords, type MediaOptions, type PreparedItem } from './media'
+import { maxWeight, prepareItem, type MediaOptions, type PreparedItem } from './media'
 
 /** What a request would become, had it been sent. */
 export interface Preview {
@@ -37,8 +37,7 @@ export async function preview({ target, bot, items, mode }: MessageRequest, opti
   for (const [index, item] of items.entries()) {
     try {
       if (item instanceof RelayError) throw item
-      const prepared = 'link' in item ? await prepareMedia(item, options.media) : prepareWords(item)
-      ready.push({ ...prepared, shown: await show(item, options) })
+      ready.push(Object.assign(await prepareItem(item, options.media), { shown: await show(item, options) }))
     } catch (thrown) {
       const error = RelayError.from(thrown)
       if (mode === 'single') throw error

@@ -469,7 +469,7 @@ export class Relay {
     const account = port.chooseLater(request.bot)
     admit?.(account.platform)
     account.checkTarget(request.target)
-    const expiresAt = this.clock.now() + (request.expiresIn ?? defaultExpiry)
+    const expiresAt = delivery.createdAt + (request.expiresIn ?? defaultExpiry)
     Object.assign(delivery, { deferred: true, bot: account.sid, expiresAt })
     await this.keepUploads(request, expiresAt)
     const result = wait > 0 ? new Result(this.worker, id) : undefined

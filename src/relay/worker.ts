@@ -9,7 +9,7 @@ import {
   abandon, doubtOf, isOverdue, isUnsent, leave, postpone, settle, unanswered, unfinished, withLate,
   type Change, type Delivery, type InDoubt, type ItemResult, type Results, type State,
 } from './delivery'
-import { maxWeight, prepareMedia, prepareWords, type PreparedItem } from './media'
+import { maxWeight, prepareItem, type PreparedItem } from './media'
 import type { MemoryStore } from './memory-store'
 import { isHeavy, settlingTime } from './open-calls'
 import type { Slot, Verdict as TargetVerdict } from './queue'
@@ -274,21 +274,15 @@ class Work {
     const ready: Ready[] = []
     for (const [index, item] of this.job.items.entries()) {
       if (!all && this.results[index]) continue
-      if (!(item instanceof RelayError) && item.type === 'text') {
-        // Nearly all there is to send: field by field, because to spread it takes as long as all the rest.
-        ready.push({ type: 'text', text: item.text, weight: 0, bytes: Buffer.byteLength(item.text), index })
-        continue
+      try {
+        if (item instanceof RelayError) throw item
+        const prepared = prepareItem(item, this.runtime.media)
+        ready.push(Object.assign(prepared instanceof Promise ? await prepared : prepared, { index }))
+      } catch (error) {
+        if (!all) this.results[index] = { success: false, error: RelayError.from(error) }
       }
-      const prepared = await this.prepare(item)
-      if (!(prepared instanceof RelayError)) ready.push({ index, ...prepared })
-      else if (!all) this.results[index] = { success: false, error: prepared }
     }
     return ready
-  }
-
-  private prepare(item: ParsedItem): PreparedItem | RelayError | Promise<PreparedItem | RelayError> {
-    if (item instanceof RelayError) return item
-    return 'link' in item ? prepareMedia(item, this.runtime.media).catch(toRelayError) : prepareWords(item)
   }
 
   private compose(ready: readonly Ready[], inDoubt: InDoubt | null): Outgoing[] {
@@ -304,8 +298,8 @@ class Work {
     for (let next = queue.shift(); next; next = queue.shift()) {
       const result = await this.send(next)
       const cause = result.success ? undefined : result.error.cause
-      const parts = divide(next.items)
-      if (cause instanceof SendError && cause.outcome === 'refused' && !cause.isAboutTarget && parts.length > 1) {
+      const parts = cause instanceof SendError && cause.outcome === 'refused' && !cause.isAboutTarget ? divide(next.items) : []
+      if (parts.length > 1) {
         // Only the bad ones are to fail, so each goes by itself, once.
         queue.unshift(...parts.map(part => toOutgoing(part, 0)))
         continue
@@ -433,10 +427,6 @@ async function load(items: readonly Ready[]): Promise<LoadedItem[]> {
 /** Keeps the uploaded files among the items from being removed, until the functions returned are called. */
 function holdUploads(items: readonly ParsedItem[], hold: (id: string) => () => void): (() => void)[] {
   return items.flatMap(item => 'link' in item && item.link.kind === 'upload' ? [hold(item.link.id)] : [])
-}
-
-function toRelayError(error: unknown): RelayError {
-  return RelayError.from(error)
 }
 
 /** What the results say about the target. */
