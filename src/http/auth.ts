@@ -6,8 +6,12 @@ import { plainAddress } from '../access/addresses'
  * those of headers over as latin1.
  */
 export function credentialsOf(headers: IncomingHttpHeaders): Buffer[] {
-  const bearer = /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]
-  return [bearer, headers['x-api-key']].flatMap(text => typeof text === 'string' && text !== '' ? [Buffer.from(text, 'latin1')] : [])
+  const { authorization, 'x-api-key': bare } = headers
+  const given = []
+  const bearer = authorization === undefined ? undefined : /^Bearer +(.+)$/i.exec(authorization)?.[1]
+  if (bearer) given.push(Buffer.from(bearer, 'latin1'))
+  if (typeof bare === 'string' && bare !== '') given.push(Buffer.from(bare, 'latin1'))
+  return given
 }
 
 /**

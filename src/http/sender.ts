@@ -41,7 +41,7 @@ export class Sender {
    * @throws RelayError `forbidden`, also where only one of several targets is not allowed
    */
   demandTargets(exchange: AllowedExchange, { list }: Destinations): void {
-    const named = list.slice(0, maxNamed).map(({ target }) => writeTarget(target)).join(',')
+    const named = list.slice(0, maxNamed).map(({ target }) => writeTarget(target)).join()
     exchange.target = list.length > maxNamed ? `${named},… (${list.length} targets)` : named
     for (const { target, bot, asked } of list) exchange.caller.demandTarget(target, bot.platform, asked)
   }
@@ -125,18 +125,15 @@ export class Sender {
   }
 
   private async submit(
-    caller: Caller, order: Order, { target, bot, asked }: Destination, waiting: Pick<Submission, 'id' | 'signal'>,
+    caller: Caller, order: Order, { target, bot, asked }: Destination, { id, signal }: Pick<Submission, 'id' | 'signal'>,
   ): Promise<Submitted> {
     const { content: { mode, items, expiresIn }, key, event, deferred, files } = order
+    // Field by field: an object that is spread, and then added to, takes a good part of a request.
     const submission: Submission = {
-      ...waiting,
-      // Field by field: to spread it, and then add to it, takes a good part of a request.
-      request: { mode, items, target, bot, ...expiresIn !== undefined && { expiresIn } },
+      id, signal, key, event, deferred,
+      request: { mode, items, expiresIn, target, bot },
       caller: caller.name,
       admit: platform => caller.demandTarget(target, platform, asked),
-      ...key !== undefined && { key },
-      ...event && { event },
-      ...deferred && { deferred },
     }
     try {
       const submitted = await this.relay.submit(submission)

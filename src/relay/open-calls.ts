@@ -74,9 +74,9 @@ export class OpenCalls {
   }
 }
 
-/** Whether any of these is more than words or a picture: what would be sent twice is too much to risk it. */
-export function isHeavy(items: readonly ParsedItem[]): boolean {
-  return items.some(item => !(item instanceof RelayError) && heavyTypes.has(item.type))
+/** Whether this is more than words or a picture: what would be sent twice is too much to risk it. */
+export function isHeavy(item: RelayError | Pick<Item, 'type'>): boolean {
+  return !(item instanceof RelayError) && heavyTypes.has(item.type)
 }
 
 /** What a call with one of the items is known by: its delivery, and what is said to whom. */

@@ -194,7 +194,7 @@ export class Relay {
    * @throws RelayError what stops the request as such
    */
   async submit(submission: Submission): Promise<Submitted> {
-    await this.awaitStorage(submission)
+    if (!this.storage) await this.awaitStorage(submission)
     if (submission.key === undefined) return { delivery: await this.accept(submission), isReplay: false }
     const key = digestKey(submission.caller ?? null, submission.key)
     const fingerprint = submission.event ? anything : await fingerprintOf(submission.request, this.runtime.digestUpload)
@@ -381,7 +381,7 @@ export class Relay {
   /** Without the database that holds it, a key would be taken for a new one, and what waits would be overtaken. */
   private async awaitStorage({ key, deferred }: Submission): Promise<void> {
     const isNeeded = key !== undefined || deferred !== undefined
-    if (this.storage || (this.hasArrived && !isNeeded) || !this.hasDatabase()) return
+    if ((this.hasArrived && !isNeeded) || !this.hasDatabase()) return
     await this.arrival
     if (isNeeded && !this.hasStorage()) throw new RelayError('store-down')
   }

@@ -244,7 +244,7 @@ class Work {
   mayRepeat(inDoubt: InDoubt, verdict: Verdict): boolean {
     const { runtime: { policy, openCalls }, job: { delivery, items } } = this
     if (openCalls.left(delivery, items, inDoubt) > 0) return false
-    return verdict === 'absent' || (verdict === 'unclear' && policy.retryUnanswered && !isHeavy(inDoubt.indices.flatMap(index => items[index] ?? [])))
+    return verdict === 'absent' || (verdict === 'unclear' && policy.retryUnanswered && !inDoubt.indices.flatMap(index => items[index] ?? []).some(isHeavy))
   }
 
   private readonly sends: SendsSince = since => this.runtime.knownSends(this.job.delivery, since)
@@ -330,7 +330,7 @@ class Work {
         ...inDoubtSince !== undefined && { inDoubtSince },
         // Only a text that may be sent again holds its queue while it is open.
         patience: !delivery.deferred ? 'all' : items.every(({ type }) => type === 'text') ? 'settled' : 'call',
-        isRepeatable: !isHeavy(indices.flatMap(index => all[index] ?? [])),
+        isRepeatable: !items.some(isHeavy),
         onOpen: leftAt => openCalls.note(delivery, all, leaving, leftAt),
         openFor: () => openCalls.left(delivery, all, leaving),
         sends: this.sends,
