@@ -42,12 +42,16 @@ export interface Waiting {
 export interface QueueState {
   queue: string
   waiting: number
+  /** Since when the first of those waits, in milliseconds since the epoch. */
+  oldest?: number
   /** When its pause ends, in milliseconds since the epoch. */
   pausedUntil?: number
 }
 
 interface Waiter {
   isPatient: boolean
+  /** When it came, on the clock of the queues. */
+  readonly since: number
   go: () => void
   refuse: (error: RelayError) => void
 }
@@ -75,8 +79,15 @@ export class Queues {
   private readonly queues = new Map<string, Queue>()
   private isClosed = false
 
-  /** @param now a clock that only runs forward, in milliseconds */
-  constructor(private options: QueueOptions, private readonly now: () => number = () => performance.now()) {}
+  /**
+   * @param onPause told whenever a queue is paused
+   * @param now a clock that only runs forward, in milliseconds
+   */
+  constructor(
+    private options: QueueOptions,
+    private readonly onPause: () => void = () => undefined,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
 
   /** How many queues are remembered. */
   get size(): number {
@@ -117,6 +128,7 @@ export class Queues {
       }
       const waiter: Waiter = {
         isPatient,
+        since: this.now(),
         go: () => {
           gone?.removeEventListener('abort', leave)
           resolve(this.take(name, queue))
@@ -166,7 +178,12 @@ export class Queues {
     return [...this.queues]
       .map(([name, queue]) => {
         const pause = this.pauseOf(queue)
-        return { queue: name, waiting: queue.waiters.length, ...pause > 0 && { pausedUntil: Date.now() + pause } }
+        const [first] = queue.waiters
+        return {
+          queue: name, waiting: queue.waiters.length,
+          ...first && { oldest: Date.now() - (this.now() - first.since) },
+          ...pause > 0 && { pausedUntil: Date.now() + pause },
+        }
       })
       .filter(({ waiting, pausedUntil }) => waiting > 0 || pausedUntil !== undefined)
   }
@@ -231,6 +248,7 @@ export class Queues {
     // From here on each failure, also that of the one that probes, pauses the queue again.
     queue.pausedUntil = this.now() + this.options.pauseFor
     turnAway(queue, pausedError(this.options.pauseFor))
+    this.onPause()
   }
 
   /** Gives the slot to the next one, as soon as that may be. */
