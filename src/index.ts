@@ -5,6 +5,7 @@ import { Access } from './access/access'
 import { announceExpiry } from './access/expiry'
 import { parseKeys } from './access/keys'
 import { Refusals } from './access/refusals'
+import { alertDoor, Alerts } from './alerts'
 import { listenForCommands } from './commands'
 import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
@@ -22,7 +23,7 @@ import { OneBot } from './platform/onebot/account'
 import { keepConnected } from './platform/onebot/connection'
 import { guardConnections } from './platform/onebot/guard'
 import { incomingOneBot } from './platform/onebot/incoming'
-import { Relay } from './relay/relay'
+import { Relay, tellAll } from './relay/relay'
 import { UploadStore } from './uploads/store'
 import { scheduleSweeps } from './uploads/sweep'
 
@@ -33,7 +34,7 @@ export const name = 'message-relay'
 export const inject = ['server']
 
 /** The ways by which a message can come in; beside these, a template of the operator is one. */
-const doors = ['webhook', 'send', 'onebot', 'commands', ...hookDoors]
+const doors = ['webhook', 'send', 'onebot', 'commands', alertDoor, ...hookDoors]
 
 const day = 24 * 60 * 60 * 1000
 
@@ -56,6 +57,7 @@ export function apply(ctx: Context, config: Config): void {
 
   const { server } = ctx
   const metrics = Metrics.of(ctx, doors)
+  const alerts = Alerts.to(settings.alertTo, names, ctx, logger)
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))
   const links = new MediaLinks(() => (settings.selfUrl || server.config.selfUrl || server.selfUrl) + settings.path, apiKey)
   const port = new KoishiPort(ctx, new OneBot(ctx))
@@ -73,7 +75,7 @@ export function apply(ctx: Context, config: Config): void {
     holdUpload: id => uploads.hold(id),
     keepUpload: (id, until) => uploads.keepUntil(id, until),
     digestUpload: id => uploads.digest(id),
-    observer: metrics,
+    observer: alerts ? tellAll([metrics, alerts]) : metrics,
     retention: settings.recordRetention * day,
   })
 
@@ -117,6 +119,9 @@ export function apply(ctx: Context, config: Config): void {
       prefix: settings.commandPrefix, length: settings.commandLength, callbackUrl, secret, retry: settings.commandCallbackRetry, timeout,
     }, { relay, readIncoming: session => new Incoming(session, incomingOneBot), inFlight, logger })
   }
+  alerts?.start({
+    relay, inFlight, timeout, stop: stop.signal, bots: () => port.describe(), language: () => languageOf(ctx.i18n.fallback([])),
+  })
   scheduleSweeps(ctx, options => uploads.sweep(Date.now(), options), logger)
   keepConnected(ctx, logger)
 

@@ -188,6 +188,11 @@ export class Queues {
       .filter(({ waiting, pausedUntil }) => waiting > 0 || pausedUntil !== undefined)
   }
 
+  /** The queues whose targets keep failing: they are paused, or were, and nothing has got through since. */
+  failing(): string[] {
+    return [...this.queues].flatMap(([name, { failures }]) => failures >= this.options.pauseAfter ? [name] : [])
+  }
+
   /** Turns away whatever waits, and whatever comes. */
   close(): void {
     this.isClosed = true

@@ -368,6 +368,11 @@ export class Relay {
     return this.queues.states()
   }
 
+  /** The queues that are paused, or were, and nothing has got through since, by their names. */
+  failingQueues(): string[] {
+    return this.queues.failing()
+  }
+
   /** What waits in the database, `undefined` where there is none. Rejects when it does not answer. */
   async backlog(): Promise<Backlog | undefined> {
     const backlog = await this.storage?.store.backlog()
