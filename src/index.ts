@@ -4,14 +4,17 @@ import { join, resolve } from 'node:path'
 import { Access } from './access/access'
 import { announceExpiry } from './access/expiry'
 import { parseKeys } from './access/keys'
+import { Refusals } from './access/refusals'
+import { alertDoor, Alerts } from './alerts'
 import { listenForCommands } from './commands'
 import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
-import { hookRoutes, languageOf, Templates } from './hooks'
+import { hookDoors, hookRoutes, languageOf, Templates } from './hooks'
 import { MediaLinks, Sender, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
 import { parseNames } from './message/names'
+import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
 import { reportBots } from './platform/bots'
 import { Incoming } from './platform/incoming'
@@ -20,7 +23,7 @@ import { OneBot } from './platform/onebot/account'
 import { keepConnected } from './platform/onebot/connection'
 import { guardConnections } from './platform/onebot/guard'
 import { incomingOneBot } from './platform/onebot/incoming'
-import { Relay } from './relay/relay'
+import { Relay, tellAll } from './relay/relay'
 import { UploadStore } from './uploads/store'
 import { scheduleSweeps } from './uploads/sweep'
 
@@ -29,6 +32,9 @@ export { usage } from './usage'
 
 export const name = 'message-relay'
 export const inject = ['server']
+
+/** The ways by which a message can come in; beside these, a template of the operator is one. */
+const doors = ['webhook', 'send', 'onebot', 'commands', alertDoor, ...hookDoors]
 
 const day = 24 * 60 * 60 * 1000
 
@@ -50,7 +56,9 @@ export function apply(ctx: Context, config: Config): void {
   announceExpiry(ctx, keys, logger)
 
   const { server } = ctx
-  const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir))
+  const metrics = Metrics.of(ctx, doors)
+  const alerts = Alerts.to(settings.alertTo, names, ctx, logger)
+  const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))
   const links = new MediaLinks(() => (settings.selfUrl || server.config.selfUrl || server.selfUrl) + settings.path, apiKey)
   const port = new KoishiPort(ctx, new OneBot(ctx))
   const interval = settings.chatSendInterval * 1000
@@ -67,6 +75,7 @@ export function apply(ctx: Context, config: Config): void {
     holdUpload: id => uploads.hold(id),
     keepUpload: (id, until) => uploads.keepUntil(id, until),
     digestUpload: id => uploads.digest(id),
+    observer: alerts ? tellAll([metrics, alerts]) : metrics,
     retention: settings.recordRetention * day,
   })
 
@@ -77,7 +86,11 @@ export function apply(ctx: Context, config: Config): void {
   const limits = { maxSize: settings.maxBodySize }
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
   void templates.check().then(warnings => warnings.forEach(warning => logger.warn('%s', warning)))
-  serveHttp(server, { prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, logger }, {
+  const refusals = new Refusals()
+  serveHttp(server, {
+    prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, refusals, logger,
+    observe: (route, method, status) => metrics.answered(route, method, status),
+  }, {
     limits: settings,
     names,
     relay,
@@ -85,6 +98,13 @@ export function apply(ctx: Context, config: Config): void {
     links,
     isOnline: () => port.isOnline,
     bots: () => port.describe(),
+    metrics: () => metrics.read({
+      bots: () => port.describe(),
+      queues: () => relay.queueStates(),
+      capacity: settings.chatQueueLimit,
+      backlog: () => relay.backlog(),
+      refusals: () => refusals.counts,
+    }),
     stop: stop.signal,
     others: [
       ...hookRoutes({
@@ -99,6 +119,9 @@ export function apply(ctx: Context, config: Config): void {
       prefix: settings.commandPrefix, length: settings.commandLength, callbackUrl, secret, retry: settings.commandCallbackRetry, timeout,
     }, { relay, readIncoming: session => new Incoming(session, incomingOneBot), inFlight, logger })
   }
+  alerts?.start({
+    relay, inFlight, timeout, stop: stop.signal, bots: () => port.describe(), language: () => languageOf(ctx.i18n.fallback([])),
+  })
   scheduleSweeps(ctx, options => uploads.sweep(Date.now(), options), logger)
   keepConnected(ctx, logger)
 

@@ -68,7 +68,7 @@ function createDelivery(index: number, state: Delivery['state']): Delivery {
   const now = Date.now()
   return {
     id: uuid(), state, mode: 'single', deferred: state === 'queued', target: { kind: 'group', id: String(200_001 + index % 50) },
-    caller: null, bot: 'onebot:10000', createdAt: now, updatedAt: now, expiresAt: now + 86_400_000, attempts: 0,
+    caller: null, door: 'webhook', bot: 'onebot:10000', createdAt: now, updatedAt: now, expiresAt: now + 86_400_000, attempts: 0,
     results: state === 'sent' ? [{ success: true, messageIds: [randomBytes(4).readUInt32BE().toString()] }] : [undefined],
     inDoubt: null, key: null, fingerprint: null,
   }

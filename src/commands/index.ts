@@ -2,6 +2,7 @@ import type { Context, Logger, Session } from 'koishi'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import { sleep } from '../lib/async'
+import { parseEndpoint } from '../lib/endpoint'
 import type { InFlight } from '../lib/in-flight'
 import { Limiter, OverloadError } from '../lib/limiter'
 import { describeOrigin, printable } from '../lib/log'
@@ -9,7 +10,7 @@ import { Tally } from '../lib/tally'
 import type { BotSelector, Reply, Target } from '../message/model'
 import { type JsonObject, parseReply } from '../message/parse'
 import type { Relay } from '../relay/relay'
-import { CallbackError, type CommandBody, parseEndpoint, postCommand, type PostOptions } from './callback'
+import { CallbackError, type CommandBody, postCommand, type PostOptions } from './callback'
 import { type CommandMatch, type CommandPattern, matchCommand } from './matcher'
 
 /** How many callbacks are asked at once: each takes a connection, and those are limited. */
@@ -110,7 +111,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     const items = reply.items.filter(item => !(item instanceof RelayError))
     const leave = inFlight.enter()
     try {
-      const { delivery } = await relay.submit({ id, request: { mode: 'batch', target: reply.target ?? target, bot, items } })
+      const { delivery } = await relay.submit({ id, door: 'commands', request: { mode: 'batch', target: reply.target ?? target, bot, items } })
       for (const result of delivery.results) {
         if (result && !result.success) warn(`failed: ${result.error.status} ${result.error.logText}`)
       }

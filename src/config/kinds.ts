@@ -34,6 +34,9 @@ export const routePrefix: Kind<string> = { parse: parsers.routePrefix, control: 
 /** An http(s) address. */
 export const httpUrl: Kind<string> = { parse: parsers.httpUrl, control: Schema.string().role('link'), show: withoutSecrets }
 
+/** Whom alerts are told: targets, names for them, or an http(s) address. */
+export const recipient: Kind<string> = { ...text, show: withoutSecrets }
+
 /** An http(s) address that paths are appended to. */
 export const baseUrl: Kind<string> = { ...httpUrl, parse: parsers.baseUrl }
 

@@ -88,6 +88,11 @@ export interface Config {
   chatPauseTime?: number
   /** How long delivery records are kept in the database, in days, from 1 to 3650. Variable `RECORD_RETENTION`; default 7. */
   recordRetention?: number
+  /**
+   * Whom the relay tells of targets that are paused, bots that are offline and messages that expire: a target such as `group:123456`, a
+   * name for one, several of them with commas, or an http(s) address that gets it as JSON. Variable `ALERT_TO`; default: nobody.
+   */
+  alertTo?: string
   /** Address to which commands are posted. Variable `COMMAND_CALLBACK_URL`; default: none, and nothing is listened for. */
   commandCallbackUrl?: string
   /** What a command begins with. Variable `COMMAND_PREFIX`; default `#`. */

@@ -1,6 +1,6 @@
 import {
-  baseUrl, flag, httpUrl, integer, keyTable, list, oneOf, routePrefix, seconds, secret, signingSecret, size, targetTable, text, verbatim,
-  type Kind,
+  baseUrl, flag, httpUrl, integer, keyTable, list, oneOf, recipient, routePrefix, seconds, secret, signingSecret, size, targetTable, text,
+  verbatim, type Kind,
 } from './kinds'
 
 /** One setting. */
@@ -54,6 +54,7 @@ const sending = {
   chatPauseAfter: field('CHAT_PAUSE_AFTER', 5, integer(1)),
   chatPauseTime: field('CHAT_PAUSE_TIME', 60, seconds()),
   recordRetention: field('RECORD_RETENTION', 7, integer(1, 3650)),
+  alertTo: field('ALERT_TO', '', recipient),
 }
 
 const commands = {

@@ -120,16 +120,17 @@ class Hooks {
     if (why !== undefined || 'skipped' in reading) return skip(exchange, why ?? '')
     const { text, pictures } = await this.render(exchange.id, source, reading, language)
     if (text === '' && pictures.length === 0) return skip(exchange, 'its template gives no text')
-    return this.send(exchange, { text, pictures, destinations, expiry, key: keyFor(exchange, source, hook) })
+    return this.send(exchange, { door: `hooks/${source.name}`, text, pictures, destinations, expiry, key: keyFor(exchange, source, hook) })
   }
 
-  private async send(exchange: AllowedExchange, { text, pictures, destinations, expiry, key }: Message): Promise<Success> {
+  private async send(exchange: AllowedExchange, { door, text, pictures, destinations, expiry, key }: Message): Promise<Success> {
     const { sender, uploads } = this.options
     const files = new RequestFiles(uploads)
     try {
       const words = text === '' ? [] : await itemsOfText(text, files)
       const items = [...words, ...pictures.map(link => ({ type: 'image' as const, link }))]
       const order = {
+        door,
         content: { mode: items.length === 1 ? 'single' as const : 'batch' as const, items, ...expiry },
         destinations,
         files,
@@ -180,6 +181,7 @@ type Identification = Parameters<NonNullable<GuardedRoute['identify']>> extends 
 
 /** What an event has become. */
 interface Message extends Rendered {
+  door: string
   destinations: Destinations
   expiry: { expiresIn?: number }
   key: EventKey | undefined

@@ -7,6 +7,7 @@ import { contactsRoute } from './contacts'
 import { deliveryRoutes } from './deliveries'
 import { mediaRoute, uploadRoute, type MediaLinks } from './files'
 import { healthRoute, readyRoute, statusRoute, type BotState } from './health'
+import { metricsRoute } from './metrics'
 import { queueRoutes } from './queues'
 import { registerRoutes, type Route, type RouteOptions } from './routes'
 import { sendRoutes } from './send'
@@ -28,6 +29,8 @@ export interface HttpOptions {
   /** Whether any bot is online. */
   isOnline: () => boolean
   bots: () => BotState[]
+  /** Gives what was counted, as Prometheus reads it, and its Content-Type. */
+  metrics: () => Promise<{ type: string, body: string }>
   /** Aborted when the relay stops. */
   stop: AbortSignal
   /** Those of other doors. */
@@ -36,7 +39,7 @@ export interface HttpOptions {
 
 /** Serves everything that callers reach by HTTP, until the plugin is disposed. */
 export function serveHttp(server: Server, routing: RouteOptions, options: HttpOptions): void {
-  const { limits, relay, uploads, links, names, isOnline, bots, stop, others } = options
+  const { limits, relay, uploads, links, names, isOnline, bots, metrics, stop, others } = options
   const { prefix } = routing
   const sender = new Sender(relay, prefix)
   const text = { maxSize: limits.maxBodySize }
@@ -45,6 +48,7 @@ export function serveHttp(server: Server, routing: RouteOptions, options: HttpOp
     healthRoute,
     readyRoute(relay, isOnline),
     statusRoute(relay, bots, routing.access),
+    metricsRoute(metrics),
     uploadRoute(uploads, files, stop),
     mediaRoute(uploads, links),
     webhookRoute(sender, names, text, stop),

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { v7 as uuid } from 'uuid'
 import type { Access } from '../access/access'
 import type { Caller } from '../access/caller'
-import { Refusals } from '../access/refusals'
+import type { Refusals } from '../access/refusals'
 import type { Scope } from '../access/scopes'
 import { RelayError, type ErrorCode } from '../errors'
 import { gather } from '../lib/gather'
@@ -93,6 +93,9 @@ export interface GuardedRoute extends Endpoint {
   handle: (exchange: AllowedExchange) => Answer | Promise<Answer>
 }
 
+/** Is told of each request that was answered: of its route without the prefix, and of its method where that is one of the route's. */
+export type RequestObserver = (route: string, method: string | undefined, status: number) => void
+
 /** What all routes share. */
 export interface RouteOptions {
   /** Stands before each path. */
@@ -102,6 +105,9 @@ export interface RouteOptions {
   trustedProxies: number
   /** Counts the requests that are not answered yet. */
   inFlight: InFlight
+  /** Counts what was refused. */
+  refusals: Refusals
+  observe: RequestObserver
   logger: Logger
 }
 
@@ -115,8 +121,7 @@ const unparsedBody = Symbol.for('unparsedBody')
  * Registers routes on the server of the bot; they go when the plugin is disposed. Each request is authorized, answered in the
  * envelope `{code, msg, data}` and logged here.
  */
-export function registerRoutes(server: Server, routes: readonly Route[], routing: RouteOptions): void {
-  const options = { ...routing, refusals: new Refusals() }
+export function registerRoutes(server: Server, routes: readonly Route[], options: RouteOptions): void {
   for (const path of new Set(routes.map(route => route.path))) {
     const siblings = routes.filter(route => route.path === path)
     const handler = (context: Context) => answer(context, path, siblings, options)
@@ -125,12 +130,8 @@ export function registerRoutes(server: Server, routes: readonly Route[], routing
   }
 }
 
-interface SharedOptions extends RouteOptions {
-  refusals: Refusals
-}
-
 /** @param siblings the routes of the path, one for each method */
-async function answer(context: Context, path: string, siblings: readonly Route[], options: SharedOptions): Promise<void> {
+async function answer(context: Context, path: string, siblings: readonly Route[], options: RouteOptions): Promise<void> {
   const method = context.method === 'HEAD' ? 'GET' : context.method
   const route = siblings.find(sibling => sibling.method === method)
   const started = performance.now()
@@ -170,10 +171,11 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
   discardBody(exchange.request)
   // When the client goes away, a pipelined response that still waits for the one before it has no socket and is never closed.
   if (!response.socket) leave?.()
+  options.observe(path, route?.method, response.statusCode)
   logRequest(options, { exchange, route: route ?? { path }, error, duration: performance.now() - started })
 }
 
-function identify({ identify }: GuardedRoute, exchange: Exchange, { access, trustedProxies }: SharedOptions): Caller | Promise<Caller> {
+function identify({ identify }: GuardedRoute, exchange: Exchange, { access, trustedProxies }: RouteOptions): Caller | Promise<Caller> {
   const { request } = exchange
   const from = (): string | undefined => addressOf(request, trustedProxies)
   return identify ? identify(exchange, access, from) : access.identify(credentialsOf(request.headers), from)
@@ -244,7 +246,7 @@ interface Entry {
 const refusalCodes: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', 'rate-limited'])
 
 /** Logs a request: its ID, route, target, key, outcome and duration. Nothing of what was to be sent is in it. */
-function logRequest(options: SharedOptions, entry: Entry): void {
+function logRequest(options: RouteOptions, entry: Entry): void {
   const { logger } = options
   const { exchange: { id, request }, route, error } = entry
   const origin = error && refusalCodes.has(error.code) ? describeOrigin(options, request, error.code) : ''
@@ -259,7 +261,7 @@ function logRequest(options: SharedOptions, entry: Entry): void {
 }
 
 /** Where a refused request came from, and how many others of the same address have no line; `undefined` when it is to have none either. */
-function describeOrigin({ refusals, trustedProxies }: SharedOptions, request: IncomingMessage, reason: ErrorCode): string | undefined {
+function describeOrigin({ refusals, trustedProxies }: RouteOptions, request: IncomingMessage, reason: ErrorCode): string | undefined {
   const address = addressOf(request, trustedProxies) ?? 'unknown'
   const silent = refusals.add(reason, address)
   if (silent === undefined) return

@@ -1,6 +1,7 @@
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/abort'
 import { SendError, type Account, type Finding, type Message, type Receipt, type SendsSince } from '../platform/port'
+import type { CallOutcome, Observer } from './observer'
 
 /** How calls are repeated. */
 export interface AttemptPolicy {
@@ -40,6 +41,7 @@ export interface Sending {
   onAttempt: () => void
   /** Told when the answer comes after the send was given up as unanswered; says whether that was recorded. */
   onLate: (receipt: Receipt) => Promise<boolean>
+  observer: Pick<Observer, 'called' | 'lookedUp'>
   /** Ends everything at once when the relay stops. */
   stop: AbortSignal
 }
@@ -95,6 +97,8 @@ class Run {
   /** When the first call and the last one were made, and when the send is given up, on the monotonic clock. */
   private since: number | undefined
   private leftAt = performance.now()
+  /** Whether the last call has left and its end was not told yet. */
+  private isCalling = false
   private deadline: number
 
   constructor(
@@ -135,12 +139,16 @@ class Run {
       onAttempt()
       this.open.add(mine)
       this.leftAt = performance.now()
+      this.isCalling = true
       this.since ??= this.leftAt
       const unwatch = account.onOffline(() => this.onFailure(new SendError('unanswered', 'the connection was lost')))
       // It may be lost already, and the next watch begun.
       if (this.current === mine) this.unwatch = unwatch
     }
-    message.send({ begin }).then(receipt => this.onSuccess(receipt), (error: unknown) => {
+    message.send({ begin }).then(receipt => {
+      if (this.current === mine) this.tellCall('sent')
+      this.onSuccess(receipt)
+    }, (error: unknown) => {
       const failure = error instanceof SendError ? error : new SendError(this.open.has(mine) ? 'unanswered' : 'unsent', undefined, { cause: error })
       if (failure.outcome !== 'unanswered') this.open.delete(mine)
       if (this.current === mine) this.onFailure(failure)
@@ -180,7 +188,14 @@ class Run {
     if (!isRecorded) this.sending.message.release(receipt)
   }
 
+  /** An answer that comes later is none to this call any more. */
+  private tellCall(outcome: CallOutcome): void {
+    if (this.isCalling) this.sending.observer.called(outcome, performance.now() - this.leftAt)
+    this.isCalling = false
+  }
+
   private onFailure(failure: SendError): void {
+    this.tellCall(failure.outcome)
     this.current = 0
     this.unwatch?.()
     if (failure.outcome === 'unanswered') this.sending.onOpen(this.leftAt)
@@ -198,6 +213,7 @@ class Run {
   }
 
   private giveUp(failure: SendError): void {
+    this.tellCall(failure.outcome)
     this.end()
     const isHonest = this.open.size === 0 || failure.outcome === 'unanswered'
     this.reject(isHonest ? failure : new SendError('unanswered', undefined, { cause: failure }))
@@ -244,10 +260,11 @@ class Run {
 
   /** Asks once, as soon as there is a connection. `undefined` when the question brought no answer. */
   private ask(): Promise<Finding | undefined> {
-    const { account, message, sends } = this.sending
+    const { account, message, sends, observer } = this.sending
     return new Promise(resolve => {
       this.waitForDeadline(new SendError('unanswered'))
       const onAnswer = (finding?: Finding): void => {
+        observer.lookedUp(finding?.kind ?? 'silent')
         if (!this.hasEnded) resolve(finding)
         // An equal message may have left since, and this may be that one.
         else if (finding?.kind === 'found' && !this.isKnown(finding)) message.release(finding)

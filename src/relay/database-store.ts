@@ -324,6 +324,8 @@ function defineTables(ctx: Context): void {
     target: { type: 'string', length: 300, nullable: false },
     // Hexadecimal of at most 64 bytes. Records of earlier releases have none.
     caller: { type: 'string', length: 128, nullable: true, initial: null },
+    // The name of a template is part of it. Records of earlier releases have none.
+    door: { type: 'string', length: 128, nullable: true, initial: '' },
     bot: { type: 'string', length: 255, nullable: false },
     createdAt: { type: 'double', nullable: false },
     updatedAt: { type: 'double', nullable: false },

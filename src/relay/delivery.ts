@@ -39,6 +39,8 @@ export interface Delivery {
   readonly target: Target
   /** The name of the key of its caller; `null` for the master key, and for what nobody asked for over HTTP. */
   readonly caller: string | null
+  /** The way by which it came in, as `Submission.door` has it; empty in records of earlier releases. */
+  readonly door: string
   /** `platform:selfId` of the bot; empty until there is one. */
   bot: string
   /** Milliseconds since the epoch by the relay's clock, like all times here. */
@@ -91,9 +93,10 @@ export interface Idempotency {
 /** A new delivery, which waits for its turn. */
 export function createDelivery(
   id: string, now: number, { mode, target, items }: MessageRequest, idempotency?: Idempotency, caller: string | null = null,
+  door = '',
 ): Delivery {
   return {
-    id, state: 'queued', mode, deferred: false, target, caller, bot: '', createdAt: now, updatedAt: now, expiresAt: null, attempts: 0,
+    id, state: 'queued', mode, deferred: false, target, caller, door, bot: '', createdAt: now, updatedAt: now, expiresAt: null, attempts: 0,
     results: items.map(() => undefined), inDoubt: null, key: idempotency?.key ?? null, fingerprint: idempotency?.fingerprint ?? null,
   }
 }

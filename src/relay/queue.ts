@@ -50,6 +50,8 @@ export interface QueueState {
   callers: number
   /** Whether a message is on its way. */
   isBusy: boolean
+  /** Since when the first of those waits, in milliseconds since the epoch. */
+  oldest?: number
   /** When its pause ends, in milliseconds since the epoch. */
   pausedUntil?: number
   /** Why it is paused: what the last failure said. */
@@ -58,6 +60,8 @@ export interface QueueState {
 
 interface Waiter {
   isPatient: boolean
+  /** When it came, on the clock of the queues. */
+  readonly since: number
   go: () => void
   refuse: (error: RelayError) => void
 }
@@ -87,8 +91,15 @@ export class Queues {
   private readonly queues = new Map<string, Queue>()
   private isClosed = false
 
-  /** @param now a clock that only runs forward, in milliseconds */
-  constructor(private options: QueueOptions, private readonly now: () => number = () => performance.now()) {}
+  /**
+   * @param onPause told whenever a queue is paused
+   * @param now a clock that only runs forward, in milliseconds
+   */
+  constructor(
+    private options: QueueOptions,
+    private readonly onPause: () => void = () => undefined,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
 
   /** How many queues are remembered. */
   get size(): number {
@@ -129,6 +140,7 @@ export class Queues {
       }
       const waiter: Waiter = {
         isPatient,
+        since: this.now(),
         go: () => {
           gone?.removeEventListener('abort', leave)
           resolve(this.take(name, queue))
@@ -180,7 +192,12 @@ export class Queues {
         const { waiters, isBusy, reason } = queue
         const callers = waiters.filter(({ isPatient }) => !isPatient).length
         const pause = this.pauseOf(queue)
-        return { queue: name, waiting: waiters.length, callers, isBusy, ...pause > 0 && { pausedUntil: Date.now() + pause, reason } }
+        const [first] = waiters
+        return {
+          queue: name, waiting: waiters.length, callers, isBusy,
+          ...first && { oldest: Date.now() - (this.now() - first.since) },
+          ...pause > 0 && { pausedUntil: Date.now() + pause, reason },
+        }
       })
       .filter(({ waiting, pausedUntil }) => waiting > 0 || pausedUntil !== undefined)
   }
@@ -201,6 +218,11 @@ export class Queues {
     const before = queue.waiters.length
     turnAway(queue, error)
     return before - queue.waiters.length
+  }
+
+  /** The queues whose targets keep failing: they are paused, or were, and nothing has got through since. */
+  failing(): string[] {
+    return [...this.queues].flatMap(([name, { failures }]) => failures >= this.options.pauseAfter ? [name] : [])
   }
 
   /** Turns away whatever waits, and whatever comes. */
@@ -265,6 +287,7 @@ export class Queues {
     // From here on each failure, also that of the one that probes, pauses the queue again.
     queue.pausedUntil = this.now() + this.options.pauseFor
     turnAway(queue, pausedError(this.options.pauseFor))
+    this.onPause()
   }
 
   /** Gives the slot to the next one, as soon as that may be. */

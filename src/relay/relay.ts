@@ -25,6 +25,8 @@ import { Deadline, Result } from './waiter'
 import { Worker, type Verdict } from './worker'
 
 export type { Contact } from '../platform/port'
+export { tellAll, type CallOutcome, type LookUp, type Observer } from './observer'
+export type { QueueState } from './queue'
 export type { Backlog, ListFilter } from './store'
 
 /** What a caller wants to be sent, and how it wants to be told. */
@@ -32,6 +34,8 @@ export interface Submission {
   /** A UUIDv7: the ID of the delivery, and of its request in the log. */
   id: string
   request: MessageRequest
+  /** The way by which it came in, such as `webhook`, `hooks/github` or `commands`. */
+  door: string
   /** The name of the key of its caller; absent where that is the master key, or there is none. */
   caller?: string | null
   /**
@@ -82,7 +86,9 @@ export interface HeldQueue {
 }
 
 /** What the relay goes by; a reload of the plugin may bring others. */
-export interface RelayOptions extends Pick<Runtime, 'port' | 'policy' | 'media' | 'logger' | 'inFlight' | 'holdUpload' | 'keepUpload' | 'digestUpload'> {
+export interface RelayOptions extends Pick<
+  Runtime, 'port' | 'policy' | 'media' | 'logger' | 'inFlight' | 'holdUpload' | 'keepUpload' | 'digestUpload' | 'observer'
+> {
   queues: QueueOptions
   /** Where the log of what was sent is, absolute. */
   dataDir: string
@@ -151,7 +157,7 @@ export class Relay {
   }
 
   private constructor(options: RelayOptions) {
-    this.queues = new Queues(options.queues)
+    this.queues = new Queues(options.queues, () => this.runtime.observer.paused())
     this.runtime = {
       ...options, clock: this.clock, sentLog: new SentLog(), openCalls: new OpenCalls(), stop: this.stop.signal, isPaused: true,
       knownSends: (delivery, since) => this.knownSends(delivery, since),
@@ -165,10 +171,10 @@ export class Relay {
 
   private start(ctx: Context, options: RelayOptions): number {
     const { runtime, queues } = this
-    const { port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, dataDir, retention } = options
+    const { port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, observer, dataDir, retention } = options
     if (this.stop.signal.aborted) this.stop = new AbortController()
     Object.assign(runtime, {
-      port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, stop: this.stop.signal, isPaused: false,
+      port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, observer, stop: this.stop.signal, isPaused: false,
     })
     this.retention = retention
     queues.open(options.queues)
@@ -429,6 +435,11 @@ export class Relay {
     return callers + (await guard(this.storage?.backlog.drop({ queue, target: place.target }, error)) ?? 0)
   }
 
+  /** The queues that are paused, or were, and nothing has got through since, by their names. */
+  failingQueues(): string[] {
+    return this.queues.failing()
+  }
+
   /** What waits in the database, `undefined` where there is none. Rejects when it does not answer. */
   async backlog(): Promise<Backlog | undefined> {
     const backlog = await this.storage?.store.backlog()
@@ -459,7 +470,7 @@ export class Relay {
   }
 
   private accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
-    const delivery = createDelivery(submission.id, this.clock.now(), submission.request, idempotency, submission.caller)
+    const delivery = createDelivery(submission.id, this.clock.now(), submission.request, idempotency, submission.caller, submission.door)
     const { deferred } = submission
     if (!deferred) return this.deliver(submission, delivery)
     return deferred.inMemory !== undefined && !this.hasDatabase()
@@ -522,6 +533,7 @@ export class Relay {
       } else if (error.outcome) {
         // Without an outcome it was no delivery at all.
         this.memory.insert(Object.assign(delivery, settle(delivery, results)), noPosition, [])
+        this.runtime.observer.ended(delivery, this.clock.now() - delivery.createdAt)
       }
       throw error
     } finally {

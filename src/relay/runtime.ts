@@ -8,6 +8,7 @@ import type { Clock } from './clock'
 import type { Delivery } from './delivery'
 import type { DigestUpload } from './fingerprint'
 import type { MediaOptions } from './media'
+import type { Observer } from './observer'
 import type { OpenCalls } from './open-calls'
 import type { SentLog } from './sent-log'
 
@@ -35,6 +36,7 @@ export interface Runtime {
   /** Keeps an uploaded file at least until then, in milliseconds since the epoch. */
   keepUpload: (id: string, until: number) => Promise<void>
   digestUpload: DigestUpload
+  observer: Observer
   /** Aborted when everything has to end at once. */
   stop: AbortSignal
   /** Whether nothing more is to be begun that nobody waits for. */

@@ -19,16 +19,16 @@ export interface StoredDelivery extends Omit<Delivery, 'state' | 'mode' | 'targe
 
 /** Its fields. The ID comes first, so that texts made of this sort as their deliveries do. */
 export const storedFields = [
-  'id', 'state', 'mode', 'deferred', 'target', 'caller', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'inDoubt',
+  'id', 'state', 'mode', 'deferred', 'target', 'caller', 'door', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'inDoubt',
   'key', 'fingerprint',
 ] as const satisfies (keyof StoredDelivery)[]
 
 export function toStored(delivery: Delivery): StoredDelivery {
   const {
-    id, state, mode, deferred, target, caller, bot, createdAt, updatedAt, expiresAt, attempts, results, inDoubt, key, fingerprint,
+    id, state, mode, deferred, target, caller, door, bot, createdAt, updatedAt, expiresAt, attempts, results, inDoubt, key, fingerprint,
   } = delivery
   return {
-    id, state, mode, deferred, bot, createdAt, updatedAt, expiresAt, attempts, key, fingerprint,
+    id, state, mode, deferred, door, bot, createdAt, updatedAt, expiresAt, attempts, key, fingerprint,
     target: writeTarget(target), caller: caller && writeCaller(caller),
     results: writeResults(results), inDoubt: inDoubt && JSON.stringify(inDoubt),
   }
@@ -47,6 +47,7 @@ export function fromStored(stored: Readonly<Record<string, unknown>>): Delivery 
     deferred: stored.deferred === true,
     target,
     caller: readCaller(text(stored.caller)),
+    door: text(stored.door),
     bot: text(stored.bot),
     createdAt: Number(stored.createdAt),
     updatedAt: Number(stored.updatedAt),

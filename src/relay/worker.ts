@@ -114,7 +114,8 @@ export class Worker {
    */
   async settle(delivery: Delivery, store: Store, results: Results, from: readonly State[] = unfinished, slot?: Slot): Promise<boolean> {
     const change = settle(delivery, results)
-    const { logger } = this.runtime
+    const { logger, clock, observer } = this.runtime
+    const hadEnded = !unfinished.some(state => state === delivery.state)
     const write = (): Promise<boolean> => this.record(delivery, store, from, change)
     let wasThere: boolean
     if (!store.isDurable) wasThere = store.update(delivery, from, change) === true
@@ -122,6 +123,8 @@ export class Worker {
     else wasThere = await write().catch(() => this.keepMeanwhile(delivery, change, write))
     if (!wasThere) return false
     if (!store.isDurable) this.runtime.sentLog.write(delivery, false)
+    // What is known later of one that had ended is a correction.
+    if (!hadEnded) observer.ended(delivery, clock.now() - delivery.createdAt)
     if (delivery.deferred) {
       const { id, state, target, attempts } = delivery
       logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} attempts`)
@@ -275,10 +278,11 @@ class Work {
 
   /** @returns `undefined` when the question was not answered within the time of a call */
   private ask(message: Message, since: number): Promise<Finding | undefined> {
-    const { stop, runtime: { policy: { timeout } } } = this
+    const { stop, runtime: { policy: { timeout }, observer } } = this
     return new Promise(resolve => {
       let hasEnded = false
       const end = (finding?: Finding): void => {
+        if (!hasEnded) observer.lookedUp(finding?.kind ?? 'silent')
         // Its queue goes on meanwhile: an equal message may have left since, and this may be that one.
         if (hasEnded && finding?.kind === 'found') message.release(finding)
         hasEnded = true
@@ -361,6 +365,7 @@ class Work {
         sends: this.sends,
         onAttempt: () => this.countAttempt(),
         onLate: receipt => this.recordLate(indices, receipt),
+        observer: runtime.observer,
         stop,
       })
       this.claims.push(() => message.release(receipt))

@@ -139,7 +139,9 @@ async function storeBody<Reader extends BodyReader>(
     if (request.socket.destroyed || request.readableEnded) leave()
     const reader = open(new FileWriter(upload, limits))
     await readBody(request, reader, upload, limits, interruption)
-    return { ids: await upload.commit(interruption.signal), reader }
+    const ids = await upload.commit(interruption.signal)
+    if (ids.length > 0) store.onReceived(ids.length, upload.size)
+    return { ids, reader }
   } catch (error) {
     await upload.discard()
     throw error

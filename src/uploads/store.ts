@@ -29,8 +29,11 @@ export class UploadStore {
   readonly #digests = new Recent<string>(1_000)
   #sweep: Promise<SweepResult> | undefined
 
-  /** @param directory absolute; created with the first upload, and may be a symbolic link */
-  constructor(private readonly directory: string) {}
+  /**
+   * @param directory absolute; created with the first upload, and may be a symbolic link
+   * @param onReceived told of each request that has brought files: how many, and of how many bytes together
+   */
+  constructor(private readonly directory: string, readonly onReceived: (files: number, bytes: number) => void = () => undefined) {}
 
   /** Begins to store the files of one request. */
   begin(): Upload {

@@ -20,6 +20,7 @@ export class Upload {
   readonly #files: UploadedFile[] = []
   #steps: Step[] = []
   #backlog = 0
+  #size = 0
   #handle: FileHandle | undefined
 
   /**
@@ -30,6 +31,11 @@ export class Upload {
 
   get count(): number {
     return this.#files.length
+  }
+
+  /** Bytes of all files together, so far. */
+  get size(): number {
+    return this.#size
   }
 
   /** Bytes that wait for `flush`. */
@@ -53,6 +59,7 @@ export class Upload {
   write(bytes: Buffer): void {
     this.#steps.push({ kind: 'write', bytes })
     this.#backlog += bytes.length
+    this.#size += bytes.length
   }
 
   end(): void {

@@ -14,7 +14,7 @@ const text: ParsedItem = { type: 'text', text: 'build #4711 passed' }
 /** A deferred delivery of one text, but for what is said otherwise. */
 export function deliveryOf(changes: Partial<Delivery> = {}): Delivery {
   return {
-    id: uuid(), state: 'queued', mode: 'single', deferred: true, target: { kind: 'group', id: '123456' }, caller: null, bot: 'onebot:10000', createdAt: now,
+    id: uuid(), state: 'queued', mode: 'single', deferred: true, target: { kind: 'group', id: '123456' }, caller: null, door: '', bot: 'onebot:10000', createdAt: now,
     updatedAt: now, expiresAt: now + 60_000, attempts: 0, results: [undefined], inDoubt: null, key: null, fingerprint: null, ...changes,
   }
 }
@@ -30,7 +30,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
   test('gives back whatever a delivery can hold', async t => {
     const store = await open(t)
     const delivery = deliveryOf({
-      state: 'unanswered', mode: 'batch', target: { kind: 'private', id: '群 / \u2028%09' }, caller: 'CI 群 É', bot: 'a\tb\nc:é', createdAt: now + 0.25, attempts: 12,
+      state: 'unanswered', mode: 'batch', target: { kind: 'private', id: '群 / \u2028%09' }, caller: 'CI 群 É', door: 'hooks/my-template', bot: 'a\tb\nc:é', createdAt: now + 0.25, attempts: 12,
       results: [{ success: true, messageIds: ['-2147483648', '🚀'] }, { success: false, error: new RelayError('refused', '禁言 🙊 \\ \' "') }],
       inDoubt: { indices: [0, 2], since: now + 0.5, before: ['-7'], settle: 30_000 }, key: 'k'.repeat(64), fingerprint: 'f'.repeat(64),
     })

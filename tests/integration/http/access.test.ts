@@ -82,6 +82,7 @@ describe('each scope and each route', () => {
     'GET /readyz': 'anyone',
     'GET /media/:folder/:name': 'anyone',
     'GET /statusz': ['read'],
+    'GET /metrics': ['read'],
     'POST /upload': ['upload'],
     'POST /webhook': ['send'],
     'POST /send/:targets': ['send'],

@@ -2,6 +2,7 @@ import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { Access } from '../../../src/access/access'
+import { Refusals } from '../../../src/access/refusals'
 import { describeBots } from '../../../src/platform/bots'
 import { InFlight } from '../../../src/lib/in-flight'
 import { readyRoute, statusRoute } from '../../../src/http/health'
@@ -12,7 +13,9 @@ import { addForward, botOf, startApp, startSimulator, untilStatus } from './supp
 async function serve(t: TestContext, route: Route): Promise<string> {
   const { app, host } = await startApp(t)
   const logger = app.logger('routes')
-  registerRoutes(app.server, [route], { prefix: '', access: new Access('a-key', []), trustedProxies: 0, inFlight: new InFlight(), logger })
+  registerRoutes(app.server, [route], {
+    prefix: '', access: new Access('a-key', []), trustedProxies: 0, inFlight: new InFlight(), refusals: new Refusals(), observe: () => undefined, logger,
+  })
   return `http://${host}${route.path}`
 }
 

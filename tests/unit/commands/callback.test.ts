@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { text } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
 import { deflateSync, gzipSync } from 'node:zlib'
-import { CallbackError, parseEndpoint, postCommand } from '../../../src/commands/callback'
+import { CallbackError, postCommand } from '../../../src/commands/callback'
+import { parseEndpoint } from '../../../src/lib/endpoint'
 
 const body = { command: 'ping', content: 'x', raw_message: '#ping x', user_id: '10001', message_id: '-5' }
 const limit = 1024 * 1024

@@ -9,7 +9,7 @@ beforeEach(() => {
 afterEach(() => mock.timers.reset())
 
 function queuesWith(options: Partial<QueueOptions> = {}): Queues {
-  return new Queues({ interval: 0, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...options }, () => Date.now())
+  return new Queues({ interval: 0, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...options }, () => undefined, () => Date.now())
 }
 
 /** Lets promises that are resolved call back. */

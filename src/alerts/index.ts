@@ -1,0 +1,176 @@
+import type { Context, Logger } from 'koishi'
+import { v7 as uuid } from 'uuid'
+import { RelayError } from '../errors'
+import { parseEndpoint, type Endpoint } from '../lib/endpoint'
+import type { InFlight } from '../lib/in-flight'
+import { printable } from '../lib/log'
+import { unwrap } from '../lib/unwrap'
+import { parseDestinations } from '../message/destination'
+import type { Destination, TargetNames } from '../message/model'
+import { writeTarget } from '../message/target'
+import type { Delivery } from '../relay/delivery'
+import type { Observer, Relay } from '../relay/relay'
+import { postAlert, toBody } from './post'
+import { writeAlert, type Alert, type Kind, type Language, type Subject } from './texts'
+import { Watch, type Trouble } from './watch'
+
+/** The door by which alerts are submitted. */
+export const alertDoor = 'alert'
+
+/** How often is looked, in milliseconds. */
+const interval = 1_000
+const minute = 60_000
+/** How long an alert to a target is worth delivering, in milliseconds. */
+const lifetime = 10 * minute
+
+/** Whom alerts are told. */
+type Recipient = { endpoint: Endpoint } | { destinations: readonly Destination[] }
+
+/** What alerts need of the rest of the plugin. */
+export interface AlertOptions {
+  relay: Pick<Relay, 'submit' | 'failingQueues'>
+  /** `platform:selfId` of each bot, and its state. */
+  bots: () => readonly { platform: string, self_id: string, status: string }[]
+  language: () => Language
+  inFlight: InFlight
+  /** How long a post may take, in milliseconds. */
+  timeout: number
+  /** Aborted when the relay stops. */
+  stop: AbortSignal
+}
+
+/** The same, and whom they are told. */
+interface Telling extends AlertOptions {
+  recipient: Recipient
+  logger: Logger
+}
+
+/** What was seen and told so far. It belongs to the app: nothing is told again because the plugin was loaded again. */
+class Watches {
+  readonly paused = new Watch({ begin: 10_000, end: 5 * minute })
+  readonly offline = new Watch({ begin: 5 * minute, end: minute })
+  readonly expired = new Watch({ begin: 0, end: 60 * minute })
+  /** Where messages have expired since the last look, by the names of their queues. */
+  readonly dropped = new Set<string>()
+}
+
+const known = new WeakMap<object, Watches>()
+
+/**
+ * Tells somebody what goes wrong when nobody looks. Alerts about the way of the alerts themselves are not sent: they would not arrive, or
+ * lead to further ones.
+ */
+export class Alerts implements Partial<Observer> {
+  private readonly watches: Watches
+
+  /** The alerts that the setting `alertTo` asks for, `undefined` where nobody is to be told, or can be. */
+  static to(setting: string, names: TargetNames, ctx: Context, logger: Logger): Alerts | undefined {
+    if (setting === '') return
+    try {
+      return new Alerts(parseRecipient(setting, names), ctx, logger)
+    } catch (error) {
+      logger.warn('%s', `alertTo is not used, and nobody is alerted: ${RelayError.from(error).message}`)
+    }
+  }
+
+  private constructor(private readonly recipient: Recipient, private readonly ctx: Context, private readonly logger: Logger) {
+    const app = unwrap(ctx.root)
+    this.watches = known.get(app) ?? new Watches()
+    known.set(app, this.watches)
+  }
+
+  ended({ state, door, bot, target }: Delivery): void {
+    if (state === 'expired' && door !== alertDoor) this.watches.dropped.add(`${bot}/${writeTarget(target)}`)
+  }
+
+  /** Looks and tells until the plugin is disposed. */
+  start(options: AlertOptions): void {
+    this.ctx.setInterval(() => this.look(options), interval)
+  }
+
+  private look(options: AlertOptions): void {
+    const { paused, offline, expired, dropped } = this.watches
+    const { recipient, logger } = this
+    const { relay, bots } = options
+    const telling = { ...options, recipient, logger }
+    const now = performance.now()
+    const own = new Set('destinations' in recipient ? recipient.destinations.map(({ target }) => writeTarget(target)) : [])
+    const failing = relay.failingQueues().filter(queue => !own.has(parseQueue(queue).target ?? ''))
+    const all = bots()
+    const names = new Set(all.map(nameOf))
+    // One that was removed is neither offline nor online again.
+    offline.forget(name => !names.has(name))
+    const news = [
+      ['paused', paused.look(failing, now)],
+      ['offline', offline.look(all.filter(({ status }) => status !== 'online').map(nameOf), now)],
+      ['expired', expired.look(dropped, now)],
+    ] as const
+    dropped.clear()
+    for (const [kind, { begun, over }] of news) {
+      if (begun.length > 0) void tell(toAlert(kind, false, begun, now), telling)
+      if (over.length > 0) void tell(toAlert(kind, true, over, now), telling)
+    }
+  }
+}
+
+/** @throws RelayError */
+function parseRecipient(text: string, names: TargetNames): Recipient {
+  if (!/^https?:\/\//i.test(text)) return { destinations: parseDestinations(text.split(',').map(word => word.trim()), true, {}, names).list }
+  const endpoint = parseEndpoint(text)
+  if (!endpoint) throw new RelayError('bad-request', 'the address cannot be read')
+  return { endpoint }
+}
+
+function toAlert(kind: Kind, isOver: boolean, troubles: readonly Trouble[], now: number): Alert {
+  const subjects = troubles.map(({ name, since }): Subject => ({
+    ...kind === 'offline' ? { bot: name } : parseQueue(name), since: Date.now() - (now - since),
+  }))
+  return { kind, isOver, subjects }
+}
+
+function nameOf({ platform, self_id: selfId }: { platform: string, self_id: string }): string {
+  return `${platform}:${selfId}`
+}
+
+/** Takes the name of a queue apart. */
+function parseQueue(queue: string): { target?: string, bot?: string } {
+  const [, bot, target] = /^(.*?)\/((?:group|private):.*)$/s.exec(queue) ?? []
+  return { ...target !== undefined && { target }, ...bot && { bot } }
+}
+
+/** Tells an alert; never throws. Each recipient has a line in the log. */
+async function tell(alert: Alert, telling: Telling): Promise<void> {
+  const { recipient, language, timeout, stop, logger } = telling
+  const what = `alert ${alert.kind}${alert.isOver ? ', over' : ''}`
+  if ('endpoint' in recipient) {
+    const failure = await postAlert(recipient.endpoint, toBody(alert, language()), timeout, stop)
+    if (failure === undefined) logger.info('%s', `${what}: posted to ${recipient.endpoint.label}`)
+    else logger.warn('%s', `${what}: not posted to ${recipient.endpoint.label}: ${failure}`)
+    return
+  }
+  const text = writeAlert(alert, language())
+  for (const destination of recipient.destinations) await submit(what, text, destination, telling)
+}
+
+async function submit(what: string, text: string, { target, bot }: Destination, { relay, inFlight, logger }: Telling): Promise<void> {
+  const id = uuid()
+  const line = (outcome: string): string => printable(`${id} ${what} ${writeTarget(target)} ${outcome}`)
+  let leave: (() => void) | undefined
+  try {
+    leave = inFlight.enter()
+    const { delivery } = await relay.submit({
+      id, door: alertDoor, deferred: { wait: 0, inMemory: 0 },
+      request: { mode: 'single', target, bot, items: [{ type: 'text', text: printableLines(text) }], expiresIn: lifetime },
+    })
+    logger.info('%s', line(delivery.state))
+  } catch (error) {
+    logger.warn('%s', line(`failed: ${RelayError.from(error).logText}`))
+  } finally {
+    leave?.()
+  }
+}
+
+/** The same for a text of several lines. */
+function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n')
+}

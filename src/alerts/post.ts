@@ -1,0 +1,65 @@
+import { sleep } from '../lib/async'
+import { networkReason, type Endpoint } from '../lib/endpoint'
+import { writeAlert, type Alert, type Language } from './texts'
+
+/** How long to wait before each further try, in milliseconds. */
+const pauses = [2_000, 15_000]
+/** How many subjects are posted. */
+const maxSubjects = 100
+
+/** What an address is posted. */
+export interface AlertBody {
+  alert: Alert['kind']
+  state: 'firing' | 'resolved'
+  text: string
+  /** How many subjects there are, of which the first hundred follow. */
+  total: number
+  subjects: { target?: string, bot?: string, since: string }[]
+}
+
+/** An alert as JSON. */
+export function toBody(alert: Alert, language: Language): AlertBody {
+  const { kind, isOver, subjects } = alert
+  return {
+    alert: kind,
+    state: isOver ? 'resolved' : 'firing',
+    text: writeAlert(alert, language),
+    total: subjects.length,
+    subjects: subjects.slice(0, maxSubjects).map(({ since, ...names }) => ({ ...names, since: new Date(since).toISOString() })),
+  }
+}
+
+/**
+ * Posts an alert, at most three times: it may come twice where an answer was lost.
+ *
+ * @param timeout of each try, in milliseconds
+ * @returns why it did not arrive, in words that hold neither the address nor the answer; `undefined` when it has
+ */
+export async function postAlert(endpoint: Endpoint, body: AlertBody, timeout: number, stop: AbortSignal): Promise<string | undefined> {
+  let failure = await post(endpoint, body, timeout, stop)
+  for (const pause of pauses) {
+    if (failure === undefined) return
+    await sleep(pause, stop)
+    if (stop.aborted) break
+    failure = await post(endpoint, body, timeout, stop)
+  }
+  return failure
+}
+
+async function post({ url, authorization }: Endpoint, body: AlertBody, timeout: number, stop: AbortSignal): Promise<string | undefined> {
+  const late = AbortSignal.timeout(timeout)
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json', 'connection': 'close', ...authorization !== undefined && { authorization } },
+      redirect: 'manual',
+      signal: AbortSignal.any([late, stop]),
+    })
+    await response.body?.cancel()
+    return response.ok ? undefined : `status ${response.status}`
+  } catch (error) {
+    if (stop.aborted) return 'the relay is stopping'
+    return late.aborted ? `no answer within ${timeout / 1000} s` : networkReason(error)
+  }
+}

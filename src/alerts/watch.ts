@@ -1,0 +1,79 @@
+/** When a trouble is worth an alert, in milliseconds. */
+export interface Patience {
+  /** How long it has to last. */
+  begin: number
+  /** How long it has to be over, so that what comes and goes is one trouble. */
+  end: number
+}
+
+/** Something that is in trouble, by its name. */
+export interface Trouble {
+  readonly name: string
+  /** In milliseconds on the clock of the watch. */
+  readonly since: number
+}
+
+/** What is to be told now: each trouble once when it has begun, and once more when it is over. */
+export interface News {
+  begun: Trouble[]
+  over: Trouble[]
+}
+
+interface Watched extends Trouble {
+  /** When it was there last. */
+  last: number
+  isTold: boolean
+}
+
+/** The least time between two alerts that say the same of others, in milliseconds: what comes in between is told together. */
+const gap = 60_000
+/** How many troubles are told apart; further ones are not told. */
+const most = 1_000
+
+/** Watches for one kind of trouble, and says what of it is to be told. */
+export class Watch {
+  private readonly watched = new Map<string, Watched>()
+  private lastBegin = -Infinity
+  private lastEnd = -Infinity
+
+  constructor(private readonly patience: Patience) {}
+
+  /**
+   * To be called again and again.
+   *
+   * @param present what is in trouble now
+   * @param now in milliseconds, on a clock that only runs forward
+   */
+  look(present: Iterable<string>, now: number): News {
+    for (const name of present) {
+      const known = this.watched.get(name)
+      if (known) known.last = now
+      else if (this.watched.size < most) this.watched.set(name, { name, since: now, last: now, isTold: false })
+    }
+    const begun: Watched[] = []
+    const over: Watched[] = []
+    for (const trouble of this.watched.values()) {
+      const { name, since, last, isTold } = trouble
+      if (isTold && now - last >= this.patience.end) over.push(trouble)
+      else if (!isTold && last - since >= this.patience.begin) begun.push(trouble)
+      else if (!isTold && last < now) this.watched.delete(name)
+    }
+    const news: News = { begun: [], over: [] }
+    if (begun.length > 0 && now - this.lastBegin >= gap) {
+      this.lastBegin = now
+      for (const trouble of begun) trouble.isTold = true
+      news.begun = begun
+    }
+    if (over.length > 0 && now - this.lastEnd >= gap) {
+      this.lastEnd = now
+      for (const { name } of over) this.watched.delete(name)
+      news.over = over
+    }
+    return news
+  }
+
+  /** Forgets a trouble of which there is nothing more to tell. */
+  forget(isGone: (name: string) => boolean): void {
+    for (const name of this.watched.keys()) if (isGone(name)) this.watched.delete(name)
+  }
+}

@@ -1,0 +1,65 @@
+/** An address that is posted to, taken apart so that its secrets go where they belong and into no log. */
+export interface Endpoint {
+  /** The address to fetch, without credentials and fragment. */
+  readonly url: string
+  /** The credentials of the address as an `Authorization` header: `fetch` refuses an address that holds any. */
+  readonly authorization?: string
+  /** What may be logged: origin and path, without the query, which may hold a token. */
+  readonly label: string
+}
+
+/** Reads such an address; `undefined` when it is no http(s) link. */
+export function parseEndpoint(address: string): Endpoint | undefined {
+  if (!URL.canParse(address)) return
+  const url = new URL(address)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return
+  const { username, password } = url
+  url.username = url.password = url.hash = ''
+  return {
+    url: url.href,
+    label: url.origin + url.pathname,
+    ...(username || password) && { authorization: toBasic(username, password) },
+  }
+}
+
+/** The header of RFC 7617 for credentials as they stand in an address. */
+function toBasic(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${unescape(username)}:${unescape(password)}`).toString('base64')}`
+}
+
+function unescape(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    // An address may hold a `%` that begins no escape; it stands for itself.
+    return text
+  }
+}
+
+/** What codes of Node.js, OpenSSL, zlib and undici mean. The first row that fits counts. */
+const reasons: readonly (readonly [codes: RegExp, text: string])[] = [
+  [/^ECONNREFUSED$/, 'connection refused'],
+  [/^(ENOTFOUND|EAI_\w+)$/, 'the host name was not found'],
+  [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, 'the host was not reached'],
+  [/^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'no connection in time'],
+  [/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/, 'no complete answer in time'],
+  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/, 'connection closed before the answer was complete'],
+  [/CERT|SIGNATURE|^(ERR_SSL|ERR_TLS)|^EPROTO$/, 'no TLS connection'],
+  [/^(HPE_|UND_ERR_)/, 'the answer is not valid HTTP'],
+  [/^Z_/, 'the answer is not compressed as it says'],
+]
+
+/**
+ * Says in a few words why a `fetch` failed. Texts of errors are not passed on: they may quote the address or the answer.
+ *
+ * @param error what `fetch`, or the reading of its body, threw; the code is somewhere along its causes
+ */
+export function networkReason(error: unknown): string {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause.message === 'bad port') return 'a port that fetch does not connect to'
+    if (!('code' in cause) || typeof cause.code !== 'string' || !/^\w{1,64}$/.test(cause.code)) continue
+    const { code } = cause
+    return `${reasons.find(([codes]) => codes.test(code))?.[1] ?? 'the exchange failed'} (${code})`
+  }
+  return 'the exchange failed'
+}

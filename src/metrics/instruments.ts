@@ -1,0 +1,44 @@
+type Prometheus = typeof import('prom-client')
+
+/** In seconds: from a platform on the same machine to a call that is given up. */
+const callBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+/** In seconds: those of a call, and what waits for its turn, for its bot or for the end of a pause. */
+const deliveryBuckets = [...callBuckets, 120, 300, 900, 3600]
+
+/**
+ * Every metric of the relay, in a registry of its own. No label has values that come from outside: neither targets nor the names of keys
+ * or templates.
+ */
+export function createInstruments({ Registry, Counter, Gauge, Histogram }: Prometheus) {
+  const registry = new Registry()
+  const registers = [registry]
+  const prefixed = (name: string): string => `message_relay_${name}`
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter<Label>({ name: prefixed(name), help, labelNames, registers })
+  const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Gauge<Label>({ name: prefixed(name), help, labelNames, registers })
+  const histogram = <Label extends string>(name: string, help: string, buckets: number[], ...labelNames: Label[]) =>
+    new Histogram<Label>({ name: prefixed(name), help, buckets, labelNames, registers })
+
+  return {
+    registry,
+    deliveries: counter('deliveries_total', 'Deliveries that have ended, by door and outcome', 'door', 'outcome'),
+    deliveryTime: histogram('delivery_duration_seconds', 'Time from accepting a delivery until it was sent, by door', deliveryBuckets, 'door'),
+    callTime: histogram('call_duration_seconds', 'Time of each call to the platform that sends, by outcome', callBuckets, 'outcome'),
+    lookUps: counter('lookups_total', 'Questions to the platform whether a message without an answer has arrived, by finding', 'finding'),
+    pauses: counter('pauses_total', 'Pauses of a target that kept failing, each prolongation counted'),
+    requests: counter('http_requests_total', 'Answered HTTP requests, by route, method and status', 'route', 'method', 'status'),
+    refusals: counter('refusals_total', 'Requests refused because of their key, by reason', 'reason'),
+    uploads: counter('uploads_total', 'Uploaded files'),
+    uploadBytes: counter('upload_bytes_total', 'Bytes of uploaded files'),
+    bots: gauge('bots', 'Bots, by status', 'status'),
+    waiting: gauge('queue_waiting', 'Requests that wait for their turn, in all queues'),
+    longest: gauge('queue_waiting_longest', 'Requests that wait in the longest queue'),
+    capacity: gauge('queue_capacity', 'Requests that may wait in one queue'),
+    paused: gauge('queues_paused', 'Targets to which sending is paused'),
+    outbox: gauge('outbox_waiting', 'Deliveries that wait in the database to be sent later'),
+    oldest: gauge('oldest_waiting_seconds', 'Age of what has waited longest, in a queue or in the database'),
+  }
+}
+
+export type Instruments = ReturnType<typeof createInstruments>
