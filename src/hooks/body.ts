@@ -93,12 +93,14 @@ function fieldsOf(parameters: URLSearchParams): JsonObject {
 function readMultipart(raw: Buffer, type: string): JsonObject {
   const fields: [name: string, pieces: Buffer[]][] = []
   let pieces: Buffer[] | undefined
+  let count = 0
   const reader = new MultipartReader(parseBoundary(type), {
     onPart(headers) {
+      // Files as well: each part takes its time, and whoever signs is not known before.
+      refuseTooMany(++count)
       const disposition = headers.get('content-disposition') ?? ''
       pieces = parseFileName(disposition) === undefined ? [] : undefined
       if (!pieces) return
-      refuseTooMany(fields.length + 1)
       fields.push([Buffer.from(parseParameters(disposition).get('name') ?? '', 'latin1').toString(), pieces])
     },
     onContent(bytes) {
