@@ -107,6 +107,19 @@ describe('a hook', () => {
     assert.deepEqual(await readdir(relay.uploadDir), [])
   })
 
+  test('may tell of thousands of alerts or commits, and not of what only takes memory', async () => {
+    const labels = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`label${index}`, 'value']))
+    const alerts = Array.from({ length: 3000 }, (_, index) => ({
+      status: 'firing', labels: { ...labels, alertname: 'HostDown', instance: `host-${index}` }, annotations: { summary: 'it is down' },
+      startsAt: '2026-11-22T01:02:03Z', endsAt: '0001-01-01T00:00:00Z', generatorURL: 'http://prometheus.example.com', fingerprint: `${index}`,
+    }))
+    const { status, text } = await post(relay, 'alertmanager/ops', { status: 'firing', groupKey: '{}', alerts })
+    assert.equal(status, 200, text)
+    assert.match(texts(relay).join(), /（3000 个）[^]*还有 2992 个/)
+    const flood = await post(relay, 'alertmanager/ops', `{"alerts":[${'{},'.repeat(250_000)}{}]}`)
+    assert.deepEqual([flood.status, flood.body.msg], [400, 'the body has more than 250000 values'])
+  })
+
   test('of more than 4,000 characters is its first lines, and a file', async () => {
     const text = Array.from({ length: 500 }, (_, index) => `line ${index} of it`).join('\n')
     assert.equal((await post(relay, 'message/ops', { text })).status, 200)
@@ -230,7 +243,7 @@ describe('what a payload says', () => {
   test('is refused in masses', async () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     assert.equal((await post(relay, 'message/ops', 'a=b&'.repeat(1_000_000), { headers: form })).status, 400)
-    assert.equal((await post(relay, 'slack/ops', JSON.stringify({ text: 'a', blocks: Array.from({ length: 20_000 }, () => 1) }))).status, 400)
+    assert.equal((await post(relay, 'slack/ops', JSON.stringify({ text: 'a', blocks: Array.from({ length: 250_000 }, () => 1) }))).status, 400)
     assert.equal((await post(relay, 'slack/ops', '['.repeat(100_000))).status, 400)
     assert.equal((await post(relay, 'message/ops', JSON.stringify({ text: 'x'.repeat(10 * 1024 * 1024) }))).status, 413)
     const parts = new FormData()
