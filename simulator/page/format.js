@@ -69,7 +69,7 @@ function partText(part, t) {
     case 'image':
     case 'video':
     case 'record': return `[${t[part.type]}]`
-    case 'unfetched': return `[${t[part.medium]}]`
+    case 'unfetched': return part.medium === 'file' ? `[${t.file}] ${part.name}` : `[${t[part.medium]}]`
     case 'file': return `[${t.file}] ${part.name}`
     default: return part.label
   }

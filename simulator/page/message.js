@@ -25,7 +25,7 @@ export function variantOf(message, previous) {
 export function renderMessage(message, variant, context) {
   const { language, t } = context
   const { sender, parts } = message
-  const bare = parts.length > 0 && parts.every(part => part.type === 'image' || part.type === 'video')
+  const bare = parts.length > 0 && parts.every(({ type }) => type === 'image' || type === 'video' || type === 'unfetched')
   const time = el('time', { datetime: new Date(message.time).toISOString(), title: moment(message.time, language) }, clock(message.time, language))
   const name = el('span', { class: 'name', dir: 'auto' }, sender.name)
   const tag = sender.self ? el('span', { class: 'tag' }, t.bot) : null

@@ -21,8 +21,19 @@ export class RefusalNotice {
     if (this.#root.hidden) return
     const { target, time, retcode, wording } = refusal
     const chat = target === null ? undefined : chats.get(keyOf(target))
-    const place = target === null ? t.nowhere : `${t[target.type]} ${chat?.name ?? target.id}`
-    setText(this.#what, `${clock(time, language)} ${t.refused(place)}${target !== null && !chat ? ` ${t.noSuchChat}` : ''}`)
-    setText(this.#why, `${wording.replace(/\s+/g, ' ')} (${retcode})`.trim())
+    setText(this.#what, [clock(time, language), summary(target, chat, t), ...target && !chat ? [t.noSuchChat] : []].join(' '))
+    setText(this.#why, `${retcode} ${reasonIn(wording)}`.trim())
+    this.#why.title = wording
   }
+}
+
+function summary(target, chat, t) {
+  if (target === null) return t.refusedNowhere
+  const name = chat?.name ?? target.id
+  return target.type === 'group' ? t.refusedGroup(name) : t.refusedPrivate(name)
+}
+
+/** What is meant for people: NapCat puts it into an object at the end of a long line for its developers. */
+function reasonIn(wording) {
+  return /"errMsg": "([^"]+)"/.exec(wording)?.[1] ?? wording.replace(/\s+/g, ' ')
 }

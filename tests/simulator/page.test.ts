@@ -106,6 +106,16 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await until(page, 'document.activeElement.matches(".message.own")')
   })
 
+  onStage('a reply leads far up, and the page itself stays in place', async ({ simulator, bot, page }) => {
+    const id = simulator.say({ group, user: '10001', text: 'the first' })
+    for (let index = 2; index <= 40; index++) simulator.say({ group, user: '10001', text: `number ${index}` })
+    await bot.send(group, { type: 'reply', data: { id: String(id) } }, { type: 'text', data: { text: 'answer' } })
+    await page.locator('#messages .quote').click()
+    await until(page, 'document.activeElement.querySelector(".text")?.textContent === "the first"')
+    assert.equal(await page.evaluate('document.scrollingElement.scrollTop'), 0)
+    assert.equal(await page.evaluate('document.scrollingElement.scrollHeight === innerHeight'), true)
+  })
+
   onStage('a picture that is elsewhere is not loaded, and the page says why and where', async ({ bot, page }) => {
     const asked: string[] = []
     page.on('request', request => asked.push(new URL(request.url()).hostname))
@@ -196,8 +206,8 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.keyboard.press('Escape')
     await until(page, '!document.getElementById("chat-trouble").open && document.activeElement.matches("#chat-trouble summary")')
     await assert.rejects(bot.sendText(group, 'not heard'), /"result\\+": 120/)
-    await page.locator('#refusal').filter({ hasText: 'Refused: a message to Group 构建通知 Builds.' }).waitFor()
-    await page.locator('#refusal').filter({ hasText: '(1200)' }).waitFor()
+    await page.locator('#refusal').filter({ hasText: 'Refused: a message to the group 构建通知 Builds.' }).waitFor()
+    await page.locator('#refusal').filter({ hasText: /1200 发送失败，你已被禁言$/ }).waitFor()
     await page.locator('#refusal-close').click()
     await page.locator('#refusal').waitFor({ state: 'hidden' })
     await page.locator(`[data-chat="group-${otherGroup}"]`).click()
@@ -211,7 +221,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
 
   onStage('a send to nobody is shown, and the page makes the platform accept it', async ({ bot, page }) => {
     await assert.rejects(bot.sendText('999999', 'hello'), /"result\\+": 110/)
-    await page.locator('#refusal').filter({ hasText: 'Refused: a message to Group 999999. It does not exist here' }).waitFor()
+    await page.locator('#refusal').filter({ hasText: 'Refused: a message to the group 999999. It does not exist here.' }).waitFor()
     await page.reload()
     await loaded(page)
     await page.locator('#refusal').filter({ hasText: '999999' }).waitFor()
