@@ -68,6 +68,7 @@ export function apply(ctx: Context, config: Config): void {
     keepUpload: (id, until) => uploads.keepUntil(id, until),
     digestUpload: id => uploads.digest(id),
     retention: settings.recordRetention * day,
+    recordContent: settings.recordContent,
   })
 
   const stop = new AbortController()

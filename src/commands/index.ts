@@ -110,7 +110,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     const items = reply.items.filter(item => !(item instanceof RelayError))
     const leave = inFlight.enter()
     try {
-      const { delivery } = await relay.submit({ id, request: { mode: 'batch', target: reply.target ?? target, bot, items } })
+      const { delivery } = await relay.submit({ id, door: 'commands', request: { mode: 'batch', target: reply.target ?? target, bot, items } })
       for (const result of delivery.results) {
         if (result && !result.success) warn(`failed: ${result.error.status} ${result.error.logText}`)
       }

@@ -54,6 +54,7 @@ const sending = {
   chatPauseAfter: field('CHAT_PAUSE_AFTER', 5, integer(1)),
   chatPauseTime: field('CHAT_PAUSE_TIME', 60, seconds()),
   recordRetention: field('RECORD_RETENTION', 7, integer(1, 3650)),
+  recordContent: field('RECORD_CONTENT', 'preview', oneOf('preview', 'full', 'none')),
 }
 
 const commands = {

@@ -120,16 +120,17 @@ class Hooks {
     if (why !== undefined || 'skipped' in reading) return skip(exchange, why ?? '')
     const { text, pictures } = await this.render(exchange.id, source, reading, language)
     if (text === '' && pictures.length === 0) return skip(exchange, 'its template gives no text')
-    return this.send(exchange, { text, pictures, destinations, expiry, key: keyFor(exchange, source, hook) })
+    return this.send(exchange, { text, pictures, destinations, expiry, door: `hooks/${source.name}`, key: keyFor(exchange, source, hook) })
   }
 
-  private async send(exchange: AllowedExchange, { text, pictures, destinations, expiry, key }: Message): Promise<Success> {
+  private async send(exchange: AllowedExchange, { text, pictures, destinations, expiry, door, key }: Message): Promise<Success> {
     const { sender, uploads } = this.options
     const files = new RequestFiles(uploads)
     try {
       const words = text === '' ? [] : await itemsOfText(text, files)
       const items = [...words, ...pictures.map(link => ({ type: 'image' as const, link }))]
       const order = {
+        door,
         content: { mode: items.length === 1 ? 'single' as const : 'batch' as const, items, ...expiry },
         destinations,
         files,
@@ -182,6 +183,7 @@ type Identification = Parameters<NonNullable<GuardedRoute['identify']>> extends 
 interface Message extends Rendered {
   destinations: Destinations
   expiry: { expiresIn?: number }
+  door: string
   key: EventKey | undefined
 }
 

@@ -104,7 +104,8 @@ function platformOf(sid: string): string {
 }
 
 /** A delivery as callers see it. */
-function view({ id, state, target, bot, caller, createdAt, updatedAt, expiresAt, attempts, results }: Delivery, relay: Relay): object {
+function view(delivery: Delivery, relay: Relay): object {
+  const { id, state, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, about } = delivery
   const toDate = (time: number): string => new Date(relay.toWall(time)).toISOString()
   return {
     id,
@@ -113,11 +114,18 @@ function view({ id, state, target, bot, caller, createdAt, updatedAt, expiresAt,
     [target.kind === 'group' ? 'group_id' : 'user_id']: target.id,
     bot,
     ...caller !== null && { key_name: caller },
+    ...door !== '' && { door },
     created_at: toDate(createdAt),
     updated_at: toDate(updatedAt),
     ...expiresAt !== null && { expires_at: toDate(expiresAt) },
     attempts,
     results: viewResults(results),
+    items: about.items,
+    history: about.calls.map(({ at, took, outcome, reason }) => ({
+      at: toDate(at), took_ms: Math.round(took), outcome, ...reason !== undefined && { reason },
+    })),
+    ...about.waited !== null && { waited_ms: Math.round(about.waited) },
+    platform_ms: Math.round(about.platformTime),
   }
 }
 

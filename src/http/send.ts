@@ -41,7 +41,7 @@ async function send(exchange: AllowedExchange, { sender, uploads, names, limits,
   try {
     const { content, bot, ignored } = await readWish(exchange, files, limits, stop)
     exchange.ignored = ignored
-    const order = { content, destinations: parseTargets(targets, bot, names), files, ...handling }
+    const order = { door: 'send', content, destinations: parseTargets(targets, bot, names), files, ...handling }
     sender.admit(exchange, order)
     return await sender.send(exchange, order)
   } finally {

@@ -13,7 +13,7 @@ import { parseConduct } from './preferences'
 import type { AllowedExchange, Exchange, Success } from './routes'
 
 /** What a request wants sent, and how. */
-export interface Order extends Pick<Submission, 'key' | 'event' | 'deferred'> {
+export interface Order extends Pick<Submission, 'door' | 'key' | 'event' | 'deferred'> {
   content: Content
   destinations: Destinations
   /** Whether it is to fail where something in the request would be ignored. */
@@ -127,10 +127,10 @@ export class Sender {
   private async submit(
     caller: Caller, order: Order, { target, bot, asked }: Destination, { id, signal }: Pick<Submission, 'id' | 'signal'>,
   ): Promise<Submitted> {
-    const { content: { mode, items, expiresIn }, key, event, deferred, files } = order
+    const { content: { mode, items, expiresIn }, door, key, event, deferred, files } = order
     // Field by field: an object that is spread, and then added to, takes a good part of a request.
     const submission: Submission = {
-      id, signal, key, event, deferred,
+      id, signal, door, key, event, deferred,
       request: { mode, items, expiresIn, target, bot },
       caller: caller.name,
       admit: platform => caller.demandTarget(target, platform, asked),

@@ -20,7 +20,7 @@ export function webhookRoute(sender: Sender, names: TargetNames, limits: BodyLim
       const handling = parseHandling(exchange.request.headers)
       const body = await readJson(exchange, limits, stop)
       const destinations = parseTo(body, names)
-      const order = { content: parseContent(body), destinations, ...handling }
+      const order = { door: 'webhook', content: parseContent(body), destinations, ...handling }
       exchange.ignored = unknownFields(body)
       sender.admit(exchange, order)
       return sender.send(exchange, order)

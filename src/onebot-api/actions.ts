@@ -73,10 +73,11 @@ async function send({ relay, sender }: ActionOptions, { exchange }: Call, { targ
   const { id, caller, request, response } = exchange
   const { key } = parseHandling(request.headers)
   const asked = writeTarget(target)
-  const order: Order = { content: { mode: 'single', items }, destinations: { list: [{ target, bot: {}, asked }], isList: false } }
+  const order: Order = { door: 'onebot', content: { mode: 'single', items }, destinations: { list: [{ target, bot: {}, asked }], isList: false } }
   sender.admit(exchange, order)
   const { delivery, isReplay } = await relay.submit({
     id,
+    door: order.door,
     request: { ...order.content, target, bot: {} },
     caller: caller.name,
     admit: platform => caller.demandTarget(target, platform, asked),

@@ -1,6 +1,7 @@
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/abort'
 import { SendError, type Account, type Finding, type Message, type Receipt, type SendsSince } from '../platform/port'
+import type { EndCall } from './about'
 
 /** How calls are repeated. */
 export interface AttemptPolicy {
@@ -36,8 +37,8 @@ export interface Sending {
   openFor: () => number
   /** What is known to have been sent to the same target. */
   sends: SendsSince
-  /** Told of each call right before it is made; what it throws keeps it from being made. */
-  onAttempt: () => void
+  /** Told of each call right before it is made; what it throws keeps it from being made. What it gives is told how the call ends. */
+  onAttempt: () => EndCall
   /** Told when the answer comes after the send was given up as unanswered; says whether that was recorded. */
   onLate: (receipt: Receipt) => Promise<boolean>
   /** Ends everything at once when the relay stops. */
@@ -87,6 +88,8 @@ class Run {
   private count = 0
   /** The attempt that is under way, 0 between attempts. */
   private current = 0
+  /** Told how it ends. */
+  private endCall: EndCall | undefined
   private hasEnded = false
   private receipt: Receipt | undefined
   private timer: NodeJS.Timeout | undefined
@@ -130,9 +133,10 @@ class Run {
     this.wait(Math.min(timeout, this.left - kept), () => this.onFailure(this.open.has(mine)
       ? new SendError('unanswered')
       : new SendError('unsent', 'another plugin of the bot held the message back')))
+    let endCall: EndCall | undefined
     const begin = (): void => {
       if (this.current !== mine) throw new SendError('unsent')
-      onAttempt()
+      this.endCall = endCall = onAttempt()
       this.open.add(mine)
       this.leftAt = performance.now()
       this.since ??= this.leftAt
@@ -140,9 +144,13 @@ class Run {
       // It may be lost already, and the next watch begun.
       if (this.current === mine) this.unwatch = unwatch
     }
-    message.send({ begin }).then(receipt => this.onSuccess(receipt), (error: unknown) => {
+    message.send({ begin }).then(receipt => {
+      endCall?.('sent')
+      this.onSuccess(receipt)
+    }, (error: unknown) => {
       const failure = error instanceof SendError ? error : new SendError(this.open.has(mine) ? 'unanswered' : 'unsent', undefined, { cause: error })
       if (failure.outcome !== 'unanswered') this.open.delete(mine)
+      endCall?.(failure.outcome, failure.wording)
       if (this.current === mine) this.onFailure(failure)
     })
   }
@@ -181,6 +189,7 @@ class Run {
   }
 
   private onFailure(failure: SendError): void {
+    if (failure.outcome === 'unanswered') this.endCall?.(failure.outcome, failure.wording ?? 'no answer in time')
     this.current = 0
     this.unwatch?.()
     if (failure.outcome === 'unanswered') this.sending.onOpen(this.leftAt)

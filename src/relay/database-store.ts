@@ -7,6 +7,7 @@ import { unwrap } from '../lib/unwrap'
 import type { ParsedItem } from '../message/model'
 import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
+import { writeAbout } from './about'
 import type { Clock, Reading } from './clock'
 import { messageIdsOf, states, unfinished, type Change, type Delivery, type State } from './delivery'
 import { LargeContent } from './large-content'
@@ -263,11 +264,11 @@ export class DatabaseStore implements Store {
   }
 
   private set(delivery: Delivery, from: readonly State[], change: Change, place: Partial<DeliveryRow>): Promise<boolean> {
-    const { id, attempts } = delivery
+    const { id, attempts, about } = delivery
     const updatedAt = this.clock.now()
     const { results, inDoubt, ...rest } = change
     const update = {
-      attempts, ...rest, ...place, updatedAt, owner: this.owner,
+      attempts, ...rest, ...place, updatedAt, owner: this.owner, about: writeAbout(about),
       ...results && { results: writeResults(results) },
       ...inDoubt !== undefined && { inDoubt: inDoubt && JSON.stringify(inDoubt) },
     }
@@ -328,12 +329,15 @@ function defineTables(ctx: Context): void {
     key: { type: 'string', length: 64, nullable: true, initial: null },
     fingerprint: { type: 'string', length: 64, nullable: true, initial: null },
     items: { type: 'text', length: 2 ** 30, nullable: true, initial: null },
+    // Records of earlier releases have neither.
+    door: { type: 'string', length: 255, nullable: true, initial: null },
+    about: { type: 'text', length: 2 ** 24, nullable: true, initial: null },
   }, {
     primary: 'id',
     unique: ['key'],
     indexes: [
       ['state', 'queue', 'position'], ['state', 'expiresAt'], ['state', 'id'], ['target', 'id'], ['target', 'state', 'id'],
-      ['caller', 'id'], ['caller', 'state', 'id'], ['caller', 'target', 'id'],
+      ['caller', 'id'], ['caller', 'state', 'id'], ['caller', 'target', 'id'], ['door', 'id'],
     ],
   })
   ctx.model.extend(clockTable, {

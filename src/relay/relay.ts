@@ -6,6 +6,7 @@ import { digest } from '../lib/digest'
 import { unwrap } from '../lib/unwrap'
 import type { BotSelector, MessageRequest, Target } from '../message/model'
 import type { Group, KnownSends } from '../platform/port'
+import { aboutOf, type RecordContent } from './about'
 import { Clock } from './clock'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
@@ -31,6 +32,8 @@ export interface Submission {
   /** A UUIDv7: the ID of the delivery, and of its request in the log. */
   id: string
   request: MessageRequest
+  /** What it came through, as its record tells: `webhook`, `send`, `hooks/<source>`, `onebot` or `commands`. */
+  door: string
   /** The name of the key of its caller; absent where that is the master key, or there is none. */
   caller?: string | null
   /**
@@ -71,6 +74,8 @@ export interface RelayOptions extends Pick<Runtime, 'port' | 'policy' | 'media' 
   dataDir: string
   /** How long records are kept in a database, in milliseconds. */
   retention: number
+  /** How much the records keep of what was to be sent. */
+  recordContent: RecordContent
 }
 
 /** How long an Idempotency-Key lives, in milliseconds. */
@@ -109,6 +114,7 @@ export class Relay {
   private readonly underWay = new Map<string, { fingerprint: string, end: Promise<void> }>()
   /** How long records are kept in a database, in milliseconds. */
   private retention = 0
+  private recordContent: RecordContent = 'preview'
   private hasDatabase: () => boolean = () => false
   private arrival: Promise<void> = Promise.resolve()
   private hasArrived = false
@@ -148,12 +154,13 @@ export class Relay {
 
   private start(ctx: Context, options: RelayOptions): number {
     const { runtime, queues } = this
-    const { port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, dataDir, retention } = options
+    const { port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, dataDir, retention, recordContent } = options
     if (this.stop.signal.aborted) this.stop = new AbortController()
     Object.assign(runtime, {
       port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, stop: this.stop.signal, isPaused: false,
     })
     this.retention = retention
+    this.recordContent = recordContent
     queues.open(options.queues)
     runtime.sentLog.open(dataDir, error => {
       logger.warn('%s', `what is sent cannot be logged, so that look-ups know less: ${nameOf(error)}`)
@@ -392,8 +399,9 @@ export class Relay {
   }
 
   private accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
-    const delivery = createDelivery(submission.id, this.clock.now(), submission.request, idempotency, submission.caller)
-    const { deferred } = submission
+    const { id, request, caller, door, deferred } = submission
+    const about = aboutOf(request.items, this.recordContent)
+    const delivery = createDelivery(id, this.clock.now(), request, idempotency, { caller, door, about })
     if (!deferred) return this.deliver(submission, delivery)
     return deferred.inMemory !== undefined && !this.hasDatabase()
       ? this.deliverInBackground(submission, delivery, deferred.inMemory)

@@ -3,6 +3,7 @@ import { onAbort } from '../lib/abort'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { SendError, type Account, type Finding, type LoadedItem, type Message, type Receipt, type SendsSince } from '../platform/port'
+import { noteCall, type EndCall } from './about'
 import { runAttempts } from './attempts'
 import { compose, divide } from './compose'
 import {
@@ -192,6 +193,7 @@ class Work {
   async run(): Promise<JobEnd> {
     const { delivery, store } = this.job
     const { results, runtime: { clock } } = this
+    delivery.about.waited ??= Math.max(clock.now() - delivery.createdAt, 0)
     const wasLeaving = delivery.state === 'sending'
     const { inDoubt } = delivery
     let unclear: readonly number[] = []
@@ -277,12 +279,20 @@ class Work {
       try {
         if (item instanceof RelayError) throw item
         const prepared = prepareItem(item, this.runtime.media)
-        ready.push(Object.assign(prepared instanceof Promise ? await prepared : prepared, { index }))
+        const known = prepared instanceof Promise ? await prepared : prepared
+        this.noteSize(index, known)
+        ready.push(Object.assign(known, { index }))
       } catch (error) {
         if (!all) this.results[index] = { success: false, error: RelayError.from(error) }
       }
     }
     return ready
+  }
+
+  /** Of a file that was uploaded it is not known before. */
+  private noteSize(index: number, prepared: PreparedItem): void {
+    const summary = this.job.delivery.about.items[index]
+    if (summary && 'load' in prepared && prepared.bytes !== undefined) summary.size ??= prepared.bytes
   }
 
   private compose(ready: readonly Ready[], inDoubt: InDoubt | null): Outgoing[] {
@@ -372,10 +382,12 @@ class Work {
     }
   }
 
-  private countAttempt(): void {
+  private countAttempt(): EndCall {
+    const { job: { isOurs, delivery }, runtime: { clock } } = this
     // A message that is looked for first, or tried again, may be another relay's by now.
-    if (!this.job.isOurs()) throw new SendError('unsent', undefined, { isFinal: true })
-    this.job.delivery.attempts++
+    if (!isOurs()) throw new SendError('unsent', undefined, { isFinal: true })
+    delivery.attempts++
+    return noteCall(delivery.about, clock.now())
   }
 
   /** @returns whether it was recorded, or will be */

@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
 import type { ParsedItem } from '../../src/message/model'
+import { aboutOf } from '../../src/relay/about'
 import { unfinished, type Delivery } from '../../src/relay/delivery'
 import { noPosition, queueOf, type Store } from '../../src/relay/store'
 import { toStored } from '../../src/relay/stored'
@@ -15,7 +16,8 @@ const text: ParsedItem = { type: 'text', text: 'build #4711 passed' }
 export function deliveryOf(changes: Partial<Delivery> = {}): Delivery {
   return {
     id: uuid(), state: 'queued', mode: 'single', deferred: true, target: { kind: 'group', id: '123456' }, caller: null, bot: 'onebot:10000', createdAt: now,
-    updatedAt: now, expiresAt: now + 60_000, attempts: 0, results: [undefined], inDoubt: null, key: null, fingerprint: null, ...changes,
+    updatedAt: now, expiresAt: now + 60_000, attempts: 0, results: [undefined], inDoubt: null, key: null, fingerprint: null, door: 'webhook',
+    about: aboutOf([text], 'preview'), ...changes,
   }
 }
 
@@ -32,7 +34,11 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     const delivery = deliveryOf({
       state: 'unanswered', mode: 'batch', target: { kind: 'private', id: '群 / \u2028%09' }, caller: 'CI 群 É', bot: 'a\tb\nc:é', createdAt: now + 0.25, attempts: 12,
       results: [{ success: true, messageIds: ['-2147483648', '🚀'] }, { success: false, error: new RelayError('refused', '禁言 🙊 \\ \' "') }],
-      inDoubt: { indices: [0, 2], since: now + 0.5, before: ['-7'], settle: 30_000 }, key: 'k'.repeat(64), fingerprint: 'f'.repeat(64),
+      inDoubt: { indices: [0, 2], since: now + 0.5, before: ['-7'], settle: 30_000 }, key: 'k'.repeat(64), fingerprint: 'f'.repeat(64), door: 'hooks/告警',
+      about: {
+        items: [{ type: 'text', msg: '🚀 \\ \' "\u2028' }, { type: 'file', name: '报告.pdf', size: 7 }, { type: 'invalid' }], waited: 0.5, platformTime: 12.25,
+        calls: [{ at: now + 0.5, took: 3.25, outcome: 'refused', reason: '禁言' }, { at: now + 4, took: 9, outcome: 'unanswered' }],
+      },
     })
     await store.insert(delivery, noPosition, [])
     assert.deepEqual(plain(await store.get(delivery.id)), plain(delivery))
