@@ -56,7 +56,7 @@ export function apply(ctx: Context, config: Config): void {
   const interval = settings.chatSendInterval * 1000
   const timeout = settings.chatApiTimeout * 1000
   const inFlight = new InFlight()
-  const { relay, pause, end } = Relay.start(ctx, {
+  const { relay, pause, end, finish } = Relay.start(ctx, {
     port, logger, inFlight, dataDir,
     policy: {
       timeout, interval, retries: settings.chatApiMaxRetries, retryUnanswered: settings.chatRetryUnanswered,
@@ -68,6 +68,7 @@ export function apply(ctx: Context, config: Config): void {
     keepUpload: (id, until) => uploads.keepUntil(id, until),
     digestUpload: id => uploads.digest(id),
     retention: settings.recordRetention * day,
+    recordLimit: settings.recordLimit,
     recordContent: settings.recordContent,
   })
 
@@ -105,7 +106,7 @@ export function apply(ctx: Context, config: Config): void {
 
   const shut = (): Promise<void> => {
     pause()
-    return shutDown(inFlight, stop)
+    return shutDown(inFlight, stop).then(finish)
   }
   ctx.on('exit', shut)
   ctx.on('dispose', shut)

@@ -89,7 +89,8 @@ export function writeAbout({ items, calls, waited, platformTime }: About): strin
 /** Reads what `writeAbout` wrote. Nothing is known where an earlier release did not write it. */
 export function readAbout(json: string): About {
   const stored: unknown = JSON.parse(json || '[]')
-  const [items, calls, waited, platformTime]: unknown[] = Array.isArray(stored) ? stored : []
+  const parts: readonly unknown[] = Array.isArray(stored) ? stored : []
+  const [items, calls, waited, platformTime] = parts
   return {
     items: Array.isArray(items) ? items.filter(isObject).map(readSummary) : [],
     calls: Array.isArray(calls) ? calls.filter(isObject).map(readCall) : [],

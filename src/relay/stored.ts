@@ -22,7 +22,7 @@ export interface StoredDelivery extends Omit<Delivery, 'state' | 'mode' | 'targe
   about: string | null
 }
 
-/** Its fields. The ID comes first, so that texts made of this sort as their deliveries do. */
+/** Its fields. The ID comes first, so that texts made of this sort as their deliveries do. A new one comes last: texts are stored. */
 export const storedFields = [
   'id', 'state', 'mode', 'deferred', 'target', 'caller', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'inDoubt',
   'key', 'fingerprint', 'door', 'about',
@@ -65,6 +65,27 @@ export function fromStored(stored: Readonly<Record<string, unknown>>): Delivery 
     door: text(stored.door),
     about: readAbout(text(stored.about)),
   }
+}
+
+/** What each text begins with that `toText` makes, right before the ID. */
+export const textHead = '["'
+
+/** A delivery as a text; texts sort as the IDs do. */
+export function toText(delivery: Delivery): string {
+  const stored = toStored(delivery)
+  return JSON.stringify(storedFields.map(field => stored[field]))
+}
+
+/** The structured fields of such a text as texts, without the work of reading them. */
+export function splitText(text: string): Readonly<Record<string, unknown>> {
+  const values: unknown = JSON.parse(text)
+  if (!Array.isArray(values)) throw new Error('this is not the text of a delivery')
+  return Object.fromEntries(storedFields.map((field, index): [string, unknown] => [field, values[index]]))
+}
+
+/** @throws Error when it was not written by `toText` */
+export function fromText(text: string): Delivery {
+  return fromStored(splitText(text))
 }
 
 /** Of a delivery that a crash has interrupted only the state was changed: it tells what became of the items of which nothing is written. */

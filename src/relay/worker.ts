@@ -15,7 +15,7 @@ import type { MemoryStore } from './memory-store'
 import { isHeavy, settlingTime } from './open-calls'
 import type { Slot, Verdict as TargetVerdict } from './queue'
 import { persist, type Runtime } from './runtime'
-import { noPosition, type Store } from './store'
+import type { Store } from './store'
 
 /** A delivery whose turn has come. */
 export interface Job {
@@ -154,7 +154,7 @@ export class Worker {
   /** A restart would find it interrupted, and so unanswered; meanwhile memory tells what became of it. */
   private keepMeanwhile(delivery: Delivery, change: Change, write: () => Promise<boolean>): true {
     Object.assign(delivery, change, { updatedAt: this.runtime.clock.now() })
-    this.fallback.insert({ ...delivery }, noPosition, [])
+    this.fallback.remember({ ...delivery })
     void persist(this.runtime, write).then(() => this.fallback.discard(delivery.id), () => undefined)
     return true
   }

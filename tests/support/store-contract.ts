@@ -178,9 +178,9 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     const newest = ids(all).reverse()
     assert.deepEqual(ids(await store.list({ limit: 5 })), newest.slice(0, 5))
     assert.deepEqual(ids(await store.list({ limit: 5, before: newest[4] ?? '' })), newest.slice(5, 10))
-    assert.deepEqual(ids(await store.list({ limit: 50, state: 'failed' })), ids(all.filter(({ state }) => state === 'failed')).reverse())
+    assert.deepEqual(ids(await store.list({ limit: 50, states: ['failed'] })), ids(all.filter(({ state }) => state === 'failed')).reverse())
     const both = all.filter(({ state, target }) => state === 'sent' && target === elsewhere)
-    assert.deepEqual(ids(await store.list({ limit: 50, state: 'sent', target: elsewhere })), ids(both).reverse())
+    assert.deepEqual(ids(await store.list({ limit: 50, states: ['sent'], targets: [elsewhere] })), ids(both).reverse())
   })
 
   test('lists by the key of the caller, before the limit, and tells names apart that differ in case only', async t => {
@@ -194,7 +194,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     for (const caller of ['ci', 'CI', 'cí', 'ci ', 'nightly']) {
       const own = all.filter(delivery => delivery.caller === caller).reverse()
       assert.deepEqual((await store.list({ limit: 5, caller })).map(plain), own.map(plain))
-      assert.deepEqual((await store.list({ limit: 1, caller, state: 'sent', target: { kind: 'group', id: '123456' } })).map(plain), [own[1]].map(plain))
+      assert.deepEqual((await store.list({ limit: 1, caller, states: ['sent'], targets: [{ kind: 'group', id: '123456' }] })).map(plain), [own[1]].map(plain))
     }
     assert.deepEqual(await store.list({ limit: 5, caller: 'nobody' }), [])
   })

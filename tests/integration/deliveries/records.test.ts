@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { group, later, relayWith, type OutboxRelay } from './support'
+import { until } from '../../support/until'
+import { driverOf, failStatements, folderFor, group, later, relayWith, type OutboxRelay } from './support'
 
 /** Sends a text and gives the ID of its delivery. */
 async function send(relay: OutboxRelay, body: object, headers: Record<string, string> = {}): Promise<string> {
@@ -71,5 +73,91 @@ describe('the record of a delivery', () => {
     assert.match(JSON.stringify(history), /"outcome":"unanswered","reason":"no answer in time"/)
     const after = await relay.reaches(id, 'sent')
     assert.match(JSON.stringify(after.history), /"took_ms":\d{3,},"outcome":"sent"/)
+  })
+})
+
+describe('the history in the database', () => {
+  const count = (relay: OutboxRelay): number => driverOf(relay).db.exec('SELECT id FROM message_relay_record')[0]?.values.length ?? 0
+
+  test('has what was sent without a key a moment later, and the list has it at once, and each once', async t => {
+    const relay = await relayWith(t)
+    const ids: string[] = []
+    for (let index = 0; index < 30; index++) {
+      ids.push(await send(relay, { msg: String(index) }))
+      assert.deepEqual((await relay.list('?limit=1000')).map(({ id }) => id), ids.toReversed())
+    }
+    await until('they are written', () => count(relay) === 30)
+    assert.deepEqual((await relay.list()).map(({ id }) => id), ids.toReversed())
+    assert.equal((await relay.show(ids[3] ?? '')).state, 'sent')
+  })
+
+  test('outlives the process where it is stopped, and a reload of the plugin', async t => {
+    const path = join(await folderFor(t), 'koishi.db')
+    const relay = await relayWith(t, { path })
+    const first = await send(relay, { msg: 'one' })
+    await relay.reload()
+    assert.equal((await relay.show(first)).state, 'sent')
+    const second = await send(relay, { msg: 'two' })
+    await relay.app.parallel('exit', 'SIGTERM')
+    assert.equal(count(relay), 2)
+    const next = await relayWith(t, { path })
+    assert.deepEqual((await next.list()).map(({ id }) => id), [second, first])
+  })
+
+  test('keeps the newest where the setting says how many', async t => {
+    const relay = await relayWith(t, { config: { recordLimit: 5 } })
+    const ids: string[] = []
+    for (let index = 0; index < 12; index++) ids.push(await send(relay, { msg: String(index) }))
+    await until('the rest is removed', async () => count(relay) === 5 && (await relay.list()).length === 5)
+    assert.deepEqual((await relay.list()).map(({ id }) => id), ids.slice(-5).reverse())
+  })
+
+  test('is written later where the database fails, and no send waits for it', async t => {
+    const relay = await relayWith(t)
+    const mend = failStatements(relay, sql => sql.includes('message_relay_record') && sql.startsWith('INSERT'))
+    const id = await send(relay, { msg: 'hello' })
+    await until('it failed', () => relay.logs.some(line => line.includes('writing records failed')))
+    assert.equal((await relay.show(id)).state, 'sent')
+    mend()
+    await until('it is written', () => count(relay) === 1)
+    assert.equal((await relay.list()).length, 1)
+  })
+})
+
+describe('the list', () => {
+  test('finds records by door, name of a target, state, key, text and time, wherever they are', async t => {
+    const relay = await relayWith(t, {
+      config: { chatApiMaxRetries: 0, targets: { ops: 'group:654321,private:10001' }, keys: [{ name: 'ci', key: 'the-secret-of-ci' }] },
+    })
+    const refused = relay.simulator.fault({ fault: { kind: 'refuse' }, target: '654321', times: Infinity })
+    const ids = [
+      await send(relay, { msg: 'Build 100% "green"' }),
+      await send(relay, { msg: 'deployed' }, { 'idempotency-key': 'a' }),
+    ]
+    const middle = new Date().toISOString()
+    ids.push(await send(relay, { msg: 'deployed', group_id: '654321' }))
+    refused.remove()
+    const hook = await relay.request(`/hooks/message/group:${group}`, {
+      method: 'POST', body: '{"title":"disk full"}', headers: { 'content-type': 'application/json' },
+    })
+    ids.push(hook.headers.get('x-request-id') ?? '')
+    await relay.reaches(ids[3] ?? '', 'sent')
+    await fetch(`${relay.url}/webhook`, { method: 'POST', body: `{"group_id":"${group}","msg":"by ci"}`, headers: { 'x-api-key': 'the-secret-of-ci' } })
+      .then(response => ids.push(response.headers.get('x-request-id') ?? ''))
+    const check = async (): Promise<void> => {
+      for (const [query, ...expected] of [
+        ['door=webhook', 4, 2, 1, 0], ['door=hooks', 3], ['door=hooks/message', 3], ['door=send'], ['target=ops', 2], ['state=failed,unanswered', 2],
+        ['state=sent,failed', 4, 3, 2, 1, 0], ['key=ci', 4], ['key=other'], ['text=deployed', 2, 1], ['text=100%25%20%22GREEN', 0], ['text=deployed&state=failed', 2],
+        [`since=${middle}`, 4, 3, 2], [`until=${middle}`, 1, 0], [`since=${middle}&door=webhook`, 4, 2], ['since=2020-01-01&until=2021-01-01'],
+      ] as const) {
+        assert.deepEqual((await relay.list(`?${query}`)).map(({ id }) => ids.indexOf(id)), expected, query)
+      }
+    }
+    await check()
+    await until('they are written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_record')[0]?.values.length === 3)
+    await check()
+    for (const query of ['state=sent,lost', 'target=nobody', 'since=yesterday', 'until=2026-13-01']) {
+      assert.equal((await relay.ask(`/deliveries?${query}`)).status, 400, query)
+    }
   })
 })
