@@ -64,7 +64,7 @@ export function apply(ctx: Context, config: Config): void {
   const interval = settings.chatSendInterval * 1000
   const timeout = settings.chatApiTimeout * 1000
   const inFlight = new InFlight()
-  const { relay, pause, end } = Relay.start(ctx, {
+  const { relay, pause, end, finish } = Relay.start(ctx, {
     port, logger, inFlight, dataDir,
     policy: {
       timeout, interval, retries: settings.chatApiMaxRetries, retryUnanswered: settings.chatRetryUnanswered,
@@ -77,6 +77,8 @@ export function apply(ctx: Context, config: Config): void {
     digestUpload: id => uploads.digest(id),
     observer: alerts ? tellAll([metrics, alerts]) : metrics,
     retention: settings.recordRetention * day,
+    recordLimit: settings.recordLimit,
+    recordContent: settings.recordContent,
   })
 
   const stop = new AbortController()
@@ -127,7 +129,7 @@ export function apply(ctx: Context, config: Config): void {
 
   const shut = (): Promise<void> => {
     pause()
-    return shutDown(inFlight, stop)
+    return shutDown(inFlight, stop).then(finish)
   }
   ctx.on('exit', shut)
   ctx.on('dispose', shut)

@@ -4,6 +4,7 @@ import { Context } from 'koishi'
 import { randomBytes } from 'node:crypto'
 import { v7 as uuid } from 'uuid'
 import type { ParsedItem } from '../../src/message/model'
+import { aboutOf } from '../../src/relay/about'
 import { Clock } from '../../src/relay/clock'
 import { DatabaseStore, toRow } from '../../src/relay/database-store'
 import type { Delivery } from '../../src/relay/delivery'
@@ -68,9 +69,9 @@ function createDelivery(index: number, state: Delivery['state']): Delivery {
   const now = Date.now()
   return {
     id: uuid(), state, mode: 'single', deferred: state === 'queued', target: { kind: 'group', id: String(200_001 + index % 50) },
-    caller: null, door: 'webhook', bot: 'onebot:10000', createdAt: now, updatedAt: now, expiresAt: now + 86_400_000, attempts: 0,
+    caller: null, bot: 'onebot:10000', createdAt: now, updatedAt: now, expiresAt: now + 86_400_000, attempts: 0,
     results: state === 'sent' ? [{ success: true, messageIds: [randomBytes(4).readUInt32BE().toString()] }] : [undefined],
-    inDoubt: null, key: null, fingerprint: null,
+    inDoubt: null, key: null, fingerprint: null, door: 'webhook', about: aboutOf(createItems(index), 'preview'),
   }
 }
 

@@ -88,6 +88,13 @@ export interface Config {
   chatPauseTime?: number
   /** How long delivery records are kept in the database, in days, from 1 to 3650. Variable `RECORD_RETENTION`; default 7. */
   recordRetention?: number
+  /** How many records the database keeps, from 1 to 10000000. Variable `RECORD_LIMIT`; default 100000. */
+  recordLimit?: number
+  /**
+   * How much the records keep of what was to be sent: how it begins, and all of it until it is delivered (`preview`); all of it (`full`);
+   * its kinds and sizes (`none`). Variable `RECORD_CONTENT`; default `preview`.
+   */
+  recordContent?: 'preview' | 'full' | 'none'
   /**
    * Whom the relay tells of targets that are paused, bots that are offline and messages that expire: a target such as `group:123456`, a
    * name for one, several of them with commas, or an http(s) address that gets it as JSON. Variable `ALERT_TO`; default: nobody.

@@ -54,6 +54,8 @@ const sending = {
   chatPauseAfter: field('CHAT_PAUSE_AFTER', 5, integer(1)),
   chatPauseTime: field('CHAT_PAUSE_TIME', 60, seconds()),
   recordRetention: field('RECORD_RETENTION', 7, integer(1, 3650)),
+  recordLimit: field('RECORD_LIMIT', 100_000, integer(1, 10_000_000)),
+  recordContent: field('RECORD_CONTENT', 'preview', oneOf('preview', 'full', 'none')),
   alertTo: field('ALERT_TO', '', recipient),
 }
 

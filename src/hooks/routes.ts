@@ -119,10 +119,10 @@ class Hooks {
     if (why !== undefined || 'skipped' in reading) return skip(exchange, why ?? '')
     const { text, pictures } = await this.render(exchange.id, source, reading, language)
     if (text === '' && pictures.length === 0) return skip(exchange, 'its template gives no text')
-    return this.send(exchange, { door: `hooks/${source.name}`, text, pictures, destinations, expiry, key: keyFor(exchange, source, hook) })
+    return this.send(exchange, { text, pictures, destinations, expiry, door: `hooks/${source.name}`, key: keyFor(exchange, source, hook) })
   }
 
-  private async send(exchange: AllowedExchange, { door, text, pictures, destinations, expiry, key }: Message): Promise<Success> {
+  private async send(exchange: AllowedExchange, { text, pictures, destinations, expiry, door, key }: Message): Promise<Success> {
     const { sender, uploads } = this.options
     const files = new RequestFiles(uploads)
     try {

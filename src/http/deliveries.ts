@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
+import type { Target, TargetNames } from '../message/model'
 import { readTarget, writeTarget } from '../message/target'
-import { outcomeOf, states, type Delivery, type ItemResult, type Results } from '../relay/delivery'
+import { outcomeOf, states, type Delivery, type ItemResult, type Results, type State } from '../relay/delivery'
 import type { ListFilter, Relay } from '../relay/relay'
 import type { AllowedExchange, GuardedRoute } from './routes'
 
@@ -16,16 +17,17 @@ const maxPage = 4 * 1024 * 1024
 /**
  * `GET /deliveries`, `GET` and `DELETE /deliveries/<id>`, `POST /deliveries/<id>/retry`.
  *
+ * @param names those that may stand for targets
  * @param prefix stands before the paths of the plugin
  */
-export function deliveryRoutes(relay: Relay, prefix: string): GuardedRoute[] {
+export function deliveryRoutes(relay: Relay, names: TargetNames, prefix: string): GuardedRoute[] {
   return [
     {
       path: '/deliveries',
       method: 'GET',
       allow: ['read', 'manage'],
       async handle({ caller, query, response }) {
-        const { deliveries, next } = await readPage(relay, { ...parseFilter(query), caller: caller.confinedTo })
+        const { deliveries, next } = await readPage(relay, withinReach(parseFilter(query, names), caller.confinedTo))
         if (next !== undefined) {
           const rest = new URLSearchParams(query)
           rest.set('before', next)
@@ -98,13 +100,22 @@ async function readPage(relay: Relay, { limit, ...filter }: ListFilter): Promise
   }
 }
 
+/** What a caller may see of what it asks for. */
+function withinReach(filter: ListFilter, confinedTo: string | undefined): ListFilter {
+  if (confinedTo === undefined) return filter
+  // There is nothing of others for it.
+  const isForeign = filter.caller !== undefined && filter.caller !== confinedTo
+  return { ...filter, caller: confinedTo, ...isForeign && { states: [] } }
+}
+
 /** The platform of a bot, of which `platform:selfId` is known. */
 export function platformOf(sid: string): string {
   return sid.slice(0, Math.max(sid.indexOf(':'), 0))
 }
 
 /** A delivery as callers see it. */
-function view({ id, state, target, bot, caller, createdAt, updatedAt, expiresAt, attempts, results }: Delivery, relay: Relay): object {
+function view(delivery: Delivery, relay: Relay): object {
+  const { id, state, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, about } = delivery
   const toDate = (time: number): string => new Date(relay.toWall(time)).toISOString()
   return {
     id,
@@ -113,11 +124,18 @@ function view({ id, state, target, bot, caller, createdAt, updatedAt, expiresAt,
     [target.kind === 'group' ? 'group_id' : 'user_id']: target.id,
     bot,
     ...caller !== null && { key_name: caller },
+    ...door !== '' && { door },
     created_at: toDate(createdAt),
     updated_at: toDate(updatedAt),
     ...expiresAt !== null && { expires_at: toDate(expiresAt) },
     attempts,
     results: viewResults(results),
+    items: about.items,
+    history: about.calls.map(({ at, took, outcome, reason }) => ({
+      at: toDate(at), took_ms: Math.round(took), outcome, ...reason !== undefined && { reason },
+    })),
+    ...about.waited !== null && { waited_ms: Math.round(about.waited) },
+    platform_ms: Math.round(about.platformTime),
   }
 }
 
@@ -136,7 +154,7 @@ function idOf({ params }: AllowedExchange): string {
 }
 
 /** @throws RelayError `bad-request` */
-function parseFilter(query: URLSearchParams): ListFilter {
+function parseFilter(query: URLSearchParams, names: TargetNames): ListFilter {
   function read<T>(name: string, parse: (text: string) => T | undefined, requirement: string): T | undefined {
     const text = query.get(name)
     if (!text) return
@@ -147,10 +165,33 @@ function parseFilter(query: URLSearchParams): ListFilter {
 
   return {
     limit: read('limit', parseLimit, `a number from 1 to ${maxLimit}`) ?? defaultLimit,
-    state: read('state', text => states.find(name => name === text), `one of ${states.join(', ')}`),
-    target: read('target', readTarget, 'group:<id> or private:<id>'),
+    states: read('state', parseStates, `one of ${states.join(', ')}, or several with commas`),
+    targets: read('target', text => parseTargets(text, names), 'group:<id>, private:<id> or a name that the settings have'),
+    door: read('door', text => text, ''),
+    text: read('text', text => text, ''),
+    caller: read('key', text => text, ''),
+    since: read('since', parseTime, 'a time as in 2026-11-20T10:37:29Z'),
+    until: read('until', parseTime, 'a time as in 2026-11-20T10:37:29Z'),
     before: read('before', text => isUuid(text) ? text.toLowerCase() : undefined, 'the ID of a delivery'),
   }
+}
+
+function parseStates(text: string): State[] | undefined {
+  const words = text.split(',')
+  const found = states.filter(name => words.includes(name))
+  return found.length === new Set(words).size ? found : undefined
+}
+
+function parseTargets(text: string, names: TargetNames): Target[] | undefined {
+  const target = readTarget(text)
+  return target ? [target] : names.get(text)?.addresses.map(({ target }) => target)
+}
+
+/** Reads a time (RFC 3339), with the date alone as well. */
+function parseTime(text: string): number | undefined {
+  // A plus sign in a query stands for a blank.
+  const time = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[- +]\d\d:\d\d)?)?$/.test(text) ? Date.parse(text.replace(' ', '+')) : NaN
+  return Number.isNaN(time) ? undefined : time
 }
 
 function parseLimit(text: string): number | undefined {

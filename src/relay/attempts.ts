@@ -1,7 +1,8 @@
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/abort'
 import { SendError, type Account, type Finding, type Message, type Receipt, type SendsSince } from '../platform/port'
-import type { CallOutcome, Observer } from './observer'
+import type { EndCall } from './about'
+import type { Observer } from './observer'
 
 /** How calls are repeated. */
 export interface AttemptPolicy {
@@ -37,11 +38,11 @@ export interface Sending {
   openFor: () => number
   /** What is known to have been sent to the same target. */
   sends: SendsSince
-  /** Told of each call right before it is made; what it throws keeps it from being made. */
-  onAttempt: () => void
+  /** Told of each call right before it is made; what it throws keeps it from being made. What it gives is told how the call ends. */
+  onAttempt: () => EndCall
   /** Told when the answer comes after the send was given up as unanswered; says whether that was recorded. */
   onLate: (receipt: Receipt) => Promise<boolean>
-  observer: Pick<Observer, 'called' | 'lookedUp'>
+  observer: Pick<Observer, 'lookedUp'>
   /** Ends everything at once when the relay stops. */
   stop: AbortSignal
 }
@@ -89,6 +90,8 @@ class Run {
   private count = 0
   /** The attempt that is under way, 0 between attempts. */
   private current = 0
+  /** Told how it ends. */
+  private endCall: EndCall | undefined
   private hasEnded = false
   private receipt: Receipt | undefined
   private timer: NodeJS.Timeout | undefined
@@ -97,8 +100,6 @@ class Run {
   /** When the first call and the last one were made, and when the send is given up, on the monotonic clock. */
   private since: number | undefined
   private leftAt = performance.now()
-  /** Whether the last call has left and its end was not told yet. */
-  private isCalling = false
   private deadline: number
 
   constructor(
@@ -134,23 +135,24 @@ class Run {
     this.wait(Math.min(timeout, this.left - kept), () => this.onFailure(this.open.has(mine)
       ? new SendError('unanswered')
       : new SendError('unsent', 'another plugin of the bot held the message back')))
+    let endCall: EndCall | undefined
     const begin = (): void => {
       if (this.current !== mine) throw new SendError('unsent')
-      onAttempt()
+      this.endCall = endCall = onAttempt()
       this.open.add(mine)
       this.leftAt = performance.now()
-      this.isCalling = true
       this.since ??= this.leftAt
       const unwatch = account.onOffline(() => this.onFailure(new SendError('unanswered', 'the connection was lost')))
       // It may be lost already, and the next watch begun.
       if (this.current === mine) this.unwatch = unwatch
     }
     message.send({ begin }).then(receipt => {
-      if (this.current === mine) this.tellCall('sent')
+      endCall?.('sent')
       this.onSuccess(receipt)
     }, (error: unknown) => {
       const failure = error instanceof SendError ? error : new SendError(this.open.has(mine) ? 'unanswered' : 'unsent', undefined, { cause: error })
       if (failure.outcome !== 'unanswered') this.open.delete(mine)
+      endCall?.(failure.outcome, failure.wording)
       if (this.current === mine) this.onFailure(failure)
     })
   }
@@ -188,19 +190,18 @@ class Run {
     if (!isRecorded) this.sending.message.release(receipt)
   }
 
-  /** An answer that comes later is none to this call any more. */
-  private tellCall(outcome: CallOutcome): void {
-    if (this.isCalling) this.sending.observer.called(outcome, performance.now() - this.leftAt)
-    this.isCalling = false
-  }
-
   private onFailure(failure: SendError): void {
-    this.tellCall(failure.outcome)
+    this.endUnanswered(failure)
     this.current = 0
     this.unwatch?.()
     if (failure.outcome === 'unanswered') this.sending.onOpen(this.leftAt)
     if (failure.outcome === 'unanswered' && failure.isRetryable) void this.reconcile(failure)
     else this.goOn(failure)
+  }
+
+  /** A call that is under way ends without an answer, as far as is known now. */
+  private endUnanswered({ outcome, wording = 'no answer in time' }: SendError): void {
+    if (this.current !== 0 && outcome === 'unanswered') this.endCall?.(outcome, wording)
   }
 
   /** Tries again, or gives up. */
@@ -213,7 +214,7 @@ class Run {
   }
 
   private giveUp(failure: SendError): void {
-    this.tellCall(failure.outcome)
+    this.endUnanswered(failure)
     this.end()
     const isHonest = this.open.size === 0 || failure.outcome === 'unanswered'
     this.reject(isHonest ? failure : new SendError('unanswered', undefined, { cause: failure }))

@@ -166,7 +166,7 @@ export class Backlog {
     let dropped = 0
     for (let before: string | undefined; ;) {
       // From the last one on, so that none takes the place of one that is given up.
-      const found = await store.list({ state: 'queued', target, before, limit: pageSize })
+      const found = await store.list({ states: ['queued'], targets: [target], before, limit: pageSize })
       for (const delivery of found) {
         const isIdle = delivery.deferred && queueOf(delivery.bot, delivery.target) === queue && !this.inFlight.has(delivery.id)
         if (isIdle && await worker.abandon(delivery, store, error)) dropped++

@@ -1,5 +1,4 @@
 import { $, type Context, type Query } from 'koishi'
-import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import { Mutex, yieldToOthers } from '../lib/async'
 import { digest } from '../lib/digest'
@@ -7,11 +6,13 @@ import { unwrap } from '../lib/unwrap'
 import type { ParsedItem } from '../message/model'
 import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
+import { writeAbout } from './about'
 import type { Clock, Reading } from './clock'
 import { messageIdsOf, states, unfinished, type Change, type Delivery, type State } from './delivery'
 import { LargeContent } from './large-content'
-import { noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
-import { fromStored, storedFields, toStored, writeCaller, writeResults, type StoredDelivery } from './stored'
+import { listNewest, textPattern, type Listed, type Part } from './listing'
+import { lowestId, noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
+import { fromStored, storedFields, toStored, writeResults, type StoredDelivery } from './stored'
 
 declare module 'koishi' {
   interface Tables {
@@ -54,12 +55,15 @@ const openFor = 15 * 60 * 1000
 const lastId = 'g'
 
 /** Keeps deliveries in the Koishi database. Every method rejects with the error of the database. */
-export class DatabaseStore implements Store {
+export class DatabaseStore implements Store, Listed {
   readonly isDurable = true
   private readonly database: Context['database']
   /** SQLite changes rows in two steps, between which another statement may come: those about one delivery wait for one another. */
   private readonly changes = new Mutex()
-  private readonly content: LargeContent
+  /** Where large content is. */
+  readonly content: LargeContent
+  /** Whether what was to be sent is kept of a delivery that has ended like this. */
+  keeps: (state: State) => boolean = state => state !== 'sent'
 
   /**
    * @param ctx a context with the database; the tables are created when they are first used
@@ -115,14 +119,37 @@ export class DatabaseStore implements Store {
     await this.database.set(table, { key }, { key: null })
   }
 
-  async list({ state, target, caller, before, limit }: ListFilter): Promise<Delivery[]> {
-    const rows = await this.database.get(table, {
-      ...state && { state },
-      ...target && { target: writeTarget(target) },
-      ...caller !== undefined && { caller: writeCaller(caller) },
-      ...before !== undefined && { id: { $lt: before } },
-    }, { sort: { id: 'desc' }, limit, fields })
+  list(filter: ListFilter): Promise<Delivery[]> {
+    return listNewest(filter, this)
+  }
+
+  async find({ text, ...part }: Part, limit: number): Promise<Delivery[]> {
+    const rows = await this.database.get(table, { ...part, ...text !== undefined && { about: textPattern(text, 1) } }, { sort: { id: 'desc' }, limit, fields })
     return rows.map(row => fromStored(row))
+  }
+
+  async idAt(part: Part, offset: number): Promise<string | undefined> {
+    const [row] = await this.database.get(table, { ...part }, { sort: { id: 'desc' }, offset, limit: 1, fields: ['id'] })
+    return row?.id
+  }
+
+  async doorAfter(door: string): Promise<string | undefined> {
+    const [row] = await this.database.get(table, { door: { $gt: door } }, { sort: { door: 'asc' }, limit: 1, fields: ['door'] })
+    return row?.door ?? undefined
+  }
+
+  countIn(part: Part): Promise<number> {
+    return this.database.select(table, { ...part }).execute(row => $.length(row.id))
+  }
+
+  /** Those of these deliveries that are here. */
+  async known(ids: readonly string[]): Promise<string[]> {
+    return (await this.database.get(table, { id: [...ids] }, ['id'])).map(({ id }) => id)
+  }
+
+  /** Those of these deliveries of which it is known here what was to be sent. */
+  async withContent(ids: readonly string[]): Promise<string[]> {
+    return (await this.database.get(table, { id: [...ids], items: { $exists: true } }, ['id'])).map(({ id }) => id)
   }
 
   async getQueued(id: string): Promise<QueuedDelivery | undefined> {
@@ -250,7 +277,7 @@ export class DatabaseStore implements Store {
   async purge(time: number): Promise<boolean> {
     const rows = await this.database.get(table, {
       // IDs are made by the machine's clock.
-      id: { $lt: firstId(this.clock.toWall(time)) }, updatedAt: { $lt: time }, $or: [{ state: finished }, { queue: '' }],
+      id: { $lt: lowestId(this.clock.toWall(time)) }, updatedAt: { $lt: time }, $or: [{ state: finished }, { queue: '' }],
     }, {
       sort: { id: 'asc' }, limit: chunkSize, fields: ['id'],
     })
@@ -258,9 +285,39 @@ export class DatabaseStore implements Store {
     return rows.length === chunkSize
   }
 
-  /** Removes content that belongs to no delivery. To be called from time to time. */
-  removeOrphans(): Promise<void> {
-    return this.content.removeOrphans(async ids => (await this.database.get(table, { id: ids }, ['id'])).map(({ id }) => id))
+  /**
+   * Removes some of the deliveries that are more than so many, the oldest first, as long as nothing depends on them: neither what waits,
+   * nor a key, nor what went unanswered.
+   *
+   * @param keyTime since when keys are good, by the machine's clock
+   * @returns whether there may be more
+   */
+  async purgeBeyond(limit: number, keyTime: number): Promise<boolean> {
+    const beyond = await this.idAt({ id: { $lt: lastId } }, limit)
+    if (beyond === undefined) return false
+    const oldest = [beyond, lowestId(keyTime)].sort()[0] ?? beyond
+    const rows = await this.database.get(table, { id: { $lte: oldest }, state: finished, updatedAt: { $lt: this.clock.now() - openFor } }, {
+      sort: { id: 'asc' }, limit: chunkSize, fields: ['id'],
+    })
+    if (rows.length > 0) await this.database.remove(table, { id: rows.map(row => row.id) })
+    return rows.length === chunkSize
+  }
+
+  /** Forgets what was to be sent of what has gone unanswered and is looked for no more. */
+  async forgetUnanswered(): Promise<void> {
+    const now = this.clock.now()
+    await this.database.set(table, {
+      state: 'unanswered', items: { $exists: true }, updatedAt: { $lt: now - openFor }, $or: [{ expiresAt: { $lt: now } }, { deferred: false }],
+    }, { items: null })
+  }
+
+  /**
+   * Removes content that belongs to no delivery. To be called from time to time.
+   *
+   * @param others finds those of these IDs whose content belongs elsewhere
+   */
+  removeOrphans(others: (ids: string[]) => Promise<string[]> = () => Promise.resolve([])): Promise<void> {
+    return this.content.removeOrphans(async ids => [...await this.withContent(ids), ...await others(ids)])
   }
 
   /** Rejects when the database does not answer. */
@@ -269,13 +326,14 @@ export class DatabaseStore implements Store {
   }
 
   private set(delivery: Delivery, from: readonly State[], change: Change, place: Partial<DeliveryRow>): Promise<boolean> {
-    const { id, attempts } = delivery
+    const { id, attempts, about } = delivery
     const updatedAt = this.clock.now()
     const { results, inDoubt, ...rest } = change
     const update = {
-      attempts, ...rest, ...place, updatedAt, owner: this.owner,
+      attempts, ...rest, ...place, updatedAt, owner: this.owner, about: writeAbout(about),
       ...results && { results: writeResults(results) },
       ...inDoubt !== undefined && { inDoubt: inDoubt && JSON.stringify(inDoubt) },
+      ...change.state && finished.includes(change.state) && !this.keeps(change.state) && { items: null },
     }
     return this.changes.run(id, async () => {
       const { matched } = await this.database.set(table, { id, state: [...from] }, update)
@@ -324,8 +382,6 @@ function defineTables(ctx: Context): void {
     target: { type: 'string', length: 300, nullable: false },
     // Hexadecimal of at most 64 bytes. Records of earlier releases have none.
     caller: { type: 'string', length: 128, nullable: true, initial: null },
-    // The name of a template is part of it. Records of earlier releases have none.
-    door: { type: 'string', length: 128, nullable: true, initial: '' },
     bot: { type: 'string', length: 255, nullable: false },
     createdAt: { type: 'double', nullable: false },
     updatedAt: { type: 'double', nullable: false },
@@ -336,12 +392,15 @@ function defineTables(ctx: Context): void {
     key: { type: 'string', length: 64, nullable: true, initial: null },
     fingerprint: { type: 'string', length: 64, nullable: true, initial: null },
     items: { type: 'text', length: 2 ** 30, nullable: true, initial: null },
+    // Records of earlier releases have neither.
+    door: { type: 'string', length: 255, nullable: true, initial: null },
+    about: { type: 'text', length: 2 ** 24, nullable: true, initial: null },
   }, {
     primary: 'id',
     unique: ['key'],
     indexes: [
       ['state', 'queue', 'position'], ['state', 'expiresAt'], ['state', 'id'], ['target', 'id'], ['target', 'state', 'id'],
-      ['caller', 'id'], ['caller', 'state', 'id'], ['caller', 'target', 'id'],
+      ['caller', 'id'], ['caller', 'state', 'id'], ['caller', 'target', 'id'], ['door', 'id'],
     ],
   })
   ctx.model.extend(clockTable, {
@@ -362,9 +421,4 @@ export function toRow(delivery: Delivery, { position, owner }: Pick<DeliveryRow,
     owner,
     items: JSON.stringify(writeItems(items)),
   }
-}
-
-/** The lowest ID that a delivery accepted at this time can have. */
-function firstId(time: number): string {
-  return uuid({ msecs: time, seq: 0, random: new Uint8Array(16) })
 }

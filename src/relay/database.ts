@@ -2,14 +2,17 @@ import { Driver, type Context } from 'koishi'
 import { v4 as uuid } from 'uuid'
 import { sleep, yieldToOthers } from '../lib/async'
 import type { ParsedItem } from '../message/model'
+import type { RecordContent } from './about'
+import { Archive } from './archive'
 import { Backlog } from './backlog'
 import type { Reading } from './clock'
 import { DatabaseStore } from './database-store'
 import type { Delivery } from './delivery'
 import { createLocalLeases, DatabaseLeases, type Leases } from './lease'
+import type { MemoryStore } from './memory-store'
 import type { Queues } from './queue'
-import { nameOf, persist, type Runtime } from './runtime'
-import type { Store } from './store'
+import { nameOf, persist, retryDelay, type Runtime } from './runtime'
+import { lowestId, type Store } from './store'
 import type { Worker } from './worker'
 
 /** How often work is looked for that came from another relay, in milliseconds. */
@@ -20,6 +23,10 @@ const localInterval = 30_000
 const expiryInterval = 5_000
 /** How often records that are too old are removed, in milliseconds. */
 const purgeInterval = 60_000
+/** How long what has ended waits to be written, so that much is written at once, in milliseconds. */
+const writeInterval = 500
+/** How long a stop waits for what is still to be written, in milliseconds. */
+const lastWriteTime = 500
 /** The name of the lease of the relay that keeps the time. */
 const timeLease = 'clock'
 /** How long a database may take to be there after the relay was loaded, in milliseconds. */
@@ -28,17 +35,32 @@ const arrivalTime = 2_000
 export interface StorageOptions {
   queues: Queues
   worker: Worker
+  /** What ends in it is written behind the sends. */
+  memory: MemoryStore
   runtime: Runtime
   /** Told what another process has left without an answer. */
   onFound: (delivery: Delivery, store: Store, items: readonly ParsedItem[]) => void
 }
 
+/** How long records are kept, and what of them. */
+export interface Keeping {
+  /** In milliseconds. */
+  retention: number
+  /** How long a key is good, in milliseconds. */
+  keyLifetime: number
+  /** How many, at most. */
+  limit: number
+  content: RecordContent
+}
+
 /** What there is where there is a database. It is made once for a database, and outlives reloads of the plugin. */
 export class Storage {
   readonly store: DatabaseStore
+  readonly archive: Archive
   readonly backlog: Backlog
   private readonly owner = uuid()
   private readonly leases: Leases
+  private keeping: Keeping = { retention: Infinity, keyLifetime: Infinity, limit: Infinity, content: 'preview' }
   private isKnown = false
   private isInTime = false
   /** What the clock showed when it was written down here last. */
@@ -47,6 +69,7 @@ export class Storage {
   /** @param ctx a context with the database */
   constructor(ctx: Context, private readonly options: StorageOptions) {
     const store = this.store = new DatabaseStore(ctx, options.runtime.clock, this.owner)
+    this.archive = new Archive(ctx, store.content)
     const isLocal = ctx.database.drivers.every(driver => /sqlite|memory/i.test(driver.constructor.name))
     this.leases = isLocal ? createLocalLeases(() => store.otherOwners()) : new DatabaseLeases(ctx, this.owner)
     this.backlog = new Backlog({ ...options, store, leases: this.leases })
@@ -55,11 +78,15 @@ export class Storage {
   /**
    * Goes on with what waits in the database, and keeps it in order until the context is disposed.
    *
-   * @param retention how long records are kept, in milliseconds
+   * @param keeping may differ from the one before
    */
-  attach(ctx: Context, retention: number): void {
-    const { backlog, store, leases, options: { runtime } } = this
+  attach(ctx: Context, keeping: Keeping): void {
+    const { backlog, leases, options: { runtime } } = this
     silenceStatements(ctx)
+    this.keeping = keeping
+    const { content } = keeping
+    this.store.keeps = state => content === 'full' || state === 'unanswered' || (content === 'preview' && state !== 'sent')
+    this.writeBehind(ctx)
     leases.keep(ctx)
     backlog.open(() => this.learn())
     const every = (interval: number, what: string, work: () => Promise<void>): void => {
@@ -87,12 +114,61 @@ export class Storage {
     })
     every(purgeInterval, 'removing old records', async () => {
       if (!this.isKnown) return
-      const time = runtime.clock.now() - retention
-      while (!runtime.isPaused && await store.purge(time)) await yieldToOthers()
-      await store.removeOrphans()
+      await this.purge()
     })
     const unwatch = runtime.port.onOnline(sid => backlog.wake(sid))
     ctx.on('dispose', unwatch)
+  }
+
+  /** Writes what is left to be written, within a short time. */
+  async finish(): Promise<void> {
+    const { archive, options: { memory } } = this
+    if (!memory.hasUnwritten) return
+    const { signal } = new AbortController()
+    await Promise.race([archive.write(memory, this.keeping.limit).catch(() => undefined), sleep(lastWriteTime, signal)])
+  }
+
+  /** Has what ends in memory written a little later. */
+  private writeBehind(ctx: Context): void {
+    const { archive, options: { memory, runtime } } = this
+    let isWaiting = false
+    let hasFailed = false
+    const write = async (): Promise<void> => {
+      try {
+        await archive.write(memory, this.keeping.limit)
+        hasFailed = false
+      } catch (error) {
+        if (!hasFailed) runtime.logger.warn('%s', `writing records failed: ${nameOf(error)}`)
+        hasFailed = true
+      }
+      isWaiting = false
+      if (memory.hasUnwritten) wait()
+    }
+    const wait = (): void => {
+      if (isWaiting) return
+      isWaiting = true
+      ctx.setTimeout(() => void write(), hasFailed ? retryDelay : memory.isFull ? 0 : writeInterval)
+    }
+    memory.onUnwritten = wait
+    if (memory.hasUnwritten) wait()
+    ctx.on('dispose', () => {
+      if (memory.onUnwritten === wait) memory.onUnwritten = () => undefined
+    })
+  }
+
+  private async purge(): Promise<void> {
+    const { store, archive, leases, keeping: { retention, keyLifetime, limit, content }, options: { runtime } } = this
+    const { clock } = runtime
+    const time = clock.now() - retention
+    const steps = [
+      () => store.purge(time),
+      () => archive.purge(lowestId(clock.toWall(time))),
+      () => store.purgeBeyond(limit, clock.toWall(clock.now() - keyLifetime)),
+    ]
+    for (const step of steps) while (!runtime.isPaused && await step()) await yieldToOthers()
+    if (leases.isShared) archive.recount()
+    if (content === 'none') await store.forgetUnanswered()
+    await store.removeOrphans(ids => archive.withContent(ids))
   }
 
   /** Whether other relays may use the same database. */

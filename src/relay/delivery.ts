@@ -1,6 +1,7 @@
 import { RelayError, type Outcome } from '../errors'
 import type { MessageRequest, Target } from '../message/model'
 import type { Receipt } from '../platform/port'
+import { aboutOf, type About } from './about'
 
 /**
  * A delivery is one request on its way to one target. Its states, and how it gets from one to the next:
@@ -39,7 +40,7 @@ export interface Delivery {
   readonly target: Target
   /** The name of the key of its caller; `null` for the master key, and for what nobody asked for over HTTP. */
   readonly caller: string | null
-  /** The way by which it came in, as `Submission.door` has it; empty in records of earlier releases. */
+  /** What it came through, such as `webhook` or `hooks/github`; empty where an earlier release took it. */
   readonly door: string
   /** `platform:selfId` of the bot; empty until there is one. */
   bot: string
@@ -56,6 +57,7 @@ export interface Delivery {
   key: string | null
   /** Digest of what the request means, to tell a repeated request from another one with the same key. */
   readonly fingerprint: string | null
+  readonly about: About
 }
 
 /** What became of one item. */
@@ -90,13 +92,21 @@ export interface Idempotency {
   fingerprint: string
 }
 
+/** Where a request came from. */
+export interface Origin {
+  caller?: string | null
+  door?: string
+  /** What its record is to tell; absent: how what was to be sent begins. */
+  about?: About
+}
+
 /** A new delivery, which waits for its turn. */
 export function createDelivery(
-  id: string, now: number, { mode, target, items }: MessageRequest, idempotency?: Idempotency, caller: string | null = null,
-  door = '',
+  id: string, now: number, { mode, target, items }: MessageRequest, idempotency?: Idempotency, origin: Origin = {},
 ): Delivery {
+  const { caller = null, door = '', about = aboutOf(items, 'preview') } = origin
   return {
-    id, state: 'queued', mode, deferred: false, target, caller, door, bot: '', createdAt: now, updatedAt: now, expiresAt: null, attempts: 0,
+    id, state: 'queued', mode, deferred: false, target, caller, door, about, bot: '', createdAt: now, updatedAt: now, expiresAt: null, attempts: 0,
     results: items.map(() => undefined), inDoubt: null, key: idempotency?.key ?? null, fingerprint: idempotency?.fingerprint ?? null,
   }
 }

@@ -84,6 +84,10 @@ export class LargeContent {
     return JSON.parse(text)
   }
 
+  async remove(id: string): Promise<void> {
+    await this.database.remove(table, { id })
+  }
+
   /**
    * Removes content that belonged to no delivery the last time either: its delivery was removed, or never written because the process
    * ended. To be called from time to time, so that what another relay is just writing is not taken for that.

@@ -102,7 +102,8 @@ function prepareData(
   return { type, weight, bytes: Math.floor(weight * 3 / 4), load: async () => ({ type, src: `data:${mediaType};base64,${await read()}`, name }) }
 }
 
-function nameOfUrl(url: string): string {
+/** What a file behind a link is called. */
+export function nameOfUrl(url: string): string {
   const path = /^https?:\/\/[^/\\?#]*([^?#]*)/.exec(url)?.[1] ?? ''
   // A link may have megabytes, a name has not: the end of the path is enough to find it.
   const end = path.slice(-4096)

@@ -1,9 +1,10 @@
 import { Registry } from '../lib/transient'
 import type { ParsedItem } from '../message/model'
+import { readItems, writeItems } from '../message/parse'
 import type { Clock } from './clock'
 import type { Change, Delivery, State } from './delivery'
 import { matches, noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
-import { fromStored, storedFields, toStored } from './stored'
+import { fromText, textHead, toText } from './stored'
 
 /** How much is remembered. Lengths are in characters, each of which takes one byte of memory or two. */
 interface Capacity {
@@ -13,9 +14,25 @@ interface Capacity {
   /** The same for those that hold an Idempotency-Key. */
   keys: number
   keysLength: number
+  /** How long what is kept of what was to be sent may be together. */
+  contentLength: number
 }
 
-const defaultCapacity: Capacity = { ended: 10_000, endedLength: 8 * 1024 * 1024, keys: 100_000, keysLength: 32 * 1024 * 1024 }
+const mebibyte = 1024 * 1024
+const defaultCapacity: Capacity = {
+  ended: 10_000, endedLength: 8 * mebibyte, keys: 100_000, keysLength: 32 * mebibyte, contentLength: 16 * mebibyte,
+}
+
+/** A delivery that has ended and is to be written into the database. */
+export interface Unwritten {
+  readonly place: number
+  /** As `toText` has it. */
+  readonly text: string
+  /** What was to be sent, as JSON; absent where that is not kept. */
+  readonly content?: string
+  /** Whether it was written before, and has changed since. */
+  readonly isKnown: boolean
+}
 
 /** A delivery that has not ended, with what is needed to send it. */
 type Active = QueuedDelivery
@@ -36,7 +53,17 @@ export class MemoryStore implements Store {
   /** Those that hold an Idempotency-Key: the delivery itself until it has ended, and then the same text as above. */
   private readonly keys = new Map<string, Delivery | string>()
   private keysLength = 0
+  /** What was to be sent of those that have ended, as JSON, by their IDs. */
+  private readonly contents = new Map<string, string>()
+  private contentLength = 0
+  /** The places of those that are not written into a database, and of those that are and may still change. */
+  private readonly unwrittenPlaces = new Set<number>()
+  private readonly writtenPlaces = new Set<number>()
   private readonly capacity: Capacity
+  /** Whether what was to be sent is kept of a delivery that has ended like this. */
+  keeps: (state: State) => boolean = state => state !== 'sent'
+  /** Told of each delivery that has ended, or has changed after that. */
+  onUnwritten: () => void = () => undefined
 
   constructor(private readonly clock: Clock, capacity: Partial<Capacity> = {}) {
     this.capacity = { ...defaultCapacity, ...capacity }
@@ -48,8 +75,52 @@ export class MemoryStore implements Store {
       if (this.keys.has(key)) throw new Error('this Idempotency-Key is taken')
       this.setKey(key, delivery)
     }
-    if (isActive(delivery.state)) this.active.set(id, { delivery, position, items: position === noPosition ? [] : items, isOurs: true })
-    else this.end(delivery)
+    if (isActive(delivery.state)) this.active.set(id, { delivery, position, items, isOurs: true })
+    else this.end(delivery, items)
+  }
+
+  /** Tells of a delivery of another store, which cannot be written to at present, until it is discarded. */
+  remember(delivery: Delivery): void {
+    if (delivery.key !== null) this.setKey(delivery.key, delivery)
+    this.append(delivery)
+  }
+
+  get hasUnwritten(): boolean {
+    return this.unwrittenPlaces.size > 0
+  }
+
+  /** Whether so much is to be written that it should not wait. */
+  get isFull(): boolean {
+    return this.unwrittenPlaces.size > this.capacity.ended / 5 || this.endedLength > this.capacity.endedLength / 2
+  }
+
+  /** Some of those that have ended and are not written into a database, the oldest first. */
+  unwritten(limit: number): Unwritten[] {
+    const found: Unwritten[] = []
+    for (const place of this.unwrittenPlaces) {
+      if (found.length === limit) break
+      const text = this.ended[place]
+      if (!text) {
+        this.unwrittenPlaces.delete(place)
+        continue
+      }
+      const content = this.contents.get(idOf(text))
+      found.push({ place, text, isKnown: this.writtenPlaces.has(place), ...content !== undefined && { content } })
+    }
+    return found
+  }
+
+  /** These are in the database: what may still change stays known here as well. */
+  release<T extends Unwritten>(written: readonly T[], mayChange: (entry: T) => boolean): void {
+    for (const entry of written) {
+      const { place, text } = entry
+      // It may have changed meanwhile.
+      if (this.ended[place] !== text) continue
+      this.unwrittenPlaces.delete(place)
+      this.forgetContent(idOf(text))
+      if (mayChange(entry)) this.writtenPlaces.add(place)
+      else this.put(place, '')
+    }
   }
 
   update(delivery: Delivery, from: readonly State[], change: Change): boolean {
@@ -62,14 +133,16 @@ export class MemoryStore implements Store {
     if (known !== delivery) Object.assign(known, delivery)
     if (key !== null && delivery.key === null) this.deleteKey(key)
     if (isActive(delivery.state)) {
+      if (!active) this.active.set(id, { delivery, position: noPosition, items: this.readContent(id) ?? [], isOurs: true })
       this.put(place, '')
-      if (!active) this.active.set(id, { delivery, position: noPosition, items: [], isOurs: true })
       if (delivery.key !== null) this.setKey(delivery.key, delivery)
     } else if (active) {
       this.active.delete(id)
-      this.end(delivery)
+      this.end(delivery, active.items)
     } else {
       this.put(place, this.writeEnded(delivery))
+      if (!this.keeps(delivery.state)) this.forgetContent(id)
+      this.noteUnwritten(place)
     }
     return true
   }
@@ -91,6 +164,7 @@ export class MemoryStore implements Store {
   discard(id: string): void {
     const key = this.get(id)?.key
     if (key) this.deleteKey(key)
+    this.forgetContent(id)
     if (!this.active.delete(id)) this.put(this.placeOf(id), '')
   }
 
@@ -100,7 +174,7 @@ export class MemoryStore implements Store {
 
   findByKey(key: string): Delivery | undefined {
     const known = this.keys.get(key)
-    return typeof known === 'string' ? read(known) : known
+    return typeof known === 'string' ? fromText(known) : known
   }
 
   releaseKey(key: string): void {
@@ -108,17 +182,17 @@ export class MemoryStore implements Store {
     if (!delivery) return
     delivery.key = null
     this.deleteKey(key)
-    if (!this.active.get(delivery.id)) this.put(this.placeOf(delivery.id), write(delivery))
+    if (!this.active.get(delivery.id)) this.put(this.placeOf(delivery.id), toText(delivery))
   }
 
   list(filter: ListFilter): Delivery[] {
     const found = this.active.values().map(({ delivery }) => delivery).filter(delivery => matches(delivery, filter))
     // IDs sort as deliveries were accepted, and a text begins with its ID.
-    const texts = this.ended.filter(text => text !== '' && (filter.before === undefined || text < head + filter.before)).sort()
+    const texts = this.ended.filter(text => text !== '' && (filter.before === undefined || text < textHead + filter.before)).sort()
     for (let left = filter.limit; left > 0;) {
       const text = texts.pop()
       if (text === undefined) break
-      const delivery = read(text)
+      const delivery = fromText(text)
       if (!matches(delivery, filter)) continue
       found.push(delivery)
       left--
@@ -128,7 +202,15 @@ export class MemoryStore implements Store {
 
   getQueued(id: string): QueuedDelivery | undefined {
     const active = this.active.get(id)
-    return active?.position ? active : undefined
+    if (active) return active.position === noPosition ? undefined : active
+    const items = this.readContent(id)
+    const delivery = items && this.get(id)
+    return delivery && { delivery, position: noPosition, items, isOurs: true }
+  }
+
+  /** Whether it is known here what was to be sent. */
+  hasContent(id: string): boolean {
+    return this.active.get(id) !== undefined || this.contents.has(id)
   }
 
   queues(): WaitingQueue[] {
@@ -163,23 +245,72 @@ export class MemoryStore implements Store {
       .filter(({ state: present, expiresAt }) => present === state && expiresAt !== null && expiresAt < then)
   }
 
-  private end(delivery: Delivery): void {
-    this.put(this.endedCount++ % this.capacity.ended, this.writeEnded(delivery))
+  private end(delivery: Delivery, items: readonly ParsedItem[]): void {
+    if (items.length > 0 && this.keeps(delivery.state)) this.keepContent(delivery.id, JSON.stringify(writeItems(items)))
+    this.noteUnwritten(this.append(delivery))
+  }
+
+  /**
+   * Puts a delivery behind those that have ended; the oldest go where there is no room.
+   *
+   * @returns its place
+   */
+  private append(delivery: Delivery): number {
+    const place = this.endedCount++ % this.capacity.ended
+    this.put(place, '')
+    this.put(place, this.writeEnded(delivery))
     this.droppedCount = Math.max(this.droppedCount, this.endedCount - this.capacity.ended)
     while (this.endedLength > this.capacity.endedLength) this.put(this.droppedCount++ % this.capacity.ended, '')
+    return place
+  }
+
+  private noteUnwritten(place: number): void {
+    if (place < 0) return
+    this.unwrittenPlaces.add(place)
+    this.onUnwritten()
+  }
+
+  private keepContent(id: string, content: string): void {
+    this.contents.set(id, content)
+    this.contentLength += content.length
+    while (this.contentLength > this.capacity.contentLength) {
+      // A Map keeps the order in which its entries came.
+      const [oldest] = this.contents.keys()
+      if (oldest === undefined) return
+      this.forgetContent(oldest)
+    }
+  }
+
+  private forgetContent(id: string): void {
+    this.contentLength -= this.contents.get(id)?.length ?? 0
+    this.contents.delete(id)
+  }
+
+  private readContent(id: string): ParsedItem[] | undefined {
+    const content = this.contents.get(id)
+    return content === undefined ? undefined : readItems(JSON.parse(content))
   }
 
   /** The text of a delivery that has ended, which is kept for its key as well. */
   private writeEnded(delivery: Delivery): string {
-    const text = write(delivery)
+    // What comes out of there is held together by several objects, which take more memory than the text itself.
+    const text = Buffer.from(toText(delivery)).toString()
     if (delivery.key !== null) this.setKey(delivery.key, text)
     return text
   }
 
   private put(place: number, text: string): void {
     if (place < 0) return
+    if (text === '') this.forgetPlace(place)
     this.endedLength += text.length - (this.ended[place]?.length ?? 0)
     this.ended[place] = text
+  }
+
+  private forgetPlace(place: number): void {
+    const text = this.ended[place]
+    if (text) this.forgetContent(idOf(text))
+    this.unwrittenPlaces.delete(place)
+    this.writtenPlaces.delete(place)
   }
 
   private setKey(key: string, value: Delivery | string): void {
@@ -199,12 +330,12 @@ export class MemoryStore implements Store {
   }
 
   private placeOf(id: string): number {
-    return this.ended.findIndex(text => text.startsWith(head + id))
+    return this.ended.findIndex(text => text.startsWith(textHead + id))
   }
 
   private readAt(place: number): Delivery | undefined {
     const text = this.ended[place]
-    return text ? read(text) : undefined
+    return text ? fromText(text) : undefined
   }
 
   private positioned(): Active[] {
@@ -223,21 +354,9 @@ function isActive(state: State): boolean {
   return state === 'queued' || state === 'sending'
 }
 
-/** What each text begins with, so that texts sort as their deliveries do. */
-const head = '["'
-
-/** A delivery as a text that begins with its ID. */
-function write(delivery: Delivery): string {
-  const stored = toStored(delivery)
-  const text = JSON.stringify(storedFields.map(field => stored[field]))
-  // What comes out of there is held together by several objects, which take more memory than the text itself.
-  return Buffer.from(text).toString()
-}
-
-function read(text: string): Delivery {
-  const stored: unknown = JSON.parse(text)
-  if (!Array.isArray(stored)) throw new Error('the text was not written by this store')
-  return fromStored(Object.fromEntries(storedFields.map((field, index): [string, unknown] => [field, stored[index]])))
+/** The ID that a text begins with. */
+function idOf(text: string): string {
+  return text.slice(textHead.length, text.indexOf('"', textHead.length))
 }
 
 /** What has not ended counts nothing: it is bounded by the queues. */

@@ -1,8 +1,6 @@
-import type { Finding, SendFailure } from '../platform/port'
+import type { Finding } from '../platform/port'
+import type { CallOutcome } from './about'
 import type { Delivery } from './delivery'
-
-/** How a call to the platform ended. */
-export type CallOutcome = 'sent' | SendFailure
 
 /** What a look-up brought; `silent` where the platform did not answer it. */
 export type LookUp = Finding['kind'] | 'silent'

@@ -6,6 +6,7 @@ import { digest } from '../lib/digest'
 import { unwrap } from '../lib/unwrap'
 import type { BotSelector, MessageRequest, Target } from '../message/model'
 import type { Contact, KnownSends } from '../platform/port'
+import { aboutOf, type RecordContent } from './about'
 import { Clock } from './clock'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
@@ -25,7 +26,8 @@ import { Deadline, Result } from './waiter'
 import { Worker, type Verdict } from './worker'
 
 export type { Contact } from '../platform/port'
-export { tellAll, type CallOutcome, type LookUp, type Observer } from './observer'
+export type { CallOutcome } from './about'
+export { tellAll, type LookUp, type Observer } from './observer'
 export type { QueueState } from './queue'
 export type { Backlog, ListFilter } from './store'
 
@@ -34,7 +36,7 @@ export interface Submission {
   /** A UUIDv7: the ID of the delivery, and of its request in the log. */
   id: string
   request: MessageRequest
-  /** The way by which it came in, such as `webhook`, `hooks/github` or `commands`. */
+  /** What it came through, as its record tells: `webhook`, `send`, `hooks/<source>`, `onebot` or `commands`. */
   door: string
   /** The name of the key of its caller; absent where that is the master key, or there is none. */
   caller?: string | null
@@ -94,6 +96,10 @@ export interface RelayOptions extends Pick<
   dataDir: string
   /** How long records are kept in a database, in milliseconds. */
   retention: number
+  /** How many are kept there, at most. */
+  recordLimit: number
+  /** How much the records keep of what was to be sent. */
+  recordContent: RecordContent
 }
 
 /** How long an Idempotency-Key lives, in milliseconds. */
@@ -109,6 +115,17 @@ const uploadMargin = 60 * 60 * 1000
 const recallable = 24 * 60 * 60 * 1000
 /** How many records are looked through before others get a turn. */
 const pageSize = 200
+
+/** A relay that works, and how it is stopped. */
+interface Started {
+  relay: Relay
+  /** Nothing more begins that nobody waits for. */
+  pause: () => void
+  /** Ends everything at once. */
+  end: () => void
+  /** Writes what is left to be written; to be called last. */
+  finish: () => Promise<void>
+}
 
 const relays = new WeakMap<object, Relay>()
 
@@ -132,14 +149,15 @@ export class Relay {
   private readonly underWay = new Map<string, { fingerprint: string, end: Promise<void> }>()
   /** How long records are kept in a database, in milliseconds. */
   private retention = 0
+  private recordContent: RecordContent = 'preview'
   private hasDatabase: () => boolean = () => false
   private arrival: Promise<void> = Promise.resolve()
   private hasArrived = false
   private stop = new AbortController()
   private starts = 0
 
-  /** The relay of the app that a context belongs to, working by these options until `pause` and `end` are called. */
-  static start(ctx: Context, options: RelayOptions): { relay: Relay, pause: () => void, end: () => void } {
+  /** The relay of the app that a context belongs to, working by these options until `pause`, `end` and `finish` are called. */
+  static start(ctx: Context, options: RelayOptions): Started {
     const app = unwrap(ctx.root)
     const relay = relays.get(app) ?? new Relay(options)
     relays.set(app, relay)
@@ -152,6 +170,9 @@ export class Relay {
       },
       end: () => {
         if (isLatest()) relay.end()
+      },
+      finish: async () => {
+        if (isLatest()) await relay.storage?.finish()
       },
     }
   }
@@ -171,12 +192,15 @@ export class Relay {
 
   private start(ctx: Context, options: RelayOptions): number {
     const { runtime, queues } = this
-    const { port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, observer, dataDir, retention } = options
+    const { port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, observer, dataDir } = options
+    const { retention, recordLimit, recordContent } = options
     if (this.stop.signal.aborted) this.stop = new AbortController()
     Object.assign(runtime, {
       port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, observer, stop: this.stop.signal, isPaused: false,
     })
     this.retention = retention
+    this.recordContent = recordContent
+    this.memory.keeps = state => recordContent === 'full' || (recordContent === 'preview' && state !== 'sent')
     queues.open(options.queues)
     runtime.sentLog.open(dataDir, error => {
       logger.warn('%s', `what is sent cannot be logged, so that look-ups know less: ${nameOf(error)}`)
@@ -184,11 +208,12 @@ export class Relay {
     ctx.inject(['database'], inner => {
       const known = this.storages.find(({ store }) => store.uses(inner.database))
       const storage = known ?? new Storage(inner, {
-        queues, worker: this.worker, runtime, onFound: (delivery, store, items) => this.followUps.add(delivery, store, items),
+        queues, worker: this.worker, memory: this.memory, runtime,
+        onFound: (delivery, store, items) => this.followUps.add(delivery, store, items),
       })
       if (!known) this.storages.push(storage)
       this.storage = storage
-      storage.attach(inner, retention)
+      storage.attach(inner, { retention, keyLifetime, limit: recordLimit, content: recordContent })
       inner.on('dispose', () => {
         if (this.storage === storage) this.storage = undefined
       })
@@ -285,7 +310,7 @@ export class Relay {
   /** @throws RelayError `not-found`, `store-down` */
   async get(id: string): Promise<Delivery> {
     // Whatever else a caller sends need not come as far as the database.
-    const delivery = isUuid(id) ? this.memory.get(id) ?? await guard(this.storage?.store.get(id)) : undefined
+    const delivery = isUuid(id) ? this.memory.get(id) ?? await guard(this.getStored(id)) : undefined
     if (!delivery) throw new RelayError('not-found')
     return delivery
   }
@@ -297,9 +322,10 @@ export class Relay {
    */
   async list(filter: ListFilter): Promise<Delivery[]> {
     const remembered = this.memory.list(filter)
-    const stored = await guard(this.storage?.store.list(filter)) ?? []
     const ids = new Set(remembered.map(({ id }) => id))
-    return [...remembered, ...stored.filter(({ id }) => !ids.has(id))].sort((a, b) => a.id < b.id ? 1 : -1).slice(0, filter.limit)
+    // It may have been written meanwhile.
+    const stored = (await guard(this.listStored(filter))).filter(({ id }) => !ids.has(id))
+    return [...remembered, ...stored].sort((a, b) => a.id < b.id ? 1 : -1).slice(0, filter.limit)
   }
 
   /**
@@ -456,6 +482,25 @@ export class Relay {
     await this.storage?.store.ping()
   }
 
+  private async getStored(id: string): Promise<Delivery | undefined> {
+    return await this.storage?.store.get(id) ?? await this.storage?.archive.get(id)
+  }
+
+  /** What memory has is newer than what is stored of it, and what is to be sent again newer than its record before that. */
+  private async listStored(filter: ListFilter): Promise<Delivery[]> {
+    if (!this.storage) return []
+    const { store, archive } = this.storage
+    const stored = (await store.list(filter)).filter(({ id }) => !this.memory.get(id))
+    const found: Delivery[] = []
+    for (let { before } = filter; ;) {
+      const records = await archive.list({ ...filter, ...before !== undefined && { before } })
+      const known = records.length > 0 ? await store.known(records.map(({ id }) => id)) : []
+      found.push(...records.filter(({ id }) => !this.memory.get(id) && !known.includes(id)))
+      before = records.at(-1)?.id
+      if (records.length < filter.limit || found.length >= filter.limit) return [...stored, ...found]
+    }
+  }
+
   /** Without the database that holds it, a key would be taken for a new one, and what waits would be overtaken. */
   private async awaitStorage({ key, deferred }: Submission): Promise<void> {
     const isNeeded = key !== undefined || deferred !== undefined
@@ -470,8 +515,9 @@ export class Relay {
   }
 
   private accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
-    const delivery = createDelivery(submission.id, this.clock.now(), submission.request, idempotency, submission.caller, submission.door)
-    const { deferred } = submission
+    const { id, request, caller, door, deferred } = submission
+    const about = aboutOf(request.items, this.recordContent)
+    const delivery = createDelivery(id, this.clock.now(), request, idempotency, { caller, door, about })
     if (!deferred) return this.deliver(submission, delivery)
     return deferred.inMemory !== undefined && !this.hasDatabase()
       ? this.deliverInBackground(submission, delivery, deferred.inMemory)

@@ -1,5 +1,7 @@
+import { v7 as uuid } from 'uuid'
 import type { ParsedItem, Target } from '../message/model'
 import { readTarget, writeTarget } from '../message/target'
+import { wordsOf } from './about'
 import type { Change, Delivery, State } from './delivery'
 
 type Awaitable<T> = T | Promise<T>
@@ -85,21 +87,45 @@ export interface Backlog {
 
 /** Which deliveries are listed. */
 export interface ListFilter {
-  state?: State
-  target?: Target
+  /** Those in one of these states. */
+  states?: readonly State[]
+  /** Those to one of these. */
+  targets?: readonly Target[]
   /** The name of the key of its caller. */
   caller?: string
+  /** What it came through: a door, or a kind of doors, such as `hooks`. */
+  door?: string
+  /** What its text has among its first characters. The case of ASCII letters does not count. */
+  text?: string
+  /** Only those accepted from this time on, and before that one, in milliseconds since the epoch by the machine's clock. */
+  since?: number
+  until?: number
   /** Only those older than the delivery with this ID. */
   before?: string
   limit: number
 }
 
 /** Whether a delivery is one of those that a filter asks for. */
-export function matches({ id, state, target, caller }: Delivery, filter: ListFilter): boolean {
-  return (filter.state === undefined || state === filter.state)
-    && (filter.target === undefined || (target.kind === filter.target.kind && target.id === filter.target.id))
+export function matches({ id, state, target, caller, door, about }: Delivery, filter: ListFilter): boolean {
+  const { states, targets, since, until, text } = filter
+  return (states === undefined || states.includes(state))
+    && (targets === undefined || targets.some(({ kind, id }) => target.kind === kind && target.id === id))
     && (filter.caller === undefined || caller === filter.caller)
+    && (filter.door === undefined || door === filter.door || door.startsWith(`${filter.door}/`))
     && (filter.before === undefined || id < filter.before)
+    && (since === undefined || id >= lowestId(since))
+    && (until === undefined || id < lowestId(until))
+    && (text === undefined || lowerCase(wordsOf(about)).includes(lowerCase(text)))
+}
+
+/** Of ASCII letters only: other texts may get longer. */
+function lowerCase(text: string): string {
+  return text.replace(/[A-Z]+/g, letters => letters.toLowerCase())
+}
+
+/** The lowest ID that a delivery accepted at this time can have, in milliseconds since the epoch by the machine's clock. */
+export function lowestId(time: number): string {
+  return uuid({ msecs: Math.max(Math.ceil(time), 0), seq: 0, random: new Uint8Array(16) })
 }
 
 /** The name of the queue in which messages to this target wait for one another. */

@@ -1,10 +1,11 @@
 import { isErrorCode, RelayError } from '../errors'
 import { isObject } from '../message/parse'
 import { readTarget, writeTarget } from '../message/target'
+import { readAbout, writeAbout } from './about'
 import { states, unanswered, type Delivery, type InDoubt, type ItemResult, type Results, type State } from './delivery'
 
 /** A delivery with its structured fields as text: a row of the database without the columns of its queue, and a line in memory. */
-export interface StoredDelivery extends Omit<Delivery, 'state' | 'mode' | 'target' | 'caller' | 'results' | 'inDoubt'> {
+export interface StoredDelivery extends Omit<Delivery, 'state' | 'mode' | 'target' | 'caller' | 'results' | 'inDoubt' | 'door' | 'about'> {
   state: string
   mode: string
   /** As `writeTarget` has it. */
@@ -15,21 +16,26 @@ export interface StoredDelivery extends Omit<Delivery, 'state' | 'mode' | 'targe
   results: string
   /** JSON. */
   inDoubt: string | null
+  /** None where an earlier release took it. */
+  door: string | null
+  /** As `writeAbout` has it. */
+  about: string | null
 }
 
-/** Its fields. The ID comes first, so that texts made of this sort as their deliveries do. */
+/** Its fields. The ID comes first, so that texts made of this sort as their deliveries do. A new one comes last: texts are stored. */
 export const storedFields = [
-  'id', 'state', 'mode', 'deferred', 'target', 'caller', 'door', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'inDoubt',
-  'key', 'fingerprint',
+  'id', 'state', 'mode', 'deferred', 'target', 'caller', 'bot', 'createdAt', 'updatedAt', 'expiresAt', 'attempts', 'results', 'inDoubt',
+  'key', 'fingerprint', 'door', 'about',
 ] as const satisfies (keyof StoredDelivery)[]
 
 export function toStored(delivery: Delivery): StoredDelivery {
   const {
-    id, state, mode, deferred, target, caller, door, bot, createdAt, updatedAt, expiresAt, attempts, results, inDoubt, key, fingerprint,
+    id, state, mode, deferred, target, caller, bot, createdAt, updatedAt, expiresAt, attempts, results, inDoubt, key, fingerprint, door,
+    about,
   } = delivery
   return {
-    id, state, mode, deferred, door, bot, createdAt, updatedAt, expiresAt, attempts, key, fingerprint,
-    target: writeTarget(target), caller: caller && writeCaller(caller),
+    id, state, mode, deferred, bot, createdAt, updatedAt, expiresAt, attempts, key, fingerprint, door,
+    about: writeAbout(about), target: writeTarget(target), caller: caller && writeCaller(caller),
     results: writeResults(results), inDoubt: inDoubt && JSON.stringify(inDoubt),
   }
 }
@@ -47,7 +53,6 @@ export function fromStored(stored: Readonly<Record<string, unknown>>): Delivery 
     deferred: stored.deferred === true,
     target,
     caller: readCaller(text(stored.caller)),
-    door: text(stored.door),
     bot: text(stored.bot),
     createdAt: Number(stored.createdAt),
     updatedAt: Number(stored.updatedAt),
@@ -57,7 +62,30 @@ export function fromStored(stored: Readonly<Record<string, unknown>>): Delivery 
     inDoubt: readInDoubt(text(stored.inDoubt)),
     key: text(stored.key) || null,
     fingerprint: text(stored.fingerprint) || null,
+    door: text(stored.door),
+    about: readAbout(text(stored.about)),
   }
+}
+
+/** What each text begins with that `toText` makes, right before the ID. */
+export const textHead = '["'
+
+/** A delivery as a text; texts sort as the IDs do. */
+export function toText(delivery: Delivery): string {
+  const stored = toStored(delivery)
+  return JSON.stringify(storedFields.map(field => stored[field]))
+}
+
+/** The structured fields of such a text as texts, without the work of reading them. */
+export function splitText(text: string): Readonly<Record<string, unknown>> {
+  const values: unknown = JSON.parse(text)
+  if (!Array.isArray(values)) throw new Error('this is not the text of a delivery')
+  return Object.fromEntries(storedFields.map((field, index): [string, unknown] => [field, values[index]]))
+}
+
+/** @throws Error when it was not written by `toText` */
+export function fromText(text: string): Delivery {
+  return fromStored(splitText(text))
 }
 
 /** Of a delivery that a crash has interrupted only the state was changed: it tells what became of the items of which nothing is written. */

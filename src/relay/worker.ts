@@ -3,6 +3,7 @@ import { onAbort } from '../lib/abort'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { SendError, type Account, type Finding, type LoadedItem, type Message, type Receipt, type SendsSince } from '../platform/port'
+import { noteCall, type EndCall } from './about'
 import { runAttempts } from './attempts'
 import { compose, divide } from './compose'
 import {
@@ -14,7 +15,7 @@ import type { MemoryStore } from './memory-store'
 import { isHeavy, settlingTime } from './open-calls'
 import type { Slot, Verdict as TargetVerdict } from './queue'
 import { persist, type Runtime } from './runtime'
-import { noPosition, type Store } from './store'
+import type { Store } from './store'
 
 /** A delivery whose turn has come. */
 export interface Job {
@@ -157,8 +158,7 @@ export class Worker {
   /** A restart would find it interrupted, and so unanswered; meanwhile memory tells what became of it. */
   private keepMeanwhile(delivery: Delivery, change: Change, write: () => Promise<boolean>): true {
     Object.assign(delivery, change, { updatedAt: this.runtime.clock.now() })
-    this.fallback.discard(delivery.id)
-    this.fallback.insert({ ...delivery }, noPosition, [])
+    this.fallback.remember({ ...delivery })
     void persist(this.runtime, write).then(() => this.fallback.discard(delivery.id), () => undefined)
     return true
   }
@@ -213,6 +213,7 @@ class Work {
   private async deliver(): Promise<JobEnd> {
     const { delivery, store } = this.job
     const { results, runtime: { clock } } = this
+    delivery.about.waited ??= Math.max(clock.now() - delivery.createdAt, 0)
     const wasLeaving = delivery.state === 'sending'
     const { inDoubt } = delivery
     let unclear: readonly number[] = []
@@ -305,12 +306,20 @@ class Work {
       try {
         if (item instanceof RelayError) throw item
         const prepared = prepareItem(item, this.runtime.media)
-        ready.push(Object.assign(prepared instanceof Promise ? await prepared : prepared, { index }))
+        const known = prepared instanceof Promise ? await prepared : prepared
+        this.noteSize(index, known)
+        ready.push(Object.assign(known, { index }))
       } catch (error) {
         if (!all) this.results[index] = { success: false, error: RelayError.from(error) }
       }
     }
     return ready
+  }
+
+  /** Of a file that was uploaded it is not known before. */
+  private noteSize(index: number, prepared: PreparedItem): void {
+    const summary = this.job.delivery.about.items[index]
+    if (summary && 'load' in prepared && prepared.bytes !== undefined) summary.size ??= prepared.bytes
   }
 
   private compose(ready: readonly Ready[], inDoubt: InDoubt | null): Outgoing[] {
@@ -405,10 +414,12 @@ class Work {
     this.claims = []
   }
 
-  private countAttempt(): void {
+  private countAttempt(): EndCall {
+    const { job: { isOurs, delivery }, runtime: { clock, observer } } = this
     // A message that is looked for first, or tried again, may be another relay's by now.
-    if (!this.job.isOurs()) throw new SendError('unsent', undefined, { isFinal: true })
-    this.job.delivery.attempts++
+    if (!isOurs()) throw new SendError('unsent', undefined, { isFinal: true })
+    delivery.attempts++
+    return noteCall(delivery.about, clock.now(), observer.called)
   }
 
   /** @returns whether it was recorded, or will be */

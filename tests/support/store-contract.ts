@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
 import type { ParsedItem } from '../../src/message/model'
+import { aboutOf } from '../../src/relay/about'
 import { unfinished, type Delivery } from '../../src/relay/delivery'
 import { noPosition, queueOf, type Store } from '../../src/relay/store'
 import { toStored } from '../../src/relay/stored'
@@ -14,8 +15,9 @@ const text: ParsedItem = { type: 'text', text: 'build #4711 passed' }
 /** A deferred delivery of one text, but for what is said otherwise. */
 export function deliveryOf(changes: Partial<Delivery> = {}): Delivery {
   return {
-    id: uuid(), state: 'queued', mode: 'single', deferred: true, target: { kind: 'group', id: '123456' }, caller: null, door: '', bot: 'onebot:10000', createdAt: now,
-    updatedAt: now, expiresAt: now + 60_000, attempts: 0, results: [undefined], inDoubt: null, key: null, fingerprint: null, ...changes,
+    id: uuid(), state: 'queued', mode: 'single', deferred: true, target: { kind: 'group', id: '123456' }, caller: null, bot: 'onebot:10000', createdAt: now,
+    updatedAt: now, expiresAt: now + 60_000, attempts: 0, results: [undefined], inDoubt: null, key: null, fingerprint: null, door: 'webhook',
+    about: aboutOf([text], 'preview'), ...changes,
   }
 }
 
@@ -30,9 +32,13 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
   test('gives back whatever a delivery can hold', async t => {
     const store = await open(t)
     const delivery = deliveryOf({
-      state: 'unanswered', mode: 'batch', target: { kind: 'private', id: '群 / \u2028%09' }, caller: 'CI 群 É', door: 'hooks/my-template', bot: 'a\tb\nc:é', createdAt: now + 0.25, attempts: 12,
+      state: 'unanswered', mode: 'batch', target: { kind: 'private', id: '群 / \u2028%09' }, caller: 'CI 群 É', bot: 'a\tb\nc:é', createdAt: now + 0.25, attempts: 12,
       results: [{ success: true, messageIds: ['-2147483648', '🚀'] }, { success: false, error: new RelayError('refused', '禁言 🙊 \\ \' "') }],
-      inDoubt: { indices: [0, 2], since: now + 0.5, before: ['-7'], settle: 30_000 }, key: 'k'.repeat(64), fingerprint: 'f'.repeat(64),
+      inDoubt: { indices: [0, 2], since: now + 0.5, before: ['-7'], settle: 30_000 }, key: 'k'.repeat(64), fingerprint: 'f'.repeat(64), door: 'hooks/告警',
+      about: {
+        items: [{ type: 'text', msg: '🚀 \\ \' "\u2028' }, { type: 'file', name: '报告.pdf', size: 7 }, { type: 'invalid' }], waited: 0.5, platformTime: 12.25,
+        calls: [{ at: now + 0.5, took: 3.25, outcome: 'refused', reason: '禁言' }, { at: now + 4, took: 9, outcome: 'unanswered' }],
+      },
     })
     await store.insert(delivery, noPosition, [])
     assert.deepEqual(plain(await store.get(delivery.id)), plain(delivery))
@@ -172,9 +178,9 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     const newest = ids(all).reverse()
     assert.deepEqual(ids(await store.list({ limit: 5 })), newest.slice(0, 5))
     assert.deepEqual(ids(await store.list({ limit: 5, before: newest[4] ?? '' })), newest.slice(5, 10))
-    assert.deepEqual(ids(await store.list({ limit: 50, state: 'failed' })), ids(all.filter(({ state }) => state === 'failed')).reverse())
+    assert.deepEqual(ids(await store.list({ limit: 50, states: ['failed'] })), ids(all.filter(({ state }) => state === 'failed')).reverse())
     const both = all.filter(({ state, target }) => state === 'sent' && target === elsewhere)
-    assert.deepEqual(ids(await store.list({ limit: 50, state: 'sent', target: elsewhere })), ids(both).reverse())
+    assert.deepEqual(ids(await store.list({ limit: 50, states: ['sent'], targets: [elsewhere] })), ids(both).reverse())
   })
 
   test('lists by the key of the caller, before the limit, and tells names apart that differ in case only', async t => {
@@ -188,7 +194,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     for (const caller of ['ci', 'CI', 'cí', 'ci ', 'nightly']) {
       const own = all.filter(delivery => delivery.caller === caller).reverse()
       assert.deepEqual((await store.list({ limit: 5, caller })).map(plain), own.map(plain))
-      assert.deepEqual((await store.list({ limit: 1, caller, state: 'sent', target: { kind: 'group', id: '123456' } })).map(plain), [own[1]].map(plain))
+      assert.deepEqual((await store.list({ limit: 1, caller, states: ['sent'], targets: [{ kind: 'group', id: '123456' }] })).map(plain), [own[1]].map(plain))
     }
     assert.deepEqual(await store.list({ limit: 5, caller: 'nobody' }), [])
   })

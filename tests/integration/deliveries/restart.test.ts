@@ -19,6 +19,32 @@ describe('after kill -9', () => {
     assert.deepEqual(await relay.states(), ['sent', 'sent', 'sent', 'sent', 'sent', 'sent'])
   })
 
+  test('the history lacks no more than the last of it, and no message is lost or doubled', async t => {
+    const relay = await victim(t)
+    const ids: string[] = []
+    const send = async (msg: string): Promise<void> => {
+      const response = await relay.post({ group_id: group, msg })
+      assert.equal(response.status, 200)
+      ids.push(response.headers.get('x-request-id') ?? '')
+    }
+    for (let index = 0; index < 40; index++) await send(`early ${index}`)
+    // What is written behind is written within a second.
+    const end = Date.now() + 1_000
+    for (let index = 0; Date.now() < end; index++) await send(`late ${index}`)
+    assert.equal((await relay.post({ group_id: group, msg: 'later' }, later)).status, 202)
+    const texts = relay.texts()
+    await relay.kill()
+    await relay.start()
+    await relay.online()
+    await until('the last one is delivered', () => relay.texts().includes('later'), 20_000)
+    assert.deepEqual(relay.texts().filter(text => text !== 'later'), texts.filter(text => text !== 'later'))
+    assert.equal(relay.texts().filter(text => text === 'later').length, 1)
+    const list = await (await relay.get('/deliveries?limit=1000&state=sent')).text()
+    const known = [...list.matchAll(/"id":"([^"]+)"/g)].map(([, id]) => id)
+    assert.equal(new Set(known).size, known.length)
+    for (const id of ids.slice(0, 40)) assert(known.includes(id), 'what was sent a second before is in the history')
+  })
+
   test('what was leaving and has not arrived is sent', async t => {
     const relay = await victim(t)
     relay.simulator.fault({ fault: { kind: 'silent' } })

@@ -18,7 +18,7 @@ function start(): { recorder: Recorder, read: (sources?: Partial<Sources>) => Pr
 /** A delivery by this door with these results. */
 function ended(door: string, results: Results): Delivery {
   const request = { mode: 'batch' as const, target: { kind: 'group' as const, id: '1' }, bot: {}, items: [] }
-  const delivery = createDelivery('id', 0, request, undefined, null, door)
+  const delivery = createDelivery('id', 0, request, undefined, { door })
   return { ...delivery, ...settle(delivery, results) }
 }
 

@@ -10,6 +10,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { v4 as uuid, v7 } from 'uuid'
 import { RelayError } from '../../../src/errors'
 import type { ParsedItem } from '../../../src/message/model'
+import { aboutOf } from '../../../src/relay/about'
 import { Clock } from '../../../src/relay/clock'
 import { DatabaseStore } from '../../../src/relay/database-store'
 import type { Delivery } from '../../../src/relay/delivery'
@@ -53,7 +54,7 @@ function query({ db }: SQLiteDriver, sql: string, field: string): string[] {
   return found
 }
 
-const indexesOfCallers = 'SELECT name FROM sqlite_master WHERE type = \'index\' AND sql LIKE \'%caller%\''
+const laterIndexes = 'SELECT name FROM sqlite_master WHERE type = \'index\' AND (sql LIKE \'%caller%\' OR sql LIKE \'%door%\')'
 
 describe('a store in memory', () => {
   storeContract(() => new MemoryStore(new Clock()))
@@ -185,17 +186,17 @@ describe('a store in SQLite', () => {
     const { store, driver } = await openDatabase(t, path)
     const old = deliveryOf({ caller: 'ci' })
     await store.insert(old, 1, [{ type: 'text', text: 'x' }])
-    const indexes = query(driver, indexesOfCallers, 'name')
-    assert.equal(indexes.length, 3)
+    const indexes = query(driver, laterIndexes, 'name')
+    assert.equal(indexes.length, 4)
     for (const name of indexes) driver.db.exec(`DROP INDEX "${name}"`)
-    driver.db.exec('ALTER TABLE message_relay_delivery DROP COLUMN caller')
+    for (const column of ['caller', 'door', 'about']) driver.db.exec(`ALTER TABLE message_relay_delivery DROP COLUMN ${column}`)
 
     const { store: next, driver: after } = await openDatabase(t, path)
-    assert.deepEqual(plain(await next.get(old.id)), plain({ ...old, caller: null }))
+    assert.deepEqual(plain(await next.get(old.id)), plain({ ...old, caller: null, door: '', about: aboutOf([], 'preview') }))
     const own = deliveryOf({ caller: 'ci' })
     await next.insert(own, 2, [])
     assert.deepEqual((await next.list({ limit: 5, caller: 'ci' })).map(({ id }) => id), [own.id])
-    assert.deepEqual(query(after, indexesOfCallers, 'name'), indexes)
+    assert.deepEqual(query(after, laterIndexes, 'name'), indexes)
   })
 
   test('keeps what is large apart from what changes, for as long as its delivery is there', async t => {

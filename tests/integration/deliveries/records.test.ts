@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { until } from '../../support/until'
+import { driverOf, failStatements, folderFor, group, later, relayWith, type OutboxRelay } from './support'
+
+/** Sends a text and gives the ID of its delivery. */
+async function send(relay: OutboxRelay, body: object, headers: Record<string, string> = {}): Promise<string> {
+  return (await relay.post({ group_id: group, ...body }, headers)).headers.get('x-request-id') ?? ''
+}
+
+describe('the record of a delivery', () => {
+  test('names the door that it came through', async t => {
+    const relay = await relayWith(t)
+    await send(relay, { msg: 'one' })
+    await relay.request(`/send/group:${group}`, { method: 'POST', body: 'two', headers: { 'content-type': 'text/plain' } })
+    await relay.request(`/hooks/message/group:${group}`, { method: 'POST', body: '{"title":"three"}', headers: { 'content-type': 'application/json' } })
+    await relay.request('/onebot/send_group_msg', {
+      method: 'POST', body: JSON.stringify({ group_id: group, message: 'four' }), headers: { 'content-type': 'application/json' },
+    })
+    assert.deepEqual((await relay.list()).map(({ door }) => door).reverse(), ['webhook', 'send', 'hooks/message', 'onebot'])
+  })
+
+  test('tells what was to be sent, its files by name and size, and how its text begins', async t => {
+    const relay = await relayWith(t)
+    const form = new FormData()
+    form.append('file', new Blob(['a report']), 'report.txt')
+    const uploaded: unknown = await (await relay.request('/upload', { method: 'POST', body: form })).json()
+    const path = /"path":"([^"]+)"/.exec(JSON.stringify(uploaded))?.[1]
+    const long = '长'.repeat(150)
+    const messages = [
+      { msg: long }, { msg: long }, { msg: 'too late' }, { type: 'file', url: path }, { type: 'image', url: 'base64://aGVsbG8=' },
+      { type: 'file', url: 'https://example.com/logs/build.log?token=secret' }, { type: 'image' }, { type: 'at', user_id: '10001' },
+    ]
+    for (const headers of [undefined, { 'idempotency-key': 'a' }]) {
+      const { items } = await relay.show(await send(relay, { messages }, headers))
+      assert.deepEqual(items, [
+        { type: 'text', msg: long }, { type: 'text', msg: long.slice(0, 50), size: 450 }, { type: 'text', msg: '', size: 8 },
+        { type: 'file', name: 'report.txt', size: 8 }, { type: 'image', name: 'file', size: 5 }, { type: 'file', name: 'build.log' },
+        { type: 'invalid' }, { type: 'at' },
+      ])
+    }
+  })
+
+  test('tells kinds and sizes only where the setting says so', async t => {
+    const relay = await relayWith(t, { config: { recordContent: 'none' } })
+    const { items } = await relay.show(await send(relay, { messages: [{ msg: 'secret' }, { type: 'file', url: 'base64://aGVsbG8=' }] }))
+    assert.deepEqual(items, [{ type: 'text', size: 6 }, { type: 'file', size: 5 }])
+  })
+
+  for (const [how, headers] of [['waited for', {}], ['with a key', { 'idempotency-key': 'a' }], ['sent later', later]] as const) {
+    test(`tells of each call, and how long things took, of one ${how}`, async t => {
+      const relay = await relayWith(t, { config: { chatApiMaxRetries: 1 } })
+      relay.simulator.fault({ fault: { kind: 'refuse' } })
+      const id = await send(relay, { msg: 'hello' }, headers)
+      const { history, attempts, waited_ms: waited, platform_ms: took } = await relay.reaches(id, 'sent')
+      assert.equal(attempts, 2)
+      assert(Array.isArray(history))
+      const calls = history.map((call: Record<string, unknown>) => call)
+      assert.deepEqual(calls.map(({ outcome }) => outcome), ['refused', 'sent'])
+      assert.equal(typeof calls[0]?.reason, 'string')
+      assert(calls.every(({ at }) => Math.abs(Date.parse(String(at)) - Date.now()) < 60_000))
+      assert(typeof waited === 'number' && waited >= 0)
+      assert(typeof took === 'number' && took < 30_000)
+    })
+  }
+
+  test('says of a call that was not answered how it ended, and how when the answer comes late', async t => {
+    const relay = await relayWith(t, { config: { chatApiTimeout: 0.2, chatApiMaxRetries: 0 }, simulator: { history: false } })
+    relay.simulator.fault({ fault: { kind: 'late', ms: 600 } })
+    const id = await send(relay, { msg: 'hello' })
+    const { history } = await relay.reaches(id, 'unanswered')
+    assert.match(JSON.stringify(history), /"outcome":"unanswered","reason":"no answer in time"/)
+    const after = await relay.reaches(id, 'sent')
+    assert.match(JSON.stringify(after.history), /"took_ms":\d{3,},"outcome":"sent"/)
+  })
+})
+
+describe('the history in the database', () => {
+  const count = (relay: OutboxRelay): number => driverOf(relay).db.exec('SELECT id FROM message_relay_record')[0]?.values.length ?? 0
+
+  test('has what was sent without a key a moment later, and the list has it at once, and each once', async t => {
+    const relay = await relayWith(t)
+    const ids: string[] = []
+    for (let index = 0; index < 30; index++) {
+      ids.push(await send(relay, { msg: String(index) }))
+      assert.deepEqual((await relay.list('?limit=1000')).map(({ id }) => id), ids.toReversed())
+    }
+    await until('they are written', () => count(relay) === 30)
+    assert.deepEqual((await relay.list()).map(({ id }) => id), ids.toReversed())
+    assert.equal((await relay.show(ids[3] ?? '')).state, 'sent')
+  })
+
+  test('outlives the process where it is stopped, and a reload of the plugin', async t => {
+    const path = join(await folderFor(t), 'koishi.db')
+    const relay = await relayWith(t, { path })
+    const first = await send(relay, { msg: 'one' })
+    await relay.reload()
+    assert.equal((await relay.show(first)).state, 'sent')
+    const second = await send(relay, { msg: 'two' })
+    await relay.app.parallel('exit', 'SIGTERM')
+    assert.equal(count(relay), 2)
+    const next = await relayWith(t, { path })
+    assert.deepEqual((await next.list()).map(({ id }) => id), [second, first])
+  })
+
+  test('keeps the newest where the setting says how many', async t => {
+    const relay = await relayWith(t, { config: { recordLimit: 5 } })
+    const ids: string[] = []
+    for (let index = 0; index < 12; index++) ids.push(await send(relay, { msg: String(index) }))
+    await until('the rest is removed', async () => count(relay) === 5 && (await relay.list()).length === 5)
+    assert.deepEqual((await relay.list()).map(({ id }) => id), ids.slice(-5).reverse())
+  })
+
+  test('is written later where the database fails, and no send waits for it', async t => {
+    const relay = await relayWith(t)
+    const mend = failStatements(relay, sql => sql.includes('message_relay_record') && sql.startsWith('INSERT'))
+    const id = await send(relay, { msg: 'hello' })
+    await until('it failed', () => relay.logs.some(line => line.includes('writing records failed')))
+    assert.equal((await relay.show(id)).state, 'sent')
+    mend()
+    await until('it is written', () => count(relay) === 1)
+    assert.equal((await relay.list()).length, 1)
+  })
+})
+
+describe('the list', () => {
+  test('finds records by door, name of a target, state, key, text and time, wherever they are', async t => {
+    const relay = await relayWith(t, {
+      config: { chatApiMaxRetries: 0, targets: { ops: 'group:654321,private:10001' }, keys: [{ name: 'ci', key: 'the-secret-of-ci' }] },
+    })
+    const refused = relay.simulator.fault({ fault: { kind: 'refuse' }, target: '654321', times: Infinity })
+    const ids = [
+      await send(relay, { msg: 'Build 100% "green"' }),
+      await send(relay, { msg: 'deployed' }, { 'idempotency-key': 'a' }),
+    ]
+    const middle = new Date().toISOString()
+    ids.push(await send(relay, { msg: 'deployed', group_id: '654321' }))
+    refused.remove()
+    const hook = await relay.request(`/hooks/message/group:${group}`, {
+      method: 'POST', body: '{"title":"disk full"}', headers: { 'content-type': 'application/json' },
+    })
+    ids.push(hook.headers.get('x-request-id') ?? '')
+    await relay.reaches(ids[3] ?? '', 'sent')
+    await fetch(`${relay.url}/webhook`, { method: 'POST', body: `{"group_id":"${group}","msg":"by ci"}`, headers: { 'x-api-key': 'the-secret-of-ci' } })
+      .then(response => ids.push(response.headers.get('x-request-id') ?? ''))
+    const check = async (): Promise<void> => {
+      for (const [query, ...expected] of [
+        ['door=webhook', 4, 2, 1, 0], ['door=hooks', 3], ['door=hooks/message', 3], ['door=send'], ['target=ops', 2], ['state=failed,unanswered', 2],
+        ['state=sent,failed', 4, 3, 2, 1, 0], ['key=ci', 4], ['key=other'], ['text=deployed', 2, 1], ['text=100%25%20%22GREEN', 0], ['text=deployed&state=failed', 2],
+        [`since=${middle}`, 4, 3, 2], [`until=${middle}`, 1, 0], [`since=${middle}&door=webhook`, 4, 2], ['since=2020-01-01&until=2021-01-01'],
+      ] as const) {
+        assert.deepEqual((await relay.list(`?${query}`)).map(({ id }) => ids.indexOf(id)), expected, query)
+      }
+    }
+    await check()
+    await until('they are written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_record')[0]?.values.length === 3)
+    await check()
+    for (const query of ['state=sent,lost', 'target=nobody', 'since=yesterday', 'until=2026-13-01']) {
+      assert.equal((await relay.ask(`/deliveries?${query}`)).status, 400, query)
+    }
+  })
+})

@@ -1,0 +1,138 @@
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import { Context, Logger } from 'koishi'
+import assert from 'node:assert/strict'
+import { describe, test, type TestContext } from 'node:test'
+import { v7 as uuid } from 'uuid'
+import { RelayError } from '../../../src/errors'
+import { Archive } from '../../../src/relay/archive'
+import { aboutOf } from '../../../src/relay/about'
+import { Clock } from '../../../src/relay/clock'
+import type { Delivery } from '../../../src/relay/delivery'
+import { LargeContent } from '../../../src/relay/large-content'
+import { MemoryStore } from '../../../src/relay/memory-store'
+import { noPosition } from '../../../src/relay/store'
+import { deliveryOf, plain } from '../../support/store-contract'
+
+Logger.levels.base = Logger.SILENT
+
+const items = [{ type: 'text' as const, text: 'build #4711 passed' }]
+const failure = [{ success: false as const, error: new RelayError('refused') }]
+
+async function open(t: TestContext): Promise<{ archive: Archive, memory: MemoryStore, driver: SQLiteDriver }> {
+  const app = new Context()
+  const fork = app.plugin(SQLiteDriver, { path: ':memory:' })
+  await app.start()
+  t.after(() => fork.dispose())
+  await new Promise<void>(resolve => app.inject(['database'], () => resolve()))
+  const [driver] = app.model.drivers
+  assert(driver instanceof SQLiteDriver)
+  return { archive: new Archive(app, new LargeContent(app, app.database)), memory: new MemoryStore(new Clock()), driver }
+}
+
+/** One that has ended and that nothing depends on. */
+function ended(changes: Partial<Delivery> = {}): Delivery {
+  return deliveryOf({ deferred: false, state: 'sent', expiresAt: null, results: [{ success: true, messageIds: ['1'] }], ...changes })
+}
+
+describe('the archive', () => {
+  test('takes what has ended out of memory, and gives it back as it was', async t => {
+    const { archive, memory } = await open(t)
+    const all = Array.from({ length: 250 }, (_, index) => ended({ caller: index % 2 ? 'cí' : null, target: { kind: 'group', id: String(index % 3) } }))
+    for (const delivery of all) memory.insert(delivery, noPosition, items)
+    await archive.write(memory, 1000)
+    assert.deepEqual(memory.list({ limit: 5 }), [])
+    assert.equal(memory.hasUnwritten, false)
+    for (const delivery of all.slice(0, 3)) assert.deepEqual(plain(await archive.get(delivery.id)), plain(delivery))
+    assert.deepEqual((await archive.list({ limit: 500 })).map(({ id }) => id), all.map(({ id }) => id).reverse())
+  })
+
+  test('keeps what went unanswered in memory as well, and puts it right when its answer comes late', async t => {
+    const { archive, memory } = await open(t)
+    const delivery = ended({ state: 'unanswered', results: [{ success: false, error: new RelayError('unanswered') }] })
+    memory.insert(delivery, noPosition, items)
+    await archive.write(memory, 1000)
+    assert.deepEqual(await archive.items(delivery.id), items)
+    assert.equal(memory.get(delivery.id)?.state, 'unanswered')
+    assert(memory.update(delivery, ['unanswered'], { state: 'sent', results: [{ success: true, messageIds: ['7'] }], inDoubt: null }))
+    await archive.write(memory, 1000)
+    assert.equal((await archive.get(delivery.id))?.state, 'sent')
+    assert.equal(await archive.items(delivery.id), undefined)
+    assert.equal(memory.get(delivery.id), undefined)
+    assert.equal((await archive.list({ limit: 5 })).length, 1)
+  })
+
+  test('keeps what changed while it was written for the next time', async t => {
+    const { archive, memory } = await open(t)
+    const delivery = ended({ state: 'unanswered' })
+    memory.insert(delivery, noPosition, items)
+    const written = archive.write(memory, 1000)
+    memory.update(delivery, ['unanswered'], { state: 'sent' })
+    await written
+    assert.equal((await archive.get(delivery.id))?.state, 'sent')
+  })
+
+  test('keeps no more than so many, the newest, with what was to be sent of them', async t => {
+    const { archive, memory } = await open(t)
+    const all = Array.from({ length: 350 }, () => ended({ state: 'failed', results: failure }))
+    for (const delivery of all) memory.insert(delivery, noPosition, items)
+    await archive.write(memory, 120)
+    const kept = all.slice(-120).map(({ id }) => id).reverse()
+    assert.deepEqual((await archive.list({ limit: 500 })).map(({ id }) => id), kept)
+    assert.deepEqual((await archive.withContent(all.map(({ id }) => id))).sort(), kept.sort())
+  })
+
+  test('goes on where the database failed, and writes nothing twice', async t => {
+    const { archive, memory, driver } = await open(t)
+    const large = [{ type: 'text' as const, text: 'x'.repeat(100_000) }]
+    const delivery = ended({ state: 'failed', results: failure })
+    memory.insert(delivery, noPosition, large)
+    await archive.list({ limit: 1 })
+    const prepare = driver.db.prepare.bind(driver.db)
+    driver.db.prepare = (...args: Parameters<typeof prepare>) => {
+      if (args[0].includes('REPLACE')) throw new Error('disk I/O error')
+      return prepare(...args)
+    }
+    await assert.rejects(archive.write(memory, 10))
+    assert(memory.hasUnwritten)
+    driver.db.prepare = prepare
+    await archive.write(memory, 10)
+    assert.deepEqual(await archive.items(delivery.id), large)
+    assert.equal((await archive.list({ limit: 5 })).length, 1)
+  })
+
+  test('finds the newest by each of their properties, and by several', async t => {
+    const { archive, memory } = await open(t)
+    const doors = ['webhook', 'hooks/github', 'hooks/a_b', 'hooksx', 'send']
+    const all = Array.from({ length: 1500 }, (_, index) => ended({
+      id: uuid({ msecs: 1_000_000 + index }), door: doors[index % 5] ?? '', caller: index % 4 ? 'ci' : null, state: index % 100 ? 'sent' : 'failed',
+      target: { kind: 'group', id: String(index % 7) },
+      about: aboutOf([{ type: 'text', text: index % 500 === 3 ? 'A "Quoted" 50% text' : 'something else' }], 'preview'),
+    }))
+    for (const delivery of all) memory.insert(delivery, noPosition, items)
+    const newest = all.toReversed()
+    const both = async (): Promise<void> => {
+      const check = async (filter: object, expected: (delivery: Delivery, index: number) => boolean): Promise<void> => {
+        const found = [...memory.list({ limit: 2000, ...filter }), ...await archive.list({ limit: 2000, ...filter })]
+        const ids = newest.filter(expected).map(({ id }) => id)
+        assert.deepEqual(found.map(({ id }) => id), ids, JSON.stringify(filter))
+        assert.deepEqual((await archive.list({ limit: 3, ...filter })).length, memory.hasUnwritten ? 0 : Math.min(ids.length, 3))
+      }
+      await check({ states: ['failed'] }, ({ state }) => state === 'failed')
+      await check({ states: ['failed', 'sent'] }, () => true)
+      await check({ states: ['failed'], targets: [{ kind: 'group', id: '3' }] }, ({ state, target }) => state === 'failed' && target.id === '3')
+      await check({ targets: [{ kind: 'group', id: '3' }, { kind: 'group', id: '4' }] }, ({ target: { id } }) => id === '3' || id === '4')
+      await check({ targets: [{ kind: 'private', id: '3' }] }, () => false)
+      await check({ door: 'hooks' }, ({ door }) => door.startsWith('hooks/'))
+      await check({ door: 'hooks/a_b', caller: 'ci' }, ({ door, caller }) => door === 'hooks/a_b' && caller === 'ci')
+      await check({ door: 'hooks', states: ['failed'] }, ({ door, state }) => door.startsWith('hooks/') && state === 'failed')
+      await check({ text: '"qUOTED" 50%' }, ({ about }) => about.items[0]?.msg?.startsWith('A') === true)
+      await check({ text: 'q.oted' }, () => false)
+      await check({ text: 'webhook' }, () => false)
+      await check({ since: 1_000_500, until: 1_000_600 }, ({ id }) => id >= uuid({ msecs: 1_000_500, seq: 0, random: new Uint8Array(16) })
+        && id < uuid({ msecs: 1_000_600, seq: 0, random: new Uint8Array(16) }))
+    }
+    await both()
+    await archive.write(memory, 10_000)
+    await both()
+  })
+})
