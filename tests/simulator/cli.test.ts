@@ -57,6 +57,23 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   })
 }
 
+test('tells what is refused and what is switched on; --any-target refuses nobody', async t => {
+  const strict = run(t, '--port', '0')
+  const endpoint = /ws:\S+/.exec(await strict.line())?.[0] ?? ''
+  const page = /http:\S+/.exec(await strict.line())?.[0] ?? ''
+  const client = await Client.connect(t, endpoint)
+  assert.match(await strict.line(), /bots connected .*: 1$/)
+  assert.equal((await client.call('send_group_msg', { group_id: 999, message: 'a' })).retcode, 1200)
+  assert.match(await strict.line(), /^\[group 999\] refused .*: 1200 EventChecker Failed.*"result": 110/)
+  await fetch(`${page}api/switch`, {
+    method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ name: 'slow', on: true, type: 'group', chat: '123456' }),
+  })
+  assert.match(await strict.line(), /^switched on .*: slow \(group 123456\)$/)
+  const open = run(t, '--port', '0', '--json', '--any-target')
+  const other = await Client.connect(t, String(record(JSON.parse(await open.line())).endpoint))
+  assert.equal((await other.call('send_group_msg', { group_id: 999, message: 'a' })).retcode, 0)
+})
+
 test('prints addresses and messages, without control characters', async t => {
   const program = run(t, '--port', '0')
   const endpoint = /ws:\S+/.exec(await program.line())?.[0] ?? ''

@@ -207,7 +207,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await until(page, '!document.getElementById("chat-trouble").open && document.activeElement.matches("#chat-trouble summary")')
     await assert.rejects(bot.sendText(group, 'not heard'), /"result\\+": 120/)
     await page.locator('#refusal').filter({ hasText: 'Refused: a message to the group 构建通知 Builds.' }).waitFor()
-    await page.locator('#refusal').filter({ hasText: /1200 发送失败，你已被禁言$/ }).waitFor()
+    await page.locator('#refusal-why').filter({ hasText: /^1200 发送失败，你已被禁言$/ }).waitFor()
     await page.locator('#refusal-close').click()
     await page.locator('#refusal').waitFor({ state: 'hidden' })
     await page.locator(`[data-chat="group-${otherGroup}"]`).click()
