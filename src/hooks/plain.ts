@@ -1,5 +1,5 @@
 import type { JsonObject } from '../message/parse'
-import { textOf } from './fields'
+import { cut, textOf } from './fields'
 
 /** The most lines of the plain rendering. */
 const maxLines = 20
@@ -15,7 +15,8 @@ export function tidy(text: string): string {
     .replace(/\r\n?|[\u2028\u2029\v\f]/g, '\n')
     .replace(/\t/g, '  ')
     .replace(/[^\P{Cc}\n]|[\u202a-\u202e\u2066-\u2069\u200e\u200f\ufeff]/gu, '')
-    .replace(/[^\S\n]{1,200}$/gm, '')
+    // A pattern for the blanks at the end would look at those in the middle again and again.
+    .split('\n').map(line => line.trimEnd()).join('\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim()
 }
@@ -25,7 +26,7 @@ export function renderPlainly(view: JsonObject): string {
   return Object.entries(view)
     .flatMap(([name, value]) => {
       const text = typeof value === 'boolean' ? String(value) : textOf(value)
-      return text === undefined ? [] : [`${name.slice(0, maxValue)}: ${text.length > maxValue ? `${text.slice(0, maxValue)}…` : text}`]
+      return text === '' ? [] : [`${cut(name, maxValue)}: ${cut(text, maxValue)}`]
     })
     .slice(0, maxLines).join('\n')
 }

@@ -1,6 +1,6 @@
 import { RelayError } from '../../errors'
 import type { JsonObject } from '../../message/parse'
-import { objectsOf, textOf } from '../fields'
+import { line, objects, textOf } from '../fields'
 import type { Source } from '../source'
 
 /** The notification service `json://` of Apprise. */
@@ -9,15 +9,15 @@ export const apprise: Source = {
   read({ payload }) {
     const title = textOf(payload.title)
     const text = textOf(payload.message)
-    const attachments = objectsOf(payload.attachments).map(readAttachment)
-    if (title === undefined && text === undefined && attachments.length === 0) throw new RelayError('bad-request', 'there is neither a title nor a message')
-    const type = textOf(payload.type)
-    return { name: 'notification', ...type !== undefined && { status: type }, view: { title, text, type, attachments } }
+    const attachments = objects(payload.attachments).map(readAttachment)
+    if (title === '' && text === '' && attachments.length === 0) throw new RelayError('bad-request', 'there is neither a title nor a message')
+    const type = line(payload.type, 40)
+    return { name: 'notification', ...type !== '' && { status: type }, view: { title, text, type, attachments } }
   },
 }
 
 function readAttachment({ filename, mimetype, base64 }: JsonObject): JsonObject {
-  const type = textOf(mimetype) ?? ''
-  const picture = type.startsWith('image/') && typeof base64 === 'string' ? `data:${type};base64,${base64}` : undefined
-  return { name: textOf(filename), picture }
+  const type = line(mimetype)
+  const picture = type.startsWith('image/') && typeof base64 === 'string' ? `data:${type};base64,${base64}` : ''
+  return { name: line(filename), picture }
 }

@@ -1,6 +1,7 @@
 // What GitHub, GitLab and Gitea have in common: the view that their templates are given.
+import { address, count, firstLine, line, objects } from '../fields'
+import { excerpt } from '../markup'
 import type { Reading } from '../source'
-import { address, count, excerpt, firstLine, line, objects } from './values'
 
 /** How many commits of a push are named. */
 const maxCommits = 5
@@ -72,7 +73,7 @@ export function readingOf(told: Told, common: Pick<ForgeView, 'event' | 'repo' |
  * @param who who pushed, and need not be named with each of them
  */
 export function commitsOf(value: unknown, total: unknown, who: string): Pick<ForgeView, 'commits' | 'total' | 'more'> {
-  const list = objects(value)
+  const list = objects(value, Infinity)
   const commits = list.slice(-maxCommits).map(({ id, message, author }) => ({
     id: line(id).slice(0, 7),
     title: firstLine(message, 100),

@@ -1,9 +1,10 @@
 import { RelayError } from '../../errors'
 import { isHmac } from '../../lib/hmac'
 import type { JsonObject } from '../../message/parse'
+import { excerpt } from '../markup'
 import type { HookRequest, Source } from '../source'
 import { commentOf, commitsOf, isZero, readingOf, refOf, statusOf, topicOf, type Event, type Told } from './forge'
-import { address, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from './values'
+import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 
 /** Forgejo and Gitea send the headers of all, Gogs only its own. */
 const names = ['x-forgejo', 'x-gitea', 'x-gogs'] as const
@@ -151,7 +152,7 @@ function readPush(payload: JsonObject): Told {
   if (kind === 'tag') return { skipped: 'that the tag was created is told' }
   if (isZero(payload.after)) return { skipped: 'that the branch was deleted is told' }
   // The newest comes first, other than at GitHub.
-  const newestLast = objects(payload.commits).toReversed()
+  const newestLast = objects(payload.commits, Infinity).toReversed()
   const commits = commitsOf(newestLast, payload.total_commits, nameOf(payload.pusher) || nameOf(payload.sender))
   const action = isZero(payload.before) ? 'created' : ''
   if (action === '' && commits.total === 0) return { skipped: 'it brings no commits' }

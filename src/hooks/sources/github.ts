@@ -1,9 +1,10 @@
 import { RelayError } from '../../errors'
 import { isHmac } from '../../lib/hmac'
 import type { JsonObject } from '../../message/parse'
+import { excerpt } from '../markup'
 import type { Source } from '../source'
 import { commentOf, commitsOf, readingOf, refOf, statusOf, topicOf, type Event, type Told } from './forge'
-import { address, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from './values'
+import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 
 /** How a run, a check or a deployment can end that somebody wants to hear of. */
 const results: ReadonlySet<string> = new Set([

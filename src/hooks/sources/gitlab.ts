@@ -2,9 +2,10 @@ import { RelayError } from '../../errors'
 import { equalsSecret, sha256 } from '../../lib/secret'
 import { isSignedWith } from '../../lib/webhook-signature'
 import type { JsonObject } from '../../message/parse'
+import { excerpt } from '../markup'
 import type { HookRequest, Source } from '../source'
 import { commitsOf, isZero, readingOf, refOf, statusOf, type Event, type Told } from './forge'
-import { address, count, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from './values'
+import { address, count, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 
 /** How a pipeline or a deployment can end that somebody wants to hear of. */
 const results: ReadonlySet<string> = new Set(['success', 'failed', 'canceled'])
@@ -171,7 +172,7 @@ function readPipeline(payload: JsonObject): Told {
   const { status, ref, tag, id, name, url } = attributesOf(payload)
   const branch = line(ref, 250)
   const page = address(object(payload.project).web_url)
-  const failed = objects(payload.builds).filter(build => build.status === 'failed' && build.allow_failure !== true)
+  const failed = objects(payload.builds, Infinity).filter(build => build.status === 'failed' && build.allow_failure !== true)
   return ended(line(status), {
     ...tag !== true && { branch },
     ref: branch,

@@ -2,7 +2,8 @@ import { RelayError } from '../../errors'
 import { isHmac } from '../../lib/hmac'
 import type { JsonObject } from '../../message/parse'
 import type { Reading, Source } from '../source'
-import { address, demandObject, excerpt, firstOf, header, line, object } from './values'
+import { address, demandObject, firstOf, header, line, object } from '../fields'
+import { excerpt } from '../markup'
 
 /** What a template is given. Each field is there; one that has no meaning for the event is empty. */
 type SentryView = Readonly<{
