@@ -8,6 +8,14 @@ const linkUrl = '[^()\\s]{1,2048}'
 const markdownLink = new RegExp(`(!?)\\[(${linkText})\\]\\((${linkUrl})\\)`, 'g')
 const slackLink = /<([^<>|\n]{1,2048})(?:\|([^<>\n]{0,500}))?>/g
 
+/** The emoji that CI and monitoring write by name. */
+const emoji: ReadonlyMap<string, string> = new Map([
+  ['white_check_mark', '✅'], ['heavy_check_mark', '✔️'], ['x', '❌'], ['warning', '⚠️'], ['rotating_light', '🚨'], ['fire', '🔥'], ['boom', '💥'],
+  ['red_circle', '🔴'], ['large_green_circle', '🟢'], ['large_yellow_circle', '🟡'], ['large_orange_circle', '🟠'], ['no_entry', '⛔'],
+  ['information_source', 'ℹ️'], ['bell', '🔔'], ['construction', '🚧'], ['hourglass', '⌛'], ['rocket', '🚀'], ['tada', '🎉'], ['package', '📦'],
+  ['bug', '🐛'], ['lock', '🔒'], ['eyes', '👀'], ['+1', '👍'], ['thumbsup', '👍'], ['-1', '👎'],
+])
+
 /** How much of a text is looked at for an excerpt of it, in UTF-16 units. */
 const maxLooked = 4000
 
@@ -38,9 +46,14 @@ export function excerpt(value: unknown, maxLines = 3, max = 200): string {
   return cut(lines.slice(0, maxLines).join('\n') + (lines.length > maxLines ? ' …' : ''), max)
 }
 
+/** Emoji in the place of their names, as far as they are known. */
+export function withEmoji(text: string): string {
+  return text.replace(/:([a-z_+\d-]{1,40}):/g, (name, word: string) => emoji.get(word) ?? name)
+}
+
 /** Without the marks of headings, quotes, rules, code, tables and emphasis. */
 function withoutMarks(text: string): string {
-  return text
+  return withEmoji(text)
     .replace(/^[ \t]{0,3}(?:`{3}|~{3})[^\n`]{0,40}$\n?/gm, '')
     .replace(/^[ \t]{0,3}(?:[-*_=:|][ \t]{0,3}){3,200}$\n?/gm, '')
     .replace(/^[ \t]{0,3}#{1,6}[ \t]+/gm, '')
@@ -54,7 +67,7 @@ function withoutMarks(text: string): string {
 
 /** The markup of Slack's messages ("mrkdwn"): links, mentions, emphasis and entities. */
 export function fromSlack(value: unknown): string {
-  return textOf(value)
+  return withEmoji(textOf(value))
     .replace(slackLink, (_, target: string, name: string | undefined) => slackReference(target, name ?? ''))
     .replace(/```/g, '')
     .replace(/(?<=^|[\s(])([*_~`])([^*_~`\s][^*_~`\n]{0,1000})\1(?=$|[\s).,:;!?])/gm, '$2')

@@ -1,7 +1,7 @@
 import { RelayError } from '../../errors'
 import type { JsonObject } from '../../message/parse'
 import { address, inOneLine, joinLines, labelled, linked, object, objects, textOf } from '../fields'
-import { fromMarkdown, fromSlack } from '../markup'
+import { fromMarkdown, fromSlack, withEmoji } from '../markup'
 import { slackShape } from '../shapes'
 import type { Source } from '../source'
 
@@ -96,7 +96,7 @@ function readInline(part: JsonObject): string {
     case 'link':
       return linked(textOf(text), address(part.url))
     case 'emoji':
-      return `:${textOf(part.name)}:`
+      return withEmoji(`:${textOf(part.name)}:`)
     case 'user':
       return `@${textOf(part.user_id)}`
     case 'usergroup':
