@@ -84,8 +84,11 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['pull_request_approved', readReview],
   ['pull_request_rejected', readReview],
   ['pull_request_comment', payload => payload.review ? readReview(payload) : comments(payload, line(payload.action))],
-  ['issues', only(['opened', 'closed', 'reopened'], (payload, action) =>
-    ({ action, kind: 'issue', ...topicOf(demandObject(payload, 'issue', 'Gitea')) }))],
+  ['issues', only(['opened', 'closed', 'reopened'], (payload, action) => {
+    const topic = topicOf(demandObject(payload, 'issue', 'Gitea'))
+    // An issue of Gogs does not say where it is.
+    return { action, kind: 'issue', ...topic, link: topic.link || pageOf(payload, `issues/${topic.number}`) }
+  })],
   ['issue_comment', comments],
   ['release', only(['published'], payload => {
     const { tag_name: tag, name, body, prerelease, html_url: page } = demandObject(payload, 'release', 'Gitea')

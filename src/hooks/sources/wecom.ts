@@ -5,7 +5,7 @@ import { errcodeShape } from '../shapes'
 import { robot, type Message, type Readers } from './robot'
 
 const readers: Readers = new Map<string, (content: JsonObject) => Message>([
-  ['text', ({ content }) => ({ text: textOf(content) })],
+  ['text', ({ content }) => ({ text: withMentions(content) })],
   ['markdown', readMarkdown],
   ['markdown_v2', readMarkdown],
   // JPEG or PNG: what is shown tells which by itself.
@@ -20,9 +20,13 @@ const readers: Readers = new Map<string, (content: JsonObject) => Message>([
   ['template_card', readCard],
 ])
 
-/** A member is mentioned by the ID that the company gave. */
 function readMarkdown({ content }: JsonObject): Message {
-  return { text: fromMarkdown(textOf(content).replace(/<(@[^<>\s]{1,64})>/g, '$1')) }
+  return { text: fromMarkdown(withMentions(content)) }
+}
+
+/** A member is mentioned by the ID that the company gave: `<@lilei>`. */
+function withMentions(content: unknown): string {
+  return textOf(content).replace(/<(@[^<>\s]{1,64})>/g, '$1')
 }
 
 function readCard(card: JsonObject): Message {

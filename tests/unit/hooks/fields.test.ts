@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { address, count, date, firstLine, line } from '../../../src/hooks/fields'
-import { excerpt } from '../../../src/hooks/markup'
+import { address, count, date, firstLine, inOneLine, joinLines, labelled, line, linked, objects, parsed, textOf } from '../../../src/hooks/fields'
 
 describe('a line', () => {
   test('is one line of plain text', () => {
@@ -24,32 +23,6 @@ describe('a line', () => {
   })
 })
 
-describe('an excerpt of Markdown', () => {
-  for (const [markdown, text] of [
-    ['**bold** and `code` and ~~gone~~', 'bold and code and gone'],
-    ['# Title\n\n> said\n', 'Title\nsaid'],
-    ['![a](https://example.com/a.png)[the page](https://example.com)', 'the page'],
-    ['<details><summary>More</summary>\n<!-- not\nseen -->x', 'More\nx'],
-    ['| a | b |\n|---|---|\n| 1 | 2 |\nafter', 'after'],
-    ['a < b, snake_case and 2 * 3 * 4', 'a < b, snake_case and 2 * 3 * 4'],
-    ['1\n2\n3\n4', '1\n2\n3 …'],
-    ['[CQ:at,qq=all] @all', '[CQ:at,qq=all] @all'],
-    ['<!-- never ends', ''],
-  ] as const) {
-    test(`of ${JSON.stringify(markdown)}`, () => {
-      assert.equal(excerpt(markdown), text)
-    })
-  }
-
-  test('is bounded, and made in no time of whatever comes', () => {
-    const start = performance.now()
-    for (const piece of ['x', '<', '![', '[a](', '<a ', '<!--', '**', '|\n', '> ', '# ', '\n']) {
-      assert(excerpt(piece.repeat(1024 * 1024)).length <= 200, piece)
-    }
-    assert(performance.now() - start < 2000)
-  })
-})
-
 describe('an address', () => {
   test('is a link that fits into a line', () => {
     for (const link of ['https://example.com/a?b=c#d', 'http://prometheus:9090/graph?g0.expr=up', 'https://例子.example/路']) assert.equal(address(link), link)
@@ -68,4 +41,27 @@ test('a count is whole and not negative', () => {
 test('a date is one that means a time', () => {
   assert.equal(date('2026-03-02T09:51:03+08:00'), '2026-03-02T01:51:03.000Z')
   for (const wrong of ['0001-01-01T00:00:00Z', 'soon', '', 'x'.repeat(100), null, 1]) assert.equal(date(wrong), '')
+})
+
+test('a text of several lines keeps them', () => {
+  assert.equal(textOf(' a\n\n  b '), 'a\n\n  b')
+  assert.equal(textOf(0), '0')
+  assert.equal(textOf('x'.repeat(200_000)).length, 100_000)
+  for (const value of [null, undefined, false, {}, ['a']]) assert.equal(textOf(value), '')
+})
+
+test('the objects of a list are the first, unless all are asked for', () => {
+  const list = Array.from({ length: 60 }, () => ({}))
+  assert.deepEqual([objects(list).length, objects(list, Infinity).length, objects([null, [], 'a', {}]).length, objects({ length: 1 }).length], [50, 60, 1, 0])
+})
+
+test('what is empty leaves nothing behind', () => {
+  assert.equal(joinLines('a', '', 'b'), 'a\nb')
+  assert.deepEqual([labelled('a', 'b'), labelled('', 'b'), labelled('a', '')], ['a: b', 'b', 'a'])
+  assert.deepEqual([linked('a', 'https://b'), linked('', 'https://b'), linked('a', ''), linked('https://b', 'https://b')], ['a (https://b)', 'https://b', 'a', 'https://b'])
+  assert.deepEqual([inOneLine('Host:\nnode-3'), inOneLine('主机：\nnode-3'), inOneLine('a\nb\nc')], ['Host: node-3', '主机: node-3', 'a\nb\nc'])
+})
+
+test('JSON may come as text', () => {
+  assert.deepEqual([parsed('{"a":1}'), parsed({ a: 1 }), parsed('{')], [{ a: 1 }, { a: 1 }, undefined])
 })
