@@ -20,7 +20,7 @@ export type ForgeView = Readonly<{
   who: string
   /** What it was done to, where there are several kinds: `branch`, `tag`, `issue`, `pull_request`. */
   kind: string
-  /** The name of a workflow, a check, an environment, a package, a page. */
+  /** The name of a workflow, a check, an environment, a package, a page; the earlier one of a repository. */
   name: string
   /** Of an issue or a pull request, or of a run: `12`. */
   number: string

@@ -77,7 +77,11 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   }],
   ['repository', only(
     ['created', 'deleted', 'archived', 'unarchived', 'renamed', 'transferred', 'publicized', 'privatized'],
-    (payload, action) => ({ action, link: action === 'deleted' ? '' : address(demandObject(payload, 'repository', 'GitHub').html_url) }),
+    (payload, action) => ({
+      action,
+      name: line(object(object(object(payload.changes).repository).name).from),
+      link: action === 'deleted' ? '' : address(demandObject(payload, 'repository', 'GitHub').html_url),
+    }),
   )],
   ['dependabot_alert', only(['created', 'reintroduced', 'reopened', 'auto_reopened'], (payload, action) => {
     const alert = demandObject(payload, 'alert', 'GitHub')
@@ -192,13 +196,14 @@ function readDeployment(payload: JsonObject): Told {
   const { ref: deployed } = object(payload.deployment)
   const hash = /^[0-9a-f]{40}$/.test(line(deployed))
   const ref = hash ? '' : line(deployed, 250)
+  const page = address(object(payload.repository).html_url)
   return ended(line(status.state), {
     branch: ref,
     ref,
     name: firstOf(status.environment, object(payload.deployment).environment),
     title: line(status.description),
     who: firstOf(object(object(payload.deployment).creator).login, object(payload.sender).login),
-    link: address(status.environment_url) || address(status.target_url) || address(status.log_url),
+    link: address(status.environment_url) || address(status.target_url) || address(status.log_url) || address(page && `${page}/deployments`),
   })
 }
 
