@@ -84,11 +84,12 @@ export function only(actions: readonly string[], reader: Reader): Reader {
   return (payload, action) => actions.includes(action) ? reader(payload, action) : skipAction(action)
 }
 
+/** Says that an event is not told because of what was done. */
 export function skipAction(action: string): { skipped: string } {
   return { skipped: `its action "${action}" is not told` }
 }
 
-/** Tells how a run, a check or a deployment has ended, unless it is still running, waits for somebody, or was left out. */
+/** Tells how a run, a check or a deployment has ended, unless it is still running or was left out. */
 export function ended(result: string, told: Event): Told {
   const status = statuses.get(result)
   return status === undefined ? { skipped: `its state "${result}" is not told` } : { ...told, result, status }

@@ -1,7 +1,7 @@
 // What the robots of DingTalk, WeCom and Feishu have in common: a message says of what kind it is, and has its content in one object.
 import { RelayError } from '../../errors'
 import type { JsonObject } from '../../message/parse'
-import { object } from '../fields'
+import { line, object } from '../fields'
 import type { Shape } from '../shapes'
 import type { Source } from '../source'
 
@@ -27,9 +27,8 @@ export function robot(name: string, shape: Shape, field: string, readers: Reader
     name,
     shape,
     read({ payload }) {
-      const { [field]: kind } = payload
-      const reader = typeof kind === 'string' ? readers.get(kind) : undefined
-      const view: MessageView = { ...nothing, ...typeof kind === 'string' && reader?.(contentOf(payload, kind)) }
+      const kind = line(payload[field])
+      const view: MessageView = { ...nothing, ...readers.get(kind)?.(contentOf(payload, kind)) }
       if (Object.values(view).every(each => each === '')) {
         throw new RelayError('bad-request', `${field} must be one of ${[...readers.keys()].join(', ')}, with its content`)
       }

@@ -14,7 +14,7 @@ const readers: Readers = new Map<string, (content: JsonObject) => Message>([
     const list = objects(articles)
     return {
       text: joinLines(...list.map(({ title, description, url }) => joinLines(textOf(title), textOf(description), address(url)))),
-      picture: list.map(({ picurl }) => address(picurl)).find(link => link !== ''),
+      picture: list.map(({ picurl }) => address(picurl)).find(link => link !== '') ?? '',
     }
   }],
   ['template_card', readCard],

@@ -1,6 +1,7 @@
+import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { sources } from '../../../src/hooks/sources'
-import { assertReadable, assertSnapshot, isEvent, languages, readFixtures, render, renderStrictly } from './support'
+import { assertReadable, assertSnapshot, isEvent, languages, readFixtures, render, renderStrictly, requestOf } from './support'
 
 for (const source of sources) {
   describe(`what ${source.name} posts`, () => {
@@ -32,3 +33,19 @@ for (const source of sources) {
     })
   })
 }
+
+describe('what says nothing', () => {
+  for (const [name, payload] of [
+    ['dingtalk', { msgtype: 'text', text: { content: ' ' } }], ['dingtalk', { msgtype: 'actionCard', actionCard: {} }],
+    ['dingtalk', { msgtype: 'feedCard', feedCard: { links: [] } }], ['dingtalk', { msgtype: 'constructor' }], ['dingtalk', {}],
+    ['wecom', { msgtype: 'news', news: { articles: [{}] } }], ['wecom', { msgtype: 'image', image: {} }], ['wecom', { msgtype: 'file', file: { media_id: '1' } }],
+    ['feishu', { msg_type: 'post', content: { post: {} } }], ['feishu', { msg_type: 'interactive', card: { elements: [] } }], ['feishu', { msg_type: 'image' }],
+    ['slack', { text: ' ', blocks: [{ type: 'divider' }], attachments: [{}] }], ['discord', { content: '', embeds: [{ color: 1 }] }],
+    ['apprise', { title: '', message: '', attachments: [], type: 'info' }], ['message', { title: '' }], ['uptime-kuma', { heartbeat: null, monitor: null, msg: '' }],
+  ] as const) {
+    test(`is refused by ${name}: ${JSON.stringify(payload)}`, () => {
+      const source = sources.find(each => each.name === name)
+      assert.throws(() => source?.read(requestOf(payload)), { code: 'bad-request' })
+    })
+  }
+})
