@@ -1,19 +1,63 @@
-/** How much of a link or its text is recognised, in characters. Bounds keep the time to search in proportion to the text. */
+// The markup that other systems write, as text for a chat that knows none. Bounds keep the time to search in proportion to the text.
+import { cut, line, linked, textOf } from './fields'
+
 const linkText = '[^\\[\\]\\n]{0,500}'
 const linkUrl = '[^()\\s]{1,2048}'
 
-const markdownImage = new RegExp(`!\\[(${linkText})\\]\\((${linkUrl})\\)`, 'g')
+/** A link, or a picture with its mark before it. */
+const markdownLink = new RegExp(`(!?)\\[(${linkText})\\]\\((${linkUrl})\\)`, 'g')
 const slackLink = /<([^<>|\n]{1,2048})(?:\|([^<>\n]{0,500}))?>/g
-const markdownLink = new RegExp(`\\[(${linkText})\\]\\((${linkUrl})\\)`, 'g')
 
-/** Markdown as a chat shows it that knows none: links in parentheses, and without the marks of headings, quotes, emphasis and code. */
-export function fromMarkdown(text: string): string {
-  return withoutTags(text)
-    .replace(markdownImage, (_, label: string, url: string) => named(label, url))
-    .replace(markdownLink, (_, label: string, url: string) => named(label, url))
+/** The emoji that CI and monitoring write by name. */
+const emoji: ReadonlyMap<string, string> = new Map([
+  ['white_check_mark', '✅'], ['heavy_check_mark', '✔️'], ['x', '❌'], ['warning', '⚠️'], ['rotating_light', '🚨'], ['fire', '🔥'], ['boom', '💥'],
+  ['red_circle', '🔴'], ['large_green_circle', '🟢'], ['large_yellow_circle', '🟡'], ['large_orange_circle', '🟠'], ['no_entry', '⛔'],
+  ['information_source', 'ℹ️'], ['bell', '🔔'], ['construction', '🚧'], ['hourglass', '⌛'], ['rocket', '🚀'], ['tada', '🎉'], ['package', '📦'],
+  ['bug', '🐛'], ['lock', '🔒'], ['eyes', '👀'], ['+1', '👍'], ['thumbsup', '👍'], ['-1', '👎'],
+])
+
+/** How much of a text is looked at for an excerpt of it, in UTF-16 units. */
+const maxLooked = 4000
+
+/** Markdown, as robots take it, with its links in parentheses. */
+export function fromMarkdown(value: unknown): string {
+  const text = textOf(value)
+    .replace(/<br\s{0,5}\/?>/gi, '\n')
+    .replace(/<\/?(?:font|b|i|u|s|a|at|strong|em|del|code|text_tag)(?:\s[^<>\n]{0,500})?>/gi, '')
+    .replace(markdownLink, (_, _mark: string, name: string, url: string) => linked(name.trim(), url))
+    .replace(/^[ \t]{0,3}\|[ \t]?([^\n]{1,2000}?)[ \t]{0,3}\|[ \t]{0,3}$/gm, '$1')
+  return withoutMarks(text).trim()
+}
+
+/**
+ * The beginning of a text in Markdown: without pictures, comments and tables, and of a link its text.
+ *
+ * @param maxLines the most lines that are not empty
+ * @param max the most UTF-16 units, all lines together
+ */
+export function excerpt(value: unknown, maxLines = 3, max = 200): string {
+  if (typeof value !== 'string') return ''
+  const text = value.slice(0, maxLooked)
+    .replace(/<!--[^]*?(?:-->|$)/g, '')
+    .replace(markdownLink, (_, mark: string, name: string) => mark === '' ? name : '')
+    .replace(/<\/?[a-z][^<>\n]{0,500}>/gi, '')
+    .replace(/^[ \t]{0,3}\|.*$/gm, '')
+  const lines = withoutMarks(text).split(/[\r\n]+/).map(each => line(each, max)).filter(each => each !== '')
+  return cut(lines.slice(0, maxLines).join('\n') + (lines.length > maxLines ? ' …' : ''), max)
+}
+
+/** Emoji in the place of their names, as far as they are known. */
+export function withEmoji(text: string): string {
+  return text.replace(/:([a-z_+\d-]{1,40}):/g, (name, word: string) => emoji.get(word) ?? name)
+}
+
+/** Without the marks of headings, quotes, rules, code, tables and emphasis. */
+function withoutMarks(text: string): string {
+  return withEmoji(text)
+    .replace(/^[ \t]{0,3}(?:`{3}|~{3})[^\n`]{0,40}$\n?/gm, '')
+    .replace(/^[ \t]{0,3}(?:[-*_=:|][ \t]{0,3}){3,200}$\n?/gm, '')
     .replace(/^[ \t]{0,3}#{1,6}[ \t]+/gm, '')
-    .replace(/^[ \t]{0,3}>[ \t]?/gm, '')
-    .replace(/^[ \t]{0,3}```[^\n`]{0,40}$\n?/gm, '')
+    .replace(/^(?:[ \t]{0,3}>){1,9}[ \t]?/gm, '')
     .replace(/\*\*([^*\n]{1,1000})\*\*/g, '$1')
     .replace(/__([^_\n]{1,1000})__/g, '$1')
     .replace(/~~([^~\n]{1,1000})~~/g, '$1')
@@ -22,39 +66,38 @@ export function fromMarkdown(text: string): string {
 }
 
 /** The markup of Slack's messages ("mrkdwn"): links, mentions, emphasis and entities. */
-export function fromSlack(text: string): string {
-  return text
-    .replace(slackLink, (_, target: string, label: string | undefined) => slackReference(target, label))
+export function fromSlack(value: unknown): string {
+  return withEmoji(textOf(value))
+    .replace(slackLink, (_, target: string, name: string | undefined) => slackReference(target, name ?? ''))
     .replace(/```/g, '')
     .replace(/(?<=^|[\s(])([*_~`])([^*_~`\s][^*_~`\n]{0,1000})\1(?=$|[\s).,:;!?])/gm, '$2')
+    .replace(/^&gt;[ \t]?/gm, '')
     // The ampersand last: what it begins was not meant as an entity.
     .replace(/&lt;/g, '<').replace(/&gt;/g, '>').replace(/&amp;/g, '&')
+    .trim()
 }
 
-function slackReference(target: string, label: string | undefined): string {
-  const mark = { '@': '@', '#': '#', '!': '@' }[target.slice(0, 1)]
-  if (mark === undefined) return named(label ?? '', target.replace(/^mailto:/, ''))
+function slackReference(target: string, name: string): string {
+  const mark = new Map([['@', '@'], ['#', '#'], ['!', '@']]).get(target.slice(0, 1))
+  if (mark === undefined) return linked(name.trim(), target.replace(/^mailto:/, ''))
   // A date has its text for those who cannot show it behind the bar, and so have the names of users and channels.
-  if (target.startsWith('!date')) return label ?? ''
-  return label ? mark + label.replace(/^[@#]/, '') : mark + target.slice(1).replace(/^subteam\^/, '')
+  if (target.startsWith('!date')) return name
+  return name === '' ? mark + target.slice(1).replace(/^subteam\^/, '') : mark + name.replace(/^[@#]/, '')
 }
 
-/** Discord's references to users, roles, channels, emoji and times, and its Markdown. */
-export function fromDiscord(text: string): string {
-  return fromMarkdown(text
+/** Discord's references to users, roles, channels, commands, emoji and times, and its Markdown. */
+export function fromDiscord(value: unknown): string {
+  return fromMarkdown(textOf(value)
     .replace(/<(@)[!&]?(\d{1,20})>/g, '$1$2').replace(/<(#\d{1,20})>/g, '$1')
+    .replace(/<(\/[^<>:\n]{1,100}):\d{1,20}>/g, '$1')
     .replace(/<a?(:\w{1,32}:)\d{1,20}>/g, '$1')
-    .replace(/<t:(\d{1,12})(?::[a-zA-Z])?>/g, (_, seconds: string) => new Date(Number(seconds) * 1000).toISOString())
-    .replace(/<(https?:\/\/[^<>\s]{1,2048})>/g, '$1'))
+    .replace(/<t:(\d{1,11})(?::[a-zA-Z])?>/g, (_, seconds: string) => timeOf(Number(seconds)))
+    .replace(/<(https?:\/\/[^<>\s]{1,2048})>/g, '$1')
+    .replace(/\|\|([^|\n]{1,1000})\|\|/g, '$1')
+    .replace(/^-# /gm, ''))
 }
 
-/** A link with what it is called, where that says more. */
-function named(label: string, url: string): string {
-  const name = label.trim()
-  return name === '' || name === url ? url : `${name} (${url})`
-}
-
-/** Without the tags that robots know within Markdown; what they surround stays. */
-function withoutTags(text: string): string {
-  return text.replace(/<br\s{0,5}\/?>/gi, '\n').replace(/<\/?(?:font|b|i|u|s|a|at|strong|em|del|code|text_tag)(?:\s[^<>\n]{0,500})?>/gi, '')
+/** A time in seconds since 1970, in the time zone of the process: `2026-11-20 17:12`. */
+function timeOf(seconds: number): string {
+  return new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short' }).format(seconds * 1000)
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../message/parse'
-import { textOf } from './fields'
+import { cut, textOf } from './fields'
 
 /** The most lines of the plain rendering. */
 const maxLines = 20
@@ -26,7 +26,7 @@ export function renderPlainly(view: JsonObject): string {
   return Object.entries(view)
     .flatMap(([name, value]) => {
       const text = typeof value === 'boolean' ? String(value) : textOf(value)
-      return text === undefined ? [] : [`${name.slice(0, maxValue)}: ${text.length > maxValue ? `${text.slice(0, maxValue)}…` : text}`]
+      return text === '' ? [] : [`${cut(name, maxValue)}: ${cut(text, maxValue)}`]
     })
     .slice(0, maxLines).join('\n')
 }

@@ -166,19 +166,25 @@ function pictureOf(value: string, hosts: ReadonlySet<string>): Link | undefined 
 }
 
 function registerFilters(liquid: Liquid): void {
-  liquid.registerFilter('time', function (value: unknown) {
+  liquid.registerFilter('time', function (value: unknown, since: unknown) {
     const lang: unknown = this.context.getSync(['lang'])
-    return formatTime(value, lang === 'zh-CN' ? 'zh-CN' : 'en-US')
+    return formatTime(value, since, lang === 'zh-CN' ? 'zh-CN' : 'en-US')
   })
   liquid.registerFilter('lines', (value: unknown, count: unknown) => firstLines(value, Number(count)))
 }
 
-/** A time in the time zone of the process; what is no time stays what it is. */
-function formatTime(value: unknown, lang: Language): unknown {
-  const isNumber = typeof value === 'number' || (typeof value === 'string' && /^\d{9,15}$/.test(value))
-  const date = new Date(isNumber ? Number(value) : String(value))
-  if (value === undefined || value === null || Number.isNaN(date.getTime())) return value
-  return new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' }).format(date)
+/** A time in the time zone of the process, without its day where that is the day of the other; what is no time stays what it is. */
+function formatTime(value: unknown, since: unknown, lang: Language): unknown {
+  const date = readTime(value)
+  if (!date) return value
+  const isSameDay = readTime(since)?.toDateString() === date.toDateString()
+  return new Intl.DateTimeFormat(lang, { ...!isSameDay && { dateStyle: 'medium' }, timeStyle: 'short', hourCycle: 'h23' }).format(date)
+}
+
+function readTime(value: unknown): Date | undefined {
+  if (typeof value !== 'number' && typeof value !== 'string') return
+  const date = new Date(typeof value === 'string' && /^\d{9,15}$/.test(value) ? Number(value) : value)
+  return Number.isNaN(date.getTime()) ? undefined : date
 }
 
 /** The first lines of a text, with a mark where there are more. */

@@ -419,7 +419,7 @@ class Work {
     // A message that is looked for first, or tried again, may be another relay's by now.
     if (!isOurs()) throw new SendError('unsent', undefined, { isFinal: true })
     delivery.attempts++
-    return noteCall(delivery.about, clock.now(), observer.called)
+    return noteCall(delivery.about, clock.now(), (outcome, time) => observer.called(outcome, time))
   }
 
   /** @returns whether it was recorded, or will be */

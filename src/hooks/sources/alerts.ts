@@ -3,10 +3,15 @@ import { RelayError } from '../../errors'
 import { digest } from '../../lib/digest'
 import type { JsonObject } from '../../message/parse'
 import type { EventKey, HookEvent } from '../source'
-import { address, count, date, excerpt, firstOf, line, object, objects } from './values'
+import { address, count, date, labelled, line, object, objects } from '../fields'
+import { excerpt } from '../markup'
 
 /** How many alerts of a group are named. */
 const maxAlerts = 8
+/** How many alerts of a group are looked at to tell it from others. */
+const maxMarks = 5000
+/** The longest address that is shown, in UTF-16 units. */
+const maxPage = 500
 /** How many labels of an alert are named. */
 const maxLabels = 5
 /** Both send again after a failure within seconds, and on purpose after hours, in milliseconds. */
@@ -17,11 +22,9 @@ const silent = /^(?:alertname|grafana_folder|prometheus|__.*__)$/
 
 type AlertView = Readonly<{
   status: string
-  name: string
-  summary: string
-  /** The labels that tell it from the others of its group: `instance=api-1`. */
-  labels: string
-  /** ISO text, or empty. */
+  /** Its name and labels, as far as they tell it from the others of its group, and what it says: `instance=api-1: the disk is full`. */
+  text: string
+  /** When it began, as ISO text, and when it ended; or empty. */
   since: string
   until: string
 }>
@@ -34,9 +37,10 @@ type AlertsView = Readonly<{
   /** The labels that all have. */
   labels: string
   severity: string
-  /** How many of them fire, and how many are over. */
+  /** How many of them fire, how many are over, and how many there are in all, those that were not sent included. */
   firing: number
   resolved: number
+  total: number
   /** Those that fire stand first. */
   alerts: readonly AlertView[]
   /** How many are not named. */
@@ -47,49 +51,58 @@ type AlertsView = Readonly<{
 /**
  * Reads a group of alerts.
  *
- * @param linkOf the page of an alert
+ * @param pages the fields of an alert that may hold its page, the best first
  * @throws RelayError `bad-request` where it is none
  */
-export function readAlerts(payload: JsonObject, sender: string, linkOf: (alert: JsonObject) => string): HookEvent {
+export function readAlerts(payload: JsonObject, sender: string, pages: readonly string[]): HookEvent {
   if (!Array.isArray(payload.alerts)) {
     throw new RelayError('bad-request', `this is no notification of ${sender}: it has no alerts; leave its payload as it is by default`)
   }
-  const all = objects(payload.alerts)
+  const all = objects(payload.alerts, Infinity)
   const firing = all.filter(alert => alert.status !== 'resolved')
   const resolved = all.filter(alert => alert.status === 'resolved')
   const status = payload.status === 'resolved' ? 'resolved' : 'firing'
   const named = [...firing, ...resolved].slice(0, maxAlerts)
   const common = object(payload.commonLabels)
   const [first] = named
+  const name = line(common.alertname) || (all.length === 1 ? nameOf(first) : '')
+  const total = all.length + count(payload.truncatedAlerts)
   const view: AlertsView = {
     status,
-    name: line(common.alertname) || (all.length === 1 ? nameOf(first) : ''),
+    name,
     labels: labelsOf(common),
     severity: line(common.severity, 30),
     firing: firing.length,
     resolved: resolved.length,
-    alerts: named.map(alert => viewOf(alert, common)),
-    more: all.length - named.length + count(payload.truncatedAlerts),
-    link: (all.length === 1 && first ? linkOf(first) : '') || address(payload.externalURL),
+    total,
+    alerts: named.map(alert => viewOf(alert, common, name)),
+    more: total - named.length,
+    link: [...all.length === 1 ? pages.map(page => first?.[page]) : [], payload.externalURL].map(pageOf).find(page => page !== '') ?? '',
   }
   return { name: 'alert', status, view }
 }
 
-function viewOf(alert: JsonObject, common: JsonObject): AlertView {
+/** An address that is no longer than a line should be: that of a graph holds the whole query. */
+function pageOf(value: unknown): string {
+  return address(value, maxPage)
+}
+
+function viewOf(alert: JsonObject, common: JsonObject, name: string): AlertView {
   const { summary, message, description } = object(alert.annotations)
   const isOver = alert.status === 'resolved'
+  const which = [name === '' ? nameOf(alert) : '', labelsOf(object(alert.labels), common)].filter(each => each !== '').join(' ')
+  const what = [summary, message, description].map(text => excerpt(text, 2, 200)).find(text => text !== '') ?? ''
+  const since = date(alert.startsAt)
   return {
     status: isOver ? 'resolved' : 'firing',
-    name: nameOf(alert),
-    summary: [summary, message, description].map(text => excerpt(text, 2, 200)).find(text => text !== '') ?? '',
-    labels: labelsOf(object(alert.labels), common),
-    since: date(alert.startsAt),
-    until: isOver ? date(alert.endsAt) : '',
+    text: labelled(which, what),
+    since,
+    until: isOver && since !== '' ? date(alert.endsAt) : '',
   }
 }
 
 function nameOf(alert: JsonObject | undefined): string {
-  return firstOf(object(alert?.labels).alertname)
+  return line(object(alert?.labels).alertname)
 }
 
 function labelsOf(labels: JsonObject, common: JsonObject = {}): string {
@@ -102,8 +115,8 @@ function labelsOf(labels: JsonObject, common: JsonObject = {}): string {
  * group that goes on firing would be silent about it.
  */
 export function keyOfAlerts({ groupKey, status, alerts }: JsonObject): EventKey | undefined {
-  const list = objects(alerts)
-  if (list.length === 0) return undefined
+  const list = objects(alerts, maxMarks)
+  if (!Array.isArray(alerts) || list.length === 0) return undefined
   const marks = list.map(alert => [alert.fingerprint, alert.startsAt, alert.status].map(each => line(each)).join(' ')).sort()
-  return { text: digest(JSON.stringify([line(groupKey, 4000), line(status), marks])), lifetime }
+  return { text: digest(JSON.stringify([line(groupKey, 4000), line(status), alerts.length, marks])), lifetime }
 }

@@ -1,49 +1,28 @@
-import { RelayError } from '../../errors'
 import type { JsonObject } from '../../message/parse'
-import { lines, linkOf, objectOf, objectsOf, textOf } from '../fields'
+import { address, joinLines, labelled, objects, textOf } from '../fields'
 import { fromMarkdown } from '../markup'
 import { errcodeShape } from '../shapes'
-import type { Source } from '../source'
+import { robot, type Message, type Readers } from './robot'
 
-/** The custom robot of DingTalk. Its `timestamp` and `sign` are not looked at: the key is the proof. */
-export const dingtalk: Source = {
-  name: 'dingtalk',
-  shape: errcodeShape,
-  read({ payload }) {
-    const view = readContent(payload)
-    if (Object.values(view).every(value => value === undefined)) {
-      throw new RelayError('bad-request', 'msgtype must be text, markdown, link, actionCard or feedCard, with its content')
-    }
-    return { name: 'message', view }
-  },
-}
-
-function readContent(payload: JsonObject): JsonObject {
-  const { msgtype } = payload
-  const content = objectOf(payload[typeof msgtype === 'string' ? msgtype : ''])
-  switch (msgtype) {
-    case 'text':
-      return { text: textOf(content.content) }
-    case 'markdown':
-      return titled(content.title, content.text)
-    case 'link':
-      return { title: textOf(content.title), text: textOf(content.text), link: linkOf(content.messageUrl), picture: linkOf(content.picUrl) }
-    case 'actionCard': {
-      const buttons = objectsOf(content.btns).map(({ title, actionURL }) => [textOf(title), linkOf(actionURL)].filter(Boolean).join(': '))
-      const { title, text } = titled(content.title, content.text)
-      return { title, text: lines(text, ...buttons), link: linkOf(content.singleURL) }
-    }
-    case 'feedCard':
-      return { text: lines(...objectsOf(content.links).map(({ title, messageURL }) => lines(textOf(title), linkOf(messageURL)))) }
-    default:
-      return {}
-  }
-}
+const readers: Readers = new Map<string, (content: JsonObject) => Message>([
+  ['text', ({ content }) => ({ text: textOf(content) })],
+  ['markdown', titled],
+  ['link', ({ title, text, messageUrl, picUrl }) =>
+    ({ title: textOf(title), text: textOf(text), link: address(messageUrl), picture: address(picUrl) })],
+  ['actionCard', content => {
+    const { title = '', text = '' } = titled(content)
+    const buttons = objects(content.btns).map(button => labelled(textOf(button.title), address(button.actionURL)))
+    return { title, text: joinLines(text, ...buttons), link: address(content.singleURL) }
+  }],
+  ['feedCard', ({ links }) => ({ text: joinLines(...objects(links).map(({ title, messageURL }) => joinLines(textOf(title), address(messageURL)))) })],
+])
 
 /** In DingTalk the title is for the list of chats only, and most senders begin the text with it. */
-function titled(title: unknown, markdown: unknown): { title?: string | undefined, text?: string | undefined } {
-  const source = textOf(markdown)
-  const text = source === undefined ? undefined : fromMarkdown(source)
-  const heading = textOf(title)
-  return text !== undefined && heading !== undefined && text.includes(heading) ? { text } : { title: heading, text }
+function titled(content: JsonObject): Message {
+  const title = textOf(content.title)
+  const text = fromMarkdown(content.text)
+  return text.includes(title) ? { text } : { title, text }
 }
+
+/** The custom robot of DingTalk. Its `timestamp` and `sign` are not looked at: the key is the proof. */
+export const dingtalk = robot('dingtalk', errcodeShape, 'msgtype', readers)

@@ -1,83 +1,86 @@
-import { RelayError } from '../../errors'
 import { isObject, type JsonObject } from '../../message/parse'
-import { inOneLine, lines, linkOf, objectOf, objectsOf, parsed, textOf } from '../fields'
+import { address, inOneLine, joinLines, labelled, linked, object, objects, parsed, textOf } from '../fields'
 import { fromMarkdown } from '../markup'
 import { feishuShape } from '../shapes'
-import type { Source } from '../source'
+import { robot, type Message, type Readers } from './robot'
 
 /** How deep the elements of a card are looked at. */
 const maxDepth = 8
+/** How many paragraphs of a post are looked at. */
+const maxParagraphs = 200
 
-/** The custom bot of Feishu (Lark). Its `timestamp` and `sign` are not looked at: the key is the proof. */
-export const feishu: Source = {
-  name: 'feishu',
-  shape: feishuShape,
-  read({ payload }) {
-    const view = readContent(payload)
-    if (Object.values(view).every(value => value === undefined)) {
-      throw new RelayError('bad-request', 'msg_type must be text, post or interactive, with its content')
-    }
-    return { name: 'message', view }
-  },
-}
-
-function readContent(payload: JsonObject): JsonObject {
-  // Some clients send it as JSON within the JSON, as the API for apps wants it.
-  const content = objectOf(parsed(payload.content))
-  switch (payload.msg_type) {
-    case 'text':
-      return { text: withoutMentions(content.text) }
-    case 'post':
-      return readPost(objectOf(content.post ?? content))
-    case 'interactive':
-      return readCard(objectOf(parsed(payload.card ?? payload.content)))
-    default:
-      return {}
-  }
-}
+const readers: Readers = new Map<string, (content: JsonObject) => Message>([
+  ['text', ({ text }) => ({ text: withoutMentions(textOf(text)) })],
+  ['post', content => readPost(object(content.post ?? content))],
+  ['interactive', readCard],
+])
 
 /** A post holds its text in one language or several, of which the first is taken. */
-function readPost(post: JsonObject): JsonObject {
+function readPost(post: JsonObject): Message {
   const { title, content } = Object.values(post).find(isObject) ?? post
-  const paragraphs = Array.isArray(content) ? content.slice(0, 200) : []
-  return { title: textOf(title), text: lines(...paragraphs.map(paragraph => objectsOf(paragraph).map(readInline).join(''))) }
+  const paragraphs = Array.isArray(content) ? content.slice(0, maxParagraphs) : []
+  return { title: textOf(title), text: joinLines(...paragraphs.map(paragraph => objects(paragraph).map(readInline).join(''))) }
 }
 
 function readInline({ tag, text, href, user_name: name, user_id: id }: JsonObject): string {
   const said = typeof text === 'string' ? text : ''
-  if (tag === 'at') return `@${textOf(name) ?? textOf(id) ?? ''}`
-  const link = linkOf(href)
-  return tag === 'a' && link !== undefined ? (said === '' || said === link ? link : `${said} (${link})`) : said
-}
-
-function readCard(card: JsonObject): JsonObject {
-  const elements = objectsOf(card.elements ?? objectOf(card.body).elements ?? Object.values(objectOf(card.i18n_elements))[0])
-  return {
-    title: said(objectOf(card.header).title),
-    text: lines(...elements.map(element => readElement(element, 0))),
-    link: linkOf(objectOf(card.card_link).url),
+  switch (tag) {
+    case 'at':
+      return mentionOf(textOf(id), textOf(name))
+    case 'a':
+      return linked(said, address(href))
+    case 'md':
+      return fromMarkdown(said)
+    default:
+      return said
   }
 }
 
-function readElement(element: JsonObject, depth: number): string | undefined {
-  if (depth > maxDepth) return
-  const below = [element.elements, element.columns, element.actions].flatMap(objectsOf)
-  const text = element.tag === 'markdown' || element.tag === 'lark_md' || element.tag === 'plain_text' ? said(element) : said(element.text)
-  const link = linkOf(element.url ?? objectOf(element.multi_url).url)
-  return lines(
-    [text, link].filter(Boolean).join(': '),
-    ...objectsOf(element.fields).map(field => inOneLine(said(field.text))),
+function readCard(card: JsonObject): Message {
+  const elements = objects(card.elements ?? object(card.body).elements ?? Object.values(object(card.i18n_elements))[0])
+  const { title, subtitle } = object(card.header)
+  return {
+    title: said(title),
+    text: joinLines(said(subtitle), ...elements.map(element => readElement(element, 0))),
+    link: address(object(card.card_link).url),
+  }
+}
+
+function readElement(element: JsonObject, depth: number): string {
+  if (depth > maxDepth) return ''
+  const below = [element.elements, element.columns, element.actions].flatMap(list => objects(list))
+  const { tag } = element
+  const text = said(tag === 'markdown' || tag === 'lark_md' || tag === 'plain_text' ? element : element.text)
+  return joinLines(
+    labelled(text, address(element.url) || address(object(element.multi_url).url) || linkOfBehaviors(element.behaviors)),
+    ...objects(element.fields).map(field => inOneLine(said(field.text))),
     ...below.map(inner => readElement(inner, depth + 1)),
   )
 }
 
-/** An object with text, plain or in Markdown. */
-function said(value: unknown): string | undefined {
-  const { tag, content } = objectOf(value)
-  const text = textOf(content)
-  return text === undefined || tag === 'plain_text' ? text : fromMarkdown(text)
+/** What a button of a card in its newer form (2.0) opens. */
+function linkOfBehaviors(behaviors: unknown): string {
+  return address(objects(behaviors).find(({ type }) => type === 'open_url')?.default_url)
 }
 
-function withoutMentions(value: unknown): string | undefined {
-  return textOf(value)?.replace(/<at [^<>\n]{0,200}>([^<>\n]{0,200})<\/at>/g, '@$1')
+/** An object with text, plain or in Markdown. */
+function said(value: unknown): string {
+  const { tag, content } = object(value)
+  return tag === 'plain_text' ? textOf(content) : fromMarkdown(content)
 }
+
+function withoutMentions(text: string): string {
+  return text.replace(/<at user_id="([^<>"\n]{0,100})">([^<>\n]{0,200})<\/at>/g, (_, id: string, name: string) => mentionOf(id, name))
+}
+
+function mentionOf(id: string, name: string): string {
+  const word = name || id
+  return word === '' ? '' : `@${word}`
+}
+
+/**
+ * The custom bot of Feishu (Lark). Its `timestamp` and `sign` are not looked at: the key is the proof. Some clients send the content as
+ * JSON within the JSON, as the API for apps wants it.
+ */
+export const feishu = robot('feishu', feishuShape, 'msg_type', readers, ({ card, content }, kind) =>
+  object(parsed(kind === 'interactive' ? card ?? content : content)))

@@ -1,6 +1,8 @@
 // What GitHub, GitLab and Gitea have in common: the view that their templates are given.
+import type { JsonObject } from '../../message/parse'
+import { address, count, firstLine, line, objects } from '../fields'
+import { excerpt } from '../markup'
 import type { Reading } from '../source'
-import { address, count, excerpt, firstLine, line, objects } from './values'
 
 /** How many commits of a push are named. */
 const maxCommits = 5
@@ -18,7 +20,7 @@ export type ForgeView = Readonly<{
   who: string
   /** What it was done to, where there are several kinds: `branch`, `tag`, `issue`, `pull_request`. */
   kind: string
-  /** The name of a workflow, a check, an environment, a package, a page. */
+  /** The name of a workflow, a check, an environment, a package, a page; the earlier one of a repository. */
   name: string
   /** Of an issue or a pull request, or of a run: `12`. */
   number: string
@@ -52,8 +54,21 @@ export type Told = Event | { skipped: string }
 /** What is told of an event, besides what is common to all. */
 export type Event = Partial<ForgeView> & { branch?: string }
 
-/** Makes a reading of what was told. `event`, `repo` and `who` may have been told otherwise. */
-export function readingOf(told: Told, common: Pick<ForgeView, 'event' | 'repo' | 'who'>): Reading {
+/** Tells an event, of which `action` is what was done. */
+export type Reader = (payload: JsonObject, action: string) => Told
+
+/**
+ * Reads an event.
+ *
+ * @param readers those of the kinds of events that are told; all others are skipped
+ * @param common what is told of every event, unless its reader tells it otherwise
+ */
+export function readEvent(
+  readers: ReadonlyMap<string, Reader>, kind: string, payload: JsonObject, action: string, common: Pick<ForgeView, 'event' | 'repo' | 'who'>,
+): Reading {
+  const reader = readers.get(kind)
+  if (!reader) return { skipped: `events of the kind ${kind} are not told` }
+  const told = reader(payload, action)
   if ('skipped' in told) return told
   const { branch, ...view } = told
   return {
@@ -64,6 +79,37 @@ export function readingOf(told: Told, common: Pick<ForgeView, 'event' | 'repo' |
   }
 }
 
+/** Tells some actions of an event, and skips the others. */
+export function only(actions: readonly string[], reader: Reader): Reader {
+  return (payload, action) => actions.includes(action) ? reader(payload, action) : skipAction(action)
+}
+
+/** Says that an event is not told because of what was done. */
+export function skipAction(action: string): { skipped: string } {
+  return { skipped: `its action "${action}" is not told` }
+}
+
+/** Tells how a run, a check or a deployment has ended, unless it is still running or was left out. */
+export function ended(result: string, told: Event): Told {
+  const status = statuses.get(result)
+  return status === undefined ? { skipped: `its state "${result}" is not told` } : { ...told, result, status }
+}
+
+/** The ends that somebody wants to hear of, and the word for `?status=` of what the senders call by several. */
+const statuses: ReadonlyMap<string, string> = new Map([
+  ['success', 'success'], ['failure', 'failure'], ['failed', 'failure'], ['error', 'failure'], ['timed_out', 'failure'],
+  ['startup_failure', 'failure'], ['action_required', 'action_required'], ['cancelled', 'cancelled'], ['canceled', 'cancelled'],
+])
+
+/** A release, of which name and notes are told as far as they say more than the tag. */
+export function releaseOf(tag: unknown, title: unknown, notes: unknown, page: unknown): Pick<ForgeView, 'name' | 'title' | 'text' | 'link'> {
+  const name = line(tag)
+  const heading = line(title)
+  const [first = '', ...others] = excerpt(notes, 6, 400).split('\n')
+  const text = [first === name || first === heading ? '' : first, ...others].filter(each => each !== '').join('\n')
+  return { name, title: heading === name ? '' : heading, text, link: address(page) }
+}
+
 /**
  * The commits of a push.
  *
@@ -72,14 +118,15 @@ export function readingOf(told: Told, common: Pick<ForgeView, 'event' | 'repo' |
  * @param who who pushed, and need not be named with each of them
  */
 export function commitsOf(value: unknown, total: unknown, who: string): Pick<ForgeView, 'commits' | 'total' | 'more'> {
-  const list = objects(value)
+  const list = objects(value, Infinity)
   const commits = list.slice(-maxCommits).map(({ id, message, author }) => ({
     id: line(id).slice(0, 7),
     title: firstLine(message, 100),
     who: authorOf(author, who),
   }))
   const all = Math.max(list.length, count(total))
-  return { commits, total: all, more: all - commits.length }
+  // Some push without the commits, but with their number.
+  return { commits, total: all, more: commits.length === 0 ? 0 : all - commits.length }
 }
 
 function authorOf(author: unknown, who: string): string {
@@ -101,21 +148,12 @@ export function isZero(hash: unknown): boolean {
   return typeof hash === 'string' && /^0+$/.test(hash)
 }
 
-/** The word for `?status=` of what the senders call by several. Other words are kept. */
-export function statusOf(result: string): string {
-  return statuses.get(result) ?? result
-}
-
-const statuses: ReadonlyMap<string, string> = new Map([
-  ['failed', 'failure'], ['error', 'failure'], ['timed_out', 'failure'], ['startup_failure', 'failure'], ['canceled', 'cancelled'],
-])
-
 /** Number, title and page of an issue or a pull request. */
-export function topicOf({ number, title, html_url: page }: Readonly<Record<string, unknown>>): Pick<ForgeView, 'number' | 'title' | 'link'> {
+export function topicOf({ number, title, html_url: page }: JsonObject): Pick<ForgeView, 'number' | 'title' | 'link'> {
   return { number: line(number, 20), title: line(title), link: address(page) }
 }
 
 /** The beginning of a comment, and its page. */
-export function commentOf({ body, html_url: page }: Readonly<Record<string, unknown>>): Pick<ForgeView, 'text' | 'link'> {
+export function commentOf({ body, html_url: page }: JsonObject): Pick<ForgeView, 'text' | 'link'> {
   return { text: excerpt(body), link: address(page) }
 }

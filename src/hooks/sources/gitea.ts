@@ -1,15 +1,13 @@
 import { RelayError } from '../../errors'
 import { isHmac } from '../../lib/hmac'
 import type { JsonObject } from '../../message/parse'
+import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
+import { excerpt } from '../markup'
 import type { HookRequest, Source } from '../source'
-import { commentOf, commitsOf, isZero, readingOf, refOf, statusOf, topicOf, type Event, type Told } from './forge'
-import { address, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from './values'
+import { commentOf, commitsOf, ended, isZero, only, readEvent, refOf, releaseOf, topicOf, type Reader, type Told } from './forge'
 
 /** Forgejo and Gitea send the headers of all, Gogs only its own. */
 const names = ['x-forgejo', 'x-gitea', 'x-gogs'] as const
-
-/** How a run or a check can end that somebody wants to hear of. */
-const results: ReadonlySet<string> = new Set(['success', 'failure', 'error', 'cancelled'])
 
 export const gitea: Source = {
   name: 'gitea',
@@ -17,9 +15,7 @@ export const gitea: Source = {
   read({ headers, payload }) {
     const event = line(find(headers, 'event'))
     if (event === '') throw new RelayError('bad-request', 'this is no event of Gitea: the header X-Gitea-Event is missing')
-    const reader = readers.get(event)
-    if (!reader) return { skipped: `events of the kind ${event} are not told` }
-    return readingOf(reader(payload, line(payload.action)), {
+    return readEvent(readers, event, payload, line(payload.action), {
       event,
       repo: firstOf(object(payload.repository).full_name, object(object(payload.run).repository).full_name),
       who: nameOf(payload.sender),
@@ -65,8 +61,6 @@ function nameOf(user: unknown): string {
   return line(firstOf(login, username), 40)
 }
 
-type Reader = (payload: JsonObject, action: string) => Told
-
 const comments: Reader = only(['created'], payload => {
   const issue = object(payload.issue ?? payload.pull_request)
   const isRequest = payload.is_pull === true || 'pull_request' in payload || Boolean(issue.pull_request)
@@ -86,23 +80,19 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
     const kind = payload.ref_type === 'tag' ? 'tag' : 'branch'
     return { ...kind === 'branch' && { branch: ref }, action: 'deleted', kind, ref }
   }],
-  ['pull_request', readPullRequest],
+  ['pull_request', only(['opened', 'closed', 'reopened'], readPullRequest)],
   ['pull_request_approved', readReview],
   ['pull_request_rejected', readReview],
   ['pull_request_comment', payload => payload.review ? readReview(payload) : comments(payload, line(payload.action))],
-  ['issues', only(['opened', 'closed', 'reopened'], (payload, action) =>
-    ({ action, kind: 'issue', ...topicOf(demandObject(payload, 'issue', 'Gitea')) }))],
+  ['issues', only(['opened', 'closed', 'reopened'], (payload, action) => {
+    const topic = topicOf(demandObject(payload, 'issue', 'Gitea'))
+    // An issue of Gogs does not say where it is.
+    return { action, kind: 'issue', ...topic, link: topic.link || pageOf(payload, `issues/${topic.number}`) }
+  })],
   ['issue_comment', comments],
   ['release', only(['published'], payload => {
     const { tag_name: tag, name, body, prerelease, html_url: page } = demandObject(payload, 'release', 'Gitea')
-    const title = line(name)
-    return {
-      action: prerelease === true ? 'prereleased' : 'published',
-      name: line(tag),
-      title: title === line(tag) ? '' : title,
-      text: excerpt(body, 6, 400),
-      link: address(page),
-    }
+    return { action: prerelease === true ? 'prereleased' : 'published', ...releaseOf(tag, name, body, page) }
   })],
   ['wiki', only(['created', 'edited', 'deleted'], (payload, action) =>
     ({ action, name: line(payload.page), text: excerpt(payload.comment), link: pageOf(payload, 'wiki') }))],
@@ -135,11 +125,6 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['action_run_success', readActionRun],
 ])
 
-/** Tells some actions of an event, and skips the others. */
-function only(actions: readonly string[], reader: Reader): Reader {
-  return (payload, action) => actions.includes(action) ? reader(payload, action) : { skipped: `its action "${action}" is not told` }
-}
-
 /** A page of the repository, for what has no link of its own. */
 function pageOf({ repository }: JsonObject, path = ''): string {
   const page = address(object(repository).html_url)
@@ -151,7 +136,7 @@ function readPush(payload: JsonObject): Told {
   if (kind === 'tag') return { skipped: 'that the tag was created is told' }
   if (isZero(payload.after)) return { skipped: 'that the branch was deleted is told' }
   // The newest comes first, other than at GitHub.
-  const newestLast = objects(payload.commits).toReversed()
+  const newestLast = objects(payload.commits, Infinity).toReversed()
   const commits = commitsOf(newestLast, payload.total_commits, nameOf(payload.pusher) || nameOf(payload.sender))
   const action = isZero(payload.before) ? 'created' : ''
   if (action === '' && commits.total === 0) return { skipped: 'it brings no commits' }
@@ -166,7 +151,6 @@ function readPush(payload: JsonObject): Told {
 }
 
 function readPullRequest(payload: JsonObject, action: string): Told {
-  if (!['opened', 'closed', 'reopened'].includes(action)) return { skipped: `its action "${action}" is not told` }
   const request = demandObject(payload, 'pull_request', 'Gitea')
   const into = firstOf(object(request.base).ref, request.base_branch)
   return {
@@ -203,9 +187,4 @@ function readActionRun(payload: JsonObject): Told {
     who: nameOf(run.trigger_user),
     link: address(run.html_url),
   })
-}
-
-/** Tells what has ended, unless it is still running or was left out. */
-function ended(result: string, told: Event): Told {
-  return results.has(result) ? { ...told, result, status: statusOf(result) } : { skipped: `its state "${result}" is not told` }
 }

@@ -1,14 +1,9 @@
 import { RelayError } from '../../errors'
 import { isHmac } from '../../lib/hmac'
 import type { JsonObject } from '../../message/parse'
+import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import type { Source } from '../source'
-import { commentOf, commitsOf, readingOf, refOf, statusOf, topicOf, type Event, type Told } from './forge'
-import { address, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from './values'
-
-/** How a run, a check or a deployment can end that somebody wants to hear of. */
-const results: ReadonlySet<string> = new Set([
-  'success', 'failure', 'error', 'cancelled', 'timed_out', 'startup_failure', 'action_required',
-])
+import { commentOf, commitsOf, ended, only, readEvent, refOf, releaseOf, topicOf, type Reader, type Told } from './forge'
 
 export const github: Source = {
   name: 'github',
@@ -16,10 +11,7 @@ export const github: Source = {
   read({ headers, payload }) {
     const event = line(header(headers, 'x-github-event'))
     if (event === '') throw new RelayError('bad-request', 'this is no event of GitHub: the header X-GitHub-Event is missing')
-    const reader = readers.get(event)
-    if (!reader) return { skipped: `events of the kind ${event} are not told` }
-    const told = reader(payload, line(payload.action))
-    return readingOf(told, {
+    return readEvent(readers, event, payload, line(payload.action), {
       event,
       repo: line(object(payload.repository).full_name) || line(object(payload.organization).login),
       who: line(object(payload.sender).login, 40),
@@ -39,13 +31,11 @@ export const github: Source = {
   },
 }
 
-type Reader = (payload: JsonObject, action: string) => Told
-
 /** Those events that are told. All others are skipped. */
 const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['push', readPush],
-  ['pull_request', readPullRequest],
-  ['pull_request_review', readReview],
+  ['pull_request', only(['opened', 'closed', 'reopened', 'ready_for_review'], readPullRequest)],
+  ['pull_request_review', only(['submitted'], readReview)],
   ['issues', only(['opened', 'closed', 'reopened'], (payload, action) => {
     const issue = demandObject(payload, 'issue', 'GitHub')
     return { action, kind: 'issue', result: line(issue.state_reason), ...topicOf(issue) }
@@ -66,16 +56,8 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   })],
   ['discussion_comment', only(['created'], payload => comment(payload, demandObject(payload, 'discussion', 'GitHub'), 'discussion'))],
   ['release', only(['published'], payload => {
-    const release = demandObject(payload, 'release', 'GitHub')
-    const tag = line(release.tag_name)
-    const title = line(release.name)
-    return {
-      action: release.prerelease === true ? 'prereleased' : 'published',
-      name: tag,
-      title: title === tag ? '' : title,
-      text: excerpt(notesOf(release.body), 6, 400),
-      link: address(release.html_url),
-    }
+    const { tag_name: tag, name, body, prerelease, html_url: page } = demandObject(payload, 'release', 'GitHub')
+    return { action: prerelease === true ? 'prereleased' : 'published', ...releaseOf(tag, name, notesOf(body), page) }
   })],
   ['workflow_run', only(['completed'], readRun)],
   ['check_run', only(['completed'], readCheck)],
@@ -95,7 +77,11 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   }],
   ['repository', only(
     ['created', 'deleted', 'archived', 'unarchived', 'renamed', 'transferred', 'publicized', 'privatized'],
-    (payload, action) => ({ action, link: action === 'deleted' ? '' : address(demandObject(payload, 'repository', 'GitHub').html_url) }),
+    (payload, action) => ({
+      action,
+      name: line(object(object(object(payload.changes).repository).name).from),
+      link: action === 'deleted' ? '' : address(demandObject(payload, 'repository', 'GitHub').html_url),
+    }),
   )],
   ['dependabot_alert', only(['created', 'reintroduced', 'reopened', 'auto_reopened'], (payload, action) => {
     const alert = demandObject(payload, 'alert', 'GitHub')
@@ -127,11 +113,6 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   })],
 ])
 
-/** Tells some actions of an event, and skips the others. */
-function only(actions: readonly string[], reader: Reader): Reader {
-  return (payload, action) => actions.includes(action) ? reader(payload, action) : { skipped: `its action "${action}" is not told` }
-}
-
 function readPush(payload: JsonObject): Told {
   const { kind, ref } = refOf(payload.ref)
   const commits = commitsOf(payload.commits, 0, line(object(payload.sender).login, 40))
@@ -150,7 +131,6 @@ function readPush(payload: JsonObject): Told {
 }
 
 function readPullRequest(payload: JsonObject, action: string): Told {
-  if (!['opened', 'closed', 'reopened', 'ready_for_review'].includes(action)) return { skipped: `its action "${action}" is not told` }
   const request = demandObject(payload, 'pull_request', 'GitHub')
   const into = line(object(request.base).ref)
   return {
@@ -163,10 +143,9 @@ function readPullRequest(payload: JsonObject, action: string): Told {
   }
 }
 
-function readReview(payload: JsonObject, action: string): Told {
+function readReview(payload: JsonObject): Told {
   const review = demandObject(payload, 'review', 'GitHub')
   const state = line(review.state).toLowerCase()
-  if (action !== 'submitted') return { skipped: `its action "${action}" is not told` }
   const { text, link: page } = commentOf(review)
   if (state === 'commented' && text === '') return { skipped: 'its comments are told by themselves' }
   const request = demandObject(payload, 'pull_request', 'GitHub')
@@ -217,22 +196,18 @@ function readDeployment(payload: JsonObject): Told {
   const { ref: deployed } = object(payload.deployment)
   const hash = /^[0-9a-f]{40}$/.test(line(deployed))
   const ref = hash ? '' : line(deployed, 250)
+  const page = address(object(payload.repository).html_url)
   return ended(line(status.state), {
     branch: ref,
     ref,
     name: firstOf(status.environment, object(payload.deployment).environment),
     title: line(status.description),
     who: firstOf(object(object(payload.deployment).creator).login, object(payload.sender).login),
-    link: address(status.environment_url) || address(status.target_url) || address(status.log_url),
+    link: address(status.environment_url) || address(status.target_url) || address(status.log_url) || address(page && `${page}/deployments`),
   })
 }
 
 /** The notes of a release without the links that GitHub writes into those that it generates. */
 function notesOf(body: unknown): unknown {
   return typeof body === 'string' ? body.slice(0, 4000).replace(/ by @[\w[\]-]+ in https:\S+/g, '').replace(/^\**Full Changelog.*$/m, '') : ''
-}
-
-/** Tells what has ended, unless it was left out or is still running. */
-function ended(result: string, told: Event): Told {
-  return results.has(result) ? { ...told, result, status: statusOf(result) } : { skipped: `its state "${result}" is not told` }
 }

@@ -2,12 +2,11 @@ import { RelayError } from '../../errors'
 import { equalsSecret, sha256 } from '../../lib/secret'
 import { isSignedWith } from '../../lib/webhook-signature'
 import type { JsonObject } from '../../message/parse'
+import { address, count, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
+import { excerpt } from '../markup'
 import type { HookRequest, Source } from '../source'
-import { commitsOf, isZero, readingOf, refOf, statusOf, type Event, type Told } from './forge'
-import { address, count, demandObject, excerpt, firstLine, firstOf, header, line, object, objects } from './values'
+import { commitsOf, ended, isZero, only, readEvent, refOf, releaseOf, skipAction, type Event, type Reader, type Told } from './forge'
 
-/** How a pipeline or a deployment can end that somebody wants to hear of. */
-const results: ReadonlySet<string> = new Set(['success', 'failed', 'canceled'])
 /** How many failed jobs of a pipeline are named. */
 const maxJobs = 5
 
@@ -17,10 +16,8 @@ export const gitlab: Source = {
   read({ headers, payload }) {
     const kind = firstOf(payload.object_kind, payload.event_name)
     if (kind === '') throw new RelayError('bad-request', 'this is no event of GitLab: it has no object_kind')
-    const reader = readers.get(kind)
-    if (!reader) return { skipped: `events of the kind ${kind} are not told` }
     const user = object(payload.user)
-    return readingOf(reader(payload, line(object(payload.object_attributes).action)), {
+    return readEvent(readers, kind, payload, line(object(payload.object_attributes).action), {
       event: eventOf(header(headers, 'x-gitlab-event'), kind),
       repo: projectOf(payload),
       who: line(firstOf(user.name, user.username, payload.user_name, payload.user_username), 40),
@@ -61,35 +58,25 @@ function eventOf(name: string, kind: string): string {
 }
 
 function projectOf({ project, project_name: name, group }: JsonObject): string {
-  return firstOf(object(project).path_with_namespace, name, object(group).group_path, object(project).name)
+  return firstOf(object(project).path_with_namespace, name, object(group).full_path, object(group).group_path, object(project).name)
 }
-
-type Reader = (payload: JsonObject, action: string) => Told
 
 /** Those events that are told, by `object_kind`. All others are skipped. */
 const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['push', readPush],
   ['tag_push', readPush],
-  ['merge_request', readMergeRequest],
-  ['issue', readIssue],
-  ['work_item', readIssue],
-  ['note', readNote],
+  ['merge_request', only(['open', 'close', 'reopen', 'merge', 'approved', 'approval'], readMergeRequest)],
+  ['issue', only(['open', 'close', 'reopen'], readIssue)],
+  ['work_item', only(['open', 'close', 'reopen'], readIssue)],
+  // Until GitLab 16.11 there was no action, and nothing was sent of edits.
+  ['note', only(['', 'create'], readNote)],
   ['pipeline', readPipeline],
   ['build', readJob],
   ['deployment', readDeployment],
   ['release', payload => {
     const { action, tag, name, description, url } = payload
-    if (action !== 'create') return { skipped: `its action "${line(action)}" is not told` }
-    const title = line(name)
-    return {
-      action: 'create',
-      name: line(tag),
-      title: title === line(tag) ? '' : title,
-      text: excerpt(description, 6, 400),
-      // Nothing says who released it.
-      who: '',
-      link: address(url),
-    }
+    // Nothing says who released it.
+    return action === 'create' ? { action: 'create', who: '', ...releaseOf(tag, name, description, url) } : skipAction(line(action))
   }],
   ['wiki_page', (payload, action) => {
     const { title, message, url } = attributesOf(payload)
@@ -139,21 +126,18 @@ function pageOf({ project, before, after }: JsonObject, ref: string, action: str
 }
 
 function readMergeRequest(payload: JsonObject, action: string): Told {
-  if (!['open', 'close', 'reopen', 'merge', 'approved'].includes(action)) return { skipped: `its action "${action}" is not told` }
   const { source_branch: from, target_branch: target, ...request } = attributesOf(payload)
   const into = line(target, 250)
-  return { branch: into, action, kind: 'merge_request', ref: line(from, 250), into, ...topicOf(request) }
+  // It is an approval as long as more of them are needed.
+  return { branch: into, action: action === 'approval' ? 'approved' : action, kind: 'merge_request', ref: line(from, 250), into, ...topicOf(request) }
 }
 
 function readIssue(payload: JsonObject, action: string): Told {
-  if (!['open', 'close', 'reopen'].includes(action)) return { skipped: `its action "${action}" is not told` }
   return { action, kind: 'issue', ...topicOf(attributesOf(payload)) }
 }
 
-function readNote(payload: JsonObject, action: string): Told {
+function readNote(payload: JsonObject): Told {
   const { note, system, url } = attributesOf(payload)
-  // Until GitLab 16.11 there was no action, and nothing was sent of edits.
-  if (!['', 'create'].includes(action)) return { skipped: `its action "${action}" is not told` }
   if (system === true) return { skipped: 'GitLab wrote it itself' }
   const comment = { action: 'comment', text: excerpt(note), link: address(url) }
   const { merge_request: request, issue, commit } = payload
@@ -171,7 +155,7 @@ function readPipeline(payload: JsonObject): Told {
   const { status, ref, tag, id, name, url } = attributesOf(payload)
   const branch = line(ref, 250)
   const page = address(object(payload.project).web_url)
-  const failed = objects(payload.builds).filter(build => build.status === 'failed' && build.allow_failure !== true)
+  const failed = objects(payload.builds, Infinity).filter(build => build.status === 'failed' && build.allow_failure !== true)
   return ended(line(status), {
     ...tag !== true && { branch },
     ref: branch,
@@ -208,9 +192,4 @@ function readDeployment(payload: JsonObject): Told {
     title: line(payload.commit_title),
     link: address(payload.environment_external_url) || address(payload.deployable_url),
   })
-}
-
-/** Tells what has ended, unless it is still running, waits for somebody, or was left out. */
-function ended(result: string, told: Event): Told {
-  return results.has(result) ? { ...told, result, status: statusOf(result) } : { skipped: `its state "${result}" is not told` }
 }

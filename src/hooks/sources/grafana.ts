@@ -2,13 +2,12 @@ import { isHmac } from '../../lib/hmac'
 import { isRecent } from '../../lib/webhook-signature'
 import type { Source } from '../source'
 import { keyOfAlerts, readAlerts } from './alerts'
-import { address, header } from './values'
+import { header } from '../fields'
 
 export const grafana: Source = {
   name: 'grafana',
 
-  read: ({ payload }) => readAlerts(payload, 'Grafana', ({ panelURL, dashboardURL, generatorURL }) =>
-    address(panelURL) || address(dashboardURL) || address(generatorURL)),
+  read: ({ payload }) => readAlerts(payload, 'Grafana', ['panelURL', 'dashboardURL', 'generatorURL']),
 
   keyOf: ({ payload }) => keyOfAlerts(payload),
 

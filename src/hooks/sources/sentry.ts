@@ -2,7 +2,8 @@ import { RelayError } from '../../errors'
 import { isHmac } from '../../lib/hmac'
 import type { JsonObject } from '../../message/parse'
 import type { Reading, Source } from '../source'
-import { address, demandObject, excerpt, firstOf, header, line, object } from './values'
+import { address, demandObject, firstOf, header, line, object } from '../fields'
+import { excerpt } from '../markup'
 
 /** What a template is given. Each field is there; one that has no meaning for the event is empty. */
 type SentryView = Readonly<{
@@ -27,6 +28,9 @@ type SentryView = Readonly<{
   who: string
   link: string
 }>
+
+/** How many tags of an event are looked at. */
+const maxTags = 100
 
 const nothing: SentryView = {
   event: '', action: '', project: '', title: '', text: '', level: '', environment: '', release: '', rule: '', id: '', times: '', users: '',
@@ -110,8 +114,14 @@ function eventOf(event: JsonObject): Told {
     // The name of the project stands in the address for programs only.
     project: /\/projects\/[^/]{1,100}\/([\w-]{1,100})\//.exec(address(event.url))?.[1] ?? '',
     level: line(event.level, 20),
-    environment: line(event.environment, 40),
+    environment: line(event.environment ?? tagOf(event.tags, 'environment'), 40),
     release: line(event.release, 60),
     link: address(event.web_url),
   }
+}
+
+/** The value of a tag, of which a list holds names and values. */
+function tagOf(tags: unknown, name: string): unknown {
+  const pair: unknown = Array.isArray(tags) ? tags.slice(0, maxTags).find(each => Array.isArray(each) && each[0] === name) : undefined
+  return Array.isArray(pair) ? pair[1] : undefined
 }

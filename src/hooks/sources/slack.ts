@@ -1,7 +1,7 @@
 import { RelayError } from '../../errors'
-import { isObject, type JsonObject } from '../../message/parse'
-import { inOneLine, lines, linkOf, objectOf, objectsOf, textOf } from '../fields'
-import { fromSlack } from '../markup'
+import type { JsonObject } from '../../message/parse'
+import { address, inOneLine, joinLines, labelled, linked, object, objects, textOf } from '../fields'
+import { fromMarkdown, fromSlack, withEmoji } from '../markup'
 import { slackShape } from '../shapes'
 import type { Source } from '../source'
 
@@ -13,96 +13,107 @@ export const slack: Source = {
   name: 'slack',
   shape: slackShape,
   read({ payload }) {
-    const blocks = objectsOf(payload.blocks)
-    const text = lines(...blocks.map(block => readBlock(block))) ?? markup(payload.text)
-    const attachments = objectsOf(payload.attachments).map(readAttachment)
+    const blocks = objects(payload.blocks)
+    const text = joinLines(...blocks.map(readBlock)) || fromSlack(payload.text)
+    const attachments = objects(payload.attachments).map(readAttachment)
     const pictures = blocks.flatMap(pictureOf)
-    if (text === undefined && pictures.length === 0 && attachments.every(isEmpty)) throw new RelayError('bad-request', 'there is no text')
+    if (text === '' && pictures.length === 0 && attachments.every(isEmpty)) throw new RelayError('bad-request', 'there is no text')
     return { name: 'message', view: { text, attachments, pictures } }
   },
 }
 
-function readAttachment(attachment: JsonObject): JsonObject {
-  const blocks = objectsOf(attachment.blocks)
-  const fields = objectsOf(attachment.fields).map(({ title, value }) => [markup(title), markup(value)].filter(Boolean).join(': '))
-  const main = lines(
-    markup(attachment.author_name), markup(attachment.title), markup(attachment.text), ...fields, ...blocks.map(block => readBlock(block)),
+type AttachmentView = Readonly<Record<'pretext' | 'text' | 'link' | 'footer', string>> & { readonly pictures: readonly string[] }
+
+function readAttachment(attachment: JsonObject): AttachmentView {
+  const blocks = objects(attachment.blocks)
+  const main = joinLines(
+    fromSlack(attachment.author_name), fromSlack(attachment.title), fromSlack(attachment.text),
+    ...objects(attachment.fields).map(({ title, value }) => labelled(fromSlack(title), fromSlack(value))),
+    ...blocks.map(readBlock),
+    ...objects(attachment.actions).map(({ text, url }) => linkOnly(textOf(text), url)),
   )
   return {
-    pretext: markup(attachment.pretext),
+    pretext: fromSlack(attachment.pretext),
     // The fallback is for those who show none of the rest.
-    text: main ?? markup(attachment.fallback),
-    link: linkOf(attachment.title_link),
-    footer: markup(attachment.footer),
-    pictures: [linkOf(attachment.image_url), linkOf(attachment.thumb_url), ...blocks.flatMap(pictureOf)].filter(link => link !== undefined),
+    text: main || fromSlack(attachment.fallback),
+    link: address(attachment.title_link),
+    footer: fromSlack(attachment.footer),
+    pictures: [address(attachment.image_url), address(attachment.thumb_url), ...blocks.flatMap(pictureOf)].filter(link => link !== ''),
   }
 }
 
-function isEmpty({ pretext, text, pictures }: JsonObject): boolean {
-  return pretext === undefined && text === undefined && Array.isArray(pictures) && pictures.length === 0
+function isEmpty({ pretext, text, pictures }: AttachmentView): boolean {
+  return pretext === '' && text === '' && pictures.length === 0
 }
 
-function readBlock(block: JsonObject): string | undefined {
+function readBlock(block: JsonObject): string {
   switch (block.type) {
     case 'header':
-    case 'section':
-      return lines(textObject(block.text), ...objectsOf(block.fields).map(field => inOneLine(textObject(field))))
+    case 'section': {
+      const { text, url } = object(block.accessory)
+      const fields = objects(block.fields).map(field => inOneLine(textObject(field)))
+      return joinLines(textObject(block.text), ...fields, linkOnly(textObject(text), url))
+    }
     case 'context':
-      return objectsOf(block.elements).map(textObject).filter(Boolean).join(' ') || undefined
+      return objects(block.elements).map(textObject).filter(text => text !== '').join(' ')
     case 'markdown':
-      return textOf(block.text)
+      return fromMarkdown(block.text)
     case 'image':
       return textObject(block.title)
     case 'actions':
-      return lines(...objectsOf(block.elements).map(({ text, url }) => withLink(textObject(text), linkOf(url))))
+      return joinLines(...objects(block.elements).map(({ text, url }) => linkOnly(textObject(text), url)))
     case 'rich_text':
       return readRichText(block)
+    default:
+      return ''
   }
+}
+
+/** A button that opens a page; one that does anything else is of no use in another chat. */
+function linkOnly(name: string, url: unknown): string {
+  const link = address(url)
+  return link === '' ? '' : linked(name, link)
 }
 
 /** An object with text: plain, or in Slack's markup. */
-function textObject(value: unknown): string | undefined {
-  const { type, text } = objectOf(value)
-  return type === 'plain_text' ? textOf(text) : type === 'mrkdwn' ? markup(text) : undefined
+function textObject(value: unknown): string {
+  const { type, text } = object(value)
+  return type === 'plain_text' ? textOf(text) : type === 'mrkdwn' ? fromSlack(text) : ''
 }
 
 /** Sections, lists, quotes and code, one below the other; within them, texts and links in a row. */
-function readRichText(element: JsonObject, depth = 0): string | undefined {
-  const parts = objectsOf(element.elements)
-  if (depth > maxDepth) return
-  if (element.type === 'rich_text') return lines(...parts.map(part => readRichText(part, depth + 1)))
-  if (element.type === 'rich_text_list') return lines(...parts.map(part => `- ${readRichText(part, depth + 1) ?? ''}`))
-  return parts.map(readInline).join('').trim() || undefined
+function readRichText(element: JsonObject, depth = 0): string {
+  if (depth > maxDepth) return ''
+  const parts = objects(element.elements)
+  if (element.type === 'rich_text') return joinLines(...parts.map(part => readRichText(part, depth + 1)))
+  if (element.type === 'rich_text_list') return joinLines(...parts.map(part => `- ${readRichText(part, depth + 1)}`))
+  return parts.map(readInline).join('').trim()
 }
 
-function readInline({ type, text, url, name, user_id: user, channel_id: channel, range }: JsonObject): string {
-  const said = typeof text === 'string' ? text : ''
-  switch (type) {
+function readInline(part: JsonObject): string {
+  const { text } = part
+  switch (part.type) {
     case 'link':
-      return withLink(textOf(text), linkOf(url)) ?? ''
+      return linked(textOf(text), address(part.url))
     case 'emoji':
-      return `:${textOf(name) ?? ''}:`
+      return withEmoji(`:${textOf(part.name)}:`)
     case 'user':
-      return `@${textOf(user) ?? ''}`
+      return `@${textOf(part.user_id)}`
+    case 'usergroup':
+      return `@${textOf(part.usergroup_id)}`
     case 'channel':
-      return `#${textOf(channel) ?? ''}`
+      return `#${textOf(part.channel_id)}`
     case 'broadcast':
-      return `@${textOf(range) ?? ''}`
+      return `@${textOf(part.range)}`
+    case 'date':
+      return textOf(part.fallback)
     default:
-      return said
+      // With the blanks at its ends, which part it from its neighbours.
+      return typeof text === 'string' ? text : ''
   }
 }
 
-function withLink(text: string | undefined, link: string | undefined): string | undefined {
-  return text === undefined || text === link ? link : link === undefined ? text : `${text} (${link})`
-}
-
-function markup(value: unknown): string | undefined {
-  const text = textOf(value)
-  return text === undefined ? undefined : fromSlack(text)
-}
-
 function pictureOf(block: JsonObject): string[] {
-  const accessory = isObject(block.accessory) ? [block.accessory] : []
-  return [block, ...accessory].flatMap(({ type, image_url: url }) => type === 'image' ? linkOf(url) ?? [] : [])
+  const pictures = [block, object(block.accessory)].map(({ type, image_url: url }) => type === 'image' ? address(url) : '')
+  return pictures.filter(link => link !== '')
 }

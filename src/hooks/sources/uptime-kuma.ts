@@ -1,6 +1,9 @@
 import { RelayError } from '../../errors'
-import { linkOf, objectOf, parsed, textOf } from '../fields'
+import { address, line, object, parsed, textOf } from '../fields'
 import type { Source } from '../source'
+
+/** The longest reason that is told, in UTF-16 units. */
+const maxReason = 300
 
 /** The statuses of a heartbeat, by their numbers. */
 const states = ['down', 'up', 'pending', 'maintenance']
@@ -10,22 +13,23 @@ export const uptimeKuma: Source = {
   name: 'uptime-kuma',
   takesGet: true,
   read({ payload }) {
-    const heartbeat = objectOf(parsed(payload.heartbeat))
-    const monitor = objectOf(parsed(payload.monitor))
+    const heartbeat = object(parsed(payload.heartbeat))
+    const monitor = object(parsed(payload.monitor))
     const text = textOf(payload.msg)
     const state = typeof heartbeat.status === 'number' ? states[heartbeat.status] : undefined
-    // A test, or a certificate that expires.
-    if (state === undefined && text === undefined) throw new RelayError('bad-request', 'there is neither a heartbeat nor a msg')
-    if (state === undefined) return { name: 'message', view: { text } }
+    // A test, or a certificate or domain that expires.
+    if (state === undefined && text === '') throw new RelayError('bad-request', 'there is neither a heartbeat nor a msg')
+    const reason = line(heartbeat.msg, maxReason)
     return {
-      name: 'heartbeat',
-      status: state,
+      name: state === undefined ? 'message' : 'heartbeat',
+      ...state !== undefined && { status: state },
       view: {
-        state,
+        state: state ?? '',
         text,
-        monitor: textOf(monitor.name),
-        reason: textOf(heartbeat.msg),
-        ping: typeof heartbeat.ping === 'number' ? heartbeat.ping : undefined,
+        monitor: line(monitor.name),
+        // That is what it writes where it has nothing to say.
+        reason: reason === 'N/A' ? '' : reason,
+        ping: typeof heartbeat.ping === 'number' ? heartbeat.ping : '',
         time: timeOf(heartbeat.time),
         address: addressOf(monitor.url, monitor.hostname, monitor.port),
       },
@@ -34,18 +38,18 @@ export const uptimeKuma: Source = {
 }
 
 /** In UTC, which it does not say. */
-function timeOf(value: unknown): string | undefined {
-  const text = textOf(value)
-  return text !== undefined && /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?$/.test(text) ? `${text.replace(' ', 'T')}Z` : undefined
+function timeOf(value: unknown): string {
+  const text = line(value)
+  return /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?$/.test(text) ? `${text.replace(' ', 'T')}Z` : ''
 }
 
-/** What is watched: an address without user and password, or a host. */
-function addressOf(url: unknown, hostname: unknown, port: unknown): string | undefined {
-  const link = linkOf(url)
-  if (link !== undefined && URL.canParse(link)) {
+/** What is watched: an address without user, password and query, or a host. */
+function addressOf(url: unknown, hostname: unknown, port: unknown): string {
+  const link = address(url)
+  if (URL.canParse(link)) {
     const { origin, pathname } = new URL(link)
     return origin + (pathname === '/' ? '' : pathname)
   }
-  const host = textOf(hostname)
-  return host === undefined || typeof port !== 'number' ? host : `${host}:${port}`
+  const host = line(hostname)
+  return host === '' || typeof port !== 'number' ? host : `${host}:${port}`
 }

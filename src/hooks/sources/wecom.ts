@@ -1,53 +1,43 @@
-import { RelayError } from '../../errors'
 import type { JsonObject } from '../../message/parse'
-import { linkOf, lines, objectOf, objectsOf, pictureOf, textOf } from '../fields'
+import { address, joinLines, labelled, object, objects, pictureOf, textOf } from '../fields'
 import { fromMarkdown } from '../markup'
 import { errcodeShape } from '../shapes'
-import type { Source } from '../source'
+import { robot, type Message, type Readers } from './robot'
+
+const readers: Readers = new Map<string, (content: JsonObject) => Message>([
+  ['text', ({ content }) => ({ text: withMentions(content) })],
+  ['markdown', readMarkdown],
+  ['markdown_v2', readMarkdown],
+  // JPEG or PNG: what is shown tells which by itself.
+  ['image', ({ base64 }) => ({ picture: pictureOf('image/png', base64) })],
+  ['news', ({ articles }) => {
+    const list = objects(articles)
+    return {
+      text: joinLines(...list.map(({ title, description, url }) => joinLines(textOf(title), textOf(description), address(url)))),
+      picture: list.map(({ picurl }) => address(picurl)).find(link => link !== '') ?? '',
+    }
+  }],
+  ['template_card', readCard],
+])
+
+function readMarkdown({ content }: JsonObject): Message {
+  return { text: fromMarkdown(withMentions(content)) }
+}
+
+/** A member is mentioned by the ID that the company gave: `<@lilei>`. */
+function withMentions(content: unknown): string {
+  return textOf(content).replace(/<(@[^<>\s]{1,64})>/g, '$1')
+}
+
+function readCard(card: JsonObject): Message {
+  const { title, desc } = object(card.main_title)
+  const { title: figure, desc: meaning } = object(card.emphasis_content)
+  const { title: quoted, quote_text: quote } = object(card.quote_area)
+  const below = objects(card.vertical_content_list).map(each => joinLines(textOf(each.title), textOf(each.desc)))
+  const rows = objects(card.horizontal_content_list).map(({ keyname, value }) => labelled(textOf(keyname), textOf(value)))
+  const above = [textOf(desc), labelled(textOf(meaning), textOf(figure)), textOf(quoted), textOf(quote), textOf(card.sub_title_text)]
+  return { title: textOf(title), text: joinLines(...above, ...below, ...rows), link: address(object(card.card_action).url) }
+}
 
 /** The group robot of WeCom (企业微信). */
-export const wecom: Source = {
-  name: 'wecom',
-  shape: errcodeShape,
-  read({ payload }) {
-    const view = readContent(payload)
-    if (Object.values(view).every(value => value === undefined)) {
-      throw new RelayError('bad-request', 'msgtype must be text, markdown, markdown_v2, image, news or template_card, with its content')
-    }
-    return { name: 'message', view }
-  },
-}
-
-function readContent(payload: JsonObject): JsonObject {
-  const { msgtype } = payload
-  const content = objectOf(payload[typeof msgtype === 'string' ? msgtype : ''])
-  switch (msgtype) {
-    case 'text':
-      return { text: textOf(content.content) }
-    case 'markdown':
-    case 'markdown_v2': {
-      const text = textOf(content.content)
-      return { text: text === undefined ? undefined : fromMarkdown(text) }
-    }
-    case 'image':
-      // JPEG or PNG: what is shown tells which by itself.
-      return { picture: pictureOf('image/png', content.base64) }
-    case 'news': {
-      const articles = objectsOf(content.articles)
-      return {
-        text: lines(...articles.map(({ title, description, url }) => lines(textOf(title), textOf(description), linkOf(url)))),
-        picture: articles.map(({ picurl }) => linkOf(picurl)).find(link => link !== undefined),
-      }
-    }
-    case 'template_card':
-      return readCard(content)
-    default:
-      return {}
-  }
-}
-
-function readCard({ main_title: main, sub_title_text: sub, horizontal_content_list: list, card_action: action }: JsonObject): JsonObject {
-  const { title, desc } = objectOf(main)
-  const rows = objectsOf(list).map(({ keyname, value }) => [textOf(keyname), textOf(value)].filter(Boolean).join(': '))
-  return { title: textOf(title), text: lines(textOf(desc), textOf(sub), ...rows), link: linkOf(objectOf(action).url) }
-}
+export const wecom = robot('wecom', errcodeShape, 'msgtype', readers)

@@ -142,7 +142,7 @@ describe('a hook', () => {
   test('is in the language that is asked for, else in that of the bot', async () => {
     const down = { heartbeat: { status: 0, msg: 'timeout' }, monitor: { name: 'web' } }
     for (const query of ['', '?lang=en-US', '?lang=zh-CN']) await post(relay, `uptime-kuma/ops${query}`, down)
-    assert.deepEqual(texts(relay), ['故障：web\ntimeout', 'Down: web\ntimeout', '故障：web\ntimeout'])
+    assert.deepEqual(texts(relay), ['❌ 故障：web\ntimeout', '❌ Down: web\ntimeout', '❌ 故障：web\ntimeout'])
     assert.equal((await post(relay, 'message/ops?lang=fr', { text: 'a' })).status, 400)
   })
 

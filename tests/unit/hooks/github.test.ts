@@ -3,13 +3,13 @@ import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { github } from '../../../src/hooks/sources/github'
-import { objects } from '../../../src/hooks/sources/values'
+import { objects } from '../../../src/hooks/fields'
 import { assertReadable, assertSnapshot, isEvent, languages, render, requestOf } from './support'
 
 const secret = 'a secret of sixteen or more'
 
 const index: unknown = JSON.parse(readFileSync(require.resolve('@octokit/webhooks-examples/api.github.com/index.json'), 'utf8'))
-const definitions = objects(index).map(({ name, examples }) => ({ name: String(name), examples: objects(examples) }))
+const definitions = objects(index, Infinity).map(({ name, examples }) => ({ name: String(name), examples: objects(examples, Infinity) }))
 
 function signed(event: string, payload: unknown) {
   const request = requestOf(payload, { 'x-github-event': event, 'x-github-delivery': '72d3162e-cc78-11e3-81ab-4c9367dc0958' })
@@ -18,7 +18,7 @@ function signed(event: string, payload: unknown) {
 }
 
 describe('the examples of GitHub', () => {
-  test('are all understood, and their texts can be read', () => {
+  test('are all understood, and their texts can be read', async () => {
     const texts: string[] = []
     assert.equal(definitions.length, 58)
     for (const { name, examples } of definitions) {
@@ -34,7 +34,7 @@ describe('the examples of GitHub', () => {
         const { branch = '', status = '', view } = reading
         assert.equal(reading.name, name)
         for (const lang of languages) {
-          const text = render(github, view, lang)
+          const text = await render(github, view, lang)
           assertReadable(text)
           texts.push(`== ${what} (${lang}) branch=${branch} status=${status}\n${text}`)
         }
