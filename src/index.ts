@@ -49,7 +49,8 @@ export function apply(ctx: Context, config: Config): void {
   for (const warning of [...nameWarnings, ...keyWarnings]) logger.warn('%s', warning)
   announceExpiry(ctx, keys, logger)
 
-  const { server } = ctx
+  // A service that is asked of the context for each request takes a good part of it.
+  const { server, i18n } = ctx
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir))
   const links = new MediaLinks(() => (settings.selfUrl || server.config.selfUrl || server.selfUrl) + settings.path, apiKey)
   const port = new KoishiPort(ctx, new OneBot(ctx))
@@ -88,7 +89,7 @@ export function apply(ctx: Context, config: Config): void {
     stop: stop.signal,
     others: [
       ...hookRoutes({
-        sender, templates, uploads, names, logger, limits, stop: stop.signal, language: () => languageOf(ctx.i18n.fallback([])),
+        sender, templates, uploads, names, logger, limits, stop: stop.signal, language: () => languageOf(i18n.fallback([])),
       }),
       ...oneBotRoutes({ sender, limits, relay, isOnline: () => port.isOnline, stop: stop.signal }),
     ],
