@@ -55,7 +55,8 @@ export function apply(ctx: Context, config: Config): void {
   for (const warning of [...nameWarnings, ...keyWarnings]) logger.warn('%s', warning)
   announceExpiry(ctx, keys, logger)
 
-  const { server } = ctx
+  // A service that is asked of the context for each request takes a good part of it.
+  const { server, i18n } = ctx
   const metrics = Metrics.of(ctx, doors)
   const alerts = Alerts.to(settings.alertTo, names, ctx, logger)
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))
@@ -110,7 +111,7 @@ export function apply(ctx: Context, config: Config): void {
     stop: stop.signal,
     others: [
       ...hookRoutes({
-        sender, templates, uploads, names, logger, limits, stop: stop.signal, language: () => languageOf(ctx.i18n.fallback([])),
+        sender, templates, uploads, names, logger, limits, stop: stop.signal, language: () => languageOf(i18n.fallback([])),
       }),
       ...oneBotRoutes({ sender, limits, relay, isOnline: () => port.isOnline, stop: stop.signal }),
     ],

@@ -1,5 +1,5 @@
 import type { Liquid, Template } from 'liquidjs'
-import { readdirSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseLink } from '../message/link'
@@ -34,6 +34,9 @@ const maxPictures = 10
 /** The longest text that a template may give, in characters. */
 const maxOutput = 1_000_000
 
+/** For how long after a file was written another write may give it the same time, in milliseconds. */
+const racy = 1000
+
 const extension = '.liquid'
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
@@ -47,6 +50,9 @@ const builtIn = join(__dirname, 'templates')
 export class Templates {
   private engine: Promise<Engine> | undefined
   private readonly parsed = new Map<string, { text: string, template: Template[] }>()
+  /** Texts of the operator's files, each as of a time and size. */
+  private readonly own = new Map<string, { stamp: string, text: string }>()
+  private readonly builtIn = new Map<string, string>()
 
   /**
    * @param folder those of the operator, `<name>.liquid`; it need not be there
@@ -66,7 +72,7 @@ export class Templates {
    * @throws the error of LiquidJS, or of the file system, when there is no text
    */
   async render(name: string, view: JsonObject, lang: Language): Promise<Rendered> {
-    const text = await this.readOwn(name) ?? await readFile(join(builtIn, name + extension), 'utf8')
+    const text = await this.readOwn(name) ?? await this.readBuiltIn(name)
     const engine = await this.load()
     let known = this.parsed.get(name)
     if (known?.text !== text) this.parsed.set(name, known = { text, template: engine.parse(text) })
@@ -95,10 +101,25 @@ export class Templates {
     return this.engine ??= createEngine(this.pictureHosts)
   }
 
+  private async readBuiltIn(name: string): Promise<string> {
+    const text = this.builtIn.get(name) ?? await readFile(join(builtIn, name + extension), 'utf8')
+    this.builtIn.set(name, text)
+    return text
+  }
+
   private async readOwn(name: string): Promise<string | undefined> {
     if (!namePattern.test(name)) return
+    const file = join(this.folder, name + extension)
     try {
-      return await readFile(join(this.folder, name + extension), 'utf8')
+      // For each hook: this takes microseconds, and to open a file, or to fail at it, many times as long.
+      const stats = statSync(file, { throwIfNoEntry: false })
+      if (!stats) return
+      const stamp = `${stats.mtimeMs} ${stats.size}`
+      const known = this.own.get(name)
+      if (known?.stamp === stamp) return known.text
+      const text = await readFile(file, 'utf8')
+      if (Date.now() - stats.mtimeMs > racy) this.own.set(name, { stamp, text })
+      return text
     } catch (error) {
       if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return
       throw error

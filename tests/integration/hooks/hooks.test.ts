@@ -323,9 +323,11 @@ describe('a template of the operator', () => {
   test('replaces that of a source, and is read again when it has changed', async () => {
     await putTemplate(relay, 'message.liquid', '* {{ text }}')
     await post(relay, 'message/ops', { text: 'a' })
-    await putTemplate(relay, 'message.liquid', '{{ title }}\n{{ text }}')
+    await putTemplate(relay, 'message.liquid', '+ {{ text }}')
     await post(relay, 'message/ops', { text: 'b' })
-    assert.deepEqual(texts(relay), ['* a', 'b'])
+    await putTemplate(relay, 'message.liquid', '{{ title }}\n{{ text }}')
+    await post(relay, 'message/ops', { text: 'c' })
+    assert.deepEqual(texts(relay), ['* a', '+ b', 'c'])
   })
 
   const broken: [string, string][] = [
