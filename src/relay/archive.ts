@@ -164,8 +164,9 @@ export class Archive implements Listed {
   private async learn(): Promise<void> {
     if (this.isKnown) return
     this.count = await this.database.select(table, {}).execute(row => $.length(row.id))
-    // It is `null` when there is nothing, and NaN where a driver makes a number of that.
-    this.keptSize = Number(await this.database.select(keptTable, {}).execute(row => $.sum(row.size))) || 0
+    // It is `null` when there is nothing.
+    const size = await this.database.select(keptTable, {}).execute(row => $.sum(row.size))
+    this.keptSize = size > 0 ? size : 0
     this.isKnown = true
   }
 
