@@ -2,26 +2,41 @@ import { setImmediate } from 'node:timers/promises'
 import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
 import type { Target, TargetNames } from '../message/model'
+import { writeItems } from '../message/parse'
 import { readTarget, writeTarget } from '../message/target'
 import { outcomeOf, states, type Delivery, type ItemResult, type Results, type State } from '../relay/delivery'
 import type { ListFilter, Relay } from '../relay/relay'
+import type { UploadStore } from '../uploads/store'
+import { sendBytes } from './files'
 import type { AllowedExchange, GuardedRoute } from './routes'
 
 const defaultLimit = 100
 const maxLimit = 1000
+/** How many hours are counted at most: a week. */
+const maxHours = 168
 /** How many are read at once: other requests get their turn in between. */
 const stretch = 20
 /** The length of the deliveries of one answer from which on the rest is left to the next, in characters of JSON. */
 const maxPage = 4 * 1024 * 1024
 
 /**
- * `GET /deliveries`, `GET` and `DELETE /deliveries/<id>`, `POST /deliveries/<id>/retry`.
+ * `GET /deliveries`, `GET /deliveries/counts`, `GET` and `DELETE /deliveries/<id>`, `POST /deliveries/<id>/retry`,
+ * `GET /deliveries/<id>/items` and `GET /deliveries/<id>/items/<index>`.
  *
  * @param names those that may stand for targets
  * @param prefix stands before the paths of the plugin
  */
-export function deliveryRoutes(relay: Relay, names: TargetNames, prefix: string): GuardedRoute[] {
+export function deliveryRoutes(relay: Relay, names: TargetNames, uploads: UploadStore, prefix: string): GuardedRoute[] {
   return [
+    {
+      path: '/deliveries/counts',
+      method: 'GET',
+      allow: ['read', 'manage'],
+      async handle({ caller, query }) {
+        const hours = await relay.counts(parseHours(query), caller.confinedTo)
+        return { data: { hours: hours.map(entry => ({ ...entry, hour: new Date(entry.hour).toISOString() })) } }
+      },
+    },
     {
       path: '/deliveries',
       method: 'GET',
@@ -45,7 +60,27 @@ export function deliveryRoutes(relay: Relay, names: TargetNames, prefix: string)
         const delivery = await relay.get(idOf(exchange))
         // As if there were none.
         if (confinedTo !== undefined && delivery.caller !== confinedTo) throw new RelayError('not-found')
-        return { data: view(delivery, relay) }
+        return { data: view(delivery, await relay.withContent([delivery.id]), relay) }
+      },
+    },
+    {
+      path: '/deliveries/:id/items',
+      method: 'GET',
+      allow: ['manage'],
+      async handle(exchange) {
+        return { data: { items: writeItems(await relay.items(idOf(exchange))) } }
+      },
+    },
+    {
+      path: '/deliveries/:id/items/:index',
+      method: 'GET',
+      allow: ['manage'],
+      async handle(exchange) {
+        const { index = '' } = exchange.params
+        const item = (await relay.items(idOf(exchange)))[/^\d{1,4}$/.test(index) ? Number(index) : -1]
+        if (!item || !('link' in item) || item.link.kind === 'remote') throw new RelayError('not-found', 'the bytes of this item are not with the relay')
+        await sendBytes(exchange, item, item.link, uploads)
+        return 'sent' as const
       },
     },
     {
@@ -67,7 +102,8 @@ export function deliveryRoutes(relay: Relay, names: TargetNames, prefix: string)
         const { target, bot, results } = await relay.get(idOf(exchange))
         caller.demandTarget(target, platformOf(bot), writeTarget(target))
         caller.spend(results.filter(result => !result?.success).length)
-        const { id, state } = await relay.retry(idOf(exchange))
+        const admit = (platform: string): void => caller.demandTarget(target, platform, writeTarget(target))
+        const { id, state } = await relay.retry(idOf(exchange), admit)
         exchange.response.setHeader('Location', `${prefix}/deliveries/${id}`)
         return { status: 202, data: { delivery_id: id, state } }
       },
@@ -87,8 +123,9 @@ async function readPage(relay: Relay, { limit, ...filter }: ListFilter): Promise
     const wanted = Math.min(stretch, limit - deliveries.length)
     // One more than is wanted tells whether there are more.
     const found = await relay.list({ ...from, limit: wanted + 1 })
+    const kept = await relay.withContent(found.map(({ id }) => id))
     for (const [index, delivery] of found.slice(0, wanted).entries()) {
-      const shown = view(delivery, relay)
+      const shown = view(delivery, kept, relay)
       deliveries.push(shown)
       length += JSON.stringify(shown).length
       from = { ...filter, before: delivery.id }
@@ -113,8 +150,12 @@ export function platformOf(sid: string): string {
   return sid.slice(0, Math.max(sid.indexOf(':'), 0))
 }
 
-/** A delivery as callers see it. */
-function view(delivery: Delivery, relay: Relay): object {
+/**
+ * A delivery as callers see it.
+ *
+ * @param kept those of which it is kept what was to be sent
+ */
+function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Relay): object {
   const { id, state, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, about } = delivery
   const toDate = (time: number): string => new Date(relay.toWall(time)).toISOString()
   return {
@@ -136,6 +177,7 @@ function view(delivery: Delivery, relay: Relay): object {
     })),
     ...about.waited !== null && { waited_ms: Math.round(about.waited) },
     platform_ms: Math.round(about.platformTime),
+    ...kept.has(id) && { content: true },
   }
 }
 
@@ -192,6 +234,14 @@ function parseTime(text: string): number | undefined {
   // A plus sign in a query stands for a blank.
   const time = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[- +]\d\d:\d\d)?)?$/.test(text) ? Date.parse(text.replace(' ', '+')) : NaN
   return Number.isNaN(time) ? undefined : time
+}
+
+/** The hours that are counted: a day, unless the query says otherwise. */
+function parseHours(query: URLSearchParams): number {
+  const text = query.get('hours') || '24'
+  const hours = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (hours < 1 || hours > maxHours) throw new RelayError('bad-request', `hours must be a number from 1 to ${maxHours}`)
+  return hours
 }
 
 function parseLimit(text: string): number | undefined {

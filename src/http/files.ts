@@ -1,12 +1,15 @@
 import { createHmac } from 'node:crypto'
 import { createReadStream } from 'node:fs'
+import type { OutgoingHttpHeaders } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { RelayError } from '../errors'
 import { equalsSecret } from '../lib/secret'
+import type { DataLink, MediaItem, UploadLink } from '../message/model'
 import { receive, type ReceiveLimits } from '../uploads/receive'
 import type { StoredFile, UploadStore } from '../uploads/store'
 import { demandUnread, refuseEncoding } from './body'
-import type { GuardedRoute, OpenRoute } from './routes'
+import { typeOfName } from './media-type'
+import type { Exchange, GuardedRoute, OpenRoute } from './routes'
 
 /** `POST /upload`: stores files. */
 export function uploadRoute(store: UploadStore, limits: ReceiveLimits, stop: AbortSignal): GuardedRoute {
@@ -77,23 +80,57 @@ export function mediaRoute(store: UploadStore, links: MediaLinks): OpenRoute {
       if (!links.isValid(id, query)) {
         throw new RelayError('unauthorized', 'this link has expired or was altered', { headers: { 'www-authenticate': 'Bearer' } })
       }
-      const release = store.hold(id)
-      try {
-        const file = await store.resolve(id)
-        response.writeHead(200, {
-          'content-type': 'application/octet-stream',
-          'content-length': file.size,
-          'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(file.name)}`,
-          'x-content-type-options': 'nosniff',
-        })
-        // A read stream takes no empty range.
-        if (request.method === 'HEAD' || file.size === 0) response.end()
-        else await pipeline(createReadStream(file.path, { end: file.size - 1 }), response).catch(toRelayError)
-      } finally {
-        release()
-      }
+      await sendFile({ request, response }, id, store, 'application/octet-stream')
       return 'sent' as const
     },
+  }
+}
+
+/**
+ * Answers with the bytes of an item that are with the relay. Whatever they are, no browser runs them.
+ *
+ * @throws RelayError `file-not-found`
+ */
+export async function sendBytes(exchange: Pick<Exchange, 'request' | 'response'>, item: MediaItem, link: DataLink | UploadLink, store: UploadStore): Promise<void> {
+  if (link.kind === 'upload') {
+    await sendFile(exchange, link.id, store, typeOfName(link.id))
+    return
+  }
+  const { request, response } = exchange
+  const bytes = Buffer.from(link.base64, 'base64')
+  const type = link.mediaType !== undefined && mediaType.test(link.mediaType) ? link.mediaType : typeOfBytes(item)
+  response.writeHead(200, headersOf({ type, size: bytes.length, name: item.name ?? item.type }))
+  response.end(request.method === 'HEAD' ? undefined : bytes)
+}
+
+/** A media type without anything that could end a header, or say more than that. */
+const mediaType = /^[a-z]+\/[a-z0-9.+-]{1,64}$/i
+
+/** Without a media type a picture is shown all the same: browsers look at its bytes. */
+function typeOfBytes({ type }: MediaItem): string {
+  return type === 'image' ? 'image/png' : 'application/octet-stream'
+}
+
+async function sendFile({ request, response }: Pick<Exchange, 'request' | 'response'>, id: string, store: UploadStore, type: string): Promise<void> {
+  const release = store.hold(id)
+  try {
+    const file = await store.resolve(id)
+    response.writeHead(200, headersOf({ type, size: file.size, name: file.name }))
+    // A read stream takes no empty range.
+    if (request.method === 'HEAD' || file.size === 0) response.end()
+    else await pipeline(createReadStream(file.path, { end: file.size - 1 }), response).catch(toRelayError)
+  } finally {
+    release()
+  }
+}
+
+function headersOf({ type, size, name }: { type: string, size: number, name: string }): OutgoingHttpHeaders {
+  return {
+    'content-type': type,
+    'content-length': size,
+    'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name)}`,
+    'content-security-policy': 'sandbox; default-src \'none\'',
+    'x-content-type-options': 'nosniff',
   }
 }
 

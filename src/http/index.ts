@@ -53,7 +53,7 @@ export function serveHttp(server: Server, routing: RouteOptions, options: HttpOp
     mediaRoute(uploads, links),
     webhookRoute(sender, names, text, stop),
     ...sendRoutes({ sender, uploads, names, limits: { text, files }, stop }),
-    ...deliveryRoutes(relay, names, prefix),
+    ...deliveryRoutes(relay, names, uploads, prefix),
     ...queueRoutes(relay),
     contactsRoute(relay),
     ...others,

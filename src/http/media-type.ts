@@ -46,9 +46,14 @@ export function kindOfType(contentType: string): Exclude<Kind, 'text'> | undefin
 
 /** What the extension of a file name says that it is. */
 export function kindOfName(name: string): Exclude<Kind, 'text'> {
+  return kindOfType(typeOfName(name)) ?? 'file'
+}
+
+/** The media type that the extension of a file name stands for. */
+export function typeOfName(name: string): string {
   const extension = extname(name).slice(1).toLowerCase()
-  const [type = ''] = [...extensions].find(([, known]) => known.includes(extension)) ?? []
-  return kindOfType(type) ?? 'file'
+  const [type = 'application/octet-stream'] = [...extensions].find(([, known]) => known.includes(extension)) ?? []
+  return type
 }
 
 /** A name for bytes that came without one, such as `image.png`. */

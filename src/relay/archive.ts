@@ -8,7 +8,7 @@ import type { LargeContent } from './large-content'
 import { listNewest, textPattern, type Listed, type Part } from './listing'
 import type { MemoryStore } from './memory-store'
 import type { ListFilter } from './store'
-import { fromText, splitText } from './stored'
+import { fromText, pickFields } from './stored'
 
 declare module 'koishi' {
   interface Tables {
@@ -45,7 +45,7 @@ const keptTable = 'message_relay_kept'
 const columns = ['id', 'state', 'target', 'caller', 'door', 'record'] as const satisfies (keyof RecordRow)[]
 
 /** How many records a statement writes, reads or removes: an embedded database blocks the event loop meanwhile. */
-const chunkSize = 100
+const chunkSize = 250
 /** How long what is kept of what was to be sent may be together, in characters. */
 const maxKept = 256 * 1024 * 1024
 
@@ -164,8 +164,9 @@ export class Archive implements Listed {
   private async learn(): Promise<void> {
     if (this.isKnown) return
     this.count = await this.database.select(table, {}).execute(row => $.length(row.id))
-    // It is `null` when there is nothing, and NaN where a driver makes a number of that.
-    this.keptSize = await this.database.select(keptTable, {}).execute(row => $.sum(row.size)) || 0
+    // It is `null` when there is nothing.
+    const size = await this.database.select(keptTable, {}).execute(row => $.sum(row.size))
+    this.keptSize = size > 0 ? size : 0
     this.isKnown = true
   }
 
@@ -232,6 +233,6 @@ function defineTables(ctx: Context): void {
 }
 
 function toRow(record: string): RecordRow {
-  const { id, state, target, caller, door } = splitText(record)
+  const [id, state, target, caller, door] = pickFields(record, ['id', 'state', 'target', 'caller', 'door'])
   return { id: String(id), state: String(state), target: String(target), caller: typeof caller === 'string' ? caller : null, door: String(door), record }
 }

@@ -126,6 +126,16 @@ export class Backlog {
     return wasThere
   }
 
+  /** Takes over a delivery that was kept elsewhere and has ended, to send it again. */
+  async adopt(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {
+    const { bot, target } = delivery
+    const queue = queueOf(bot, target)
+    await this.ask(queue)
+    const position = ++this.position
+    await this.options.store.insert(delivery, position, items)
+    this.queueUp({ queue, bot }, position)
+  }
+
   /** Goes on with what waited for a bot that is online now. */
   wake(bot: string): void {
     for (const [queue, state] of [...this.waiting]) if (state.isStalled && state.bot === bot) this.queueUp({ queue, bot }, this.position)
@@ -149,7 +159,10 @@ export class Backlog {
       for (let hasChanged = true; hasChanged;) {
         hasChanged = false
         for (const delivery of await store.overdue(state, then)) {
-          if (!this.inFlight.has(delivery.id) && await worker.abandon(delivery, store, new RelayError('expired'))) hasChanged = true
+          if (!this.inFlight.has(delivery.id) && await worker.abandon(delivery, store, new RelayError('expired'))) {
+            hasChanged = true
+            worker.onEnd(delivery, (await store.getQueued(delivery.id))?.items ?? [])
+          }
           await yieldToOthers()
         }
       }

@@ -10,7 +10,7 @@ import { writeAbout } from './about'
 import type { Clock, Reading } from './clock'
 import { messageIdsOf, states, unfinished, type Change, type Delivery, type State } from './delivery'
 import { LargeContent } from './large-content'
-import { listNewest, textPattern, type Listed, type Part } from './listing'
+import { lastId, listNewest, textPattern, type Listed, type Part } from './listing'
 import { lowestId, noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
 import { fromStored, storedFields, toStored, writeResults, type StoredDelivery } from './stored'
 
@@ -51,8 +51,6 @@ const chunkSize = 50
 const contentGone = 'the content of this delivery is gone: send it again as a new request'
 /** For how long after its last change what went unanswered is looked for by the next process, in milliseconds. */
 const openFor = 15 * 60 * 1000
-/** It sorts after every ID. */
-const lastId = 'g'
 
 /** Keeps deliveries in the Koishi database. Every method rejects with the error of the database. */
 export class DatabaseStore implements Store, Listed {

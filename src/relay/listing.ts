@@ -26,7 +26,7 @@ export interface Listed {
 }
 
 /** It sorts after every ID. */
-const lastId = 'g'
+export const lastId = 'g'
 /** How many rows a statement looks through at most: an embedded database blocks the event loop meanwhile. */
 const stretch = 500
 /** How many rows are read at least. */

@@ -208,9 +208,23 @@ export class MemoryStore implements Store {
     return delivery && { delivery, position: noPosition, items, isOurs: true }
   }
 
+  /** What was to be sent, where that is known here. */
+  items(id: string): readonly ParsedItem[] | undefined {
+    return this.active.get(id)?.items ?? this.readContent(id)
+  }
+
   /** Whether it is known here what was to be sent. */
   hasContent(id: string): boolean {
     return this.active.get(id) !== undefined || this.contents.has(id)
+  }
+
+  /** The states of those that have ended, are in no database yet, and are not below this ID; of a caller only, where one is given. */
+  * states(from: string, caller?: string): Generator<{ id: string, state: string }> {
+    for (const [place, text] of this.ended.entries()) {
+      const id = idOf(text)
+      if (id < from || this.writtenPlaces.has(place) || (caller !== undefined && fromText(text).caller !== caller)) continue
+      yield { id, state: stateOf(text) }
+    }
   }
 
   queues(): WaitingQueue[] {
@@ -357,6 +371,12 @@ function isActive(state: State): boolean {
 /** The ID that a text begins with. */
 function idOf(text: string): string {
   return text.slice(textHead.length, text.indexOf('"', textHead.length))
+}
+
+/** The state, which comes right behind that. */
+function stateOf(text: string): string {
+  const [state = ''] = text.slice(textHead.length + idOf(text).length + '","'.length).split('"', 1)
+  return state
 }
 
 /** What has not ended counts nothing: it is bounded by the queues. */

@@ -1,12 +1,13 @@
 import type { Context } from 'koishi'
 import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
-import { sleep, yieldToOthers } from '../lib/async'
+import { Mutex, sleep, yieldToOthers } from '../lib/async'
 import { digest } from '../lib/digest'
 import { unwrap } from '../lib/unwrap'
-import type { BotSelector, MessageRequest, Target } from '../message/model'
+import type { BotSelector, MessageRequest, ParsedItem, Target } from '../message/model'
 import type { Contact, KnownSends } from '../platform/port'
 import { aboutOf, type RecordContent } from './about'
+import type { Archive } from './archive'
 import { Clock } from './clock'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
@@ -15,13 +16,15 @@ import {
 import { fingerprintOf } from './fingerprint'
 import { FollowUps } from './follow-ups'
 import { ask } from './inquiry'
+import { lastId } from './listing'
 import { MemoryStore } from './memory-store'
 import { OpenCalls } from './open-calls'
 import { preview, type Preview } from './preview'
 import { Queues, type QueueOptions, type QueueState } from './queue'
 import { nameOf, type Runtime } from './runtime'
 import { clockMargin, SentLog } from './sent-log'
-import { noPosition, queueOf, readQueue, type Backlog, type ListFilter, type Store } from './store'
+import { lowestId, noPosition, queueOf, readQueue, type Backlog, type ListFilter, type Store } from './store'
+import { writeCaller } from './stored'
 import { Deadline, Result } from './waiter'
 import { Worker, type Verdict } from './worker'
 
@@ -102,6 +105,14 @@ export interface RelayOptions extends Pick<
   recordContent: RecordContent
 }
 
+/** How many deliveries of an hour have ended how. */
+export interface HourCounts extends Record<typeof endStates[number], number> {
+  /** When it began, in milliseconds since the epoch. */
+  hour: number
+}
+
+const endStates = ['sent', 'failed', 'unanswered', 'expired'] as const
+const hour = 60 * 60 * 1000
 /** How long an Idempotency-Key lives, in milliseconds. */
 const keyLifetime = 24 * 60 * 60 * 1000
 /** In the place of the digest of a request, where it does not count what the request means. */
@@ -140,6 +151,7 @@ export class Relay {
   private readonly memory = new MemoryStore(this.clock)
   private readonly worker: Worker
   private readonly followUps: FollowUps
+  private readonly retries = new Mutex()
   private storage: Storage | undefined
   /** Those that were made for a database that may come back. */
   private readonly storages: Storage[] = []
@@ -187,6 +199,7 @@ export class Relay {
     this.followUps = new FollowUps({
       queues: this.queues, worker: this.worker, runtime: this.runtime, sendAgain: delivery => this.sendAgain(delivery),
     })
+    this.worker.onEnd = (delivery, items) => this.keepFiles(delivery, items)
     this.worker.onUnanswered = ({ delivery, store, items }) => this.followUps.add(delivery, store, items)
   }
 
@@ -346,29 +359,104 @@ export class Relay {
   /**
    * Sends what was not delivered of a finished delivery again. What went unanswered is looked for first.
    *
-   * @throws RelayError `not-found`, `conflict`, `no-database`, `store-down`
+   * @param admit as that of a submission
+   * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
    */
-  async retry(id: string): Promise<Delivery> {
+  retry(id: string, admit?: Submission['admit']): Promise<Delivery> {
+    return this.retries.run(id, () => this.retryOnce(id, admit))
+  }
+
+  private async retryOnce(id: string, admit: Submission['admit']): Promise<Delivery> {
     const { state } = await this.get(id)
     if (!isRetryable(state)) throw notRetryable(state)
-    const { storage } = this
-    if (!storage) throw new RelayError('no-database')
-    const stored = await guard(storage.store.getQueued(id))
-    if (!stored) throw new RelayError('conflict', 'the content of this delivery was not stored: send it as a new request')
-    const { delivery, items } = stored
-    const settling = this.runtime.openCalls.leftOf(delivery, items)
+    const { storage, memory, runtime: { openCalls, port } } = this
+    const stored = memory.getQueued(id) ?? await guard(storage?.store.getQueued(id))
+    const delivery = stored?.delivery ?? await this.get(id)
+    const items = stored?.items ?? await guard(storage?.archive.items(id))
+    if (!items) throw new RelayError('conflict', 'the content of this delivery is not kept: send it as a new request')
+    const settling = openCalls.leftOf(delivery, items)
     if (settling > 0) {
       const seconds = Math.ceil(settling / 1000)
       throw new RelayError('conflict', `the platform may still be carrying it out: try again in ${seconds} s`, {
         headers: { 'retry-after': String(seconds) },
       })
     }
+    if (delivery.bot === '') {
+      const account = port.chooseLater({})
+      account.checkTarget(delivery.target)
+      delivery.bot = account.sid
+    }
+    admit?.(port.find(delivery.bot)?.platform ?? '')
+    if (!storage) return this.retryFromMemory(delivery, items)
     const expiresAt = this.clock.now() + defaultExpiry
     // A file that is gone already makes its item fail in its turn.
     await this.keepUploads({ items, mode: 'batch' }, expiresAt)
-    const isQueued = await guard(storage.backlog.requeue(delivery, retryable, retry(delivery, expiresAt)))
-    if (!isQueued) throw notRetryable((await this.get(id)).state)
-    return delivery
+    if (stored && !memory.hasContent(id)) {
+      const isQueued = await guard(storage.backlog.requeue(delivery, retryable, retry(delivery, expiresAt)))
+      if (!isQueued) throw notRetryable((await this.get(id)).state)
+      return delivery
+    }
+    const again = { ...delivery, ...retry(delivery, expiresAt), key: null, updatedAt: this.clock.now() }
+    await guard(storage.backlog.adopt(again, items))
+    memory.discard(id)
+    await guard(storage.archive.remove(id))
+    return again
+  }
+
+  private async retryFromMemory(delivery: Delivery, items: readonly ParsedItem[]): Promise<Delivery> {
+    const { id, door, mode, target, bot } = delivery
+    const change = { ...retry(delivery, 0), deferred: false, expiresAt: null }
+    if (!this.memory.update(delivery, retryable, change)) throw notRetryable(delivery.state)
+    const [platform = '', ...rest] = bot.split(':')
+    const request = { mode, target, items, bot: { platform, selfId: rest.join(':') } }
+    return this.deliverInBackground({ id, door, request }, delivery, 0, true)
+  }
+
+  /**
+   * What was to be sent, item by item.
+   *
+   * @throws RelayError `not-found`, also where it is not kept; `store-down`
+   */
+  async items(id: string): Promise<readonly ParsedItem[]> {
+    await this.get(id)
+    const { memory, storage } = this
+    const items = memory.items(id) ?? (await guard(storage?.store.getQueued(id)))?.items ?? await guard(storage?.archive.items(id))
+    if (!items) throw new RelayError('not-found', 'what was to be sent is not kept of this delivery: see recordContent in the settings')
+    return items
+  }
+
+  /**
+   * Those of these deliveries of which it is kept what was to be sent.
+   *
+   * @throws RelayError `store-down`
+   */
+  async withContent(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const { memory, storage } = this
+    const [here, there] = [ids.filter(id => memory.hasContent(id)), ids.filter(id => !memory.hasContent(id))]
+    if (!storage || there.length === 0) return new Set(here)
+    const stored = await guard(storage.store.withContent(there))
+    return new Set([...here, ...stored, ...await guard(storage.archive.withContent(there))])
+  }
+
+  /**
+   * How many deliveries have ended how, by the hour in which they were accepted, the oldest first.
+   *
+   * @param caller only those of the key with this name
+   * @throws RelayError `store-down`
+   */
+  async counts(hours: number, caller?: string): Promise<HourCounts[]> {
+    const { memory, storage } = this
+    const start = (Math.floor(Date.now() / hour) - hours + 1) * hour
+    const counts = Array.from({ length: hours }, (_, index) => ({
+      hour: start + index * hour, sent: 0, failed: 0, unanswered: 0, expired: 0,
+    }))
+    for (const { id, state } of memory.states(lowestId(start), caller)) {
+      const entry = counts[Math.floor((timeOf(id) - start) / hour)]
+      const ended = endStates.find(name => name === state)
+      if (entry && ended) entry[ended]++
+    }
+    for (const table of storage ? [storage.store, storage.archive] : []) await guard(countStored(table, counts, caller))
+    return counts
   }
 
   /**
@@ -525,11 +613,11 @@ export class Relay {
   }
 
   /** Delivers without a database, and waits for the result no longer than this. */
-  private async deliverInBackground(submission: Submission, delivery: Delivery, wait: number): Promise<Delivery> {
+  private async deliverInBackground(submission: Submission, delivery: Delivery, wait: number, isKnown = false): Promise<Delivery> {
     const { background, runtime: { inFlight, stop } } = this
     const leave = inFlight.enter()
     background.add(delivery.id)
-    const work = this.deliver({ ...submission, signal: undefined }, delivery).finally(() => {
+    const work = this.deliver({ ...submission, signal: undefined }, delivery, isKnown).finally(() => {
       background.delete(delivery.id)
       leave()
     })
@@ -576,10 +664,14 @@ export class Relay {
       const results = delivery.results.map(result => result ?? { success: false as const, error })
       if (isKept) {
         await worker.settle(delivery, store, results)
+        this.keepFiles(delivery, items)
       } else if (error.outcome) {
+        // It is not sent again where it is not known through which bot.
+        const isSure = delivery.bot !== '' || (request.bot.platform === undefined && request.bot.selfId === undefined)
         // Without an outcome it was no delivery at all.
-        this.memory.insert(Object.assign(delivery, settle(delivery, results)), noPosition, [])
+        this.memory.insert(Object.assign(delivery, settle(delivery, results)), noPosition, isSure ? items : [])
         this.runtime.observer.ended(delivery, this.clock.now() - delivery.createdAt)
+        if (isSure) this.keepFiles(delivery, items)
       }
       throw error
     } finally {
@@ -682,6 +774,11 @@ export class Relay {
     await guard(store?.releaseKey(key))
   }
 
+  /** What can be sent again needs its files. */
+  private keepFiles({ state }: Delivery, items: readonly ParsedItem[]): void {
+    if (this.memory.keeps(state)) void this.keepUploads({ items, mode: 'batch' }, this.clock.now() + this.retention)
+  }
+
   /** @throws RelayError `file-not-found` when the one file of a single message is not there; in a batch, the item fails in its turn */
   private async keepUploads({ items, mode }: Pick<MessageRequest, 'items' | 'mode'>, until: number): Promise<void> {
     for (const item of items) {
@@ -693,6 +790,25 @@ export class Relay {
       }
     }
   }
+}
+
+/** Counts what a table has of these hours. What nothing is found of is not counted by the hour. */
+async function countStored(table: Pick<Archive, 'countIn'>, counts: HourCounts[], caller: string | undefined): Promise<void> {
+  const [first] = counts
+  if (!first) return
+  const own = caller === undefined ? {} : { caller: writeCaller(caller) }
+  for (const state of endStates) {
+    if (await table.countIn({ ...own, state, id: { $gte: lowestId(first.hour), $lt: lastId } }) === 0) continue
+    for (const entry of counts) {
+      entry[state] += await table.countIn({ ...own, state, id: { $gte: lowestId(entry.hour), $lt: lowestId(entry.hour + hour) } })
+      await yieldToOthers()
+    }
+  }
+}
+
+/** When a UUIDv7 was made, in milliseconds since the epoch by the machine's clock. */
+function timeOf(id: string): number {
+  return parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 }
 
 /** What an Idempotency-Key is known by. No two callers have one in common: neither a key nor a name has a line break in it. */

@@ -76,16 +76,22 @@ export function toText(delivery: Delivery): string {
   return JSON.stringify(storedFields.map(field => stored[field]))
 }
 
-/** The structured fields of such a text as texts, without the work of reading them. */
-export function splitText(text: string): Readonly<Record<string, unknown>> {
-  const values: unknown = JSON.parse(text)
-  if (!Array.isArray(values)) throw new Error('this is not the text of a delivery')
-  return Object.fromEntries(storedFields.map((field, index): [string, unknown] => [field, values[index]]))
-}
-
 /** @throws Error when it was not written by `toText` */
 export function fromText(text: string): Delivery {
-  return fromStored(splitText(text))
+  const values = readText(text)
+  return fromStored(Object.fromEntries(storedFields.map((field, index): [string, unknown] => [field, values[index]])))
+}
+
+/** Some of the fields of such a text as they are stored. */
+export function pickFields(text: string, fields: readonly (typeof storedFields)[number][]): unknown[] {
+  const values = readText(text)
+  return fields.map(field => values[storedFields.indexOf(field)])
+}
+
+function readText(text: string): readonly unknown[] {
+  const values: unknown = JSON.parse(text)
+  if (!Array.isArray(values)) throw new Error('this is not the text of a delivery')
+  return values
 }
 
 /** Of a delivery that a crash has interrupted only the state was changed: it tells what became of the items of which nothing is written. */

@@ -53,6 +53,8 @@ class NotOurs extends Error {
  * is made. Every delivery comes through here, whether somebody waits for it or not.
  */
 export class Worker {
+  /** Told of each delivery that has ended, and what was to be sent. */
+  onEnd: (delivery: Delivery, items: readonly ParsedItem[]) => void = () => undefined
   /** Told of each delivery whose send has ended without an answer. */
   onUnanswered: (job: Job) => void = () => undefined
   private readonly watchers = new Map<string, Set<Watcher>>()
@@ -68,7 +70,9 @@ export class Worker {
   async deliver(slot: Slot, job: Job): Promise<JobEnd> {
     const releases = holdUploads(job.items, this.runtime.holdUpload)
     try {
-      return await new Work(this.runtime, slot, job, this).run()
+      const end = await new Work(this.runtime, slot, job, this).run()
+      if (end === 'done') this.onEnd(job.delivery, job.items)
+      return end
     } catch (error) {
       if (error instanceof NotOurs) return 'gone'
       throw error

@@ -151,7 +151,8 @@ function bodyProblems(response: Place, headers: Answer['headers'], body: string)
   // The answer to HEAD has the headers of a body, and none.
   if (contents.length === 0) return []
   const type = headers.get('content-type')?.split(';', 1).join('') ?? 'no type'
-  const [, content] = contents.find(([name]) => name === type) ?? []
+  // Whatever was uploaded has the type that it came with (OpenAPI 3.1, "Media Type": a range of types).
+  const [, content] = contents.find(([name]) => name === type || name === '*/*') ?? []
   if (!content) return [`${type} is not documented`]
   if (content.value.schema === undefined) return []
   try {

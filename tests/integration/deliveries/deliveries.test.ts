@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { v4 as uuid } from 'uuid'
 import { until } from '../../support/until'
@@ -297,14 +299,143 @@ describe('sending again', () => {
     await relay.reaches(id, 'sent')
   })
 
-  test('needs the content, which is not kept of a request without a key, and a database', async t => {
-    for (const [path, expected] of [[undefined, 409], [null, 501]] as const) {
+  test('works for a request without a key, written behind or not, with a database or without one', async t => {
+    for (const [path, isLate] of [[undefined, true], [undefined, false], [null, false]] as const) {
       const relay = await relayWith(t, { path, config: { chatApiMaxRetries: 0 } })
       relay.simulator.fault({ fault: { kind: 'refuse' } })
-      const { headers } = await relay.post(hello)
+      const { headers } = await relay.post({ group_id: group, messages: [{ msg: 'a' }, { type: 'file', url: 'base64://YQ==' }, { type: 'image' }] })
       const id = headers.get('x-request-id') ?? ''
+      if (isLate) await until('it is written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_record').length > 0)
+      assert.equal((await relay.show(id)).content, true)
+      const again = await Promise.all([relay.ask(`/deliveries/${id}/retry`, 'POST'), relay.ask(`/deliveries/${id}/retry`, 'POST')])
+      assert.deepEqual(again.map(({ status }) => status).sort(), [202, 409])
+      await until('all of it has arrived', () => relay.simulator.ledger.length === 2)
+      await until('that is recorded', async () => ['sent', 'failed'].includes((await relay.show(id)).state))
+      assert.deepEqual((await relay.show(id)).results.map(({ success }) => success), [true, true, false])
+      assert.deepEqual((await relay.list()).map(each => each.id), [id])
+      assert.equal((await relay.show(id)).attempts, 3)
+    }
+  })
+
+  test('waits until what is open has settled, and looks for it first', async t => {
+    for (const path of [undefined, null]) {
+      const relay = await relayWith(t, { path, config: { chatApiMaxRetries: 0, chatApiTimeout: 0.3, chatSettleTime: 1 } })
+      relay.simulator.fault({ fault: { kind: 'silent' } })
+      const { status, headers } = await relay.post(hello)
+      assert.equal(status, 504)
+      const id = headers.get('x-request-id') ?? ''
+      const early = await relay.ask(`/deliveries/${id}/retry`, 'POST')
+      assert.equal(early.status, 409)
+      assert.match(early.msg, /^the platform may still be carrying it out/)
+      await until('it has settled', async () => (await relay.ask(`/deliveries/${id}/retry`, 'POST')).status === 202)
+      await relay.reaches(id, 'sent')
+      assert.deepEqual(relay.texts(), ['hello'])
+    }
+  })
+
+  test('needs what was to be sent, and takes a bot that is there', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, recordContent: 'none' } })
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: 2 })
+    for (const headers of [undefined, { 'idempotency-key': 'a' }]) {
+      const id = (await relay.post(hello, headers)).headers.get('x-request-id') ?? ''
       assert.equal((await relay.show(id)).state, 'failed')
-      assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, expected)
+      const { status, msg } = await relay.ask(`/deliveries/${id}/retry`, 'POST')
+      assert.equal(status, 409)
+      assert.match(msg, /^the content of this delivery is not kept/)
+    }
+    await relay.reload({ chatApiMaxRetries: 0 })
+    const online = await takeOffline(relay)
+    const id = (await relay.post(hello)).headers.get('x-request-id') ?? ''
+    const other = (await relay.post({ ...hello, self_id: '7' })).headers.get('x-request-id') ?? ''
+    assert.equal((await relay.ask(`/deliveries/${other}/retry`, 'POST')).status, 409)
+    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+    await online()
+    await relay.reaches(id, 'sent')
+  })
+})
+
+describe('what was to be sent', () => {
+  const png = 'iVBORw0KGgo='
+
+  test('is shown as long as it is kept, with the bytes that the relay has', async t => {
+    for (const path of [undefined, null]) {
+      const relay = await relayWith(t, { path, config: { recordContent: 'full' } })
+      const form = new FormData()
+      form.append('file', new Blob(['<script>']), 'page.html')
+      const upload = /"path":"([^"]+)"/.exec(await (await relay.request('/upload', { method: 'POST', body: form })).text())?.[1] ?? ''
+      const messages = [
+        { type: 'text', msg: 'x'.repeat(100_000) }, { type: 'image', url: `base64://${png}` }, { type: 'file', url: upload },
+        { type: 'image', url: `data:image/gif;base64,${png}` }, { type: 'file', url: 'https://example.com/a.log' },
+      ]
+      const id = (await relay.post({ group_id: group, messages })).headers.get('x-request-id') ?? ''
+      const check = async (): Promise<void> => {
+        assert.deepEqual((await relay.ask(`/deliveries/${id}/items`)).data.items, messages)
+        for (const [index, type, bytes] of [
+          [1, 'image/png', Buffer.from(png, 'base64')], [2, 'text/html', Buffer.from('<script>')], [3, 'image/gif', Buffer.from(png, 'base64')],
+        ] as const) {
+          const response = await relay.request(`/deliveries/${id}/items/${index}`)
+          assert.equal(response.headers.get('content-type'), type)
+          assert.equal(response.headers.get('content-security-policy'), 'sandbox; default-src \'none\'')
+          assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
+          assert.match(response.headers.get('content-disposition') ?? '', /^attachment; filename/)
+          assert(Buffer.from(await response.arrayBuffer()).equals(bytes))
+          assert.equal((await relay.request(`/deliveries/${id}/items/${index}`, { method: 'HEAD' })).status, 200)
+        }
+        for (const index of ['0', '4', '5', '-1', 'x', '1e0', '%00']) assert.equal((await relay.ask(`/deliveries/${id}/items/${index}`)).status, 404)
+      }
+      await check()
+      if (path === null) continue
+      await until('it is written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_record').length > 0)
+      await check()
+    }
+  })
+
+  test('is forgotten once it is delivered, and kept with its files until then', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
+    const form = new FormData()
+    form.append('file', new Blob(['report']), 'report.txt')
+    const upload = /"path":"([^"]+)"/.exec(await (await relay.request('/upload', { method: 'POST', body: form })).text())?.[1] ?? ''
+    for (const headers of [undefined, { 'idempotency-key': 'a' }, later]) {
+      relay.simulator.fault({ fault: { kind: 'refuse' } })
+      const id = (await relay.post({ group_id: group, messages: [{ type: 'file', url: upload }] }, headers)).headers.get('x-request-id') ?? ''
+      assert.equal((await relay.reaches(id, 'failed')).content, true)
+      assert.equal((await relay.ask(`/deliveries/${id}/items`)).status, 200)
+      await until('its file is kept', async () => (await stat(join(relay.uploadDir, upload))).mtimeMs > Date.now() + 5 * 24 * 60 * 60 * 1000)
+      assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+      assert.equal((await relay.reaches(id, 'sent')).content, undefined)
+      const { status, msg } = await relay.ask(`/deliveries/${id}/items`)
+      assert.equal(status, 404)
+      assert.match(msg, /^what was to be sent is not kept/)
+    }
+  })
+})
+
+describe('the counts', () => {
+  test('tell by the hour how deliveries ended, of all or of the key that asks', async t => {
+    for (const path of [undefined, null]) {
+      const keys = [{ name: 'ci', key: 'the-secret-of-ci', allow: 'send,read' }]
+      const relay = await relayWith(t, { path, config: { chatApiMaxRetries: 0, keys } })
+      relay.simulator.fault({ fault: { kind: 'refuse' } })
+      for (const headers of [undefined, undefined, { 'idempotency-key': 'a' }, later]) await relay.post(hello, headers)
+      const ci = { 'x-api-key': 'the-secret-of-ci' }
+      const own = await fetch(`${relay.url}/webhook`, { method: 'POST', body: JSON.stringify(hello), headers: ci })
+      assert.equal(own.status, 200)
+      const sum = (data: unknown, state: string): number =>
+        [...JSON.stringify(data).matchAll(new RegExp(`"${state}":(\\d+)`, 'g'))].reduce((total, [, count]) => total + Number(count), 0)
+      const total = path === null ? 3 : 4
+      const check = async (): Promise<void> => {
+        const { data } = await relay.ask('/deliveries/counts?hours=3')
+        assert(Array.isArray(data.hours))
+        assert.equal(data.hours.length, 3)
+        assert.deepEqual(['sent', 'failed', 'unanswered', 'expired'].map(state => sum(data, state)), [total, 1, 0, 0])
+        const response = await fetch(`${relay.url}/deliveries/counts`, { headers: ci })
+        assert.equal(sum(await response.json(), 'sent'), 1)
+      }
+      await until('all have ended', async () => (await relay.list('?state=sent,failed')).length === total + 1)
+      await check()
+      if (path !== null) await until('all are written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_record')[0]?.values.length === 3)
+      await check()
+      for (const hours of ['0', '169', 'x', '-1']) assert.equal((await relay.ask(`/deliveries/counts?hours=${hours}`)).status, 400)
     }
   })
 })
