@@ -5,6 +5,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
 import { isObject, type JsonObject } from '../../../src/message/parse'
+import { schemaProblems } from '../../support/openapi'
 import { until } from '../../support/until'
 import { group, other, relayWith, takeOffline, type OutboxRelay } from '../deliveries/support'
 
@@ -24,6 +25,8 @@ async function receive(t: TestContext, answer: RequestListener = (_, response) =
     void json(request).then(body => {
       assert(isObject(body))
       assert.equal(request.headers['content-type'], 'application/json')
+      assert.equal(request.headers.authorization, `Basic ${Buffer.from('user:pass').toString('base64')}`)
+      assert.deepEqual(schemaProblems('/components/schemas/Alert', body), [])
       bodies.push(body)
       answer(request, response)
     })
