@@ -14,6 +14,7 @@ npm run simulator -- [options]
   --self-id N         account of the bot (default 10000)               机器人账号（默认 10000）
   --profile NAME      napcat (default), llbot, lagrange or gocqhttp    模拟的实现（默认 napcat）
   --reverse URL       also dial a reverse-WebSocket server             同时连接反向 WebSocket 服务器
+  --any-target        groups and friends that do not exist are created     不存在的群和好友自动创建
   --no-shared-disk    files by path are not found                      按路径发送的文件视为不存在
   --no-history        no message history                               不提供历史消息
   --string            messages in events as CQ strings                 事件中的消息使用 CQ 码字符串
@@ -34,6 +35,7 @@ function parseCommand(): Command | null {
       'self-id': { type: 'string' },
       'profile': { type: 'string', default: 'napcat' },
       'reverse': { type: 'string' },
+      'any-target': { type: 'boolean', default: false },
       'no-shared-disk': { type: 'boolean', default: false },
       'no-history': { type: 'boolean', default: false },
       'string': { type: 'boolean', default: false },
@@ -50,6 +52,7 @@ function parseCommand(): Command | null {
     options: {
       port: Number(port),
       profile,
+      anyTarget: values['any-target'],
       sharedDisk: !values['no-shared-disk'],
       history: !values['no-history'],
       messageFormat: values.string ? 'string' : 'array',
@@ -83,14 +86,25 @@ async function run(): Promise<void> {
 function printMessages(simulator: Simulator): void {
   simulator.watch({
     onMessage({ target, sender, segments }) {
-      // Control characters are left out: a message must not drive the terminal.
-      const text = encodeCq(segments).replace(/\p{Cc}+/gu, ' ').slice(0, 300)
-      process.stdout.write(`[${target.type} ${target.id}] ${sender.name}: ${text}\n`)
+      process.stdout.write(`[${target.type} ${target.id}] ${sender.name}: ${printable(encodeCq(segments))}\n`)
+    },
+    onRefusal({ target, retcode, wording }) {
+      const place = target === null ? '?' : `${target.type} ${target.id}`
+      process.stdout.write(`[${place}] refused 已拒绝: ${retcode} ${printable(wording)}\n`)
+    },
+    onSwitches() {
+      const names = simulator.switches.map(({ name, target }) => (target === null ? name : `${name} (${target.type} ${target.id})`))
+      process.stdout.write(`switched on 已打开的开关: ${names.join(', ') || '-'}\n`)
     },
     onConnection() {
       process.stdout.write(`bots connected 已连接的机器人: ${simulator.connections}\n`)
     },
   })
+}
+
+/** One line without control characters: a message must not drive the terminal. */
+function printable(text: string): string {
+  return text.replace(/\p{Cc}+/gu, ' ').slice(0, 300)
 }
 
 function explain(error: unknown): string {

@@ -1,10 +1,11 @@
 import { actionsOf, perform, type Action } from './actions/index'
 import { ActionFailure, failed, success, type Answer } from './answers'
 import type { Connection } from './connections'
-import { FaultBook } from './faults'
+import { FaultBook, sends } from './faults'
 import { isRecord, parseJson } from './parse'
 import type { Platform } from './platform'
 import type { Reason } from './profiles'
+import { targetOf } from './switches'
 import type { Timers } from './timers'
 import type { Call, Fault } from './types'
 
@@ -37,14 +38,27 @@ export class Dispatcher {
     const params = isRecord(frame.params) ? frame.params : {}
     const call = { action, params, echo: frame.echo, time: this.platform.settings.clock() }
     const received = { connection, number, call, weight: text.length }
-    const fault = this.faults.strike(received.call)
-    this.platform.record(received.call, text.length)
+    const fault = this.faults.strike(call) ?? this.platform.switches.strike(call)
+    this.platform.record(call, text.length)
     if (fault !== null) {
       this.spoil(received, fault)
       return
     }
     this.run(received, answer => {
-      connection.answer(number, answer)
+      this.answer(received, answer)
+    })
+  }
+
+  /** Answers a call; a send that is refused is noted, or nobody at the page would know of it. */
+  private answer({ connection, number, call }: Received, answer: Answer): void {
+    connection.answer(number, answer)
+    if (answer.status !== 'failed' || !sends.test(call.action)) return
+    const { retcode, wording } = answer
+    this.platform.refuse({
+      target: targetOf(call),
+      time: this.platform.settings.clock(),
+      retcode: Number(retcode),
+      wording: typeof wording === 'string' ? wording : '',
     })
   }
 
@@ -75,7 +89,7 @@ export class Dispatcher {
     const { connection, number, call } = received
     const { profile } = this.platform
     const refuse = (reason: Reason): void => {
-      connection.answer(number, failed(profile, reason, call.echo))
+      this.answer(received, failed(profile, reason, call.echo))
     }
     switch (fault.kind) {
       case 'refuse': {
@@ -152,7 +166,7 @@ export class Dispatcher {
     waiters.changed()
     const answer = (late: Answer): void => {
       this.pending.delete(received.call)
-      if (answered) received.connection.answer(received.number, late)
+      if (answered) this.answer(received, late)
       waiters.changed()
     }
     if (delivered === 'never') {

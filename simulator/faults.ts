@@ -1,7 +1,8 @@
 import { parseId } from './parse'
 import type { Call, Fault, FaultHandle, FaultRule } from './types'
 
-const sends = /^(send_|upload_)/
+/** The actions that put something into a chat. */
+export const sends = /^(send_|upload_)/
 
 /** The scripted faults, in order of registration. */
 export class FaultBook {

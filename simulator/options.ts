@@ -28,7 +28,7 @@ export interface SimulatorOptions {
   heartbeatInterval?: number
   groups?: { id: string, name: string, members: Person[] }[]
   friends?: Person[]
-  /** Default true: a send to an unknown id creates the chat. False: refused as the profile refuses. */
+  /** Default false: a send to a group or a person that does not exist is refused as the profile refuses. True: it creates the chat. */
   anyTarget?: boolean
   /** What time it is on the platform, in milliseconds since the epoch; default `Date.now`. */
   clock?: () => number
@@ -78,7 +78,7 @@ export function settle(options: SimulatorOptions): Settings {
     heartbeatInterval: options.heartbeatInterval ?? 30_000,
     groups: options.groups ?? defaultGroups,
     friends: options.friends ?? defaultFriends,
-    anyTarget: options.anyTarget ?? true,
+    anyTarget: options.anyTarget ?? false,
     clock: options.clock ?? (() => Date.now()),
     keep: options.keep ?? 10_000,
   }

@@ -6,7 +6,7 @@ const pingInterval = 15_000
 // A page that does not keep up is cut off; it reconnects and loads the state anew.
 const mostWaiting = 4 * 1024 * 1024
 
-/** `GET /simulator/api/events`: messages and the bot coming and going, as server-sent events. */
+/** `GET /simulator/api/events`: what happens from now on, as server-sent events. */
 export function serveEvents(platform: Platform, response: ServerResponse): void {
   response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' })
   response.write(': connected\n\n')
@@ -17,6 +17,12 @@ export function serveEvents(platform: Platform, response: ServerResponse): void 
   const watcher: Watcher = {
     onMessage(message) {
       send('message', { chat: pageChat(platform, message.target), message: pageMessage(platform, message) })
+    },
+    onRefusal(refusal) {
+      send('refusal', refusal)
+    },
+    onSwitches() {
+      send('switches', { on: platform.switches.list })
     },
     onConnection() {
       send('connection', { connected: platform.connections.size > 0 })

@@ -1,16 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { pageActions, type PageAction } from './page-actions'
+import { readBody } from './page-body'
 import { serveEvents } from './page-events'
 import { serveMedium } from './page-media'
 import { servePageFile } from './page-files'
-import { readSaying } from './page-say'
 import { pageState } from './page-view'
 import { refusal } from './guards'
 import type { Platform } from './platform'
 
+// Media come from here, or from where a sender on this machine serves them; nothing is fetched from anywhere else.
 const contentPolicy = [
   'default-src \'self\'',
-  'img-src \'self\' http: https: data:',
-  'media-src \'self\' http: https: data:',
+  'img-src \'self\' http://127.0.0.1:* http://localhost:*',
+  'media-src \'self\' http://127.0.0.1:* http://localhost:*',
   'object-src \'none\'',
   'base-uri \'none\'',
   'form-action \'self\'',
@@ -42,9 +44,10 @@ export class PageServer {
     // The path as it was sent: `new URL` would resolve `..` before anybody could refuse it.
     const [path = '/'] = (request.url ?? '/').split('?')
     const reads = request.method === 'GET' || request.method === 'HEAD'
-    if (path === '/simulator/api/say') {
+    const action = actionAt(path)
+    if (action !== undefined) {
       if (request.method !== 'POST') sendNotAllowed(response, 'POST')
-      else await this.say(request, response)
+      else await this.act(action, request, response)
     } else if (!reads) {
       sendNotAllowed(response, 'GET, HEAD')
     } else if (path === '/' || path === '/simulator') {
@@ -61,11 +64,16 @@ export class PageServer {
     }
   }
 
-  private async say(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const result = await readSaying(request, this.platform)
-    if ('error' in result) sendJson(response, 400, result)
-    else sendJson(response, 200, { id: this.platform.say(result.saying) })
+  private async act(action: PageAction, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const read = await readBody(request)
+    const answer = 'error' in read ? read : action(this.platform, read.body)
+    sendJson(response, 'error' in answer ? 400 : 200, answer)
   }
+}
+
+function actionAt(path: string): PageAction | undefined {
+  const name = /^\/simulator\/api\/(\w+)$/.exec(path)?.[1] ?? ''
+  return Object.hasOwn(pageActions, name) ? pageActions[name] : undefined
 }
 
 function sendText(response: ServerResponse, status: number, text: string): void {

@@ -1,3 +1,4 @@
+import { isFetchable } from './fetch'
 import { isMedia } from './segments'
 import type { StoredMessage } from './messages'
 import { parseText } from './parse'
@@ -7,22 +8,27 @@ import type { Person, Segment, Target } from './types'
 // A page that opens after a long run shows the end of each chat.
 const shownPerChat = 200
 
-/** One piece of a message as the page draws it. `src` is a path here or a remote link. */
+/**
+ * One piece of a message as the page draws it. `src` is a path here or a link to this machine. A medium that is elsewhere is `unfetched`:
+ * the simulator makes no traffic beyond this machine.
+ */
 export type Part
   = | { type: 'text', text: string }
     | { type: 'at', id: string, name: string }
     | { type: 'reply', id: number }
     | { type: 'image' | 'video' | 'record', src: string, name: string }
+    | { type: 'unfetched', medium: 'image' | 'video' | 'record' | 'file', link: string, name: string }
     | { type: 'file', src: string | null, name: string, size: number | null }
     | { type: 'other', label: string }
 
-/** A message as the page draws it; `time` in ms. */
+/** A message as the page draws it; `time` in ms, `segments` as OneBot has them. */
 export interface PageMessage {
   seq: number
   id: number | null
   time: number
   sender: { id: string, name: string, self: boolean }
   parts: Part[]
+  segments: readonly Segment[]
 }
 
 /** A chat as the page lists it. */
@@ -44,6 +50,8 @@ export function pageState(platform: Platform, endpoint: string): object {
     profile: settings.profile,
     endpoint,
     connected: connections.size > 0,
+    switches: platform.switches.list,
+    refusal: platform.refusal,
     chats: [...targets.values()].map(target => ({
       ...pageChat(platform, target),
       messages: platform.messages.chat(target).messages.items.slice(-shownPerChat).map(message => pageMessage(platform, message)),
@@ -62,7 +70,7 @@ export function pageChat({ world }: Platform, { type, id }: Target): PageChat {
 }
 
 export function pageMessage(platform: Platform, { seq, id, isFile, time, sender, segments }: StoredMessage): PageMessage {
-  return { seq, id: isFile ? null : id, time, sender, parts: segments.map(segment => part(platform, segment)) }
+  return { seq, id: isFile ? null : id, time, sender, parts: segments.map(segment => part(platform, segment)), segments }
 }
 
 function part({ world, origin }: Platform, segment: Segment): Part {
@@ -70,6 +78,7 @@ function part({ world, origin }: Platform, segment: Segment): Part {
   if (isMedia(segment)) {
     const src = source(data, origin)
     const name = parseText(data.name) ?? parseText(data.file) ?? segment.type
+    if (src !== null && !src.startsWith('/') && !isFetchable(src)) return { type: 'unfetched', medium: segment.type, link: src, name }
     if (segment.type === 'file') {
       const size = Number(data.file_size ?? NaN)
       return { type: 'file', src, name, size: Number.isFinite(size) ? size : null }

@@ -8,7 +8,8 @@ import { profiles, type Profile } from './profiles'
 import { Ring } from './ring'
 import { isMedia, textOf } from './segments'
 import { DownloadFolder } from './downloads'
-import type { Call, LedgerEntry, Saying, Segment, Target } from './types'
+import { Switches } from './switches'
+import type { Call, LedgerEntry, Refusal, Saying, Segment, Target } from './types'
 import { Waiters } from './waiters'
 import { World } from './world'
 
@@ -26,8 +27,13 @@ export interface Delivery {
   weight: number
 }
 
-/** Told of every new message of either side and of bots coming and going. */
-export interface Watcher { onMessage(message: StoredMessage): void, onConnection(): void }
+/** Told of every new message of either side, of sends that were refused, of bots coming and going and of switches that were turned. */
+export interface Watcher {
+  onMessage(message: StoredMessage): void
+  onRefusal(refusal: Refusal): void
+  onConnection(): void
+  onSwitches(): void
+}
 
 /** Everything that is true on the platform, and what happens when something is said. Knows nothing of HTTP or faults. */
 export class Platform {
@@ -41,7 +47,10 @@ export class Platform {
   readonly downloads = new DownloadFolder()
   readonly connections: Connections
   readonly waiters: Waiters
+  readonly switches: Switches
   readonly watchers = new Set<Watcher>()
+  /** The last send that was refused. */
+  refusal: Refusal | null = null
   /** Where the HTTP server is to be found, `http://127.0.0.1:PORT`. */
   origin = ''
   private readonly voice: Voice
@@ -58,6 +67,10 @@ export class Platform {
     this.opener = new MediaOpener(this.profile, settings.sharedDisk, () => this.downloads.path, this.aborter.signal)
     this.voice = { selfId: settings.selfId, format: settings.messageFormat }
     this.waiters = new Waiters(() => this.describe())
+    this.switches = new Switches(() => {
+      this.switched()
+    })
+    if (settings.anyTarget) this.switches.turn({ name: 'anyTarget', target: null }, true)
     this.connections = new Connections({
       onFrame,
       onChange: () => {
@@ -122,6 +135,12 @@ export class Platform {
     return message.id
   }
 
+  /** Notes that a send was refused. */
+  refuse(refusal: Refusal): void {
+    this.refusal = refusal
+    for (const watcher of this.watchers) watcher.onRefusal(refusal)
+  }
+
   body(message: StoredMessage): Record<string, unknown> {
     return messageBody(message, this.voice)
   }
@@ -130,6 +149,11 @@ export class Platform {
     this.aborter.abort()
     this.waiters.close()
     await this.downloads.remove()
+  }
+
+  private switched(): void {
+    if (this.switches.isOn('offline', null)) this.connections.dropAll()
+    for (const watcher of this.watchers) watcher.onSwitches()
   }
 
   private tell(message: StoredMessage): void {

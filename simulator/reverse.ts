@@ -11,7 +11,7 @@ export class ReverseDialer {
     private readonly reverse: NonNullable<Settings['reverse']>,
     private readonly selfId: string,
     private readonly maxPayload: number,
-    private readonly onSocket: (socket: WebSocket) => void,
+    private readonly bots: { isOffline(): boolean, onSocket(socket: WebSocket): void },
   ) {}
 
   start(): void {
@@ -28,7 +28,11 @@ export class ReverseDialer {
   }
 
   private dial(): void {
-    const { url, token, redialInterval } = this.reverse
+    if (this.bots.isOffline()) {
+      this.dialLater()
+      return
+    }
+    const { url, token } = this.reverse
     const socket = new WebSocket(url, {
       perMessageDeflate: false,
       maxPayload: this.maxPayload,
@@ -43,13 +47,16 @@ export class ReverseDialer {
     // Refused, reset or answered with something else: `close` follows in every case.
     socket.on('error', () => undefined)
     socket.on('open', () => {
-      this.onSocket(socket)
+      this.bots.onSocket(socket)
     })
     socket.on('close', () => {
-      if (!this.running || this.socket !== socket) return
-      this.timer = setTimeout(() => {
-        this.dial()
-      }, redialInterval)
+      if (this.running && this.socket === socket) this.dialLater()
     })
+  }
+
+  private dialLater(): void {
+    this.timer = setTimeout(() => {
+      this.dial()
+    }, this.reverse.redialInterval)
   }
 }

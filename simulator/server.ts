@@ -13,6 +13,8 @@ const host = '127.0.0.1'
 export interface ServerSetup {
   profile: Profile
   token: string | null
+  /** Whether bots are turned away; the page is served all the same. */
+  isOffline(): boolean
   onSocket(socket: WebSocket): void
   onRequest(request: IncomingMessage, response: ServerResponse): void
 }
@@ -70,6 +72,10 @@ export class Server {
     }
     if (url === null || !paths.has(url.pathname)) {
       refuse(socket, 404, 'the WebSocket is served at /')
+      return
+    }
+    if (this.setup.isOffline()) {
+      refuse(socket, 503, 'the platform is offline: the switch is on the page')
       return
     }
     const permitted = token === null || isToken(token, url, request)

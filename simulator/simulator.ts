@@ -5,6 +5,7 @@ import { PageServer } from './page-server'
 import { Platform, type Watcher } from './platform'
 import { ReverseDialer } from './reverse'
 import { Server } from './server'
+import type { Switch } from './switches'
 import { Timers } from './timers'
 import type { Call, FaultHandle, FaultRule, LedgerEntry, Saying } from './types'
 
@@ -30,19 +31,21 @@ export class Simulator {
     })
     this.dispatcher = new Dispatcher(this.platform, this.timers)
     this.page = new PageServer(this.platform, () => this.endpoint)
-    const { profile, connections } = this.platform
+    const { profile, connections, switches } = this.platform
+    const isOffline = (): boolean => switches.isOn('offline', null)
     const attach = (socket: Parameters<typeof connections.attach>[0]): void => {
       connections.attach(socket, [...firstFrames, JSON.stringify(lifecycle(selfId, settings.clock()))])
     }
     this.server = new Server({
       profile,
       token,
+      isOffline,
       onSocket: attach,
       onRequest: (request, response) => {
         this.page.serve(request, response)
       },
     })
-    this.dialer = reverse === null ? null : new ReverseDialer(reverse, selfId, profile.maxFrame, attach)
+    this.dialer = reverse === null ? null : new ReverseDialer(reverse, selfId, profile.maxFrame, { isOffline, onSocket: attach })
   }
 
   /**
@@ -90,6 +93,11 @@ export class Simulator {
     return this.platform.connections.size
   }
 
+  /** The switches that are on, those of the page among them. */
+  get switches(): readonly Switch[] {
+    return this.platform.switches.list
+  }
+
   /** Registers a fault; the first live rule that matches a call wins. */
   fault(rule: FaultRule): FaultHandle {
     return this.dispatcher.faults.add(rule)
@@ -111,7 +119,7 @@ export class Simulator {
 
   /** Mutes the bot in a group: sends are refused as the profile words it. */
   mute(group: string, muted: boolean): void {
-    this.platform.world.ensureGroup(group).muted = muted
+    this.platform.switches.turn({ name: 'muted', target: { type: 'group', id: group } }, muted)
   }
 
   /** Takes the bot out of a group: sends are refused as the profile words it. */
@@ -155,7 +163,7 @@ export class Simulator {
     return this.platform.waiters.wait(() => predicate(this), timeoutMs, predicate.toString())
   }
 
-  /** Tells of every message of either side and of bots coming and going; the returned function ends that. */
+  /** Tells of what happens on the platform; the returned function ends that. */
   watch(watcher: Watcher): () => void {
     this.platform.watchers.add(watcher)
     return () => {

@@ -44,6 +44,9 @@ export interface LedgerEntry {
 /** One call as received. `time` in milliseconds since the epoch. */
 export interface Call { action: string, params: Record<string, unknown>, echo: unknown, time: number }
 
+/** A send that was refused: where it was to go (null when it did not say), when, and the answer's code and words, which may be empty. */
+export interface Refusal { target: Target | null, time: number, retcode: number, wording: string }
+
 /** What goes wrong with a call; see `dispatcher.ts` for the order of events. */
 export type Fault
   /** Nothing delivered, failure answer; by default the profile's execution error. */

@@ -1,8 +1,8 @@
 import type { Settings } from './options'
 import type { Person } from './types'
 
-/** A group; `hasBot` and `muted` are about the bot. */
-export interface Group { id: string, name: string, members: Map<string, Person>, muted: boolean, hasBot: boolean }
+/** A group; `hasBot` tells whether the bot is in it. */
+export interface Group { id: string, name: string, members: Map<string, Person>, hasBot: boolean }
 
 /** Who and what exists on the platform. */
 export class World {
@@ -24,7 +24,7 @@ export class World {
   ensureGroup(id: string): Group {
     const known = this.groups.get(id)
     if (known !== undefined) return known
-    const group = { id, name: `群 ${id}`, members: new Map([[this.self.id, this.self]]), muted: false, hasBot: true }
+    const group = { id, name: `群 ${id}`, members: new Map([[this.self.id, this.self]]), hasBot: true }
     this.groups.set(id, group)
     return group
   }

@@ -3,7 +3,7 @@ declare module 'autocannon' {
 
   namespace autocannon {
     interface Client {
-      setBody(body: string): void
+      setRequests(requests: { body: string, path?: string }[]): void
     }
     interface Options {
       url: string

@@ -8,10 +8,11 @@ serve({ load })
 
 /**
  * Sends requests over some connections, each the next one when the answer is there, and measures the time of each answer after a
- * while of warming up. The connections get the bodies in turn.
+ * while of warming up. The connections get the bodies and paths in turn.
  */
 async function load(argument: unknown): Promise<object> {
   const bodies = textsOf(argument, 'bodies')
+  const paths = textsOf(argument, 'paths')
   const expected = numberOf(argument, 'status')
   const warmUp = numberOf(argument, 'warmUp') * 1000
   const time = numberOf(argument, 'seconds') * 1000
@@ -29,7 +30,11 @@ async function load(argument: unknown): Promise<object> {
     duration: 600,
     sampleInt: 50,
     timeout: 60,
-    setupClient: client => client.setBody(bodies[clients++ % bodies.length] ?? ''),
+    setupClient(client) {
+      const path = paths[clients % paths.length]
+      client.setRequests([{ body: bodies[clients % bodies.length] ?? '', ...path !== undefined && { path } }])
+      clients++
+    },
   })
   const started = performance.now()
   let from = warmUp > 0 ? Infinity : started

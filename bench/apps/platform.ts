@@ -3,7 +3,7 @@ import { Simulator } from '../../simulator'
 import { numberOf } from '../lib/values'
 import { serve } from './serve'
 
-const started = Simulator.start({ keep: 100 })
+const started = Simulator.start({ anyTarget: true, keep: 100 })
 
 serve({
   start: async () => ({ endpoint: (await started).endpoint }),

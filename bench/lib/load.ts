@@ -8,6 +8,8 @@ export interface Load {
   url: string
   /** The connections get them in turn. */
   bodies: readonly string[]
+  /** In the place of the path of the URL; the connections get them in turn as well. */
+  paths?: readonly string[]
   connections: number
   /** The status of each answer; 200 unless given. */
   status?: number

@@ -1,5 +1,6 @@
 import type { Scenario } from '../lib/scenario'
 import { commands } from './commands'
+import { hooks } from './hooks'
 import { manyKeys } from './keys'
 import { memory } from './memory'
 import { accepting, records } from './outbox'
@@ -11,6 +12,6 @@ import { uploadMemory, uploads } from './uploads'
 
 /** All that is measured, in the order of the table. */
 export const scenarios: readonly Scenario[] = [
-  manyGroups, oneGroup, oneConnection, batch, refused, manyKeys, uploads, uploadMemory, memory, commands, retention, start, accepting,
-  records,
+  manyGroups, oneGroup, oneConnection, batch, refused, manyKeys, hooks, uploads, uploadMemory, memory, commands, retention, start,
+  accepting, records,
 ]

@@ -12,19 +12,20 @@ export function requireId({ profile }: Platform, params: Record<string, unknown>
 
 /** The group a send goes to, which must let the bot speak. */
 export function groupTarget(platform: Platform, params: Record<string, unknown>): Target {
-  const { profile, settings, world } = platform
+  const { profile, switches, world } = platform
   const id = requireId(platform, params, 'group_id')
-  const group = settings.anyTarget ? world.ensureGroup(id) : world.groups.get(id)
+  const target: Target = { type: 'group', id }
+  const group = switches.isOn('anyTarget', null) ? world.ensureGroup(id) : world.groups.get(id)
   if (group?.hasBot !== true) throw platformFailure(profile, 'not-member')
-  if (group.muted) throw platformFailure(profile, 'muted')
-  return { type: 'group', id }
+  if (switches.isOn('muted', target)) throw platformFailure(profile, 'muted')
+  return target
 }
 
 /** The person a send goes to; members of common groups may be written to as well as friends. */
 export function privateTarget(platform: Platform, params: Record<string, unknown>): Target {
-  const { profile, settings, world } = platform
+  const { profile, switches, world } = platform
   const id = requireId(platform, params, 'user_id')
-  if (settings.anyTarget) world.ensureFriend(id)
+  if (switches.isOn('anyTarget', null)) world.ensureFriend(id)
   const isKnown = world.friends.has(id) || [...world.groups.values()].some(({ members, hasBot }) => hasBot && members.has(id))
   if (!isKnown) throw platformFailure(profile, 'not-friend')
   return { type: 'private', id }

@@ -16,19 +16,35 @@ export function openEvents() {
   return new EventSource(new URL('events', base))
 }
 
+/** Posts to the simulator. */
+async function post(name, body) {
+  const response = await fetch(new URL(name, base), {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(10_000),
+  })
+  if (response.ok) return
+  const { error } = await response.json().catch(() => ({}))
+  throw new Refusal(typeof error === 'string' ? error : `HTTP ${response.status}`)
+}
+
 /**
  * Speaks as a member.
  * @param {{ type: 'group' | 'private', chat: string | number, user: string | number, text: string }} said
  * @throws {Refusal} when the simulator says no; another error when it cannot be reached
  */
 export async function say(said) {
-  const response = await fetch(new URL('say', base), {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(said),
-    signal: AbortSignal.timeout(10_000),
-  })
-  if (response.ok) return
-  const { error } = await response.json().catch(() => ({}))
-  throw new Refusal(typeof error === 'string' ? error : `HTTP ${response.status}`)
+  await post('say', said)
+}
+
+/**
+ * Turns a switch, for one chat or for all.
+ * @param {string} name
+ * @param {{ type: 'group' | 'private', id: string } | null} chat
+ * @param {boolean} on
+ * @throws {Refusal} when the simulator says no; another error when it cannot be reached
+ */
+export async function turn(name, chat, on) {
+  await post('switch', chat === null ? { name, on } : { name, on, type: chat.type, chat: chat.id })
 }

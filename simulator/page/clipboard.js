@@ -1,9 +1,33 @@
+import { el, setText } from './dom.js'
+
+/** How long a button says that it has copied. */
+const COPIED_MS = 2000
+
 /**
- * Copies the text of a node. On failure the text is left selected, so that the reader can copy it by hand.
+ * A button that copies the text of a node and says so, also to those who do not see it.
  * @param {Node} node
- * @returns {Promise<boolean>} whether it is in the clipboard
+ * @param {object} t texts
+ * @param {{ label?: string, kind?: string }} [look] `label` is its name where the word on it does not tell enough
  */
-export async function copyText(node) {
+export function copyButton(node, t, { label, kind = 'quiet' } = {}) {
+  const button = el('button', { 'type': 'button', 'class': `${kind} copy`, 'aria-label': label }, t.copy)
+  const said = el('span', { class: 'unseen', role: 'status' })
+  button.addEventListener('click', () => void copy(node, button, said, t))
+  return el('span', { class: 'copying' }, button, said)
+}
+
+async function copy(node, button, said, t) {
+  const text = await copyText(node) ? t.copied : t.copyFailed
+  setText(button, text)
+  setText(said, text)
+  setTimeout(() => {
+    setText(button, t.copy)
+    setText(said, '')
+  }, COPIED_MS)
+}
+
+/** Whether the text is in the clipboard. On failure it is left selected, so that the reader can copy it by hand. */
+async function copyText(node) {
   try {
     await navigator.clipboard.writeText(node.textContent ?? '')
     return true

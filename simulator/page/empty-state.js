@@ -1,12 +1,9 @@
-import { copyText } from './clipboard.js'
-import { byId, el, setText } from './dom.js'
+import { copyButton } from './clipboard.js'
+import { byId, el } from './dom.js'
 import { texts } from './i18n.js'
 
 /** The address at which a relay listens unless told otherwise. */
 const RELAY = 'http://127.0.0.1:8081/webhook'
-
-/** How long the button says that it has copied. */
-const COPIED_MS = 2000
 
 /**
  * The command that sends a first message to this chat, for a POSIX shell.
@@ -29,24 +26,11 @@ export class EmptyState {
     this.#drawn = key
     const t = texts[language]
     const code = el('code', {}, firstMessageCommand(chat))
-    const button = el('button', { type: 'button', class: 'primary copy' }, t.copy)
-    const said = el('span', { class: 'unseen', role: 'status' })
-    button.addEventListener('click', () => void copy(code, button, said, t))
     this.#root.replaceChildren(el('div', { class: 'empty-card' },
       el('h3', {}, t.noMessages),
       el('p', {}, t.emptyText),
       el('div', { class: 'command' },
-        el('pre', { 'tabindex': 0, 'role': 'region', 'aria-label': t.command }, code), button, said),
+        el('pre', { 'tabindex': 0, 'role': 'region', 'aria-label': t.command }, code), copyButton(code, t, { kind: 'primary' })),
       el('p', {}, t.emptyAfter)))
   }
-}
-
-async function copy(code, button, said, t) {
-  const text = await copyText(code) ? t.copied : t.copyFailed
-  setText(button, text)
-  setText(said, text)
-  setTimeout(() => {
-    setText(button, t.copy)
-    setText(said, '')
-  }, COPIED_MS)
 }

@@ -50,6 +50,12 @@ export function fileSize(bytes, language) {
   return `${value.toLocaleString(texts[language].tag, { maximumFractionDigits: unit === 0 || value >= 100 ? 0 : 1 })} ${units[unit]}`
 }
 
+/** Seconds as the clock of a player shows them. */
+export function duration(seconds) {
+  const whole = Math.max(1, Math.round(seconds))
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`
+}
+
 /** Who a mention is about. */
 export function mentioned({ id, name }, t) {
   return id === 'all' ? t.everyone : name || String(id)
@@ -63,6 +69,7 @@ function partText(part, t) {
     case 'image':
     case 'video':
     case 'record': return `[${t[part.type]}]`
+    case 'unfetched': return part.medium === 'file' ? `[${t.file}] ${part.name}` : `[${t[part.medium]}]`
     case 'file': return `[${t.file}] ${part.name}`
     default: return part.label
   }

@@ -29,6 +29,8 @@ export class Log {
   #following = true
   #lastTop = 0
   #visible = false
+  /** The one button of the messages' own that Tab reaches; the arrow keys lead from it to the others. */
+  #stop = null
   /** How many messages there were when the reader was last at the end. */
   #seen = 0
 
@@ -41,6 +43,10 @@ export class Log {
     this.#latest.addEventListener('click', () => {
       this.stick()
       this.#scroller.focus({ preventScroll: true })
+    })
+    this.#list.addEventListener('keydown', event => this.#step(event))
+    this.#list.addEventListener('focusin', ({ target }) => {
+      if (target.matches('.source-button')) this.#setStop(target)
     })
     // Pictures arrive late and the window changes its size: neither may take the end out of sight.
     const observer = new ResizeObserver(() => this.#resized())
@@ -118,7 +124,27 @@ export class Log {
       this.#drawn.set(message, { node, variant })
       this.#list.insertBefore(node, cursor)
     }
+    if (!this.#stop?.isConnected || !this.#list.contains(document.activeElement)) this.#setStop([...this.#sourceButtons()].at(-1))
     this.#drawControls()
+  }
+
+  #sourceButtons() {
+    return this.#list.querySelectorAll('.source-button')
+  }
+
+  #setStop(button) {
+    if (button === this.#stop) return
+    this.#stop?.setAttribute('tabindex', '-1')
+    this.#stop = button
+    button?.setAttribute('tabindex', '0')
+  }
+
+  #step(event) {
+    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key]
+    if (step === undefined || !event.target.matches('.source-button')) return
+    const buttons = [...this.#sourceButtons()]
+    event.preventDefault()
+    buttons[buttons.indexOf(event.target) + step]?.focus()
   }
 
   #drawControls() {

@@ -5,6 +5,8 @@ import { initialLanguage, rememberLanguage } from './i18n.js'
 import { Log } from './log.js'
 import { ChatList } from './render-list.js'
 import { Conversation } from './render-conversation.js'
+import { RefusalNotice } from './refusal.js'
+import { Switches } from './switches.js'
 import { createViewer } from './viewer.js'
 import { selectedChat, Store } from './store.js'
 import { startSync } from './sync.js'
@@ -18,6 +20,8 @@ const header = new Header(() => {
 })
 const list = new ChatList()
 const conversation = new Conversation(log, new Composer(() => log.stick()))
+const switches = new Switches()
+const refusal = new RefusalNotice(() => store.closeRefusal())
 const announcer = new Announcer()
 
 /** The same width as in the style sheets: below it either the list or the conversation is shown. */
@@ -29,6 +33,8 @@ function render() {
   header.render(state)
   list.render(state, narrow.matches && state.route === '' ? undefined : chat)
   conversation.render(chat, state)
+  switches.render(chat, state)
+  refusal.render(state)
   announcer.render(chat, state)
 }
 

@@ -1,3 +1,4 @@
+import { copyButton } from './clipboard.js'
 import { avatar, el } from './dom.js'
 import { clock, day, moment, sameDay } from './format.js'
 import { renderParts } from './parts.js'
@@ -16,23 +17,48 @@ export function variantOf(message, previous) {
 }
 
 /**
- * One message of a conversation.
+ * One message of a conversation. Whoever reads this page types what members say: those messages are the reader's own, the bot's are not.
  * @param {object} message
  * @param {'new-day' | 'new-speaker' | 'continued'} variant
- * @param {object} context language, texts, chat, own account and what a click does
+ * @param {object} context language, texts, chat, the bot's account and what a click does
  */
 export function renderMessage(message, variant, context) {
   const { language, t } = context
   const { sender, parts } = message
-  const bare = parts.length > 0 && parts.every(part => part.type === 'image' || part.type === 'video')
+  const bare = parts.length > 0 && parts.every(({ type }) => type === 'image' || type === 'video' || type === 'unfetched')
   const time = el('time', { datetime: new Date(message.time).toISOString(), title: moment(message.time, language) }, clock(message.time, language))
   const name = el('span', { class: 'name', dir: 'auto' }, sender.name)
   const tag = sender.self ? el('span', { class: 'tag' }, t.bot) : null
-  return el('li', { 'class': `message ${sender.self ? 'own' : 'theirs'} ${variant}`, 'data-seq': message.seq, 'tabindex': -1 },
+  const body = el('div', { class: 'body' },
+    el('p', { class: 'head' }, name, tag, time),
+    el('div', { class: 'line' },
+      el('div', { class: bare ? 'bubble bare' : 'bubble' }, ...renderParts(parts, context)),
+      sourceButton(message, context)))
+  return el('li', { 'class': `message ${sender.self ? 'theirs' : 'own'} ${variant}`, 'data-seq': message.seq, 'tabindex': -1 },
     variant === 'new-day' ? el('p', { class: 'day' }, el('span', {}, day(message.time, language))) : null,
-    el('div', { class: 'row' },
-      avatar(sender.name, sender.id),
-      el('div', { class: 'body' },
-        el('p', { class: 'head' }, name, tag, time),
-        el('div', { class: bare ? 'bubble bare' : 'bubble' }, ...renderParts(parts, context)))))
+    el('div', { class: 'row' }, avatar(sender.name, sender.id), body))
+}
+
+/** The control that shows below a message what OneBot calls it and what it is made of. */
+function sourceButton(message, { t }) {
+  const button = el('button', {
+    'type': 'button', 'class': 'source-button', 'aria-expanded': 'false', 'aria-label': t.source, 'title': t.source, 'tabindex': -1,
+  }, el('span', { 'aria-hidden': 'true' }, '{ }'))
+  let shown = null
+  button.addEventListener('click', () => {
+    if (shown) shown.remove()
+    else button.closest('.body').append(shown = source(message, t))
+    if (!shown.isConnected) shown = null
+    button.setAttribute('aria-expanded', String(shown !== null))
+  })
+  return button
+}
+
+function source({ id, segments }, t) {
+  const code = el('code', { lang: 'en' }, JSON.stringify(segments, null, 2))
+  const number = id === null ? null : el('code', {}, String(id))
+  return el('div', { class: 'source' },
+    number ? el('p', { class: 'source-line' }, `${t.messageId} `, number, copyButton(number, t, { label: t.copyId })) : el('p', {}, t.noMessageId),
+    el('p', { class: 'source-line' }, t.segments, copyButton(code, t, { label: t.copySegments })),
+    el('pre', { 'tabindex': 0, 'role': 'group', 'aria-label': t.segments }, code))
 }

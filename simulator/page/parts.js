@@ -1,19 +1,18 @@
 import { el } from './dom.js'
-import { fileSize, mentioned, preview } from './format.js'
+import { duration, fileSize, mentioned, preview } from './format.js'
+import { splitLinks } from './links.js'
 
 /** An address that may be put into the page: never a script, whatever a message claims. */
-function safeUrl(source, protocols) {
-  if (typeof source !== 'string' || source === '') return null
-  try {
-    const url = new URL(source, document.baseURI)
-    return protocols.includes(url.protocol) ? url.href : null
-  } catch {
-    return null
-  }
+function safeUrl(source) {
+  if (typeof source !== 'string' || source === '' || !URL.canParse(source, document.baseURI)) return null
+  const url = new URL(source, document.baseURI)
+  return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : null
 }
 
-const LINK = ['http:', 'https:']
-const MEDIA = [...LINK, 'data:', 'blob:']
+/** A link that takes this page nowhere and tells the other side nothing of it. */
+function outward(href, text) {
+  return el('a', { href, target: '_blank', rel: 'noopener noreferrer' }, text)
+}
 
 function failed(name, t) {
   return el('p', { class: 'failed' }, t.mediaFailed(name))
@@ -21,7 +20,7 @@ function failed(name, t) {
 
 function image(part, { t, openImage }) {
   const name = part.name || t.image
-  const src = safeUrl(part.src, MEDIA)
+  const src = safeUrl(part.src)
   if (!src) return failed(name, t)
   const picture = el('img', { src, alt: name, loading: 'lazy', decoding: 'async' })
   const button = el('button', { 'type': 'button', 'class': 'picture', 'aria-label': t.enlarge(name) }, picture)
@@ -30,17 +29,43 @@ function image(part, { t, openImage }) {
   return button
 }
 
-function player(tag, part, { t }) {
-  const name = part.name || t[part.type]
-  const src = safeUrl(part.src, MEDIA)
+function video(part, { t }) {
+  const name = part.name || t.video
+  const src = safeUrl(part.src)
   if (!src) return failed(name, t)
-  const node = el(tag, { src, 'controls': true, 'preload': 'metadata', 'class': tag, 'aria-label': name, 'playsinline': true })
+  const node = el('video', { src, 'controls': true, 'preload': 'metadata', 'class': 'video', 'aria-label': name, 'playsinline': true })
   node.addEventListener('error', () => node.replaceWith(failed(name, t)), { once: true })
   return node
 }
 
+/** A voice message with its length. Browsers do not play what phones record (AMR, SILK): then there is only the file. */
+function voice(part, { t }) {
+  const name = part.name || t.record
+  const src = safeUrl(part.src)
+  if (!src) return failed(name, t)
+  const about = el('figcaption', { class: 'voice-about' }, t.record)
+  const player = el('audio', { src, 'controls': true, 'preload': 'metadata', 'class': 'audio', 'aria-label': t.record })
+  player.addEventListener('loadedmetadata', () => {
+    if (Number.isFinite(player.duration)) about.append(' · ', el('span', { class: 'voice-length' }, duration(player.duration)))
+  }, { once: true })
+  player.addEventListener('error', () => {
+    player.remove()
+    about.replaceChildren(`${t.record} · ${t.notPlayable} `, el('a', { 'href': src, 'download': name, 'aria-label': t.downloadName(name) }, t.download))
+  }, { once: true })
+  return el('figure', { class: 'voice' }, player, about)
+}
+
+/** Says why there is no picture, and where it would be. */
+function unfetched({ medium, link, name }, { t }) {
+  const href = safeUrl(link)
+  return el('div', { class: 'unfetched' },
+    el('p', { class: 'unfetched-name', dir: 'auto' }, `${t[medium]} · ${name}`),
+    el('p', {}, t.unfetched),
+    href ? el('p', { class: 'unfetched-link' }, outward(href, link)) : null)
+}
+
 function file(part, { t, language }) {
-  const src = safeUrl(part.src, LINK)
+  const src = safeUrl(part.src)
   // Elsewhere `download` is ignored: the link must not take this page away.
   const elsewhere = src !== null && new URL(src).origin !== location.origin
   const size = part.size === null ? t.sizeUnknown : fileSize(part.size, language)
@@ -55,7 +80,7 @@ function file(part, { t, language }) {
               'href': src,
               'download': part.name,
               'target': elsewhere && '_blank',
-              'rel': elsewhere && 'noopener',
+              'rel': elsewhere && 'noopener noreferrer',
               'aria-label': t.downloadName(part.name),
             }, t.download)
           : el('span', {}, t.noDownload))))
@@ -72,18 +97,22 @@ function quotation(part, { t, language, chat, showMessage }) {
   return button
 }
 
-function mention(part, { self, t }) {
-  const own = String(part.id) === String(self.id)
-  return el('span', { class: own ? 'mention own-mention' : 'mention' }, `@${mentioned(part, t)}`)
+function mention(part, { t }) {
+  return el('span', { class: 'mention', title: part.id === 'all' ? null : part.id }, `@${mentioned(part, t)}`)
+}
+
+function written({ text }) {
+  return splitLinks(text).map(piece => (piece.href === null ? piece.text : outward(piece.href, piece.text)))
 }
 
 function block(part, context) {
   switch (part.type) {
     case 'reply': return quotation(part, context)
     case 'image': return image(part, context)
-    case 'video': return player('video', part, context)
-    case 'record': return player('audio', part, context)
+    case 'video': return video(part, context)
+    case 'record': return voice(part, context)
     case 'file': return file(part, context)
+    case 'unfetched': return unfetched(part, context)
     default: return el('p', { class: 'other' }, part.label)
   }
 }
@@ -100,7 +129,7 @@ export function renderParts(parts, context) {
   for (const part of parts) {
     if (part.type === 'text' || part.type === 'at') {
       if (!paragraph) nodes.push(paragraph = el('p', { class: 'text', dir: 'auto' }))
-      paragraph.append(part.type === 'text' ? part.text : mention(part, context))
+      paragraph.append(...part.type === 'text' ? written(part) : [mention(part, context)])
     } else {
       paragraph = null
       nodes.push(block(part, context))

@@ -1,6 +1,6 @@
 import { byId, el, setText } from './dom.js'
 import { applyTexts, texts } from './i18n.js'
-import { totalUnread } from './store.js'
+import { isOn, totalUnread } from './store.js'
 
 /** The page's frame: title, fixed texts, connection, language switch, facts about the simulator. */
 export class Header {
@@ -45,5 +45,6 @@ export class Header {
 function statusOf(state) {
   if (!state.loaded) return 'loading'
   if (!state.online) return 'offline'
-  return state.connected ? 'connected' : 'waiting'
+  if (state.connected) return 'connected'
+  return isOn(state, 'offline', null) ? 'switchedOff' : 'waiting'
 }

@@ -26,6 +26,13 @@ export function chatsByActivity(state) {
   return [...state.chats.values()].sort((one, other) => lastSeq(other) - lastSeq(one))
 }
 
+/** Whether a switch is on at this place; `chat` is null for all chats. */
+export function isOn(state, name, chat) {
+  return state.switches.some(({ name: other, target }) => (
+    other === name && (chat === null ? target === null : target !== null && keyOf(target) === keyOf(chat))
+  ))
+}
+
 /** How many unread messages there are in all chats. */
 export function totalUnread(state) {
   let sum = 0
@@ -47,6 +54,11 @@ export class Store {
       self: { id: '', name: '' },
       profile: '',
       endpoint: '',
+      /** The switches that are on; `target` is null for all chats. */
+      switches: [],
+      /** The last send that was refused, unless the reader has closed it. */
+      refusal: null,
+      refusalClosed: 0,
       /** @type {Map<string, Chat>} */
       chats: new Map(),
       route: '',
@@ -69,6 +81,8 @@ export class Store {
     state.profile = snapshot.profile
     state.endpoint = snapshot.endpoint
     state.connected = snapshot.connected
+    state.switches = snapshot.switches
+    state.refusal = snapshot.refusal
     state.loaded = true
     if (!state.chats.has(state.fallback)) state.fallback = chatsByActivity(state)[0]?.key ?? ''
     this.#changed()
@@ -93,6 +107,24 @@ export class Store {
   /** Whether a bot is connected to the simulator. */
   setConnected(connected) {
     this.state.connected = connected
+    this.#changed()
+  }
+
+  /** The switches that are on now. */
+  setSwitches(switches) {
+    this.state.switches = switches
+    this.#changed()
+  }
+
+  /** A send that has been refused. */
+  setRefusal(refusal) {
+    this.state.refusal = refusal
+    this.#changed()
+  }
+
+  /** The reader has seen the refusal. */
+  closeRefusal() {
+    this.state.refusalClosed = this.state.refusal?.time ?? 0
     this.#changed()
   }
 

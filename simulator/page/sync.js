@@ -15,6 +15,8 @@ export function startSync(store) {
 
   function apply({ kind, data }, after = 0) {
     if (kind === 'connection') store.setConnected(data.connected)
+    else if (kind === 'switches') store.setSwitches(data.on)
+    else if (kind === 'refusal') store.setRefusal(data)
     else if (data.message.seq > after) store.append(data.chat, data.message)
   }
 
@@ -48,8 +50,7 @@ export function startSync(store) {
   function open() {
     const source = openEvents()
     source.addEventListener('open', () => void refetch())
-    source.addEventListener('message', event => receive('message', event))
-    source.addEventListener('connection', event => receive('connection', event))
+    for (const kind of ['message', 'connection', 'switches', 'refusal']) source.addEventListener(kind, event => receive(kind, event))
     source.addEventListener('error', () => {
       store.setOnline(false)
       // EventSource reconnects by itself after a broken connection, but gives up after an HTTP error.

@@ -13,5 +13,5 @@ export const deeds: Readonly<Record<Scope, string>> = {
   'onebot': 'use /onebot',
   'mention-all': 'mention everybody',
   'read': 'read deliveries and status',
-  'manage': 'withdraw or retry deliveries',
+  'manage': 'manage deliveries and queues',
 }

@@ -8,6 +8,8 @@ import type { HookRequest, Source } from './source'
 
 /** The most fields of a form. */
 const maxFields = 1_000
+/** The most values of a payload: a push may have thousands of commits, and a group thousands of alerts, of which a few are told. */
+const maxValues = 250_000
 
 /** The parameters of the address that are the relay's own, and part of no payload. */
 const ownParameters = ['key', 'access_token', 'events', 'branch', 'status', 'lang', 'dry_run', 'fail', 'expires_in']
@@ -43,20 +45,21 @@ function parsePayload(raw: Buffer, type: string, takesText: boolean): JsonObject
   const isForm = /^\s*application\/x-www-form-urlencoded/i.test(type)
   if (isForm && !looksLikeJson && raw.includes('=')) return unwrap(readForm(raw))
   if (takesText && !/json/i.test(type)) return (looksLikeJson ? jsonOf(raw) : undefined) ?? { text: decode(raw, type) }
-  return demandObject(parseJson(raw))
+  return readObject(raw)
 }
 
 /** An object, `undefined` where the text only looked like one. */
 function jsonOf(raw: Buffer): JsonObject | undefined {
   try {
-    return demandObject(parseJson(raw))
+    return readObject(raw)
   } catch (error) {
     if (error instanceof RelayError && error.code === 'invalid-json') return
     throw error
   }
 }
 
-function demandObject(value: unknown): JsonObject {
+function readObject(source: Buffer): JsonObject {
+  const value = parseJson(source, maxValues)
   if (!isObject(value)) throw new RelayError('bad-request', 'the payload must be a JSON object')
   return value
 }
@@ -93,12 +96,14 @@ function fieldsOf(parameters: URLSearchParams): JsonObject {
 function readMultipart(raw: Buffer, type: string): JsonObject {
   const fields: [name: string, pieces: Buffer[]][] = []
   let pieces: Buffer[] | undefined
+  let count = 0
   const reader = new MultipartReader(parseBoundary(type), {
     onPart(headers) {
+      // Files as well: each part takes its time, and whoever signs is not known before.
+      refuseTooMany(++count)
       const disposition = headers.get('content-disposition') ?? ''
       pieces = parseFileName(disposition) === undefined ? [] : undefined
       if (!pieces) return
-      refuseTooMany(fields.length + 1)
       fields.push([Buffer.from(parseParameters(disposition).get('name') ?? '', 'latin1').toString(), pieces])
     },
     onContent(bytes) {
@@ -116,5 +121,5 @@ function readMultipart(raw: Buffer, type: string): JsonObject {
 function unwrap(form: JsonObject): JsonObject {
   const [[name, value] = ['', ''], ...others] = Object.entries(form)
   if (others.length > 0 || !wrappers.has(name) || typeof value !== 'string' || !/^\s*\{/.test(value)) return form
-  return demandObject(parseJson(Buffer.from(value)))
+  return readObject(Buffer.from(value))
 }

@@ -1,3 +1,5 @@
+import { parseJson } from '../http/body'
+import { parseLink } from '../message/link'
 import { isObject, type JsonObject } from '../message/parse'
 
 /** The longest text of a field that is looked at, in characters. */
@@ -35,6 +37,18 @@ export function linkOf(value: unknown): string | undefined {
   return text.length <= maxLink && /^https?:\/\/[^\s/?#]/i.test(text) && !/\s/.test(text) ? text : undefined
 }
 
+/** A picture that came along in base64, as a `data:` link; `undefined` where it is none. */
+export function pictureOf(type: string, base64: unknown): string | undefined {
+  if (typeof base64 !== 'string' || !/^image\/[\w.+-]+$/i.test(type)) return
+  const link = `data:${type};base64,${base64.replace(/\s+/g, '')}`
+  try {
+    parseLink(link)
+    return link
+  } catch {
+    return undefined
+  }
+}
+
 /** Texts one below the other, without those that are not there. */
 export function lines(...texts: readonly (string | undefined)[]): string | undefined {
   return texts.filter(text => text !== undefined && text !== '').join('\n') || undefined
@@ -45,11 +59,11 @@ export function inOneLine(text: string | undefined): string | undefined {
   return text?.replace(/^([^\n]{1,40}?)[:：]?\n(?=[^\n]+$)/, '$1: ')
 }
 
-/** JSON that came as text, or what stands there already. */
+/** JSON that came as text, within the bounds of a payload, or what stands there already. */
 export function parsed(value: unknown): unknown {
   if (typeof value !== 'string') return value
   try {
-    return JSON.parse(value)
+    return parseJson(Buffer.from(value))
   } catch {
     return undefined
   }

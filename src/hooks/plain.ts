@@ -15,7 +15,8 @@ export function tidy(text: string): string {
     .replace(/\r\n?|[\u2028\u2029\v\f]/g, '\n')
     .replace(/\t/g, '  ')
     .replace(/[^\P{Cc}\n]|[\u202a-\u202e\u2066-\u2069\u200e\u200f\ufeff]/gu, '')
-    .replace(/[^\S\n]{1,200}$/gm, '')
+    // Not by a pattern: one that is anchored at the end looks at a run of blanks once for each of them.
+    .split('\n').map(line => line.trimEnd()).join('\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim()
 }

@@ -3,12 +3,12 @@ import type { Caller } from '../access/caller'
 import { RelayError, type ErrorCode } from '../errors'
 import type { BodyLimits } from '../http/body'
 import { itemsOfText } from '../http/long-text'
+import { readExpiry, type Expiry } from '../http/preferences'
 import { failure, type AllowedExchange, type Answer, type Exchange, type GuardedRoute, type PlainAnswer, type Success } from '../http/routes'
 import type { Sender } from '../http/sender'
 import { printable } from '../lib/log'
-import { parseDestinations } from '../message/destination'
+import { parsePath } from '../message/destination'
 import type { Destinations, TargetNames } from '../message/model'
-import { parseExpiry } from '../message/parse'
 import { RequestFiles } from '../uploads/request-files'
 import type { UploadStore } from '../uploads/store'
 import { readHook } from './body'
@@ -109,10 +109,9 @@ class Hooks {
   private async take(exchange: AllowedExchange, source: Source): Promise<Success> {
     const { params, query } = exchange
     const { sender, names } = this.options
-    const words = params.targets ?? ''
-    const destinations = parseDestinations(words.split(',').filter(Boolean), words.includes(','), {}, names)
+    const destinations = parsePath(params.targets ?? '', {}, names)
     sender.demandTargets(exchange, destinations)
-    const expiry = parseExpiry({ expires_in: readNumber(query.get('expires_in')) })
+    const expiry = readExpiry(query)
     const language = readLanguage(query.get('lang')) ?? this.options.language()
     const hook = await this.readHook(exchange, source)
     const reading = source.read(hook)
@@ -183,7 +182,7 @@ type Identification = Parameters<NonNullable<GuardedRoute['identify']>> extends 
 interface Message extends Rendered {
   door: string
   destinations: Destinations
-  expiry: { expiresIn?: number }
+  expiry: Expiry
   key: EventKey | undefined
 }
 
@@ -210,11 +209,6 @@ function unknownSource(): RelayError {
   return new RelayError('not-found', `no such source: the address is /hooks/<source>/<target>, with one of ${list}, or the name of a template`, {
     logText: 'no such source',
   })
-}
-
-/** What a parameter says as a number; another text stays what it is, for whoever refuses it. */
-function readNumber(text: string | null): unknown {
-  return text !== null && /^\d{1,12}(?:\.\d{1,6})?$/.test(text) ? Number(text) : text ?? undefined
 }
 
 /** @throws RelayError `bad-request` */

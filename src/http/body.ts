@@ -46,9 +46,14 @@ export async function readJson({ request, parsedBody }: Received, limits: BodyLi
   return body
 }
 
-/** @throws RelayError `invalid-json`, `bad-request` for more levels or values than are taken */
-export function parseJson(source: Buffer): unknown {
-  refuseExcess(excessOfJson(source))
+/**
+ * Reads bytes as JSON.
+ *
+ * @param maxValues the most values, where another number than for a request to send is taken
+ * @throws RelayError `invalid-json`, `bad-request` for more levels or values than are taken
+ */
+export function parseJson(source: Buffer, maxValues?: number): unknown {
+  refuseExcess(excessOfJson(source, maxValues))
   try {
     return JSON.parse(utf8.decode(source))
   } catch {

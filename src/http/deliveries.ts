@@ -99,7 +99,7 @@ async function readPage(relay: Relay, { limit, ...filter }: ListFilter): Promise
 }
 
 /** The platform of a bot, of which `platform:selfId` is known. */
-function platformOf(sid: string): string {
+export function platformOf(sid: string): string {
   return sid.slice(0, Math.max(sid.indexOf(':'), 0))
 }
 

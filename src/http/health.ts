@@ -91,6 +91,7 @@ function viewBacklog(backlog: Backlog | undefined): object | null {
   return { size, ...oldest !== undefined && { oldest: toIso(oldest) } }
 }
 
-function toIso(time: number): string {
+/** A time in milliseconds since the epoch as callers see it. */
+export function toIso(time: number): string {
   return new Date(time).toISOString()
 }

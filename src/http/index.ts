@@ -3,10 +3,12 @@ import type { TargetNames } from '../message/model'
 import type { Relay } from '../relay/relay'
 import { parseExtensions } from '../uploads/names'
 import type { UploadStore } from '../uploads/store'
+import { contactsRoute } from './contacts'
 import { deliveryRoutes } from './deliveries'
 import { mediaRoute, uploadRoute, type MediaLinks } from './files'
 import { healthRoute, readyRoute, statusRoute, type BotState } from './health'
 import { metricsRoute } from './metrics'
+import { queueRoutes } from './queues'
 import { registerRoutes, type Route, type RouteOptions } from './routes'
 import { sendRoutes } from './send'
 import { Sender } from './sender'
@@ -52,6 +54,8 @@ export function serveHttp(server: Server, routing: RouteOptions, options: HttpOp
     webhookRoute(sender, names, text, stop),
     ...sendRoutes({ sender, uploads, names, limits: { text, files }, stop }),
     ...deliveryRoutes(relay, prefix),
+    ...queueRoutes(relay),
+    contactsRoute(relay),
     ...others,
   ], routing)
 }

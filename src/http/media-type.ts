@@ -69,7 +69,7 @@ export function charsetOf(contentType: string): string {
  * @throws RelayError `bad-request` for a charset that is not known, and for what is not text in it
  */
 export function decodeText(bytes: Buffer, contentType: string): string {
-  const decoder = createDecoder(charsetOf(contentType))
+  const decoder = createDecoder(charsetOf(contentType), bytes)
   try {
     return decoder.decode(bytes)
   } catch {
@@ -78,9 +78,11 @@ export function decodeText(bytes: Buffer, contentType: string): string {
   }
 }
 
-function createDecoder(charset: string): TextDecoder {
+function createDecoder(charset: string, bytes: Buffer): TextDecoder {
+  // The WHATWG's decoder takes UTF-16 for little-endian, whatever the mark at its beginning says (RFC 2781, section 4.3).
+  const isBigEndian = charset === 'utf-16' && bytes[0] === 0xfe && bytes[1] === 0xff
   try {
-    return new TextDecoder(charset, { fatal: true })
+    return new TextDecoder(isBigEndian ? 'utf-16be' : charset, { fatal: true })
   } catch {
     throw new RelayError('bad-request', 'the charset of the Content-Type is not known: use one such as utf-8, gbk or big5')
   }

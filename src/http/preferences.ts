@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { RelayError } from '../errors'
+import type { Content } from '../message/model'
+import { parseExpiry } from '../message/parse'
 
 /** The longest time that a caller may ask to wait for a result, in seconds. */
 const maxWait = 600
@@ -77,6 +79,20 @@ export interface Conduct {
  */
 export function parseConduct(query: URLSearchParams): Conduct {
   return { isDry: readFlag(query, 'dry_run'), failsWithAny: readChoice(query, 'fail', ['any']) !== undefined }
+}
+
+/** How long a message may wait. */
+export type Expiry = Pick<Content, 'expiresIn'>
+
+/**
+ * Reads `expires_in` of a query, which means what the field of `/webhook` does; empty, it counts as absent.
+ *
+ * @throws RelayError `bad-request`
+ */
+export function readExpiry(query: URLSearchParams): Expiry {
+  const text = query.get('expires_in')
+  if (!text) return {}
+  return parseExpiry({ expires_in: /^\d+(\.\d+)?$/.test(text) ? Number(text) : text })
 }
 
 /**

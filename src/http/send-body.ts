@@ -1,13 +1,13 @@
 import { RelayError } from '../errors'
 import type { BotSelector, Content, MediaItem, ParsedItem } from '../message/model'
-import { parseContent, parseExpiry, parseSelector, printNames, unknownFields } from '../message/parse'
+import { parseContent, parseSelector, printNames, unknownFields } from '../message/parse'
 import { parseFileName } from '../uploads/multipart'
 import { receiveFile, receiveForm, type ReceivedPart, type ReceiveLimits } from '../uploads/receive'
 import type { RequestFiles } from '../uploads/request-files'
 import { demandUnread, readBody, readJson, refuseEncoding, type BodyLimits } from './body'
 import { itemsOfText } from './long-text'
 import { charsetOf, decodeText, kindOfName, kindOfType, kinds, mediaTypeOf, nameFor, type Kind } from './media-type'
-import { readChoice } from './preferences'
+import { readChoice, readExpiry, type Expiry } from './preferences'
 import type { Exchange } from './routes'
 
 /** How much a body may hold: as JSON or text, and as files. */
@@ -53,15 +53,6 @@ interface Means {
   files: RequestFiles
   limits: SendLimits
   stop: AbortSignal
-}
-
-/** How long the message may wait, as the field `expires_in` of `/webhook` has it. */
-type Expiry = Pick<Content, 'expiresIn'>
-
-function readExpiry(query: URLSearchParams): Expiry {
-  const text = query.get('expires_in')
-  if (!text) return {}
-  return parseExpiry({ expires_in: /^\d+(\.\d+)?$/.test(text) ? Number(text) : text })
 }
 
 /** What curl says of `-d`, whatever that is, counts as text. */

@@ -1,5 +1,5 @@
-import { parseDestinations } from '../message/destination'
-import type { BotSelector, Destinations, TargetNames } from '../message/model'
+import { parsePath } from '../message/destination'
+import type { TargetNames } from '../message/model'
 import { RequestFiles } from '../uploads/request-files'
 import type { UploadStore } from '../uploads/store'
 import { parseConduct, parseHandling } from './preferences'
@@ -34,22 +34,17 @@ export function sendRoutes(options: SendOptions): GuardedRoute[] {
 async function send(exchange: AllowedExchange, { sender, uploads, names, limits, stop }: SendOptions): Promise<Success> {
   const { params: { targets = '' }, query, request } = exchange
   // Whatever can be refused is, before anything of the body is read.
-  sender.demandTargets(exchange, parseTargets(targets, {}, names))
+  sender.demandTargets(exchange, parsePath(targets, {}, names))
   const handling = parseHandling(request.headers)
   parseConduct(query)
   const files = new RequestFiles(uploads)
   try {
     const { content, bot, ignored } = await readWish(exchange, files, limits, stop)
     exchange.ignored = ignored
-    const order = { door: 'send', content, destinations: parseTargets(targets, bot, names), files, ...handling }
+    const order = { door: 'send', content, destinations: parsePath(targets, bot, names), files, ...handling }
     sender.admit(exchange, order)
     return await sender.send(exchange, order)
   } finally {
     await files.end()
   }
-}
-
-function parseTargets(text: string, bot: BotSelector, names: TargetNames): Destinations {
-  const words = text.split(',')
-  return parseDestinations(words, words.length > 1, bot, names)
 }

@@ -1,10 +1,9 @@
 /** The most levels of arrays and objects within one another. */
 const maxLevels = 64
-/** The most values, each array and object among them; names of fields do not count. */
+/** The most values unless another number is asked for, each array and object among them; names of fields do not count. */
 const maxValues = 20_000
 
 const tooDeep = `more than ${maxLevels} levels`
-const tooMany = `more than ${maxValues} values`
 
 /** What a byte means outside of a string. Zero: nothing that counts. */
 const kind = { open: 1, close: 2, quote: 3, colon: 4, scalar: 5 } as const
@@ -24,9 +23,10 @@ const backslash = 0x5c
  * would take a hundred bytes and more.
  *
  * @param bytes in UTF-8. Of what is no JSON, no more counts than a parser would read before it fails.
+ * @param most the most values
  * @returns for a message, such as `more than 64 levels`; `undefined` when it is within the bounds
  */
-export function excessOfJson(bytes: Uint8Array): string | undefined {
+export function excessOfJson(bytes: Uint8Array, most = maxValues): string | undefined {
   let levels = 0
   let values = 0
   for (let at = 0; at < bytes.length; at++) {
@@ -51,7 +51,7 @@ export function excessOfJson(bytes: Uint8Array): string | undefined {
         values++
         break
     }
-    if (values > maxValues) return tooMany
+    if (values > most) return tooMany(most)
   }
 }
 
@@ -67,9 +67,13 @@ export function excessOfValue(value: unknown): string | undefined {
       if (levels === maxLevels) return tooDeep
       const children: readonly unknown[] = Array.isArray(each) ? each : Object.values(each)
       values += children.length
-      if (values > maxValues) return tooMany
+      if (values > maxValues) return tooMany(maxValues)
       for (const child of children) below.push(child)
     }
     level = below
   }
+}
+
+function tooMany(most: number): string {
+  return `more than ${most} values`
 }

@@ -20,6 +20,16 @@ export function parseDestinations(words: readonly string[], isList: boolean, bot
   return { list, isList: isList || found.some(each => each.isList) }
 }
 
+/**
+ * Finds out what a part of a path leads to: a target, a name, or several with commas between them.
+ *
+ * @throws RelayError as {@link parseDestinations}; with a comma too many one of the words is empty, and leads nowhere
+ */
+export function parsePath(text: string, bot: BotSelector, names: TargetNames): Destinations {
+  const words = text.split(',')
+  return parseDestinations(words, words.length > 1, bot, names)
+}
+
 function resolve(word: string, bot: BotSelector, names: TargetNames): Destinations {
   const address = readAddress(word)
   const named = address ? { addresses: [address], isList: false } : names.get(word)

@@ -247,8 +247,11 @@ const everybody = 'all'
 
 function parseItem(fields: JsonObject): Item {
   switch (fields.type) {
-    case 'at':
-      return { type: 'at', userId: parseMentioned(parseId(fields, 'user_id')) }
+    case 'at': {
+      const userId = parseId(fields, 'user_id')
+      if (userId === undefined) throw new RelayError('bad-request', `user_id is required for type at: an ID, or "${everybody}" for everybody`)
+      return { type: 'at', userId: parseMentioned(userId) }
+    }
     case 'reply': {
       const messageId = parseId(fields, 'message_id')
       if (messageId === undefined) throw new RelayError('bad-request', 'message_id is required for type reply')
@@ -259,8 +262,13 @@ function parseItem(fields: JsonObject): Item {
   }
 }
 
-function parseMentioned(id: string | undefined): string | null {
-  if (id === undefined) throw new RelayError('bad-request', 'user_id is required for type at: an ID, or "all" for everybody')
+/**
+ * Reads whom a mention is of; `null` stands for everybody.
+ *
+ * @throws RelayError `bad-request` for zero: go-cqhttp and Lagrange take it for everybody, whom not every key may mention
+ */
+export function parseMentioned(id: string): string | null {
+  if (/^[+-]?0+$/.test(id)) throw new RelayError('bad-request', `0 is the ID of nobody: "${everybody}" mentions everybody`)
   return id === everybody ? null : id
 }
 

@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import { safeName } from '../lib/file-name'
 import { parseLink } from '../message/link'
 import type { Item, MediaItem } from '../message/model'
-import { isObject, parseId, toText } from '../message/parse'
+import { isObject, parseId, parseMentioned, toText } from '../message/parse'
 import { readCodes, readSegment, type Segment } from '../message/segments'
 
 /** The most segments of a message. */
@@ -77,7 +77,7 @@ function toItem(segment: Segment): Item {
     case 'at': {
       const userId = parseId(data, 'qq')
       if (userId === undefined) throw new RelayError('bad-request', 'at: qq is required')
-      return { type, userId: userId === 'all' ? null : userId }
+      return { type, userId: parseMentioned(userId) }
     }
     case 'reply': {
       const messageId = parseId(data, 'id')

@@ -4,7 +4,7 @@ import { unwrap } from '../lib/unwrap'
 import type { BotSelector, Target } from '../message/model'
 import { describeBots, isOnline, Presence, type BotState } from './bots'
 import { throwClassified } from './failure'
-import { SendError, type Account, type Attempt, type Finding, type Group, type LoadedItem, type Message, type Port, type Receipt } from './port'
+import { SendError, type Account, type Attempt, type Contact, type Finding, type LoadedItem, type Message, type Port, type Receipt } from './port'
 import { announceSend, createEncoder, createSession, render, toElement } from './sending'
 
 /** What is particular to one platform. The bots of all others are used as Koishi has them. */
@@ -119,7 +119,8 @@ export abstract class BotAccount implements Account {
 
   abstract checkTarget(target: Target): void
   abstract recall(target: Target, messageId: string): Promise<void>
-  abstract groups(): Promise<Group[]>
+  abstract groups(): Promise<Contact[]>
+  abstract friends(): Promise<Contact[]>
   abstract message(target: Target, items: readonly LoadedItem[]): Message
   abstract recent(target: Target): string[]
 
@@ -148,9 +149,9 @@ class AdapterAccount extends BotAccount {
   }
 
   /** What a target names are the channels in them. */
-  async groups(): Promise<Group[]> {
+  async groups(): Promise<Contact[]> {
     const { bot } = this
-    const groups: Group[] = []
+    const groups: Contact[] = []
     try {
       for await (const guild of bot.getGuildIter()) {
         for await (const { id, type, name = guild.name ?? '' } of bot.getChannelIter(guild.id)) {
@@ -161,6 +162,16 @@ class AdapterAccount extends BotAccount {
       throwClassified(error)
     }
     return groups
+  }
+
+  async friends(): Promise<Contact[]> {
+    const friends: Contact[] = []
+    try {
+      for await (const friend of this.bot.getFriendIter()) friends.push({ id: friend.user?.id ?? '', name: friend.nick ?? friend.user?.name ?? '' })
+    } catch (error) {
+      throwClassified(error)
+    }
+    return friends
   }
 
   message(target: Target, items: readonly LoadedItem[]): Message {

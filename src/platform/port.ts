@@ -54,7 +54,13 @@ export interface Account {
    *
    * @throws SendError
    */
-  groups(): Promise<Group[]>
+  groups(): Promise<Contact[]>
+  /**
+   * Those with whom it has a private chat, as targets can name them.
+   *
+   * @throws SendError
+   */
+  friends(): Promise<Contact[]>
   /** The messages in a chat that a search after a restart could take for one that leaves now, by their IDs. */
   recent(target: Target): string[]
   /**
@@ -66,8 +72,8 @@ export interface Account {
   onOnline(callback: () => void): () => void
 }
 
-/** A group that an account is in; a channel, on other platforms. */
-export interface Group {
+/** A group that an account is in (a channel, on other platforms), or a friend of it. */
+export interface Contact {
   id: string
   /** Empty where it has none. */
   name: string

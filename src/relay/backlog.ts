@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
 import { Mutex, sleep, yieldToOthers } from '../lib/async'
-import type { ParsedItem } from '../message/model'
+import type { ParsedItem, Target } from '../message/model'
 import type { Account } from '../platform/port'
 import type { Change, Delivery, State } from './delivery'
 import type { Leases } from './lease'
@@ -39,6 +39,9 @@ interface WaitingState {
 
 /** What follows a delivery: the next one at once, the same after a while, or nothing that is to be done here. */
 type Step = 'next' | 'again' | 'leave' | 'empty'
+
+/** How many that wait are read at once. */
+const pageSize = 100
 
 /** How many deliveries wait in a queue, as far as this relay knows. */
 interface Count {
@@ -150,6 +153,27 @@ export class Backlog {
           await yieldToOthers()
         }
       }
+    }
+  }
+
+  /**
+   * Gives up what waits in a queue and is not about to leave. Rejects with the error of the store.
+   *
+   * @returns how many there were
+   */
+  async drop({ queue, target }: { queue: string, target: Target }, error: RelayError): Promise<number> {
+    const { store, worker } = this.options
+    let dropped = 0
+    for (let before: string | undefined; ;) {
+      // From the last one on, so that none takes the place of one that is given up.
+      const found = await store.list({ state: 'queued', target, before, limit: pageSize })
+      for (const delivery of found) {
+        const isIdle = delivery.deferred && queueOf(delivery.bot, delivery.target) === queue && !this.inFlight.has(delivery.id)
+        if (isIdle && await worker.abandon(delivery, store, error)) dropped++
+        await yieldToOthers()
+      }
+      if (found.length < pageSize) return dropped
+      before = found.at(-1)?.id
     }
   }
 

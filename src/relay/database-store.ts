@@ -218,11 +218,17 @@ export class DatabaseStore implements Store {
   async takeOver(owner: string): Promise<string[]> {
     const interrupted = await this.database.get(table, { owner, state: 'sending', queue: '' }, ['id'])
     const open = await this.database.get(table, { owner, ...this.open() }, { sort: { id: 'desc' }, limit: 2 * chunkSize, fields: ['id'] })
-    const ids = [...interrupted, ...open].map(({ id }) => id)
-    const { owner: heir } = this
-    if (ids.length > 0) await this.database.set(table, { id: ids, owner, state: ['sending', 'unanswered'] }, { state: 'unanswered', owner: heir })
-    await this.database.set(table, { owner, state: 'queued', queue: '' }, { state: 'failed', key: null, owner: heir })
-    return ids
+    const idle = await this.database.get(table, { owner, state: 'queued', queue: '' }, ['id'])
+    const lost = [...interrupted, ...open].map(({ id }) => id)
+    // Whoever repeats a key may be finding out at this moment what became of it.
+    for (const id of lost) await this.inherit({ id, owner, state: ['sending', 'unanswered'] }, { state: 'unanswered' })
+    for (const { id } of idle) await this.inherit({ id, owner, state: 'queued', queue: '' }, { state: 'failed', key: null })
+    return lost
+  }
+
+  /** Takes over a delivery that is still as it was left. */
+  private inherit(left: Query.Expr<DeliveryRow> & { id: string }, change: Partial<DeliveryRow>): Promise<unknown> {
+    return this.changes.run(left.id, () => this.database.set(table, left, { ...change, owner: this.owner }))
   }
 
   /** What the clock of the relays showed when it was written down last, `undefined` when it never was. */

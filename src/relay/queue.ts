@@ -22,8 +22,12 @@ export interface Slot {
   pace(): Promise<void> | undefined
   /** To be called after each platform message. */
   sent(): void
-  /** Counts what a request has shown about the target. To be called once for each request. */
-  judge(verdict: Verdict): void
+  /**
+   * Counts what a request has shown about the target. To be called once for each request.
+   *
+   * @param reason why it is bad, for operators
+   */
+  judge(verdict: Verdict, reason?: string): void
   /** Refuses those who wait behind it, except the patient ones: what cannot leave now would hold them up. */
   turnAway(error: RelayError): void
   /** Gives the slot to the next one. */
@@ -42,10 +46,16 @@ export interface Waiting {
 export interface QueueState {
   queue: string
   waiting: number
+  /** How many of those are callers that wait for the result; the others fetch what is stored. */
+  callers: number
+  /** Whether a message is on its way. */
+  isBusy: boolean
   /** Since when the first of those waits, in milliseconds since the epoch. */
   oldest?: number
   /** When its pause ends, in milliseconds since the epoch. */
   pausedUntil?: number
+  /** Why it is paused: what the last failure said. */
+  reason?: string
 }
 
 interface Waiter {
@@ -63,6 +73,8 @@ interface Queue {
   isBusy: boolean
   /** Failures in a row. */
   failures: number
+  /** What the last of them said. */
+  reason: string | undefined
   /** On the clock of the queues, like `lastSent`. */
   pausedUntil: number
   lastSent: number
@@ -177,15 +189,35 @@ export class Queues {
   states(): QueueState[] {
     return [...this.queues]
       .map(([name, queue]) => {
+        const { waiters, isBusy, reason } = queue
+        const callers = waiters.filter(({ isPatient }) => !isPatient).length
         const pause = this.pauseOf(queue)
-        const [first] = queue.waiters
+        const [first] = waiters
         return {
-          queue: name, waiting: queue.waiters.length,
+          queue: name, waiting: waiters.length, callers, isBusy,
           ...first && { oldest: Date.now() - (this.now() - first.since) },
-          ...pause > 0 && { pausedUntil: Date.now() + pause },
+          ...pause > 0 && { pausedUntil: Date.now() + pause, reason },
         }
       })
       .filter(({ waiting, pausedUntil }) => waiting > 0 || pausedUntil !== undefined)
+  }
+
+  /** Ends the pause of a queue before its time. */
+  resume(name: string): void {
+    const queue = this.queues.get(name)
+    if (!queue) return
+    Object.assign(queue, { pausedUntil: -Infinity, failures: 0, reason: undefined })
+    if (queue.isBusy) queue.wake?.()
+    else this.goOn(name, queue)
+  }
+
+  /** Refuses the callers that wait in a queue, and tells how many there were. */
+  drop(name: string, error: RelayError): number {
+    const queue = this.queues.get(name)
+    if (!queue) return 0
+    const before = queue.waiters.length
+    turnAway(queue, error)
+    return before - queue.waiters.length
   }
 
   /** The queues whose targets keep failing: they are paused, or were, and nothing has got through since. */
@@ -205,7 +237,8 @@ export class Queues {
 
   private create(name: string): Queue {
     const queue: Queue = {
-      waiters: [], arrivals: 0, isBusy: false, failures: 0, pausedUntil: -Infinity, lastSent: -Infinity, timer: undefined, wake: undefined,
+      waiters: [], arrivals: 0, isBusy: false, failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity,
+      timer: undefined, wake: undefined,
     }
     this.queues.set(name, queue)
     return queue
@@ -220,7 +253,7 @@ export class Queues {
       sent: () => {
         queue.lastSent = this.now()
       },
-      judge: verdict => this.judge(queue, verdict),
+      judge: (verdict, reason) => this.judge(queue, verdict, reason),
       turnAway: error => turnAway(queue, error),
       release: () => {
         queue.isBusy = false
@@ -247,8 +280,9 @@ export class Queues {
     })
   }
 
-  private judge(queue: Queue, verdict: Verdict): void {
+  private judge(queue: Queue, verdict: Verdict, reason: string | undefined): void {
     if (verdict === 'good') queue.failures = 0
+    if (verdict === 'bad') queue.reason = reason
     if (verdict !== 'bad' || ++queue.failures < this.options.pauseAfter) return
     // From here on each failure, also that of the one that probes, pauses the queue again.
     queue.pausedUntil = this.now() + this.options.pauseFor

@@ -5,7 +5,7 @@ import { sleep, yieldToOthers } from '../lib/async'
 import { digest } from '../lib/digest'
 import { unwrap } from '../lib/unwrap'
 import type { BotSelector, MessageRequest, Target } from '../message/model'
-import type { Group, KnownSends } from '../platform/port'
+import type { Contact, KnownSends } from '../platform/port'
 import { Clock } from './clock'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
@@ -20,10 +20,11 @@ import { preview, type Preview } from './preview'
 import { Queues, type QueueOptions, type QueueState } from './queue'
 import { nameOf, type Runtime } from './runtime'
 import { clockMargin, SentLog } from './sent-log'
-import { noPosition, queueOf, type Backlog, type ListFilter, type Store } from './store'
+import { noPosition, queueOf, readQueue, type Backlog, type ListFilter, type Store } from './store'
 import { Deadline, Result } from './waiter'
 import { Worker, type Verdict } from './worker'
 
+export type { Contact } from '../platform/port'
 export { tellAll, type CallOutcome, type LookUp, type Observer } from './observer'
 export type { QueueState } from './queue'
 export type { Backlog, ListFilter } from './store'
@@ -66,6 +67,22 @@ export interface Submitted {
   isReplay: boolean
   /** For a request with a key whose message may still arrive: after how many seconds it may be asked again. */
   retryAfter?: number
+}
+
+/** A queue in which something waits or that is paused. */
+export interface HeldQueue {
+  queue: string
+  /** `platform:selfId`. */
+  bot: string
+  target: Target
+  /** How many deliveries wait in it. */
+  waiting: number
+  /** What holds it: a pause after failures, a bot that is offline, a message on its way, or the interval between two messages. */
+  hold: 'paused' | 'offline' | 'busy' | 'waiting'
+  /** When its pause ends, in milliseconds since the epoch. */
+  pausedUntil?: number
+  /** Why it is paused: what the last failure said. */
+  reason?: string
 }
 
 /** What the relay goes by; a reload of the plugin may bring others. */
@@ -359,13 +376,63 @@ export class Relay {
    *
    * @throws RelayError `unsent`, or why the platform did not tell
    */
-  async groups(bot: BotSelector): Promise<Group[]> {
+  async groups(bot: BotSelector): Promise<Contact[]> {
     return ask(this.runtime.port.choose(bot).groups(), this.runtime)
+  }
+
+  /**
+   * Those with whom the same bot has a private chat.
+   *
+   * @throws RelayError `unsent`, or why the platform did not tell
+   */
+  async friends(bot: BotSelector): Promise<Contact[]> {
+    return ask(this.runtime.port.choose(bot).friends(), this.runtime)
   }
 
   /** The queues in which something waits or that are paused. */
   queueStates(): QueueState[] {
     return this.queues.states()
+  }
+
+  /**
+   * The same with what waits in the database, and what holds each of them.
+   *
+   * @throws RelayError `store-down`
+   */
+  async waitingQueues(): Promise<HeldQueue[]> {
+    const { storage, runtime: { port } } = this
+    const present = new Map(this.queues.states().map(state => [state.queue, state]))
+    const stored = new Set((await guard(storage?.store.queues()) ?? []).map(({ queue }) => queue))
+    const held: HeldQueue[] = []
+    for (const queue of new Set([...present.keys(), ...stored])) {
+      const place = readQueue(queue)
+      if (!place) continue
+      const { callers = 0, isBusy = false, pausedUntil, reason } = present.get(queue) ?? {}
+      const { count } = stored.has(queue) ? await guard(storage?.store.waiting(queue)) ?? { count: 0 } : { count: 0 }
+      const isOnline = port.find(place.bot)?.isOnline === true
+      const hold = pausedUntil !== undefined ? 'paused' : !isOnline ? 'offline' : isBusy ? 'busy' : 'waiting'
+      held.push({ queue, ...place, waiting: callers + count, hold, pausedUntil, reason })
+    }
+    return held
+  }
+
+  /** Ends the pause of a queue before its time. */
+  resume(queue: string): void {
+    this.queues.resume(queue)
+  }
+
+  /**
+   * Gives up what waits in a queue: nothing of it is sent, and each of its callers is told so. What was stored can be sent again.
+   *
+   * @returns how many deliveries there were
+   * @throws RelayError `not-found` where that names no queue, `store-down`
+   */
+  async drop(queue: string): Promise<number> {
+    const place = readQueue(queue)
+    if (!place) throw new RelayError('not-found')
+    const error = new RelayError('unsent', 'dropped by an operator while it was waiting: nothing was sent')
+    const callers = this.queues.drop(queue, error)
+    return callers + (await guard(this.storage?.backlog.drop({ queue, target: place.target }, error)) ?? 0)
   }
 
   /** The queues that are paused, or were, and nothing has got through since, by their names. */

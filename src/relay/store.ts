@@ -1,5 +1,5 @@
 import type { ParsedItem, Target } from '../message/model'
-import { writeTarget } from '../message/target'
+import { readTarget, writeTarget } from '../message/target'
 import type { Change, Delivery, State } from './delivery'
 
 type Awaitable<T> = T | Promise<T>
@@ -105,4 +105,11 @@ export function matches({ id, state, target, caller }: Delivery, filter: ListFil
 /** The name of the queue in which messages to this target wait for one another. */
 export function queueOf(bot: string, target: Target): string {
   return `${bot}/${writeTarget(target)}`
+}
+
+/** The bot and the target of a queue, `undefined` where it is none. */
+export function readQueue(queue: string): { bot: string, target: Target } | undefined {
+  const [, bot, written = ''] = /^(.*?)\/((?:group|private):.*)$/s.exec(queue) ?? []
+  const target = readTarget(written)
+  return bot === undefined || !target ? undefined : { bot, target }
 }

@@ -88,12 +88,13 @@ export class Worker {
     const work = new Work(this.runtime, slot, job, this)
     const { found, verdict } = await work.find(inDoubt)
     if (found.size > 0) {
-      const change = settle(delivery, delivery.results.map((result, index) => found.get(index) ?? result))
+      const results = delivery.results.map((result, index) => found.get(index) ?? result)
       try {
-        await this.record(delivery, store, ['unanswered', 'sending'], change)
-      } catch {
-        // It can be asked again as well.
-        Object.assign(delivery, change)
+        const wasThere = await this.settle(delivery, store, results, ['unanswered', 'sending'], slot)
+        if (!wasThere && !isRecorded(await store.get(delivery.id), found)) work.disclaim()
+      } catch (error) {
+        work.disclaim()
+        throw error
       }
     }
     if (doubtOf(delivery, delivery.results) && work.mayRepeat(inDoubt, verdict)) return verdict
@@ -156,6 +157,7 @@ export class Worker {
   /** A restart would find it interrupted, and so unanswered; meanwhile memory tells what became of it. */
   private keepMeanwhile(delivery: Delivery, change: Change, write: () => Promise<boolean>): true {
     Object.assign(delivery, change, { updatedAt: this.runtime.clock.now() })
+    this.fallback.discard(delivery.id)
     this.fallback.insert({ ...delivery }, noPosition, [])
     void persist(this.runtime, write).then(() => this.fallback.discard(delivery.id), () => undefined)
     return true
@@ -184,6 +186,8 @@ class Work {
   private latest: ItemResult | undefined
   /** What was recorded in the end. */
   private final: Results | undefined
+  /** Gives up messages that were answered or found and are not recorded yet, each with its own function. */
+  private claims: (() => void)[] = []
   /** What this was begun under: the plugin may be loaded again after it was stopped, and that does not make this work go on. */
   private readonly stop: AbortSignal
 
@@ -193,6 +197,20 @@ class Work {
   }
 
   async run(): Promise<JobEnd> {
+    try {
+      return await this.deliver()
+    } catch (error) {
+      this.disclaim()
+      throw error
+    }
+  }
+
+  /** Lets searches find again what was answered or found: it could not be recorded, and would be sent a second time. */
+  disclaim(): void {
+    for (const release of this.claims.splice(0)) release()
+  }
+
+  private async deliver(): Promise<JobEnd> {
     const { delivery, store } = this.job
     const { results, runtime: { clock } } = this
     const wasLeaving = delivery.state === 'sending'
@@ -212,7 +230,8 @@ class Work {
     }
     const known = results.map(result => result !== undefined)
     await this.sendAll(this.compose(await this.prepareAll(), wasLeaving ? inDoubt : null))
-    this.slot.judge(judge(results.filter((_, index) => !known[index])))
+    const fresh = results.filter((_, index) => !known[index])
+    this.slot.judge(judge(fresh), reasonOf(fresh))
     // Whatever became of it when it was sent again, it may have arrived before.
     for (const index of unclear) {
       const result = results[index]
@@ -234,10 +253,15 @@ class Work {
       const asked = group.filter(({ index }) => inDoubt.indices.includes(index))
       // Only a part is in doubt where the group was refused and its items were sent one by one.
       for (const items of asked.length === group.length ? [group] : divide(asked)) {
-        const finding = await this.ask(account.message(target, await load(items)), clock.toWall(inDoubt.since))
+        const message = account.message(target, await load(items))
+        const finding = await this.ask(message, clock.toWall(inDoubt.since))
         if (!finding) return { found, verdict: 'silent' }
-        if (finding.kind === 'found') for (const { index } of items) found.set(index, sent(finding))
-        else if (finding.kind !== 'absent') verdict = 'unclear'
+        if (finding.kind === 'found') {
+          this.claims.push(() => message.release(finding))
+          for (const { index } of items) found.set(index, sent(finding))
+        } else if (finding.kind !== 'absent') {
+          verdict = 'unclear'
+        }
       }
     }
     return { found, verdict }
@@ -327,9 +351,10 @@ class Work {
       if (inDoubtSince === undefined) await this.recordLeaving(leaving)
       // The process may not come to the end of the delivery.
       if (this.latest) runtime.sentLog.write({ ...delivery, results: [this.latest] }, store.isDurable)
+      const message = account.message(delivery.target, await load(items))
       const receipt = await runAttempts({
         account,
-        message: account.message(delivery.target, await load(items)),
+        message,
         policy: retries === policy.retries ? policy : { ...policy, retries },
         ...inDoubtSince !== undefined && { inDoubtSince },
         // Only a text that may be sent again holds its queue while it is open.
@@ -343,6 +368,7 @@ class Work {
         observer: runtime.observer,
         stop,
       })
+      this.claims.push(() => message.release(receipt))
       return sent(receipt)
     } catch (error) {
       if (error instanceof NotOurs) throw error
@@ -368,13 +394,15 @@ class Work {
     if (delivery.deferred) {
       const wasThere = await persist(runtime, write, () => slot.turnAway(new RelayError('store-down')))
       if (!wasThere || !isOurs()) throw new NotOurs()
-      return
+    } else {
+      try {
+        await write()
+      } catch (cause) {
+        throw new RelayError('store-down', undefined, { cause })
+      }
     }
-    try {
-      await write()
-    } catch (cause) {
-      throw new RelayError('store-down', undefined, { cause })
-    }
+    // All results so far are recorded with it.
+    this.claims = []
   }
 
   private countAttempt(): void {
@@ -415,6 +443,11 @@ class Work {
   }
 }
 
+/** Whether it is known of all these items that they have arrived. */
+function isRecorded(delivery: Delivery | undefined, found: ReadonlyMap<number, ItemResult>): boolean {
+  return delivery !== undefined && [...found.keys()].every(index => delivery.results[index]?.success)
+}
+
 function sent({ messageIds, trace }: Receipt): ItemResult {
   return { success: true, messageIds, ...trace && { trace } }
 }
@@ -432,6 +465,12 @@ async function load(items: readonly Ready[]): Promise<LoadedItem[]> {
 /** Keeps the uploaded files among the items from being removed, until the functions returned are called. */
 function holdUploads(items: readonly ParsedItem[], hold: (id: string) => () => void): (() => void)[] {
   return items.flatMap(item => 'link' in item && item.link.kind === 'upload' ? [hold(item.link.id)] : [])
+}
+
+/** What the last failure says. */
+function reasonOf(results: Results): string | undefined {
+  const failure = results.findLast(result => result && !result.success)
+  return failure && !failure.success ? failure.error.message : undefined
 }
 
 /** What the results say about the target. */

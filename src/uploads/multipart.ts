@@ -19,6 +19,8 @@ interface Token {
 
 /** Longest headers of one part, in bytes, as in Node's own HTTP parser. */
 const maxHeaderBytes = 16 * 1024
+/** The most headers of one part; no client sends more than a few. */
+const maxHeaders = 32
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
@@ -35,6 +37,7 @@ export class MultipartReader {
   #field = ''
   #value = ''
   #headerBytes = 0
+  #headerCount = 0
   /** What the next byte belongs to. The preamble counts as part of the first boundary. */
   #state: 'boundary' | 'headers' | 'content' | 'end' = 'boundary'
   /** The end of the last chunk, where it may be the beginning of a delimiter. */
@@ -114,6 +117,7 @@ export class MultipartReader {
       case 'partBegin':
         this.#headers = new Map()
         this.#headerBytes = 0
+        this.#headerCount = 0
         this.#state = 'headers'
         break
       case 'headerField':
@@ -123,6 +127,7 @@ export class MultipartReader {
         this.#value += buffer?.toString('latin1', start, end) ?? ''
         break
       case 'headerEnd':
+        if (++this.#headerCount > maxHeaders) throw new RelayError('bad-request', `a part has more than ${maxHeaders} headers`)
         this.#headers.set(this.#field.toLowerCase(), this.#value)
         this.#field = ''
         this.#value = ''

@@ -52,7 +52,7 @@ describe('the table of outcomes', () => {
 
 describe('the example of GET /statusz', () => {
   for (const page of versions('http-api')) {
-    test(`shows a paused target as it is in ${page.path}`, async () => {
+    test(`and those of GET /queues and GET /contacts show a paused target as it is in ${page.path}`, async () => {
       const relay = await startRelay({ config: { chatApiMaxRetries: 0, chatPauseAfter: 1 } })
       try {
         relay.simulator.fault({ fault: { kind: 'refuse', wording: '群聊不存在' } })
@@ -64,6 +64,14 @@ describe('the example of GET /statusz', () => {
         const types = (queues: unknown) => records(queues).map(queue => Object.entries(queue).map(([name, value]) => [name, typeof value]))
         assert.deepEqual(types(found.queues), types(shown.queues))
         assert.equal(found.outbox, null)
+        for (const path of ['queues', 'contacts']) {
+          const answered = record(record(await (await relay.request(`/${path}`)).json()).data)
+          const example = record(record(JSON.parse(marked(page, path))).data)
+          assert.deepEqual(Object.keys(answered), Object.keys(example))
+          for (const [name, list] of Object.entries(example)) {
+            if (Array.isArray(list)) assert.deepEqual(types(records(answered[name]).slice(0, 1)), types(list), name)
+          }
+        }
       } finally {
         await relay.stop()
       }

@@ -31,7 +31,7 @@ export interface World {
 
 function simulatorOptions({ profile, history, reportSelf }: Kind): SimulatorOptions {
   // The times of messages are their server's, whatever the relay's clock shows.
-  return { profile, history, reportSelf, keep: 0, clock: trueTime }
+  return { profile, history, reportSelf, anyTarget: true, keep: 0, clock: trueTime }
 }
 
 /** What both sorts of world have in common. */

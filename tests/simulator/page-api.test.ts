@@ -53,9 +53,13 @@ for (const path of [
   })
 }
 
-test('only reads, except for saying', async t => {
+test('only reads, except for saying and switching', async t => {
   const { port } = await start(t)
-  for (const [method, path] of [['POST', '/simulator/'], ['DELETE', '/simulator/api/state'], ['GET', '/simulator/api/say']] as const) {
+  const refused = [
+    ['POST', '/simulator/'], ['DELETE', '/simulator/api/state'], ['GET', '/simulator/api/say'], ['GET', '/simulator/api/switch'],
+    ['POST', '/simulator/api/constructor'],
+  ] as const
+  for (const [method, path] of refused) {
     assert.equal((await rawRequest(port, { method, path })).status, 405)
   }
 })
@@ -87,6 +91,10 @@ for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1:1', 'htt
     const body = JSON.stringify({ type: 'group', chat: '123456', user: '10001', text: 'a' })
     const headers = { origin, 'content-type': 'application/json' }
     assert.equal((await rawRequest(port, { path: '/simulator/api/say', method: 'POST', headers, body })).status, 403)
+    const turn = { path: '/simulator/api/switch', method: 'POST', headers, body: JSON.stringify({ name: 'offline', on: true }) }
+    assert.equal((await rawRequest(port, turn)).status, 403)
+    assert.equal((await rawRequest(port, { ...turn, headers: { 'host': 'evil.example', 'content-type': 'application/json' } })).status, 403)
+    assert.deepEqual(simulator.switches, [])
     assert.equal((await rawRequest(port, { path: '/simulator/api/events', headers: { origin } })).status, 403)
     await assert.rejects(Client.connect(t, endpoint, { origin }), /403/)
     assert.deepEqual((await chat(simulator, '123456')).messages, [])
@@ -97,7 +105,7 @@ test('the state tells everything the page shows', async t => {
   const { simulator, client } = await startWithClient(t)
   const { chats, ...rest } = await state(simulator)
   assert.deepEqual(rest, {
-    selfId: '10000', selfName: '模拟机器人', profile: 'napcat', endpoint: simulator.endpoint, connected: true,
+    selfId: '10000', selfName: '模拟机器人', profile: 'napcat', endpoint: simulator.endpoint, connected: true, switches: [], refusal: null,
   })
   assert.deepEqual(records(chats).map(({ type, id }) => [type, id]), [
     ['group', '123456'], ['group', '654321'], ['private', '10001'], ['private', '10002'],
@@ -114,11 +122,13 @@ test('the state tells everything the page shows', async t => {
   const [first, second] = records(messages)
   assert.deepEqual({ ...first, time: 0 }, {
     seq: 1, id: said, time: 0, sender: { id: '10001', name: '小明', self: false }, parts: [{ type: 'text', text: 'hi' }],
+    segments: [text('hi')],
   })
   assert.deepEqual(second?.sender, { id: '10000', name: '模拟机器人', self: true })
   assert.deepEqual(second.parts, [
     { type: 'reply', id: said }, { type: 'at', id: '10001', name: '小明' }, { type: 'at', id: 'all', name: '全体成员' },
-    { type: 'text', text: 'a' }, { type: 'image', src: 'https://example.com/a.png', name: 'a.png' }, { type: 'other', label: '[face]' },
+    { type: 'text', text: 'a' }, { type: 'unfetched', medium: 'image', link: 'https://example.com/a.png', name: 'a.png' },
+    { type: 'other', label: '[face]' },
   ])
 })
 
@@ -221,7 +231,7 @@ async function* events(t: TestContext, simulator: Simulator): AsyncGenerator<[st
 }
 
 test('tells of messages and of bots coming and going', async t => {
-  const simulator = await start(t)
+  const simulator = await start(t, { anyTarget: true })
   const stream = events(t, simulator)
   const next = async (): Promise<[string, Record<string, unknown>]> => {
     const item = await stream.next()
@@ -236,6 +246,14 @@ test('tells of messages and of bots coming and going', async t => {
   assert.equal(event, 'message')
   assert.deepEqual(place, { type: 'group', id: '777', name: '群 777', members: [] })
   assert.deepEqual(record(message).parts, [{ type: 'text', text: 'to a new group' }])
+  simulator.mute('777', true)
+  const muted = { name: 'muted', target: { type: 'group', id: '777' } }
+  assert.deepEqual(await next(), ['switches', { on: [{ name: 'anyTarget', target: null }, muted] }])
+  const { wording } = await client.call('send_group_msg', { group_id: 777, message: 'not heard' })
+  const [refused, refusal] = await next()
+  assert.equal(refused, 'refusal')
+  assert.deepEqual({ ...refusal, time: 0 }, { target: { type: 'group', id: '777' }, time: 0, retcode: 1200, wording })
+  assert.deepEqual((await state(simulator)).refusal, refusal)
   client.socket.close()
   assert.deepEqual(await next(), ['connection', { connected: false }])
   await simulator.close()

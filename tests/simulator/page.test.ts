@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { Bot, isRecord } from './page/bot'
-import { loaded, onStage, skip, until, withBrowser } from './page/stage'
+import { loaded, onStage, skip, until, violations, withBrowser } from './page/stage'
 
 /** 2 × 3 pixels. */
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAIAAAA2iEnWAAAAEElEQVR4nGNQmNAARAwoFABIpQchRxFYDAAAAABJRU5ErkJggg=='
@@ -14,12 +14,21 @@ const otherGroup = '654321'
 
 const atEnd = '(log => log.scrollHeight - log.scrollTop - log.clientHeight < 2)(document.getElementById("log"))'
 
+/** A voice message of so many seconds in which nothing is heard: WAV, 8 kHz, 8 bits. */
+function silence(seconds: number): Buffer {
+  const samples = Buffer.alloc(8000 * seconds, 0x80)
+  const header = Buffer.from('524946460000000057415645666d74201000000001000100401f0000401f0000010008006461746100000000', 'hex')
+  header.writeUInt32LE(36 + samples.length, 4)
+  header.writeUInt32LE(samples.length, 40)
+  return Buffer.concat([header, samples])
+}
+
 describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
   withBrowser()
 
-  onStage('a sent text appears once, on the side of the bot, with its white space', async ({ bot, page }) => {
+  onStage('a sent text appears once, on the other side than what is typed here, with its white space', async ({ bot, page }) => {
     await bot.sendText(group, 'line one\n  indented   wide')
-    const bubble = page.locator('#messages .message.own .text')
+    const bubble = page.locator('#messages .message.theirs .text')
     await bubble.waitFor()
     assert.equal(await bubble.count(), 1)
     assert.equal(await bubble.innerText(), 'line one\n  indented   wide')
@@ -55,7 +64,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.route('**/simulator/media/**', route => route.abort())
     await bot.send(group, { type: 'image', data: { file: `base64://${png}` } })
     await page.locator('#messages .failed').waitFor()
-    assert.match(await page.locator('#messages .failed').innerText(), /^Cannot be shown: ./)
+    assert.match(await page.locator('#messages .failed').innerText(), /^Cannot be shown, it is gone or broken: ./)
   })
 
   onStage('a file is a card with its name, its size and a link that downloads it', async ({ bot, page }) => {
@@ -88,13 +97,163 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     const id = simulator.say({ group, user: '10002', text: 'where is the log?' })
     await bot.send(group,
       { type: 'reply', data: { id: String(id) } }, { type: 'at', data: { qq: '10002' } }, { type: 'text', data: { text: ' here' } })
-    const answer = page.locator('#messages .message.own')
+    const answer = page.locator('#messages .message.theirs')
     await answer.locator('.mention').waitFor()
     assert.equal(await answer.locator('.mention').innerText(), '@Alice')
     assert.equal(await answer.locator('.text').textContent(), '@Alice here')
     assert.equal(await answer.locator('.quote-text').innerText(), 'where is the log?')
     await answer.locator('.quote').click()
-    await until(page, 'document.activeElement.matches(".message.theirs")')
+    await until(page, 'document.activeElement.matches(".message.own")')
+  })
+
+  onStage('a reply leads far up, and the page itself stays in place', async ({ simulator, bot, page }) => {
+    const id = simulator.say({ group, user: '10001', text: 'the first' })
+    for (let index = 2; index <= 40; index++) simulator.say({ group, user: '10001', text: `number ${index}` })
+    await bot.send(group, { type: 'reply', data: { id: String(id) } }, { type: 'text', data: { text: 'answer' } })
+    await page.locator('#messages .quote').click()
+    await until(page, 'document.activeElement.querySelector(".text")?.textContent === "the first"')
+    assert.equal(await page.evaluate('document.scrollingElement.scrollTop'), 0)
+    assert.equal(await page.evaluate('document.scrollingElement.scrollHeight === innerHeight'), true)
+  })
+
+  onStage('a picture that is elsewhere is not loaded, and the page says why and where', async ({ bot, page }) => {
+    const asked: string[] = []
+    page.on('request', request => asked.push(new URL(request.url()).hostname))
+    await bot.send(group, { type: 'image', data: { file: 'https://pictures.example/a.png?sign=1' } })
+    const note = page.locator('#messages .unfetched')
+    await note.waitFor()
+    assert.match(await note.innerText(), /^Image · a\.png\s+Not loaded: the simulator fetches nothing from other machines\./)
+    const link = note.getByRole('link', { name: 'https://pictures.example/a.png?sign=1' })
+    assert.equal(await link.getAttribute('href'), 'https://pictures.example/a.png?sign=1')
+    assert.equal(await page.locator('#messages .picture').count(), 0)
+    assert.match(await page.locator('.entry-last').first().innerText(), /\[Image\]$/)
+    assert.deepEqual([...new Set(asked)].filter(host => host !== '127.0.0.1'), [])
+  })
+
+  onStage('addresses in a text are links, whatever else looks like one is text', async ({ bot, page }) => {
+    const text = '见 https://ci.example/a_(b)?c=d&e#f。or (http://x.example/y), HTTPS://Z.example! '
+      + 'javascript:alert(1) file:///etc/passwd data:text/html,x ftp://x.example http:// https://] www.x.example'
+    await bot.sendText(group, text)
+    const paragraph = page.locator('#messages .text')
+    await paragraph.waitFor()
+    assert.equal(await paragraph.textContent(), text)
+    const links = paragraph.getByRole('link')
+    assert.deepEqual(await links.allTextContents(), ['https://ci.example/a_(b)?c=d&e#f', 'http://x.example/y', 'HTTPS://Z.example'])
+    for (const link of await links.all()) {
+      assert.equal(await link.getAttribute('rel'), 'noopener noreferrer')
+      assert.equal(await link.getAttribute('target'), '_blank')
+      assert.match(String(await link.getAttribute('href')), /^https?:\/\//)
+    }
+  })
+
+  onStage('a voice message has a player and its length; one that cannot be played is a file', async ({ bot, page }) => {
+    await bot.send(group, { type: 'record', data: { file: `base64://${silence(3).toString('base64')}` } })
+    const voice = page.locator('#messages .voice')
+    await voice.locator('audio[controls]').waitFor()
+    await voice.filter({ hasText: 'Voice message · 0:03' }).waitFor()
+    await bot.send(group, { type: 'record', data: { file: `base64://${Buffer.from('#!AMR\nnonsense').toString('base64')}` } })
+    const other = voice.nth(1)
+    await other.filter({ hasText: 'browsers cannot play this format' }).waitFor()
+    assert.equal(await other.locator('audio').count(), 0)
+    assert.equal(await other.getByRole('link', { name: /^Download / }).count(), 1)
+  })
+
+  onStage('what a message is made of is a button away, to be copied', async ({ simulator, bot, page }) => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    const id = simulator.say({ group, user: '10002', text: 'first' })
+    await bot.send(group, { type: 'reply', data: { id: String(id) } }, { type: 'text', data: { text: 'a <b>' } })
+    const answer = page.locator('#messages .message.theirs')
+    await answer.hover()
+    const button = answer.getByRole('button', { name: 'ID and segments' })
+    await button.click()
+    assert.equal(await button.getAttribute('aria-expanded'), 'true')
+    const [entry] = simulator.ledger
+    assert.match(await answer.locator('.source').innerText(), new RegExp(`Message ID\\s+${entry?.messageId ?? 0}`))
+    await answer.getByRole('button', { name: 'Copy the message ID' }).click()
+    await until(page, `navigator.clipboard.readText().then(text => text === "${entry?.messageId ?? 0}")`)
+    await answer.getByRole('button', { name: 'Copy the segments' }).click()
+    await answer.locator('.copy').nth(1).filter({ hasText: 'Copied' }).waitFor()
+    assert.deepEqual(JSON.parse(String(await page.evaluate('navigator.clipboard.readText()'))), entry?.segments)
+    await button.click()
+    await answer.locator('.source').waitFor({ state: 'detached' })
+  })
+
+  onStage('the keyboard reaches the newest message\'s button with Tab, and the others with the arrows', async ({ simulator, page }) => {
+    for (const text of ['a', 'b', 'c']) simulator.say({ group, user: '10001', text })
+    await page.locator('#messages .message').nth(2).waitFor()
+    await page.locator('#speaker').focus()
+    await page.keyboard.press('Shift+Tab')
+    const inMessage = (text: string): string => `document.activeElement.closest(".message")?.querySelector(".text").textContent === "${text}"`
+    await until(page, inMessage('c'))
+    await page.keyboard.press('ArrowUp')
+    await until(page, inMessage('b'))
+    await page.keyboard.press('Enter')
+    await page.locator('#messages .source').waitFor()
+    await page.keyboard.press('ArrowDown')
+    await until(page, inMessage('c'))
+    assert.equal(await page.locator('.source-button[tabindex="0"]').count(), 1)
+  })
+
+  onStage('a chat\'s switches are turned, shown and undone', async ({ simulator, bot, page }) => {
+    await bot.sendText(group, 'before')
+    await page.locator('#messages .message').waitFor()
+    const menu = page.locator('#chat-trouble summary')
+    await menu.click()
+    await page.getByRole('checkbox', { name: /^Muted/ }).check()
+    await page.locator('#switched').filter({ hasText: 'Switched on here: Muted.' }).waitFor()
+    await menu.filter({ hasText: /^Trouble \(1\)$/ }).waitFor()
+    assert.deepEqual(simulator.switches, [{ name: 'muted', target: { type: 'group', id: group } }])
+    await page.keyboard.press('Escape')
+    await until(page, '!document.getElementById("chat-trouble").open && document.activeElement.matches("#chat-trouble summary")')
+    await assert.rejects(bot.sendText(group, 'not heard'), /"result\\+": 120/)
+    await page.locator('#refusal').filter({ hasText: 'Refused: a message to the group 构建通知 Builds.' }).waitFor()
+    await page.locator('#refusal').filter({ hasText: /1200 发送失败，你已被禁言$/ }).waitFor()
+    await page.locator('#refusal-close').click()
+    await page.locator('#refusal').waitFor({ state: 'hidden' })
+    await page.locator(`[data-chat="group-${otherGroup}"]`).click()
+    await until(page, 'document.getElementById("switched").textContent === ""')
+    simulator.mute(group, false)
+    await page.locator(`[data-chat="group-${group}"]`).click()
+    await menu.filter({ hasText: /^Trouble$/ }).waitFor()
+    await bot.sendText(group, 'after')
+    await page.locator('#messages .text').filter({ hasText: 'after' }).waitFor()
+  })
+
+  onStage('a send to nobody is shown, and the page makes the platform accept it', async ({ bot, page }) => {
+    await assert.rejects(bot.sendText('999999', 'hello'), /"result\\+": 110/)
+    await page.locator('#refusal').filter({ hasText: 'Refused: a message to the group 999999. It does not exist here.' }).waitFor()
+    await page.reload()
+    await loaded(page)
+    await page.locator('#refusal').filter({ hasText: '999999' }).waitFor()
+    await page.locator('#all-trouble summary').click()
+    await page.getByRole('checkbox', { name: /^Accept any target/ }).check()
+    await page.locator('#all-trouble summary').filter({ hasText: '(1)' }).waitFor()
+    await bot.sendText('999999', 'hello')
+    await page.locator('[data-chat="group-999999"] .entry-last').filter({ hasText: 'hello' }).waitFor()
+  })
+
+  onStage('the bot is cut off and let in again', async ({ simulator, page }) => {
+    await page.locator('#all-trouble summary').click()
+    const offline = page.getByRole('checkbox', { name: /^Offline/ })
+    await offline.check()
+    await page.locator('#status[data-kind=switchedOff]').waitFor()
+    await page.locator('#switched').filter({ hasText: 'Offline' }).waitFor()
+    await assert.rejects(Bot.connect(simulator.endpoint), /503/)
+    await offline.uncheck()
+    await page.locator('#status[data-kind=waiting]').waitFor()
+    const again = await Bot.connect(simulator.endpoint)
+    await page.locator('#status[data-kind=connected]').waitFor()
+    await again.close()
+  })
+
+  onStage('a switch that cannot be turned says so and stays as it was', async ({ simulator, page }) => {
+    await page.route('**/simulator/api/switch', route => route.abort())
+    await page.locator('#all-trouble summary').click()
+    const slow = page.getByRole('checkbox', { name: /^Slow/ })
+    await slow.click()
+    await page.locator('.switch-error').filter({ hasText: 'the simulator cannot be reached' }).waitFor()
+    assert.equal(await slow.isChecked(), false)
+    assert.deepEqual(simulator.switches, [])
   })
 
   onStage('speaking as a member reaches the bot exactly as typed', async ({ bot, page }) => {
@@ -109,9 +268,9 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     assert.equal(String(event.user_id), '10002')
     assert.equal(String(event.group_id), group)
     assert.deepEqual(event.message, [{ type: 'text', data: { text: '#ping \ntwo <b> ' } }])
-    await page.locator('#messages .message.theirs').waitFor()
-    assert.equal(await page.locator('#messages .theirs .text').textContent(), '#ping \ntwo <b> ')
-    assert.equal(await page.locator('#messages .theirs .name').innerText(), 'Alice')
+    await page.locator('#messages .message.own').waitFor()
+    assert.equal(await page.locator('#messages .own .text').textContent(), '#ping \ntwo <b> ')
+    assert.equal(await page.locator('#messages .own .name').innerText(), 'Alice')
     await until(page, 'document.getElementById("text").value === "" && document.activeElement.id === "text"')
   })
 
@@ -144,7 +303,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.getByRole('button', { name: 'Copied' }).waitFor()
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), curl)
     await bot.sendText(group, 'hello')
-    await page.locator('#messages .own').waitFor()
+    await page.locator('#messages .theirs').waitFor()
     assert.equal(await page.locator('#empty').isVisible(), false)
   })
 
@@ -162,16 +321,19 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
   }, { locale: 'zh-CN' })
 
   onStage('both languages have every text', async ({ page }) => {
-    const shape = await page.evaluate(`import(new URL('i18n.js', location.href)).then(({ texts }) => Object.fromEntries(
-      Object.entries(texts).map(([language, all]) => [language, Object.entries(all).map(([key, text]) =>
-        key + ' ' + typeof text + ' ' + (typeof text === 'function' ? text('{}').includes('{}') : text !== ''))])))`)
+    const shape = await page.evaluate(`import(new URL('i18n.js', location.href)).then(({ texts }) => {
+      const lines = all => Object.entries(all).flatMap(([key, text]) => typeof text === 'object'
+        ? lines(text).map(line => key + '.' + line)
+        : key + ' ' + typeof text + ' ' + (typeof text === 'function' ? text('{}').includes('{}') : text !== ''))
+      return { en: lines(texts.en), zh: lines(texts.zh) }
+    })`)
     assert.ok(isRecord(shape))
     assert.deepEqual(shape.en, shape.zh)
     assert.ok(Array.isArray(shape.en) && shape.en.length > 40)
     assert.ok(shape.en.every(line => String(line).endsWith(' true')))
   })
 
-  onStage('messages in other chats are counted until they are looked at', async ({ bot, page }) => {
+  onStage('messages in other chats are counted until they are looked at', async ({ simulator, bot, page }) => {
     const badge = page.locator(`[data-chat="group-${otherGroup}"] .badge`)
     assert.equal(await badge.isVisible(), false)
     await bot.sendText(otherGroup, 'one')
@@ -181,10 +343,10 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     assert.equal(await page.title(), '(2) OneBot simulator')
     assert.equal(await page.locator('.entry').first().getAttribute('data-chat'), `group-${otherGroup}`)
     await page.locator(`[data-chat="group-${otherGroup}"]`).click()
-    await page.locator('#messages .own').nth(1).waitFor()
+    await page.locator('#messages .theirs').nth(1).waitFor()
     await badge.waitFor({ state: 'hidden' })
     assert.equal(await page.title(), 'OneBot simulator')
-    await bot.call('send_private_msg', { user_id: 777888, message: [{ type: 'text', data: { text: 'first' } }] })
+    simulator.say({ user: '777888', text: 'first' })
     await page.locator('[data-chat="private-777888"] .badge').filter({ hasText: /^1$/ }).waitFor()
   })
 
@@ -305,6 +467,33 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await until(page, atEnd)
     await page.locator('#announcer').filter({ hasText: 'followed' }).waitFor({ state: 'attached' })
   })
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const [locale, width] of [['en-US', 1280], ['zh-CN', 360]] as const) {
+      onStage(`axe finds nothing wrong: ${colorScheme}, ${width} px, ${locale}`, async ({ simulator, bot, page }) => {
+        assert.deepEqual(await violations(page), [], 'an empty chat')
+        const id = simulator.say({ group, user: '10002', text: 'see https://ci.example/42' })
+        await bot.send(group, { type: 'reply', data: { id: String(id) } }, { type: 'at', data: { qq: '10002' } }, { type: 'image', data: { file: `base64://${png}` } })
+        await bot.send(group, { type: 'reply', data: { id: '1' } }, { type: 'image', data: { file: 'https://pictures.example/a.png' } })
+        await bot.send(group, { type: 'record', data: { file: `base64://${silence(3).toString('base64')}` } })
+        await bot.call('upload_group_file', { group_id: Number(group), file: `base64://${png}`, name: 'a.png' })
+        simulator.mute(group, true)
+        await assert.rejects(bot.sendText(group, 'not heard'))
+        await page.locator('#messages .file').waitFor()
+        await page.locator('.voice-length').waitFor()
+        await page.locator('#refusal').waitFor()
+        await page.evaluate('for (const button of document.querySelectorAll(".source-button")) button.click()')
+        assert.deepEqual(await violations(page), [], 'a conversation')
+        await page.locator('#chat-trouble summary').click()
+        assert.deepEqual(await violations(page), [], 'its switches')
+        await page.goto(simulator.pageUrl)
+        await page.locator('#chat-list').waitFor()
+        await page.locator('#all-trouble summary').click()
+        await page.locator('#details summary').click()
+        assert.deepEqual(await violations(page), [], 'the list')
+      }, { colorScheme, locale, viewport: { width, height: 740 }, hash: `#group-${group}` })
+    }
+  }
 
   onStage('the page is dark where the reader\'s system is, and a chat\'s address opens that chat', async ({ page }) => {
     assert.equal(await page.evaluate('getComputedStyle(document.body).backgroundColor'), 'rgb(18, 23, 26)')

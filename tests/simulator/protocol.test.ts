@@ -152,11 +152,13 @@ test('stops a muted bot, and one that was removed from the group', async t => {
   assert.equal(simulator.ledger.length, 1)
 })
 
-test('knows every target, or only its own with anyTarget off', async t => {
-  const open = await startWithClient(t)
+test('knows only its own targets, or every one with anyTarget', async t => {
+  const open = await startWithClient(t, { anyTarget: true })
   assert.equal((await open.client.call('send_group_msg', { group_id: 999, message: 'a' })).retcode, 0)
-  const closed = await startWithClient(t, { anyTarget: false })
-  assert.equal((await closed.client.call('send_group_msg', { group_id: 999, message: 'a' })).retcode, 1200)
+  assert.equal((await open.client.call('send_private_msg', { user_id: 999, message: 'a' })).retcode, 0)
+  const closed = await startWithClient(t)
+  assert.match(String((await closed.client.call('send_group_msg', { group_id: 999, message: 'a' })).wording), /"result": 110/)
+  assert.equal((await closed.client.call('upload_group_file', { group_id: 999, file: '/none', name: 'a' })).retcode, 1200)
   assert.equal((await closed.client.call('send_private_msg', { user_id: 999, message: 'a' })).retcode, 1200)
   // A member of a common group who is no friend.
   assert.equal((await closed.client.call('send_private_msg', { user_id: 10004, message: 'a' })).retcode, 0)

@@ -18,6 +18,7 @@ export const apiKey = 'a-key-for-tests'
 
 export interface RelayOptions {
   config?: relay.Config
+  /** Unlike a platform, the test's simulator creates the chats that a test writes to, unless told not to. */
   simulator?: SimulatorOptions
   /** More for the app, before the relay is loaded. */
   setup?: (app: Context) => void
@@ -58,7 +59,7 @@ export interface Reply {
 
 /** Starts one; resolves when the bot is online and the server listens. */
 export async function startRelay({ config = {}, simulator: simulatorOptions, setup }: RelayOptions = {}): Promise<TestRelay> {
-  const simulator = await Simulator.start(simulatorOptions)
+  const simulator = await Simulator.start({ anyTarget: true, ...simulatorOptions })
   const folder = await mkdtemp(join(tmpdir(), 'relay-'))
   const uploadDir = join(folder, 'uploads')
   const logs: string[] = []

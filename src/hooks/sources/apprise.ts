@@ -1,6 +1,6 @@
 import { RelayError } from '../../errors'
 import type { JsonObject } from '../../message/parse'
-import { objectsOf, textOf } from '../fields'
+import { objectsOf, pictureOf, textOf } from '../fields'
 import type { Source } from '../source'
 
 /** The notification service `json://` of Apprise. */
@@ -17,7 +17,5 @@ export const apprise: Source = {
 }
 
 function readAttachment({ filename, mimetype, base64 }: JsonObject): JsonObject {
-  const type = textOf(mimetype) ?? ''
-  const picture = type.startsWith('image/') && typeof base64 === 'string' ? `data:${type};base64,${base64}` : undefined
-  return { name: textOf(filename), picture }
+  return { name: textOf(filename), picture: pictureOf(textOf(mimetype) ?? '', base64) }
 }

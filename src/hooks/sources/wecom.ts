@@ -1,6 +1,6 @@
 import { RelayError } from '../../errors'
 import type { JsonObject } from '../../message/parse'
-import { linkOf, lines, objectOf, objectsOf, textOf } from '../fields'
+import { linkOf, lines, objectOf, objectsOf, pictureOf, textOf } from '../fields'
 import { fromMarkdown } from '../markup'
 import { errcodeShape } from '../shapes'
 import type { Source } from '../source'
@@ -31,7 +31,7 @@ function readContent(payload: JsonObject): JsonObject {
     }
     case 'image':
       // JPEG or PNG: what is shown tells which by itself.
-      return { picture: typeof content.base64 === 'string' && content.base64 !== '' ? `data:image/png;base64,${content.base64}` : undefined }
+      return { picture: pictureOf('image/png', content.base64) }
     case 'news': {
       const articles = objectsOf(content.articles)
       return {

@@ -1,12 +1,12 @@
 import type { Bot, Context, h } from 'koishi'
 import { RelayError } from '../../errors'
 import type { Target } from '../../message/model'
-import { isObject } from '../../message/parse'
+import { isObject, type JsonObject } from '../../message/parse'
 import type { Segment } from '../../message/segments'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
 import { BotAccount, type PlatformSupport } from '../koishi'
-import { SendError, type Attempt, type Finding, type Group, type LoadedItem, type LoadedMedia, type Message, type Receipt, type SendsSince } from '../port'
+import { SendError, type Attempt, type Contact, type Finding, type LoadedItem, type LoadedMedia, type Message, type Receipt, type SendsSince } from '../port'
 import { announceSend, announceSent, createEncoder, createSession, partlyArrived, render, toElement, type SendSession } from '../sending'
 import { platform, recordAnswers, requestOf } from './adapter'
 import { readAnswer } from './answer'
@@ -45,15 +45,12 @@ export class OneBotAccount extends BotAccount {
     readAnswer(await this.ask('delete_msg', { message_id: toNumber(messageId) }))
   }
 
-  async groups(): Promise<Group[]> {
-    const answer = await this.ask('get_group_list', {})
-    readAnswer(answer)
-    const list: unknown = isObject(answer) ? answer.data : undefined
-    if (!Array.isArray(list)) throw new SendError('unanswered', 'the answer of the platform cannot be read')
-    return list.flatMap((group: unknown) => {
-      const id = isObject(group) ? toId(group.group_id) : undefined
-      return isObject(group) && id !== undefined ? [{ id, name: typeof group.group_name === 'string' ? group.group_name : '' }] : []
-    })
+  groups(): Promise<Contact[]> {
+    return this.list('get_group_list', ({ group_id: id, group_name: name }) => ({ id, name }))
+  }
+
+  friends(): Promise<Contact[]> {
+    return this.list('get_friend_list', ({ user_id: id, remark, nickname }) => ({ id, name: remark || nickname }))
   }
 
   message(target: Target, items: readonly LoadedItem[]): Message {
@@ -62,6 +59,18 @@ export class OneBotAccount extends BotAccount {
 
   recent(target: Target): string[] {
     return this.own.recent(chatOf(this.bot.selfId, target))
+  }
+
+  private async list(action: string, read: (entry: JsonObject) => Record<keyof Contact, unknown>): Promise<Contact[]> {
+    const answer = await this.ask(action, {})
+    readAnswer(answer)
+    const list: unknown = isObject(answer) ? answer.data : undefined
+    if (!Array.isArray(list)) throw new SendError('unanswered', 'the answer of the platform cannot be read')
+    return list.filter(isObject).flatMap(entry => {
+      const { id: given, name } = read(entry)
+      const id = toId(given)
+      return id === undefined ? [] : [{ id, name: typeof name === 'string' ? name : '' }]
+    })
   }
 
   private async ask(action: string, params: Record<string, unknown>): Promise<unknown> {

@@ -53,7 +53,7 @@ class Stage {
   private constructor(readonly simulator: Simulator) {}
 
   static async set(options?: SimulatorOptions): Promise<Stage> {
-    const stage = new Stage(await Simulator.start(options))
+    const stage = new Stage(await Simulator.start({ anyTarget: true, ...options }))
     const { app, simulator } = stage
     Logger.targets.splice(0, Infinity, stage.record)
     await once(stage.callback.listen(0, '127.0.0.1'), 'listening')

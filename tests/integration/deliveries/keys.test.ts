@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { until } from '../../support/until'
 import { upload } from '../webhook/support'
-import { group, later, relayWith, type OutboxRelay } from './support'
+import { failStatements, group, later, relayWith, type OutboxRelay } from './support'
 
 const key = { 'idempotency-key': 'build-42' }
 const hello = { group_id: group, msg: 'hello' }
@@ -165,6 +165,20 @@ describe('a repeat of what went unanswered', () => {
     assert.equal(headers.get('idempotent-replayed'), 'true')
     assert.deepEqual(data.message_ids, [String(relay.simulator.ledger[0]?.messageId)])
     assert.equal((await relay.list())[0]?.state, 'sent')
+    assert.deepEqual(relay.texts(), ['hello'])
+  })
+
+  test('finds it for good where the database does not take that down at once', async t => {
+    const relay = await relayWith(t, { config: hasty })
+    await sendUnanswered(relay)
+    const restore = failStatements(relay, sql => sql.startsWith('UPDATE'))
+    assert.equal((await relay.post(hello, key)).status, 200)
+    assert.equal((await relay.post(hello, key)).status, 200)
+    restore()
+    await until('it is written down', async () => (await relay.app.database.get('message_relay_delivery', { state: 'sent' })).length === 1)
+    const { status, headers } = await relay.post(hello, key)
+    assert.equal(status, 200)
+    assert.equal(headers.get('idempotent-replayed'), 'true')
     assert.deepEqual(relay.texts(), ['hello'])
   })
 

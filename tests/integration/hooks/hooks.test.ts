@@ -84,6 +84,9 @@ describe('a hook', () => {
     assert.match(String(body.msg), /\/hooks\/<source>\/<target>.*uptime-kuma, apprise, slack/)
     const unknown = await post(relay, 'message/nobody', { text: 'a' })
     assert.deepEqual([unknown.status, String(unknown.body.msg).startsWith('no such target')], [404, true])
+    // A list that lacks one of its targets is not the list that somebody meant.
+    for (const targets of ['ops,', ',ops', `ops,,group:${other}`]) assert.equal((await post(relay, `message/${targets}`, { text: 'a' })).status, 404)
+    assert.deepEqual(texts(relay), [])
     assert.equal((await post(relay, 'message/group:abc', { text: 'a' })).status, 400)
   })
 
@@ -102,6 +105,19 @@ describe('a hook', () => {
     await post(relay, 'message/ops?dry_run=1', { text: 'long '.repeat(2000) })
     assert.deepEqual(texts(relay), [])
     assert.deepEqual(await readdir(relay.uploadDir), [])
+  })
+
+  test('may tell of thousands of alerts or commits, and not of what only takes memory', async () => {
+    const labels = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`label${index}`, 'value']))
+    const alerts = Array.from({ length: 3000 }, (_, index) => ({
+      status: 'firing', labels: { ...labels, alertname: 'HostDown', instance: `host-${index}` }, annotations: { summary: 'it is down' },
+      startsAt: '2026-11-22T01:02:03Z', endsAt: '0001-01-01T00:00:00Z', generatorURL: 'http://prometheus.example.com', fingerprint: `${index}`,
+    }))
+    const { status, text } = await post(relay, 'alertmanager/ops', { status: 'firing', groupKey: '{}', alerts })
+    assert.equal(status, 200, text)
+    assert.match(texts(relay).join(), /（3000 个）[^]*还有 2992 个/)
+    const flood = await post(relay, 'alertmanager/ops', `{"alerts":[${'{},'.repeat(250_000)}{}]}`)
+    assert.deepEqual([flood.status, flood.body.msg], [400, 'the body has more than 250000 values'])
   })
 
   test('of more than 4,000 characters is its first lines, and a file', async () => {
@@ -132,7 +148,7 @@ describe('a hook', () => {
 
   test('is dropped after expires_in, which must be a number', async () => {
     for (const wrong of ['soon', '-1', '0']) assert.equal((await post(relay, `message/ops?expires_in=${wrong}`, { text: 'a' })).status, 400)
-    assert.equal((await post(relay, 'message/ops?expires_in=60', { text: 'a' })).status, 200)
+    for (const right of ['60', '0.5', '']) assert.equal((await post(relay, `message/ops?expires_in=${right}`, { text: 'a' })).status, 200)
   })
 })
 
@@ -227,7 +243,7 @@ describe('what a payload says', () => {
   test('is refused in masses', async () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     assert.equal((await post(relay, 'message/ops', 'a=b&'.repeat(1_000_000), { headers: form })).status, 400)
-    assert.equal((await post(relay, 'slack/ops', JSON.stringify({ text: 'a', blocks: Array.from({ length: 20_000 }, () => 1) }))).status, 400)
+    assert.equal((await post(relay, 'slack/ops', JSON.stringify({ text: 'a', blocks: Array.from({ length: 250_000 }, () => 1) }))).status, 400)
     assert.equal((await post(relay, 'slack/ops', '['.repeat(100_000))).status, 400)
     assert.equal((await post(relay, 'message/ops', JSON.stringify({ text: 'x'.repeat(10 * 1024 * 1024) }))).status, 413)
     const parts = new FormData()
@@ -363,6 +379,25 @@ describe('a picture', () => {
     await relay.reload({ keys, targets: { ops: `group:${group}` }, pictureHosts: ['charts.example.com'] })
     const dry = await post(relay, 'discord/ops?dry_run=1', { content: 'a', embeds: [{ image: { url: 'https://charts.example.com/1.png' } }, { image: { url: link } }] })
     assert.deepEqual(dry.data.messages, [[{ type: 'text', msg: `a\n${link}` }, { type: 'image', url: 'https://charts.example.com/1.png' }]])
+  })
+})
+
+describe('a picture that cannot be read', () => {
+  test('is no success of which nothing comes', async () => {
+    for (const base64 of ['', '!', 'data:image/png;base64,AAAA', 7]) {
+      const { body } = await post(relay, `wecom/group:${group}`, { msgtype: 'image', image: { base64 } })
+      assert.equal(body.errcode, 400, JSON.stringify(base64))
+    }
+    const attachments = [
+      { filename: 'a.png', mimetype: 'image/png', base64: '!' }, { filename: 'b.png', mimetype: 'image/png,x', base64: 'AAAA' }, { filename: 'c', base64: 'AAAA' },
+    ]
+    assert.equal((await post(relay, `apprise/group:${group}`, { message: 'x', attachments })).status, 200)
+    assert.deepEqual([texts(relay), kinds(relay)], [['x\n附件：a.png\n附件：b.png\n附件：c'], ['text']])
+  })
+
+  test('may be broken into lines', async () => {
+    assert.equal((await post(relay, `wecom/group:${group}`, { msgtype: 'image', image: { base64: 'iVBO\nRw0K\r\n' } })).status, 200)
+    assert.deepEqual(kinds(relay), ['image'])
   })
 })
 

@@ -94,6 +94,10 @@ describe('each scope and each route', () => {
     'GET /deliveries/:id': ['read', 'manage'],
     'DELETE /deliveries/:id': ['manage'],
     'POST /deliveries/:id/retry': ['manage'],
+    'GET /queues': ['read', 'manage'],
+    'POST /queues/:queue/resume': ['manage'],
+    'DELETE /queues/:queue': ['manage'],
+    'GET /contacts': ['send', 'hooks', 'onebot'],
     'GET /onebot/:action': ['onebot'],
     'POST /onebot/:action': ['onebot'],
   }

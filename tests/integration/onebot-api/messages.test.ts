@@ -74,6 +74,7 @@ describe('a message', () => {
     ['a link that climbs', '[CQ:video,file=http://x/%2e%2e%2f../etc/passwd]', /^video: url must not hold/],
     ['a picture without a file', '[CQ:image]', /^image: file is required/],
     ['a mention of nobody', '[CQ:at]', /^at: qq is required/],
+    ['a mention of the account 0, which some take for everybody', '[CQ:at,qq=0]', /^0 is the ID of nobody/],
     ['a reply to nothing', '[CQ:reply]a', /^reply: id is required/],
     ['a reply alone', '[CQ:reply,id=1]', /^a reply needs/],
     ['too many segments', '[CQ:at,qq=1]'.repeat(1001), /^message must have at most 1000 segments/],

@@ -41,7 +41,7 @@ export interface Stage {
 export async function stage(t: TestContext, options: SimulatorOptions = {}): Promise<Stage> {
   // What Koishi prints would mix with the results.
   for (const target of Logger.targets) if (target.print !== undefined) (target.levels ?? Logger.levels).base = Logger.SILENT
-  const simulator = await Simulator.start(options)
+  const simulator = await Simulator.start({ anyTarget: true, ...options })
   const app = new Context()
   const forks: ForkScope[] = [app.plugin(HTTP), app.plugin(proxyAgent), app.plugin<OneBotBot.Config>(OneBotBot, {
     protocol: 'ws',

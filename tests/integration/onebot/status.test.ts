@@ -50,7 +50,7 @@ describe('GET /statusz', () => {
     addForward(app, simulator.endpoint)
     await untilStatus(botOf(app), Universal.Status.ONLINE)
     const url = await serve(t, statusRoute({
-      queueStates: () => [{ queue: 'a', waiting: 2, pausedUntil: 1_000 }, { queue: 'b', waiting: 1 }],
+      queueStates: () => [{ queue: 'a', waiting: 2, callers: 2, isBusy: false, pausedUntil: 1_000 }, { queue: 'b', waiting: 1, callers: 0, isBusy: true }],
       backlog: () => Promise.resolve({ size: 3, oldest: 0 }),
     }, () => describeBots(app.bots), unused))
     assert.equal((await fetch(url)).status, 401)

@@ -71,7 +71,7 @@ export async function startApp(t: TestContext, heartbeat?: number): Promise<Test
 
 /** A simulator that ends with the test. */
 export async function startSimulator(t: TestContext, options?: SimulatorOptions): Promise<Simulator> {
-  const simulator = await Simulator.start(options)
+  const simulator = await Simulator.start({ anyTarget: true, ...options })
   t.after(() => simulator.close())
   return simulator
 }

@@ -7,21 +7,13 @@ import { join } from 'node:path'
 import { once } from 'node:events'
 import assert from 'node:assert/strict'
 import { end, freePort } from '../../support/process'
+import { DebianPrograms, findProgram } from '../../support/programs'
 import { until } from '../../support/until'
 
-const folders = (process.env.PATH ?? '').split(':').concat('/usr/sbin', '/usr/local/sbin')
+const programs = new DebianPrograms('MariaDB server', 'mariadb-server', ['mariadbd', 'mariadb-install-db'])
 
-/** The server's programs, as Debian's `mariadb-server` has them. */
-const programs = { server: find('mariadbd'), installer: find('mariadb-install-db') }
-
-/**
- * Why the tests with a server cannot run, to be told as the reason for leaving them out.
- *
- * @returns `false` when they can, and in CI, where a missing server has to be a failure
- */
-export const missing: string | false = (programs.server && programs.installer) || process.env.CI
-  ? false
-  : 'no MariaDB server on this machine (apt-get install mariadb-server)'
+/** Why the tests with a server cannot run, `false` when they can. */
+export const { missing } = programs
 
 /** What a driver needs to use a database. */
 export interface Access {
@@ -46,12 +38,12 @@ export class MariaDb {
 
   /** Starts one; resolves when it answers. */
   static async start(): Promise<MariaDb> {
-    assert(programs.server && programs.installer, 'no MariaDB server on this machine: apt-get install mariadb-server')
+    const installer = programs.path('mariadb-install-db')
     const folder = await mkdtemp(join(tmpdir(), 'relay-mariadb-'))
     if (isRoot()) await chown(folder, unprivileged.id, unprivileged.id)
     const server = new MariaDb(folder)
     try {
-      await run(programs.installer, [
+      await run(installer, [
         '--no-defaults', `--datadir=${folder}/data`, '--auth-root-authentication-method=normal', '--skip-test-db',
         '--innodb-log-file-size=8M', `--tmpdir=${folder}`, ...asUser(),
       ])
@@ -65,9 +57,9 @@ export class MariaDb {
 
   /** Starts the server again after `halt`, on the same port. */
   async resume(): Promise<void> {
-    assert(programs.server && !this.process)
+    assert(!this.process)
     await rm(this.pidFile, { force: true })
-    const child = spawn(programs.server, [
+    const child = spawn(programs.path('mariadbd'), [
       '--no-defaults', `--datadir=${this.folder}/data`, `--socket=${this.folder}/socket`, `--pid-file=${this.pidFile}`,
       `--log-error=${this.folder}/error.log`,
       // In one that they share, servers remove one another's files as they start.
@@ -118,15 +110,11 @@ export class MariaDb {
   /** Makes a new empty database. */
   async create(): Promise<Access> {
     const database = `relay_${++this.databases}`
-    await run(find('mariadb') ?? find('mysql') ?? 'mariadb', [
+    await run(findProgram('mariadb') ?? findProgram('mysql') ?? 'mariadb', [
       '--no-defaults', '--protocol=tcp', '--host=127.0.0.1', `--port=${this.port}`, '--user=root', `--execute=CREATE DATABASE ${database}`,
     ])
     return { host: '127.0.0.1', port: this.port, user: 'root', password: '', database }
   }
-}
-
-function find(program: string): string | undefined {
-  return folders.map(folder => join(folder, program)).find(path => existsSync(path))
 }
 
 function isRoot(): boolean {

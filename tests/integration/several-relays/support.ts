@@ -18,7 +18,7 @@ export const group = '123456'
 
 /** A simulator that ends with the test. */
 export async function simulatorFor(t: TestContext, options?: SimulatorOptions): Promise<Simulator> {
-  const simulator = await Simulator.start(options)
+  const simulator = await Simulator.start({ anyTarget: true, ...options })
   t.after(() => simulator.close())
   return simulator
 }

@@ -67,6 +67,8 @@ describe('a single message', () => {
     ['an object for at', { msg: 'x', at: {} }, /^at must be a string or a whole number/],
     ['a list in a list for at', { msg: 'x', at: [[user]] }, /^at must be a string/],
     ['too many mentions', { msg: 'x', at: Array.from({ length: 1001 }, (_, index) => index + 1) }, /^at must hold at most 1000/],
+    ['nobody', { msg: 'x', at: [user, 0] }, /^0 is the ID of nobody: "all" mentions everybody/],
+    ['nobody, with more digits', { msg: 'x', at: '-00' }, /^0 is the ID of nobody/],
     ['true for reply_to', { msg: 'x', reply_to: true }, /^reply_to must be/],
     ['a mention with a file', { ...file, at: user }, /^at and reply_to go with a text or an image/],
     ['a reply with a voice message', { ...audio, reply_to: 5 }, /^at and reply_to go with/],
@@ -106,8 +108,8 @@ describe('a batch', () => {
     assert.deepEqual(seen(), [['file']])
   })
 
-  test('is not taken for done where an item lacks its ID', async () => {
-    const { results } = batchOf(await relay.send({ group_id: group, messages: [{ type: 'at' }, { type: 'reply' }, text('a')] }))
-    assert.deepEqual(results.map(({ code }) => code), [400, 400, undefined])
+  test('is not taken for done where an item lacks its ID, or has that of nobody', async () => {
+    const { results } = batchOf(await relay.send({ group_id: group, messages: [{ type: 'at' }, at('0'), { type: 'reply' }, text('a')] }))
+    assert.deepEqual(results.map(({ code }) => code), [400, 400, 400, undefined])
   })
 })

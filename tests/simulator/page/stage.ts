@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
+import axe from 'axe-core'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { Simulator } from '../../../simulator'
 import { Bot } from './bot'
@@ -72,6 +73,12 @@ export function onStage(
       await simulator.close()
     }
   })
+}
+
+/** What axe-core finds wrong with the page as it is now: a line for each element, with the rule that it breaks. */
+export async function violations(page: Page): Promise<unknown> {
+  await page.evaluate(axe.source)
+  return await page.evaluate(`axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(node => id + ' ' + node.target)))`)
 }
 
 /** Resolves when the page shows the chats and is connected to the simulator. */

@@ -94,6 +94,12 @@ describe('a text', () => {
     assert.equal(tidy('a  \r\nb\u0007\u202e\tc\n\n\n\nd\u2028e\ud800 '), 'a\nb  c\n\nd\ne\ufffd')
   })
 
+  test('is made fit in a time in proportion to its length, whatever blanks it has', () => {
+    const started = performance.now()
+    assert.equal(tidy(`a${' '.repeat(1_000_000)}b`).length, 1_000_002)
+    assert(performance.now() - started < 1500)
+  })
+
   test('is made of the main fields where there is no other', () => {
     assert.equal(renderPlainly({ a: 'x', b: { c: 1 }, d: 2, e: true, f: 'y'.repeat(600), g: null }), `a: x\nd: 2\ne: true\nf: ${'y'.repeat(500)}…`)
   })

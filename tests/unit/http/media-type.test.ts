@@ -49,6 +49,10 @@ describe('text', () => {
     assert.equal(decodeText(Buffer.from('a4a4', 'hex'), 'text/plain; charset=big5'), '中')
     assert.equal(decodeText(Buffer.from('e9', 'hex'), 'text/plain; charset=ISO-8859-1'), 'é')
     assert.equal(decodeText(Buffer.alloc(0), ''), '')
+    // Which of its two orders UTF-16 has, its mark says (RFC 2781, section 4.3).
+    assert.equal(decodeText(Buffer.from('fffe8467', 'hex'), 'text/plain; charset=utf-16'), '构')
+    assert.equal(decodeText(Buffer.from('feff6784', 'hex'), 'text/plain; charset=UTF-16'), '构')
+    assert.equal(decodeText(Buffer.from('6784', 'hex'), 'text/plain; charset=utf-16be'), '构')
   })
 
   test('that is none in its charset is refused, and so is a charset that is not known', () => {

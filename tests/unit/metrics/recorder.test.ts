@@ -100,7 +100,9 @@ describe('how things stand', () => {
     const text = await read({
       bots: () => [{ status: 'online' }, { status: 'offline' }, { status: 'online' }],
       queues: () => [
-        { queue: 'a', waiting: 3, oldest: now - 60_000 }, { queue: 'b', waiting: 5, oldest: now - 5_000, pausedUntil: now + 1 }, { queue: 'c', waiting: 0, pausedUntil: now + 1 },
+        { queue: 'a', waiting: 3, callers: 3, isBusy: true, oldest: now - 60_000 },
+        { queue: 'b', waiting: 5, callers: 0, isBusy: false, oldest: now - 5_000, pausedUntil: now + 1 },
+        { queue: 'c', waiting: 0, callers: 0, isBusy: false, pausedUntil: now + 1 },
       ],
       backlog: () => Promise.resolve({ size: 12, oldest: now - 3_600_000 }),
       refusals: () => new Map([['unauthorized', 7]]),

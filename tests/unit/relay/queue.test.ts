@@ -241,7 +241,9 @@ describe('a pause', () => {
     fail(queues, 1)
     mock.timers.tick(1000)
     assert.throws(() => queues.enter('a'), error => error instanceof RelayError && error.code === 'paused' && error.headers['retry-after'] === '59')
-    assert.deepEqual(queues.states(), [{ queue: 'a', waiting: 0, pausedUntil: 1_060_000 }])
+    assert.deepEqual(queues.states(), [
+      { queue: 'a', waiting: 0, callers: 0, isBusy: false, pausedUntil: 1_060_000, reason: undefined },
+    ])
     atOnce(queues.enter('b'))
   })
 

@@ -148,6 +148,24 @@ describe('a store in SQLite', () => {
     assert.deepEqual(await store.messageIds(deliveryOf({ target: { kind: 'private', id: '123456' } }), since), [])
   })
 
+  test('takes over only what is still as its owner left it, also where that changes meanwhile', async t => {
+    const { store, database } = await openDatabase(t)
+    const results = [{ success: true as const, messageIds: ['1'] }]
+    let changes = 0
+    for (let steps = 0; steps < 60; steps++) {
+      const delivery = deliveryOf({ state: 'sending' })
+      await store.insert(delivery, noPosition, [])
+      await database.set('message_relay_delivery', { id: delivery.id }, { owner: 'a dead one' })
+      const takenOver = store.takeOver('a dead one')
+      for (let step = 0; step < steps; step++) await Promise.resolve()
+      const hasChanged = await store.update(delivery, ['sending'], { state: 'sent', results })
+      await takenOver
+      assert.equal((await store.get(delivery.id))?.state, hasChanged ? 'sent' : 'unanswered', `after ${steps} steps`)
+      if (hasChanged) changes++
+    }
+    assert(changes > 0 && changes < 60, `${changes} of 60 changed first`)
+  })
+
   test('finds what a list asks for in an index, in order', async t => {
     const { store, driver } = await openDatabase(t)
     await store.insert(deliveryOf(), noPosition, [])

@@ -1,0 +1,62 @@
+import { RelayError } from '../errors'
+import { writeTarget } from '../message/target'
+import type { HeldQueue, Relay } from '../relay/relay'
+import { toIso } from './health'
+import { platformOf } from './deliveries'
+import type { AllowedExchange, GuardedRoute } from './routes'
+
+/** `GET /queues`, `POST /queues/<queue>/resume` and `DELETE /queues/<queue>`: what waits, what holds it, and how to go on. */
+export function queueRoutes(relay: Relay): GuardedRoute[] {
+  return [
+    {
+      path: '/queues',
+      method: 'GET',
+      allow: ['read', 'manage'],
+      quiet: true,
+      handle: async ({ caller }) => {
+        const queues = await relay.waitingQueues()
+        return { data: { queues: queues.filter(({ bot, target }) => caller.maySendTo(target, platformOf(bot))).map(view) } }
+      },
+    },
+    {
+      path: '/queues/:queue/resume',
+      method: 'POST',
+      allow: ['manage'],
+      async handle(exchange) {
+        const queue = await find(relay, exchange)
+        relay.resume(queue)
+        return { data: { queue } }
+      },
+    },
+    {
+      path: '/queues/:queue',
+      method: 'DELETE',
+      allow: ['manage'],
+      async handle(exchange) {
+        const queue = await find(relay, exchange)
+        return { data: { queue, dropped: await relay.drop(queue) } }
+      },
+    },
+  ]
+}
+
+/**
+ * The queue that a request is about, as long as it is there for its caller.
+ *
+ * @throws RelayError `not-found`
+ */
+async function find(relay: Relay, exchange: AllowedExchange): Promise<string> {
+  const { params: { queue: name = '' }, caller } = exchange
+  const found = (await relay.waitingQueues()).find(({ queue }) => queue === name)
+  if (!found || !caller.maySendTo(found.target, platformOf(found.bot))) throw new RelayError('not-found', 'no such queue has anything that waits')
+  exchange.target = writeTarget(found.target)
+  return name
+}
+
+function view({ queue, bot, target, waiting, hold, pausedUntil, reason }: HeldQueue): object {
+  return {
+    queue, bot, target: writeTarget(target), waiting, state: hold,
+    ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
+    ...reason !== undefined && { reason },
+  }
+}

@@ -1,0 +1,227 @@
+import { load } from 'js-yaml'
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, afterEach, before, describe, test, type TestContext } from 'node:test'
+import { text } from 'node:stream/consumers'
+import { isObject, type JsonObject } from '../../../src/message/parse'
+import { pageAt } from '../../docs/support/pages'
+import { end, freePort } from '../../support/process'
+import { DebianPrograms } from '../../support/programs'
+import { apiKey, startRelay, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
+import { group, kinds, post, texts } from './support'
+
+/*
+ * Programs as Debian has them, told nothing but what the pages about them say.
+ */
+
+let relay: TestRelay
+let folder: string
+let start = 0
+
+/** One with signs that mean something in an address. */
+const key = 'a/key@with:signs?&#+%'
+
+before(async () => {
+  relay = await startRelay({ config: { targets: { ops: `group:${group}` }, keys: [{ name: 'signs', key, allow: ['hooks'] }] } })
+  folder = await mkdtemp(join(tmpdir(), 'relay-programs-'))
+})
+after(async () => {
+  await relay.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+afterEach(() => {
+  relay.simulator.clear()
+  start = relay.logs.length
+})
+
+/** How many hooks of this test have been answered with this status. */
+function answers(status: number): number {
+  return relay.logs.slice(start).filter(line => line.includes('POST /hooks/') && line.includes(` ${status} `)).length
+}
+
+/** The code block of a page that is in this language, with what a reader replaces replaced. */
+function documented(page: string, language: string, replacements: Readonly<Record<string, string>>): string {
+  const [block, ...others] = pageAt(page).blocks.filter(each => each.language === language)
+  assert(block && others.length === 0, `${page} must have one block of ${language}`)
+  return Object.entries(replacements).reduce((found, [part, replacement]) => {
+    assert(found.includes(part), `${page} no longer has ${part}`)
+    return found.replace(part, replacement)
+  }, block.text)
+}
+
+const alertmanagers = new DebianPrograms('Alertmanager', 'prometheus-alertmanager', ['prometheus-alertmanager'])
+
+describe('Prometheus Alertmanager', { skip: alertmanagers.missing, timeout: 120_000 }, () => {
+  let alerts = 0
+  /** One that none of the other tests tells of: what has the same name and start is the same alert. */
+  const newAlert = (instance = 'db-1') => ({
+    labels: { alertname: 'HostDown', instance, severity: 'critical' },
+    annotations: { summary: `${instance} [CQ:at,qq=all] is down` },
+    startsAt: new Date(Date.UTC(2026, 10, 22, 1, ++alerts)).toISOString(),
+    generatorURL: 'http://prometheus.example.com/graph?g0.expr=up',
+  })
+  const link = String.raw`\nhttp:\/\/prometheus\.example\.com\/graph\?g0\.expr=up$`
+  const facts = String.raw`\ninstance=db-1, severity=critical\ndb-1 \[CQ:at,qq=all\] is down`
+  const firing = new RegExp(`^🔥 告警：HostDown${facts}（自 [^）]+）${link}`)
+  const resolved = new RegExp(`^✅ 已恢复：HostDown${facts}（[^）]+ 至 [^）]+）${link}`)
+
+  /** What the page has its reader enter, with this in the place of how it proves itself, where given. */
+  async function receivers(proof?: object): Promise<JsonObject[]> {
+    const keyFile = join(folder, 'relay-key')
+    await writeFile(keyFile, `${apiKey}\n`)
+    const config = load(documented('docs/doors/alertmanager.md', 'yaml', {
+      'https://relay.example.com': relay.url, '/etc/alertmanager/relay-key': keyFile,
+    }))
+    assert(isObject(config) && Array.isArray(config.receivers))
+    return config.receivers.map((receiver: unknown) => {
+      assert(isObject(receiver) && Array.isArray(receiver.webhook_configs))
+      if (!proof) return receiver
+      return { ...receiver, webhook_configs: receiver.webhook_configs.map((webhook: object) => ({ ...webhook, http_config: proof })) }
+    })
+  }
+
+  /** Starts one that tells of alerts at once, and again twice a second. */
+  async function run(t: TestContext, proof?: object): Promise<(...alerts: readonly object[]) => Promise<void>> {
+    const own = await mkdtemp(join(folder, 'alertmanager-'))
+    await writeFile(join(own, 'alertmanager.yml'), JSON.stringify({
+      route: { receiver: 'chat', group_by: ['alertname'], group_wait: '100ms', group_interval: '500ms', repeat_interval: '500ms' },
+      receivers: await receivers(proof),
+    }))
+    const port = await freePort()
+    const child = spawn(alertmanagers.path('prometheus-alertmanager'), [
+      `--config.file=${own}/alertmanager.yml`, `--storage.path=${own}/data`, `--web.listen-address=127.0.0.1:${port}`,
+      '--web.external-url=http://alerts.example.com', '--web.route-prefix=/', '--cluster.listen-address=', '--log.level=error',
+    ], { stdio: ['ignore', 'ignore', 'pipe'] })
+    t.after(() => end(child))
+    let complaints = ''
+    child.stderr.on('data', (chunk: Buffer) => complaints += chunk.toString())
+    const url = `http://127.0.0.1:${port}`
+    await until('Alertmanager is ready', () => {
+      assert(child.exitCode === null, `Alertmanager has ended: ${complaints}`)
+      return fetch(`${url}/-/ready`).then(({ ok }) => ok, () => false)
+    })
+    return async (...alerts) => {
+      const response = await fetch(`${url}/api/v2/alerts`, {
+        method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(alerts),
+      })
+      assert.equal(response.status, 200, await response.text())
+    }
+  }
+
+  test('tells once that an alert fires, however often it repeats that, and once that it is over', async t => {
+    const tell = await run(t)
+    const alert = newAlert()
+    await tell(alert)
+    await until('it has repeated that', () => answers(200) >= 3)
+    assert.equal(texts(relay).length, 1)
+    assert.match(texts(relay).join(), firing)
+    assert.deepEqual(kinds(relay), ['text'])
+    await tell({ ...alert, endsAt: new Date().toISOString() })
+    await until('it is over', () => texts(relay).length > 1)
+    assert.equal(texts(relay).length, 2)
+    assert.match(texts(relay)[1] ?? '', resolved)
+  })
+
+  test('tells of several alerts in one message', async t => {
+    const tell = await run(t)
+    await tell(newAlert('db-1'), newAlert('db-2'))
+    await until('they are told of', () => texts(relay).length > 0)
+    const [first = '', common, ...rest] = texts(relay).join().split('\n')
+    assert.deepEqual([first, common, rest.length], ['🔥 告警：HostDown（2 个）', 'severity=critical', 3])
+    assert.match(rest.join('\n'), /^· instance=db-1：.*\n· instance=db-2：.*\nhttp:\/\/alerts\.example\.com$/)
+  })
+
+  test('proves itself by Basic as well', async t => {
+    const tell = await run(t, { basic_auth: { username: 'alertmanager', password: apiKey } })
+    await tell(newAlert())
+    await until('it is told of', () => texts(relay).length > 0)
+    assert.match(texts(relay).join(), firing)
+  })
+
+  test('tells once what a second one tells of as well', async t => {
+    const [first, second] = await Promise.all([run(t), run(t)])
+    const alert = newAlert()
+    await Promise.all([first(alert), second(alert)])
+    await until('each has told of it', () => answers(200) >= 4)
+    assert.equal(texts(relay).length, 1)
+  })
+
+  test('comes again with what could not be accepted, and that is sent once', async t => {
+    await relay.reload({ chatQueueLimit: 0 })
+    t.after(() => relay.reload())
+    const tell = await run(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 4000 } })
+    assert.equal((await post(relay, `message/group:${group}`, { text: 'slow' })).data.state, 'sending')
+    await tell(newAlert())
+    await until('it was turned away twice', () => answers(503) >= 2)
+    await until('it has come again, and again', () => answers(200) >= 3)
+    const [slow, told, ...others] = texts(relay)
+    assert.deepEqual([slow, others], ['slow', []])
+    assert.match(told ?? '', firing)
+  })
+})
+
+const apprises = new DebianPrograms('Apprise', 'apprise', ['apprise'])
+
+describe('Apprise', { skip: apprises.missing, timeout: 120_000 }, () => {
+  const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+  /** The address of the page, for a relay without TLS. */
+  function address({ schema = 'json', key = apiKey, path = 'apprise/ops' } = {}): string {
+    return documented('docs/doors/apprise.md', 'text', {
+      'jsons://': `${schema}://`, '<key>': key, 'relay.example.com': new URL(relay.url).host, 'apprise/ops': path,
+    }).trim()
+  }
+
+  /** Calls it as in a shell; gives whether it says that it was sent. */
+  async function call(url: string, ...parameters: readonly string[]): Promise<boolean> {
+    const child = spawn(apprises.path('apprise'), ['-vv', ...parameters, url], { stdio: ['ignore', 'ignore', 'pipe'] })
+    const complaints = await text(child.stderr)
+    await until('it has ended', () => child.exitCode !== null)
+    assert(child.exitCode === 0 || child.exitCode === 1, complaints)
+    return child.exitCode === 0
+  }
+
+  test('sends a title and a text', async () => {
+    assert(await call(address(), '-t', '备份', '-b', 'All 3 volumes [CQ:at,qq=all]\n<b>done</b> & well'))
+    assert.deepEqual(texts(relay), ['备份\nAll 3 volumes [CQ:at,qq=all]\n<b>done</b> & well'])
+    assert.deepEqual(kinds(relay), ['text'])
+  })
+
+  test('sends a text alone, with a key that has to be encoded', async () => {
+    assert(await call(address({ path: `apprise/group:${group}`, key: encodeURIComponent(key) }), '-b', 'done'))
+    assert.deepEqual(texts(relay), ['done'])
+  })
+
+  test('sends only the types that its address asks for', async () => {
+    const url = `${address()}?-status=failure`
+    assert.deepEqual([await call(url, '-n', 'info', '-b', 'fine'), await call(url, '-n', 'failure', '-b', 'broken')], [true, true])
+    assert.deepEqual(texts(relay), ['broken'])
+  })
+
+  test('sends attachments: pictures, and of others the name', async () => {
+    const picture = join(folder, 'chart.png')
+    const file = join(folder, 'report.pdf')
+    await writeFile(picture, Buffer.from(pixel, 'base64'))
+    await writeFile(file, '%PDF-1.7\n')
+    assert(await call(address(), '-b', 'Nightly', '-a', picture, '-a', file))
+    assert.deepEqual([texts(relay).join(), kinds(relay)], ['Nightly\n附件：report.pdf', ['text', 'image']])
+  })
+
+  for (const path of ['message/ops', 'apprise/ops']) {
+    test(`sends a form to ${path}`, async () => {
+      // With an attachment Apprise 1.2 fails by itself: it reads from a file that it has closed.
+      assert(await call(address({ schema: 'form', path }), '-t', 'Backup', '-b', 'done & well'))
+      assert.deepEqual(texts(relay), ['Backup\ndone & well'])
+    })
+  }
+
+  test('says that it failed with a wrong key', async () => {
+    assert.equal(await call(address({ key: 'wrong' }), '-b', 'done'), false)
+    assert.deepEqual(texts(relay), [])
+  })
+})

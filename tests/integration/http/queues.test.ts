@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { group, other, relayWith, releaseHeld, takeOffline, type OutboxRelay } from '../deliveries/support'
+import { apiKey } from '../../support/relay'
+import { until } from '../../support/until'
+
+const queue = `onebot:10000/group:${group}`
+const path = `/queues/${encodeURIComponent(queue)}`
+
+async function queues(relay: OutboxRelay): Promise<unknown> {
+  const { status, data, msg } = await relay.ask('/queues')
+  assert.equal(status, 200, msg)
+  return data.queues
+}
+
+describe('GET /queues', () => {
+  test('is empty while nothing waits', async t => {
+    const relay = await relayWith(t)
+    await relay.post({ group_id: group, msg: 'sent' })
+    assert.deepEqual(await queues(relay), [])
+  })
+
+  test('shows what waits for a message that is on its way, callers and stored ones alike', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'hold' } })
+    const answers = [relay.post({ group_id: group, msg: 'a' })]
+    await until('it is under way', () => relay.simulator.calls.length > 0)
+    answers.push(relay.post({ group_id: group, msg: 'b' }))
+    await relay.queue('c')
+    await relay.queue('d')
+    await until('all of them wait', async () => JSON.stringify(await queues(relay)) === JSON.stringify([
+      { queue, bot: 'onebot:10000', target: `group:${group}`, waiting: 3, state: 'busy' },
+    ]))
+    await releaseHeld(relay)
+    await Promise.all(answers)
+    await until('all have left', async () => relay.texts().length === 4 && JSON.stringify(await queues(relay)) === '[]')
+  })
+
+  test('says why one is paused, and until when', async t => {
+    const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })
+    relay.simulator.mute(group, true)
+    const { status, msg } = await relay.post({ group_id: group, msg: 'a' })
+    assert.equal(status, 502)
+    const [{ paused_until: end, ...rest }] = JSON.parse(JSON.stringify(await queues(relay))) as [Record<string, unknown>]
+    assert.deepEqual(rest, { queue, bot: 'onebot:10000', target: `group:${group}`, waiting: 0, state: 'paused', reason: msg })
+    assert(Date.parse(String(end)) > Date.now())
+  })
+
+  test('tells a bot that is offline from a pause', async t => {
+    const relay = await relayWith(t)
+    await takeOffline(relay)
+    await relay.queue('a')
+    assert.deepEqual(await queues(relay), [{ queue, bot: 'onebot:10000', target: `group:${group}`, waiting: 1, state: 'offline' }])
+  })
+
+  test('shows a key no target but its own', async t => {
+    const relay = await relayWith(t)
+    await takeOffline(relay)
+    await relay.queue('a')
+    await relay.reload({ apiKey, keys: [{ name: 'other', key: 'the-secret-of-other', targets: [`group:${other}`], allow: ['read', 'manage'] }] })
+    const ask = async (at: string, method = 'GET'): Promise<unknown> =>
+      (await fetch(relay.url + at, { method, headers: { authorization: 'Bearer the-secret-of-other' } })).json()
+    assert.deepEqual(await ask('/queues'), { code: 0, msg: 'ok', data: { queues: [] } })
+    assert.deepEqual(await ask(path, 'DELETE'), { code: 404, msg: 'no such queue has anything that waits', data: null })
+  })
+})
+
+describe('POST /queues/<queue>/resume', () => {
+  test('ends a pause at once', async t => {
+    const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })
+    relay.simulator.mute(group, true)
+    assert.equal((await relay.post({ group_id: group, msg: 'refused' })).status, 502)
+    const id = await relay.queue('stored')
+    relay.simulator.mute(group, false)
+    assert.equal((await relay.post({ group_id: group, msg: 'too early' })).status, 503)
+    assert.deepEqual((await relay.ask(`${path}/resume`, 'POST')).data, { queue })
+    await relay.reaches(id, 'sent')
+    assert.equal((await relay.post({ group_id: group, msg: 'again' })).status, 200)
+    assert.deepEqual(relay.texts(), ['stored', 'again'])
+  })
+
+  test('counts failures from the start: one more does not pause it', async t => {
+    const relay = await relayWith(t, { config: { chatPauseAfter: 2, chatApiMaxRetries: 0 } })
+    relay.simulator.mute(group, true)
+    for (const status of [502, 502, 503]) assert.equal((await relay.post({ group_id: group, msg: 'a' })).status, status)
+    await relay.ask(`${path}/resume`, 'POST')
+    for (const status of [502, 502, 503]) assert.equal((await relay.post({ group_id: group, msg: 'a' })).status, status)
+  })
+
+  test('knows only queues in which something waits or that are paused', async t => {
+    const relay = await relayWith(t)
+    for (const name of [queue, 'x', '%00', encodeURIComponent('onebot:10000/group:')]) {
+      assert.equal((await relay.ask(`/queues/${encodeURIComponent(name)}/resume`, 'POST')).status, 404)
+    }
+  })
+})
+
+describe('DELETE /queues/<queue>', () => {
+  test('gives up what waits, tells its callers, and leaves what is on its way', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'hold' } })
+    const first = relay.post({ group_id: group, msg: 'on its way' })
+    await until('it is under way', () => relay.simulator.calls.length > 0)
+    const waiting = relay.post({ group_id: group, msg: 'waits' })
+    const ids = [await relay.queue('stored'), await relay.queue('stored as well')]
+    await until('all of them wait', async () => JSON.stringify(await queues(relay)).includes('"waiting":3'))
+    assert.deepEqual((await relay.ask(path, 'DELETE')).data, { queue, dropped: 3 })
+    const { status, msg, headers } = await waiting
+    assert.deepEqual([status, msg, headers.get('relay-outcome')], [503, 'dropped by an operator while it was waiting: nothing was sent', 'unsent'])
+    await releaseHeld(relay)
+    assert.equal((await first).status, 200)
+    for (const id of ids) {
+      const { state, results: [result] } = await relay.show(id)
+      assert.deepEqual([state, result?.outcome, result?.msg], ['failed', 'unsent', msg])
+    }
+    assert.deepEqual(relay.texts(), ['on its way'])
+    // What was stored can be sent after all.
+    assert.equal((await relay.ask(`/deliveries/${ids[0]}/retry`, 'POST')).status, 202)
+    await relay.reaches(String(ids[0]), 'sent')
+  })
+
+  test('takes a queue whose bot is offline, of more than are read at once', async t => {
+    const relay = await relayWith(t, { config: { chatQueueLimit: 300 } })
+    const online = await takeOffline(relay)
+    for (let i = 0; i < 130; i++) await relay.queue(String(i))
+    assert.deepEqual((await relay.ask(path, 'DELETE')).data, { queue, dropped: 130 })
+    assert.deepEqual(await queues(relay), [])
+    await online()
+    assert.equal((await relay.post({ group_id: group, msg: 'next' })).status, 200)
+    assert.deepEqual(relay.texts(), ['next'])
+  })
+})
