@@ -81,6 +81,7 @@ describe('alertTo, as an address', () => {
     await untilPassing(second, 'the pauses are over', () => told('resolved').length === 2)
     assert.deepEqual(told('resolved').map(({ target, bot }) => ({ target, bot })), both)
     assert.equal(told('firing').length, 2)
+    await until('it is logged', () => linesOf(relay).length === bodies.length)
     assert.deepEqual(new Set(linesOf(relay).map(line => line.replace(/:\d+\//, '/'))), new Set([
       'message-relay info alert paused: posted to http://127.0.0.1/alerts', 'message-relay info alert paused, over: posted to http://127.0.0.1/alerts',
     ]))
