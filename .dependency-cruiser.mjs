@@ -1,7 +1,7 @@
 // Which file of src/ may import which, checked by `npm run lint`. Types count like values.
 // The arrows go one way: doors → relay → the platform's port. Nothing is imported from a place that is not named here.
 
-/** The folders that a request, a message in a chat, the console's page or an alert of the relay itself comes in by. None imports another. */
+/** The folders that a request, a message in a chat, the console's page or an alert of the relay comes in by. None imports another. */
 const doors = ['http', 'hooks', 'onebot-api', 'commands', 'console', 'alerts']
 
 /** What every door may import: it parses, checks what the caller may do, and hands a submission to the relay. */

@@ -5,9 +5,11 @@ import { Watch, type News } from '../../../src/alerts/watch'
 const second = 1_000
 const minute = 60 * second
 
+type Told = [now: number, begun: string[], over: string[]]
+
 /** Looks each second, from one time until before another, and gives what was told with its time. */
-function watchFor(watch: Watch, from: number, to: number, present: (now: number) => string[]): [now: number, begun: string[], over: string[]][] {
-  const told: [number, string[], string[]][] = []
+function watchFor(watch: Watch, from: number, to: number, present: (now: number) => string[]): Told[] {
+  const told: Told[] = []
   const names = (list: News['begun']): string[] => list.map(({ name }) => name)
   for (let now = from; now < to; now += second) {
     const { begun, over } = watch.look(present(now), now)

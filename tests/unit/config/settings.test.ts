@@ -30,7 +30,7 @@ describe('settings', () => {
       path: '', apiKey: '', keys: [], targets: {}, trustedProxies: 0, dataDir: './data', uploadDir: './uploads', maxUploadSize: 20971520, allowedExtensions: [],
       maxBodySize: 10485760, mediaTransport: 'path', selfUrl: '', pictureHosts: [], chatApiTimeout: 10, chatApiMaxRetries: 2,
       chatSettleTime: 30, chatRetryUnanswered: true,
-      chatSendInterval: 0, chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview',
+      chatSendInterval: 0, chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: '',
       commandPrefix: '#', commandLength: 4, commandCallbackUrl: '', commandCallbackSecret: '', commandCallbackRetry: false,
     })
     assert.deepEqual(warnings, [])
@@ -150,13 +150,13 @@ describe('the line in the log', () => {
   test('holds neither the key nor what may be secret in an address', () => {
     assert.equal(
       line(
-        { commandCallbackUrl: 'http://u:secret@h/cb?token=secret#secret' },
+        { commandCallbackUrl: 'http://u:secret@h/cb?token=secret#secret', alertTo: 'http://u:secret@h/alerts?token=secret' },
         {
           WEBHOOK_API_KEY: 'secret', WEBHOOK_KEYS: '[{"name":"ci","key":"secret"}]', WEBHOOK_SELF_URL: 'https://secret@h/x/',
           COMMAND_CALLBACK_SECRET: 'secret',
         },
       ),
-      'settings: apiKey (WEBHOOK_API_KEY), keys (WEBHOOK_KEYS), selfUrl = "https://h/x" (WEBHOOK_SELF_URL), commandCallbackUrl = "http://h/cb" (koishi.yml), '
+      'settings: apiKey (WEBHOOK_API_KEY), keys (WEBHOOK_KEYS), selfUrl = "https://h/x" (WEBHOOK_SELF_URL), alertTo = "http://h/alerts" (koishi.yml), commandCallbackUrl = "http://h/cb" (koishi.yml), '
       + 'commandCallbackSecret (COMMAND_CALLBACK_SECRET); all others have their defaults',
     )
   })
@@ -181,7 +181,7 @@ describe('the config page', () => {
   const defaults = {
     path: none, apiKey: none, keys: [], targets: {}, trustedProxies: 0, maxBodySize: '10 MB', dataDir: './data', uploadDir: './uploads', maxUploadSize: '20 MB', allowedExtensions: [],
     mediaTransport: 'path', selfUrl: none, pictureHosts: [], chatApiTimeout: 10, chatApiMaxRetries: 2, chatSettleTime: 30, chatRetryUnanswered: true, chatSendInterval: 0,
-    chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', commandCallbackUrl: none, commandPrefix: '#', commandLength: 4,
+    chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: none, commandCallbackUrl: none, commandPrefix: '#', commandLength: 4,
     commandCallbackSecret: none, commandCallbackRetry: false,
   }
 

@@ -1,0 +1,158 @@
+import { untilPassing } from '../../support/running'
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { describe, test, type TestContext } from 'node:test'
+import { isObject, type JsonObject } from '../../../src/message/parse'
+import { schemaProblems } from '../../support/openapi'
+import { until } from '../../support/until'
+import { group, other, relayWith, takeOffline, type OutboxRelay } from '../deliveries/support'
+
+const second = 1_000
+const minute = 60 * second
+const path = null
+
+interface Receiver {
+  url: string
+  bodies: JsonObject[]
+}
+
+/** Takes what is posted, with this answer. */
+async function receive(t: TestContext, answer: RequestListener = (_, response) => response.end()): Promise<Receiver> {
+  const bodies: JsonObject[] = []
+  const server = createServer((request, response) => {
+    void json(request).then(body => {
+      assert(isObject(body))
+      assert.equal(request.headers['content-type'], 'application/json')
+      assert.equal(request.headers.authorization, `Basic ${Buffer.from('user:pass').toString('base64')}`)
+      assert.deepEqual(schemaProblems('/components/schemas/Alert', body), [])
+      bodies.push(body)
+      answer(request, response)
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => server.close())
+  const address = server.address()
+  assert(typeof address === 'object' && address)
+  return { url: `http://user:pass@127.0.0.1:${address.port}/alerts?token=secret`, bodies }
+}
+
+/** Has a target fail until sending to it is paused. */
+async function pause(relay: OutboxRelay, target: string): Promise<void> {
+  relay.simulator.mute(target, true)
+  for (let i = 0; i < 2; i++) assert.equal((await relay.post({ group_id: target, msg: 'secret text' })).status, 502)
+  assert.equal((await relay.post({ group_id: target, msg: 'secret text' })).status, 503)
+}
+
+/** Has messages to a target arrive again. */
+async function resume(relay: OutboxRelay, target: string): Promise<void> {
+  relay.simulator.mute(target, false)
+  await untilPassing(second, 'it is sent to again', async () => (await relay.post({ group_id: target, msg: 'again' })).status === 200)
+}
+
+/** The subjects of an alert as it was posted. */
+function subjectsOf({ subjects }: JsonObject): JsonObject[] {
+  assert(Array.isArray(subjects))
+  return subjects.filter(isObject)
+}
+
+const plain = (body: JsonObject): unknown[] =>
+  [body.alert, body.state, body.total, subjectsOf(body).map(({ target, bot }) => [target, bot])]
+const linesOf = (relay: OutboxRelay): string[] => relay.logs.filter(line => /\balert (?:paused|offline|expired)/.test(line))
+
+describe('alertTo, as an address', () => {
+  test('is told once that targets are paused, and once that they are not any more', async t => {
+    const { url, bodies } = await receive(t)
+    const relay = await relayWith(t, { path, config: { alertTo: url, chatPauseAfter: 2, chatApiMaxRetries: 0 } })
+    await pause(relay, group)
+    await pause(relay, other)
+    const before = Date.now()
+    const told = (state: string): JsonObject[] => bodies.filter(body => body.alert === 'paused' && body.state === state).flatMap(subjectsOf)
+    await untilPassing(second / 10, 'both are told', () => told('firing').length === 2)
+    const both = [{ target: `group:${group}`, bot: 'onebot:10000' }, { target: `group:${other}`, bot: 'onebot:10000' }]
+    assert.deepEqual(told('firing').map(({ target, bot }) => ({ target, bot })), both)
+    for (const { since } of told('firing')) assert(Math.abs(Date.parse(String(since)) - before) < minute, String(since))
+    assert.match(String(bodies[0]?.text), /^消息转发：[^]*\ngroup:123456 \(onebot:10000\)，自 \d{4}-\d\d-\d\d \d\d:\d\d 起\n/)
+    assert(!JSON.stringify(bodies).includes('secret'))
+
+    await resume(relay, group)
+    await resume(relay, other)
+    await untilPassing(second, 'the pauses are over', () => told('resolved').length === 2)
+    assert.deepEqual(told('resolved').map(({ target, bot }) => ({ target, bot })), both)
+    assert.equal(told('firing').length, 2)
+    await until('it is logged', () => linesOf(relay).length === bodies.length)
+    assert.deepEqual(new Set(linesOf(relay).map(line => line.replace(/:\d+\//, '/'))), new Set([
+      'message-relay info alert paused: posted to http://127.0.0.1/alerts', 'message-relay info alert paused, over: posted to http://127.0.0.1/alerts',
+    ]))
+  })
+
+  test('is told that a bot is offline for five minutes, and is online again, also across a reload of the plugin', async t => {
+    const { url, bodies } = await receive(t)
+    const config = { alertTo: url }
+    const relay = await relayWith(t, { path, config })
+    const online = await takeOffline(relay)
+    await untilPassing(minute / 10, 'it is told', () => bodies.length === 1)
+    const [first] = bodies
+    assert(first)
+    assert.deepEqual(plain(first), ['offline', 'firing', 1, [[undefined, 'onebot:10000']]])
+    await relay.reload(config)
+    await online()
+    await untilPassing(second, 'it is told', () => bodies.length === 2)
+    const [, last] = bodies
+    assert(last)
+    assert.deepEqual(plain(last), ['offline', 'resolved', 1, [[undefined, 'onebot:10000']]])
+  })
+
+  test('is told that messages have expired, and that no more have for an hour', async t => {
+    const { url, bodies } = await receive(t)
+    const relay = await relayWith(t, { config: { alertTo: url } })
+    const online = await takeOffline(relay)
+    const id = await relay.queue('secret text', { expires_in: 0.5 })
+    await relay.reaches(id, 'expired')
+    await until('it is told', () => bodies.length === 1)
+    const [first] = bodies
+    assert(first)
+    assert.deepEqual(plain(first), ['expired', 'firing', 1, [[`group:${group}`, 'onebot:10000']]])
+    await online()
+    await untilPassing(minute, 'it is told', () => bodies.length === 2)
+    const [, last] = bodies
+    assert(last)
+    assert.deepEqual(plain(last), ['expired', 'resolved', 1, [[`group:${group}`, 'onebot:10000']]])
+  })
+
+  test('is tried again when it fails', async t => {
+    let tries = 0
+    const { url, bodies } = await receive(t, (_, response) => response.writeHead(tries++ === 0 ? 500 : 204).end())
+    const relay = await relayWith(t, { path, config: { alertTo: url, chatPauseAfter: 2, chatApiMaxRetries: 0 } })
+    await pause(relay, group)
+    await untilPassing(second / 10, 'it arrives', () => linesOf(relay).length === 1)
+    assert.match(linesOf(relay)[0] ?? '', /posted to/)
+    assert.equal(bodies.length, 2)
+  })
+})
+
+describe('alertTo, as a target', () => {
+  test('is told by a message, in a record of its own, and never of itself', async t => {
+    const config = { alertTo: 'ops', targets: { ops: `group:${other}` }, chatPauseAfter: 2, chatApiMaxRetries: 0 }
+    const relay = await relayWith(t, { path, config })
+    await pause(relay, group)
+    await untilPassing(second / 10, 'it is told', () => relay.simulator.ledger.length === 1)
+    const [message] = relay.simulator.ledger
+    assert(message)
+    assert.match(message.text, /^消息转发：因连续失败，已暂停发送：\ngroup:123456 /)
+    const metrics = await (await relay.request('/metrics')).text()
+    assert.match(metrics, /^message_relay_deliveries_total\{door="alert",outcome="sent"\} 1$/m)
+
+    await pause(relay, other)
+    await resume(relay, group)
+    await untilPassing(minute / 10, 'the first is over', () => linesOf(relay).some(line => line.includes('alert paused, over')))
+    assert.equal(linesOf(relay).filter(line => line.includes(`alert paused group:${other}`)).length, 1)
+    assert.deepEqual(relay.texts().filter(text => text.includes('消息转发')).length, 1)
+  })
+
+  test('that is none is a warning', async t => {
+    const relay = await relayWith(t, { path, config: { alertTo: 'nobody' } })
+    assert(relay.logs.some(line => line.startsWith('message-relay warn alertTo is not used')), relay.logs.join('\n'))
+  })
+})

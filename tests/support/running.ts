@@ -1,0 +1,18 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+// Makes the monotonic clock of this process one that can run faster. Nothing that waits for a timer comes earlier by that.
+
+const real = performance.now.bind(performance)
+let offset = 0
+
+performance.now = () => real() + offset
+
+/** Waits for a condition while the clock runs: by so many milliseconds each time that the condition is looked at. */
+export async function untilPassing(step: number, what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const end = real() + 10_000
+  while (!await condition()) {
+    if (real() > end) throw new Error(`waited in vain until ${what}`)
+    offset += step
+    await delay(5)
+  }
+}
