@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
+import { addressIn, findAddress, serveConsole } from './console'
 import { demandToken } from './token'
 
 /**
@@ -137,6 +138,8 @@ async function start(): Promise<void> {
   makeDataFolder(process.env.DATA_DIR ?? resolve(repository, 'data'))
   const app = await loader.createApp()
   if (token !== undefined) demandToken(app.server._http, token)
+  const address = await findAddress(addressIn(process.env))
+  if (address) serveConsole(app, address, resolve(repository, 'dist'))
   endOnSignal(app)
   await app.start()
 }

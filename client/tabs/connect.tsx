@@ -1,0 +1,3 @@
+import { defineComponent } from 'vue'
+
+export const ConnectTab = defineComponent({ setup: () => () => <p>…</p> })

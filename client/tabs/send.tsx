@@ -1,0 +1,3 @@
+import { defineComponent } from 'vue'
+
+export const SendTab = defineComponent({ setup: () => () => <p>…</p> })
