@@ -11,7 +11,8 @@ const shared = { 'vue': '../vue.js', '@koishijs/client': '../client.js' }
 export async function buildPage(root = resolve(import.meta.dirname, '..')) {
   await build(root, {
     configFile: false,
-    logLevel: 'warn',
+    logLevel: 'error',
+    esbuild: { jsx: 'automatic', jsxImportSource: 'vue' },
     build: {
       lib: { entry: join(root, 'client/index.ts') },
       rollupOptions: { output: { paths: shared } },

@@ -98,6 +98,8 @@ export function apply(ctx: Context, config: Config): void {
   serveConsole(ctx, {
     server,
     prefix: settings.path,
+    // Beside src/ as well as beside lib/, where the plugin is one file.
+    page: join(__dirname, '../dist'),
     access,
     about: () => {
       const publicUrl = settings.selfUrl || server.config.selfUrl

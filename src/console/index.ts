@@ -2,7 +2,6 @@ import type {} from '@koishijs/plugin-console'
 import type { Server } from '@koishijs/plugin-server'
 import type { Context } from 'koishi'
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import type { Access } from '../access/access'
 import type { KeyView } from '../access/keys'
 import { scopes } from '../access/scopes'
@@ -48,14 +47,13 @@ export interface ConsoleOptions {
   /** The server that the routes of the plugin are on. */
   server: Server
   prefix: string
+  /** The folder that the page was built into, from client/. */
+  page: string
   access: Pick<Access, 'lend'>
   about: () => Omit<About, 'prefix' | 'scopes'>
   /** Aborted when the relay stops. */
   stop: AbortSignal
 }
-
-/** Where the page lies in the package, built from client/. */
-const page = join(__dirname, '../dist')
 
 /** What whoever uses the page has to be allowed, where somebody asks for it: as much as it takes to configure a plugin. */
 const authority = 4
@@ -65,7 +63,7 @@ const authority = 4
  * that this lends to it, so that it can do nothing that curl could not.
  */
 export function serveConsole(ctx: Context, options: ConsoleOptions): void {
-  const { server, prefix, access, about, stop } = options
+  const { server, prefix, page, access, about, stop } = options
   ctx.inject(['console'], inner => {
     const { console } = inner
     const { key, takeBack } = access.lend('console')
