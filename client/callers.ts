@@ -44,5 +44,5 @@ export function callersOf(sources: readonly string[]): Caller[] {
 /** The address that a caller is given. */
 export function addressFor({ address }: Caller, url: string, target: string, key: string): string {
   const apprise = url.replace(/^http(s?):\/\//, (_, secure: string) => `json${secure}://relay:${key}@`)
-  return address.replace('<apprise>', apprise).replace('<url>', url).replace('<target>', encodeURI(target)).replaceAll('<key>', key)
+  return address.replace('<apprise>', apprise).replace('<url>', url).replace('<target>', target === '' ? '<target>' : encodeURI(target)).replaceAll('<key>', key)
 }

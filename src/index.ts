@@ -101,16 +101,12 @@ export function apply(ctx: Context, config: Config): void {
     // Beside src/ as well as beside lib/, where the plugin is one file.
     page: join(__dirname, '../dist'),
     access,
-    about: () => {
-      const publicUrl = settings.selfUrl || server.config.selfUrl
-      return {
-        url: (publicUrl || server.selfUrl) + settings.path,
-        isPublic: Boolean(publicUrl),
-        targets: Object.fromEntries([...names].map(([name, { addresses }]) => [name, addresses.map(writeAddress)])),
-        sources: [...new Set([...sources.map(source => source.name), ...templates.names()])],
-        keys: keys.flatMap(({ view }) => view ?? []),
-      }
-    },
+    publicUrl: () => settings.selfUrl || server.config.selfUrl || '',
+    about: () => ({
+      targets: Object.fromEntries([...names].map(([name, { addresses }]) => [name, addresses.map(writeAddress)])),
+      sources: [...new Set([...sources.map(source => source.name), ...templates.names()])],
+      keys: keys.flatMap(({ view }) => view ?? []),
+    }),
     stop: stop.signal,
   })
   const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret } = settings

@@ -28,7 +28,7 @@ export const ConnectTab = defineComponent({
       const t = texts.value.connect
       const { value: current } = caller
       if (!current) return <p>{texts.value.common.loading}</p>
-      const target = chosen.target || '<target>'
+      const { target } = chosen
       return (
         <div>
           {section(texts.value.tabs.connect, (
@@ -84,7 +84,7 @@ function viewSteps(caller: Caller, target: string, key: string): VNode {
 
 function viewKey({ name, signs }: Caller, target: string, { key, digest }: NewKey): VNode {
   const t = texts.value
-  const targets = target === '<target>' ? [] : [target]
+  const targets = target === '' ? [] : [target]
   const allow = [name === 'curl' ? 'send' : 'hooks']
   // A key whose digest alone is known checks no signature.
   const variable = `\${{ env.${name.toUpperCase().replace(/[^A-Z]/g, '_')}_RELAY_KEY }}`

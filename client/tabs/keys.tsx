@@ -56,7 +56,7 @@ function viewRow(name: string, key: KeyView | undefined, usage: Fields | undefin
       <th scope="row">{name}</th>
       <td>{key?.targets?.join(', ') ?? t.everywhere}</td>
       <td>{key?.allow.join(', ') ?? texts.value.common.all}</td>
-      <td>{key?.expires === undefined ? t.always : `${writeMoment(key.expires)}${key.expires < Date.now() ? ` (${t.over})` : ''}`}</td>
+      <td>{key?.expires === undefined ? t.always : `${writeMoment(key.expires - 1)}${key.expires < Date.now() ? ` (${t.over})` : ''}`}</td>
       <td>{last === '' ? t.never : `${writeMoment(last)}${from && ` ${t.from} ${from}`}`}</td>
       <td>{numberOf(usage?.messages)}</td>
       <td>{numberOf(usage?.refused)}</td>

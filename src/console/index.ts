@@ -50,7 +50,9 @@ export interface ConsoleOptions {
   /** The folder that the page was built into, from client/. */
   page: string
   access: Pick<Access, 'lend'>
-  about: () => Omit<About, 'prefix' | 'scopes'>
+  /** The address that the operator has entered for callers, without the prefix; empty where there is none. */
+  publicUrl: () => string
+  about: () => Pick<About, 'targets' | 'sources' | 'keys'>
   /** Aborted when the relay stops. */
   stop: AbortSignal
 }
@@ -63,12 +65,12 @@ const authority = 4
  * that this lends to it, so that it can do nothing that curl could not.
  */
 export function serveConsole(ctx: Context, options: ConsoleOptions): void {
-  const { server, prefix, page, access, about, stop } = options
+  const { server, prefix, page, access, stop } = options
   ctx.inject(['console'], inner => {
     const { console } = inner
     const { key, takeBack } = access.lend('console')
     console.addEntry({ dev: page, prod: page })
-    console.addListener('message-relay/about', () => ({ ...about(), prefix, scopes }), { authority })
+    console.addListener('message-relay/about', () => describe(options), { authority })
     console.addListener('message-relay/request', value => answer(value, baseOf(server, prefix), key, stop), { authority })
     console.addListener('message-relay/key', makeKey, { authority })
     inner.on('dispose', () => {
@@ -77,6 +79,11 @@ export function serveConsole(ctx: Context, options: ConsoleOptions): void {
       for (const name of ['about', 'request', 'key']) Reflect.deleteProperty(console.listeners, `message-relay/${name}`)
     })
   })
+}
+
+function describe({ server, prefix, publicUrl, about }: ConsoleOptions): About {
+  const entered = publicUrl()
+  return { ...about(), prefix, scopes, url: entered === '' ? baseOf(server, prefix) ?? '' : entered + prefix, isPublic: entered !== '' }
 }
 
 /** Answers in the envelope also where no request was made: what is thrown would reach the page with its stack. */
