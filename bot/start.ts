@@ -138,10 +138,10 @@ async function start(): Promise<void> {
   makeDataFolder(process.env.DATA_DIR ?? resolve(repository, 'data'))
   const app = await loader.createApp()
   if (token !== undefined) demandToken(app.server._http, token)
-  const address = await findAddress(addressIn(process.env))
-  if (address) serveConsole(app, address, resolve(repository, 'dist'))
   endOnSignal(app)
   await app.start()
+  const address = await findAddress(addressIn(process.env))
+  if (address) serveConsole(app, address, resolve(repository, 'dist'))
 }
 
 process.on('unhandledRejection', reason => {
