@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
+import { addressIn, findAddress, serveConsole } from './console'
 import { demandToken } from './token'
 
 /**
@@ -139,6 +140,8 @@ async function start(): Promise<void> {
   if (token !== undefined) demandToken(app.server._http, token)
   endOnSignal(app)
   await app.start()
+  const address = await findAddress(addressIn(process.env))
+  if (address) serveConsole(app, address, resolve(repository, 'dist'))
 }
 
 process.on('unhandledRejection', reason => {

@@ -1,7 +1,9 @@
-// Builds the published plugin into lib/ and what only this repository runs (bot, simulator) into dist/.
+// Builds the published plugin into lib/, its page in Koishi's console into dist/, and what only this repository runs (bot, simulator)
+// into folders of dist/.
 import { cp, readFile, rm } from 'node:fs/promises'
 import { build } from 'esbuild'
 import { load } from 'js-yaml'
+import { buildPage } from './page.mjs'
 
 /** Inlines `.yml` files as objects, so that the published bundle needs no YAML parser. */
 const yaml = {
@@ -24,7 +26,9 @@ const common = {
   plugins: [yaml],
 }
 
-await Promise.all([rm('lib', { recursive: true, force: true }), rm('dist', { recursive: true, force: true })])
+await rm('lib', { recursive: true, force: true })
+// This removes what was in dist/ before.
+await buildPage()
 await Promise.all([
   // Without a source map: it would be more than twice the size of the bundle, nothing reads it unless Node.js is started with
   // --enable-source-maps, and the bundle keeps the names of the sources, so that a stack trace can be read without it.

@@ -10,10 +10,12 @@ import { listenForCommands } from './commands'
 import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
-import { hookDoors, hookRoutes, languageOf, Templates } from './hooks'
+import { serveConsole } from './console'
+import { hookDoors, hookRoutes, languageOf, sources, Templates } from './hooks'
 import { MediaLinks, Sender, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
 import { parseNames } from './message/names'
+import { writeAddress } from './message/target'
 import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
 import { reportBots } from './platform/bots'
@@ -115,6 +117,20 @@ export function apply(ctx: Context, config: Config): void {
       }),
       ...oneBotRoutes({ sender, limits, relay, isOnline: () => port.isOnline, stop: stop.signal }),
     ],
+  })
+  serveConsole(ctx, {
+    server,
+    prefix: settings.path,
+    // Beside src/ as well as beside lib/, where the plugin is one file.
+    page: join(__dirname, '../dist'),
+    access,
+    publicUrl: () => settings.selfUrl || server.config.selfUrl || '',
+    about: () => ({
+      targets: Object.fromEntries([...names].map(([name, { addresses }]) => [name, addresses.map(writeAddress)])),
+      sources: [...new Set([...sources.map(source => source.name), ...templates.names()])],
+      keys: keys.flatMap(({ view }) => view ?? []),
+    }),
+    stop: stop.signal,
   })
   const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret } = settings
   if (callbackUrl && secret !== undefined) {

@@ -10,17 +10,35 @@ const slots = 32
 
 /** Knows the keys, and who has which. */
 export class Access {
-  private readonly keys: readonly Key[]
+  private keys: readonly Key[] = []
   /** Those of the keys, at their places, and after them some that nobody can have. */
-  private readonly digests: readonly Buffer[]
+  private digests: readonly Buffer[] = []
 
   /** @param keys those beside the master key, which may do everything */
   constructor(apiKey: string, keys: readonly Key[]) {
     const caller = new Caller(null, { allow: new Set(scopes) })
     const master: Key = { digest: sha256(apiKey), secrets: [apiKey], expires: Infinity, isFrom: () => true, caller }
-    this.keys = [master, ...keys]
-    const spare = (slots - this.keys.length % slots) % slots
-    this.digests = [...this.keys.map(({ digest }) => digest), ...Array.from({ length: spare }, () => randomBytes(master.digest.length))]
+    this.set([master, ...keys])
+  }
+
+  /**
+   * Makes a key that may do everything, for a part of the plugin that makes requests itself. It is in memory only.
+   *
+   * @param name by which log and records call it
+   * @returns the key, and what takes it back
+   */
+  lend(name: string): { key: string, takeBack: () => void } {
+    const text = randomBytes(32).toString('base64url')
+    const caller = new Caller(name, { allow: new Set(scopes) })
+    const key: Key = { digest: sha256(text), secrets: [], expires: Infinity, isFrom: () => true, caller }
+    this.set([...this.keys, key])
+    return { key: text, takeBack: () => this.set(this.keys.filter(each => each !== key)) }
+  }
+
+  private set(keys: readonly Key[]): void {
+    const spare = (slots - keys.length % slots) % slots
+    this.keys = keys
+    this.digests = [...keys.map(({ digest }) => digest), ...Array.from({ length: spare }, () => randomBytes(32))]
   }
 
   /** How the keys of each name were used; `null` is the name of the master key. */

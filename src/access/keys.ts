@@ -22,6 +22,20 @@ export interface Key {
   /** Whether it may come from an address, which is only asked for where that matters. */
   isFrom: (addressOf: () => string | undefined) => boolean
   caller: Caller
+  /** Absent for one that no settings hold. */
+  view?: KeyView
+}
+
+/** What the settings say of a key, without the key. */
+export interface KeyView {
+  name: string
+  /** As they were written; absent for every target. */
+  targets?: readonly string[]
+  allow: readonly Scope[]
+  /** Until when it counts, in milliseconds since the epoch; absent for always. */
+  expires?: number
+  /** Whether signatures can be checked with it. */
+  verifies: boolean
 }
 
 /** The least length of a secret, in characters. */
@@ -114,16 +128,22 @@ function parseEntry(value: unknown, known: Set<string>, names: TargetNames): Ent
   const { key, secret } = readSecrets(fields, known)
   // Signatures count there only: without a key there is nothing else that the entry could be for.
   const rights = key ? given : { ...given, allow: new Set([...given.allow, 'hooks' as const]) }
+  const secrets = [key?.text, secret?.text].flatMap(text => text ?? [])
+  const targets = fields.read('targets', readList, 'a list')
   return {
     key: {
       digest: key?.digest ?? randomBytes(32),
-      secrets: [key?.text, secret?.text].flatMap(text => text ?? []),
+      secrets,
       expires: expires ?? Infinity,
       isFrom: addressOf => {
         const address = isIn && addressOf()
         return !isIn || (address !== undefined && isIn(address))
       },
       caller: new Caller(name, rights),
+      view: {
+        name, ...targets && { targets }, allow: [...rights.allow], ...expires !== undefined && { expires },
+        verifies: secrets.length > 0 && rights.allow.has('hooks'),
+      },
     },
     cannotVerify: key !== undefined && key.text === undefined && !secret && rights.allow.has('hooks'),
     isIdle: secret !== undefined && !rights.allow.has('hooks'),

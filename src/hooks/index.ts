@@ -1,6 +1,7 @@
 import { sources } from './sources'
 
 export { hookRoutes, type HookOptions } from './routes'
+export { sources } from './sources'
 export { languageOf, Templates, type Language } from './templates'
 
 /** The doors of the sources that come with the plugin, as `Submission.door` has them. */

@@ -60,6 +60,14 @@ export class Templates {
    */
   constructor(private readonly folder: string, private readonly pictureHosts: readonly string[]) {}
 
+  /** The names of the operator's templates. */
+  names(): string[] {
+    return listFolder(this.folder).flatMap(file => {
+      const name = file.endsWith(extension) ? file.slice(0, -extension.length) : ''
+      return namePattern.test(name) ? name : []
+    })
+  }
+
   /** Whether the operator has a template of this name. */
   async has(name: string): Promise<boolean> {
     return await this.readOwn(name) !== undefined

@@ -22,3 +22,8 @@ export function readAddress(text: string): Address | undefined {
   const target = readTarget(rest)
   if (platform !== undefined && target) return { platform, target }
 }
+
+/** Writes what `readAddress` reads. */
+export function writeAddress({ platform, target }: Address): string {
+  return (platform === undefined ? '' : `${platform}:`) + writeTarget(target)
+}

@@ -1,0 +1,128 @@
+import Console from '@koishijs/plugin-console'
+import Server from '@koishijs/plugin-server'
+import { Logger, type Context, type Plugin } from 'koishi'
+import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { isMeantFor, isWildcard, written } from './local'
+
+/** Where the console listens. */
+export interface Address {
+  host: string
+  port: number
+}
+
+const logger = new Logger('console')
+
+/** How many ports are tried, one after another. */
+const attempts = 20
+
+/** What the bot may load only once: a second server of the same class would count as a double. */
+class ConsoleServer extends Server {}
+
+/** What the console takes of what its own schema has. */
+interface ConsoleConfig {
+  uiPath: string
+  apiPath: string
+  selfUrl: string
+  open: boolean
+  devMode: boolean
+}
+
+/** Its declarations give the class that it extends. */
+function isPlugin(value: unknown): value is Plugin.Constructor<Context, ConsoleConfig> {
+  return typeof value === 'function'
+}
+
+/** Loads the console, on the server that the context has. */
+export function loadConsole(ctx: Context): void {
+  const plugin: unknown = Console
+  if (isPlugin(plugin)) ctx.plugin(plugin, { uiPath: '', apiPath: '/status', selfUrl: '', open: false, devMode: false })
+}
+
+/**
+ * Koishi's console on a server of its own. It hands out every setting of the bot to whoever can open it, so that it must not be on the
+ * port that callers use, and answers nobody but pages of its own.
+ *
+ * @param page the folder with the built page of the relay
+ */
+export function serveConsole(ctx: Context, { host, port }: Address, page: string): void {
+  const inner = ctx.isolate('server')
+  inner.plugin(ConsoleServer, { host, port })
+  inner.inject(['server'], ({ server }) => {
+    const isRight = (request: IncomingMessage): boolean => isMeantFor(request, host, port)
+    server._http.prependListener('upgrade', (request: IncomingMessage, socket: Duplex) => {
+      if (isRight(request)) return
+      socket.on('error', () => undefined)
+      // The server's own listener comes next, and takes no socket that has ended.
+      socket.end('HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+    })
+    server.use(async (context, next) => {
+      context.set({ 'Content-Security-Policy': 'frame-ancestors \'none\'', 'Cross-Origin-Resource-Policy': 'same-origin' })
+      if (isRight(context.req)) await next()
+      else context.throw(403)
+    })
+  })
+  loadConsole(inner)
+  inner.inject(['console', 'server'], ({ console, server }) => {
+    // The console itself serves nothing but what lies in a folder node_modules.
+    server.get('/@plugin-:id/:file(index\\.js|style\\.css)', async (context, next) => {
+      const { id = '', file = '' } = context.params
+      const { files } = console.entries[id] ?? {}
+      if (typeof files !== 'object' || !('prod' in files) || files.prod !== page) {
+        await next()
+        return
+      }
+      context.type = file
+      context.body = createReadStream(join(page, file))
+    })
+    logger.info('the page of the relay: %c', `http://${isWildcard(host) ? '127.0.0.1' : written(host)}:${port}/message-relay`)
+    if (!isLoopback(host)) logger.warn('the console listens on %s: whoever reaches it sees every setting of the bot, keys included', host)
+  })
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+}
+
+/**
+ * Finds where the console can listen: at the port that is wanted, or at the next one that is free.
+ *
+ * @returns `undefined` where it can listen nowhere, which the log says
+ */
+export async function findAddress({ host, port }: Address): Promise<Address | undefined> {
+  for (let candidate = port; candidate < Math.min(port + attempts, 65_536); candidate++) {
+    const reason = await tryToListen(host, candidate)
+    if (reason === undefined) {
+      if (candidate !== port) logger.warn('port %d is taken: the console takes %d; set CONSOLE_PORT to choose', port, candidate)
+      return { host, port: candidate }
+    }
+    if (reason === 'EADDRINUSE') continue
+    logger.warn('there is no console: it cannot listen on %s:%d (%s); set CONSOLE_HOST or CONSOLE_PORT', host, candidate, reason)
+    return
+  }
+  logger.warn('there is no console: %d ports from %d on are taken; set CONSOLE_PORT', attempts, port)
+}
+
+/** @returns why it cannot be done, `undefined` when it can */
+async function tryToListen(host: string, port: number): Promise<string | undefined> {
+  const probe = createServer()
+  try {
+    await once(probe.listen(port, host), 'listening')
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  }
+  probe.close()
+  await once(probe, 'close')
+}
+
+/** Where the environment wants the console. A blank variable counts as unset, and a malformed port as the default. */
+export function addressIn({ CONSOLE_HOST: host, CONSOLE_PORT: port }: NodeJS.ProcessEnv): Address {
+  const number = /^\d{1,5}$/.test(port?.trim() ?? '') ? Number(port) : 0
+  const isPort = number > 0 && number < 65_536
+  if (port?.trim() && !isPort) logger.warn('the variable CONSOLE_PORT is malformed: the default is used')
+  return { host: host?.trim() || '127.0.0.1', port: isPort ? number : 5140 }
+}

@@ -1,0 +1,170 @@
+import { send } from '@koishijs/client'
+import { fieldsOf, isFields, listOf, numberOf, textOf, textsOf, type Fields } from './fields'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+
+/** What a request has besides its method and path. */
+export interface More {
+  query?: Record<string, string>
+  headers?: Record<string, string>
+  body?: string | { base64: string }
+}
+
+/** An answer of the HTTP interface. */
+export interface Reply {
+  /** 0 where there was no connection. */
+  status: number
+  isRight: boolean
+  msg: string
+  data: Fields
+  headers: Fields
+  /** Of an answer that is neither JSON nor text. */
+  base64: string
+}
+
+/** Makes a request to the HTTP interface of the relay. It never fails: what went wrong is part of the answer. */
+export async function call(method: Method, path: string, more: More = {}): Promise<Reply> {
+  const answer = fieldsOf(await ask('message-relay/request', { method, path, ...more }))
+  const json = fieldsOf(answer.json)
+  const status = numberOf(answer.status)
+  return {
+    status,
+    isRight: status >= 200 && status < 400,
+    msg: textOf(json.msg) || textOf(answer.text) || (status === 0 ? 'no connection' : String(status)),
+    data: fieldsOf(json.data),
+    headers: fieldsOf(answer.headers),
+    base64: textOf(answer.base64),
+  }
+}
+
+async function ask(type: string, ...args: unknown[]): Promise<unknown> {
+  try {
+    return await send(type, ...args)
+  } catch {
+    return undefined
+  }
+}
+
+/** A key as the settings have it. */
+export interface KeyView {
+  name: string
+  targets: string[] | undefined
+  allow: string[]
+  expires: number | undefined
+}
+
+/** What the page knows of the relay besides what HTTP tells. */
+export interface About {
+  prefix: string
+  url: string
+  isPublic: boolean
+  targets: Record<string, string[]>
+  sources: string[]
+  keys: KeyView[]
+  scopes: string[]
+}
+
+/** `undefined` where there is no connection, or the user may not know it. */
+export async function loadAbout(): Promise<About | undefined> {
+  const about = await ask('message-relay/about')
+  if (!isFields(about)) return
+  return {
+    prefix: textOf(about.prefix),
+    url: textOf(about.url),
+    isPublic: about.isPublic === true,
+    targets: Object.fromEntries(Object.entries(fieldsOf(about.targets)).map(([name, list]) => [name, textsOf(list)])),
+    sources: textsOf(about.sources),
+    keys: listOf(about.keys).map(({ name, targets, allow, expires }) => ({
+      name: textOf(name), targets: targets === undefined ? undefined : textsOf(targets), allow: textsOf(allow),
+      expires: expires === undefined ? undefined : numberOf(expires),
+    })),
+    scopes: textsOf(about.scopes),
+  }
+}
+
+/** A key that nobody else has, and what stands in the settings in its place. */
+export interface NewKey {
+  key: string
+  digest: string
+}
+
+export async function makeKey(): Promise<NewKey | undefined> {
+  const { key, digest } = fieldsOf(await ask('message-relay/key'))
+  return typeof key === 'string' && typeof digest === 'string' ? { key, digest } : undefined
+}
+
+/** A delivery as `GET /deliveries` shows it. */
+export interface Delivery {
+  id: string
+  state: string
+  target: string
+  bot: string
+  key: string
+  door: string
+  createdAt: string
+  updatedAt: string
+  expiresAt: string
+  attempts: number
+  results: Fields[]
+  items: Fields[]
+  history: Fields[]
+  waitedMs: number | undefined
+  platformMs: number | undefined
+  hasContent: boolean
+}
+
+export function readDelivery(fields: Fields): Delivery {
+  const optional = (value: unknown): number | undefined => typeof value === 'number' ? value : undefined
+  return {
+    id: textOf(fields.id),
+    state: textOf(fields.state),
+    target: textOf(fields.target),
+    bot: textOf(fields.bot),
+    key: textOf(fields.key_name),
+    door: textOf(fields.door),
+    createdAt: textOf(fields.created_at),
+    updatedAt: textOf(fields.updated_at),
+    expiresAt: textOf(fields.expires_at),
+    attempts: numberOf(fields.attempts),
+    results: listOf(fields.results),
+    items: listOf(fields.items),
+    history: listOf(fields.history),
+    waitedMs: optional(fields.waited_ms),
+    platformMs: optional(fields.platform_ms),
+    hasContent: fields.content === true,
+  }
+}
+
+/** A page of deliveries, newest first, and where the next one begins. */
+export interface Page {
+  deliveries: Delivery[]
+  /** Absent on the last page. */
+  next?: string
+}
+
+/** `undefined` where the relay did not answer. */
+export async function loadDeliveries(query: Record<string, string>): Promise<Page | undefined> {
+  const reply = await call('GET', '/deliveries', { query })
+  if (!reply.isRight) return
+  const next = /[?&]before=([^&>]+)[^>]*>; rel="?next/.exec(textOf(reply.headers.link))?.[1]
+  return { deliveries: listOf(reply.data.deliveries).map(readDelivery), ...next !== undefined && { next } }
+}
+
+/** Uploads a file; gives the ID by which a message names it. */
+export async function upload(file: File): Promise<Reply & { id: string }> {
+  const boundary = `relay-${crypto.randomUUID()}`
+  const name = file.name.replace(/["\r\n]/g, '_')
+  const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\nContent-Type: application/octet-stream\r\n\r\n`
+  const base64 = await base64Of(new Blob([head, file, `\r\n--${boundary}--\r\n`]))
+  const reply = await call('POST', '/upload', { headers: { 'content-type': `multipart/form-data; boundary=${boundary}` }, body: { base64 } })
+  return { ...reply, id: textOf(reply.data.path) }
+}
+
+function base64Of(blob: Blob): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.onload = () => resolve(textOf(reader.result).replace(/^[^,]*,/, ''))
+    reader.onerror = () => reject(new Error('the file cannot be read'))
+    reader.readAsDataURL(blob)
+  })
+}

@@ -1,0 +1,39 @@
+/** A word of a shell, in quotes where it needs them. */
+function quote(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll('\'', '\'\\\'\'')}'`
+}
+
+/** The command that does what a button of the page does. The key comes from the environment, so that it stands in no history. */
+export function curlOf(method: string, url: string, more: { body?: string, type?: string } = {}): string {
+  const { body, type } = more
+  return [
+    'curl -H "Authorization: Bearer $KEY"',
+    ...method === (body === undefined ? 'GET' : 'POST') ? [] : [`-X ${method}`],
+    ...type === undefined ? [] : [`-H ${quote(`Content-Type: ${type}`)}`],
+    ...body === undefined ? [] : [`-d ${quote(body)}`],
+    quote(url),
+  ].join(' ')
+}
+
+/** The part of the settings that lets a new key in. Only its digest is in it. */
+export function keyLines({ name, digest, targets, allow, expires }: NewEntry): string {
+  return [
+    `- name: ${JSON.stringify(name)}`,
+    `  key: ${digest}`,
+    ...targets.length > 0 ? [`  targets: ${JSON.stringify(targets)}`] : [],
+    ...allow.length > 0 ? [`  allow: [${allow.join(', ')}]`] : [],
+    ...expires ? [`  expires: '${expires}'`] : [],
+  ].join('\n')
+}
+
+/** What a new key is to be allowed. */
+export interface NewEntry {
+  name: string
+  digest: string
+  /** Empty for every target. */
+  targets: readonly string[]
+  /** Empty for what a key is allowed that says nothing of it. */
+  allow: readonly string[]
+  /** A date; empty for a key that never ends. */
+  expires: string
+}

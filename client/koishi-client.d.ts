@@ -1,0 +1,30 @@
+// What the page uses of @koishijs/client, whose own declarations are sources that do not compile under the rules of this repository.
+import type { Component, Ref } from 'vue'
+
+/** A page in the console's bar of activities. */
+export interface PageOptions {
+  path: string
+  name: string | (() => string)
+  desc?: string | (() => string)
+  icon?: string
+  order?: number
+  /** What its user has to be allowed, where users are known. */
+  authority?: number
+  component: Component
+}
+
+export interface Context {
+  page: (options: PageOptions) => () => void
+}
+
+/** Calls a listener of the server; `undefined` while there is no connection. */
+export function send(type: string, ...args: unknown[]): Promise<unknown> | undefined
+
+/** The settings of the console's user. */
+export function useConfig(): Ref<{ locale?: string }>
+
+/** Whether there is a connection. */
+export const socket: Ref<unknown>
+
+/** Icons by name. */
+export const icons: { register: (name: string, component: Component) => void }

@@ -1,0 +1,61 @@
+import { resolveComponent, type VNode, type VNodeChild, h } from 'vue'
+import { texts } from '../texts'
+
+/** A button in the look of the console. */
+export function button(label: string, onClick: () => unknown, more: { kind?: 'primary' | 'danger', disabled?: boolean, describes?: string } = {}): VNode {
+  return h(resolveComponent('el-button'), {
+    ...more.kind && { type: more.kind },
+    'class': 'relay-button', 'disabled': more.disabled === true, 'aria-label': more.describes, onClick,
+  }, () => label)
+}
+
+/** What everybody should see; a screen reader says it. */
+export function notice(kind: 'info' | 'good' | 'bad', text: VNodeChild): VNode {
+  return <p class={['relay-notice', kind]} role={kind === 'bad' ? 'alert' : 'status'}>{text}</p>
+}
+
+/** A part of a tab, with its heading. */
+export function section(title: string, content: VNodeChild, aside?: VNodeChild): VNode {
+  return (
+    <section class="relay-section">
+      <header>
+        <h2>{title}</h2>
+        {aside}
+      </header>
+      {content}
+    </section>
+  )
+}
+
+/** A control with its label above it. */
+export function field(label: string, control: VNodeChild, hint?: string): VNode {
+  return (
+    <label class="relay-field">
+      <span class="relay-label">{label}</span>
+      {control}
+      {hint !== undefined && <span class="relay-hint">{hint}</span>}
+    </label>
+  )
+}
+
+/** A name and a value below one another. */
+export function fact(name: string, value: VNodeChild): VNode {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  )
+}
+
+/** The state of a delivery, as a word with a mark before it. */
+export function stateMark(state: string): VNode {
+  const words: Partial<Record<string, string>> = texts.value.states
+  return <span class={['relay-state', state]}>{words[state] ?? state}</span>
+}
+
+/** The value of the control that an event is about. */
+export function valueOf(event: Event): string {
+  const { target } = event
+  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement ? target.value : ''
+}

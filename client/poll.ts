@@ -1,0 +1,33 @@
+import { onBeforeUnmount, onMounted } from 'vue'
+
+/** How often is looked again, in milliseconds. */
+const every = 2000
+
+/**
+ * Does something now and again every two seconds, as long as the component is there and somebody can see it.
+ *
+ * @returns does it at once
+ */
+export function usePolling(look: () => Promise<void>): () => Promise<void> {
+  let timer: number | undefined
+  let isGone = false
+  const turn = async (): Promise<void> => {
+    clearTimeout(timer)
+    if (document.visibilityState === 'visible') await look()
+    clearTimeout(timer)
+    if (!isGone) timer = window.setTimeout(run, every)
+  }
+  const run = (): void => {
+    void turn()
+  }
+  onMounted(() => {
+    document.addEventListener('visibilitychange', run)
+    run()
+  })
+  onBeforeUnmount(() => {
+    isGone = true
+    clearTimeout(timer)
+    document.removeEventListener('visibilitychange', run)
+  })
+  return turn
+}

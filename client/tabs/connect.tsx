@@ -1,0 +1,189 @@
+import { computed, defineComponent, reactive, shallowRef, watch, type VNode } from 'vue'
+import { call, loadDeliveries, makeKey, type Delivery, type NewKey, type Reply } from '../api'
+import { addressFor, callersOf, type Caller } from '../callers'
+import { keyLines } from '../curl'
+import { textOf } from '../fields'
+import { button, field, notice, section, stateMark, valueOf } from '../parts/basics'
+import { CopyBlock } from '../parts/copy'
+import { viewMessages } from '../parts/messages'
+import { TargetField } from '../parts/target'
+import { usePolling } from '../poll'
+import { about, goTo } from '../state'
+import { texts, writeMoment } from '../texts'
+
+/** Connects another system: its address, three steps, and its first message. */
+export const ConnectTab = defineComponent({
+  setup() {
+    const chosen = reactive({ caller: 'curl', target: '' })
+    const key = shallowRef<NewKey>()
+    const callers = computed(() => callersOf(about.value?.sources ?? []))
+    const caller = computed(() => callers.value.find(({ name }) => name === chosen.caller) ?? callers.value[0])
+    watch(() => chosen.caller, () => {
+      key.value = undefined
+    })
+    const make = async (): Promise<void> => {
+      key.value = await makeKey()
+    }
+    return () => {
+      const t = texts.value.connect
+      const { value: current } = caller
+      if (!current) return <p>{texts.value.common.loading}</p>
+      const { target } = chosen
+      return (
+        <div>
+          {section(texts.value.tabs.connect, (
+            <div class="relay-columns">
+              {field(t.caller, (
+                <select
+                  value={chosen.caller}
+                  onChange={(event: Event) => {
+                    chosen.caller = valueOf(event)
+                  }}
+                >
+                  {callers.value.map(({ name, label }) => <option value={name}>{label}</option>)}
+                </select>
+              ))}
+              <TargetField
+                modelValue={chosen.target}
+                onUpdate:modelValue={(value: string) => {
+                  chosen.target = value
+                }}
+              />
+            </div>
+          ))}
+          {section(t.steps, (
+            <div>
+              {about.value?.isPublic === false && notice('info', t.private)}
+              {viewSteps(current, target, key.value?.key ?? '<key>')}
+              {key.value ? viewKey(current, target, key.value) : <p class="relay-hint">{t.keyHint}</p>}
+              {!key.value && button(t.newKey, make)}
+            </div>
+          ))}
+          <Arrival key={`${current.name} ${target}`} caller={current} />
+          {current.name !== 'curl' && <Trial key={current.name} caller={current} target={chosen.target} />}
+        </div>
+      )
+    }
+  },
+})
+
+function viewSteps(caller: Caller, target: string, key: string): VNode {
+  const t = texts.value.connect
+  const [first = '', second = '', third = ''] = t.doors[caller.steps]
+  return (
+    <ol class="relay-steps">
+      <li>{first}</li>
+      <li>
+        {second}
+        <CopyBlock text={addressFor(caller, about.value?.url ?? '', target, key)} name={t.address} />
+      </li>
+      <li>{third}</li>
+    </ol>
+  )
+}
+
+function viewKey({ name, signs }: Caller, target: string, { key, digest }: NewKey): VNode {
+  const t = texts.value
+  const targets = target === '' ? [] : [target]
+  const allow = [name === 'curl' ? 'send' : 'hooks']
+  // A key whose digest alone is known checks no signature.
+  const variable = `\${{ env.${name.toUpperCase().replace(/[^A-Z]/g, '_')}_RELAY_KEY }}`
+  return (
+    <div>
+      {notice('info', t.keys.once)}
+      <h3>{t.keys.key}</h3>
+      <CopyBlock text={key} name={t.keys.key} />
+      <h3>{t.connect.keyInSettings}</h3>
+      {signs && <p>{t.connect.plainKey}</p>}
+      <CopyBlock text={keyLines({ name, digest: signs ? variable : digest, targets, allow, expires: '' })} name={t.keys.line} />
+    </div>
+  )
+}
+
+/** Waits for the first message of a caller, and shows it. */
+const Arrival = defineComponent({
+  props: { caller: { type: Object as () => Caller, required: true } },
+  setup(props) {
+    const since = new Date().toISOString()
+    const door = props.caller.name === 'curl' ? 'send' : `hooks/${props.caller.name}`
+    const first = shallowRef<Delivery>()
+    usePolling(async () => {
+      if (first.value && !['queued', 'sending'].includes(first.value.state)) return
+      const page = await loadDeliveries({ since, door, limit: '20' }) ?? await loadDeliveries({ limit: '20' })
+      // An older relay ignores the filters.
+      const fitting = page?.deliveries.filter(({ createdAt, door: of }) => createdAt >= since && (of === '' || of === door))
+      first.value = fitting?.at(-1)
+    })
+    return () => {
+      const t = texts.value.connect
+      const { value: delivery } = first
+      if (!delivery) return section(t.waitingFor(props.caller.label), <p role="status">{t.nothing}</p>)
+      return section(t.arrived, (
+        <div role="status">
+          <p>
+            {stateMark(delivery.state)}
+            {` ${delivery.target}, ${writeMoment(delivery.createdAt)}`}
+          </p>
+          <p class="relay-said">{delivery.items.map(({ msg }) => textOf(msg)).join('\n')}</p>
+          {button(t.open, () => goTo('deliveries', delivery.id))}
+        </div>
+      ))
+    }
+  },
+})
+
+/** Shows what becomes of a payload, beside it. Nothing is sent. */
+const Trial = defineComponent({
+  props: { caller: { type: Object as () => Caller, required: true }, target: { type: String, required: true } },
+  setup(props) {
+    const trial = reactive({ payload: '', event: props.caller.event?.[1] ?? '' })
+    const reply = shallowRef<Reply>()
+    const problem = shallowRef('')
+    const render = async (): Promise<void> => {
+      problem.value = props.target === '' ? texts.value.send.needTarget : ''
+      if (problem.value) return
+      const { name, event } = props.caller
+      reply.value = await call('POST', `/hooks/${encodeURIComponent(name)}/${encodeURIComponent(props.target)}`, {
+        query: { dry_run: '1' }, headers: { 'content-type': 'application/json', ...event && { [event[0]]: trial.event } }, body: trial.payload,
+      })
+      if (!reply.value.isRight) problem.value = texts.value.common.failed(reply.value.msg)
+    }
+    return () => {
+      const t = texts.value.connect
+      return section(t.try, (
+        <div class="relay-columns">
+          <div>
+            {props.caller.event && field(t.event, (
+              <input
+                value={trial.event}
+                onInput={(event: Event) => {
+                  trial.event = valueOf(event)
+                }}
+              />
+            ), props.caller.event[0])}
+            {field(t.payload, (
+              <textarea
+                class="mono"
+                spellcheck={false}
+                value={trial.payload}
+                onInput={(event: Event) => {
+                  trial.payload = valueOf(event)
+                }}
+              />
+            ))}
+            {button(t.render, render)}
+          </div>
+          <div aria-live="polite">
+            <h3>{t.message}</h3>
+            {problem.value ? notice('bad', problem.value) : reply.value && viewTrial(reply.value)}
+          </div>
+        </div>
+      ))
+    }
+  },
+})
+
+function viewTrial({ data }: Reply): VNode {
+  if (data.skipped !== undefined) return notice('info', texts.value.connect.skipped(textOf(data.skipped)))
+  return viewMessages(data.messages)
+}

@@ -1,0 +1,177 @@
+import { computed, defineComponent, nextTick, reactive, ref, shallowRef, watch, type VNode } from 'vue'
+import { loadDeliveries, type Delivery } from '../api'
+import { textOf } from '../fields'
+import { button, field, notice, stateMark, valueOf } from '../parts/basics'
+import { RecordDialog } from '../parts/record'
+import { usePolling } from '../poll'
+import { goTo, place } from '../state'
+import { texts, writeMoment } from '../texts'
+
+/** The height of a row in pixels, as in style.css. */
+const rowHeight = 44
+/** How many rows are kept ready above and below what can be seen. */
+const margin = 20
+/** How many deliveries are asked for at once. */
+const pageSize = 100
+
+const noFilters = { state: '', target: '', door: '', key: '', text: '', since: '', until: '' }
+
+/** All deliveries, newest first. Only the rows that can be seen are in the document, so that their number does not matter. */
+export const DeliveriesTab = defineComponent({
+  setup() {
+    const rows = shallowRef<Delivery[]>([])
+    const filters = reactive({ ...noFilters })
+    const next = shallowRef<string>()
+    const isLoaded = shallowRef(false)
+    const isOut = shallowRef(false)
+    const top = ref(0)
+    const viewport = ref<HTMLDivElement>()
+    let isLoading = false
+
+    const query = computed(() => Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== '').map(([name, value]) => {
+      return [name, name === 'since' || name === 'until' ? new Date(value).toISOString() : value]
+    })))
+    const look = usePolling(async () => {
+      const asked = query.value
+      const page = await loadDeliveries({ ...asked, limit: String(pageSize) })
+      if (asked !== query.value) return
+      isOut.value = !page
+      if (!page) return
+      merge(page.deliveries, page.next)
+    })
+
+    /** Puts what is new before the rest, and what has changed in its place; what somebody looks at stays where it is. */
+    const merge = (fresh: Delivery[], following: string | undefined): void => {
+      const known = new Set(rows.value.map(({ id }) => id))
+      const overlaps = fresh.some(({ id }) => known.has(id))
+      if (!isLoaded.value || !overlaps) {
+        rows.value = fresh
+        next.value = following
+        isLoaded.value = true
+        return
+      }
+      const changed = new Map(fresh.map(delivery => [delivery.id, delivery]))
+      const added = fresh.filter(({ id }) => !known.has(id))
+      rows.value = [...added, ...rows.value.map(delivery => changed.get(delivery.id) ?? delivery)]
+      const { value: box } = viewport
+      if (box && box.scrollTop > rowHeight && added.length > 0) void nextTick(() => box.scrollBy(0, added.length * rowHeight))
+    }
+    const loadMore = async (): Promise<void> => {
+      if (isLoading || next.value === undefined) return
+      isLoading = true
+      const asked = query.value
+      const page = await loadDeliveries({ ...asked, limit: String(pageSize), before: next.value })
+      isLoading = false
+      if (!page || asked !== query.value) return
+      rows.value = [...rows.value, ...page.deliveries]
+      next.value = page.next
+    }
+    watch(query, () => {
+      rows.value = []
+      next.value = undefined
+      isLoaded.value = false
+      void look()
+    })
+
+    const scroll = (): void => {
+      const { value: box } = viewport
+      if (!box) return
+      top.value = Math.floor(box.scrollTop / rowHeight)
+      if (box.scrollTop + box.clientHeight > box.scrollHeight - margin * rowHeight) void loadMore()
+    }
+
+    return () => {
+      const t = texts.value.deliveries
+      const first = Math.max(0, Math.min(top.value, rows.value.length) - margin)
+      const visible = rows.value.slice(first, first + 2 * margin + 30)
+      return (
+        <div>
+          {viewFilters(filters, () => Object.assign(filters, noFilters))}
+          {isOut.value && notice('bad', texts.value.common.offline)}
+          <div ref={viewport} class="relay-window" tabindex="0" role="region" aria-label={t.list} onScroll={scroll}>
+            <table aria-rowcount={next.value === undefined ? rows.value.length + 1 : -1}>
+              <thead>
+                <tr aria-rowindex={1}>
+                  <th scope="col">{t.state}</th>
+                  <th scope="col">{t.target}</th>
+                  <th scope="col" class="relay-wide">{t.what}</th>
+                  <th scope="col" class="relay-wide">{t.door}</th>
+                  <th scope="col">{t.time}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {spacer(first)}
+                {visible.map((delivery, at) => viewRow(delivery, first + at))}
+                {spacer(rows.value.length - first - visible.length)}
+              </tbody>
+            </table>
+          </div>
+          <p role="status">{!isLoaded.value ? texts.value.common.loading : rows.value.length === 0 ? t.empty : ''}</p>
+          {place.value.id && <RecordDialog id={place.value.id} onClose={() => goTo('deliveries')} />}
+        </div>
+      )
+    }
+  },
+})
+
+function spacer(rows: number): VNode | undefined {
+  return rows > 0 ? <tr aria-hidden="true"><td class="spacer" colspan={5} style={{ height: `${rows * rowHeight}px` }} /></tr> : undefined
+}
+
+function viewRow(delivery: Delivery, index: number): VNode {
+  const t = texts.value
+  const { id, state, target, door, key, createdAt, items } = delivery
+  const words: Partial<Record<string, string>> = t.states
+  const kinds: Partial<Record<string, string>> = t.record.kinds
+  const what = items.map(({ type, msg, name }) => textOf(msg) || textOf(name) || kinds[textOf(type)] || textOf(type)).join(' ')
+  return (
+    <tr key={id} class="record" aria-rowindex={index + 2} onClick={() => goTo('deliveries', id)}>
+      <td>
+        <button type="button" class="relay-open" aria-label={t.deliveries.open(target, words[state] ?? state)} aria-haspopup="dialog">
+          {stateMark(state)}
+        </button>
+      </td>
+      <td title={target}>{target}</td>
+      <td class="relay-wide" title={what}>{what}</td>
+      <td class="relay-wide">{[door, key].filter(Boolean).join(', ')}</td>
+      <td>{writeMoment(createdAt)}</td>
+    </tr>
+  )
+}
+
+function viewFilters(filters: typeof noFilters, clear: () => unknown): VNode {
+  const t = texts.value.deliveries
+  const isSet = Object.values(filters).some(Boolean)
+  const input = (name: 'target' | 'door' | 'key' | 'text' | 'since' | 'until', type = 'text'): VNode => field(t[name], (
+    <input
+      type={type}
+      value={filters[name]}
+      onChange={(event: Event) => {
+        filters[name] = valueOf(event)
+      }}
+    />
+  ))
+  const change = (event: Event): void => {
+    filters.state = valueOf(event)
+  }
+  return (
+    <details class="relay-section" open={isSet}>
+      <summary>{t.filters}</summary>
+      <div class="relay-filters">
+        {field(t.state, (
+          <select value={filters.state} onChange={change}>
+            <option value="">{texts.value.common.all}</option>
+            {Object.entries(texts.value.states).map(([state, word]) => <option value={state}>{word}</option>)}
+          </select>
+        ))}
+        {input('target')}
+        {input('text')}
+        {input('door')}
+        {input('key')}
+        {input('since', 'datetime-local')}
+        {input('until', 'datetime-local')}
+      </div>
+      {isSet && button(t.clear, clear)}
+    </details>
+  )
+}

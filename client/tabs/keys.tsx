@@ -1,0 +1,149 @@
+import { defineComponent, reactive, shallowRef, type VNode } from 'vue'
+import { call, makeKey, type KeyView, type NewKey } from '../api'
+import { keyLines } from '../curl'
+import { listOf, numberOf, textOf, type Fields } from '../fields'
+import { button, field, notice, section, valueOf } from '../parts/basics'
+import { CopyBlock } from '../parts/copy'
+import { usePolling } from '../poll'
+import { about, refreshAbout } from '../state'
+import { texts, writeMoment } from '../texts'
+
+/** The keys, how they are used, and a new one. */
+export const KeysTab = defineComponent({
+  setup() {
+    const usage = shallowRef<Fields[]>([])
+    usePolling(async () => {
+      const [{ isRight, data }] = await Promise.all([call('GET', '/statusz'), refreshAbout()])
+      if (isRight) usage.value = listOf(data.keys)
+    })
+    return () => {
+      const t = texts.value.keys
+      return (
+        <div>
+          {section(t.list, (
+            <div class="relay-scroll" tabindex="0" role="region" aria-label={t.list}>
+              <table>
+                <thead>
+                  <tr>{[t.name, t.targets, t.allow, t.expires, t.used, t.sent, t.refused].map(name => <th scope="col">{name}</th>)}</tr>
+                </thead>
+                <tbody>{rowsOf(usage.value, about.value?.keys ?? [])}</tbody>
+              </table>
+            </div>
+          ))}
+          <NewKeyForm />
+        </div>
+      )
+    }
+  },
+})
+
+function rowsOf(usage: Fields[], keys: KeyView[]): VNode[] {
+  const t = texts.value.keys
+  const usageOf = (name: string | null): Fields | undefined => usage.find(each => each.name === name)
+  return [
+    viewRow(t.master, undefined, usageOf(null)),
+    ...keys.map(key => viewRow(key.name, key, usageOf(key.name))),
+    viewRow(t.page, undefined, usageOf('console')),
+  ]
+}
+
+function viewRow(name: string, key: KeyView | undefined, usage: Fields | undefined): VNode {
+  const t = texts.value.keys
+  const last = textOf(usage?.last_used)
+  const from = textOf(usage?.last_address)
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td>{key?.targets?.join(', ') ?? t.everywhere}</td>
+      <td>{key?.allow.join(', ') ?? texts.value.common.all}</td>
+      <td>{key?.expires === undefined ? t.always : `${writeMoment(key.expires - 1)}${key.expires < Date.now() ? ` (${t.over})` : ''}`}</td>
+      <td>{last === '' ? t.never : `${writeMoment(last)}${from && ` ${t.from} ${from}`}`}</td>
+      <td>{numberOf(usage?.messages)}</td>
+      <td>{numberOf(usage?.refused)}</td>
+    </tr>
+  )
+}
+
+/** Makes a key, and shows it once. */
+const NewKeyForm = defineComponent({
+  setup() {
+    const entry = reactive<Wish>({ name: '', targets: '', expires: '', allow: ['send'] })
+    const made = shallowRef<NewKey>()
+    const problem = shallowRef('')
+    const make = async (): Promise<void> => {
+      problem.value = entry.name.trim() === '' ? texts.value.keys.needName : ''
+      if (problem.value) return
+      made.value = await makeKey()
+      if (!made.value) problem.value = texts.value.common.offline
+    }
+    const toggle = (scope: string): void => {
+      entry.allow = entry.allow.includes(scope) ? entry.allow.filter(each => each !== scope) : [...entry.allow, scope]
+    }
+    const input = (name: 'name' | 'targets' | 'expires', type: string, hint?: string): VNode => field(texts.value.keys[name], (
+      <input
+        type={type}
+        value={entry[name]}
+        onInput={(event: Event) => {
+          entry[name] = valueOf(event)
+        }}
+      />
+    ), hint)
+    return () => {
+      const t = texts.value.keys
+      if (made.value) return section(t.make, viewMade(made.value, entry, () => {
+        made.value = undefined
+        entry.name = ''
+      }))
+      return section(t.make, (
+        <form
+          onSubmit={(event: Event) => {
+            event.preventDefault()
+            void make()
+          }}
+        >
+          <div class="relay-columns">
+            {input('name', 'text')}
+            {input('targets', 'text', t.targetsHint)}
+            {input('expires', 'date', t.expiresHint)}
+          </div>
+          <fieldset>
+            <legend>{t.allow}</legend>
+            <div class="relay-checks">
+              {(about.value?.scopes ?? []).map(scope => (
+                <label>
+                  <input type="checkbox" checked={entry.allow.includes(scope)} onChange={() => toggle(scope)} />
+                  {scope}
+                </label>
+              ))}
+            </div>
+          </fieldset>
+          {problem.value && notice('bad', problem.value)}
+          {button(t.make, make, { kind: 'primary' })}
+        </form>
+      ))
+    }
+  },
+})
+
+/** What the form holds. */
+interface Wish {
+  name: string
+  targets: string
+  expires: string
+  allow: string[]
+}
+
+function viewMade({ key, digest }: NewKey, entry: Wish, done: () => unknown): VNode {
+  const t = texts.value.keys
+  const targets = entry.targets.split(',').map(word => word.trim()).filter(Boolean)
+  return (
+    <div>
+      {notice('info', t.once)}
+      <h3>{t.key}</h3>
+      <CopyBlock text={key} name={t.key} />
+      <h3>{t.line}</h3>
+      <CopyBlock text={keyLines({ ...entry, name: entry.name.trim(), targets, digest })} name={t.line} />
+      {button(t.done, done)}
+    </div>
+  )
+}

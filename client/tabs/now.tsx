@@ -1,0 +1,155 @@
+import { defineComponent, shallowRef, type VNode } from 'vue'
+import { call, type Reply } from '../api'
+import { fieldsOf, isFields, listOf, numberOf, textOf, type Fields } from '../fields'
+import { button, notice, section } from '../parts/basics'
+import { DayChart } from '../parts/chart'
+import { Confirmation, type Question } from '../parts/dialog'
+import { usePolling } from '../poll'
+import { texts, writeMoment } from '../texts'
+
+/** A queue that waits or is paused. */
+interface Queue {
+  id: string
+  target: string
+  waiting: number
+  state: string
+  pausedUntil: string
+  reason: string
+  oldest: string
+}
+
+/** What goes on: bots, queues, the outbox, and the last day. */
+export const NowTab = defineComponent({
+  setup() {
+    const status = shallowRef<Reply>()
+    const queues = shallowRef<Queue[]>([])
+    const hours = shallowRef<Fields[]>()
+    const question = shallowRef<Question>()
+    const said = shallowRef('')
+    const problem = shallowRef('')
+
+    const look = usePolling(async () => {
+      const [now, lines, counts] = await Promise.all([
+        call('GET', '/statusz'), call('GET', '/queues'), call('GET', '/deliveries/counts', { query: { hours: '24' } }),
+      ])
+      status.value = now
+      const all = listOf(lines.isRight ? lines.data.queues : now.data.queues).map(readQueue)
+      queues.value = all.filter(({ waiting, state }) => waiting > 0 || state === 'paused')
+      hours.value = counts.isRight ? listOf(counts.data.hours) : undefined
+    })
+
+    const act = async (method: 'POST' | 'DELETE', path: string, done: string): Promise<void> => {
+      question.value = undefined
+      const reply = await call(method, path)
+      said.value = reply.isRight ? done : ''
+      problem.value = reply.isRight ? '' : texts.value.common.failed(reply.msg)
+      await look()
+    }
+    const goOn = (queue: Queue): Promise<void> => act('POST', `/queues/${encodeURIComponent(queue.id)}/resume`, texts.value.now.resumed)
+    const drop = ({ id, target, waiting }: Queue): void => {
+      const t = texts.value.now
+      question.value = {
+        title: t.dropTitle(target), text: t.dropText(waiting), verb: t.drop,
+        act: () => act('DELETE', `/queues/${encodeURIComponent(id)}`, t.dropped),
+      }
+    }
+
+    return () => {
+      const t = texts.value
+      if (!status.value) return <p role="status">{t.common.loading}</p>
+      const { data } = status.value
+      return (
+        <div>
+          {!status.value.isRight && notice('bad', t.common.failed(status.value.msg))}
+          {problem.value && notice('bad', problem.value)}
+          <p class="relay-hidden" role="status">{said.value}</p>
+          <div class="relay-columns">
+            {section(t.now.bots, viewBots(listOf(data.bots)))}
+            {section(t.now.outbox, <p>{describeOutbox(data.outbox)}</p>)}
+          </div>
+          {section(t.now.queues, queues.value.length === 0 ? <p>{t.now.noQueues}</p> : viewQueues(queues.value, goOn, drop))}
+          {section(t.now.day, hours.value ? <DayChart hours={hours.value} /> : <p>{t.common.missing}</p>)}
+          {question.value && (
+            <Confirmation
+              title={question.value.title}
+              text={question.value.text}
+              verb={question.value.verb}
+              onYes={question.value.act}
+              onNo={() => {
+                question.value = undefined
+              }}
+            />
+          )}
+        </div>
+      )
+    }
+  },
+})
+
+function readQueue(fields: Fields): Queue {
+  const id = textOf(fields.queue)
+  const pausedUntil = textOf(fields.paused_until)
+  return {
+    id, pausedUntil,
+    target: textOf(fields.target) || id,
+    waiting: numberOf(fields.waiting),
+    state: textOf(fields.state) || (pausedUntil ? 'paused' : 'waiting'),
+    reason: textOf(fields.reason),
+    oldest: textOf(fields.oldest),
+  }
+}
+
+function viewBots(bots: Fields[]): VNode {
+  const t = texts.value.now
+  const words: Partial<Record<string, string>> = {
+    online: t.online, offline: t.offline, connect: t.connecting, connecting: t.connecting, reconnect: t.connecting,
+  }
+  if (bots.length === 0) return <p>{t.noBots}</p>
+  return (
+    <ul class="relay-list">
+      {bots.map(({ platform, self_id: id, status }) => (
+        <li>
+          <span>{`${textOf(platform)}:${textOf(id)}`}</span>
+          <span class={['relay-state', status === 'online' ? 'sent' : 'failed']}>{words[textOf(status)] ?? textOf(status)}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function describeOutbox(outbox: unknown): string {
+  const t = texts.value.now
+  if (outbox === 'unavailable') return t.unavailable
+  if (!isFields(outbox)) return t.noOutbox
+  const { size, oldest } = fieldsOf(outbox)
+  if (numberOf(size) === 0) return t.empty
+  return oldest === undefined ? t.size(numberOf(size)) : `${t.size(numberOf(size))}, ${t.oldest(writeMoment(textOf(oldest)))}`
+}
+
+function viewQueues(queues: Queue[], goOn: (queue: Queue) => unknown, drop: (queue: Queue) => unknown): VNode {
+  const t = texts.value.now
+  return (
+    <ul class="relay-queues">
+      {queues.map(queue => (
+        <li key={queue.id}>
+          <div>
+            <strong>{queue.target}</strong>
+            <span class={['relay-state', queue.state === 'paused' ? 'failed' : 'queued']}>{describeHold(queue)}</span>
+            {queue.reason && <span class="relay-reason">{queue.reason}</span>}
+            <span class="relay-hint">{`${t.waiting}: ${queue.waiting}${queue.oldest ? `, ${t.oldest(writeMoment(queue.oldest))}` : ''}`}</span>
+          </div>
+          <div class="relay-row">
+            {queue.state === 'paused' && button(t.resume, () => goOn(queue), { describes: `${t.resume}: ${queue.target}` })}
+            {queue.waiting > 0 && button(t.drop, () => drop(queue), { kind: 'danger', describes: `${t.drop}: ${queue.target}` })}
+          </div>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function describeHold({ state, pausedUntil }: Queue): string {
+  const t = texts.value.now
+  if (state === 'paused') return t.paused(writeMoment(pausedUntil))
+  return state === 'busy' ? t.busy : t.inLine
+}

@@ -1,0 +1,111 @@
+import type {} from '@koishijs/plugin-console'
+import type { Server } from '@koishijs/plugin-server'
+import type { Context } from 'koishi'
+import { randomBytes } from 'node:crypto'
+import type { Access } from '../access/access'
+import type { KeyView } from '../access/keys'
+import { scopes } from '../access/scopes'
+import { RelayError } from '../errors'
+import { sha256 } from '../lib/secret'
+import { forward, parsePageRequest, type PageAnswer } from './request'
+
+declare module '@koishijs/console' {
+  interface Events {
+    'message-relay/about'(): About
+    'message-relay/request'(request: unknown): Promise<PageAnswer>
+    'message-relay/key'(): NewKey
+  }
+}
+
+/** What the page knows without asking the HTTP interface: what its users have entered, and nothing that is secret. */
+export interface About {
+  /** Stands before each path. */
+  prefix: string
+  /** Where callers reach the server of the bot, with the prefix. */
+  url: string
+  /** Whether `url` is what the operator has entered, or only how this machine reaches it. */
+  isPublic: boolean
+  /** Names for targets, and what each leads to. */
+  targets: Record<string, string[]>
+  /** What can stand as the source in an address of `/hooks`. */
+  sources: string[]
+  /** The keys beside the master key. */
+  keys: KeyView[]
+  /** What a key may be allowed. */
+  scopes: readonly string[]
+}
+
+/** A key just made. Nobody else has it, and it counts only once its digest is in the settings. */
+export interface NewKey {
+  key: string
+  /** What stands in the settings in its place. */
+  digest: string
+}
+
+/** What the page needs of the rest of the plugin. */
+export interface ConsoleOptions {
+  /** The server that the routes of the plugin are on. */
+  server: Server
+  prefix: string
+  /** The folder that the page was built into, from client/. */
+  page: string
+  access: Pick<Access, 'lend'>
+  /** The address that the operator has entered for callers, without the prefix; empty where there is none. */
+  publicUrl: () => string
+  about: () => Pick<About, 'targets' | 'sources' | 'keys'>
+  /** Aborted when the relay stops. */
+  stop: AbortSignal
+}
+
+/** What whoever uses the page has to be allowed, where somebody asks for it: as much as it takes to configure a plugin. */
+const authority = 4
+
+/**
+ * Shows the page in Koishi's console, as long as there is one. Behind the page is the HTTP interface: it makes real requests, with a key
+ * that this lends to it, so that it can do nothing that curl could not.
+ */
+export function serveConsole(ctx: Context, options: ConsoleOptions): void {
+  const { server, prefix, page, access, stop } = options
+  ctx.inject(['console'], inner => {
+    const { console } = inner
+    const { key, takeBack } = access.lend('console')
+    console.addEntry({ dev: page, prod: page })
+    console.addListener('message-relay/about', () => describe(options), { authority })
+    console.addListener('message-relay/request', value => answer(value, baseOf(server, prefix), key, stop), { authority })
+    console.addListener('message-relay/key', makeKey, { authority })
+    inner.on('dispose', () => {
+      takeBack()
+      // The console keeps what it was given.
+      for (const name of ['about', 'request', 'key']) Reflect.deleteProperty(console.listeners, `message-relay/${name}`)
+    })
+  })
+}
+
+function describe({ server, prefix, publicUrl, about }: ConsoleOptions): About {
+  const entered = publicUrl()
+  return { ...about(), prefix, scopes, url: entered === '' ? baseOf(server, prefix) ?? '' : entered + prefix, isPublic: entered !== '' }
+}
+
+/** Answers in the envelope also where no request was made: what is thrown would reach the page with its stack. */
+async function answer(value: unknown, base: string | undefined, key: string, stop: AbortSignal): Promise<PageAnswer> {
+  try {
+    if (base === undefined) throw new RelayError('unsent', 'the server of the bot does not listen')
+    return await forward(parsePageRequest(value), base, key, stop)
+  } catch (error) {
+    const { status, message } = RelayError.from(error)
+    return { status, headers: {}, json: { code: status, msg: message, data: null } }
+  }
+}
+
+/** The address of the plugin on this machine; `undefined` while the server does not listen. */
+function baseOf({ _http: server }: Server, prefix: string): string | undefined {
+  const address = server.address()
+  if (typeof address !== 'object' || !address) return
+  const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[address.address] ?? address.address
+  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}${prefix}`
+}
+
+function makeKey(): NewKey {
+  const key = randomBytes(32).toString('base64url')
+  return { key, digest: `sha256:${sha256(key).toString('hex')}` }
+}

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
+import { isObject, type JsonObject } from '../../../src/message/parse'
+import { apiKey, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
+import { ConsoleClient, startWithConsole } from './support'
+
+const secret = 'the-secret-of-the-pipeline'
+const config = {
+  path: '/relay',
+  targets: { ops: 'group:123456', all: ['group:123456', 'discord:group:3'] },
+  keys: [{ name: 'ci', key: secret, targets: ['ops', 'private:*'], allow: ['send', 'hooks'], expires: '2030-06-01T12:00:00Z' }],
+}
+
+let relay: TestRelay
+let client: ConsoleClient
+
+before(async () => {
+  relay = await startWithConsole({ config })
+})
+after(() => relay.stop())
+beforeEach(async () => {
+  client = await ConsoleClient.connect(relay.url)
+})
+afterEach(() => {
+  client.close()
+  relay.simulator.clear()
+})
+
+function dataOf(json: JsonObject | undefined): JsonObject {
+  assert(isObject(json?.data))
+  return json.data
+}
+
+describe('what the page asks for', () => {
+  test('is a request like that of any caller, under a key of its own that the log names', async () => {
+    const { status, json } = await client.request('POST', '/webhook', { body: JSON.stringify({ to: 'ops', msg: 'from the page' }) })
+    assert.equal(status, 200)
+    assert(Array.isArray(dataOf(json).message_ids))
+    assert.equal(relay.simulator.ledger.at(-1)?.text, 'from the page')
+    assert(relay.logs.some(line => line.includes('POST /webhook group:123456 key "console" 200')))
+    const { keys } = dataOf((await client.request('GET', '/statusz')).json)
+    assert(Array.isArray(keys))
+    assert(keys.some(key => isObject(key) && key.name === 'console' && key.messages === 1))
+  })
+
+  test('has its query, its headers and the headers of the answer', async () => {
+    const first = await client.request('POST', '/webhook', {
+      query: { dry_run: '1' }, headers: { 'idempotency-key': 'a' }, body: JSON.stringify({ to: 'ops', msg: 'x' }),
+    })
+    assert.equal(dataOf(first.json).dry_run, true)
+    assert.match(String(first.headers['x-request-id']), /^[0-9a-f-]{36}$/)
+    assert.equal(relay.simulator.ledger.length, 0)
+  })
+
+  test('may be bytes', async () => {
+    const base64 = Buffer.from([0, 1, 254, 255]).toString('base64')
+    const { status } = await client.request('PUT', '/send/ops/report.bin', { body: { base64 } })
+    assert.equal(status, 200)
+    assert.deepEqual(relay.simulator.ledger.at(-1)?.media.map(({ name, size }) => [name, size]), [['report.bin', 4]])
+  })
+
+  test('is refused by the same code: a wrong target, a wrong method', async () => {
+    assert.equal((await client.request('POST', '/webhook', { body: '{"to":"nobody","msg":"x"}' })).status, 404)
+    assert.equal((await client.request('DELETE', '/statusz')).status, 405)
+  })
+
+  for (const path of ['/', '/onebot/send_msg', '/media/x/y', '/healthz', '/statuszz', '/deliveries/../media/x', '/deliveries/%2e%2e/media/x',
+    '/../deliveries', 'statusz', '@127.0.0.1:1/statusz', '//example.com/statusz', '/\\example.com/statusz', '']) {
+    test(`does not leave the routes of the page: ${JSON.stringify(path)}`, async () => {
+      const start = relay.logs.length
+      assert.equal((await client.request('GET', path)).status, 404)
+      assert.deepEqual(relay.logs.slice(start).filter(line => line.includes(' GET ')), [])
+    })
+  }
+
+  for (const [what, request] of Object.entries({
+    'nothing': undefined,
+    'another method': { method: 'PATCH', path: '/statusz' },
+    'no path': { method: 'GET' },
+    'a key': { method: 'GET', path: '/statusz', headers: { 'X-API-Key': apiKey } },
+    'an Authorization': { method: 'GET', path: '/statusz', headers: { authorization: 'Bearer x' } },
+    'where it comes from': { method: 'GET', path: '/statusz', headers: { 'x-forwarded-for': '1.2.3.4' } },
+    'a host': { method: 'GET', path: '/statusz', headers: { host: 'x' } },
+    'a query that is no text': { method: 'GET', path: '/statusz', query: { a: 1 } },
+    'a body that is neither text nor bytes': { method: 'POST', path: '/webhook', body: 5 },
+  })) {
+    test(`is refused with 400 where it is ${what}`, async () => {
+      const { status, json } = await client.send('message-relay/request', request)
+      assert.equal(status, 400)
+      assert(isObject(json) && json.code === 400 && typeof json.msg === 'string')
+    })
+  }
+})
+
+describe('what the page is told', () => {
+  test('is what the operator has entered, without a secret', async () => {
+    const about = await client.send('message-relay/about')
+    assert.equal(about.prefix, '/relay')
+    assert.equal(about.isPublic, false)
+    assert.deepEqual(about.targets, { ops: ['group:123456'], all: ['group:123456', 'discord:group:3'] })
+    assert(Array.isArray(about.sources) && about.sources.includes('github'))
+    assert.deepEqual(about.keys, [{
+      name: 'ci', targets: ['ops', 'private:*'], allow: ['send', 'hooks'], expires: Date.parse('2030-06-01T12:00:00Z'), verifies: true,
+    }])
+    await client.request('GET', '/statusz')
+    assert(!client.received.includes(secret))
+    assert(!client.received.includes(apiKey))
+  })
+
+  test('is a new key, once, which counts as soon as its digest is in the settings', async () => {
+    const { key, digest } = await client.send('message-relay/key')
+    assert(typeof key === 'string' && typeof digest === 'string')
+    assert.match(key, /^[\w-]{43}$/)
+    assert.equal(digest, `sha256:${createHash('sha256').update(key).digest('hex')}`)
+    assert.notEqual((await client.send('message-relay/key')).key, key)
+    const ask = (): Promise<number> => fetch(`${relay.url}/relay/statusz`, { headers: { 'x-api-key': key } }).then(({ status }) => status)
+    assert.equal(await ask(), 401)
+    await relay.reload({ ...config, keys: [{ name: 'new', key: digest }] })
+    await until('the key counts', async () => await ask() === 200)
+    await relay.reload(config)
+  })
+})
+
+describe('the end of the plugin', () => {
+  test('takes the page, its listeners and its key away; the next load brings them back', async () => {
+    const { console } = relay.app
+    const names = (): string[] => Object.keys(console.listeners).filter(name => name.startsWith('message-relay/'))
+    const before = Object.keys(console.entries).length
+    relay.unload()
+    assert.deepEqual(names(), [])
+    assert.equal(Object.keys(console.entries).length, before - 1)
+    await relay.reload(config)
+    assert.equal(names().length, 3)
+    assert.equal(Object.keys(console.entries).length, before)
+    assert.equal((await client.request('GET', '/statusz')).status, 200)
+  })
+})

@@ -1,0 +1,219 @@
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+import { resolve } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import { serveConsole } from '../../../bot/console'
+import { isObject } from '../../../src/message/parse'
+import { skip } from '../../simulator/page/stage'
+import { freePort } from '../../support/process'
+import { startRelay, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
+
+const tabs = ['now', 'deliveries', 'send', 'connect', 'keys'] as const
+const config = { targets: { ops: 'group:123456' }, keys: [{ name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['ops'], allow: ['send'] }] }
+const build = resolve(import.meta.dirname, '../../../dist')
+
+describe('the page', { skip, timeout: 300_000 }, () => {
+  let relay: TestRelay
+  let browser: Browser
+  let url: string
+  let axe: string
+
+  before(async () => {
+    assert(existsSync(build), 'run npm run build')
+    axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+    const port = await freePort()
+    url = `http://127.0.0.1:${port}`
+    relay = await startRelay({
+      config,
+      setup(app) {
+        app.plugin(SQLiteDriver, { path: ':memory:' })
+        serveConsole(app, { host: '127.0.0.1', port }, build)
+      },
+    })
+    await until('the database is there', () => relay.app.get('database') !== undefined)
+    for (let count = 0; count < 150; count++) await relay.send({ group_id: count % 3 ? '123456' : '654321', msg: `Build ${count} failed` })
+    const executablePath = process.env.CHROMIUM_PATH || '/usr/bin/chromium'
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] })
+  })
+  after(async () => {
+    await browser.close()
+    await until('nobody is connected', () => Object.keys(relay.app.console.clients).length === 0)
+    await relay.stop()
+  })
+
+  /** Plays on the page, in which no script may fail. */
+  async function play(tab: string, act: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
+    const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 800 }, ...options })
+    const settings = { theme: { mode: 'auto', dark: 'default-dark', light: 'default-light' }, locale: options.locale ?? 'en-US' }
+    await context.addInitScript(`localStorage.setItem('koishi.console.config', ${JSON.stringify(JSON.stringify(settings))})`)
+    const errors: string[] = []
+    try {
+      const page = await context.newPage()
+      page.setDefaultTimeout(20_000)
+      page.on('pageerror', error => errors.push(String(error)))
+      await page.goto(`${url}/message-relay#${tab}`)
+      await page.locator('.relay-panel > div').waitFor()
+      await act(page)
+      assert.deepEqual(errors, [])
+    } finally {
+      await context.close()
+    }
+  }
+
+  /** What axe finds wrong with the page, without what is the console's own. */
+  async function violations(page: Page): Promise<string[]> {
+    await page.evaluate(axe)
+    const result: unknown = await page.evaluate('axe.run(".relay").then(({ violations }) => violations.flatMap(each => each.nodes.map(node => each.id + " " + node.html)))')
+    assert(Array.isArray(result))
+    return result.map(String)
+  }
+
+  for (const locale of ['en-US', 'zh-CN']) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [360, 1280]) {
+        test(`can be read by everybody: ${locale}, ${colorScheme}, ${width} px`, async () => {
+          await play('now', async page => {
+            for (const tab of tabs) {
+              await page.locator(`#relay-tab-${tab}`).click()
+              await page.locator(`#relay-panel[aria-labelledby=relay-tab-${tab}] > div`).waitFor()
+              if (tab === 'deliveries') await page.locator('tr.record').first().waitFor()
+              assert.deepEqual(await violations(page), [], tab)
+              assert.equal(await page.evaluate('document.querySelector(".relay").scrollWidth > document.querySelector(".relay").clientWidth'), false, tab)
+            }
+            assert.equal(await page.locator('#relay-tab-now').innerText(), locale === 'zh-CN' ? '此刻' : 'Now')
+          }, { locale, colorScheme, viewport: { width, height: 800 } })
+        })
+      }
+    }
+  }
+
+  test('goes from tab to tab by keyboard, and its address says where it is', async () => {
+    await play('now', async page => {
+      await page.locator('#relay-tab-now').focus()
+      for (const tab of ['deliveries', 'send', 'connect', 'keys', 'now']) {
+        await page.keyboard.press('ArrowRight')
+        await page.locator(`#relay-tab-${tab}[aria-selected=true]:focus`).waitFor()
+        assert(page.url().endsWith(`#${tab}`))
+      }
+    })
+  })
+
+  test('shows what is paused, and bots', async () => {
+    relay.simulator.mute('654321', true)
+    for (let count = 0; count < 5; count++) await relay.send({ group_id: '654321', msg: 'x' })
+    relay.simulator.mute('654321', false)
+    await play('now', async page => {
+      await page.getByText('onebot:10000', { exact: true }).waitFor()
+      await page.locator('.relay-queues li', { hasText: '654321' }).getByText(/^Paused until/).waitFor()
+    })
+  })
+
+  test('lists deliveries as they come, opens one by keyboard, and gives the focus back to the page', async () => {
+    await play('deliveries', async page => {
+      await page.locator('tr.record').first().waitFor()
+      const id = (await relay.request('/webhook', { method: 'POST', body: JSON.stringify({ to: 'ops', msg: 'just now' }) })).headers.get('x-request-id')
+      assert(id)
+      await page.locator('tr.record').nth(1).waitFor()
+      await page.locator('tr.record button').first().focus()
+      await until('the new one is the first', async () => {
+        const answer: unknown = await page.evaluate('document.querySelector("tr.record [aria-label]").getAttribute("aria-label")')
+        return String(answer).includes('group:123456')
+      })
+      await page.keyboard.press('Enter')
+      const dialog = page.getByRole('dialog')
+      await dialog.waitFor()
+      assert.match(page.url(), /#deliveries\/[0-9a-f-]{36}$/)
+      assert.deepEqual(await violations(page), [])
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+      assert(page.url().endsWith('#deliveries'))
+    })
+  })
+
+  test('keeps few rows in the document however many it has been through', async () => {
+    await play('deliveries', async page => {
+      await page.locator('tr.record').first().waitFor()
+      await until('the last is there', async () => {
+        await page.evaluate('document.querySelector(".relay-window").scrollTo(0, 1e9)')
+        return await page.locator('.relay-window table[aria-rowcount="-1"]').count() === 0
+      })
+      assert(await page.locator('tr.record').count() < 100)
+      assert(Number(await page.locator('.relay-window table').getAttribute('aria-rowcount')) > 150)
+    })
+  })
+
+  test('previews and sends, with a file', async () => {
+    await play('send', async page => {
+      await page.getByLabel('Target').fill('ops')
+      await page.getByLabel('Text', { exact: true }).fill('<b>from</b> the page')
+      await page.getByLabel('Pictures and files').setInputFiles({ name: '报告.txt', mimeType: 'text/plain', buffer: Buffer.from('report') })
+      const count = relay.simulator.ledger.length
+      await page.getByRole('button', { name: 'Preview' }).click()
+      await page.locator('.relay-said', { hasText: '<b>from</b> the page' }).waitFor()
+      assert.equal(relay.simulator.ledger.length, count)
+      await page.getByRole('button', { name: 'Send', exact: true }).click()
+      await page.getByText(/^It arrived/).waitFor()
+      const sent = relay.simulator.ledger.slice(count)
+      assert.deepEqual(sent.map(({ text }) => text), ['<b>from</b> the page', ''])
+      assert.equal(sent[1]?.media[0]?.name, '报告.txt')
+    })
+  })
+
+  test('tells how to connect something, shows what its template makes, and its first message', async () => {
+    await play('connect', async page => {
+      await page.getByLabel('What is to call').selectOption('message')
+      await page.getByLabel('Target').fill('ops')
+      await page.locator('pre', { hasText: `${relay.url}/hooks/message/ops?key=<key>` }).waitFor()
+      await page.getByRole('button', { name: 'Make a key for it' }).click()
+      await page.locator('pre', { hasText: 'key: sha256:' }).waitFor()
+      await page.getByLabel('A payload (JSON)').fill('{"title":"Disk","message":"is full"}')
+      await page.getByRole('button', { name: 'See the message' }).click()
+      await page.locator('.relay-said', { hasText: 'is full' }).waitFor()
+      assert.equal((await relay.request('/hooks/message/ops', { method: 'POST', body: '{"message":"first"}', headers: { 'content-type': 'application/json' } })).status, 200)
+      await page.getByRole('heading', { name: 'It has arrived' }).waitFor()
+    })
+  })
+
+  test('makes a key once', async () => {
+    await play('keys', async page => {
+      await page.getByRole('row', { name: /^ci/ }).waitFor()
+      await page.getByLabel('Name').fill('new one')
+      await page.getByRole('button', { name: 'Make a key' }).click()
+      const lines = page.locator('pre', { hasText: '- name: "new one"' })
+      assert.match(await lines.innerText(), /key: sha256:[0-9a-f]{64}/)
+      const key = await page.locator('pre').first().innerText()
+      await page.getByRole('button', { name: 'I have copied it' }).click()
+      assert(!(await page.content()).includes(key))
+    })
+  })
+
+  test('is reached by no page of another origin', async () => {
+    const stranger = createServer((_request, response) => response.setHeader('content-type', 'text/html').end('<title>stranger</title>'))
+    stranger.listen(0, '127.0.0.1')
+    await once(stranger, 'listening')
+    const address: unknown = stranger.address()
+    assert(isObject(address))
+    const page = await browser.newPage()
+    try {
+      const script = `new Promise(resolve => {
+        const socket = new WebSocket(${JSON.stringify(url.replace('http', 'ws'))} + '/status')
+        socket.onopen = () => resolve('open')
+        socket.onerror = () => resolve('refused')
+      })`
+      await page.goto(`http://127.0.0.1:${Number(address.port)}/`)
+      assert.equal(await page.evaluate(script), 'refused')
+      await page.goto(`${url}/`)
+      assert.equal(await page.evaluate(script), 'open')
+    } finally {
+      await page.close()
+      stranger.close()
+    }
+  })
+})

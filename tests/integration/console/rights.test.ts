@@ -1,0 +1,70 @@
+import Auth from '@koishijs/plugin-auth'
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { isObject } from '../../../src/message/parse'
+import { read, startRelay, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
+import { ConsoleClient, startWithConsole } from './support'
+
+describe('where the console knows its users', () => {
+  let relay: TestRelay
+
+  before(async () => {
+    relay = await startWithConsole({
+      config: { targets: { 'a-name-of-a-target': 'group:123456' } },
+      setup(app) {
+        app.plugin(SQLiteDriver, { path: ':memory:' })
+        app.plugin(Auth, { admin: { enabled: true, username: 'admin', password: 'password of the admin' }, authTokenExpire: 3_600_000, loginTokenExpire: 60_000 })
+      },
+    })
+    await until('users can log in', () => 'login/password' in relay.app.console.listeners)
+    await until('the admin is there', async () => (await relay.app.database.get('user', { name: 'admin' })).length > 0)
+    const password = createHash('sha256').update('password of the user').digest('hex')
+    await relay.app.database.create('user', { name: 'user', authority: 3, password })
+  })
+  after(() => relay.stop())
+
+  const requests: [string, unknown?][] = [
+    ['message-relay/about'], ['message-relay/key'], ['message-relay/request', { method: 'GET', path: '/statusz' }],
+  ]
+
+  for (const who of ['nobody', 'user']) {
+    test(`${who} without the authority gets nothing`, async () => {
+      const client = await ConsoleClient.connect(relay.url)
+      if (who === 'user') {
+        await client.send('login/password', who, `password of the ${who}`)
+        await client.frame(({ type, body }) => type === 'data' && isObject(body) && body.key === 'user' && isObject(body.value))
+      }
+      for (const [type, argument] of requests) assert.deepEqual(await client.send(type, argument), { error: 'unauthorized' })
+      assert(!client.received.includes('a-name-of-a-target'))
+      client.close()
+    })
+  }
+
+  test('an admin gets everything', async () => {
+    const client = await ConsoleClient.connect(relay.url)
+    await client.send('login/password', 'admin', 'password of the admin')
+    assert.equal((await client.request('GET', '/statusz')).status, 200)
+    assert(isObject((await client.send('message-relay/about')).targets))
+    client.close()
+  })
+})
+
+describe('where there is no console', () => {
+  test('the relay loads and sends, and its bundle asks for nothing of the console', async () => {
+    const relay = await startRelay()
+    try {
+      assert.equal((await relay.send({ group_id: '123456', msg: 'hello' })).status, 200)
+      const { body } = await read(await relay.request('/statusz'))
+      assert(!JSON.stringify(body).includes('console'))
+    } finally {
+      await relay.stop()
+    }
+    const bundle = await readFile(join(resolve(import.meta.dirname, '../../..'), 'lib/index.js'), 'utf8')
+    assert(!/require\("@koishijs\/(?:plugin-console|console|client)"\)/.test(bundle))
+  })
+})
