@@ -1,3 +1,4 @@
+import type { ForkScope } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -21,6 +22,8 @@ const build = resolve(import.meta.dirname, '../../../dist')
 
 describe('the page', { skip, timeout: 300_000 }, () => {
   let relay: TestRelay
+  /** The console, with the page. */
+  let page: ForkScope
   let browser: Browser
   let url: string
   let axe: string
@@ -34,7 +37,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       config,
       setup(app) {
         app.plugin(SQLiteDriver, { path: ':memory:' })
-        serveConsole(app, { host: '127.0.0.1', port }, build)
+        page = app.plugin(ctx => serveConsole(ctx, { host: '127.0.0.1', port }, build))
       },
     })
     await until('the database is there', () => relay.app.get('database') !== undefined)
@@ -45,6 +48,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
   after(async () => {
     await browser.close()
     await until('nobody is connected', () => Object.keys(relay.app.console.clients).length === 0)
+    page.dispose()
     await relay.stop()
   })
 
