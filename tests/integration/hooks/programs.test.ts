@@ -132,7 +132,7 @@ describe('Prometheus Alertmanager', { skip: alertmanagers.missing, timeout: 120_
     await until('they are told of', () => texts(relay).length > 0)
     const [first = '', common, ...rest] = texts(relay).join().split('\n')
     assert.deepEqual([first, common, rest.length], ['🔥 告警：HostDown（2 个）', 'severity=critical', 3])
-    assert.match(rest.join('\n'), /^· instance=db-1：.*\n· instance=db-2：.*\nhttp:\/\/alerts\.example\.com$/)
+    assert.match(rest.join('\n'), /^· instance=db-1: .*\n· instance=db-2: .*\nhttp:\/\/alerts\.example\.com$/)
   })
 
   test('proves itself by Basic as well', async t => {
@@ -200,7 +200,7 @@ describe('Apprise', { skip: apprises.missing, timeout: 120_000 }, () => {
   test('sends only the types that its address asks for', async () => {
     const url = `${address()}?-status=failure`
     assert.deepEqual([await call(url, '-n', 'info', '-b', 'fine'), await call(url, '-n', 'failure', '-b', 'broken')], [true, true])
-    assert.deepEqual(texts(relay), ['broken'])
+    assert.deepEqual(texts(relay), ['❌ broken'])
   })
 
   test('sends attachments: pictures, and of others the name', async () => {

@@ -95,6 +95,7 @@ describe('the API key', () => {
     ['/statusz', 'GET'], ['/deliveries', 'GET'], ['/deliveries/x', 'GET'], ['/deliveries/x', 'DELETE'], ['/deliveries/x/retry', 'POST'],
     ['/send/x', 'POST'], ['/send/x', 'PUT'], ['/send/x/x', 'PUT'], ['/send/x/x', 'GET'], ['/hooks/x/x', 'POST'], ['/hooks/x/x', 'GET'],
     ['/onebot/x', 'POST'], ['/onebot/x', 'GET'], ['/queues', 'GET'], ['/queues/x', 'DELETE'], ['/queues/x/resume', 'POST'], ['/contacts', 'GET'],
+    ['/metrics', 'GET'], ['/deliveries/counts', 'GET'], ['/deliveries/x/items', 'GET'], ['/deliveries/x/items/x', 'GET'],
   ] as const
   for (const [path, method] of locked) {
     test(`is wanted for ${method} ${path}`, async () => {
