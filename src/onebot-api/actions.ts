@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { parseHandling } from '../http/preferences'
+import { parseConduct, parseHandling } from '../http/preferences'
 import type { AllowedExchange } from '../http/routes'
 import type { Order, Sender } from '../http/sender'
 import { goneSignal } from '../lib/abort'
@@ -75,6 +75,7 @@ async function send({ relay, sender }: ActionOptions, { exchange }: Call, { targ
   const asked = writeTarget(target)
   const order: Order = { door: 'onebot', content: { mode: 'single', items }, destinations: { list: [{ target, bot: {}, asked }], isList: false } }
   sender.admit(exchange, order)
+  if (parseConduct(exchange.query).isDry) return { data: (await sender.send(exchange, order)).data }
   const { delivery, isReplay } = await relay.submit({
     id,
     door: order.door,

@@ -34,6 +34,21 @@ afterEach(() => {
   relay.simulator.clearFaults()
 })
 
+test('a dry run shows what would be sent, and sends nothing', async () => {
+  for (const action of ['send_group_msg', 'send_group_msg_async', 'send_msg']) {
+    const { status, body } = await call(relay, `${action}?dry_run=1`, { group_id: group, message: 'a[CQ:at,qq=10001]', echo: 7 })
+    assert.equal(status, 200)
+    const { data, ...rest } = body
+    assert.deepEqual(rest, { retcode: 0, status: 'ok', message: '', wording: '', echo: 7 })
+    assert(isObject(data))
+    assert.deepEqual([data.dry_run, data.target, data.messages], [
+      true, `group:${group}`, [[{ type: 'text', msg: 'a' }, { type: 'at', user_id: '10001' }]],
+    ])
+  }
+  failureOf(await call(relay, 'send_group_msg?dry_run=perhaps', { group_id: group, message: 'a' }), 1400)
+  assert.deepEqual(sends(relay), [])
+})
+
 const logged = (): string => relay.logs.slice(start).join('\n')
 const json = { 'content-type': 'application/json' }
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
