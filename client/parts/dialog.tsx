@@ -1,4 +1,4 @@
-import { defineComponent, onMounted, ref } from 'vue'
+import { defineComponent, onMounted, ref, type Ref, type VNode } from 'vue'
 import { texts } from '../texts'
 import { button } from './basics'
 
@@ -11,8 +11,18 @@ export interface Question {
   act: () => unknown
 }
 
+/** Asks the question, if there is one; a no takes it away. */
+export function confirmation(question: Ref<Question | undefined>): VNode | undefined {
+  if (!question.value) return
+  const { title, text, verb, act } = question.value
+  const end = (): void => {
+    question.value = undefined
+  }
+  return <Confirmation title={title} text={text} verb={verb} onYes={act} onNo={end} />
+}
+
 /** Asks it; the focus stays within until it is answered, and goes back to where it was. */
-export const Confirmation = defineComponent({
+const Confirmation = defineComponent({
   props: { title: { type: String, required: true }, text: { type: String, required: true }, verb: { type: String, required: true } },
   emits: ['yes', 'no'],
   setup(props, { emit }) {

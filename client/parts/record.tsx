@@ -7,7 +7,7 @@ import { about } from '../state'
 import { texts, writeMoment } from '../texts'
 import { button, fact, notice, stateMark } from './basics'
 import { CopyButton } from './copy'
-import { Confirmation, type Question } from './dialog'
+import { confirmation, type Question } from './dialog'
 
 /** A delivery with all that is known of it, in a dialog. */
 export const RecordDialog = defineComponent({
@@ -65,17 +65,7 @@ export const RecordDialog = defineComponent({
             {shown && <CopyButton text={curlFor(shown)} label={t.curl} />}
             {button(texts.value.common.close, () => dialog.value?.close())}
           </div>
-          {question.value && (
-            <Confirmation
-              title={question.value.title}
-              text={question.value.text}
-              verb={question.value.verb}
-              onYes={question.value.act}
-              onNo={() => {
-                question.value = undefined
-              }}
-            />
-          )}
+          {confirmation(question)}
         </dialog>
       )
     }

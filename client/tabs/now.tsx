@@ -3,7 +3,7 @@ import { call, type Reply } from '../api'
 import { fieldsOf, isFields, listOf, numberOf, textOf, type Fields } from '../fields'
 import { button, notice, section } from '../parts/basics'
 import { DayChart } from '../parts/chart'
-import { Confirmation, type Question } from '../parts/dialog'
+import { confirmation, type Question } from '../parts/dialog'
 import { usePolling } from '../poll'
 import { texts, writeMoment } from '../texts'
 
@@ -69,17 +69,7 @@ export const NowTab = defineComponent({
           </div>
           {section(t.now.queues, queues.value.length === 0 ? <p>{t.now.noQueues}</p> : viewQueues(queues.value, goOn, drop))}
           {section(t.now.day, hours.value ? <DayChart hours={hours.value} /> : <p>{t.common.missing}</p>)}
-          {question.value && (
-            <Confirmation
-              title={question.value.title}
-              text={question.value.text}
-              verb={question.value.verb}
-              onYes={question.value.act}
-              onNo={() => {
-                question.value = undefined
-              }}
-            />
-          )}
+          {confirmation(question)}
         </div>
       )
     }

@@ -9,7 +9,7 @@ import { parseDestinations } from '../message/destination'
 import type { Destination, TargetNames } from '../message/model'
 import { writeTarget } from '../message/target'
 import type { Delivery } from '../relay/delivery'
-import type { Observer, Relay } from '../relay/relay'
+import { queueOf, readQueue, type Observer, type Relay } from '../relay/relay'
 import { postAlert, toBody } from './post'
 import { writeAlert, type Alert, type Kind, type Language, type Subject } from './texts'
 import { Watch, type Trouble } from './watch'
@@ -80,7 +80,7 @@ export class Alerts implements Partial<Observer> {
   }
 
   ended({ state, door, bot, target }: Delivery): void {
-    if (state === 'expired' && door !== alertDoor) this.watches.dropped.add(`${bot}/${writeTarget(target)}`)
+    if (state === 'expired' && door !== alertDoor) this.watches.dropped.add(queueOf(bot, target))
   }
 
   /** Looks and tells until the plugin is disposed. */
@@ -95,7 +95,7 @@ export class Alerts implements Partial<Observer> {
     const telling = { ...options, recipient, logger }
     const now = performance.now()
     const own = new Set('destinations' in recipient ? recipient.destinations.map(({ target }) => writeTarget(target)) : [])
-    const failing = relay.failingQueues().filter(queue => !own.has(parseQueue(queue).target ?? ''))
+    const failing = relay.failingQueues().filter(queue => !own.has(placeOf(queue).target ?? ''))
     const all = bots()
     const names = new Set(all.map(nameOf))
     // One that was removed is neither offline nor online again.
@@ -123,7 +123,7 @@ function parseRecipient(text: string, names: TargetNames): Recipient {
 
 function toAlert(kind: Kind, isOver: boolean, troubles: readonly Trouble[], now: number): Alert {
   const subjects = troubles.map(({ name, since }): Subject => ({
-    ...kind === 'offline' ? { bot: name } : parseQueue(name), since: Date.now() - (now - since),
+    ...kind === 'offline' ? { bot: name } : placeOf(name), since: Date.now() - (now - since),
   }))
   return { kind, isOver, subjects }
 }
@@ -132,10 +132,10 @@ function nameOf({ platform, self_id: selfId }: { platform: string, self_id: stri
   return `${platform}:${selfId}`
 }
 
-/** Takes the name of a queue apart. */
-function parseQueue(queue: string): { target?: string, bot?: string } {
-  const [, bot, target] = /^(.*?)\/((?:group|private):.*)$/s.exec(queue) ?? []
-  return { ...target !== undefined && { target }, ...bot && { bot } }
+/** Where the messages of a queue go, as alerts tell it. */
+function placeOf(queue: string): Pick<Subject, 'target' | 'bot'> {
+  const { bot = '', target } = readQueue(queue) ?? {}
+  return { ...target && { target: writeTarget(target) }, ...bot !== '' && { bot } }
 }
 
 /** Tells an alert; never throws. Each recipient has a line in the log. */

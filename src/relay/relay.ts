@@ -32,7 +32,7 @@ export type { Contact } from '../platform/port'
 export type { CallOutcome } from './about'
 export { tellAll, type LookUp, type Observer } from './observer'
 export type { QueueState } from './queue'
-export type { Backlog, ListFilter } from './store'
+export { queueOf, readQueue, type Backlog, type ListFilter } from './store'
 
 /** What a caller wants to be sent, and how it wants to be told. */
 export interface Submission {
