@@ -2,9 +2,12 @@ import { Universal, type Bot, type Context, type Logger } from 'koishi'
 import { removeFrom } from '../lib/transient'
 import { unwrap } from '../lib/unwrap'
 
+// What Koishi passes on from its core is looked up anew by each read, which takes microseconds.
+const online = Universal.Status.ONLINE
+
 /** Whether a bot can send now. */
 export function isOnline(bot: Bot): boolean {
-  return bot.status === Universal.Status.ONLINE
+  return bot.status === online
 }
 
 /** The presence of the bots of each app. It outlives a reload of the plugin, because sends that are under way do. */

@@ -71,7 +71,8 @@ export class KoishiPort implements Port {
   private prefer({ platform, selfId }: BotSelector, isFit: (bot: Bot) => boolean): Bot | undefined {
     let first: Bot | undefined
     const wanted = platform !== undefined || selfId !== undefined
-    for (const bot of this.bots) {
+    for (const traced of this.bots) {
+      const bot = unwrap(traced)
       if (!isFit(bot)) continue
       const matches = (platform === undefined || bot.platform === platform) && (selfId === undefined || bot.selfId === selfId)
       if (wanted ? !matches : bot.hidden) continue

@@ -2,6 +2,9 @@ import { h, MessageEncoder, Universal, type Bot } from 'koishi'
 import { unwrap } from '../lib/unwrap'
 import { SendError, type LoadedItem } from './port'
 
+const direct = Universal.Channel.Type.DIRECT
+const text = Universal.Channel.Type.TEXT
+
 /** The session that other plugins see of a message that is sent. */
 export type SendSession = ReturnType<Bot['session']>
 
@@ -33,7 +36,7 @@ export function createSession(bot: Bot, channelId: string, isDirect: boolean, gu
   try {
     return bot.session({
       type: 'send',
-      channel: { id: channelId, type: isDirect ? Universal.Channel.Type.DIRECT : Universal.Channel.Type.TEXT },
+      channel: { id: channelId, type: isDirect ? direct : text },
       ...guildId !== undefined && { guild: { id: guildId } },
     })
   } finally {
@@ -51,7 +54,7 @@ export async function announceSend(bot: Bot, session: SendSession, elements: h[]
   session.elements = elements
   let suppressed: unknown
   try {
-    suppressed = await unwrap(bot.ctx.root.lifecycle).serial(session, 'before-send', session, {})
+    suppressed = await lifecycleOf(bot).serial(session, 'before-send', session, {})
   } catch (error) {
     throw new SendError('suppressed', undefined, { cause: error })
   }
@@ -64,10 +67,24 @@ export function announceSent(bot: Bot, session: SendSession, messageId: string):
   session.messageId = messageId
   session.userId = bot.selfId
   try {
-    unwrap(bot.ctx.root.lifecycle).emit(session, 'send', session)
+    lifecycleOf(bot).emit(session, 'send', session)
   } catch (error) {
     bot.logger.warn(error)
   }
+}
+
+type Lifecycle = Bot['ctx']['lifecycle']
+
+/** To read it takes as long as to tell the others. */
+const lifecycles = new WeakMap<Bot, Lifecycle>()
+
+/** What tells the plugins of a bot's app what happens. */
+function lifecycleOf(bot: Bot): Lifecycle {
+  const known = lifecycles.get(bot)
+  if (known) return known
+  const lifecycle = unwrap(bot.ctx.root.lifecycle)
+  lifecycles.set(bot, lifecycle)
+  return lifecycle
 }
 
 type EncoderClass = new (bot: Bot, channelId: string) => MessageEncoder

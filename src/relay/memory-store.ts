@@ -23,6 +23,10 @@ const defaultCapacity: Capacity = {
   ended: 10_000, endedLength: 8 * mebibyte, keys: 100_000, keysLength: 32 * mebibyte, contentLength: 16 * mebibyte,
 }
 
+/** How far what is in a place of memory is from being in the database, where it may still change: in one byte. */
+const mark = { none: 0, new: 1, changed: 2, written: 3 } as const
+type Mark = typeof mark[keyof typeof mark]
+
 /** A delivery that has ended and is to be written into the database. */
 export interface Unwritten {
   readonly place: number
@@ -56,9 +60,9 @@ export class MemoryStore implements Store {
   /** What was to be sent of those that have ended, as JSON, by their IDs. */
   private readonly contents = new Map<string, string>()
   private contentLength = 0
-  /** The places of those that are not written into a database, and of those that are and may still change. */
-  private readonly unwrittenPlaces = new Set<number>()
-  private readonly writtenPlaces = new Set<number>()
+  /** For each place of the ring. A set of places would cost more of the garbage collector's time than all that is kept. */
+  private readonly marks: Uint8Array
+  private unwrittenCount = 0
   private readonly capacity: Capacity
   /** Whether what was to be sent is kept of a delivery that has ended like this. */
   keeps: (state: State) => boolean = state => state !== 'sent'
@@ -67,6 +71,7 @@ export class MemoryStore implements Store {
 
   constructor(private readonly clock: Clock, capacity: Partial<Capacity> = {}) {
     this.capacity = { ...defaultCapacity, ...capacity }
+    this.marks = new Uint8Array(this.capacity.ended)
   }
 
   insert(delivery: Delivery, position: number, items: readonly ParsedItem[]): void {
@@ -86,26 +91,25 @@ export class MemoryStore implements Store {
   }
 
   get hasUnwritten(): boolean {
-    return this.unwrittenPlaces.size > 0
+    return this.unwrittenCount > 0
   }
 
   /** Whether so much is to be written that it should not wait. */
   get isFull(): boolean {
-    return this.unwrittenPlaces.size > this.capacity.ended / 5 || this.endedLength > this.capacity.endedLength / 2
+    return this.unwrittenCount > this.capacity.ended / 5 || this.endedLength > this.capacity.endedLength / 2
   }
 
   /** Some of those that have ended and are not written into a database, the oldest first. */
   unwritten(limit: number): Unwritten[] {
     const found: Unwritten[] = []
-    for (const place of this.unwrittenPlaces) {
-      if (found.length === limit) break
+    const { ended } = this.capacity
+    const amount = Math.min(limit, this.unwrittenCount)
+    for (let offset = 0; offset < ended && found.length < amount; offset++) {
+      const place = (this.droppedCount + offset) % ended
       const text = this.ended[place]
-      if (!text) {
-        this.unwrittenPlaces.delete(place)
-        continue
-      }
+      if (!text || !this.isUnwritten(place)) continue
       const content = this.contents.get(idOf(text))
-      found.push({ place, text, isKnown: this.writtenPlaces.has(place), ...content !== undefined && { content } })
+      found.push({ place, text, isKnown: this.isWritten(place), ...content !== undefined && { content } })
     }
     return found
   }
@@ -116,9 +120,8 @@ export class MemoryStore implements Store {
       const { place, text } = entry
       // It may have changed meanwhile.
       if (this.ended[place] !== text) continue
-      this.unwrittenPlaces.delete(place)
       this.forgetContent(idOf(text))
-      if (mayChange(entry)) this.writtenPlaces.add(place)
+      if (mayChange(entry)) this.setMark(place, mark.written)
       else this.put(place, '')
     }
   }
@@ -222,7 +225,7 @@ export class MemoryStore implements Store {
   * states(from: string, caller?: string): Generator<{ id: string, state: string }> {
     for (const [place, text] of this.ended.entries()) {
       const id = idOf(text)
-      if (id < from || this.writtenPlaces.has(place) || (caller !== undefined && fromText(text).caller !== caller)) continue
+      if (id < from || this.isWritten(place) || (caller !== undefined && fromText(text).caller !== caller)) continue
       yield { id, state: stateOf(text) }
     }
   }
@@ -279,9 +282,25 @@ export class MemoryStore implements Store {
   }
 
   private noteUnwritten(place: number): void {
-    if (place < 0) return
-    this.unwrittenPlaces.add(place)
+    // It may not have been there, or have been too long to be kept.
+    if (!this.ended[place]) return
+    this.setMark(place, this.isWritten(place) ? mark.changed : mark.new)
     this.onUnwritten()
+  }
+
+  private setMark(place: number, value: Mark): void {
+    if (this.isUnwritten(place)) this.unwrittenCount--
+    this.marks[place] = value
+    if (this.isUnwritten(place)) this.unwrittenCount++
+  }
+
+  private isUnwritten(place: number): boolean {
+    return this.marks[place] === mark.new || this.marks[place] === mark.changed
+  }
+
+  /** Whether the database has it, perhaps as it was before. */
+  private isWritten(place: number): boolean {
+    return this.marks[place] === mark.written || this.marks[place] === mark.changed
   }
 
   private keepContent(id: string, content: string): void {
@@ -323,8 +342,7 @@ export class MemoryStore implements Store {
   private forgetPlace(place: number): void {
     const text = this.ended[place]
     if (text) this.forgetContent(idOf(text))
-    this.unwrittenPlaces.delete(place)
-    this.writtenPlaces.delete(place)
+    this.setMark(place, mark.none)
   }
 
   private setKey(key: string, value: Delivery | string): void {
