@@ -105,9 +105,9 @@ export function apply(ctx: Context, config: Config): void {
     bots: () => port.describe(),
     metrics: () => metrics.read({
       bots: () => port.describe(),
-      queues: () => relay.queueStates(),
+      queues: () => relay.operations.states(),
       capacity: settings.chatQueueLimit,
-      backlog: () => relay.backlog(),
+      backlog: () => relay.operations.backlog(),
       refusals: () => refusals.counts,
     }),
     stop: stop.signal,

@@ -32,6 +32,16 @@ export class Caller {
   /** @param name that of the key, which several may share; `null` for the master key */
   constructor(readonly name: string | null, private readonly rights: Rights) {}
 
+  /** Notes that its key was given now. */
+  note(address: string | undefined): void {
+    Object.assign(this.usage, { last: Date.now(), address })
+  }
+
+  /** Counts a request that was refused because it was not allowed, or too much. */
+  noteRefusal(): void {
+    this.usage.refused++
+  }
+
   may(scope: Scope): boolean {
     return this.rights.allow.has(scope)
   }

@@ -28,7 +28,7 @@ type Recipient = { endpoint: Endpoint } | { destinations: readonly Destination[]
 
 /** What alerts need of the rest of the plugin. */
 export interface AlertOptions {
-  relay: Pick<Relay, 'submit' | 'failingQueues'>
+  relay: Pick<Relay, 'submit' | 'operations'>
   /** `platform:selfId` of each bot, and its state. */
   bots: () => readonly { platform: string, self_id: string, status: string }[]
   language: () => Language
@@ -95,7 +95,7 @@ export class Alerts implements Partial<Observer> {
     const telling = { ...options, recipient, logger }
     const now = performance.now()
     const own = new Set('destinations' in recipient ? recipient.destinations.map(({ target }) => writeTarget(target)) : [])
-    const failing = relay.failingQueues().filter(queue => !own.has(placeOf(queue).target ?? ''))
+    const failing = relay.operations.failing().filter(queue => !own.has(placeOf(queue).target ?? ''))
     const all = bots()
     const names = new Set(all.map(nameOf))
     // One that was removed is neither offline nor online again.

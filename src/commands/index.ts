@@ -5,7 +5,7 @@ import { sleep } from '../lib/async'
 import { parseEndpoint } from '../lib/endpoint'
 import type { InFlight } from '../lib/in-flight'
 import { Limiter, OverloadError } from '../lib/limiter'
-import { describeOrigin, printable } from '../lib/log'
+import { describePlace, printable } from '../lib/log'
 import { Tally } from '../lib/tally'
 import type { BotSelector, Reply, Target } from '../message/model'
 import { type JsonObject, parseReply } from '../message/parse'
@@ -185,5 +185,5 @@ function startEntry(logger: Logger, id: string, command: string, { kind, id: tar
 /** Why a command came to nothing. Other errors than our own may hold what was to be sent in their texts. */
 function reasonOf(error: unknown): string {
   if (error instanceof RelayError) return `${error.message} (${error.code})`
-  return error instanceof CallbackError ? error.message : describeOrigin(error)
+  return error instanceof CallbackError ? error.message : describePlace(error)
 }

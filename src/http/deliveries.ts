@@ -5,7 +5,7 @@ import type { Target, TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { readTarget, writeTarget } from '../message/target'
 import { outcomeOf, states, type Delivery, type ItemResult, type Results, type State } from '../relay/delivery'
-import type { ListFilter, Relay } from '../relay/relay'
+import type { History, ListFilter, Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
 import type { AllowedExchange, GuardedRoute } from './routes'
@@ -26,14 +26,15 @@ const maxPage = 4 * 1024 * 1024
  * @param names those that may stand for targets
  * @param prefix stands before the paths of the plugin
  */
-export function deliveryRoutes(relay: Relay, names: TargetNames, uploads: UploadStore, prefix: string): GuardedRoute[] {
+export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdraw'>, names: TargetNames, uploads: UploadStore, prefix: string): GuardedRoute[] {
+  const { history } = relay
   return [
     {
       path: '/deliveries/counts',
       method: 'GET',
       allow: ['read', 'manage'],
       async handle({ caller, query }) {
-        const hours = await relay.counts(parseHours(query), caller.confinedTo)
+        const hours = await history.counts(parseHours(query), caller.confinedTo)
         return { data: { hours: hours.map(entry => ({ ...entry, hour: new Date(entry.hour).toISOString() })) } }
       },
     },
@@ -42,7 +43,7 @@ export function deliveryRoutes(relay: Relay, names: TargetNames, uploads: Upload
       method: 'GET',
       allow: ['read', 'manage'],
       async handle({ caller, query, response }) {
-        const { deliveries, next } = await readPage(relay, withinReach(parseFilter(query, names), caller.confinedTo))
+        const { deliveries, next } = await readPage(history, withinReach(parseFilter(query, names), caller.confinedTo))
         if (next !== undefined) {
           const rest = new URLSearchParams(query)
           rest.set('before', next)
@@ -57,10 +58,10 @@ export function deliveryRoutes(relay: Relay, names: TargetNames, uploads: Upload
       allow: ['read', 'manage'],
       async handle(exchange) {
         const { confinedTo } = exchange.caller
-        const delivery = await relay.get(idOf(exchange))
+        const delivery = await history.get(idOf(exchange))
         // As if there were none.
         if (confinedTo !== undefined && delivery.caller !== confinedTo) throw new RelayError('not-found')
-        return { data: view(delivery, await relay.withContent([delivery.id]), relay) }
+        return { data: view(delivery, await history.withContent([delivery.id]), history) }
       },
     },
     {
@@ -68,7 +69,7 @@ export function deliveryRoutes(relay: Relay, names: TargetNames, uploads: Upload
       method: 'GET',
       allow: ['manage'],
       async handle(exchange) {
-        return { data: { items: writeItems(await relay.items(idOf(exchange))) } }
+        return { data: { items: writeItems(await history.items(idOf(exchange))) } }
       },
     },
     {
@@ -77,7 +78,7 @@ export function deliveryRoutes(relay: Relay, names: TargetNames, uploads: Upload
       allow: ['manage'],
       async handle(exchange) {
         const { index = '' } = exchange.params
-        const item = (await relay.items(idOf(exchange)))[/^\d{1,4}$/.test(index) ? Number(index) : -1]
+        const item = (await history.items(idOf(exchange)))[/^\d{1,4}$/.test(index) ? Number(index) : -1]
         if (!item || !('link' in item) || item.link.kind === 'remote') throw new RelayError('not-found', 'the bytes of this item are not with the relay')
         await sendBytes(exchange, item, item.link, uploads)
         return 'sent' as const
@@ -99,7 +100,7 @@ export function deliveryRoutes(relay: Relay, names: TargetNames, uploads: Upload
       allow: ['manage'],
       async handle(exchange) {
         const { caller } = exchange
-        const { target, bot, results } = await relay.get(idOf(exchange))
+        const { target, bot, results } = await history.get(idOf(exchange))
         caller.demandTarget(target, platformOf(bot), writeTarget(target))
         caller.spend(results.filter(result => !result?.success).length)
         const admit = (platform: string): void => caller.demandTarget(target, platform, writeTarget(target))
@@ -116,16 +117,16 @@ export function deliveryRoutes(relay: Relay, names: TargetNames, uploads: Upload
  *
  * @returns with the ID before which it goes on, unless there are no more
  */
-async function readPage(relay: Relay, { limit, ...filter }: ListFilter): Promise<{ deliveries: object[], next?: string }> {
+async function readPage(history: History, { limit, ...filter }: ListFilter): Promise<{ deliveries: object[], next?: string }> {
   const deliveries: object[] = []
   let length = 0
   for (let from = filter; ;) {
     const wanted = Math.min(stretch, limit - deliveries.length)
     // One more than is wanted tells whether there are more.
-    const found = await relay.list({ ...from, limit: wanted + 1 })
-    const kept = await relay.withContent(found.map(({ id }) => id))
+    const found = await history.list({ ...from, limit: wanted + 1 })
+    const kept = await history.withContent(found.map(({ id }) => id))
     for (const [index, delivery] of found.slice(0, wanted).entries()) {
-      const shown = view(delivery, kept, relay)
+      const shown = view(delivery, kept, history)
       deliveries.push(shown)
       length += JSON.stringify(shown).length
       from = { ...filter, before: delivery.id }
@@ -155,9 +156,9 @@ export function platformOf(sid: string): string {
  *
  * @param kept those of which it is kept what was to be sent
  */
-function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Relay): object {
+function view(delivery: Delivery, kept: ReadonlySet<string>, history: Pick<History, 'toWall'>): object {
   const { id, state, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, about } = delivery
-  const toDate = (time: number): string => new Date(relay.toWall(time)).toISOString()
+  const toDate = (time: number): string => new Date(history.toWall(time)).toISOString()
   return {
     id,
     state,

@@ -1,7 +1,7 @@
 import type { Access } from '../access/access'
 import type { Usage } from '../access/caller'
 import { RelayError } from '../errors'
-import type { Backlog, Relay } from '../relay/relay'
+import type { Backlog, Operations } from '../relay/relay'
 import type { GuardedRoute, OpenRoute } from './routes'
 
 /** How long the check of readiness may take, in milliseconds: "not ready" tells a probe more than no answer does. */
@@ -17,9 +17,9 @@ export const healthRoute: OpenRoute = {
 }
 
 /** `GET /readyz`: whether a message could be sent now, to anyone. It tells nothing else, not even why not. */
-export function readyRoute(relay: Pick<Relay, 'ping'>, isOnline: () => boolean): OpenRoute {
+export function readyRoute(operations: Pick<Operations, 'ping'>, isOnline: () => boolean): OpenRoute {
   const isReady = async (): Promise<boolean> => {
-    await relay.ping()
+    await operations.ping()
     return isOnline()
   }
   return {
@@ -60,7 +60,7 @@ export interface BotState {
  * `GET /statusz`: what goes on in the relay, for whoever may read. It is not `/status`, which is the WebSocket path of Koishi's
  * console: whoever forwarded that for monitoring would forward the console as well.
  */
-export function statusRoute(relay: Pick<Relay, 'queueStates' | 'backlog'>, bots: () => BotState[], access: Pick<Access, 'usage'>): GuardedRoute {
+export function statusRoute(operations: Pick<Operations, 'states' | 'backlog'>, bots: () => BotState[], access: Pick<Access, 'usage'>): GuardedRoute {
   return {
     path: '/statusz',
     method: 'GET',
@@ -69,11 +69,11 @@ export function statusRoute(relay: Pick<Relay, 'queueStates' | 'backlog'>, bots:
     handle: async ({ caller }) => ({
       data: {
         bots: bots(),
-        queues: relay.queueStates().map(({ queue, waiting, pausedUntil }) => ({
+        queues: operations.states().map(({ queue, waiting, pausedUntil }) => ({
           queue, waiting, ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
         })),
         // The rest is wanted most just when the database does not answer.
-        outbox: await relay.backlog().then(viewBacklog, () => 'unavailable'),
+        outbox: await operations.backlog().then(viewBacklog, () => 'unavailable'),
         ...caller.may('manage') && { keys: [...access.usage()].map(([name, usage]) => viewUsage(name, usage)) },
       },
     }),

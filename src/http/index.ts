@@ -41,21 +41,22 @@ export interface HttpOptions {
 export function serveHttp(server: Server, routing: RouteOptions, options: HttpOptions): void {
   const { limits, relay, uploads, links, names, isOnline, bots, metrics, stop, others } = options
   const { prefix } = routing
+  const { operations, inquiries } = relay
   const sender = new Sender(relay, prefix)
   const text = { maxSize: limits.maxBodySize }
   const files = { maxFileSize: limits.maxUploadSize, allowedExtensions: parseExtensions(limits.allowedExtensions) }
   registerRoutes(server, [
     healthRoute,
-    readyRoute(relay, isOnline),
-    statusRoute(relay, bots, routing.access),
+    readyRoute(operations, isOnline),
+    statusRoute(operations, bots, routing.access),
     metricsRoute(metrics),
     uploadRoute(uploads, files, stop),
     mediaRoute(uploads, links),
     webhookRoute(sender, names, text, stop),
     ...sendRoutes({ sender, uploads, names, limits: { text, files }, stop }),
     ...deliveryRoutes(relay, names, uploads, prefix),
-    ...queueRoutes(relay),
-    contactsRoute(relay),
+    ...queueRoutes(operations),
+    contactsRoute(inquiries),
     ...others,
   ], routing)
 }

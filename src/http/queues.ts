@@ -1,12 +1,12 @@
 import { RelayError } from '../errors'
 import { writeTarget } from '../message/target'
-import type { HeldQueue, Relay } from '../relay/relay'
+import type { HeldQueue, Operations } from '../relay/relay'
 import { toIso } from './health'
 import { platformOf } from './deliveries'
 import type { AllowedExchange, GuardedRoute } from './routes'
 
 /** `GET /queues`, `POST /queues/<queue>/resume` and `DELETE /queues/<queue>`: what waits, what holds it, and how to go on. */
-export function queueRoutes(relay: Relay): GuardedRoute[] {
+export function queueRoutes(operations: Operations): GuardedRoute[] {
   return [
     {
       path: '/queues',
@@ -14,7 +14,7 @@ export function queueRoutes(relay: Relay): GuardedRoute[] {
       allow: ['read', 'manage'],
       quiet: true,
       handle: async ({ caller }) => {
-        const queues = await relay.waitingQueues()
+        const queues = await operations.held()
         return { data: { queues: queues.filter(({ bot, target }) => caller.maySendTo(target, platformOf(bot))).map(view) } }
       },
     },
@@ -23,8 +23,8 @@ export function queueRoutes(relay: Relay): GuardedRoute[] {
       method: 'POST',
       allow: ['manage'],
       async handle(exchange) {
-        const queue = await find(relay, exchange)
-        relay.resume(queue)
+        const queue = await find(operations, exchange)
+        operations.resume(queue)
         return { data: { queue } }
       },
     },
@@ -33,8 +33,8 @@ export function queueRoutes(relay: Relay): GuardedRoute[] {
       method: 'DELETE',
       allow: ['manage'],
       async handle(exchange) {
-        const queue = await find(relay, exchange)
-        return { data: { queue, dropped: await relay.drop(queue) } }
+        const queue = await find(operations, exchange)
+        return { data: { queue, dropped: await operations.drop(queue) } }
       },
     },
   ]
@@ -45,9 +45,9 @@ export function queueRoutes(relay: Relay): GuardedRoute[] {
  *
  * @throws RelayError `not-found`
  */
-async function find(relay: Relay, exchange: AllowedExchange): Promise<string> {
+async function find(operations: Operations, exchange: AllowedExchange): Promise<string> {
   const { params: { queue: name = '' }, caller } = exchange
-  const found = (await relay.waitingQueues()).find(({ queue }) => queue === name)
+  const found = (await operations.held()).find(({ queue }) => queue === name)
   if (!found || !caller.maySendTo(found.target, platformOf(found.bot))) throw new RelayError('not-found', 'no such queue has anything that waits')
   exchange.target = writeTarget(found.target)
   return name

@@ -151,7 +151,7 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
     const guarded = [route, ...siblings].find((each): each is GuardedRoute => each !== undefined && each.allow !== 'anyone')
     if (guarded) {
       exchange.caller = await identify(guarded, exchange, options)
-      Object.assign(exchange.caller.usage, { last: Date.now(), address: addressOf(context.req, options.trustedProxies) })
+      exchange.caller.note(addressOf(context.req, options.trustedProxies))
     }
     if (!route) {
       const allow = siblings.map(sibling => sibling.method === 'GET' ? 'GET, HEAD' : sibling.method).join(', ')
@@ -162,7 +162,7 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
     else respond(context, 'body' in result ? result : success(result))
   } catch (thrown) {
     error = RelayError.from(thrown)
-    if (exchange.caller && refusalCodes.has(error.code)) exchange.caller.usage.refused++
+    if (refusalCodes.has(error.code)) exchange.caller?.noteRefusal()
     // Unlike `setHeader`, this does nothing once the headers are sent.
     if (error.outcome) context.set('Relay-Outcome', error.outcome)
     context.set(error.headers)

@@ -13,7 +13,7 @@ export function describeError(error: unknown): string {
 }
 
 /** The same for an error whose text may hold what was to be sent: its class and the place where it was thrown. */
-export function describeOrigin(error: unknown): string {
+export function describePlace(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   return `"${printable(error.name)}" at "${printable(framesOf(error)[0] ?? 'unknown')}"`
 }

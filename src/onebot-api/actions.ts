@@ -55,7 +55,7 @@ export function actionsOf(options: ActionOptions): ReadonlyMap<string, Action> {
     ['get_status', () => ({ data: { online: isOnline(), good: isOnline() } })],
     ['get_version_info', () => ({ data: { app_name: 'koishi-plugin-message-relay', app_version: version, protocol_version: 'v11' } })],
     ['get_login_info', () => {
-      const { id, name } = relay.sender({})
+      const { id, name } = relay.inquiries.sender({})
       return { data: { user_id: writeId(id), nickname: name } }
     }],
     ['get_group_list', call => listGroups(relay, call)],
@@ -111,13 +111,13 @@ async function recall(relay: Relay, { exchange, params }: Call): Promise<Reply> 
   const messageId = parseId(params, 'message_id')
   if (messageId === undefined) throw new RelayError('bad-request', 'message_id is required')
   caller.spend(1)
-  await relay.recall(messageId, (target, platform) => caller.maySendTo(target, platform))
+  await relay.inquiries.recall(messageId, (target, platform) => caller.maySendTo(target, platform))
   return { data: null }
 }
 
 async function listGroups(relay: Relay, { exchange: { caller } }: Call): Promise<Reply> {
-  const { platform, id: selfId } = relay.sender({})
-  const groups = await relay.groups({ platform, selfId })
+  const { platform, id: selfId } = relay.inquiries.sender({})
+  const groups = await relay.inquiries.groups({ platform, selfId })
   const allowed = groups.filter(({ id }) => caller.maySendTo({ kind: 'group', id }, platform))
   return { data: allowed.map(({ id, name }) => ({ group_id: writeId(id), group_name: name })) }
 }

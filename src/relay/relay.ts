@@ -1,36 +1,37 @@
 import type { Context } from 'koishi'
-import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
-import { Mutex, sleep, yieldToOthers } from '../lib/async'
+import { Mutex, sleep } from '../lib/async'
 import { digest } from '../lib/digest'
 import { unwrap } from '../lib/unwrap'
-import type { BotSelector, MessageRequest, ParsedItem, Target } from '../message/model'
-import type { Contact, KnownSends } from '../platform/port'
+import type { MessageRequest, ParsedItem } from '../message/model'
+import type { KnownSends } from '../platform/port'
 import { aboutOf, type RecordContent } from './about'
-import type { Archive } from './archive'
 import { Clock } from './clock'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
-  createDelivery, isOverdue, messageIdsOf, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
+  createDelivery, isOverdue, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
 } from './delivery'
 import { fingerprintOf } from './fingerprint'
 import { FollowUps } from './follow-ups'
-import { ask } from './inquiry'
-import { lastId } from './listing'
+import { History } from './history'
+import { Inquiries } from './inquiries'
 import { MemoryStore } from './memory-store'
 import { OpenCalls } from './open-calls'
+import { Operations } from './operations'
 import { preview, type Preview } from './preview'
-import { Queues, type QueueOptions, type QueueState } from './queue'
+import { Queues, type QueueOptions } from './queue'
 import { nameOf, type Runtime } from './runtime'
 import { clockMargin, SentLog } from './sent-log'
-import { lowestId, noPosition, queueOf, readQueue, type Backlog, type ListFilter, type Store } from './store'
-import { writeCaller } from './stored'
+import { guard, noPosition, queueOf, type Store } from './store'
 import { Deadline, Result } from './waiter'
 import { Worker, type Verdict } from './worker'
 
 export type { Contact } from '../platform/port'
 export type { CallOutcome } from './about'
+export type { History, HourCounts } from './history'
+export type { Inquiries } from './inquiries'
 export { tellAll, type LookUp, type Observer } from './observer'
+export type { HeldQueue, Operations } from './operations'
 export type { QueueState } from './queue'
 export { queueOf, readQueue, type Backlog, type ListFilter } from './store'
 
@@ -74,22 +75,6 @@ export interface Submitted {
   retryAfter?: number
 }
 
-/** A queue in which something waits or that is paused. */
-export interface HeldQueue {
-  queue: string
-  /** `platform:selfId`. */
-  bot: string
-  target: Target
-  /** How many deliveries wait in it. */
-  waiting: number
-  /** What holds it: a pause after failures, a bot that is offline, a message on its way, or the interval between two messages. */
-  hold: 'paused' | 'offline' | 'busy' | 'waiting'
-  /** When its pause ends, in milliseconds since the epoch. */
-  pausedUntil?: number
-  /** Why it is paused: what the last failure said. */
-  reason?: string
-}
-
 /** What the relay goes by; a reload of the plugin may bring others. */
 export interface RelayOptions extends Pick<
   Runtime, 'port' | 'policy' | 'media' | 'logger' | 'inFlight' | 'holdUpload' | 'keepUpload' | 'digestUpload' | 'observer'
@@ -105,14 +90,6 @@ export interface RelayOptions extends Pick<
   recordContent: RecordContent
 }
 
-/** How many deliveries of an hour have ended how. */
-export interface HourCounts extends Record<typeof endStates[number], number> {
-  /** When it began, in milliseconds since the epoch. */
-  hour: number
-}
-
-const endStates = ['sent', 'failed', 'unanswered', 'expired'] as const
-const hour = 60 * 60 * 1000
 /** How long an Idempotency-Key lives, in milliseconds. */
 const keyLifetime = 24 * 60 * 60 * 1000
 /** In the place of the digest of a request, where it does not count what the request means. */
@@ -121,11 +98,6 @@ const anything = 'anything'
 const defaultExpiry = 24 * 60 * 60 * 1000
 /** How much longer than its delivery waits an uploaded file is kept, for a send that begins at the last moment, in milliseconds. */
 const uploadMargin = 60 * 60 * 1000
-
-/** How old a message may be that is taken back, in milliseconds: platforms allow some minutes, and to administrators of a group more. */
-const recallable = 24 * 60 * 60 * 1000
-/** How many records are looked through before others get a turn. */
-const pageSize = 200
 
 /** A relay that works, and how it is stopped. */
 interface Started {
@@ -150,6 +122,12 @@ export class Relay {
   private readonly clock = new Clock()
   private readonly memory = new MemoryStore(this.clock)
   private readonly worker: Worker
+  /** What is known of all deliveries. */
+  readonly history = new History(this.memory, this.clock, () => this.storage)
+  /** What waits, and what holds it up. */
+  readonly operations: Operations
+  /** What is asked of the platform besides. */
+  readonly inquiries: Inquiries
   private readonly followUps: FollowUps
   private readonly retries = new Mutex()
   private storage: Storage | undefined
@@ -195,6 +173,8 @@ export class Relay {
       ...options, clock: this.clock, sentLog: new SentLog(), openCalls: new OpenCalls(), stop: this.stop.signal, isPaused: true,
       knownSends: (delivery, since) => this.knownSends(delivery, since),
     }
+    this.operations = new Operations(this.queues, this.runtime, () => this.storage)
+    this.inquiries = new Inquiries(this.runtime, this.history)
     this.worker = new Worker(this.runtime, this.memory)
     this.followUps = new FollowUps({
       queues: this.queues, worker: this.worker, runtime: this.runtime, sendAgain: delivery => this.sendAgain(delivery),
@@ -320,40 +300,19 @@ export class Relay {
     return preview(request, this.runtime)
   }
 
-  /** @throws RelayError `not-found`, `store-down` */
-  async get(id: string): Promise<Delivery> {
-    // Whatever else a caller sends need not come as far as the database.
-    const delivery = isUuid(id) ? this.memory.get(id) ?? await guard(this.getStored(id)) : undefined
-    if (!delivery) throw new RelayError('not-found')
-    return delivery
-  }
-
-  /**
-   * The newest first, those in memory and in the database together.
-   *
-   * @throws RelayError `store-down`
-   */
-  async list(filter: ListFilter): Promise<Delivery[]> {
-    const remembered = this.memory.list(filter)
-    const ids = new Set(remembered.map(({ id }) => id))
-    // It may have been written meanwhile.
-    const stored = (await guard(this.listStored(filter))).filter(({ id }) => !ids.has(id))
-    return [...remembered, ...stored].sort((a, b) => a.id < b.id ? 1 : -1).slice(0, filter.limit)
-  }
-
   /**
    * Takes a delivery back that has not begun to leave.
    *
    * @throws RelayError `not-found`, `conflict`, `store-down`
    */
   async withdraw(id: string): Promise<void> {
-    const { state, deferred, results } = await this.get(id)
+    const { state, deferred, results } = await this.history.get(id)
     if (state === 'queued' && usesUpKey(results)) {
       throw new RelayError('conflict', 'a part of this delivery has been sent: it cannot be withdrawn any more')
     }
     if (state === 'queued' && !deferred) throw new RelayError('conflict', 'the caller of this delivery waits for it: it cannot be withdrawn')
     if (state === 'queued' && await guard(this.storage?.store.withdraw(id))) return
-    throw new RelayError('conflict', `this delivery is ${(await this.get(id)).state}: only a queued one can be withdrawn`)
+    throw new RelayError('conflict', `this delivery is ${(await this.history.get(id)).state}: only a queued one can be withdrawn`)
   }
 
   /**
@@ -367,11 +326,11 @@ export class Relay {
   }
 
   private async retryOnce(id: string, admit: Submission['admit']): Promise<Delivery> {
-    const { state } = await this.get(id)
+    const { state } = await this.history.get(id)
     if (!isRetryable(state)) throw notRetryable(state)
     const { storage, memory, runtime: { openCalls, port } } = this
     const stored = memory.getQueued(id) ?? await guard(storage?.store.getQueued(id))
-    const delivery = stored?.delivery ?? await this.get(id)
+    const delivery = stored?.delivery ?? await this.history.get(id)
     const items = stored?.items ?? await guard(storage?.archive.items(id))
     if (!items) throw new RelayError('conflict', 'the content of this delivery is not kept: send it as a new request')
     const settling = openCalls.leftOf(delivery, items)
@@ -393,7 +352,7 @@ export class Relay {
     await this.keepUploads({ items, mode: 'batch' }, expiresAt)
     if (stored && !memory.hasContent(id)) {
       const isQueued = await guard(storage.backlog.requeue(delivery, retryable, retry(delivery, expiresAt)))
-      if (!isQueued) throw notRetryable((await this.get(id)).state)
+      if (!isQueued) throw notRetryable((await this.history.get(id)).state)
       return delivery
     }
     const again = { ...delivery, ...retry(delivery, expiresAt), key: null, updatedAt: this.clock.now() }
@@ -410,183 +369,6 @@ export class Relay {
     const [platform = '', ...rest] = bot.split(':')
     const request = { mode, target, items, bot: { platform, selfId: rest.join(':') } }
     return this.deliverInBackground({ id, door, request }, delivery, 0, true)
-  }
-
-  /**
-   * What was to be sent, item by item.
-   *
-   * @throws RelayError `not-found`, also where it is not kept; `store-down`
-   */
-  async items(id: string): Promise<readonly ParsedItem[]> {
-    await this.get(id)
-    const { memory, storage } = this
-    const items = memory.items(id) ?? (await guard(storage?.store.getQueued(id)))?.items ?? await guard(storage?.archive.items(id))
-    if (!items) throw new RelayError('not-found', 'what was to be sent is not kept of this delivery: see recordContent in the settings')
-    return items
-  }
-
-  /**
-   * Those of these deliveries of which it is kept what was to be sent.
-   *
-   * @throws RelayError `store-down`
-   */
-  async withContent(ids: readonly string[]): Promise<ReadonlySet<string>> {
-    const { memory, storage } = this
-    const [here, there] = [ids.filter(id => memory.hasContent(id)), ids.filter(id => !memory.hasContent(id))]
-    if (!storage || there.length === 0) return new Set(here)
-    const stored = await guard(storage.store.withContent(there))
-    return new Set([...here, ...stored, ...await guard(storage.archive.withContent(there))])
-  }
-
-  /**
-   * How many deliveries have ended how, by the hour in which they were accepted, the oldest first.
-   *
-   * @param caller only those of the key with this name
-   * @throws RelayError `store-down`
-   */
-  async counts(hours: number, caller?: string): Promise<HourCounts[]> {
-    const { memory, storage } = this
-    const start = (Math.floor(Date.now() / hour) - hours + 1) * hour
-    const counts = Array.from({ length: hours }, (_, index) => ({
-      hour: start + index * hour, sent: 0, failed: 0, unanswered: 0, expired: 0,
-    }))
-    for (const { id, state } of memory.states(lowestId(start), caller)) {
-      const entry = counts[Math.floor((timeOf(id) - start) / hour)]
-      const ended = endStates.find(name => name === state)
-      if (entry && ended) entry[ended]++
-    }
-    for (const table of storage ? [storage.store, storage.archive] : []) await guard(countStored(table, counts, caller))
-    return counts
-  }
-
-  /**
-   * Takes a platform message back that was sent within the last day.
-   *
-   * @param messageId as the platform gave it
-   * @param isAllowed whether its caller may do so where the message was sent; otherwise it is as if there were none
-   * @throws RelayError `not-found`, `store-down`, or why the platform did not do it
-   */
-  async recall(messageId: string, isAllowed: (target: Target, platform: string) => boolean): Promise<void> {
-    for await (const delivery of this.recent(this.clock.now() - recallable)) {
-      const account = this.runtime.port.find(delivery.bot)
-      if (!messageIdsOf(delivery).includes(messageId) || !account || !isAllowed(delivery.target, account.platform)) continue
-      return ask(account.recall(delivery.target, messageId), this.runtime)
-    }
-    throw new RelayError('not-found', 'this relay has sent no such message within the last day')
-  }
-
-  /**
-   * Who sends what is asked of this bot, or of the one that is chosen where none is asked for.
-   *
-   * @throws RelayError `unsent`
-   */
-  sender(bot: BotSelector): { platform: string, id: string, name: string } {
-    const { platform, selfId, name } = this.runtime.port.choose(bot)
-    return { platform, id: selfId, name }
-  }
-
-  /**
-   * The groups that the same bot is in.
-   *
-   * @throws RelayError `unsent`, or why the platform did not tell
-   */
-  async groups(bot: BotSelector): Promise<Contact[]> {
-    return ask(this.runtime.port.choose(bot).groups(), this.runtime)
-  }
-
-  /**
-   * Those with whom the same bot has a private chat.
-   *
-   * @throws RelayError `unsent`, or why the platform did not tell
-   */
-  async friends(bot: BotSelector): Promise<Contact[]> {
-    return ask(this.runtime.port.choose(bot).friends(), this.runtime)
-  }
-
-  /** The queues in which something waits or that are paused. */
-  queueStates(): QueueState[] {
-    return this.queues.states()
-  }
-
-  /**
-   * The same with what waits in the database, and what holds each of them.
-   *
-   * @throws RelayError `store-down`
-   */
-  async waitingQueues(): Promise<HeldQueue[]> {
-    const { storage, runtime: { port } } = this
-    const present = new Map(this.queues.states().map(state => [state.queue, state]))
-    const stored = new Set((await guard(storage?.store.queues()) ?? []).map(({ queue }) => queue))
-    const held: HeldQueue[] = []
-    for (const queue of new Set([...present.keys(), ...stored])) {
-      const place = readQueue(queue)
-      if (!place) continue
-      const { callers = 0, isBusy = false, pausedUntil, reason } = present.get(queue) ?? {}
-      const { count } = stored.has(queue) ? await guard(storage?.store.waiting(queue)) ?? { count: 0 } : { count: 0 }
-      const isOnline = port.find(place.bot)?.isOnline === true
-      const hold = pausedUntil !== undefined ? 'paused' : !isOnline ? 'offline' : isBusy ? 'busy' : 'waiting'
-      held.push({ queue, ...place, waiting: callers + count, hold, pausedUntil, reason })
-    }
-    return held
-  }
-
-  /** Ends the pause of a queue before its time. */
-  resume(queue: string): void {
-    this.queues.resume(queue)
-  }
-
-  /**
-   * Gives up what waits in a queue: nothing of it is sent, and each of its callers is told so. What was stored can be sent again.
-   *
-   * @returns how many deliveries there were
-   * @throws RelayError `not-found` where that names no queue, `store-down`
-   */
-  async drop(queue: string): Promise<number> {
-    const place = readQueue(queue)
-    if (!place) throw new RelayError('not-found')
-    const error = new RelayError('unsent', 'dropped by an operator while it was waiting: nothing was sent')
-    const callers = this.queues.drop(queue, error)
-    return callers + (await guard(this.storage?.backlog.drop({ queue, target: place.target }, error)) ?? 0)
-  }
-
-  /** The queues that are paused, or were, and nothing has got through since, by their names. */
-  failingQueues(): string[] {
-    return this.queues.failing()
-  }
-
-  /** What waits in the database, `undefined` where there is none. Rejects when it does not answer. */
-  async backlog(): Promise<Backlog | undefined> {
-    const backlog = await this.storage?.store.backlog()
-    return backlog?.oldest === undefined ? backlog : { ...backlog, oldest: this.toWall(backlog.oldest) }
-  }
-
-  /** When a time of a delivery was, in milliseconds since the epoch by the machine's clock as it is now. */
-  toWall(time: number): number {
-    return this.clock.toWall(time)
-  }
-
-  /** Rejects when there is a database that does not answer. */
-  async ping(): Promise<void> {
-    await this.storage?.store.ping()
-  }
-
-  private async getStored(id: string): Promise<Delivery | undefined> {
-    return await this.storage?.store.get(id) ?? await this.storage?.archive.get(id)
-  }
-
-  /** What memory has is newer than what is stored of it, and what is to be sent again newer than its record before that. */
-  private async listStored(filter: ListFilter): Promise<Delivery[]> {
-    if (!this.storage) return []
-    const { store, archive } = this.storage
-    const stored = (await store.list(filter)).filter(({ id }) => !this.memory.get(id))
-    const found: Delivery[] = []
-    for (let { before } = filter; ;) {
-      const records = await archive.list({ ...filter, ...before !== undefined && { before } })
-      const known = records.length > 0 ? await store.known(records.map(({ id }) => id)) : []
-      found.push(...records.filter(({ id }) => !this.memory.get(id) && !known.includes(id)))
-      before = records.at(-1)?.id
-      if (records.length < filter.limit || found.length >= filter.limit) return [...stored, ...found]
-    }
   }
 
   /** Without the database that holds it, a key would be taken for a new one, and what waits would be overtaken. */
@@ -726,20 +508,6 @@ export class Relay {
     return { ...logged, messageIds, since: isShared ? kept : Math.max(logged.since, kept) }
   }
 
-  /** The deliveries that were accepted since then, by the relay's clock, the newest first. */
-  private async* recent(since: number): AsyncGenerator<Delivery> {
-    for (let before: string | undefined; ;) {
-      const page = await this.list({ limit: pageSize, ...before !== undefined && { before } })
-      for (const delivery of page) {
-        if (delivery.createdAt < since) return
-        yield delivery
-      }
-      before = page.at(-1)?.id
-      if (page.length < pageSize) return
-      await yieldToOthers()
-    }
-  }
-
   private insert(store: Store, delivery: Delivery, items: MessageRequest['items']): Promise<void> | undefined {
     if (store.isDurable) return this.insertInto(store, delivery, () => store.insert(delivery, noPosition, items))
     void store.insert(delivery, noPosition, items)
@@ -792,25 +560,6 @@ export class Relay {
   }
 }
 
-/** Counts what a table has of these hours. What nothing is found of is not counted by the hour. */
-async function countStored(table: Pick<Archive, 'countIn'>, counts: HourCounts[], caller: string | undefined): Promise<void> {
-  const [first] = counts
-  if (!first) return
-  const own = caller === undefined ? {} : { caller: writeCaller(caller) }
-  for (const state of endStates) {
-    if (await table.countIn({ ...own, state, id: { $gte: lowestId(first.hour), $lt: lastId } }) === 0) continue
-    for (const entry of counts) {
-      entry[state] += await table.countIn({ ...own, state, id: { $gte: lowestId(entry.hour), $lt: lowestId(entry.hour + hour) } })
-      await yieldToOthers()
-    }
-  }
-}
-
-/** When a UUIDv7 was made, in milliseconds since the epoch by the machine's clock. */
-function timeOf(id: string): number {
-  return parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
-}
-
 /** What an Idempotency-Key is known by. No two callers have one in common: neither a key nor a name has a line break in it. */
 function digestKey(caller: string | null, key: string): string {
   return caller === null ? digest(key) : digest(`${caller}\n`, key)
@@ -832,13 +581,4 @@ function isRetryable(state: State): boolean {
 
 function notRetryable(state: State): RelayError {
   return new RelayError('conflict', `this delivery is ${state}: only one that was not delivered can be sent again`)
-}
-
-/** @throws RelayError of this code for whatever the database throws */
-async function guard<T>(work: Promise<T> | T, code: 'store-down' | 'key-unknown' = 'store-down'): Promise<T> {
-  try {
-    return await work
-  } catch (cause) {
-    throw new RelayError(code, undefined, { cause })
-  }
 }

@@ -1,4 +1,5 @@
 import { v7 as uuid } from 'uuid'
+import { RelayError } from '../errors'
 import type { ParsedItem, Target } from '../message/model'
 import { readTarget, writeTarget } from '../message/target'
 import { wordsOf } from './about'
@@ -138,4 +139,13 @@ export function readQueue(queue: string): { bot: string, target: Target } | unde
   const [, bot, written = ''] = /^(.*?)\/((?:group|private):.*)$/s.exec(queue) ?? []
   const target = readTarget(written)
   return bot === undefined || !target ? undefined : { bot, target }
+}
+
+/** @throws RelayError of this code for whatever the database throws */
+export async function guard<T>(work: Promise<T> | T, code: 'store-down' | 'key-unknown' = 'store-down'): Promise<T> {
+  try {
+    return await work
+  } catch (cause) {
+    throw new RelayError(code, undefined, { cause })
+  }
 }

@@ -1,10 +1,10 @@
-import { Bot, MessageEncoder, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { scopes, type Scope } from '../../../src/access/scopes'
 import { isObject } from '../../../src/message/parse'
+import { OtherBot } from '../../support/other-bot'
 import { apiKey, read, startRelay, type Reply, type TestRelay } from '../../support/relay'
 import { assertFailure, Wire } from './support'
 
@@ -12,36 +12,13 @@ const group = '123456'
 const id = '01a1f888-5efd-759b-8a19-306f0428960e'
 const secretOf = (name: string): string => `the-secret-of-${name}`
 
-/** A platform beside OneBot, so that a target alone does not say where a message goes. */
-class OtherBot extends Bot {
-  static override MessageEncoder = class extends MessageEncoder {
-    override flush(): Promise<void> {
-      this.results.push({ id: 'm' })
-      return Promise.resolve()
-    }
-
-    override visit(): Promise<void> {
-      return Promise.resolve()
-    }
-  }
-
-  constructor(ctx: Context, config: object) {
-    super(ctx, config, 'other')
-    this.selfId = '1'
-  }
-
-  override start(): Promise<void> {
-    this.online()
-    return Promise.resolve()
-  }
-}
-
 let relay: TestRelay
 let start = 0
 
 before(async () => {
   relay = await startRelay({
     setup(app) {
+      // So that a target alone does not say where a message goes.
       app.plugin(OtherBot, {})
     },
   })
@@ -274,7 +251,7 @@ describe('the targets of a key', () => {
     // Without a platform a message goes through OneBot here.
     [['onebot:group:1'], { group_id: '1' }, 200],
     [['other:group:1'], { group_id: '1' }, 403],
-    [['other:group:1'], { group_id: '1', self_id: '1' }, 200],
+    [['other:group:1'], { group_id: '1', self_id: 'me' }, 200],
     [['other:group:1'], { group_id: '1', self_id: '10000' }, 403],
     [['other:group:1'], { group_id: '1', platform: 'other' }, 200],
     [['other:group:1'], { group_id: '1', platform: 'onebot' }, 403],

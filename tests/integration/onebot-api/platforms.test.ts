@@ -1,34 +1,14 @@
-import { Bot, MessageEncoder, Universal, type Context } from 'koishi'
+import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { OtherBot } from '../../support/other-bot'
 import { until } from '../../support/until'
 import { call, messageIdOf, oneBot, relayFor } from './support'
 
 /** What the other platform was asked to take back. */
 const recalled: string[][] = []
 
-class OtherBot extends Bot {
-  static override MessageEncoder = class extends MessageEncoder {
-    override flush(): Promise<void> {
-      this.results.push({ id: '77' })
-      return Promise.resolve()
-    }
-
-    override visit(): Promise<void> {
-      return Promise.resolve()
-    }
-  }
-
-  constructor(ctx: Context, config: object) {
-    super(ctx, config, 'other')
-    this.selfId = 'me'
-  }
-
-  override start(): Promise<void> {
-    this.online()
-    return Promise.resolve()
-  }
-
+class PlatformBot extends OtherBot {
   override deleteMessage(channelId: string, messageId: string): Promise<void> {
     recalled.push([channelId, messageId])
     return Promise.resolve()
@@ -52,7 +32,7 @@ class OtherBot extends Bot {
 test('a bot of another platform serves as well, where there is no OneBot bot', async t => {
   const relay = await relayFor(t, {
     setup(app) {
-      app.plugin(OtherBot, {})
+      app.plugin(PlatformBot, {})
     },
   })
   await relay.simulator.goOffline()

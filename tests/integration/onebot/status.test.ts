@@ -50,7 +50,7 @@ describe('GET /statusz', () => {
     addForward(app, simulator.endpoint)
     await untilStatus(botOf(app), Universal.Status.ONLINE)
     const url = await serve(t, statusRoute({
-      queueStates: () => [{ queue: 'a', waiting: 2, callers: 2, isBusy: false, pausedUntil: 1_000 }, { queue: 'b', waiting: 1, callers: 0, isBusy: true }],
+      states: () => [{ queue: 'a', waiting: 2, callers: 2, isBusy: false, pausedUntil: 1_000 }, { queue: 'b', waiting: 1, callers: 0, isBusy: true }],
       backlog: () => Promise.resolve({ size: 3, oldest: 0 }),
     }, () => describeBots(app.bots), unused))
     assert.equal((await fetch(url)).status, 401)
@@ -69,7 +69,7 @@ describe('GET /statusz', () => {
 
   test('tells the rest when the database does not answer, and has no outbox without one', async t => {
     for (const [backlog, expected] of [[() => Promise.reject(new Error('away')), 'unavailable'], [() => Promise.resolve(undefined), null]] as const) {
-      const url = await serve(t, statusRoute({ queueStates: () => [], backlog }, () => [], unused))
+      const url = await serve(t, statusRoute({ states: () => [], backlog }, () => [], unused))
       const response = await fetch(url, { headers: { 'x-api-key': 'a-key' } })
       assert.deepEqual(await response.json(), { code: 0, msg: 'ok', data: { bots: [], queues: [], outbox: expected, keys: [] } })
     }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { describeError, describeOrigin, printable } from '../../../src/lib/log'
+import { describeError, describePlace, printable } from '../../../src/lib/log'
 
 describe('foreign text in the log', () => {
   test('keeps to one line and to its direction', () => {
@@ -22,12 +22,12 @@ describe('an unexpected error in the log', () => {
   })
 
   test('is known by class and place alone where its text must not be shown', () => {
-    assert.match(describeOrigin(error), /^"TypeError" at ".*log\.test\.ts.*"$/)
-    assert.equal(describeOrigin(Object.assign(new Error('x'), { stack: '' })), '"Error" at "unknown"')
+    assert.match(describePlace(error), /^"TypeError" at ".*log\.test\.ts.*"$/)
+    assert.equal(describePlace(Object.assign(new Error('x'), { stack: '' })), '"Error" at "unknown"')
   })
 
   test('that is no error is told by its type', () => {
     assert.equal(describeError('secret'), 'string')
-    assert.equal(describeOrigin(undefined), 'undefined')
+    assert.equal(describePlace(undefined), 'undefined')
   })
 })

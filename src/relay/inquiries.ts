@@ -1,0 +1,95 @@
+import { RelayError } from '../errors'
+import { onAbort } from '../lib/abort'
+import type { BotSelector, Target } from '../message/model'
+import { SendError, type Contact } from '../platform/port'
+import { messageIdsOf } from './delivery'
+import type { History } from './history'
+import type { Runtime } from './runtime'
+
+/** How old a message may be that is taken back, in milliseconds: platforms allow some minutes, and to administrators of a group more. */
+const recallable = 24 * 60 * 60 * 1000
+
+/** What a platform is asked beside the sending of messages. */
+export class Inquiries {
+  constructor(private readonly runtime: Pick<Runtime, 'port' | 'policy' | 'stop'>, private readonly history: Pick<History, 'recent'>) {}
+
+  /**
+   * Takes a platform message back that was sent within the last day.
+   *
+   * @param messageId as the platform gave it
+   * @param isAllowed whether its caller may do so where the message was sent; otherwise it is as if there were none
+   * @throws RelayError `not-found`, `store-down`, or why the platform did not do it
+   */
+  async recall(messageId: string, isAllowed: (target: Target, platform: string) => boolean): Promise<void> {
+    for await (const delivery of this.history.recent(recallable)) {
+      const account = this.runtime.port.find(delivery.bot)
+      if (!messageIdsOf(delivery).includes(messageId) || !account || !isAllowed(delivery.target, account.platform)) continue
+      return ask(account.recall(delivery.target, messageId), this.runtime)
+    }
+    throw new RelayError('not-found', 'this relay has sent no such message within the last day')
+  }
+
+  /**
+   * Who sends what is asked of this bot, or of the one that is chosen where none is asked for.
+   *
+   * @throws RelayError `unsent`
+   */
+  sender(bot: BotSelector): { platform: string, id: string, name: string } {
+    const { platform, selfId, name } = this.runtime.port.choose(bot)
+    return { platform, id: selfId, name }
+  }
+
+  /**
+   * The groups that the same bot is in.
+   *
+   * @throws RelayError `unsent`, or why the platform did not tell
+   */
+  async groups(bot: BotSelector): Promise<Contact[]> {
+    return ask(this.runtime.port.choose(bot).groups(), this.runtime)
+  }
+
+  /**
+   * Those with whom the same bot has a private chat.
+   *
+   * @throws RelayError `unsent`, or why the platform did not tell
+   */
+  async friends(bot: BotSelector): Promise<Contact[]> {
+    return ask(this.runtime.port.choose(bot).friends(), this.runtime)
+  }
+}
+
+/**
+ * Waits for the answer, for as long as a call may take.
+ *
+ * @throws RelayError `refused`, `unsent`, `unanswered`, `stopping`
+ */
+async function ask<T>(work: Promise<T>, { policy: { timeout }, stop }: Pick<Runtime, 'policy' | 'stop'>): Promise<T> {
+  let end: () => void = () => undefined
+  const tooLate = new Promise<never>((_, reject) => {
+    const timer = setTimeout(() => reject(new SendError('unanswered')), timeout)
+    const unwatch = onAbort(stop, () => reject(new RelayError('stopping')))
+    end = () => {
+      clearTimeout(timer)
+      unwatch()
+    }
+  })
+  try {
+    return await Promise.race([work, tooLate])
+  } catch (error) {
+    throw error instanceof SendError ? describe(error) : error
+  } finally {
+    end()
+  }
+}
+
+const texts: Readonly<Record<SendError['outcome'], string>> = {
+  refused: 'the platform refused it',
+  suppressed: 'the platform refused it',
+  unsent: 'no bot is online: try again later',
+  unanswered: 'the platform did not answer in time',
+}
+
+function describe(cause: SendError): RelayError {
+  const { outcome, wording } = cause
+  return new RelayError(outcome, wording === undefined ? texts[outcome] : `${texts[outcome]}: ${wording}`, { cause, logText: texts[outcome] })
+}
