@@ -11,9 +11,10 @@ import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
 import { serveConsole } from './console'
-import { hookDoors, hookRoutes, languageOf, sources, Templates } from './hooks'
+import { hookDoors, hookRoutes, languageOf, sources, Templates, type Language } from './hooks'
 import { MediaLinks, Sender, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
+import { unwrap } from './lib/unwrap'
 import { parseNames } from './message/names'
 import { writeAddress } from './message/target'
 import { Metrics } from './metrics'
@@ -58,7 +59,9 @@ export function apply(ctx: Context, config: Config): void {
   announceExpiry(ctx, keys, logger)
 
   // A service that is asked of the context for each request takes a good part of it.
-  const { server, i18n } = ctx
+  const { server } = ctx
+  const i18n = unwrap(ctx.i18n)
+  const language = (): Language => languageOf(i18n.fallback([]))
   const metrics = Metrics.of(ctx, doors)
   const alerts = Alerts.to(settings.alertTo, names, ctx, logger)
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))
@@ -113,7 +116,7 @@ export function apply(ctx: Context, config: Config): void {
     stop: stop.signal,
     others: [
       ...hookRoutes({
-        sender, templates, uploads, names, logger, limits, stop: stop.signal, language: () => languageOf(i18n.fallback([])),
+        sender, templates, uploads, names, logger, limits, stop: stop.signal, language,
       }),
       ...oneBotRoutes({ sender, limits, relay, isOnline: () => port.isOnline, stop: stop.signal }),
     ],
@@ -139,7 +142,7 @@ export function apply(ctx: Context, config: Config): void {
     }, { relay, readIncoming: session => new Incoming(session, incomingOneBot), inFlight, logger })
   }
   alerts?.start({
-    relay, inFlight, timeout, stop: stop.signal, bots: () => port.describe(), language: () => languageOf(ctx.i18n.fallback([])),
+    relay, inFlight, timeout, stop: stop.signal, bots: () => port.describe(), language,
   })
   scheduleSweeps(ctx, options => uploads.sweep(Date.now(), options), logger)
   keepConnected(ctx, logger)

@@ -237,8 +237,8 @@ export class Storage {
 }
 
 /** Whether there is a database, or one that is on its way: right after the start its driver is loaded and not yet connected. */
-export function isDatabaseLoaded(ctx: Context): boolean {
-  return [...ctx.registry.values()].some(({ plugin }) => typeof plugin === 'function' && plugin.prototype instanceof Driver)
+export function isDatabaseLoaded(registry: Context['registry']): boolean {
+  return [...registry.values()].some(({ plugin }) => typeof plugin === 'function' && plugin.prototype instanceof Driver)
 }
 
 /** Resolves when the database is there, has not come in its time, or the context is disposed. */

@@ -211,7 +211,8 @@ export class Relay {
         if (this.storage === storage) this.storage = undefined
       })
     })
-    this.hasDatabase = () => isDatabaseLoaded(ctx)
+    const registry = unwrap(ctx.registry)
+    this.hasDatabase = () => isDatabaseLoaded(registry)
     this.hasArrived = false
     this.arrival = awaitDatabase(ctx).then(() => {
       this.hasArrived = true
