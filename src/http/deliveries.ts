@@ -90,8 +90,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       allow: ['manage'],
       async handle(exchange) {
         const id = idOf(exchange)
-        await relay.withdraw(id)
-        return { data: { delivery_id: id, state: 'withdrawn' } }
+        return { data: { delivery_id: id, state: await relay.withdraw(id) ?? 'withdrawn' } }
       },
     },
     {

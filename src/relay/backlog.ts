@@ -159,10 +159,7 @@ export class Backlog {
       for (let hasChanged = true; hasChanged;) {
         hasChanged = false
         for (const delivery of await store.overdue(state, then)) {
-          if (!this.inFlight.has(delivery.id) && await worker.abandon(delivery, store, new RelayError('expired'))) {
-            hasChanged = true
-            worker.onEnd(delivery, (await store.getQueued(delivery.id))?.items ?? [])
-          }
+          if (!this.inFlight.has(delivery.id) && await worker.abandon(delivery, store, new RelayError('expired'))) hasChanged = true
           await yieldToOthers()
         }
       }

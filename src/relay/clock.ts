@@ -35,7 +35,7 @@ const thisMachine: Machine = {
 /** Up to which difference this clock follows that of the machine, in milliseconds: what is kept in time by the network differs by less. */
 const followed = 2_000
 /** The same for the clocks of several relays, one of which may have died some seconds ago. */
-const agreed = 30_000
+export const agreed = 30_000
 /** For how long a reading is good, in milliseconds. */
 const freshness = 60_000
 

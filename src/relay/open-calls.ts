@@ -58,6 +58,18 @@ export class OpenCalls {
     if (inDoubt) this.note(delivery, items, inDoubt, this.now())
   }
 
+  /**
+   * What another relay has left in doubt, as far as nothing is known of it here, counts from when it was recorded.
+   *
+   * @param age how long ago that was, in milliseconds
+   */
+  learn(delivery: Delivery, items: readonly ParsedItem[], age: number): void {
+    const inDoubt = doubtOf(delivery, delivery.results)
+    if (!inDoubt) return
+    const indices = inDoubt.indices.filter(index => !this.until.has(keysOf(delivery, items, index).own))
+    this.note(delivery, items, { ...inDoubt, indices }, Math.max(this.now() - age, this.started))
+  }
+
   /** How long the items in doubt may still be carried out, in milliseconds; 0 when they have settled. */
   left(delivery: Called, items: readonly ParsedItem[], { indices, settle }: Pick<InDoubt, 'indices' | 'settle'>): number {
     const times = indices.map(index => {

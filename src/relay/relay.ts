@@ -6,10 +6,10 @@ import { unwrap } from '../lib/unwrap'
 import type { MessageRequest, ParsedItem } from '../message/model'
 import type { KnownSends } from '../platform/port'
 import { aboutOf, type RecordContent } from './about'
-import { Clock } from './clock'
+import { agreed, Clock } from './clock'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
-  createDelivery, isOverdue, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
+  abandon, createDelivery, isOverdue, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
 } from './delivery'
 import { fingerprintOf } from './fingerprint'
 import { FollowUps } from './follow-ups'
@@ -302,17 +302,25 @@ export class Relay {
   }
 
   /**
-   * Takes a delivery back that has not begun to leave.
+   * Takes a delivery back that waits for its turn. One that nothing was tried of is forgotten, with its key.
    *
+   * @returns its state, where there is still a record of it
    * @throws RelayError `not-found`, `conflict`, `store-down`
    */
-  async withdraw(id: string): Promise<void> {
-    const { state, deferred, results } = await this.history.get(id)
+  async withdraw(id: string): Promise<State | undefined> {
+    const delivery = await this.history.get(id)
+    const { state, deferred, results, attempts } = delivery
     if (state === 'queued' && usesUpKey(results)) {
       throw new RelayError('conflict', 'a part of this delivery has been sent: it cannot be withdrawn any more')
     }
     if (state === 'queued' && !deferred) throw new RelayError('conflict', 'the caller of this delivery waits for it: it cannot be withdrawn')
-    if (state === 'queued' && await guard(this.storage?.store.withdraw(id))) return
+    const store = this.storage?.store
+    if (state === 'queued' && store) {
+      if (attempts === 0 && await guard(store.withdraw(id))) return
+      // It was tried before: its record tells of that, and what went unanswered then may have arrived.
+      const error = new RelayError('unsent', 'withdrawn while it was waiting: nothing was sent this time')
+      if (attempts > 0 && await guard(this.worker.abandon(delivery, store, error))) return delivery.state
+    }
     throw new RelayError('conflict', `this delivery is ${(await this.history.get(id)).state}: only a queued one can be withdrawn`)
   }
 
@@ -334,6 +342,7 @@ export class Relay {
     const delivery = stored?.delivery ?? await this.history.get(id)
     const items = stored?.items ?? await guard(storage?.archive.items(id))
     if (!items) throw new RelayError('conflict', 'the content of this delivery is not kept: send it as a new request')
+    this.learnOpenCalls(delivery, items)
     const settling = openCalls.leftOf(delivery, items)
     if (settling > 0) {
       const seconds = Math.ceil(settling / 1000)
@@ -357,7 +366,16 @@ export class Relay {
       return delivery
     }
     const again = { ...delivery, ...retry(delivery, expiresAt), key: null, updatedAt: this.clock.now() }
-    await guard(storage.backlog.adopt(again, items))
+    const { results, inDoubt, deferred, expiresAt: expired } = delivery
+    // From here on an answer that comes late does not change what is moved: it is looked for before anything is sent.
+    const isHere = memory.get(id) !== undefined
+    if (isHere && !memory.update(delivery, retryable, retry(delivery, expiresAt))) throw notRetryable((await this.history.get(id)).state)
+    try {
+      await guard(storage.backlog.adopt(again, items))
+    } catch (error) {
+      if (isHere) memory.update(delivery, ['queued'], { state, results, inDoubt, deferred, expiresAt: expired })
+      throw error
+    }
     memory.discard(id)
     await guard(storage.archive.remove(id))
     return again
@@ -444,10 +462,12 @@ export class Relay {
       return delivery
     } catch (thrown) {
       const error = RelayError.from(thrown)
-      const results = delivery.results.map(result => result ?? { success: false as const, error })
+      // What an earlier request with its key has left without an answer may have arrived, whatever stops this one.
+      const results = abandon(delivery, error)
       if (isKept) {
         await worker.settle(delivery, store, results)
         this.keepFiles(delivery, items)
+        if (delivery.state === 'unanswered') return delivery
       } else if (error.outcome) {
         // It is not sent again where it is not known through which bot.
         const isSure = delivery.bot !== '' || (request.bot.platform === undefined && request.bot.selfId === undefined)
@@ -492,8 +512,14 @@ export class Relay {
   /** Finds out what became of an earlier request that went unanswered, and gives the verdict where what is missing may be sent now. */
   private async reconcile(delivery: Delivery, { request, signal }: Submission): Promise<Verdict | undefined> {
     Object.assign(delivery, { state: 'unanswered', results: delivery.results.map(result => result ?? unanswered()) })
+    this.learnOpenCalls(delivery, request.items)
     // The queue is full or paused, the caller has gone away, the database is away, or the relay stops.
     return this.followUps.reconcile(delivery, this.storeOf(delivery), request.items, signal).catch(() => undefined)
+  }
+
+  /** Of a delivery whose calls another relay has made it is not known here when they have settled. */
+  private learnOpenCalls(delivery: Delivery, items: MessageRequest['items']): void {
+    if (this.storage?.isShared) this.runtime.openCalls.learn(delivery, items, Math.max(this.clock.now() - delivery.updatedAt - agreed, 0))
   }
 
   /** @param since in milliseconds since the epoch, by the machine's clock */
@@ -548,12 +574,15 @@ export class Relay {
     if (this.memory.keeps(state)) void this.keepUploads({ items, mode: 'batch' }, this.clock.now() + this.retention)
   }
 
-  /** @throws RelayError `file-not-found` when the one file of a single message is not there; in a batch, the item fails in its turn */
+  /**
+   * @param until by the relay's clock
+   * @throws RelayError `file-not-found` when the one file of a single message is not there; in a batch, the item fails in its turn
+   */
   private async keepUploads({ items, mode }: Pick<MessageRequest, 'items' | 'mode'>, until: number): Promise<void> {
     for (const item of items) {
       if (!('link' in item) || item.link.kind !== 'upload') continue
       try {
-        await this.runtime.keepUpload(item.link.id, until + uploadMargin)
+        await this.runtime.keepUpload(item.link.id, this.clock.toWall(until) + uploadMargin)
       } catch (error) {
         if (mode === 'single') throw error
       }

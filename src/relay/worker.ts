@@ -105,9 +105,18 @@ export class Worker {
     if (doubtOf(delivery, delivery.results) && work.mayRepeat(inDoubt, verdict)) return verdict
   }
 
-  /** Ends a delivery of which nothing more is to be sent, for this reason. Tells whether it did: it may have begun to leave meanwhile. */
-  abandon(delivery: Delivery, store: Store, error: RelayError): Promise<boolean> {
-    return this.settle(delivery, store, abandon(delivery, error), [delivery.state])
+  /**
+   * Ends a delivery of which nothing more is to be sent, for this reason. Rejects with the error of the store.
+   *
+   * @returns whether it did: it may have begun to leave meanwhile
+   */
+  async abandon(delivery: Delivery, store: Store, error: RelayError): Promise<boolean> {
+    const wasThere = await this.record(delivery, store, [delivery.state], settle(delivery, abandon(delivery, error)))
+    if (!wasThere) return false
+    this.tell(delivery)
+    // What is not known any more needs no files.
+    this.onEnd(delivery, await Promise.resolve(store.getQueued(delivery.id)).then(found => found?.items ?? [], () => []))
+    return true
   }
 
   /**
@@ -119,7 +128,6 @@ export class Worker {
    */
   async settle(delivery: Delivery, store: Store, results: Results, from: readonly State[] = unfinished, slot?: Slot): Promise<boolean> {
     const change = settle(delivery, results)
-    const { logger, clock, observer } = this.runtime
     const hadEnded = !unfinished.some(state => state === delivery.state)
     const write = (): Promise<boolean> => this.record(delivery, store, from, change)
     let wasThere: boolean
@@ -128,15 +136,18 @@ export class Worker {
     else wasThere = await write().catch(() => this.keepMeanwhile(delivery, change, write))
     if (!wasThere) return false
     if (!store.isDurable) this.runtime.sentLog.write(delivery, false)
-    // What is known later of one that had ended is a correction.
-    if (!hadEnded) observer.ended(delivery, clock.now() - delivery.createdAt)
-    if (delivery.deferred) {
-      const { id, state, target, attempts } = delivery
-      logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} attempts`)
-    }
-    const watchers = this.watchers.get(delivery.id)
-    if (watchers) for (const watcher of [...watchers]) watcher(delivery)
+    this.tell(delivery, hadEnded)
     return true
+  }
+
+  /** @param isCorrection whether it had ended before, and this is what is known of it later */
+  private tell(delivery: Delivery, isCorrection = false): void {
+    const { logger, clock, observer } = this.runtime
+    const { id, state, target, attempts, deferred, createdAt } = delivery
+    if (!isCorrection) observer.ended(delivery, clock.now() - createdAt)
+    if (deferred) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} attempts`)
+    const watchers = this.watchers.get(id)
+    if (watchers) for (const watcher of [...watchers]) watcher(delivery)
   }
 
   /** Calls back when a delivery has ended; what it returns ends the watch. */

@@ -158,6 +158,25 @@ describe('withdrawing', () => {
     for (const { status } of await Promise.all(answers)) assert.equal(status, 200)
   })
 
+  test('of what was tried before keeps its record and its key, because it may have arrived', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 0.3 } })
+    relay.simulator.fault({ fault: { kind: 'lost-answer' } })
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+    const key = { 'idempotency-key': 'a' }
+    const { status, headers } = await relay.post(hello, key)
+    assert.equal(status, 504)
+    const id = headers.get('x-request-id') ?? ''
+    // Nobody sends it again while its bot is away.
+    const online = await takeOffline(relay)
+    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+    assert.deepEqual((await relay.ask(`/deliveries/${id}`, 'DELETE')).data, { delivery_id: id, state: 'unanswered' })
+    assert.equal((await relay.show(id)).state, 'unanswered')
+    relay.simulator.clearFaults()
+    await online()
+    await until('it is found', async () => (await relay.post(hello, key)).status === 200)
+    assert.deepEqual(relay.texts(), ['hello'])
+  })
+
   test('right before it leaves keeps it from being sent', async t => {
     const relay = await relayWith(t)
     const { db } = driverOf(relay)
@@ -277,6 +296,35 @@ describe('sending again', () => {
     assert.equal((await relay.show(id)).state, 'queued')
     await relay.reaches(id, 'sent')
     assert.deepEqual(relay.texts(), ['hello', 'ahead'])
+  })
+
+  test('does not send twice what is answered while its record is moved', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 0.3 } })
+    relay.simulator.fault({ fault: { kind: 'hold' } })
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+    const { status, headers } = await relay.post(hello)
+    assert.equal(status, 504)
+    const id = headers.get('x-request-id') ?? ''
+    relay.simulator.clearFaults()
+    await until('it is written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_kept').length > 0)
+    // After the retry has read the record, and before it writes it.
+    const driver = driverOf(relay)
+    const get = driver.get.bind(driver)
+    let isAnswered = false
+    driver.get = async selection => {
+      const rows = get(selection)
+      await rows
+      if (selection.table === 'message_relay_kept' && !isAnswered) {
+        isAnswered = true
+        await releaseHeld(relay)
+        await relay.reaches(id, 'sent')
+      }
+      return rows
+    }
+    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 409)
+    assert(isAnswered)
+    assert.equal((await relay.show(id)).state, 'sent')
+    assert.deepEqual(relay.texts(), ['hello'])
   })
 
   test('sends what went unanswered and did not arrive', async t => {

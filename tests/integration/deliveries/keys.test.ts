@@ -226,6 +226,24 @@ describe('a repeat of what went unanswered', () => {
     assert.deepEqual(relay.texts(), ['hello'])
   })
 
+  test('is still unanswered where nothing is sent again, because its time is over before its turn', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 3 }, simulator: { history: false } })
+    relay.simulator.fault({ fault: { kind: 'lost-answer' } })
+    const body = { ...hello, expires_in: 1 }
+    const first = await relay.post(body, key)
+    assert.equal(first.status, 504)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 2_000 }, times: 2 })
+    const answers = [relay.post({ ...hello, msg: 'ahead' })]
+    await until('it is under way', () => relay.texts().includes('ahead'))
+    const second = relay.post(body, key)
+    await until('the second waits as well', async () => JSON.stringify((await relay.ask('/queues')).data).includes('"waiting":1'))
+    answers.push(relay.post({ ...hello, msg: 'between' }))
+    assert.equal((await second).status, 504)
+    assert.equal((await relay.ask(`/deliveries/${first.headers.get('x-request-id')}`)).data.state, 'unanswered')
+    for (const { status } of await Promise.all(answers)) assert.equal(status, 200)
+    assert.deepEqual(relay.texts(), ['hello', 'ahead', 'between'])
+  })
+
   test('does not take the equal message of another request for it', async t => {
     const relay = await relayWith(t, { config: { ...hasty, chatSettleTime: 30 } })
     relay.simulator.fault({ fault: { kind: 'silent' } })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { group, other, relayWith, releaseHeld, takeOffline, type OutboxRelay } from '../deliveries/support'
+import { failStatements, group, other, relayWith, releaseHeld, takeOffline, type OutboxRelay } from '../deliveries/support'
 import { apiKey } from '../../support/relay'
 import { until } from '../../support/until'
 
@@ -96,6 +96,17 @@ describe('POST /queues/<queue>/resume', () => {
 })
 
 describe('DELETE /queues/<queue>', () => {
+  test('says so where the database does not take it down', async t => {
+    const relay = await relayWith(t)
+    await takeOffline(relay)
+    const id = await relay.queue('stored')
+    const restore = failStatements(relay, sql => sql.startsWith('UPDATE') && sql.includes('message_relay_delivery'))
+    assert.equal((await relay.ask(path, 'DELETE')).status, 503)
+    restore()
+    assert.deepEqual((await relay.ask(path, 'DELETE')).data, { queue, dropped: 1 })
+    assert.equal((await relay.show(id)).state, 'failed')
+  })
+
   test('gives up what waits, tells its callers, and leaves what is on its way', async t => {
     const relay = await relayWith(t)
     relay.simulator.fault({ fault: { kind: 'hold' } })

@@ -11,6 +11,8 @@ export interface SharedOptions {
   endpoint: string
   /** How long a call to the platform may take, in seconds. */
   timeout?: number
+  /** How long a call without an answer may still be carried out, in seconds. */
+  settle?: number
   /** Whether to wait for its bot; otherwise there may be nobody at the endpoint. */
   online?: boolean
 }

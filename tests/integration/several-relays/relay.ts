@@ -23,7 +23,8 @@ export interface SharedRelay {
 Logger.levels.base = Logger.SILENT
 
 /** Starts one in this process; resolves when its tables are there and it listens. */
-export async function startShared({ access, folder, endpoint, timeout = 2, online = true }: SharedOptions): Promise<SharedRelay> {
+export async function startShared(options: SharedOptions): Promise<SharedRelay> {
+  const { access, folder, endpoint, timeout = 2, settle = 0.001, online = true } = options
   const app = new Context()
   watchAnswers(app)
   const forks = [
@@ -36,7 +37,9 @@ export async function startShared({ access, folder, endpoint, timeout = 2, onlin
       responseTimeout: timeout * 1000,
     }),
     app.plugin(TestDriver, access),
-    app.plugin(relay, { apiKey, uploadDir: join(folder, 'uploads'), dataDir: join(folder, 'data'), chatApiTimeout: timeout, chatSettleTime: 0.001 }),
+    app.plugin(relay, {
+      apiKey, uploadDir: join(folder, 'uploads'), dataDir: join(folder, 'data'), chatApiTimeout: timeout, chatSettleTime: settle,
+    }),
   ]
   await app.start()
   const { _http: server } = app.server

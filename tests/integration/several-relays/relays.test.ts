@@ -78,6 +78,23 @@ describe('relays that share a database', { skip: missing }, () => {
     assert.deepEqual(texts(simulator), Array.from({ length: rounds }, (_, round) => `round ${round}`))
   })
 
+  test('do not send again under a key what the call of another may still be bringing', async t => {
+    const simulator = await simulatorFor(t)
+    const options = { access: await server.create(), endpoint: simulator.endpoint, timeout: 0.5, settle: 3 }
+    const relays = [await relayFor(t, options), await relayFor(t, options)] as const
+    const started = performance.now()
+    await until('the calls of earlier processes have settled', () => performance.now() - started > 3_500)
+    simulator.fault({ fault: { kind: 'late', ms: 3_500, delivered: 'then' } })
+    const headers = { 'idempotency-key': 'build-42' }
+    assert.equal((await send(relays[0], 'deployed', headers)).status, 504)
+    const second = await send(relays[1], 'deployed', headers)
+    assert.equal(second.status, 504)
+    assert(Number(second.headers.get('retry-after')) >= 1)
+    await simulator.until(({ ledger }) => ledger.length > 0)
+    await until('it is found', async () => (await send(relays[1], 'deployed', headers)).status === 200)
+    assert.deepEqual(texts(simulator), ['deployed'])
+  })
+
   test('send for keys that differ in case', async t => {
     const simulator = await simulatorFor(t)
     const relay = await relayFor(t, { access: await server.create(), endpoint: simulator.endpoint })
