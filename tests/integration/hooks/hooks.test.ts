@@ -63,7 +63,13 @@ describe('a hook', () => {
     assert.deepEqual(texts(relay), ['Backup\ndone'])
     const refused = await get(relay, 'slack/ops?text=a')
     assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'POST'])
-    assert.equal((await get(relay, 'message/ops?text=a', 'HEAD')).status, 405)
+    for (const [path, method, allow] of [
+      ['message/ops?text=a', 'HEAD', 'GET, POST'], ['uptime-kuma/ops?msg=a', 'HEAD', 'GET, POST'], ['message/ops?text=a', 'PUT', 'GET, POST'],
+      ['slack/ops?text=a', 'HEAD', 'POST'], ['slack/ops?text=a', 'DELETE', 'POST'],
+    ] as const) {
+      const { status, headers } = await get(relay, path, method)
+      assert.deepEqual([status, headers.get('allow')], [405, allow], `${method} ${path}`)
+    }
     assert.equal(texts(relay).length, 1)
   })
 
@@ -177,6 +183,18 @@ describe('who makes a hook', () => {
     }
   })
 
+  test('is told by one key in the address, and refused where there are several', async () => {
+    const right = 'the-key-of-the-hook'
+    const many = Array.from({ length: 500 }, (_, index) => `key=${index}`).join('&')
+    for (const query of [`key=${right}&key=wrong`, `access_token=wrong&access_token=${right}`, `${many}&key=${right}`]) {
+      const { status, body } = await post(relay, `message/ops?${query}`, '{"text":"a"}', { key: '' })
+      assert.equal(status, 401, query)
+      assert.match(String(body.msg), /^(key|access_token) stands in the address with different values/)
+    }
+    assert.equal((await post(relay, `message/ops?key=${right}&key=${right}`, '{"text":"a"}', { key: '' })).status, 200)
+    assert.deepEqual(texts(relay), ['a'])
+  })
+
   test('must be allowed hooks, and the target, before its body is read', async () => {
     const huge = 'x'.repeat(11 * 1024 * 1024)
     for (const [key, target, msg] of [
@@ -246,9 +264,12 @@ describe('what a payload says', () => {
     assert.equal((await post(relay, 'slack/ops', JSON.stringify({ text: 'a', blocks: Array.from({ length: 250_000 }, () => 1) }))).status, 400)
     assert.equal((await post(relay, 'slack/ops', '['.repeat(100_000))).status, 400)
     assert.equal((await post(relay, 'message/ops', JSON.stringify({ text: 'x'.repeat(10 * 1024 * 1024) }))).status, 413)
-    const parts = new FormData()
-    for (let index = 0; index < 1_001; index++) parts.append(`f${index}`, 'a')
-    assert.equal((await post(relay, 'message/ops', parts)).status, 400)
+    for (const content of ['a', new Blob(['a'])]) {
+      const parts = new FormData()
+      for (let index = 0; index < 1_001; index++) parts.append(`f${index}`, content)
+      const { status, body } = await post(relay, 'message/ops', parts)
+      assert.deepEqual([status, body.msg], [400, 'a form may have at most 1000 fields'])
+    }
     assert.deepEqual(texts(relay), [])
   })
 })
@@ -318,6 +339,9 @@ describe('a template of the operator', () => {
     assert.equal((await post(relay, 'deploys/ops', new URLSearchParams({ app: 'shop', version: '<43>' }))).status, 200)
     assert.deepEqual(texts(relay), ['shop 42 已部署', 'shop <43> 已部署'])
     assert.equal((await post(relay, 'deploys/ops', {}, { key: 'the-key-of-the-ci-job' })).status, 403)
+    const asked = await get(relay, 'deploys/ops?app=shop')
+    assert.deepEqual([asked.status, asked.headers.get('allow')], [405, 'POST'])
+    assert.equal((await get(relay, 'nothing/ops?app=shop')).status, 404)
   })
 
   test('replaces that of a source, and is read again when it has changed', async () => {
