@@ -73,6 +73,21 @@ describe('a hook', () => {
     assert.equal(texts(relay).length, 1)
   })
 
+  test('may come in the query of a POST, with a body beside it or without', async () => {
+    const json = { 'content-type': 'application/json' }
+    for (const [path, body, headers] of [
+      ['message/ops?title=Backup&text=done', undefined, {}], ['message/ops?title=Backup&text=done', '', json],
+      ['message/ops?title=Backup&text=a', '{"text":"done"}', json], ['message/ops?title=Backup', new URLSearchParams({ text: 'done' }), {}],
+      ['message/ops?title=Backup&text=a', 'done', { 'content-type': 'text/plain' }],
+    ] as const) {
+      const { status, text } = await post(relay, path, body, { body, headers })
+      assert.equal(status, 200, text)
+    }
+    assert.deepEqual(texts(relay), Array.from({ length: 5 }, () => 'Backup\ndone'))
+    const url = `${relay.url}/hooks/uptime-kuma/ops`
+    assert.equal((await fetch(`${url}?msg=a`, { method: 'POST', headers: { authorization: `Bearer ${apiKey}` } })).status, 400)
+  })
+
   test('goes to several targets, each with a state of its own', async () => {
     const { status, data } = await post(relay, 'message/all', { text: 'a' })
     assert.equal(status, 200)
