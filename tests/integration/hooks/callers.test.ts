@@ -128,14 +128,60 @@ describe('an alert service of TrueNAS', () => {
 describe('a program that knows DingTalk', () => {
   const said = { msgtype: 'markdown', markdown: { title: '[DOWN] Website', text: '## [DOWN] Website \n> timeout' } }
 
-  // Sources: louislam/uptime-kuma, server/notification-providers/dingding.js; timonwong/prometheus-webhook-dingtalk, notifier/notification.go
+  // Sources: server/notification-providers/dingding.js of louislam/uptime-kuma, notifier/notification.go of prometheus-webhook-dingtalk
   test('puts the time and its signature behind the address, and reads errmsg or errcode', async () => {
     for (const body of [said, { ...said, at: { atMobiles: ['13800000000'], isAtAll: true } }]) {
       relay.simulator.clear()
-      const url = `${relay.url}/hooks/dingtalk/ops?access_token=${apiKey}&timestamp=1795165964000&sign=c2ln%2B%2F%3D%3D`
-      const response = await fetch(url, { method: 'POST', headers: json, body: JSON.stringify(body) })
+      const url = `${relay.url}/hooks/dingtalk/ops?access_token=${apiKey}`
+      const response = await fetch(`${url}&timestamp=1795165964000&sign=c2ln%2B%2F%3D%3D`, {
+        method: 'POST', headers: json, body: JSON.stringify(body),
+      })
       assert.equal(await response.clone().text(), '{"errcode":0,"errmsg":"ok"}')
       await assertSent(response, '[DOWN] Website\ntimeout')
     }
+  })
+})
+
+// Source: louislam/uptime-kuma, server/notification-providers/webhook.js
+describe('the provider "Webhook" of Uptime Kuma', () => {
+  const heartbeat = { monitorID: 7, status: 0, time: '2026-11-20 09:12:44.318', msg: 'timeout', important: true, ping: null }
+  const monitor = { id: 7, name: 'Shop', url: 'https://shop.example.com/health', hostname: null, port: null }
+  const msg = '[Shop] [🔴 Down] timeout'
+  const url = (): string => `${relay.url}/hooks/uptime-kuma/ops?key=${apiKey}&lang=en-US`
+  const expected = /^❌ Down: Shop\ntimeout\n.*2026.*\nhttps:\/\/shop\.example\.com\/health$/
+
+  test('posts JSON, or a form of parts with JSON in one of them', async () => {
+    const form = new FormData()
+    form.append('data', JSON.stringify({ heartbeat, monitor, msg }))
+    for (const init of [{ headers: json, body: JSON.stringify({ heartbeat, monitor, msg }) }, { body: form }]) {
+      assert.equal((await fetch(url(), { method: 'POST', ...init })).status, 200)
+    }
+    assert.equal(texts(relay).length, 2)
+    for (const text of texts(relay)) assert.match(text, expected)
+  })
+
+  test('asks with GET, with JSON in its parameters', async () => {
+    const parameters = new URLSearchParams({ msg, heartbeat: JSON.stringify(heartbeat), monitor: JSON.stringify(monitor) })
+    assert.equal((await fetch(`${url()}&${parameters.toString()}`)).status, 200)
+    assert.match(texts(relay).join(), expected)
+    relay.simulator.clear()
+    await assertSent(await fetch(`${url()}&${new URLSearchParams({ msg: 'Testing' }).toString()}`), 'Testing')
+  })
+})
+
+// As https://docs.slack.dev and https://discord.com/developers/docs/resources/webhook have it, for what posts forms.
+describe('a robot that is told in a form', () => {
+  test('is one of Slack, with the field payload', async () => {
+    const said = '#42 (https://ci.example.com/42) failed & more'
+    const body = new URLSearchParams({ payload: JSON.stringify({ text: '<https://ci.example.com/42|#42> failed &amp; more' }) })
+    await assertSent(await fetch(`${relay.url}/hooks/slack/ops?key=${apiKey}`, { method: 'POST', body }), said)
+  })
+
+  test('is one of Discord, with the part payload_json, and files beside it', async () => {
+    const body = new FormData()
+    body.append('payload_json', JSON.stringify({ content: '**#42** failed' }))
+    body.append('files[0]', new Blob(['log']), 'build.log')
+    const response = await fetch(`${relay.url}/hooks/discord/ops?key=${apiKey}&wait=true`, { method: 'POST', body })
+    await assertSent(response, '#42 failed')
   })
 })

@@ -1,4 +1,5 @@
 import { Universal } from 'koishi'
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
@@ -11,6 +12,7 @@ const keys = [
   { name: 'hook', key: 'the-key-of-the-hook', allow: ['hooks'], targets: [`group:${group}`] },
   { name: 'ci', key: 'the-key-of-the-ci-job', allow: ['send'] },
   { name: 'slow', key: 'the-key-of-the-slow-one', allow: ['hooks'], rate: 1 },
+  { name: 'dry', key: 'the-key-of-the-dry-one', allow: ['hooks'], rate: 1, targets: [`group:${group}`] },
 ]
 
 let relay: TestRelay
@@ -126,6 +128,50 @@ describe('a hook', () => {
     await post(relay, 'message/ops?dry_run=1', { text: 'long '.repeat(2000) })
     assert.deepEqual(texts(relay), [])
     assert.deepEqual(await readdir(relay.uploadDir), [])
+  })
+
+  test('has the same rights and the same rate with dry_run, and uses no key of an event', async () => {
+    const by = { key: 'the-key-of-the-dry-one' }
+    assert.equal((await post(relay, `message/group:${other}?dry_run=1`, { text: 'a' }, by)).status, 403)
+    assert.equal((await post(relay, 'message/ops?dry_run=1', { text: 'a' }, by)).status, 200)
+    assert.equal((await post(relay, 'message/ops?dry_run=1', { text: 'a' }, by)).status, 503)
+    const headers = { 'content-type': 'application/json', 'idempotency-key': 'dry' }
+    for (const query of ['?dry_run=1', '']) assert.equal((await post(relay, `message/ops${query}`, { text: 'a' }, { headers })).status, 200)
+    assert.deepEqual(texts(relay), ['a'])
+  })
+
+  test('to several targets fails as a whole with fail=any as soon as one has failed', async () => {
+    relay.simulator.fault({ target: other, fault: { kind: 'refuse' } })
+    const { status, data } = await post(relay, 'message/all?fail=any', { text: 'a' })
+    assert.deepEqual([status, data.success, data.failed], [502, 1, 1])
+    relay.simulator.fault({ target: other, fault: { kind: 'refuse' } })
+    assert.equal((await post(relay, 'message/all', { text: 'a' })).status, 200)
+  })
+
+  test('that nobody wants to read sends nothing', async () => {
+    for (const [event, payload] of [
+      ['ping', { zen: 'Keep it logically awesome.' }], ['star', { action: 'created' }], ['workflow_run', { action: 'queued', workflow_run: {} }],
+      ['an_event_of_tomorrow', {}],
+    ] as const) {
+      const { status, data } = await post(relay, 'github/ops', payload, { headers: { 'content-type': 'application/json', 'x-github-event': event } })
+      assert.equal(status, 200, event)
+      assert.deepEqual([Object.keys(data), typeof data.skipped], [['skipped'], 'string'])
+    }
+    assert.deepEqual(texts(relay), [])
+  })
+
+  test('of a branch may be narrowed to branches', async () => {
+    const headers = { 'content-type': 'application/json', 'x-github-event': 'push' }
+    const push = (branch: string) => ({
+      ref: `refs/heads/${branch}`, before: 'a'.repeat(40), after: 'b'.repeat(40), commits: [{ id: 'b'.repeat(40), message: 'Fix it' }],
+      repository: { full_name: 'a/b' }, sender: { login: 'eva' },
+    })
+    const isTold = async (branch: string): Promise<boolean> => {
+      const { data } = await post(relay, 'github/ops?branch=main,release/*', push(branch), { headers })
+      return data.skipped === undefined
+    }
+    const told = await Promise.all(['main', 'release/2', 'release/2/a', 'mainline', 'feature/release/2'].map(isTold))
+    assert.deepEqual(told, [true, true, true, false, false])
   })
 
   test('may tell of thousands of alerts or commits, and not of what only takes memory', async () => {
@@ -443,6 +489,19 @@ describe('a picture that cannot be read', () => {
 })
 
 describe('with a database', () => {
+  test('that does not answer, a hook is asked to come again', async t => {
+    class Stuck extends SQLiteDriver {
+      override start(): Promise<void> {
+        return new Promise(() => undefined)
+      }
+    }
+    const stored = await relayWith(t, { path: null, config: { keys } })
+    stored.app.plugin(Stuck, { path: ':memory:' })
+    const { status, headers } = await post(stored, `slack/group:${group}`, { text: 'a' })
+    assert.deepEqual([status, headers.get('retry-after')], [503, '30'])
+    assert.deepEqual(stored.texts(), [])
+  })
+
   test('a hook is stored first, and sent when the bot is back', async t => {
     const stored = await relayWith(t, { config: { keys } })
     stored.bot.status = Universal.Status.RECONNECT

@@ -198,7 +198,8 @@ describe('a long text', () => {
   test('of 4,000 characters goes as it is, and so does JSON', async () => {
     await send('ops', { body: '字'.repeat(4000) })
     await send('ops', { body: JSON.stringify({ msg: long }), type: 'application/json' })
-    assert.deepEqual(seen(), [`${to}${'字'.repeat(4000)}`, `${to}${long}`])
+    idsOf(await relay.send({ group_id: group, msg: long }))
+    assert.deepEqual(seen(), [`${to}${'字'.repeat(4000)}`, `${to}${long}`, `${to}${long}`])
   })
 })
 
