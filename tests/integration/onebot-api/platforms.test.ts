@@ -1,4 +1,4 @@
-import { Bot, MessageEncoder, Universal, type Context } from 'koishi'
+import { Bot, MessageEncoder, Universal, type Context, type h } from 'koishi'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../support/until'
@@ -7,14 +7,21 @@ import { call, messageIdOf, oneBot, relayFor } from './support'
 /** What the other platform was asked to take back. */
 const recalled: string[][] = []
 
+/** The elements of each message that it was given. */
+const written: string[][] = []
+
 class OtherBot extends Bot {
   static override MessageEncoder = class extends MessageEncoder {
+    private readonly elements: string[] = []
+
     override flush(): Promise<void> {
+      written.push(this.elements)
       this.results.push({ id: '77' })
       return Promise.resolve()
     }
 
-    override visit(): Promise<void> {
+    override visit({ type, attrs }: h): Promise<void> {
+      this.elements.push(type === 'text' ? String(attrs.content) : `${type} ${String(attrs.id ?? attrs.type ?? attrs.src)}`)
       return Promise.resolve()
     }
   }
@@ -60,6 +67,12 @@ test('a bot of another platform serves as well, where there is no OneBot bot', a
   const id = messageIdOf(await call(relay, 'send_group_msg', { group_id: 'general', message: 'hello' }))
   assert.equal((await call(relay, 'delete_msg', { message_id: id })).retcode, 0)
   assert.deepEqual(recalled, [['general', '77']])
+  written.length = 0
+  const said = '[CQ:reply,id=5]look [CQ:at,qq=eva] and [CQ:at,qq=all]![CQ:record,file=base64://dm9pY2U=]'
+  messageIdOf(await call(relay, 'send_group_msg', { group_id: 'general', message: said }))
+  assert.deepEqual(written.map(elements => elements.map(each => each.replace(/(audio data):.*/, '$1'))), [
+    ['quote 5', 'look ', 'at eva', ' and ', 'at all', '!'], ['audio data'],
+  ])
   const groups = [{ group_id: 'general', group_name: 'General' }, { group_id: 8, group_name: 'Guild' }]
   assert.deepEqual((await call(relay, 'get_group_list')).body.data, groups)
   assert.deepEqual((await call(relay, 'get_login_info')).body.data, { user_id: 'me', nickname: '' })
