@@ -39,6 +39,8 @@ export async function readHook(exchange: Exchange, source: Source, limits: BodyL
 }
 
 function parsePayload(raw: Buffer, type: string, takesText: boolean): JsonObject {
+  // What there is may stand in the query.
+  if (takesText && raw.length === 0) return {}
   if (/^\s*multipart\/form-data/i.test(type)) return unwrap(readMultipart(raw, type))
   // Many a script sends JSON and says that it is something else.
   const looksLikeJson = /^\ufeff?\s*\{/.test(raw.toString('utf8', 0, 64))

@@ -21,12 +21,16 @@ const maxLooked = 4000
 
 /** Markdown, as robots take it, with its links in parentheses. */
 export function fromMarkdown(value: unknown): string {
-  const text = textOf(value)
+  const text = withLinks(textOf(value)
     .replace(/<br\s{0,5}\/?>/gi, '\n')
-    .replace(/<\/?(?:font|b|i|u|s|a|at|strong|em|del|code|text_tag)(?:\s[^<>\n]{0,500})?>/gi, '')
-    .replace(markdownLink, (_, _mark: string, name: string, url: string) => linked(name.trim(), url))
+    .replace(/<\/?(?:font|b|i|u|s|a|at|strong|em|del|code|text_tag)(?:\s[^<>\n]{0,500})?>/gi, ''))
     .replace(/^[ \t]{0,3}\|[ \t]?([^\n]{1,2000}?)[ \t]{0,3}\|[ \t]{0,3}$/gm, '$1')
   return withoutMarks(text).trim()
+}
+
+/** A text in which nothing is Markdown but its links. */
+export function withLinks(text: string): string {
+  return text.replace(markdownLink, (_, _mark: string, name: string, url: string) => linked(name.trim(), url))
 }
 
 /**
@@ -72,6 +76,8 @@ export function fromSlack(value: unknown): string {
     .replace(/```/g, '')
     .replace(/(?<=^|[\s(])([*_~`])([^*_~`\s][^*_~`\n]{0,1000})\1(?=$|[\s).,:;!?])/gm, '$2')
     .replace(/^&gt;[ \t]?/gm, '')
+    // Slack wants no more than three, but what writes HTML escapes quotes as well.
+    .replace(/&quot;/g, '"').replace(/&#(?:39|x27);/g, '\'')
     // The ampersand last: what it begins was not meant as an entity.
     .replace(/&lt;/g, '<').replace(/&gt;/g, '>').replace(/&amp;/g, '&')
     .trim()
@@ -81,7 +87,8 @@ function slackReference(target: string, name: string): string {
   const mark = new Map([['@', '@'], ['#', '#'], ['!', '@']]).get(target.slice(0, 1))
   if (mark === undefined) return linked(name.trim(), target.replace(/^mailto:/, ''))
   // A date has its text for those who cannot show it behind the bar, and so have the names of users and channels.
-  if (target.startsWith('!date')) return name
+  const [, date, seconds] = /^(!date)\^(\d{1,11})?/.exec(target) ?? []
+  if (date !== undefined) return name !== '' || seconds === undefined ? name : timeOf(Number(seconds))
   return name === '' ? mark + target.slice(1).replace(/^subteam\^/, '') : mark + name.replace(/^[@#]/, '')
 }
 

@@ -56,6 +56,8 @@ export function hookRoutes(options: HookOptions): GuardedRoute[] {
     identify: (exchange, access, addressOf) => hooks.identify(exchange, access, addressOf),
     handle: exchange => hooks.handle(exchange),
     fail: (error, exchange) => hooks.fail(error, exchange),
+    // Of a name that is none of them, it is not known yet.
+    methods: ({ params: { source = '' } }) => known.has(source) && !known.get(source)?.takesGet ? ['POST'] : ['GET', 'POST'],
   }))
 }
 
@@ -147,13 +149,11 @@ class Hooks {
   /** @throws RelayError `not-found`, `method-not-allowed` */
   private async find({ params, request }: Exchange): Promise<Source> {
     const { source: name = '' } = params
-    const source = known.get(name) ?? (await this.options.templates.has(name) ? ownSource(name) : undefined)
-    if (!source) throw unknownSource()
-    const methods = source.takesGet ? ['GET', 'POST'] : ['POST']
-    // Nor HEAD, which must change nothing (RFC 9110, section 9.2.1).
-    if (methods.includes(request.method ?? '')) return source
-    const allow = methods.join(', ')
-    throw new RelayError('method-not-allowed', `use ${allow}`, { headers: { allow } })
+    const source = known.get(name)
+    if (source) return source
+    if (!await this.options.templates.has(name)) throw unknownSource()
+    if (request.method !== 'POST') throw new RelayError('method-not-allowed', 'use POST', { headers: { allow: 'POST' } })
+    return ownSource(name)
   }
 
   private async readHook(exchange: Exchange, source: Source): Promise<HookRequest> {

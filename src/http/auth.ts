@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { plainAddress } from '../access/addresses'
+import { RelayError } from '../errors'
 
 /**
  * What a request gives as a key: as `Authorization: Bearer` (RFC 6750), as `X-API-Key`, or as both. They are bytes, as Node.js hands
@@ -12,6 +13,22 @@ export function credentialsOf(headers: IncomingHttpHeaders): Buffer[] {
   if (bearer) given.push(Buffer.from(bearer, 'latin1'))
   if (typeof bare === 'string' && bare !== '') given.push(Buffer.from(bare, 'latin1'))
   return given
+}
+
+/**
+ * What the query of a request gives as a key under a name; nothing where it is left out or empty.
+ *
+ * @param code of the failure
+ * @throws RelayError where it stands there with different values: nobody can tell which of them is meant
+ */
+export function queryCredentialsOf(query: URLSearchParams, name: string, code: 'unauthorized' | 'forbidden'): Buffer[] {
+  const [given, ...others] = new Set(query.getAll(name).filter(Boolean))
+  if (others.length > 0) {
+    throw new RelayError(code, `${name} stands in the address with different values: give it once`, {
+      ...code === 'unauthorized' && { headers: { 'www-authenticate': 'Bearer' } },
+    })
+  }
+  return given === undefined ? [] : [Buffer.from(given)]
 }
 
 /**

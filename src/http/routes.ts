@@ -69,6 +69,11 @@ interface Endpoint {
   quiet?: boolean
   /** Puts a failure into the shape that its callers expect, in the place of the envelope. */
   fail?: (error: RelayError, exchange: Exchange) => PlainAnswer
+  /**
+   * The methods of an address, where they are not those of the routes of its path with HEAD beside GET, as where a GET does something:
+   * a HEAD must do nothing (RFC 9110, section 9.2.1). All routes of a path have the same.
+   */
+  methods?: (exchange: Exchange) => readonly string[]
 }
 
 /** One that answers without a key. */
@@ -132,10 +137,11 @@ export function registerRoutes(server: Server, routes: readonly Route[], options
 
 /** @param siblings the routes of the path, one for each method */
 async function answer(context: Context, path: string, siblings: readonly Route[], options: RouteOptions): Promise<void> {
-  const method = context.method === 'HEAD' ? 'GET' : context.method
-  const route = siblings.find(sibling => sibling.method === method)
   const started = performance.now()
   const exchange = toExchange(context)
+  const methods = methodsOf(siblings, exchange)
+  const method = context.method === 'HEAD' && methods.includes('HEAD') ? 'GET' : context.method
+  const route = siblings.find(sibling => sibling.method === method)
   const { response } = exchange
   response.setHeader('X-Request-Id', exchange.id)
   // Koa would print a stack for each client that goes away, and its request has a line in the log anyway.
@@ -153,8 +159,8 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
       exchange.caller = await identify(guarded, exchange, options)
       exchange.caller.note(addressOf(context.req, options.trustedProxies))
     }
-    if (!route) {
-      const allow = siblings.map(sibling => sibling.method === 'GET' ? 'GET, HEAD' : sibling.method).join(', ')
+    if (!route || !methods.includes(context.method)) {
+      const allow = methods.join(', ')
       throw new RelayError('method-not-allowed', `use ${allow}`, { headers: { allow } })
     }
     const result = await handle(route, exchange)
@@ -173,6 +179,11 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
   if (!response.socket) leave?.()
   options.observe(path, route?.method, response.statusCode)
   logRequest(options, { exchange, route: route ?? { path }, error, duration: performance.now() - started })
+}
+
+/** @param siblings the routes of a path */
+function methodsOf(siblings: readonly Route[], exchange: Exchange): readonly string[] {
+  return siblings[0]?.methods?.(exchange) ?? siblings.flatMap(({ method }) => method === 'GET' ? ['GET', 'HEAD'] : method)
 }
 
 function identify({ identify }: GuardedRoute, exchange: Exchange, { access, trustedProxies }: RouteOptions): Caller | Promise<Caller> {

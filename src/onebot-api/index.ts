@@ -1,7 +1,7 @@
 import type { Access } from '../access/access'
 import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
-import { credentialsOf } from '../http/auth'
+import { credentialsOf, queryCredentialsOf } from '../http/auth'
 import type { BodyLimits } from '../http/body'
 import type { AllowedExchange, Exchange, GuardedRoute, PlainAnswer } from '../http/routes'
 import type { Sender } from '../http/sender'
@@ -48,13 +48,12 @@ class OneBotApi {
       identify,
       handle: exchange => this.handle(exchange),
       fail: (error, exchange) => this.fail(error, exchange),
+      methods: () => ['GET', 'POST'],
     }
   }
 
   private async handle(exchange: AllowedExchange): Promise<PlainAnswer> {
-    const { request, query, params: { action: name = '' } } = exchange
-    // Whoever only looks at an address is not to send anything by that.
-    if (request.method === 'HEAD') throw new RelayError('method-not-allowed', 'use GET or POST', { headers: { allow: 'GET, POST' } })
+    const { query, params: { action: name = '' } } = exchange
     const action = this.actions.get(name)
     if (!action) throw new RelayError('not-found', 'the relay has no such action')
     const { limits, stop } = this.options
@@ -74,8 +73,7 @@ class OneBotApi {
 
 /** As OneBot 11 has it ("authorization"): the key may stand in the query, and a wrong one is another failure than none. */
 function identify({ request, query }: Exchange, access: Access, addressOf: () => string | undefined): Caller {
-  const given = query.getAll('access_token').filter(Boolean).map(token => Buffer.from(token))
-  const candidates = [...credentialsOf(request.headers), ...given]
+  const candidates = [...credentialsOf(request.headers), ...queryCredentialsOf(query, 'access_token', 'forbidden')]
   try {
     return access.identify(candidates, addressOf)
   } catch (error) {

@@ -1,16 +1,19 @@
 import { isObject, type JsonObject } from '../../message/parse'
-import { address, inOneLine, joinLines, labelled, linked, object, objects, parsed, textOf } from '../fields'
-import { fromMarkdown } from '../markup'
+import { address, inOneLine, joinLines, labelled, line, linked, object, objects, parsed, textOf } from '../fields'
+import { fromMarkdown, withLinks } from '../markup'
 import { feishuShape } from '../shapes'
 import { robot, type Message, type Readers } from './robot'
 
 /** How deep the elements of a card are looked at. */
 const maxDepth = 8
+/** How many columns of a table are shown. */
+const maxColumns = 10
 /** How many paragraphs of a post are looked at. */
 const maxParagraphs = 200
 
 const readers: Readers = new Map<string, (content: JsonObject) => Message>([
-  ['text', ({ text }) => ({ text: withoutMentions(textOf(text)) })],
+  // Links are all that has a meaning in it, besides mentions.
+  ['text', ({ text }) => ({ text: withLinks(withoutMentions(textOf(text))) })],
   ['post', content => readPost(object(content.post ?? content))],
   ['interactive', readCard],
 ])
@@ -30,9 +33,9 @@ function readInline({ tag, text, href, user_name: name, user_id: id }: JsonObjec
     case 'a':
       return linked(said, address(href))
     case 'md':
-      return fromMarkdown(said)
+      return fromMarkdown(withoutMentions(said))
     default:
-      return said
+      return withoutMentions(said)
   }
 }
 
@@ -48,14 +51,28 @@ function readCard(card: JsonObject): Message {
 
 function readElement(element: JsonObject, depth: number): string {
   if (depth > maxDepth) return ''
-  const below = [element.elements, element.columns, element.actions].flatMap(list => objects(list))
-  const { tag } = element
+  const { tag, extra, header } = element
+  if (tag === 'table') return readTable(element)
+  const below = [element.elements, element.columns, element.actions, [extra]].flatMap(list => objects(list))
   const text = said(tag === 'markdown' || tag === 'lark_md' || tag === 'plain_text' ? element : element.text)
   return joinLines(
+    said(object(header).title),
     labelled(text, address(element.url) || address(object(element.multi_url).url) || linkOfBehaviors(element.behaviors)),
     ...objects(element.fields).map(field => inOneLine(said(field.text))),
     ...below.map(inner => readElement(inner, depth + 1)),
   )
+}
+
+/** A table, each of its rows in a line. */
+function readTable({ columns, rows }: JsonObject): string {
+  const fields = objects(columns, maxColumns)
+  const names = fields.map(({ display_name: name }) => line(name))
+  return joinLines(...[names, ...objects(rows).map(row => fields.map(({ name }) => readCell(row[line(name)])))].map(cells => cells.join(' | ')))
+}
+
+/** A text, a number, or labels with a text each. */
+function readCell(value: unknown): string {
+  return Array.isArray(value) ? objects(value).map(({ text }) => line(text)).join(', ') : fromMarkdown(line(value))
 }
 
 /** What a button of a card in its newer form (2.0) opens. */

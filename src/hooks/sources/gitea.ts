@@ -110,10 +110,11 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['workflow_run', only(['completed'], payload => {
     const run = demandObject(payload, 'workflow_run', 'Gitea')
     const branch = line(run.head_branch, 250)
+    const path = line(run.path, 250)
     return ended(line(run.conclusion), {
-      branch,
-      ref: branch,
-      name: firstOf(object(payload.workflow).name, line(run.path).replace(/@.*/, '')),
+      ...branch !== '' && { branch },
+      ref: branch || refOfPath(path),
+      name: firstOf(object(payload.workflow).name, path.replace(/@.*/, '')),
       number: line(run.run_number, 20),
       title: line(run.display_title),
       who: nameOf(run.actor) || nameOf(payload.sender),
@@ -129,6 +130,12 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
 function pageOf({ repository }: JsonObject, path = ''): string {
   const page = address(object(repository).html_url)
   return page === '' ? '' : address(path === '' ? page : `${page}/${encodeURI(path)}`)
+}
+
+/** What a run is for that is not for a branch, which its path alone tells: `ci.yaml@refs/pull/12/head`. */
+function refOfPath(path: string): string {
+  const [, request, tag = ''] = /@refs\/(?:pull\/(\d+)\/|tags\/(.+))/.exec(path) ?? []
+  return request === undefined ? tag : `#${request}`
 }
 
 function readPush(payload: JsonObject): Told {

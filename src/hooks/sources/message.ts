@@ -1,25 +1,41 @@
 import { RelayError } from '../../errors'
-import { header, textOf } from '../fields'
+import type { JsonObject } from '../../message/parse'
+import { header, object, textOf } from '../fields'
+import { fromMarkdown } from '../markup'
 import type { Source } from '../source'
 
-/** The fields that may hold the text, the first that says something. */
+/** The fields that may hold the title, and those that may hold the text; the first that says something. */
+const titles = ['title', 'subject']
 const texts = ['message', 'text', 'msg', 'content', 'body']
 
-/** A title and a text under whatever name: what Gotify's clients, Home Assistant, a NAS and many others send. */
+/**
+ * A title and a text under whatever name: what Gotify's clients, Home Assistant, a NAS and many others send. What the body does not have
+ * may stand in the query.
+ */
 export const message: Source = {
   name: 'message',
   takesGet: true,
   takesText: true,
-  read({ payload }) {
-    const title = textOf(payload.title) || textOf(payload.subject)
-    const text = texts.map(name => textOf(payload[name])).find(each => each !== '') ?? ''
-    if (title === '' && text === '') {
+  read({ payload, query }) {
+    const places = [payload, Object.fromEntries(query)]
+    const title = find(titles, places)
+    const said = find(texts, places)
+    if (title === '' && said === '') {
       throw new RelayError('bad-request', 'there is no text: give it as message, text, msg, content or body, with a title or not')
     }
-    return { name: 'message', view: { title, text } }
+    return { name: 'message', view: { title, text: isMarkdown(payload) ? fromMarkdown(said) : said } }
   },
   keyOf({ headers }) {
     const text = header(headers, 'idempotency-key').trim()
     return text === '' ? undefined : { text }
   },
+}
+
+function find(names: readonly string[], places: readonly JsonObject[]): string {
+  return places.flatMap(place => names.map(name => textOf(place[name]))).find(each => each !== '') ?? ''
+}
+
+/** As Gotify's clients say it (`client::display` of its "message extras"). */
+function isMarkdown({ extras }: JsonObject): boolean {
+  return object(object(extras)['client::display']).contentType === 'text/markdown'
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../message/parse'
-import { address, joinLines, labelled, object, objects, pictureOf, textOf } from '../fields'
+import { address, joinLines, labelled, linked, object, objects, pictureOf, textOf } from '../fields'
 import { fromMarkdown } from '../markup'
 import { errcodeShape } from '../shapes'
 import { robot, type Message, type Readers } from './robot'
@@ -34,9 +34,21 @@ function readCard(card: JsonObject): Message {
   const { title: figure, desc: meaning } = object(card.emphasis_content)
   const { title: quoted, quote_text: quote } = object(card.quote_area)
   const below = objects(card.vertical_content_list).map(each => joinLines(textOf(each.title), textOf(each.desc)))
-  const rows = objects(card.horizontal_content_list).map(({ keyname, value }) => labelled(textOf(keyname), textOf(value)))
-  const above = [textOf(desc), labelled(textOf(meaning), textOf(figure)), textOf(quoted), textOf(quote), textOf(card.sub_title_text)]
-  return { title: textOf(title), text: joinLines(...above, ...below, ...rows), link: address(object(card.card_action).url) }
+  const rows = objects(card.horizontal_content_list).map(({ keyname, value, url }) =>
+    labelled(textOf(keyname), linked(textOf(value), address(url))))
+  const { title: caption, desc: story } = object(card.image_text_area)
+  // What leads to a mini program is of no use elsewhere.
+  const jumps = objects(card.jump_list).map(({ title: name, url }) => address(url) === '' ? '' : labelled(textOf(name), address(url)))
+  const above = [
+    textOf(desc), labelled(textOf(meaning), textOf(figure)), textOf(caption), textOf(story), textOf(quoted), textOf(quote),
+    textOf(card.sub_title_text),
+  ]
+  return {
+    title: textOf(title),
+    text: joinLines(...above, ...below, ...rows, ...jumps),
+    picture: address(object(card.card_image).url),
+    link: address(object(card.card_action).url),
+  }
 }
 
 /** The group robot of WeCom (企业微信). */

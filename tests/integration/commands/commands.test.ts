@@ -339,6 +339,19 @@ describe('an answer', () => {
     assert(stage.lines.includes(`warn ${id} an item of the reply is left out: type must be text, image, file, video or audio, and in messages at or reply as well`), stage.lines.join('\n'))
   })
 
+  test('may mention, answer and speak', async () => {
+    stage.answer = json({
+      messages: [
+        { type: 'reply', message_id: '7' }, { type: 'at', user_id: '10001' }, { msg: 'see' }, { type: 'audio', url: 'https://example.com/a.amr' },
+      ],
+    })
+    await stage.say('#ping x')
+    assert.deepEqual(stage.delivered[0]?.items, [
+      { type: 'reply', messageId: '7' }, { type: 'at', userId: '10001' }, { type: 'text', text: 'see' },
+      { type: 'audio', link: { kind: 'remote', url: 'https://example.com/a.amr' } },
+    ])
+  })
+
   test('is bounded and read like a request: links, levels, values and items', async () => {
     stage.answer = json({ messages: [{ type: 'image', url: 'http://127.0.0.1/?/../../x' }, { type: 'image', url: 'HTTP://127.0.0.1/a/../../b' }] })
     await stage.say('#ping x')

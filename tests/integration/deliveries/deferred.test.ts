@@ -1,6 +1,7 @@
 import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { isObject } from '../../../src/message/parse'
 import { upload } from '../webhook/support'
 import { until } from '../../support/until'
 import { failStatements, group, later, other, relayWith, slowDown, takeOffline, type Answer } from './support'
@@ -27,6 +28,18 @@ describe('a deferred request', () => {
     assert.equal(status, 501)
     assert.match(msg, /database-sqlite/)
     assert.deepEqual(relay.texts(), [])
+  })
+
+  test('for several targets is answered with the state of each', async t => {
+    const relay = await relayWith(t)
+    const { status, data } = await relay.post({ to: [`group:${group}`, 'group:nobody', `group:${other}`], msg: 'hello' }, later)
+    assert.equal(status, 200)
+    assert(Array.isArray(data.deliveries))
+    const entries = data.deliveries.filter(entry => isObject(entry))
+    assert.deepEqual(entries.map(({ success, state, code }) => [success, state, code]), [
+      [true, 'queued', undefined], [false, undefined, 400], [true, 'queued', undefined],
+    ])
+    await until('both were delivered', () => relay.texts().length === 2)
   })
 
   test('waits for the real answer as long as it is asked to', async t => {

@@ -78,6 +78,26 @@ describe('the same event', () => {
     assert.deepEqual(texts(relay), ['a'])
   })
 
+  test('is a group of alerts for five minutes from the first time, and then another one', async t => {
+    const said = {
+      status: 'firing', groupKey: '{}:{}',
+      alerts: [{ status: 'firing', fingerprint: 'a', startsAt: '2026-11-22T01:02:03Z', labels: { alertname: 'HostDown' }, annotations: {} }],
+    }
+    const tellAlerts = async (after: number): Promise<unknown> => {
+      const now = performance.now.bind(performance)
+      const shifted = t.mock.method(performance, 'now', () => now() + after)
+      const { status, data } = await post(relay, 'alertmanager/ops', said)
+      shifted.mock.restore()
+      assert.equal(status, 200)
+      return data.delivery_id
+    }
+    const first = await tellAlerts(0)
+    // The second time does not begin the five minutes again.
+    for (const after of [200_000, 299_000]) assert.equal(await tellAlerts(after), first)
+    assert.notEqual(await tellAlerts(301_000), first)
+    assert.equal(texts(relay).length, 2)
+  })
+
   test('is sent once with a database, also when it is told of twice at a time', async t => {
     const stored = await relayWith(t)
     stored.bot.status = Universal.Status.RECONNECT

@@ -1,4 +1,5 @@
 import { Universal } from 'koishi'
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
@@ -11,6 +12,7 @@ const keys = [
   { name: 'hook', key: 'the-key-of-the-hook', allow: ['hooks'], targets: [`group:${group}`] },
   { name: 'ci', key: 'the-key-of-the-ci-job', allow: ['send'] },
   { name: 'slow', key: 'the-key-of-the-slow-one', allow: ['hooks'], rate: 1 },
+  { name: 'dry', key: 'the-key-of-the-dry-one', allow: ['hooks'], rate: 1, targets: [`group:${group}`] },
 ]
 
 let relay: TestRelay
@@ -63,8 +65,29 @@ describe('a hook', () => {
     assert.deepEqual(texts(relay), ['Backup\ndone'])
     const refused = await get(relay, 'slack/ops?text=a')
     assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'POST'])
-    assert.equal((await get(relay, 'message/ops?text=a', 'HEAD')).status, 405)
+    for (const [path, method, allow] of [
+      ['message/ops?text=a', 'HEAD', 'GET, POST'], ['uptime-kuma/ops?msg=a', 'HEAD', 'GET, POST'], ['message/ops?text=a', 'PUT', 'GET, POST'],
+      ['slack/ops?text=a', 'HEAD', 'POST'], ['slack/ops?text=a', 'DELETE', 'POST'],
+    ] as const) {
+      const { status, headers } = await get(relay, path, method)
+      assert.deepEqual([status, headers.get('allow')], [405, allow], `${method} ${path}`)
+    }
     assert.equal(texts(relay).length, 1)
+  })
+
+  test('may come in the query of a POST, with a body beside it or without', async () => {
+    const json = { 'content-type': 'application/json' }
+    for (const [path, body, headers] of [
+      ['message/ops?title=Backup&text=done', undefined, {}], ['message/ops?title=Backup&text=done', '', json],
+      ['message/ops?title=Backup&text=a', '{"text":"done"}', json], ['message/ops?title=Backup', new URLSearchParams({ text: 'done' }), {}],
+      ['message/ops?title=Backup&text=a', 'done', { 'content-type': 'text/plain' }],
+    ] as const) {
+      const { status, text } = await post(relay, path, body, { body, headers })
+      assert.equal(status, 200, text)
+    }
+    assert.deepEqual(texts(relay), Array.from({ length: 5 }, () => 'Backup\ndone'))
+    const url = `${relay.url}/hooks/uptime-kuma/ops`
+    assert.equal((await fetch(`${url}?msg=a`, { method: 'POST', headers: { authorization: `Bearer ${apiKey}` } })).status, 400)
   })
 
   test('goes to several targets, each with a state of its own', async () => {
@@ -105,6 +128,50 @@ describe('a hook', () => {
     await post(relay, 'message/ops?dry_run=1', { text: 'long '.repeat(2000) })
     assert.deepEqual(texts(relay), [])
     assert.deepEqual(await readdir(relay.uploadDir), [])
+  })
+
+  test('has the same rights and the same rate with dry_run, and uses no key of an event', async () => {
+    const by = { key: 'the-key-of-the-dry-one' }
+    assert.equal((await post(relay, `message/group:${other}?dry_run=1`, { text: 'a' }, by)).status, 403)
+    assert.equal((await post(relay, 'message/ops?dry_run=1', { text: 'a' }, by)).status, 200)
+    assert.equal((await post(relay, 'message/ops?dry_run=1', { text: 'a' }, by)).status, 503)
+    const headers = { 'content-type': 'application/json', 'idempotency-key': 'dry' }
+    for (const query of ['?dry_run=1', '']) assert.equal((await post(relay, `message/ops${query}`, { text: 'a' }, { headers })).status, 200)
+    assert.deepEqual(texts(relay), ['a'])
+  })
+
+  test('to several targets fails as a whole with fail=any as soon as one has failed', async () => {
+    relay.simulator.fault({ target: other, fault: { kind: 'refuse' } })
+    const { status, data } = await post(relay, 'message/all?fail=any', { text: 'a' })
+    assert.deepEqual([status, data.success, data.failed], [502, 1, 1])
+    relay.simulator.fault({ target: other, fault: { kind: 'refuse' } })
+    assert.equal((await post(relay, 'message/all', { text: 'a' })).status, 200)
+  })
+
+  test('that nobody wants to read sends nothing', async () => {
+    for (const [event, payload] of [
+      ['ping', { zen: 'Keep it logically awesome.' }], ['star', { action: 'created' }], ['workflow_run', { action: 'queued', workflow_run: {} }],
+      ['an_event_of_tomorrow', {}],
+    ] as const) {
+      const { status, data } = await post(relay, 'github/ops', payload, { headers: { 'content-type': 'application/json', 'x-github-event': event } })
+      assert.equal(status, 200, event)
+      assert.deepEqual([Object.keys(data), typeof data.skipped], [['skipped'], 'string'])
+    }
+    assert.deepEqual(texts(relay), [])
+  })
+
+  test('of a branch may be narrowed to branches', async () => {
+    const headers = { 'content-type': 'application/json', 'x-github-event': 'push' }
+    const push = (branch: string) => ({
+      ref: `refs/heads/${branch}`, before: 'a'.repeat(40), after: 'b'.repeat(40), commits: [{ id: 'b'.repeat(40), message: 'Fix it' }],
+      repository: { full_name: 'a/b' }, sender: { login: 'eva' },
+    })
+    const isTold = async (branch: string): Promise<boolean> => {
+      const { data } = await post(relay, 'github/ops?branch=main,release/*', push(branch), { headers })
+      return data.skipped === undefined
+    }
+    const told = await Promise.all(['main', 'release/2', 'release/2/a', 'mainline', 'feature/release/2'].map(isTold))
+    assert.deepEqual(told, [true, true, true, false, false])
   })
 
   test('may tell of thousands of alerts or commits, and not of what only takes memory', async () => {
@@ -177,6 +244,18 @@ describe('who makes a hook', () => {
     }
   })
 
+  test('is told by one key in the address, and refused where there are several', async () => {
+    const right = 'the-key-of-the-hook'
+    const many = Array.from({ length: 500 }, (_, index) => `key=${index}`).join('&')
+    for (const query of [`key=${right}&key=wrong`, `access_token=wrong&access_token=${right}`, `${many}&key=${right}`]) {
+      const { status, body } = await post(relay, `message/ops?${query}`, '{"text":"a"}', { key: '' })
+      assert.equal(status, 401, query)
+      assert.match(String(body.msg), /^(key|access_token) stands in the address with different values/)
+    }
+    assert.equal((await post(relay, `message/ops?key=${right}&key=${right}`, '{"text":"a"}', { key: '' })).status, 200)
+    assert.deepEqual(texts(relay), ['a'])
+  })
+
   test('must be allowed hooks, and the target, before its body is read', async () => {
     const huge = 'x'.repeat(11 * 1024 * 1024)
     for (const [key, target, msg] of [
@@ -246,9 +325,12 @@ describe('what a payload says', () => {
     assert.equal((await post(relay, 'slack/ops', JSON.stringify({ text: 'a', blocks: Array.from({ length: 250_000 }, () => 1) }))).status, 400)
     assert.equal((await post(relay, 'slack/ops', '['.repeat(100_000))).status, 400)
     assert.equal((await post(relay, 'message/ops', JSON.stringify({ text: 'x'.repeat(10 * 1024 * 1024) }))).status, 413)
-    const parts = new FormData()
-    for (let index = 0; index < 1_001; index++) parts.append(`f${index}`, 'a')
-    assert.equal((await post(relay, 'message/ops', parts)).status, 400)
+    for (const content of ['a', new Blob(['a'])]) {
+      const parts = new FormData()
+      for (let index = 0; index < 1_001; index++) parts.append(`f${index}`, content)
+      const { status, body } = await post(relay, 'message/ops', parts)
+      assert.deepEqual([status, body.msg], [400, 'a form may have at most 1000 fields'])
+    }
     assert.deepEqual(texts(relay), [])
   })
 })
@@ -318,6 +400,9 @@ describe('a template of the operator', () => {
     assert.equal((await post(relay, 'deploys/ops', new URLSearchParams({ app: 'shop', version: '<43>' }))).status, 200)
     assert.deepEqual(texts(relay), ['shop 42 已部署', 'shop <43> 已部署'])
     assert.equal((await post(relay, 'deploys/ops', {}, { key: 'the-key-of-the-ci-job' })).status, 403)
+    const asked = await get(relay, 'deploys/ops?app=shop')
+    assert.deepEqual([asked.status, asked.headers.get('allow')], [405, 'POST'])
+    assert.equal((await get(relay, 'nothing/ops?app=shop')).status, 404)
   })
 
   test('replaces that of a source, and is read again when it has changed', async () => {
@@ -404,6 +489,19 @@ describe('a picture that cannot be read', () => {
 })
 
 describe('with a database', () => {
+  test('that does not answer, a hook is asked to come again', async t => {
+    class Stuck extends SQLiteDriver {
+      override start(): Promise<void> {
+        return new Promise(() => undefined)
+      }
+    }
+    const stored = await relayWith(t, { path: null, config: { keys } })
+    stored.app.plugin(Stuck, { path: ':memory:' })
+    const { status, headers } = await post(stored, `slack/group:${group}`, { text: 'a' })
+    assert.deepEqual([status, headers.get('retry-after')], [503, '30'])
+    assert.deepEqual(stored.texts(), [])
+  })
+
   test('a hook is stored first, and sent when the bot is back', async t => {
     const stored = await relayWith(t, { config: { keys } })
     stored.bot.status = Universal.Status.RECONNECT

@@ -41,6 +41,65 @@ async function push(event: string, { by = secret, target = group, more = '', key
   return (await post(relay, `github/group:${target}`, body, { key, headers })).status
 }
 
+/** A payload as it is posted, with a header that proves who posts it. */
+interface Way {
+  source: string
+  type?: string
+  headers: Record<string, string>
+  sent: string
+}
+
+const hmac = (...pieces: string[]): string => createHmac('sha256', secret).update(pieces.join('')).digest('hex')
+
+/** Each source that signs, with what it signs told by its door. */
+function ways(): Way[] {
+  const alertsOf = (fingerprint: string): string => JSON.stringify({
+    status: 'firing', alerts: [{ status: 'firing', labels: { alertname: 'HostDown' }, annotations: {}, fingerprint }],
+  })
+  const [alerts, others] = [alertsOf('a'), alertsOf('b')]
+  const error = JSON.stringify({ action: 'created', data: { error: { title: 'TypeError', web_url: 'https://sentry.example.com/1' } } })
+  const gitlab = JSON.stringify({ object_kind: 'push', ref: 'refs/heads/main', commits: [{ id: 'b'.repeat(40), title: 'Fix it' }], total_commits_count: 1 })
+  const form = new URLSearchParams({ payload: body }).toString()
+  const now = String(Math.floor(Date.now() / 1000))
+  const at = (time: string): string => `v1,${createHmac('sha256', secret).update(`1.${time}.${gitlab}`).digest('base64')}`
+  const event = { 'x-gitea-event': 'push', 'x-gogs-event': 'push' }
+  const formType = 'application/x-www-form-urlencoded'
+  return [
+    { source: 'gitlab', headers: { 'x-gitlab-event': 'Push Hook', 'x-gitlab-token': secret }, sent: gitlab },
+    {
+      source: 'gitlab', sent: gitlab,
+      headers: { 'x-gitlab-event': 'Push Hook', 'webhook-id': '1', 'webhook-timestamp': now, 'webhook-signature': at(now) },
+    },
+    { source: 'gitea', headers: { ...event, 'x-gitea-signature': hmac(body) }, sent: body },
+    { source: 'gitea', type: formType, headers: { ...event, 'x-gogs-signature': hmac(body) }, sent: form },
+    { source: 'github', type: formType, headers: { 'x-github-event': 'push', 'x-hub-signature-256': `sha256=${hmac(form)}` }, sent: form },
+    { source: 'grafana', headers: { 'x-grafana-alerting-signature': hmac(alerts) }, sent: alerts },
+    {
+      source: 'grafana', sent: others,
+      headers: { 'x-grafana-alerting-signature': hmac(now, ':', others), 'x-grafana-alerting-timestamp': now },
+    },
+    { source: 'sentry', headers: { 'sentry-hook-resource': 'error', 'sentry-hook-signature': hmac(error) }, sent: error },
+  ]
+}
+
+describe('each way to sign', () => {
+  for (const { source, type = 'application/json', headers, sent } of ways()) {
+    test(`proves who posts to ${source} as ${type} with ${Object.keys(headers).join(', ')}`, async () => {
+      const by = { key: '', headers: { 'content-type': type, ...headers } }
+      const { status, text } = await post(relay, `${source}/group:${group}`, sent, by)
+      assert.equal(status, 200, text)
+      assert.equal(texts(relay).length, 1)
+      assert.equal((await post(relay, `${source}/group:${other}`, sent, by)).status, 403)
+      const isToken = 'x-gitlab-token' in headers
+      if (!isToken) assert.equal((await post(relay, `${source}/group:${group}`, sent.replace('e', 'E'), by)).status, 401)
+      const unsigned = Object.fromEntries(Object.entries(headers).filter(([name]) => !/signature|token/.test(name)))
+      const without = await post(relay, `${source}/group:${group}`, sent, { key: '', headers: { 'content-type': type, ...unsigned } })
+      assert.equal(without.status, 401)
+      assert.equal(texts(relay).length, 1)
+    })
+  }
+})
+
 describe('a signature', () => {
   test('proves who makes a hook, and the event is sent once', async () => {
     assert.deepEqual([await push('1'), await push('1')], [200, 200])

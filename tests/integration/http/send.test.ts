@@ -64,7 +64,14 @@ async function stored(): Promise<string[]> {
   return entries.map(({ name }) => name)
 }
 
-function form(...parts: [name: string, content: string | Buffer, file?: string, type?: string][]): FormData {
+type Part = [name: string, content: string | Buffer, file?: string, type?: string]
+
+/** One part more than a form may have. */
+function many(part: Part): Part[] {
+  return Array.from({ length: 1001 }, () => part)
+}
+
+function form(...parts: Part[]): FormData {
   const made = new FormData()
   for (const [name, content, file, type] of parts) {
     if (file === undefined) made.append(name, String(content))
@@ -191,7 +198,8 @@ describe('a long text', () => {
   test('of 4,000 characters goes as it is, and so does JSON', async () => {
     await send('ops', { body: '字'.repeat(4000) })
     await send('ops', { body: JSON.stringify({ msg: long }), type: 'application/json' })
-    assert.deepEqual(seen(), [`${to}${'字'.repeat(4000)}`, `${to}${long}`])
+    idsOf(await relay.send({ group_id: group, msg: long }))
+    assert.deepEqual(seen(), [`${to}${'字'.repeat(4000)}`, `${to}${long}`, `${to}${long}`])
   })
 })
 
@@ -301,7 +309,11 @@ describe('a request is refused, and nothing of it stays:', () => {
     ['a file of another kind', 'ops/a.exe', { method: 'PUT', body: bytes }, 415, /only: txt, log, png/],
     ['a name from a type of another kind', 'ops', { body: bytes, type: 'application/zip' }, 415, /only: txt, log, png/],
     ['a file of a form of another kind', 'ops', { body: form(['f', bytes, 'a.png'], ['g', bytes, 'b.exe']) }, 415, /only: txt, log, png/],
-    ['more parts than 1000', 'ops', { body: form(...Array.from({ length: 1001 }, () => ['msg', 'a'] satisfies [string, string])) }, 413, /more than 1000 texts and files/],
+    ['more files than 1000', 'ops', { body: form(...many(['f', 'a', 'a.txt'])) }, 413, /more than 1000 texts and files/],
+    ['more texts and files than 1000 together', 'ops', { body: form(...many(['f', 'a', 'a.txt']).slice(501), ...many(['msg', 'a']).slice(500)) }, 413, /more than 1000 texts and files/],
+    ['more files than 1000 that are text', 'ops?type=text', { body: form(...many(['f', 'a', 'a.txt'])) }, 413, /more than 1000 texts and files/],
+    ['more fields than 1000', 'ops', { body: form(['msg', 'a'], ...many(['other', 'a'])) }, 413, /more than 1000 parts without a file/],
+    ['more texts than 1000', 'ops', { body: form(...many(['msg', 'a'])) }, 413, /more than 1000 texts and files/],
   ]
   for (const [what, path, request, status, msg] of cases) {
     test(what, async () => {
@@ -359,6 +371,22 @@ describe('on the wire', () => {
     polite.socket.write('abc')
     assert.equal((await polite.answer()).status, 200)
     polite.socket.destroy()
+  })
+
+  test('a form of a million parts is refused as soon as there are too many, and the rest is not read', async () => {
+    const before = await stored()
+    for (const [disposition, msg] of [
+      ['form-data; name="a"', /^more than 1000 parts without a file$/], ['form-data; name="msg"', /^more than 1000 texts and files in one request$/],
+      ['form-data; name="f"; filename="a.txt"', /^more than 1000 texts and files in one request$/],
+    ] as const) {
+      const part = `--limit\r\nContent-Disposition: ${disposition}\r\n\r\na\r\n`
+      const wire = await Wire.open(relay.url)
+      wire.send(head('ops', `Content-Length: ${part.length * 1_000_000}`, 'Content-Type: multipart/form-data; boundary=limit'), part.repeat(1002))
+      assertFailure(await wire.answer(), 413, msg)
+      wire.socket.destroy()
+    }
+    assert.deepEqual(await stored(), before)
+    assert.deepEqual(seen(), [])
   })
 
   test('a client that goes away leaves nothing behind', async () => {
