@@ -366,12 +366,15 @@ describe('what was to be sent', () => {
       const messages = [
         { type: 'text', msg: 'x'.repeat(100_000) }, { type: 'image', url: `base64://${png}` }, { type: 'file', url: upload },
         { type: 'image', url: `data:image/gif;base64,${png}` }, { type: 'file', url: 'https://example.com/a.log' },
+        { type: 'image', url: `data:image/svg+xml;base64,${png}` }, { type: 'image', url: `data:text/html;base64,${png}` },
       ]
       const id = (await relay.post({ group_id: group, messages })).headers.get('x-request-id') ?? ''
       const check = async (): Promise<void> => {
         assert.deepEqual((await relay.ask(`/deliveries/${id}/items`)).data.items, messages)
         for (const [index, type, bytes] of [
-          [1, 'image/png', Buffer.from(png, 'base64')], [2, 'text/html', Buffer.from('<script>')], [3, 'image/gif', Buffer.from(png, 'base64')],
+          [1, 'image/png', Buffer.from(png, 'base64')], [2, 'application/octet-stream', Buffer.from('<script>')],
+          [3, 'image/gif', Buffer.from(png, 'base64')], [5, 'application/octet-stream', Buffer.from(png, 'base64')],
+          [6, 'application/octet-stream', Buffer.from(png, 'base64')],
         ] as const) {
           const response = await relay.request(`/deliveries/${id}/items/${index}`)
           assert.equal(response.headers.get('content-type'), type)
@@ -381,7 +384,7 @@ describe('what was to be sent', () => {
           assert(Buffer.from(await response.arrayBuffer()).equals(bytes))
           assert.equal((await relay.request(`/deliveries/${id}/items/${index}`, { method: 'HEAD' })).status, 200)
         }
-        for (const index of ['0', '4', '5', '-1', 'x', '1e0', '%00']) assert.equal((await relay.ask(`/deliveries/${id}/items/${index}`)).status, 404)
+        for (const index of ['0', '4', '7', '-1', 'x', '1e0', '%00']) assert.equal((await relay.ask(`/deliveries/${id}/items/${index}`)).status, 404)
       }
       await check()
       if (path === null) continue
