@@ -352,6 +352,23 @@ describe('sending again', () => {
     await online()
     await relay.reaches(id, 'sent')
   })
+
+  test('of what no bot was there for may a key for the platform that it goes to then', async t => {
+    const secretOf = (name: string): string => `the-secret-of-${name}`
+    const keys = [['right', 'onebot'], ['wrong', 'other']].map(([name = '', platform]) => ({
+      name, key: secretOf(name), targets: [`${platform}:group:${group}`], allow: ['manage'],
+    }))
+    const relay = await relayWith(t, { config: { keys } })
+    const retry = async (id: string, name: string): Promise<number> =>
+      (await fetch(`${relay.url}/deliveries/${id}/retry`, { method: 'POST', headers: { authorization: `Bearer ${secretOf(name)}` } })).status
+    const online = await takeOffline(relay)
+    const id = (await relay.post(hello)).headers.get('x-request-id') ?? ''
+    assert.equal((await relay.show(id)).bot, '')
+    await online()
+    assert.equal(await retry(id, 'wrong'), 403)
+    assert.equal(await retry(id, 'right'), 202)
+    await relay.reaches(id, 'sent')
+  })
 })
 
 describe('what was to be sent', () => {
