@@ -410,6 +410,23 @@ describe('what was to be sent', () => {
     }
   })
 
+  test('is read once for all pictures of a batch', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+    const messages = Array.from({ length: 5 }, () => ({ type: 'image', url: `base64://${png}` }))
+    const id = (await relay.post({ group_id: group, messages })).headers.get('x-request-id') ?? ''
+    await until('it is written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_record').length > 0)
+    let count = 0
+    failStatements(relay, sql => {
+      if (/^SELECT .* FROM `?message_relay_kept/s.test(sql)) count++
+      return false
+    })
+    const statuses = await Promise.all(messages.map(async (_, index) => (await relay.request(`/deliveries/${id}/items/${index}`)).status))
+    statuses.push((await relay.request(`/deliveries/${id}/items`)).status)
+    assert.deepEqual(statuses, [200, 200, 200, 200, 200, 200])
+    assert.equal(count, 1)
+  })
+
   test('is forgotten once it is delivered, and kept with its files until then', async t => {
     const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
     const form = new FormData()
