@@ -38,6 +38,9 @@ export interface KeyView {
   verifies: boolean
 }
 
+/** By which log and records call the page in the console: whoever shared it could see, and repeat, what is sent from there. */
+export const consoleName = 'console'
+
 /** The least length of a secret, in characters. */
 const leastLength = 16
 /** The longest name, in bytes of UTF-8. */
@@ -122,6 +125,7 @@ function parseEntry(value: unknown, known: Set<string>, names: TargetNames): Ent
   const fields = new Fields(value)
   const name = fields.read('name', parseName, `one line of text, of at most ${longestName} bytes`)
   if (name === undefined) throw new EntryError('it has no name')
+  if (name === consoleName) throw new EntryError(`${JSON.stringify(consoleName)} is the name of the page in the console`)
   const expires = fields.read('expires', parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes')
   const isIn = fields.read('from', list => readSome(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
   const given = readRights(fields, names)

@@ -144,8 +144,8 @@ async function tell(alert: Alert, telling: Telling): Promise<void> {
   const what = `alert ${alert.kind}${alert.isOver ? ', over' : ''}`
   if ('endpoint' in recipient) {
     const failure = await postAlert(recipient.endpoint, toBody(alert, language()), timeout, stop)
-    if (failure === undefined) logger.info('%s', `${what}: posted to ${recipient.endpoint.label}`)
-    else logger.warn('%s', `${what}: not posted to ${recipient.endpoint.label}: ${failure}`)
+    if (failure === undefined) logger.info('%s', `${what}: posted to ${recipient.endpoint.origin}`)
+    else logger.warn('%s', `${what}: not posted to ${recipient.endpoint.origin}: ${failure}`)
     return
   }
   const text = writeAlert(alert, language())

@@ -156,7 +156,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     if (!source) return next()
     return handle(source, toBody(match, text, source)).then(ended => ended ? undefined : next())
   }, true)
-  logger.info('listening for commands: "%s" and %s characters, posted to %s', printable(prefix), length, endpoint.label)
+  logger.info('listening for commands: "%s" and %s characters, posted to %s', printable(prefix), length, endpoint.origin)
 }
 
 function toBody({ command, content }: CommandMatch, text: string, { userId, target, messageId }: Source): CommandBody {

@@ -3,7 +3,7 @@ import type { Server } from '@koishijs/plugin-server'
 import type { Context } from 'koishi'
 import { randomBytes } from 'node:crypto'
 import type { Access } from '../access/access'
-import type { KeyView } from '../access/keys'
+import { consoleName, type KeyView } from '../access/keys'
 import { scopes } from '../access/scopes'
 import { RelayError } from '../errors'
 import { sha256 } from '../lib/secret'
@@ -68,7 +68,7 @@ export function serveConsole(ctx: Context, options: ConsoleOptions): void {
   const { server, prefix, page, access, stop } = options
   ctx.inject(['console'], inner => {
     const { console } = inner
-    const { key, takeBack } = access.lend('console')
+    const { key, takeBack } = access.lend(consoleName)
     console.addEntry({ dev: page, prod: page })
     console.addListener('message-relay/about', () => describe(options), { authority })
     console.addListener('message-relay/request', value => answer(value, baseOf(server, prefix), key, stop), { authority })

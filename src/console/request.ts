@@ -1,4 +1,5 @@
-import { request } from 'node:http'
+import { request, type IncomingHttpHeaders, type IncomingMessage, type RequestOptions } from 'node:http'
+import { buffer } from 'node:stream/consumers'
 import { RelayError } from '../errors'
 import { isObject, type JsonObject } from '../message/parse'
 
@@ -18,7 +19,7 @@ export interface PageAnswer {
   headers: Record<string, string>
   json?: unknown
   text?: string
-  /** Anything that is neither JSON nor text. */
+  /** Anything that is neither JSON nor text, and every download. */
   base64?: string
 }
 
@@ -89,27 +90,29 @@ export async function forward(wanted: PageRequest, base: string, key: string, st
   }
   for (const [name, text] of Object.entries(query)) url.searchParams.append(name, text)
   const signal = AbortSignal.any([stop, AbortSignal.timeout(patience)])
-  return await new Promise((resolve, reject) => {
-    const fail = (cause: unknown): void => reject(new RelayError('unsent', 'the relay did not answer', { cause }))
-    const outgoing = request(url, { method, signal, agent: false, headers: { ...headers, authorization: `Bearer ${key}` } }, incoming => {
-      const chunks: Buffer[] = []
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
-      incoming.on('error', fail)
-      incoming.on('end', () => resolve({
-        status: incoming.statusCode ?? 0, headers: readHeaders(incoming.headersDistinct),
-        ...readAnswer(Buffer.concat(chunks), incoming.headers['content-type'] ?? ''),
-      }))
-    })
-    outgoing.on('error', fail)
-    outgoing.end(body)
-  })
+  try {
+    const incoming = await ask(url, { method, signal, agent: false, headers: { ...headers, authorization: `Bearer ${key}` } }, body)
+    const bytes = await buffer(incoming)
+    return {
+      status: incoming.statusCode ?? 0, headers: readHeaders(incoming.headersDistinct), ...readAnswer(bytes, incoming.headers),
+    }
+  } catch (cause) {
+    throw new RelayError('unsent', 'the relay gave no answer that can be read', { cause })
+  }
+}
+
+function ask(url: URL, options: RequestOptions, body: Buffer | undefined): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => request(url, options, resolve).on('error', reject).end(body))
 }
 
 function readHeaders(headers: NodeJS.Dict<string[]>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, values]) => [name, values?.join(', ') ?? '']))
 }
 
-function readAnswer(bytes: Buffer, type: string): Pick<PageAnswer, 'json' | 'text' | 'base64'> {
+/** What is in a download, and what type it is said to be of, others have made up: it stays bytes. */
+function readAnswer(bytes: Buffer, headers: IncomingHttpHeaders): Pick<PageAnswer, 'json' | 'text' | 'base64'> {
+  const { 'content-type': type = '', 'content-disposition': disposition } = headers
+  if (disposition !== undefined) return { base64: bytes.toString('base64') }
   if (/^application\/json\b/.test(type)) return { json: JSON.parse(bytes.toString()) as unknown }
   return type.startsWith('text/') ? { text: bytes.toString() } : { base64: bytes.toString('base64') }
 }

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
-import type { Target, TargetNames } from '../message/model'
+import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
-import { readTarget, writeTarget } from '../message/target'
+import { platformOf, readTarget, writeTarget } from '../message/target'
 import { outcomeOf, states, type Delivery, type ItemResult, type Results, type State } from '../relay/delivery'
 import type { History, ListFilter, Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
@@ -145,11 +145,6 @@ function withinReach(filter: ListFilter, confinedTo: string | undefined): ListFi
   return { ...filter, caller: confinedTo, ...isForeign && { states: [] } }
 }
 
-/** The platform of a bot, of which `platform:selfId` is known. */
-export function platformOf(sid: string): string {
-  return sid.slice(0, Math.max(sid.indexOf(':'), 0))
-}
-
 /**
  * A delivery as callers see it.
  *
@@ -224,9 +219,9 @@ function parseStates(text: string): State[] | undefined {
   return found.length === new Set(words).size ? found : undefined
 }
 
-function parseTargets(text: string, names: TargetNames): Target[] | undefined {
+function parseTargets(text: string, names: TargetNames): ListFilter['targets'] {
   const target = readTarget(text)
-  return target ? [target] : names.get(text)?.addresses.map(({ target }) => target)
+  return target ? [target] : names.get(text)?.addresses.map(({ target, platform }) => ({ ...target, platform }))
 }
 
 /** Reads a time (RFC 3339), with the date alone as well. */

@@ -80,7 +80,7 @@ export function mediaRoute(store: UploadStore, links: MediaLinks): OpenRoute {
       if (!links.isValid(id, query)) {
         throw new RelayError('unauthorized', 'this link has expired or was altered', { headers: { 'www-authenticate': 'Bearer' } })
       }
-      await sendFile({ request, response }, id, store, 'application/octet-stream')
+      await sendFile({ request, response }, id, store, octets)
       return 'sent' as const
     },
   }
@@ -93,22 +93,29 @@ export function mediaRoute(store: UploadStore, links: MediaLinks): OpenRoute {
  */
 export async function sendBytes(exchange: Pick<Exchange, 'request' | 'response'>, item: MediaItem, link: DataLink | UploadLink, store: UploadStore): Promise<void> {
   if (link.kind === 'upload') {
-    await sendFile(exchange, link.id, store, typeOfName(link.id))
+    await sendFile(exchange, link.id, store, harmless(typeOfName(link.id)))
     return
   }
   const { request, response } = exchange
   const bytes = Buffer.from(link.base64, 'base64')
-  const type = link.mediaType !== undefined && mediaType.test(link.mediaType) ? link.mediaType : typeOfBytes(item)
+  const type = link.mediaType === undefined ? typeOfBytes(item) : harmless(link.mediaType)
   response.writeHead(200, headersOf({ type, size: bytes.length, name: item.name ?? item.type }))
   response.end(request.method === 'HEAD' ? undefined : bytes)
 }
 
-/** A media type without anything that could end a header, or say more than that. */
-const mediaType = /^[a-z]+\/[a-z0-9.+-]{1,64}$/i
+/** The type of what is only bytes. */
+const octets = 'application/octet-stream'
+
+/** What is seen or heard and can hold no script, as an SVG can: nothing else is a browser told of what callers have sent. */
+const seenOrHeard = /^(?:image|video|audio)\/(?!svg)[a-z0-9.+-]{1,64}$/i
+
+function harmless(type: string): string {
+  return seenOrHeard.test(type) ? type : octets
+}
 
 /** Without a media type a picture is shown all the same: browsers look at its bytes. */
 function typeOfBytes({ type }: MediaItem): string {
-  return type === 'image' ? 'image/png' : 'application/octet-stream'
+  return type === 'image' ? 'image/png' : octets
 }
 
 async function sendFile({ request, response }: Pick<Exchange, 'request' | 'response'>, id: string, store: UploadStore, type: string): Promise<void> {

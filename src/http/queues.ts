@@ -1,8 +1,7 @@
 import { RelayError } from '../errors'
-import { writeTarget } from '../message/target'
+import { platformOf, writeTarget } from '../message/target'
 import type { HeldQueue, Operations } from '../relay/relay'
 import { toIso } from './health'
-import { platformOf } from './deliveries'
 import type { AllowedExchange, GuardedRoute } from './routes'
 
 /** `GET /queues`, `POST /queues/<queue>/resume` and `DELETE /queues/<queue>`: what waits, what holds it, and how to go on. */

@@ -4,7 +4,7 @@ import { RelayError } from '../errors'
 import { goneSignal } from '../lib/abort'
 import { keyOf } from '../message/destination'
 import type { Content, Destination, Destinations } from '../message/model'
-import { writeTarget } from '../message/target'
+import { platformOf, writeTarget } from '../message/target'
 import { outcomeOf, type Delivery, type Results } from '../relay/delivery'
 import type { Relay, Submission, Submitted } from '../relay/relay'
 import type { RequestFiles } from '../uploads/request-files'
@@ -78,12 +78,12 @@ export class Sender {
     const [first] = list
     if (!first) throw new RelayError('internal')
     const { isDry } = parseConduct(query)
-    if (!isList && isDry) return { data: { dry_run: true, ...await this.preview(order, first) } }
+    if (!isList && isDry) return { data: { dry_run: true, ...await this.preview(exchange, order, first) } }
     let gone: AbortSignal | undefined
     const signal = (): AbortSignal => gone ??= goneSignal(response)
     if (!isList) return this.sendOne(exchange, order, first, signal)
     const deliveries = await Promise.all(list.map(async destination => {
-      const entry = isDry ? this.preview(order, destination) : this.sendOneOfMany(exchange, order, destination, signal)
+      const entry = isDry ? this.preview(exchange, order, destination) : this.sendOneOfMany(exchange, order, destination, signal)
       return { target: writeTarget(destination.target), ...await entry.catch((error: unknown) => viewError(RelayError.from(error))) }
     }))
     const failed = deliveries.filter(({ success }) => !success).length
@@ -146,8 +146,9 @@ export class Sender {
     }
   }
 
-  private async preview({ content }: Order, { target, bot }: Destination): Promise<Entry> {
+  private async preview({ caller }: AllowedExchange, { content }: Order, { target, bot, asked }: Destination): Promise<Entry> {
     const { bot: chosen, messages, wrong } = await this.relay.preview({ ...content, target, bot })
+    caller.demandTarget(target, platformOf(chosen), asked)
     return { success: wrong.length === 0, target: writeTarget(target), bot: chosen, messages, ...wrong.length > 0 && { wrong } }
   }
 

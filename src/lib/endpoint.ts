@@ -4,8 +4,8 @@ export interface Endpoint {
   readonly url: string
   /** The credentials of the address as an `Authorization` header: `fetch` refuses an address that holds any. */
   readonly authorization?: string
-  /** What may be logged: origin and path, without the query, which may hold a token. */
-  readonly label: string
+  /** What may be logged: what makes an address of an incoming webhook a secret is in its path or in its query. */
+  readonly origin: string
 }
 
 /** Reads such an address; `undefined` when it is no http(s) link. */
@@ -17,7 +17,7 @@ export function parseEndpoint(address: string): Endpoint | undefined {
   url.username = url.password = url.hash = ''
   return {
     url: url.href,
-    label: url.origin + url.pathname,
+    origin: url.origin,
     ...(username || password) && { authorization: toBasic(username, password) },
   }
 }

@@ -14,6 +14,12 @@ export function readTarget(text: string): Target | undefined {
   if (id !== undefined && (kind === 'group' || kind === 'private')) return { kind, id }
 }
 
+/** The platform of a bot, of which `platform:selfId` is known; `undefined` where there was none. */
+export function platformOf(bot: string): string | undefined {
+  const end = bot.indexOf(':')
+  return end > 0 ? bot.slice(0, end) : undefined
+}
+
 /** Reads a target that may have its platform in front, such as `discord:group:3`; `undefined` for anything else. */
 export function readAddress(text: string): Address | undefined {
   const bare = readTarget(text)

@@ -19,6 +19,8 @@ export interface HourCounts extends Record<typeof endStates[number], number> {
 
 const endStates = ['sent', 'failed', 'unanswered', 'expired'] as const
 const hour = 60 * 60 * 1000
+/** How long items that were read are remembered, in milliseconds: the pictures of a batch are asked for one by one. */
+const memoryOfItems = 5_000
 /** How many records are looked through before others get a turn. */
 const pageSize = 200
 
@@ -27,6 +29,10 @@ const pageSize = 200
  * answer, methods reject with the RelayError `store-down`.
  */
 export class History {
+  /** The items that were read last; they change with their delivery only. */
+  private latest: { version: string, items: Promise<readonly ParsedItem[]> } | undefined
+  private forgetting: NodeJS.Timeout | undefined
+
   /** @param storage what there is of the database at present */
   constructor(private readonly memory: MemoryStore, private readonly clock: Clock, private readonly storage: () => Storage | undefined) {}
 
@@ -57,7 +63,21 @@ export class History {
    * @throws RelayError `not-found`, also where it is not kept; `store-down`
    */
   async items(id: string): Promise<readonly ParsedItem[]> {
-    await this.get(id)
+    const { updatedAt } = await this.get(id)
+    const version = `${id} ${updatedAt}`
+    if (this.latest?.version === version) return this.latest.items
+    const items = this.readItems(id)
+    const latest = this.latest = { version, items }
+    const forget = (): void => {
+      if (this.latest === latest) this.latest = undefined
+    }
+    clearTimeout(this.forgetting)
+    this.forgetting = setTimeout(forget, memoryOfItems).unref()
+    items.catch(forget)
+    return items
+  }
+
+  private async readItems(id: string): Promise<readonly ParsedItem[]> {
     const { memory } = this
     const storage = this.storage()
     const items = memory.items(id) ?? (await guard(storage?.store.getQueued(id)))?.items ?? await guard(storage?.archive.items(id))

@@ -56,7 +56,7 @@ interface Lead {
 async function leadsOf({ states, targets, caller, door }: ListFilter, table: Listed): Promise<Lead[]> {
   // Nearly everything is sent.
   if (states && !states.includes('sent') && caller === undefined) return states.map(state => ({ state }))
-  if (targets) return targets.map(target => ({ target: writeTarget(target) }))
+  if (targets) return [...new Set(targets.map(writeTarget))].map(target => ({ target }))
   if (caller !== undefined) return [{ caller: writeCaller(caller) }]
   if (door !== undefined) return (await doorsOf(door, table)).map(door => ({ door }))
   return states ? states.map(state => ({ state })) : [{}]

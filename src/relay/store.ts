@@ -1,7 +1,7 @@
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
-import type { ParsedItem, Target } from '../message/model'
-import { readTarget, writeTarget } from '../message/target'
+import type { Address, ParsedItem, Target } from '../message/model'
+import { platformOf, readTarget, writeTarget } from '../message/target'
 import { wordsOf } from './about'
 import type { Change, Delivery, State } from './delivery'
 
@@ -90,8 +90,8 @@ export interface Backlog {
 export interface ListFilter {
   /** Those in one of these states. */
   states?: readonly State[]
-  /** Those to one of these. */
-  targets?: readonly Target[]
+  /** Those to one of these, on its platform where it has one. */
+  targets?: readonly (Target & Pick<Address, 'platform'>)[]
   /** The name of the key of its caller. */
   caller?: string
   /** What it came through: a door, or a kind of doors, such as `hooks`. */
@@ -107,16 +107,21 @@ export interface ListFilter {
 }
 
 /** Whether a delivery is one of those that a filter asks for. */
-export function matches({ id, state, target, caller, door, about }: Delivery, filter: ListFilter): boolean {
+export function matches({ id, state, target, bot, caller, door, about }: Delivery, filter: ListFilter): boolean {
   const { states, targets, since, until, text } = filter
   return (states === undefined || states.includes(state))
-    && (targets === undefined || targets.some(({ kind, id }) => target.kind === kind && target.id === id))
+    && (targets === undefined || targets.some(({ kind, id, platform }) => target.kind === kind && target.id === id && isOn(platform, bot)))
     && (filter.caller === undefined || caller === filter.caller)
     && (filter.door === undefined || door === filter.door || door.startsWith(`${filter.door}/`))
     && (filter.before === undefined || id < filter.before)
     && (since === undefined || id >= lowestId(since))
     && (until === undefined || id < lowestId(until))
     && (text === undefined || lowerCase(wordsOf(about)).includes(lowerCase(text)))
+}
+
+/** Whether a bot is on a platform. One that was never found may have been on any. */
+function isOn(platform: string | undefined, bot: string): boolean {
+  return platform === undefined || (platformOf(bot) ?? platform) === platform
 }
 
 /** Of ASCII letters only: other texts may get longer. */

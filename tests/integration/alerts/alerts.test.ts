@@ -35,7 +35,7 @@ async function receive(t: TestContext, answer: RequestListener = (_, response) =
   t.after(() => server.close())
   const address = server.address()
   assert(typeof address === 'object' && address)
-  return { url: `http://user:pass@127.0.0.1:${address.port}/alerts?token=secret`, bodies }
+  return { url: `http://user:pass@127.0.0.1:${address.port}/services/secret?token=secret`, bodies }
 }
 
 /** Has a target fail until sending to it is paused. */
@@ -82,8 +82,8 @@ describe('alertTo, as an address', () => {
     assert.deepEqual(told('resolved').map(({ target, bot }) => ({ target, bot })), both)
     assert.equal(told('firing').length, 2)
     await until('it is logged', () => linesOf(relay).length === bodies.length)
-    assert.deepEqual(new Set(linesOf(relay).map(line => line.replace(/:\d+\//, '/'))), new Set([
-      'message-relay info alert paused: posted to http://127.0.0.1/alerts', 'message-relay info alert paused, over: posted to http://127.0.0.1/alerts',
+    assert.deepEqual(new Set(linesOf(relay).map(line => line.replace(/:\d+$/, ''))), new Set([
+      'message-relay info alert paused: posted to http://127.0.0.1', 'message-relay info alert paused, over: posted to http://127.0.0.1',
     ]))
   })
 

@@ -9,6 +9,7 @@ import { ConsoleClient, startWithConsole } from './support'
 const secret = 'the-secret-of-the-pipeline'
 const config = {
   path: '/relay',
+  chatApiMaxRetries: 0,
   targets: { ops: 'group:123456', all: ['group:123456', 'discord:group:3'] },
   keys: [{ name: 'ci', key: secret, targets: ['ops', 'private:*'], allow: ['send', 'hooks'], expires: '2030-06-01T12:00:00Z' }],
 }
@@ -60,6 +61,20 @@ describe('what the page asks for', () => {
     assert.equal(status, 200)
     assert.deepEqual(relay.simulator.ledger.at(-1)?.media.map(({ name, size }) => [name, size]), [['report.bin', 4]])
   })
+
+  for (const type of ['application/json', 'text/plain', 'image/png']) {
+    test(`may be a picture that its caller says is ${type}, and its bytes come as they are`, async () => {
+      relay.simulator.fault({ fault: { kind: 'refuse' } })
+      const base64 = Buffer.from('hello').toString('base64')
+      const failed = await client.request('POST', '/webhook', { body: JSON.stringify({ to: 'ops', type: 'image', url: `data:${type};base64,${base64}` }) })
+      assert.equal(failed.status, 502)
+      const answer = await client.request('GET', `/deliveries/${String(failed.headers['x-request-id'])}/items/0`)
+      assert.equal(answer.status, 200)
+      assert.equal(answer.base64, base64)
+      assert.equal(answer.json, undefined)
+      assert.equal(answer.text, undefined)
+    })
+  }
 
   test('is refused by the same code: a wrong target, a wrong method', async () => {
     assert.equal((await client.request('POST', '/webhook', { body: '{"to":"nobody","msg":"x"}' })).status, 404)

@@ -400,6 +400,23 @@ describe('sending again', () => {
     await online()
     await relay.reaches(id, 'sent')
   })
+
+  test('of what no bot was there for may a key for the platform that it goes to then', async t => {
+    const secretOf = (name: string): string => `the-secret-of-${name}`
+    const keys = [['right', 'onebot'], ['wrong', 'other']].map(([name = '', platform]) => ({
+      name, key: secretOf(name), targets: [`${platform}:group:${group}`], allow: ['manage'],
+    }))
+    const relay = await relayWith(t, { config: { keys } })
+    const retry = async (id: string, name: string): Promise<number> =>
+      (await fetch(`${relay.url}/deliveries/${id}/retry`, { method: 'POST', headers: { authorization: `Bearer ${secretOf(name)}` } })).status
+    const online = await takeOffline(relay)
+    const id = (await relay.post(hello)).headers.get('x-request-id') ?? ''
+    assert.equal((await relay.show(id)).bot, '')
+    await online()
+    assert.equal(await retry(id, 'wrong'), 403)
+    assert.equal(await retry(id, 'right'), 202)
+    await relay.reaches(id, 'sent')
+  })
 })
 
 describe('what was to be sent', () => {
@@ -414,12 +431,15 @@ describe('what was to be sent', () => {
       const messages = [
         { type: 'text', msg: 'x'.repeat(100_000) }, { type: 'image', url: `base64://${png}` }, { type: 'file', url: upload },
         { type: 'image', url: `data:image/gif;base64,${png}` }, { type: 'file', url: 'https://example.com/a.log' },
+        { type: 'image', url: `data:image/svg+xml;base64,${png}` }, { type: 'image', url: `data:text/html;base64,${png}` },
       ]
       const id = (await relay.post({ group_id: group, messages })).headers.get('x-request-id') ?? ''
       const check = async (): Promise<void> => {
         assert.deepEqual((await relay.ask(`/deliveries/${id}/items`)).data.items, messages)
         for (const [index, type, bytes] of [
-          [1, 'image/png', Buffer.from(png, 'base64')], [2, 'text/html', Buffer.from('<script>')], [3, 'image/gif', Buffer.from(png, 'base64')],
+          [1, 'image/png', Buffer.from(png, 'base64')], [2, 'application/octet-stream', Buffer.from('<script>')],
+          [3, 'image/gif', Buffer.from(png, 'base64')], [5, 'application/octet-stream', Buffer.from(png, 'base64')],
+          [6, 'application/octet-stream', Buffer.from(png, 'base64')],
         ] as const) {
           const response = await relay.request(`/deliveries/${id}/items/${index}`)
           assert.equal(response.headers.get('content-type'), type)
@@ -429,13 +449,30 @@ describe('what was to be sent', () => {
           assert(Buffer.from(await response.arrayBuffer()).equals(bytes))
           assert.equal((await relay.request(`/deliveries/${id}/items/${index}`, { method: 'HEAD' })).status, 200)
         }
-        for (const index of ['0', '4', '5', '-1', 'x', '1e0', '%00']) assert.equal((await relay.ask(`/deliveries/${id}/items/${index}`)).status, 404)
+        for (const index of ['0', '4', '7', '-1', 'x', '1e0', '%00']) assert.equal((await relay.ask(`/deliveries/${id}/items/${index}`)).status, 404)
       }
       await check()
       if (path === null) continue
       await until('it is written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_record').length > 0)
       await check()
     }
+  })
+
+  test('is read once for all pictures of a batch', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+    const messages = Array.from({ length: 5 }, () => ({ type: 'image', url: `base64://${png}` }))
+    const id = (await relay.post({ group_id: group, messages })).headers.get('x-request-id') ?? ''
+    await until('it is written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_record').length > 0)
+    let count = 0
+    failStatements(relay, sql => {
+      if (/^SELECT .* FROM `?message_relay_kept/s.test(sql)) count++
+      return false
+    })
+    const statuses = await Promise.all(messages.map(async (_, index) => (await relay.request(`/deliveries/${id}/items/${index}`)).status))
+    statuses.push((await relay.request(`/deliveries/${id}/items`)).status)
+    assert.deepEqual(statuses, [200, 200, 200, 200, 200, 200])
+    assert.equal(count, 1)
   })
 
   test('is forgotten once it is delivered, and kept with its files until then', async t => {

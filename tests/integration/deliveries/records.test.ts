@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { OtherBot } from '../../support/other-bot'
 import { until } from '../../support/until'
 import { driverOf, failStatements, folderFor, group, later, relayWith, type OutboxRelay } from './support'
 
@@ -125,6 +126,30 @@ describe('the history in the database', () => {
 })
 
 describe('the list', () => {
+  test('has each delivery once, and of the platform that a name says', async t => {
+    const relay = await relayWith(t, {
+      config: {
+        chatApiMaxRetries: 0,
+        targets: { both: [`onebot:group:${group}`, `other:group:${group}`], here: `onebot:group:${group}`, anywhere: [`group:${group}`, `other:group:${group}`] },
+      },
+    })
+    relay.app.plugin(OtherBot, {})
+    await until('both are online', () => relay.app.bots.length === 2)
+    const ids = [
+      await send(relay, { msg: 'one', platform: 'onebot' }), await send(relay, { msg: 'two', platform: 'other' }),
+      // There is no such bot: nobody knows the platform.
+      await send(relay, { msg: 'three', self_id: 'nobody' }), await send(relay, { msg: 'four', platform: 'onebot' }, { 'idempotency-key': 'a' }),
+    ]
+    const check = async (): Promise<void> => {
+      for (const [name, ...expected] of [['both', 3, 2, 1, 0], ['here', 3, 2, 0], ['anywhere', 3, 2, 1, 0]] as const) {
+        assert.deepEqual((await relay.list(`?target=${name}`)).map(({ id }) => ids.indexOf(id)), expected, name)
+      }
+    }
+    await check()
+    await until('they are written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_record')[0]?.values.length === 3)
+    await check()
+  })
+
   test('finds records by door, name of a target, state, key, text and time, wherever they are', async t => {
     const relay = await relayWith(t, {
       config: { chatApiMaxRetries: 0, targets: { ops: 'group:654321,private:10001' }, keys: [{ name: 'ci', key: 'the-secret-of-ci' }] },

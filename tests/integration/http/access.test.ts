@@ -266,8 +266,18 @@ describe('the targets of a key', () => {
       const answer = await send(secretOf('ci'), body)
       assert.equal(answer.status, status, answer.body.msg)
       if (status === 403) assert.equal(sent(), 0)
+      const dry = await ask(secretOf('ci'), '/webhook?dry_run=1', { method: 'POST', body: JSON.stringify({ msg: 'hello', ...body }) })
+      assert.deepEqual([dry.status, dry.body.msg], [status, answer.body.msg])
     })
   }
+
+  test('count for several targets of a dry run as well', async () => {
+    await load([{ name: 'ci', targets: ['onebot:group:1', 'other:group:2'] }])
+    const { status, body: { data } } = await ask(secretOf('ci'), '/webhook?dry_run=1', { method: 'POST', body: '{"to":["group:1","group:2"],"msg":"x"}' })
+    assert.equal(status, 200)
+    assert(isObject(data) && Array.isArray(data.deliveries))
+    assert.deepEqual(data.deliveries.filter(isObject).map(({ code }) => code), [undefined, 403])
+  })
 
   test('are told in the words of the caller, so that a name does not give away what it leads to', async () => {
     await load([{ name: 'ci', targets: ['group:5'] }], { targets })

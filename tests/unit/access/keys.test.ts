@@ -38,6 +38,7 @@ describe('a list of keys', () => {
   const wrong: [object | string | number | null, RegExp][] = [
     ['text', /is no object/], [7, /is no object/], [null, /is no object/], [[], /is no object/],
     [{ key: secret }, /has no name/], [{ name: '', key: secret }, /has no name/], [{ name: 7, key: secret }, /name must be/],
+    [{ name: ' console', key: secret }, /"console" is the name of the page in the console/],
     [{ name: 'a\nb', key: secret }, /name must be/], [{ name: 'a\u202eb', key: secret }, /name must be/], [{ name: 'a'.repeat(65), key: secret }, /name must be/], [{ name: '群'.repeat(22), key: secret }, /name must be/],
     [{ name: 'ci' }, /has no key/], [{ name: 'ci', key: '' }, /has no key/], [{ name: 'ci', key: secret.slice(0, 15) }, /key must be/],
     [{ name: 'ci', key: ` ${secret.slice(0, 15)} ` }, /key must be/], [{ name: 'ci', key: 1234567890123456 }, /key must be/],

@@ -281,9 +281,9 @@ test('a timeout longer than a timer can be does not end the exchange at once', a
 })
 
 describe('a callback address', () => {
-  test('is logged without credentials, query and fragment', () => {
+  test('is logged without credentials, path, query and fragment', () => {
     const endpoint = parseEndpoint('https://user:pass@example.com/a/b?token=1#x')
-    assert.equal(endpoint?.label, 'https://example.com/a/b')
+    assert.equal(endpoint?.origin, 'https://example.com')
     assert.equal(endpoint.url, 'https://example.com/a/b?token=1')
   })
 
