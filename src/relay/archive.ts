@@ -185,8 +185,6 @@ export class Archive implements Listed {
   }
 
   private async keep(id: string, content: string): Promise<void> {
-    // A part of it may be there, from when the database failed.
-    await this.content.remove(id)
     await this.content.write(id, content, items => this.database.upsert(keptTable, [{ id, size: content.length, items }]))
     this.keptSize += content.length
   }

@@ -315,7 +315,8 @@ export class DatabaseStore implements Store, Listed {
    * @param others finds those of these IDs whose content belongs elsewhere
    */
   removeOrphans(others: (ids: string[]) => Promise<string[]> = () => Promise.resolve([])): Promise<void> {
-    return this.content.removeOrphans(async ids => [...await this.withContent(ids), ...await others(ids)])
+    // Here last: a delivery that comes over meanwhile is here before it is gone elsewhere.
+    return this.content.removeOrphans(async ids => [...await others(ids), ...await this.withContent(ids)])
   }
 
   /** Rejects when the database does not answer. */

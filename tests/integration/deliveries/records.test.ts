@@ -112,6 +112,20 @@ describe('the history in the database', () => {
     assert.deepEqual((await relay.list()).map(({ id }) => id), ids.slice(-5).reverse())
   })
 
+  test('has all that is needed to send again what failed, however large and often', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
+    const msg = 'x'.repeat(100_000)
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: 2 })
+    const id = await send(relay, { msg })
+    await until('it is written', () => count(relay) === 1)
+    for (const state of ['failed', 'sent']) {
+      assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+      await relay.reaches(id, state)
+    }
+    assert.deepEqual(relay.texts(), [msg])
+    assert.equal((await relay.list()).length, 1)
+  })
+
   test('is written later where the database fails, and no send waits for it', async t => {
     const relay = await relayWith(t)
     const mend = failStatements(relay, sql => sql.includes('message_relay_record') && sql.startsWith('INSERT'))

@@ -10,6 +10,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { v4 as uuid, v7 } from 'uuid'
 import { RelayError } from '../../../src/errors'
 import type { ParsedItem } from '../../../src/message/model'
+import { writeItems } from '../../../src/message/parse'
 import { aboutOf } from '../../../src/relay/about'
 import { Clock } from '../../../src/relay/clock'
 import { DatabaseStore } from '../../../src/relay/database-store'
@@ -238,5 +239,18 @@ describe('a store in SQLite', () => {
     await database.remove('message_relay_content', { id: delivery.id, part: 2 })
     const [item] = (await store.getQueued(delivery.id))?.items ?? []
     assert(item instanceof RelayError && item.message.startsWith('the content of this delivery is gone'))
+  })
+
+  test('removes no content that goes over to it from elsewhere meanwhile', async t => {
+    const { store } = await openDatabase(t)
+    const large: ParsedItem[] = [{ type: 'text', text: 'x'.repeat(2 ** 20) }]
+    const delivery = deliveryOf()
+    await store.content.write(delivery.id, JSON.stringify(writeItems(large)), () => Promise.resolve())
+    await store.removeOrphans()
+    await store.removeOrphans(async () => {
+      await store.insert(delivery, 1, large)
+      return []
+    })
+    assert(isDeepStrictEqual((await store.getQueued(delivery.id))?.items, large))
   })
 })
