@@ -128,12 +128,14 @@ export class Storage {
     await Promise.race([archive.write(memory, this.keeping.limit).catch(() => undefined), sleep(lastWriteTime, signal)])
   }
 
-  /** Has what ends in memory written a little later. */
+  /** Has what ends in memory written a little later, or at once where it is much. */
   private writeBehind(ctx: Context): void {
     const { archive, options: { memory, runtime } } = this
-    let isWaiting = false
+    let state: 'idle' | 'waiting' | 'busy' = 'idle'
     let hasFailed = false
+    let cancel: () => void = () => undefined
     const write = async (): Promise<void> => {
+      state = 'busy'
       try {
         await archive.write(memory, this.keeping.limit)
         hasFailed = false
@@ -141,13 +143,15 @@ export class Storage {
         if (!hasFailed) runtime.logger.warn('%s', `writing records failed: ${nameOf(error)}`)
         hasFailed = true
       }
-      isWaiting = false
+      state = 'idle'
       if (memory.hasUnwritten) wait()
     }
     const wait = (): void => {
-      if (isWaiting) return
-      isWaiting = true
-      ctx.setTimeout(() => void write(), hasFailed ? retryDelay : memory.isFull ? 0 : writeInterval)
+      const isUrgent = !hasFailed && memory.isFull
+      if (state === 'busy' || (state === 'waiting' && !isUrgent)) return
+      cancel()
+      state = isUrgent ? 'busy' : 'waiting'
+      cancel = ctx.setTimeout(() => void write(), isUrgent ? 0 : hasFailed ? retryDelay : writeInterval)
     }
     memory.onUnwritten = wait
     if (memory.hasUnwritten) wait()

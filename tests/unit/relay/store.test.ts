@@ -120,6 +120,45 @@ describe('a store in memory', () => {
     assert.equal(store.list({ limit: 1 })[0]?.key, null)
   })
 
+  test('keeps what was to be sent up to a length together, the newest first, and the last one whatever its length', () => {
+    const store = new MemoryStore(new Clock(), { contentLength: 1000 })
+    const fail = (length: number): string => {
+      const delivery = deliveryOf({ state: 'failed', deferred: false })
+      store.insert(delivery, noPosition, [{ type: 'text', text: 'x'.repeat(length) }])
+      return delivery.id
+    }
+    const [first, second, third, huge, after] = [fail(400), fail(400), fail(400), fail(5000), fail(10)]
+    assert.deepEqual([first, second, third, huge, after].map(id => store.hasContent(id)), [false, false, false, false, true])
+    const alone = fail(5000)
+    assert.deepEqual([after, alone].map(id => store.hasContent(id)), [false, true])
+  })
+
+  test('keeps several large failures until they are written', () => {
+    const store = new MemoryStore(new Clock())
+    const failed = [0, 1, 2].map(() => deliveryOf({ state: 'failed', deferred: false }))
+    for (const delivery of failed) store.insert(delivery, noPosition, [{ type: 'text', text: 'x'.repeat(9 * 1024 * 1024) }])
+    assert(failed.every(({ id }) => store.hasContent(id)))
+    assert(store.isFull)
+  })
+
+  test('is full by what is not written, whether that is many, or long, or with long content', () => {
+    const store = new MemoryStore(new Clock(), { ended: 100, endedLength: 100_000, contentLength: 10_000 })
+    const insert = (bot: string, text: string): void =>
+      store.insert(deliveryOf({ state: 'unanswered', deferred: false, bot }), noPosition, [{ type: 'text', text }])
+    const fill = [(): void => insert('x'.repeat(60_000), ''), (): void => insert('', 'x'.repeat(5000)), (): void => {
+      for (let count = 0; count < 30; count++) insert('', '')
+    }]
+    for (const insertMuch of fill) {
+      assert(!store.isFull)
+      insertMuch()
+      assert(store.isFull)
+      // What went unanswered stays here, as its answer may come.
+      store.release(store.unwritten(100), () => true)
+    }
+    assert(!store.isFull)
+    assert(store.list({ limit: 100 }).length > 30)
+  })
+
   test('can do without one that is kept elsewhere by now', () => {
     const store = new MemoryStore(new Clock())
     const [kept, left] = [sent(), sent()]
