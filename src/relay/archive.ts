@@ -119,6 +119,19 @@ export class Archive implements Listed {
     return await this.changes.run(table, () => this.removeOldest(chunkSize, before)) === chunkSize
   }
 
+  /**
+   * Forgets what was to be sent of some of them.
+   *
+   * @returns whether there may be more
+   */
+  forgetContent(): Promise<boolean> {
+    return this.changes.run(table, async () => {
+      const rows = await this.database.get(keptTable, {}, { limit: chunkSize, fields: ['id'] })
+      await this.forget({ id: rows.map(({ id }) => id) })
+      return rows.length === chunkSize
+    })
+  }
+
   /** Learns anew how much there is, as others may have written. */
   recount(): void {
     this.isKnown = false

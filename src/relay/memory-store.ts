@@ -224,6 +224,12 @@ export class MemoryStore implements Store {
     return this.active.get(id) !== undefined || this.contents.has(id)
   }
 
+  /** Forgets what was to be sent of all that have ended. */
+  forgetContents(): void {
+    this.contents.clear()
+    this.contentLength = 0
+  }
+
   /** The states of those that have ended, are in no database yet, and are not below this ID; of a caller only, where one is given. */
   * states(from: string, caller?: string): Generator<{ id: string, state: string }> {
     for (const [place, text] of this.ended.entries()) {

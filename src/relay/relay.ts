@@ -194,6 +194,7 @@ export class Relay {
     this.retention = retention
     this.recordContent = recordContent
     this.memory.keeps = state => recordContent === 'full' || (recordContent === 'preview' && state !== 'sent')
+    if (recordContent === 'none') this.memory.forgetContents()
     queues.open(options.queues)
     runtime.sentLog.open(dataDir, error => {
       logger.warn('%s', `what is sent cannot be logged, so that look-ups know less: ${nameOf(error)}`)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { until } from '../../support/until'
-import { driverOf, failStatements, folderFor, group, later, relayWith, type OutboxRelay } from './support'
+import { driverOf, failStatements, folderFor, group, later, relayWith, takeOffline, type OutboxRelay } from './support'
 
 /** Sends a text and gives the ID of its delivery. */
 async function send(relay: OutboxRelay, body: object, headers: Record<string, string> = {}): Promise<string> {
@@ -124,6 +124,24 @@ describe('the history in the database', () => {
     }
     assert.deepEqual(relay.texts(), [msg])
     assert.equal((await relay.list()).length, 1)
+  })
+
+  test('forgets what was to be sent once the setting says that nothing is kept, but not of what may still be sent', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: 3 })
+    const ids = [
+      await send(relay, { msg: 'one' }), await send(relay, { msg: 'x'.repeat(100_000) }), await send(relay, { msg: 'two' }, { 'idempotency-key': 'a' }),
+    ]
+    await until('they are written', () => count(relay) === 2)
+    assert((await relay.list()).every(({ content }) => content === true))
+    const bringBack = await takeOffline(relay)
+    const waiting = await relay.queue('three')
+    await relay.reload({ chatApiMaxRetries: 0, recordContent: 'none' })
+    await until('it is forgotten', async () => (await relay.list()).filter(({ content }) => content === true).length === 1)
+    for (const id of ids) assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 409)
+    await bringBack()
+    await relay.reaches(waiting, 'sent')
+    assert.deepEqual(relay.texts(), ['three'])
   })
 
   test('is written later where the database fails, and no send waits for it', async t => {

@@ -207,6 +207,16 @@ describe('a store in SQLite', () => {
     assert(changes > 0 && changes < 60, `${changes} of 60 changed first`)
   })
 
+  test('keeps no content of what it takes over as failed where none is to be kept of that', async t => {
+    const { store, database } = await openDatabase(t)
+    store.keeps = state => state === 'unanswered'
+    const [waiting, leaving] = [deliveryOf({ deferred: false }), deliveryOf({ state: 'sending' })]
+    for (const delivery of [waiting, leaving]) await store.insert(delivery, noPosition, [{ type: 'text', text: 'x' }])
+    await database.set('message_relay_delivery', {}, { owner: 'a dead one' })
+    await store.takeOver('a dead one')
+    assert.deepEqual(await store.withContent([waiting.id, leaving.id]), [leaving.id])
+  })
+
   test('finds what a list asks for in an index, in order', async t => {
     const { store, driver } = await openDatabase(t)
     await store.insert(deliveryOf(), noPosition, [])
