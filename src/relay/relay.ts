@@ -178,6 +178,7 @@ export class Relay {
     this.worker = new Worker(this.runtime, this.memory)
     this.followUps = new FollowUps({
       queues: this.queues, worker: this.worker, runtime: this.runtime, sendAgain: delivery => this.sendAgain(delivery),
+      keepsItems: store => store.isDurable || this.memory.keeps('unanswered'), readItems: id => this.history.items(id),
     })
     this.worker.onEnd = (delivery, items) => this.keepFiles(delivery, items)
     this.worker.onUnanswered = ({ delivery, store, items }) => this.followUps.add(delivery, store, items)
