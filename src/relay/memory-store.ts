@@ -121,8 +121,12 @@ export class MemoryStore implements Store {
   release<T extends Unwritten>(written: readonly T[], mayChange: (entry: T) => boolean): void {
     for (const entry of written) {
       const { place, text } = entry
-      // It may have changed meanwhile.
-      if (this.ended[place] !== text) continue
+      const present = this.ended[place]
+      if (present !== text) {
+        // It has changed meanwhile, or another one has its place.
+        if (present && idOf(present) === idOf(text)) this.setMark(place, mark.changed)
+        continue
+      }
       this.forgetContent(idOf(text))
       if (mayChange(entry)) this.setMark(place, mark.written)
       else this.put(place, '')

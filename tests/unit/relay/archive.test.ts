@@ -37,10 +37,17 @@ function ended(changes: Partial<Delivery> = {}): Delivery {
 }
 
 /** Makes the statements that have this word in them fail, until the function returned is called. */
-function failWrites({ db }: SQLiteDriver, word: string): () => void {
+function failWrites(driver: SQLiteDriver, word: string): () => void {
+  return intercept(driver, word, () => {
+    throw new Error('disk I/O error')
+  })
+}
+
+/** Does something before each statement that has these words in it, until the function returned is called. */
+function intercept({ db }: SQLiteDriver, words: string, act: () => void): () => void {
   const prepare = db.prepare.bind(db)
   db.prepare = (...args: Parameters<typeof prepare>) => {
-    if (args[0].includes(word)) throw new Error('disk I/O error')
+    if (args[0].includes(words)) act()
     return prepare(...args)
   }
   return () => {
@@ -149,6 +156,39 @@ describe('the archive', () => {
     await archive.write(memory, 10)
     assert.deepEqual(await archive.items(delivery.id), large)
     assert.equal((await archive.list({ limit: 5 })).length, 1)
+  })
+
+  test('counts once what changed while it was written, and forgets what was to be sent of it once it is delivered', async t => {
+    const { archive, memory, driver } = await open(t)
+    const all = Array.from({ length: 5 }, () => ended({ state: 'unanswered', results: failure }))
+    for (const delivery of all) memory.insert(delivery, noPosition, items)
+    const stop = intercept(driver, 'REPLACE', () => {
+      stop()
+      for (const delivery of all) assert(memory.update(delivery, ['unanswered'], { state: 'sent' }))
+    })
+    await archive.write(memory, 10)
+    assert.deepEqual(await archive.withContent(all.map(({ id }) => id)), [])
+    const others = Array.from({ length: 5 }, () => ended())
+    for (const delivery of others) memory.insert(delivery, noPosition, [])
+    await archive.write(memory, 10)
+    assert.equal((await archive.list({ limit: 20 })).length, 10)
+    assert.equal(memory.hasUnwritten, false)
+  })
+
+  test('forgets what goes on elsewhere also where that is being written', async t => {
+    const { archive, memory, driver } = await open(t)
+    const delivery = ended({ state: 'failed', results: failure })
+    memory.insert(delivery, noPosition, items)
+    let removed = Promise.resolve()
+    const stop = intercept(driver, 'INTO `message_relay_kept`', () => {
+      stop()
+      memory.discard(delivery.id)
+      removed = archive.remove(delivery.id)
+    })
+    await archive.write(memory, 10)
+    await removed
+    assert.deepEqual(await archive.list({ limit: 5 }), [])
+    assert.deepEqual(await archive.withContent([delivery.id]), [])
   })
 
   test('finds the newest by each of their properties, and by several', async t => {
