@@ -1,5 +1,5 @@
-import { $, type Context } from 'koishi'
-import { yieldToOthers } from '../lib/async'
+import { $, type Context, type Query } from 'koishi'
+import { Mutex, yieldToOthers } from '../lib/async'
 import { unwrap } from '../lib/unwrap'
 import type { ParsedItem } from '../message/model'
 import { readItems } from '../message/parse'
@@ -46,8 +46,6 @@ const columns = ['id', 'state', 'target', 'caller', 'door', 'record'] as const s
 
 /** How many records a statement writes, reads or removes: an embedded database blocks the event loop meanwhile. */
 const chunkSize = 250
-/** How long what is kept of what was to be sent may be together, in characters. */
-const maxKept = 256 * 1024 * 1024
 
 /**
  * The history in the Koishi database: what has ended and was kept in memory only is written here behind the sends, many at a time. So a
@@ -59,25 +57,26 @@ export class Archive implements Listed {
   private count = 0
   private keptSize = 0
   private isKnown = false
-  private writing: Promise<void> = Promise.resolve()
+  /** What changes how much there is: one at a time, so that it can be counted along. */
+  private readonly changes = new Mutex()
 
   /**
    * @param ctx a context with the database; the tables are created when they are first used
    * @param content where large content is
+   * @param maxKept how long what is kept of what was to be sent may be together, in characters
    */
-  constructor(ctx: Context, private readonly content: LargeContent) {
+  constructor(ctx: Context, private readonly content: LargeContent, private readonly maxKept = 256 * 1024 * 1024) {
     this.database = unwrap(ctx.database)
     defineTables(ctx)
   }
 
   /**
-   * Writes what has ended in memory and is not here yet. Calls wait for one another.
+   * Writes what has ended in memory and is not here yet.
    *
    * @param limit how many records are kept
    */
-  write(memory: MemoryStore, limit: number): Promise<void> {
-    const work = (): Promise<void> => this.writeAll(memory, limit)
-    return this.writing = this.writing.then(work, work)
+  async write(memory: MemoryStore, limit: number): Promise<void> {
+    while (await this.changes.run(table, () => this.writeSome(memory, limit))) await yieldToOthers()
   }
 
   async get(id: string): Promise<Delivery | undefined> {
@@ -104,9 +103,11 @@ export class Archive implements Listed {
 
   /** Forgets a record, because the delivery goes on elsewhere. */
   async remove(id: string): Promise<void> {
-    const { removed } = await this.database.remove(table, { id })
-    this.count -= removed ?? 0
-    await this.database.remove(keptTable, { id })
+    await this.changes.run(table, async () => {
+      const { removed } = await this.database.remove(table, { id })
+      this.count -= removed ?? 0
+      await this.forget({ id })
+    })
   }
 
   /**
@@ -115,7 +116,20 @@ export class Archive implements Listed {
    * @returns whether there may be more
    */
   async purge(before: string): Promise<boolean> {
-    return await this.removeOldest(chunkSize, before) === chunkSize
+    return await this.changes.run(table, () => this.removeOldest(chunkSize, before)) === chunkSize
+  }
+
+  /**
+   * Forgets what was to be sent of some of them.
+   *
+   * @returns whether there may be more
+   */
+  forgetContent(): Promise<boolean> {
+    return this.changes.run(table, async () => {
+      const rows = await this.database.get(keptTable, {}, { limit: chunkSize, fields: ['id'] })
+      await this.forget({ id: rows.map(({ id }) => id) })
+      return rows.length === chunkSize
+    })
   }
 
   /** Learns anew how much there is, as others may have written. */
@@ -143,21 +157,21 @@ export class Archive implements Listed {
     return row?.door
   }
 
-  private async writeAll(memory: MemoryStore, limit: number): Promise<void> {
+  /** @returns whether there was something to be written */
+  private async writeSome(memory: MemoryStore, limit: number): Promise<boolean> {
     await this.learn()
-    for (let batch = memory.unwritten(chunkSize); batch.length > 0; batch = memory.unwritten(chunkSize)) {
-      const entries = batch.map(entry => ({ ...entry, row: toRow(entry.text) }))
-      // Before its record, so that it is there as soon as that is.
-      for (const { row: { id }, content } of entries) if (content !== undefined) await this.keep(id, content)
-      await this.insert(entries.map(({ row }) => row))
-      // An answer that came late has told that it is delivered after all.
-      const delivered = entries.flatMap(({ isKnown, row: { id, state } }) => isKnown && state === 'sent' && !memory.keeps(state) ? [id] : [])
-      if (delivered.length > 0) await this.database.remove(keptTable, { id: delivered })
-      memory.release(entries, ({ row }) => row.state === 'unanswered')
-      this.count += entries.filter(({ isKnown }) => !isKnown).length
-      await this.keepLimits(limit)
-      await yieldToOthers()
-    }
+    const entries = memory.unwritten(chunkSize).map(entry => ({ ...entry, row: toRow(entry.text) }))
+    if (entries.length === 0) return false
+    // Before its record, so that it is there as soon as that is.
+    for (const { row: { id }, content } of entries) if (content !== undefined) await this.keep(id, content)
+    await this.insert(entries.map(({ row }) => row))
+    // An answer that came late has told that it is delivered after all.
+    const delivered = entries.flatMap(({ isKnown, row: { id, state } }) => isKnown && state === 'sent' && !memory.keeps(state) ? [id] : [])
+    if (delivered.length > 0) await this.forget({ id: delivered })
+    memory.release(entries, ({ row }) => row.state === 'unanswered')
+    this.count += entries.filter(({ isKnown }) => !isKnown).length
+    await this.keepLimits(limit)
+    return true
   }
 
   /** How much there is: from then on it counts along. */
@@ -185,19 +199,30 @@ export class Archive implements Listed {
   }
 
   private async keep(id: string, content: string): Promise<void> {
-    // A part of it may be there, from when the database failed.
-    await this.content.remove(id)
+    const earlier = await this.sizeOf({ id })
     await this.content.write(id, content, items => this.database.upsert(keptTable, [{ id, size: content.length, items }]))
-    this.keptSize += content.length
+    this.keptSize += content.length - earlier
+  }
+
+  /** Removes what is kept of what was to be sent. */
+  private async forget(query: Query.Expr<KeptRow>): Promise<void> {
+    const size = await this.sizeOf(query)
+    if (size === 0) return
+    await this.database.remove(keptTable, query)
+    this.keptSize -= size
+  }
+
+  private async sizeOf(query: Query.Expr<KeptRow>): Promise<number> {
+    return (await this.database.get(keptTable, query, ['size'])).reduce((sum, { size }) => sum + size, 0)
   }
 
   /** The oldest go first. */
   private async keepLimits(limit: number): Promise<void> {
     while (this.count > limit && await this.removeOldest(this.count - limit) > 0) await yieldToOthers()
-    while (this.keptSize > maxKept) {
-      const [oldest] = await this.database.get(keptTable, {}, { sort: { id: 'asc' }, limit: 1, fields: ['id', 'size'] })
-      if (oldest) await this.database.remove(keptTable, { id: oldest.id })
-      this.keptSize = oldest ? this.keptSize - oldest.size : 0
+    while (this.keptSize > this.maxKept) {
+      const [oldest] = await this.database.get(keptTable, {}, { sort: { id: 'asc' }, limit: 1, fields: ['id'] })
+      if (oldest) await this.forget({ id: oldest.id })
+      else this.keptSize = 0
     }
   }
 
@@ -208,9 +233,9 @@ export class Archive implements Listed {
     })
     const last = rows.at(-1)?.id
     if (last === undefined) return 0
-    await this.database.remove(table, { id: { $lte: last } })
-    await this.database.remove(keptTable, { id: { $lte: last } })
-    this.count -= rows.length
+    const { removed } = await this.database.remove(table, { id: { $lte: last } })
+    this.count -= removed ?? rows.length
+    await this.forget({ id: { $lte: last } })
     return rows.length
   }
 }

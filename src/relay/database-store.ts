@@ -247,7 +247,8 @@ export class DatabaseStore implements Store, Listed {
     const lost = [...interrupted, ...open].map(({ id }) => id)
     // Whoever repeats a key may be finding out at this moment what became of it.
     for (const id of lost) await this.inherit({ id, owner, state: ['sending', 'unanswered'] }, { state: 'unanswered' })
-    for (const { id } of idle) await this.inherit({ id, owner, state: 'queued', queue: '' }, { state: 'failed', key: null })
+    const failed = { state: 'failed', key: null, ...!this.keeps('failed') && { items: null } }
+    for (const { id } of idle) await this.inherit({ id, owner, state: 'queued', queue: '' }, failed)
     return lost
   }
 
@@ -301,6 +302,20 @@ export class DatabaseStore implements Store, Listed {
     return rows.length === chunkSize
   }
 
+  /**
+   * Forgets what was to be sent of some of what has ended, but for what went unanswered.
+   *
+   * @param after from which ID on; absent: from the first
+   * @returns up to which ID that is done, `undefined` when there are no more
+   */
+  async forgetEnded(after = ''): Promise<string | undefined> {
+    const [last] = await this.database.get(table, { id: { $gt: after } }, { sort: { id: 'asc' }, offset: chunkSize, limit: 1, fields: ['id'] })
+    const ended = { state: finished.filter(state => state !== 'unanswered'), items: { $exists: true } }
+    const rows = await this.database.get(table, { ...ended, id: { $gt: after, ...last && { $lte: last.id } } }, ['id'])
+    for (const { id } of rows) await this.changes.run(id, () => this.database.set(table, { ...ended, id }, { items: null }))
+    return last?.id
+  }
+
   /** Forgets what was to be sent of what has gone unanswered and is looked for no more. */
   async forgetUnanswered(): Promise<void> {
     const now = this.clock.now()
@@ -315,7 +330,8 @@ export class DatabaseStore implements Store, Listed {
    * @param others finds those of these IDs whose content belongs elsewhere
    */
   removeOrphans(others: (ids: string[]) => Promise<string[]> = () => Promise.resolve([])): Promise<void> {
-    return this.content.removeOrphans(async ids => [...await this.withContent(ids), ...await others(ids)])
+    // Here last: a delivery that comes over meanwhile is here before it is gone elsewhere.
+    return this.content.removeOrphans(async ids => [...await others(ids), ...await this.withContent(ids)])
   }
 
   /** Rejects when the database does not answer. */

@@ -61,6 +61,8 @@ export class Storage {
   private readonly owner = uuid()
   private readonly leases: Leases
   private keeping: Keeping = { retention: Infinity, keyLifetime: Infinity, limit: Infinity, content: 'preview' }
+  /** Up to which ID it is forgotten what was to be sent, where the setting says so; `undefined` when it is of all. */
+  private forgotten: string | undefined = ''
   private isKnown = false
   private isInTime = false
   /** What the clock showed when it was written down here last. */
@@ -84,6 +86,7 @@ export class Storage {
     const { backlog, leases, options: { runtime } } = this
     silenceStatements(ctx)
     this.keeping = keeping
+    this.forgotten = ''
     const { content } = keeping
     this.store.keeps = state => content === 'full' || state === 'unanswered' || (content === 'preview' && state !== 'sent')
     this.writeBehind(ctx)
@@ -128,12 +131,14 @@ export class Storage {
     await Promise.race([archive.write(memory, this.keeping.limit).catch(() => undefined), sleep(lastWriteTime, signal)])
   }
 
-  /** Has what ends in memory written a little later. */
+  /** Has what ends in memory written a little later, or at once where it is much. */
   private writeBehind(ctx: Context): void {
     const { archive, options: { memory, runtime } } = this
-    let isWaiting = false
+    let state: 'idle' | 'waiting' | 'busy' = 'idle'
     let hasFailed = false
+    let cancel: () => void = () => undefined
     const write = async (): Promise<void> => {
+      state = 'busy'
       try {
         await archive.write(memory, this.keeping.limit)
         hasFailed = false
@@ -141,13 +146,15 @@ export class Storage {
         if (!hasFailed) runtime.logger.warn('%s', `writing records failed: ${nameOf(error)}`)
         hasFailed = true
       }
-      isWaiting = false
+      state = 'idle'
       if (memory.hasUnwritten) wait()
     }
     const wait = (): void => {
-      if (isWaiting) return
-      isWaiting = true
-      ctx.setTimeout(() => void write(), hasFailed ? retryDelay : memory.isFull ? 0 : writeInterval)
+      const isUrgent = !hasFailed && memory.isFull
+      if (state === 'busy' || (state === 'waiting' && !isUrgent)) return
+      cancel()
+      state = isUrgent ? 'busy' : 'waiting'
+      cancel = ctx.setTimeout(() => void write(), isUrgent ? 0 : hasFailed ? retryDelay : writeInterval)
     }
     memory.onUnwritten = wait
     if (memory.hasUnwritten) wait()
@@ -167,8 +174,21 @@ export class Storage {
     ]
     for (const step of steps) while (!runtime.isPaused && await step()) await yieldToOthers()
     if (leases.isShared) archive.recount()
-    if (content === 'none') await store.forgetUnanswered()
+    if (content === 'none') {
+      await store.forgetUnanswered()
+      await this.forgetKept()
+    }
     await store.removeOrphans(ids => archive.withContent(ids))
+  }
+
+  /** Forgets what was kept of what was to be sent before the setting said otherwise. */
+  private async forgetKept(): Promise<void> {
+    const { store, archive, options: { runtime } } = this
+    while (!runtime.isPaused && await archive.forgetContent()) await yieldToOthers()
+    while (!runtime.isPaused && this.forgotten !== undefined) {
+      this.forgotten = await store.forgetEnded(this.forgotten)
+      await yieldToOthers()
+    }
   }
 
   /** Whether other relays may use the same database. */

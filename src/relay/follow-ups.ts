@@ -1,7 +1,10 @@
+import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
+import type { Port } from '../platform/port'
+import type { AttemptPolicy } from './attempts'
 import type { Delivery } from './delivery'
+import type { OpenCalls } from './open-calls'
 import type { Queues } from './queue'
-import type { Runtime } from './runtime'
 import { queueOf, type Store } from './store'
 import type { Verdict, Worker } from './worker'
 
@@ -9,36 +12,54 @@ import type { Verdict, Worker } from './worker'
 const looks = [60_000, 5 * 60_000]
 /** How many deliveries are looked for at a time; of further ones only an answer that comes late is heard. */
 const most = 1_000
+/** How long what was to be sent of those may be together of which it is kept nowhere else, in characters. */
+const mostHeld = 16 * 1024 * 1024
 
 export interface FollowUpOptions {
   queues: Queues
-  worker: Worker
-  runtime: Runtime
+  worker: Pick<Worker, 'reconcile'>
+  runtime: { openCalls: OpenCalls, port: Pick<Port, 'find'>, policy: Pick<AttemptPolicy, 'retries'> }
+  /** Whether this store keeps what was to be sent of what went unanswered. */
+  keepsItems: (store: Store) => boolean
+  /** What was to be sent, where it is kept; otherwise it rejects. */
+  readItems: (id: string) => Promise<readonly ParsedItem[]>
   /** Has it sent again: it has settled and did not arrive, and nobody waits for it. */
   sendAgain: (delivery: Delivery) => Promise<unknown>
 }
 
-/** Goes on looking for what went unanswered, also when nobody waits for it. */
+/** A delivery that is looked for. */
+interface FollowUp {
+  readonly id: string
+  readonly store: Store
+  /** What was to be sent, where that is kept nowhere else. */
+  readonly items?: readonly ParsedItem[]
+  /** How long that is, in characters. */
+  readonly length: number
+  timer?: NodeJS.Timeout
+}
+
+/** Goes on looking for what went unanswered, also when nobody waits for it. It holds no content that is kept elsewhere. */
 export class FollowUps {
-  private readonly timers = new Set<NodeJS.Timeout>()
+  /** By their IDs. */
+  private readonly present = new Map<string, FollowUp>()
+  private held = 0
 
   constructor(private readonly options: FollowUpOptions) {}
 
   /** A send has ended without an answer. */
   add(delivery: Delivery, store: Store, items: readonly ParsedItem[]): void {
-    const { runtime: { openCalls } } = this.options
-    if (this.timers.size >= most || !delivery.inDoubt) return
+    const { runtime: { openCalls }, keepsItems } = this.options
+    const { id } = delivery
+    this.end(id)
+    if (this.present.size >= most || !delivery.inDoubt) return
+    const length = keepsItems(store) ? 0 : lengthOf(items)
+    if (this.held + length > mostHeld) return
+    const followUp: FollowUp = { id, store, length, ...length > 0 && { items } }
+    this.present.set(id, followUp)
+    this.held += length
     const settling = openCalls.leftOf(delivery, items)
-    for (const time of [...looks, ...settling > 0 ? [settling + 1_000] : []]) {
-      const timer = setTimeout(() => {
-        this.timers.delete(timer)
-        void this.look(delivery.id, store, items).catch(() => {
-          // The queue is full or paused, the database is away, or the relay stops. There is another look, or its owner can ask.
-        })
-      }, time)
-      timer.unref()
-      this.timers.add(timer)
-    }
+    const times = [...looks, ...settling > 0 ? [settling + 1_000] : []].sort((a, b) => a - b)
+    this.schedule(followUp, times.map((time, index) => time - (times[index - 1] ?? 0)))
   }
 
   /**
@@ -61,16 +82,48 @@ export class FollowUps {
 
   /** Ends all of it. */
   clear(): void {
-    for (const timer of this.timers) clearTimeout(timer)
-    this.timers.clear()
+    for (const id of this.present.keys()) this.end(id)
   }
 
-  private async look(id: string, store: Store, items: readonly ParsedItem[]): Promise<void> {
-    const { runtime: { policy }, sendAgain } = this.options
+  /** @param pauses before each look, in milliseconds after the one before */
+  private schedule(followUp: FollowUp, [pause, ...further]: readonly number[]): void {
+    if (pause === undefined) {
+      this.end(followUp.id)
+      return
+    }
+    followUp.timer = setTimeout(() => {
+      this.schedule(followUp, further)
+      void this.look(followUp).catch(() => {
+        // The queue is full or paused, the database is away, or the relay stops. There is another look, or its owner can ask.
+      })
+    }, pause)
+    followUp.timer.unref()
+  }
+
+  private end(id: string): void {
+    const followUp = this.present.get(id)
+    if (!followUp) return
+    clearTimeout(followUp.timer)
+    this.present.delete(id)
+    this.held -= followUp.length
+  }
+
+  private async look({ id, store, items }: FollowUp): Promise<void> {
+    const { runtime: { policy }, readItems, sendAgain } = this.options
     const delivery = await store.get(id)
-    if (delivery?.state !== 'unanswered') return
-    const mayRepeat = await this.reconcile(delivery, store, items)
+    if (delivery?.state !== 'unanswered') {
+      this.end(id)
+      return
+    }
+    const mayRepeat = await this.reconcile(delivery, store, items ?? await readItems(id))
     // The calls that were made count, whoever made them.
     if (mayRepeat && delivery.deferred && delivery.attempts <= policy.retries) await sendAgain(delivery)
   }
+}
+
+function lengthOf(items: readonly ParsedItem[]): number {
+  return items.reduce((sum, item) => {
+    if (item instanceof RelayError || !('text' in item || 'link' in item)) return sum
+    return sum + ('text' in item ? item.text.length : item.link.kind === 'data' ? item.link.base64.length : 0)
+  }, 1)
 }

@@ -43,7 +43,8 @@ export class LargeContent {
   }
 
   /**
-   * Writes the content of a delivery where it is large, and then the delivery.
+   * Writes the content of a delivery where it is large, and then the delivery. Some or all of it may be there already: from an attempt
+   * that failed, or because the delivery comes from another table. It is the same, as the content of a delivery never changes.
    *
    * @param write writes the delivery with what stands for its content
    */
@@ -57,7 +58,7 @@ export class LargeContent {
       const parts = cut(text)
       for (const [part, text] of parts.entries()) {
         await yieldToOthers()
-        await this.database.create(table, { id, part, text })
+        await this.database.upsert(table, [{ id, part, text }])
       }
       await write(String(parts.length))
     } finally {
@@ -82,10 +83,6 @@ export class LargeContent {
       text += row.text
     }
     return JSON.parse(text)
-  }
-
-  async remove(id: string): Promise<void> {
-    await this.database.remove(table, { id })
   }
 
   /**

@@ -14,13 +14,13 @@ interface Capacity {
   /** The same for those that hold an Idempotency-Key. */
   keys: number
   keysLength: number
-  /** How long what is kept of what was to be sent may be together. */
+  /** How long what is kept of what was to be sent may be together; the last is kept in any case. */
   contentLength: number
 }
 
 const mebibyte = 1024 * 1024
 const defaultCapacity: Capacity = {
-  ended: 10_000, endedLength: 8 * mebibyte, keys: 100_000, keysLength: 32 * mebibyte, contentLength: 16 * mebibyte,
+  ended: 10_000, endedLength: 8 * mebibyte, keys: 100_000, keysLength: 32 * mebibyte, contentLength: 64 * mebibyte,
 }
 
 /** How far what is in a place of memory is from being in the database, where it may still change: in one byte. */
@@ -63,6 +63,7 @@ export class MemoryStore implements Store {
   /** For each place of the ring. A set of places would cost more of the garbage collector's time than all that is kept. */
   private readonly marks: Uint8Array
   private unwrittenCount = 0
+  private unwrittenLength = 0
   private readonly capacity: Capacity
   /** Whether what was to be sent is kept of a delivery that has ended like this. */
   keeps: (state: State) => boolean = state => state !== 'sent'
@@ -96,7 +97,9 @@ export class MemoryStore implements Store {
 
   /** Whether so much is to be written that it should not wait. */
   get isFull(): boolean {
-    return this.unwrittenCount > this.capacity.ended / 5 || this.endedLength > this.capacity.endedLength / 2
+    const { ended, endedLength, contentLength } = this.capacity
+    // What is written has its content no more.
+    return this.unwrittenCount > ended / 5 || this.unwrittenLength > endedLength / 2 || this.contentLength > contentLength / 4
   }
 
   /** Some of those that have ended and are not written into a database, the oldest first. */
@@ -118,8 +121,12 @@ export class MemoryStore implements Store {
   release<T extends Unwritten>(written: readonly T[], mayChange: (entry: T) => boolean): void {
     for (const entry of written) {
       const { place, text } = entry
-      // It may have changed meanwhile.
-      if (this.ended[place] !== text) continue
+      const present = this.ended[place]
+      if (present !== text) {
+        // It has changed meanwhile, or another one has its place.
+        if (present && idOf(present) === idOf(text)) this.setMark(place, mark.changed)
+        continue
+      }
       this.forgetContent(idOf(text))
       if (mayChange(entry)) this.setMark(place, mark.written)
       else this.put(place, '')
@@ -221,6 +228,12 @@ export class MemoryStore implements Store {
     return this.active.get(id) !== undefined || this.contents.has(id)
   }
 
+  /** Forgets what was to be sent of all that have ended. */
+  forgetContents(): void {
+    this.contents.clear()
+    this.contentLength = 0
+  }
+
   /** The states of those that have ended, are in no database yet, and are not below this ID; of a caller only, where one is given. */
   * states(from: string, caller?: string): Generator<{ id: string, state: string }> {
     for (const [place, text] of this.ended.entries()) {
@@ -289,9 +302,15 @@ export class MemoryStore implements Store {
   }
 
   private setMark(place: number, value: Mark): void {
-    if (this.isUnwritten(place)) this.unwrittenCount--
+    this.countUnwritten(place, -1)
     this.marks[place] = value
-    if (this.isUnwritten(place)) this.unwrittenCount++
+    this.countUnwritten(place, 1)
+  }
+
+  private countUnwritten(place: number, sign: 1 | -1): void {
+    if (!this.isUnwritten(place)) return
+    this.unwrittenCount += sign
+    this.unwrittenLength += sign * (this.ended[place]?.length ?? 0)
   }
 
   private isUnwritten(place: number): boolean {
@@ -306,10 +325,9 @@ export class MemoryStore implements Store {
   private keepContent(id: string, content: string): void {
     this.contents.set(id, content)
     this.contentLength += content.length
-    while (this.contentLength > this.capacity.contentLength) {
-      // A Map keeps the order in which its entries came.
-      const [oldest] = this.contents.keys()
-      if (oldest === undefined) return
+    // A Map keeps the order in which its entries came.
+    for (const oldest of this.contents.keys()) {
+      if (this.contentLength <= this.capacity.contentLength || oldest === id) return
       this.forgetContent(oldest)
     }
   }
@@ -336,7 +354,9 @@ export class MemoryStore implements Store {
     if (place < 0) return
     if (text === '') this.forgetPlace(place)
     this.endedLength += text.length - (this.ended[place]?.length ?? 0)
+    this.countUnwritten(place, -1)
     this.ended[place] = text
+    this.countUnwritten(place, 1)
   }
 
   private forgetPlace(place: number): void {

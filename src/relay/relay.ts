@@ -178,6 +178,7 @@ export class Relay {
     this.worker = new Worker(this.runtime, this.memory)
     this.followUps = new FollowUps({
       queues: this.queues, worker: this.worker, runtime: this.runtime, sendAgain: delivery => this.sendAgain(delivery),
+      keepsItems: store => store.isDurable || this.memory.keeps('unanswered'), readItems: id => this.history.items(id),
     })
     this.worker.onEnd = (delivery, items) => this.keepFiles(delivery, items)
     this.worker.onUnanswered = ({ delivery, store, items }) => this.followUps.add(delivery, store, items)
@@ -194,6 +195,7 @@ export class Relay {
     this.retention = retention
     this.recordContent = recordContent
     this.memory.keeps = state => recordContent === 'full' || (recordContent === 'preview' && state !== 'sent')
+    if (recordContent === 'none') this.memory.forgetContents()
     queues.open(options.queues)
     runtime.sentLog.open(dataDir, error => {
       logger.warn('%s', `what is sent cannot be logged, so that look-ups know less: ${nameOf(error)}`)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { OtherBot } from '../../support/other-bot'
 import { until } from '../../support/until'
-import { driverOf, failStatements, folderFor, group, later, relayWith, type OutboxRelay } from './support'
+import { driverOf, failStatements, folderFor, group, later, relayWith, takeOffline, type OutboxRelay } from './support'
 
 /** Sends a text and gives the ID of its delivery. */
 async function send(relay: OutboxRelay, body: object, headers: Record<string, string> = {}): Promise<string> {
@@ -111,6 +111,38 @@ describe('the history in the database', () => {
     for (let index = 0; index < 12; index++) ids.push(await send(relay, { msg: String(index) }))
     await until('the rest is removed', async () => count(relay) === 5 && (await relay.list()).length === 5)
     assert.deepEqual((await relay.list()).map(({ id }) => id), ids.slice(-5).reverse())
+  })
+
+  test('has all that is needed to send again what failed, however large and often', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
+    const msg = 'x'.repeat(100_000)
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: 2 })
+    const id = await send(relay, { msg })
+    await until('it is written', () => count(relay) === 1)
+    for (const state of ['failed', 'sent']) {
+      assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+      await relay.reaches(id, state)
+    }
+    assert.deepEqual(relay.texts(), [msg])
+    assert.equal((await relay.list()).length, 1)
+  })
+
+  test('forgets what was to be sent once the setting says that nothing is kept, but not of what may still be sent', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: 3 })
+    const ids = [
+      await send(relay, { msg: 'one' }), await send(relay, { msg: 'x'.repeat(100_000) }), await send(relay, { msg: 'two' }, { 'idempotency-key': 'a' }),
+    ]
+    await until('they are written', () => count(relay) === 2)
+    assert((await relay.list()).every(({ content }) => content === true))
+    const bringBack = await takeOffline(relay)
+    const waiting = await relay.queue('three')
+    await relay.reload({ chatApiMaxRetries: 0, recordContent: 'none' })
+    await until('it is forgotten', async () => (await relay.list()).filter(({ content }) => content === true).length === 1)
+    for (const id of ids) assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 409)
+    await bringBack()
+    await relay.reaches(waiting, 'sent')
+    assert.deepEqual(relay.texts(), ['three'])
   })
 
   test('is written later where the database fails, and no send waits for it', async t => {

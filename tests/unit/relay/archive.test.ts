@@ -9,6 +9,7 @@ import { aboutOf } from '../../../src/relay/about'
 import { Clock } from '../../../src/relay/clock'
 import type { Delivery } from '../../../src/relay/delivery'
 import { LargeContent } from '../../../src/relay/large-content'
+import { lastId } from '../../../src/relay/listing'
 import { MemoryStore } from '../../../src/relay/memory-store'
 import { noPosition } from '../../../src/relay/store'
 import { deliveryOf, plain } from '../../support/store-contract'
@@ -18,7 +19,8 @@ Logger.levels.base = Logger.SILENT
 const items = [{ type: 'text' as const, text: 'build #4711 passed' }]
 const failure = [{ success: false as const, error: new RelayError('refused') }]
 
-async function open(t: TestContext): Promise<{ archive: Archive, memory: MemoryStore, driver: SQLiteDriver }> {
+/** @param maxKept how much may be kept of what was to be sent, in characters */
+async function open(t: TestContext, maxKept?: number): Promise<{ archive: Archive, memory: MemoryStore, driver: SQLiteDriver }> {
   const app = new Context()
   const fork = app.plugin(SQLiteDriver, { path: ':memory:' })
   await app.start()
@@ -26,12 +28,31 @@ async function open(t: TestContext): Promise<{ archive: Archive, memory: MemoryS
   await new Promise<void>(resolve => app.inject(['database'], () => resolve()))
   const [driver] = app.model.drivers
   assert(driver instanceof SQLiteDriver)
-  return { archive: new Archive(app, new LargeContent(app, app.database)), memory: new MemoryStore(new Clock()), driver }
+  return { archive: new Archive(app, new LargeContent(app, app.database), maxKept), memory: new MemoryStore(new Clock()), driver }
 }
 
 /** One that has ended and that nothing depends on. */
 function ended(changes: Partial<Delivery> = {}): Delivery {
   return deliveryOf({ deferred: false, state: 'sent', expiresAt: null, results: [{ success: true, messageIds: ['1'] }], ...changes })
+}
+
+/** Makes the statements that have this word in them fail, until the function returned is called. */
+function failWrites(driver: SQLiteDriver, word: string): () => void {
+  return intercept(driver, word, () => {
+    throw new Error('disk I/O error')
+  })
+}
+
+/** Does something before each statement that has these words in it, until the function returned is called. */
+function intercept({ db }: SQLiteDriver, words: string, act: () => void): () => void {
+  const prepare = db.prepare.bind(db)
+  db.prepare = (...args: Parameters<typeof prepare>) => {
+    if (args[0].includes(words)) act()
+    return prepare(...args)
+  }
+  return () => {
+    db.prepare = prepare
+  }
 }
 
 describe('the archive', () => {
@@ -81,23 +102,93 @@ describe('the archive', () => {
     assert.deepEqual((await archive.withContent(all.map(({ id }) => id))).sort(), kept.sort())
   })
 
+  test('keeps so much of what was to be sent and no more, whatever came and went before', async t => {
+    const { archive, memory, driver } = await open(t, 2000)
+    const content = [{ type: 'text' as const, text: 'x'.repeat(400) }]
+    const write = async (count: number, limit: number): Promise<string[]> => {
+      const all = Array.from({ length: count }, () => ended({ state: 'unanswered', results: failure }))
+      for (const delivery of all) memory.insert(delivery, noPosition, content)
+      await archive.write(memory, limit)
+      return all.map(({ id }) => id)
+    }
+    const all = [...await write(4, 3), ...await write(4, 3), ...await write(4, 3)]
+    assert.deepEqual((await archive.withContent(all)).sort(), all.slice(-3), 'beyond the number of records')
+    while (await archive.purge(lastId));
+    assert.deepEqual(await archive.withContent(all), [], 'too old')
+    const [sentAgain = '', delivered = '', ...others] = await write(4, 10)
+    await archive.remove(sentAgain)
+    const late = memory.get(delivered)
+    assert(late && memory.update(late, ['unanswered'], { state: 'sent' }))
+    await archive.write(memory, 10)
+    const mend = failWrites(driver, 'REPLACE')
+    await assert.rejects(write(2, 10))
+    for (let count = 0; count < 5; count++) await assert.rejects(archive.write(memory, 10))
+    mend()
+    const last = memory.list({ limit: 2 }).map(({ id }) => id)
+    await archive.write(memory, 10)
+    assert.deepEqual((await archive.withContent([...others, ...last])).sort(), [...others, ...last].sort(), 'sent by now, and written at last')
+    const [next = ''] = await write(1, 10)
+    assert.deepEqual((await archive.withContent([...others, ...last, next])).length, 4, 'too much')
+  })
+
+  test('keeps no more than so many, also where others are removed for their age meanwhile', async t => {
+    const { archive, memory } = await open(t)
+    const write = async (count: number, limit: number): Promise<void> => {
+      for (let index = 0; index < count; index++) memory.insert(ended(), noPosition, [])
+      await archive.write(memory, limit)
+    }
+    await write(300, 1000)
+    await Promise.all([write(1, 51), archive.purge(lastId)])
+    await write(100, 50)
+    assert.equal((await archive.list({ limit: 500 })).length, 50)
+  })
+
   test('goes on where the database failed, and writes nothing twice', async t => {
     const { archive, memory, driver } = await open(t)
     const large = [{ type: 'text' as const, text: 'x'.repeat(100_000) }]
     const delivery = ended({ state: 'failed', results: failure })
     memory.insert(delivery, noPosition, large)
     await archive.list({ limit: 1 })
-    const prepare = driver.db.prepare.bind(driver.db)
-    driver.db.prepare = (...args: Parameters<typeof prepare>) => {
-      if (args[0].includes('REPLACE')) throw new Error('disk I/O error')
-      return prepare(...args)
-    }
+    const mend = failWrites(driver, 'REPLACE')
     await assert.rejects(archive.write(memory, 10))
     assert(memory.hasUnwritten)
-    driver.db.prepare = prepare
+    mend()
     await archive.write(memory, 10)
     assert.deepEqual(await archive.items(delivery.id), large)
     assert.equal((await archive.list({ limit: 5 })).length, 1)
+  })
+
+  test('counts once what changed while it was written, and forgets what was to be sent of it once it is delivered', async t => {
+    const { archive, memory, driver } = await open(t)
+    const all = Array.from({ length: 5 }, () => ended({ state: 'unanswered', results: failure }))
+    for (const delivery of all) memory.insert(delivery, noPosition, items)
+    const stop = intercept(driver, 'REPLACE', () => {
+      stop()
+      for (const delivery of all) assert(memory.update(delivery, ['unanswered'], { state: 'sent' }))
+    })
+    await archive.write(memory, 10)
+    assert.deepEqual(await archive.withContent(all.map(({ id }) => id)), [])
+    const others = Array.from({ length: 5 }, () => ended())
+    for (const delivery of others) memory.insert(delivery, noPosition, [])
+    await archive.write(memory, 10)
+    assert.equal((await archive.list({ limit: 20 })).length, 10)
+    assert.equal(memory.hasUnwritten, false)
+  })
+
+  test('forgets what goes on elsewhere also where that is being written', async t => {
+    const { archive, memory, driver } = await open(t)
+    const delivery = ended({ state: 'failed', results: failure })
+    memory.insert(delivery, noPosition, items)
+    let removed = Promise.resolve()
+    const stop = intercept(driver, 'INTO `message_relay_kept`', () => {
+      stop()
+      memory.discard(delivery.id)
+      removed = archive.remove(delivery.id)
+    })
+    await archive.write(memory, 10)
+    await removed
+    assert.deepEqual(await archive.list({ limit: 5 }), [])
+    assert.deepEqual(await archive.withContent([delivery.id]), [])
   })
 
   test('finds the newest by each of their properties, and by several', async t => {

@@ -10,6 +10,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { v4 as uuid, v7 } from 'uuid'
 import { RelayError } from '../../../src/errors'
 import type { ParsedItem } from '../../../src/message/model'
+import { writeItems } from '../../../src/message/parse'
 import { aboutOf } from '../../../src/relay/about'
 import { Clock } from '../../../src/relay/clock'
 import { DatabaseStore } from '../../../src/relay/database-store'
@@ -119,6 +120,45 @@ describe('a store in memory', () => {
     assert.equal(store.list({ limit: 1 })[0]?.key, null)
   })
 
+  test('keeps what was to be sent up to a length together, the newest first, and the last one whatever its length', () => {
+    const store = new MemoryStore(new Clock(), { contentLength: 1000 })
+    const fail = (length: number): string => {
+      const delivery = deliveryOf({ state: 'failed', deferred: false })
+      store.insert(delivery, noPosition, [{ type: 'text', text: 'x'.repeat(length) }])
+      return delivery.id
+    }
+    const [first, second, third, huge, after] = [fail(400), fail(400), fail(400), fail(5000), fail(10)]
+    assert.deepEqual([first, second, third, huge, after].map(id => store.hasContent(id)), [false, false, false, false, true])
+    const alone = fail(5000)
+    assert.deepEqual([after, alone].map(id => store.hasContent(id)), [false, true])
+  })
+
+  test('keeps several large failures until they are written', () => {
+    const store = new MemoryStore(new Clock())
+    const failed = [0, 1, 2].map(() => deliveryOf({ state: 'failed', deferred: false }))
+    for (const delivery of failed) store.insert(delivery, noPosition, [{ type: 'text', text: 'x'.repeat(9 * 1024 * 1024) }])
+    assert(failed.every(({ id }) => store.hasContent(id)))
+    assert(store.isFull)
+  })
+
+  test('is full by what is not written, whether that is many, or long, or with long content', () => {
+    const store = new MemoryStore(new Clock(), { ended: 100, endedLength: 100_000, contentLength: 10_000 })
+    const insert = (bot: string, text: string): void =>
+      store.insert(deliveryOf({ state: 'unanswered', deferred: false, bot }), noPosition, [{ type: 'text', text }])
+    const fill = [(): void => insert('x'.repeat(60_000), ''), (): void => insert('', 'x'.repeat(5000)), (): void => {
+      for (let count = 0; count < 30; count++) insert('', '')
+    }]
+    for (const insertMuch of fill) {
+      assert(!store.isFull)
+      insertMuch()
+      assert(store.isFull)
+      // What went unanswered stays here, as its answer may come.
+      store.release(store.unwritten(100), () => true)
+    }
+    assert(!store.isFull)
+    assert(store.list({ limit: 100 }).length > 30)
+  })
+
   test('can do without one that is kept elsewhere by now', () => {
     const store = new MemoryStore(new Clock())
     const [kept, left] = [sent(), sent()]
@@ -165,6 +205,16 @@ describe('a store in SQLite', () => {
       if (hasChanged) changes++
     }
     assert(changes > 0 && changes < 60, `${changes} of 60 changed first`)
+  })
+
+  test('keeps no content of what it takes over as failed where none is to be kept of that', async t => {
+    const { store, database } = await openDatabase(t)
+    store.keeps = state => state === 'unanswered'
+    const [waiting, leaving] = [deliveryOf({ deferred: false }), deliveryOf({ state: 'sending' })]
+    for (const delivery of [waiting, leaving]) await store.insert(delivery, noPosition, [{ type: 'text', text: 'x' }])
+    await database.set('message_relay_delivery', {}, { owner: 'a dead one' })
+    await store.takeOver('a dead one')
+    assert.deepEqual(await store.withContent([waiting.id, leaving.id]), [leaving.id])
   })
 
   test('finds what a list asks for in an index, in order', async t => {
@@ -238,5 +288,18 @@ describe('a store in SQLite', () => {
     await database.remove('message_relay_content', { id: delivery.id, part: 2 })
     const [item] = (await store.getQueued(delivery.id))?.items ?? []
     assert(item instanceof RelayError && item.message.startsWith('the content of this delivery is gone'))
+  })
+
+  test('removes no content that goes over to it from elsewhere meanwhile', async t => {
+    const { store } = await openDatabase(t)
+    const large: ParsedItem[] = [{ type: 'text', text: 'x'.repeat(2 ** 20) }]
+    const delivery = deliveryOf()
+    await store.content.write(delivery.id, JSON.stringify(writeItems(large)), () => Promise.resolve())
+    await store.removeOrphans()
+    await store.removeOrphans(async () => {
+      await store.insert(delivery, 1, large)
+      return []
+    })
+    assert(isDeepStrictEqual((await store.getQueued(delivery.id))?.items, large))
   })
 })

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, mock, test } from 'node:test'
+import { RelayError } from '../../../src/errors'
+import type { ParsedItem } from '../../../src/message/model'
+import { Clock } from '../../../src/relay/clock'
+import type { Delivery } from '../../../src/relay/delivery'
+import { FollowUps } from '../../../src/relay/follow-ups'
+import { MemoryStore } from '../../../src/relay/memory-store'
+import { OpenCalls } from '../../../src/relay/open-calls'
+import { Queues } from '../../../src/relay/queue'
+import { noPosition } from '../../../src/relay/store'
+import { deliveryOf } from '../../support/store-contract'
+
+beforeEach(() => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+})
+afterEach(() => mock.timers.reset())
+
+const minute = 60_000
+const mebibyte = 1024 * 1024
+
+interface Stage {
+  followUps: FollowUps
+  store: MemoryStore
+  /** Adds a delivery without an answer, of a text of this length. */
+  add: (length?: number) => Delivery
+  /** Those whose content was read. */
+  read: string[]
+  /** Through which bots it was looked for a message. */
+  looked: string[]
+}
+
+function stage(keepsItems: boolean): Stage {
+  const store = new MemoryStore(new Clock())
+  const read: string[] = []
+  const looked: string[] = []
+  const followUps = new FollowUps({
+    queues: new Queues({ interval: 0, capacity: 1000, pauseAfter: 0, pauseFor: 0 }, () => undefined),
+    worker: { reconcile: () => Promise.resolve(undefined) },
+    runtime: {
+      openCalls: new OpenCalls(() => 0), policy: { retries: 0 },
+      port: {
+        find(sid) {
+          looked.push(sid)
+          return undefined
+        },
+      },
+    },
+    keepsItems: () => keepsItems,
+    readItems(id) {
+      read.push(id)
+      const items = store.items(id)
+      return items ? Promise.resolve(items) : Promise.reject(new RelayError('not-found'))
+    },
+    sendAgain: () => Promise.resolve(),
+  })
+  let count = 0
+  return {
+    followUps, store, read, looked,
+    add(length = 1) {
+      const delivery = deliveryOf({
+        state: 'unanswered', bot: `onebot:${count++}`, inDoubt: { indices: [0], since: 0, before: [], settle: 0 },
+        results: [{ success: false, error: new RelayError('unanswered') }],
+      })
+      const items: ParsedItem[] = [{ type: 'text', text: 'x'.repeat(length) }]
+      store.insert(delivery, noPosition, items)
+      followUps.add(delivery, store, items)
+      return delivery
+    },
+  }
+}
+
+/** Lets time pass, and promises that are resolved call back. */
+async function pass(time: number): Promise<void> {
+  mock.timers.tick(time)
+  for (let i = 0; i < 20; i++) await Promise.resolve()
+}
+
+describe('what looks for deliveries without an answer', () => {
+  test('reads what was to be sent when it is time, where that is kept', async () => {
+    const { add, read, looked } = stage(true)
+    const { id, bot } = add()
+    await pass(minute - 1)
+    assert.deepEqual(read, [])
+    await pass(1)
+    assert.deepEqual([read, looked], [[id], [bot]])
+    await pass(4 * minute)
+    assert.deepEqual([read, looked], [[id, id], [bot, bot]])
+    await pass(60 * minute)
+    assert.equal(looked.length, 2)
+  })
+
+  test('stops when it has settled, and looks no more often for one that is sent again', async () => {
+    const { followUps, store, add, looked } = stage(true)
+    const [found, again] = [add(), add()]
+    followUps.add(again, store, [])
+    await pass(minute)
+    assert.equal(looked.length, 2)
+    store.update(found, ['unanswered'], { state: 'sent' })
+    await pass(4 * minute)
+    assert.deepEqual(looked.filter(sid => sid === again.bot), [again.bot, again.bot])
+    assert.equal(looked.length, 3)
+  })
+
+  test('holds what is kept nowhere else, up to a length', async () => {
+    const { add, read, looked } = stage(false)
+    const first = add(9 * mebibyte)
+    add(9 * mebibyte)
+    const third = add()
+    await pass(minute)
+    assert.deepEqual([read, looked], [[], [first.bot, third.bot]])
+    await pass(60 * minute)
+    looked.length = 0
+    const next = add(9 * mebibyte)
+    await pass(minute)
+    assert.deepEqual(looked, [next.bot])
+  })
+
+  test('looks for so many deliveries, however often for each', async () => {
+    const { followUps, add, looked } = stage(true)
+    for (let count = 0; count < 1001; count++) add()
+    await pass(minute)
+    assert.equal(looked.length, 1000)
+    followUps.clear()
+    await pass(60 * minute)
+    assert.equal(looked.length, 1000)
+  })
+})
