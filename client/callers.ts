@@ -32,7 +32,7 @@ const known: readonly Caller[] = [
   { name: 'dingtalk', label: '钉钉 DingTalk', steps: 'robot', address: hook('dingtalk', '?access_token=<key>') },
   { name: 'wecom', label: '企业微信 WeCom', steps: 'robot', address: hook('wecom', '?key=<key>') },
   { name: 'feishu', label: '飞书 Feishu, Lark', steps: 'robot', address: hook('feishu', '?key=<key>') },
-  { name: 'message', label: 'message', steps: 'robot', address: hook('message', '?key=<key>') },
+  { name: 'message', label: 'message', steps: 'fields', address: hook('message', '?key=<key>') },
 ]
 
 /** Those that are known and the operator's own templates. */

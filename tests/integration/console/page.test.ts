@@ -91,7 +91,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
               assert.deepEqual(await violations(page), [], tab)
               assert.equal(await page.evaluate('document.querySelector(".relay").scrollWidth > document.querySelector(".relay").clientWidth'), false, tab)
             }
-            assert.equal(await page.locator('#relay-tab-now').innerText(), locale === 'zh-CN' ? '此刻' : 'Now')
+            assert.equal(await page.locator('#relay-tab-now').innerText(), locale === 'zh-CN' ? '概览' : 'Now')
           }, { locale, colorScheme, viewport: { width, height: 800 } })
         })
       }
