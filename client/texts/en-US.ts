@@ -24,7 +24,7 @@ export const english = {
     busy: 'A message is being sent', inLine: 'Waits for its turn', paused: (until: string) => `Paused until ${until}`,
     resume: 'Resume sending', drop: (count: number) => `Drop ${messages(count)}`,
     dropTitle: (target: string) => `Drop everything that waits for ${target}?`,
-    dropText: (count: number) => `${messages(count)} will not be sent. Callers that wait for the result are told so. This cannot be undone.`,
+    dropText: (count: number) => `${messages(count)} will not be sent, and will be listed as failed: from there each can be sent again.`,
     resumed: 'Sending goes on.', dropped: 'What waited is dropped.',
     outbox: 'Outbox', noOutbox: 'Without a database nothing is kept for later.', empty: 'Empty: whatever was accepted for later has left.',
     size: (count: number) => `${messages(count)} accepted and not sent yet`, oldest: (when: string) => `the oldest from ${when}`,

@@ -24,7 +24,7 @@ export const chinese: Texts = {
     busy: '正在发送一条消息', inLine: '排队等待', paused: until => `暂停至 ${until}`,
     resume: '恢复发送', drop: count => `丢弃 ${count} 条消息`,
     dropTitle: target => `丢弃等待发往 ${target} 的全部消息？`,
-    dropText: count => `${count} 条消息将不再发送，等待结果的调用方会得知。此操作无法撤销。`,
+    dropText: count => `${count} 条消息将不再发送，并列为失败；之后可以在投递记录中逐条再次发送。`,
     resumed: '已恢复发送。', dropped: '等待的消息已丢弃。',
     outbox: '发件箱', noOutbox: '没有数据库，无法保存稍后发送的消息。', empty: '空：稍后发送的消息都已发出。',
     size: count => `${count} 条消息已接收，尚未发出`, oldest: when => `最早的一条接收于 ${when}`,
