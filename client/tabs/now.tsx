@@ -25,19 +25,23 @@ export const NowTab = defineComponent({
     const status = shallowRef<Reply>()
     const queues = shallowRef<Queue[]>([])
     const hours = shallowRef<Fields[]>()
+    const isCounted = shallowRef(false)
     const question = shallowRef<Question>()
     const said = shallowRef('')
     const problem = shallowRef('')
 
     const look = usePolling(async () => {
-      const [now, lines, counts] = await Promise.all([
-        call('GET', '/statusz'), call('GET', '/queues'), call('GET', '/deliveries/counts', { query: { hours: '24' } }),
-      ])
+      const [now, lines] = await Promise.all([call('GET', '/statusz'), call('GET', '/queues')])
       status.value = now
       const all = listOf(lines.isRight ? lines.data.queues : now.data.queues).map(readQueue)
       queues.value = all.filter(({ waiting, state }) => waiting > 0 || state === 'paused')
-      hours.value = counts.isRight ? listOf(counts.data.hours) : undefined
     })
+    // To count takes longer than to look, and changes little in the meantime.
+    usePolling(async () => {
+      const { isRight, data } = await call('GET', '/deliveries/counts', { query: { hours: '24' } })
+      hours.value = isRight ? listOf(data.hours) : undefined
+      isCounted.value = true
+    }, 30_000)
 
     const act = async (method: 'POST' | 'DELETE', path: string, done: string): Promise<void> => {
       question.value = undefined
@@ -69,7 +73,7 @@ export const NowTab = defineComponent({
             {section(t.now.outbox, <p>{describeOutbox(data.outbox)}</p>)}
           </div>
           {section(t.now.queues, queues.value.length === 0 ? <p>{t.now.noQueues}</p> : viewQueues(queues.value, goOn, drop))}
-          {section(t.now.day, hours.value ? <DayChart hours={hours.value} /> : <p>{t.common.missing}</p>)}
+          {section(t.now.day, hours.value ? <DayChart hours={hours.value} /> : <p>{isCounted.value ? t.common.missing : t.common.loading}</p>)}
           {confirmation(question)}
         </div>
       )
