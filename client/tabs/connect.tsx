@@ -1,10 +1,10 @@
 import { computed, defineComponent, reactive, shallowRef, watch, type VNode } from 'vue'
 import { call, loadDeliveries, makeKey, type Delivery, type NewKey, type Reply } from '../api'
 import { addressFor, callersOf, type Caller } from '../callers'
-import { keyLines } from '../curl'
+import { curlOf, keyLines } from '../curl'
 import { textOf } from '../fields'
 import { button, field, notice, section, stateMark, valueOf } from '../parts/basics'
-import { CopyBlock } from '../parts/copy'
+import { CopyBlock, CopyButton } from '../parts/copy'
 import { summarize, viewMessages } from '../parts/items'
 import { TargetField, viewTarget } from '../parts/target'
 import { usePolling } from '../poll'
@@ -155,6 +155,18 @@ const Trial = defineComponent({
     const trial = reactive({ payload: '', event: props.caller.event?.[1] ?? '' })
     const reply = shallowRef<Reply>()
     const problem = shallowRef('')
+    const said = shallowRef('')
+    const path = `/payloads/${encodeURIComponent(props.caller.name)}`
+    const take = async (): Promise<void> => {
+      const { isRight, status, msg, data } = await call('GET', path)
+      const t = texts.value
+      said.value = isRight ? t.connect.taken(writeMoment(textOf(data.received_at))) : ''
+      problem.value = isRight ? '' : status === 404 ? t.connect.noPayload : t.common.failed(msg)
+      if (!isRight) return
+      trial.payload = JSON.stringify(data.payload, undefined, 2)
+      trial.event = textOf(data.event) || trial.event
+      if (props.target !== '') await render()
+    }
     const render = async (): Promise<void> => {
       problem.value = props.target === '' ? texts.value.send.needTarget : ''
       if (problem.value) return
@@ -187,7 +199,12 @@ const Trial = defineComponent({
                 }}
               />
             ))}
-            {button(t.render, render)}
+            <div class="relay-row">
+              {button(t.render, render, { kind: 'primary' })}
+              {button(t.take, take)}
+              <CopyButton text={curlOf('GET', `${about.value?.url ?? ''}${path}`)} label={texts.value.record.curl} describes={t.take} />
+            </div>
+            {said.value && notice('good', said.value)}
           </div>
           <div aria-live="polite">
             <h3>{t.message}</h3>

@@ -73,7 +73,7 @@ export const NowTab = defineComponent({
             {section(t.now.outbox, <p>{describeOutbox(data.outbox)}</p>)}
           </div>
           {section(t.now.queues, queues.value.length === 0 ? <p>{t.now.noQueues}</p> : viewQueues(queues.value, goOn, drop))}
-          {section(t.now.day, hours.value ? <DayChart hours={hours.value} /> : <p>{isCounted.value ? t.common.missing : t.common.loading}</p>)}
+          {section(t.now.day, hours.value ? <DayChart hours={hours.value} /> : <p>{t.common[isCounted.value ? 'missing' : 'loading']}</p>)}
           {confirmation(question)}
         </div>
       )

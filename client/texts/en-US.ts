@@ -76,6 +76,8 @@ export const english = {
     steps: 'Three steps', address: 'Address', waitingFor: (name: string) => `Waiting for the first message from ${name} …`,
     arrived: 'It has arrived', nothing: 'Nothing has come yet. The first message shows here within seconds.',
     try: 'Try its template', payload: 'A payload (JSON)', event: 'Event', eventHint: (header: string) => `The header ${header}`, render: 'See the message',
+    take: 'Take the last real one', taken: (when: string) => `This came at ${when}.`,
+    noPayload: 'Nothing that came from it is kept. The last payload of up to 64 KiB is, from when the relay was loaded, unless recordContent is none.',
     message: 'The message', noMessage: 'What the template makes of the payload shows here. Nothing is sent.',
     skipped: (why: string) => `Nothing would be sent: ${why}`,
     keyInSettings: 'Add this to keys in the settings of message-relay. The key counts once they are saved:',

@@ -76,6 +76,8 @@ export const chinese: Texts = {
     steps: '三个步骤', address: '地址', waitingFor: name => `正在等待来自 ${name} 的第一条消息…`,
     arrived: '已收到', nothing: '还没有收到消息。收到第一条后几秒内就会显示在这里。',
     try: '试用模板', payload: '请求内容（JSON）', event: '事件', eventHint: header => `请求头 ${header}`, render: '查看消息',
+    take: '取最近一次的真实内容', taken: when => `这是 ${when} 收到的内容。`,
+    noPayload: '没有保留来自它的内容。转发服务加载后会保留最近一次不超过 64 KiB 的请求内容，除非 recordContent 设为 none。',
     message: '消息', noMessage: '模板根据请求内容生成的消息会显示在这里，不会真正发送。',
     skipped: why => `不会发送：${why}`,
     keyInSettings: '把它加入 message-relay 设置中的 keys，保存后密钥即生效：',
