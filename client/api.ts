@@ -1,5 +1,6 @@
 import { send } from '@koishijs/client'
 import { fieldsOf, isFields, listOf, numberOf, textOf, textsOf, type Fields } from './fields'
+import { freshWord } from './random'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
@@ -152,7 +153,7 @@ export async function loadDeliveries(query: Record<string, string>): Promise<Pag
 
 /** Uploads a file; gives the ID by which a message names it. */
 export async function upload(file: File): Promise<Reply & { id: string }> {
-  const boundary = `relay-${crypto.randomUUID()}`
+  const boundary = `relay-${freshWord()}`
   const name = file.name.replace(/["\r\n]/g, '_')
   const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\nContent-Type: application/octet-stream\r\n\r\n`
   const base64 = await base64Of(new Blob([head, file, `\r\n--${boundary}--\r\n`]))

@@ -20,7 +20,7 @@ const hook = (name: string, more = ''): string => `<url>/hooks/${name}/<target>$
 const known: readonly Caller[] = [
   { name: 'curl', label: 'curl', steps: 'curl', address: 'curl -H "Authorization: Bearer <key>" -d "Hello" "<url>/send/<target>"' },
   { name: 'github', label: 'GitHub', steps: 'forge', address: hook('github'), signs: true, event: ['x-github-event', 'push'] },
-  { name: 'gitlab', label: 'GitLab', steps: 'gitlab', address: hook('gitlab'), signs: true, event: ['x-gitlab-event', 'Push Hook'] },
+  { name: 'gitlab', label: 'GitLab', steps: 'gitlab', address: hook('gitlab'), signs: true },
   { name: 'gitea', label: 'Gitea, Forgejo, Gogs', steps: 'forge', address: hook('gitea'), signs: true, event: ['x-gitea-event', 'push'] },
   { name: 'grafana', label: 'Grafana', steps: 'grafana', address: hook('grafana') },
   { name: 'alertmanager', label: 'Prometheus Alertmanager', steps: 'alertmanager', address: hook('alertmanager') },
@@ -32,7 +32,7 @@ const known: readonly Caller[] = [
   { name: 'dingtalk', label: '钉钉 DingTalk', steps: 'robot', address: hook('dingtalk', '?access_token=<key>') },
   { name: 'wecom', label: '企业微信 WeCom', steps: 'robot', address: hook('wecom', '?key=<key>') },
   { name: 'feishu', label: '飞书 Feishu, Lark', steps: 'robot', address: hook('feishu', '?key=<key>') },
-  { name: 'message', label: 'message', steps: 'robot', address: hook('message', '?key=<key>') },
+  { name: 'message', label: 'message', steps: 'fields', address: hook('message', '?key=<key>') },
 ]
 
 /** Those that are known and the operator's own templates. */

@@ -1,5 +1,6 @@
 import { socket } from '@koishijs/client'
 import { defineComponent, h, onBeforeUnmount, onMounted, resolveComponent, watch, type Component, type VNode } from 'vue'
+import { refreshNames } from './contacts'
 import { notice } from './parts/basics'
 import { about, goTo, place, readPlace, refreshAbout, tabs, type Tab } from './state'
 import { ConnectTab } from './tabs/connect'
@@ -25,6 +26,7 @@ export const RelayPage = defineComponent({
     })
     onBeforeUnmount(() => window.removeEventListener('hashchange', follow))
     watch(socket, () => void refreshAbout(), { immediate: true })
+    watch([socket, () => place.value.tab], () => void refreshNames(), { immediate: true })
 
     return () => h(resolveComponent('k-layout'), null, {
       header: () => texts.value.title,

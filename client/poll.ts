@@ -1,14 +1,12 @@
 import { onBeforeUnmount, onMounted } from 'vue'
 
-/** How often is looked again, in milliseconds. */
-const every = 2000
-
 /**
- * Does something now and again every two seconds, as long as the component is there and somebody can see it.
+ * Does something now and again and again, as long as the component is there and somebody can see it.
  *
+ * @param every how long after it was done, in milliseconds
  * @returns does it at once
  */
-export function usePolling(look: () => Promise<void>): () => Promise<void> {
+export function usePolling(look: () => Promise<void>, every = 2000): () => Promise<void> {
   let timer: number | undefined
   let isGone = false
   const turn = async (): Promise<void> => {

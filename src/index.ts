@@ -11,7 +11,7 @@ import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
 import { serveConsole } from './console'
-import { hookDoors, hookRoutes, languageOf, sources, Templates, type Language } from './hooks'
+import { hookDoors, hookRoutes, languageOf, LastPayloads, sources, Templates, type Language } from './hooks'
 import { MediaLinks, Sender, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
 import { unwrap } from './lib/unwrap'
@@ -117,6 +117,7 @@ export function apply(ctx: Context, config: Config): void {
     others: [
       ...hookRoutes({
         sender, templates, uploads, names, logger, limits, stop: stop.signal, language,
+        payloads: new LastPayloads(settings.recordContent !== 'none'),
       }),
       ...oneBotRoutes({ sender, limits, relay, isOnline: () => port.isOnline, stop: stop.signal }),
     ],

@@ -38,10 +38,10 @@ export function field(label: string, control: VNodeChild, hint?: string): VNode 
   )
 }
 
-/** A name and a value below one another. */
-export function fact(name: string, value: VNodeChild): VNode {
+/** A name and a value below one another, side by side with others or in a line of their own. */
+export function fact(name: string, value: VNodeChild, isLong = false): VNode {
   return (
-    <div>
+    <div class={{ 'relay-whole': isLong }}>
       <dt>{name}</dt>
       <dd>{value}</dd>
     </div>
@@ -52,6 +52,12 @@ export function fact(name: string, value: VNodeChild): VNode {
 export function stateMark(state: string): VNode {
   const words: Partial<Record<string, string>> = texts.value.states
   return <span class={['relay-state', state]}>{words[state] ?? state}</span>
+}
+
+/** How an item or a call ended, likewise. */
+export function outcomeMark(outcome: string): VNode {
+  const words: Partial<Record<string, string>> = texts.value.outcomes
+  return <span class={['relay-state', outcome === 'sent' || outcome === 'unanswered' ? outcome : 'failed']}>{words[outcome] ?? outcome}</span>
 }
 
 /** The value of the control that an event is about. */

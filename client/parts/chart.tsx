@@ -1,6 +1,6 @@
 import { defineComponent, type PropType, type VNode } from 'vue'
 import { numberOf, textOf, type Fields } from '../fields'
-import { locale, texts } from '../texts'
+import { locale, texts, zone } from '../texts'
 
 /** How many deliveries of each kind ended in one hour. */
 interface Hour {
@@ -24,9 +24,11 @@ export const DayChart = defineComponent({
     const highest = Math.max(...hours.map(({ sent, failed, unanswered }) => sent + failed + unanswered))
     return (
       <div>
+        <p class="relay-hint">{t.highest(highest, zone())}</p>
         <svg class="relay-chart" viewBox={`0 0 ${size.width} ${size.height}`} role="img" aria-label={`${t.day}: ${summary}`} preserveAspectRatio="none">
           {hours.map((hour, at) => bars(hour, at, hours.length, highest))}
         </svg>
+        <p class="relay-axis" aria-hidden="true">{hours.filter((_, at) => at % 6 === 0).map(({ name }) => <span>{name}</span>)}</p>
         <p class="relay-legend">
           {(['sent', 'failed', 'unanswered'] as const).map(kind => <span class={['relay-state', kind]}>{`${sums[kind]} ${t[kind]}`}</span>)}
         </p>
@@ -34,7 +36,7 @@ export const DayChart = defineComponent({
           <summary>{t.asTable}</summary>
           <div class="relay-scroll" tabindex="0" role="region" aria-label={t.day}>
             <table>
-              <thead><tr>{[t.hour, t.sent, t.failed, t.unanswered].map(name => <th scope="col">{name}</th>)}</tr></thead>
+              <thead><tr>{[t.hour(zone()), t.sent, t.failed, t.unanswered].map(name => <th scope="col">{name}</th>)}</tr></thead>
               <tbody>{hours.map(row)}</tbody>
             </table>
           </div>
@@ -54,14 +56,20 @@ function sumOf(hours: Hour[], kind: 'sent' | 'failed' | 'unanswered'): number {
   return hours.reduce((sum, hour) => sum + hour[kind], 0)
 }
 
-function bars(hour: Hour, at: number, count: number, highest: number): VNode[] {
+function bars(hour: Hour, at: number, count: number, highest: number): VNode {
   const step = size.width / count
   let top = size.height
-  return (['sent', 'unanswered', 'failed'] as const).filter(kind => hour[kind] > 0).map(kind => {
+  const parts = (['sent', 'unanswered', 'failed'] as const).filter(kind => hour[kind] > 0).map(kind => {
     const height = Math.max(2, hour[kind] / highest * size.height)
     top -= height
     return <rect class={kind} x={at * step + size.gap / 2} y={Math.max(top, 0)} width={step - size.gap} height={height} />
   })
+  return (
+    <g>
+      <title>{`${hour.name} ${texts.value.now.summary(hour.sent, hour.failed, hour.unanswered)}`}</title>
+      {parts}
+    </g>
+  )
 }
 
 function row({ name, sent, failed, unanswered }: Hour): VNode {

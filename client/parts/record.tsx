@@ -5,9 +5,11 @@ import { numberOf, textOf, textsOf, type Fields } from '../fields'
 import { usePolling } from '../poll'
 import { about } from '../state'
 import { texts, writeMoment } from '../texts'
-import { button, fact, notice, stateMark } from './basics'
+import { button, fact, notice, outcomeMark, stateMark } from './basics'
 import { CopyButton } from './copy'
 import { confirmation, type Question } from './dialog'
+import { describeItem } from './items'
+import { viewTarget } from './target'
 
 /** A delivery with all that is known of it, in a dialog. */
 export const RecordDialog = defineComponent({
@@ -18,32 +20,48 @@ export const RecordDialog = defineComponent({
     const delivery = shallowRef<Delivery>()
     const problem = shallowRef('')
     const said = shallowRef('')
+    const isGone = shallowRef(false)
     const question = shallowRef<Question>()
     const look = usePolling(async () => {
       const { id } = props
       const reply = await call('GET', `/deliveries/${encodeURIComponent(id)}`)
-      if (id !== props.id) return
+      if (id !== props.id || isGone.value) return
       if (reply.isRight) delivery.value = readDelivery(reply.data)
       else if (!delivery.value) problem.value = texts.value.common.failed(reply.msg)
     })
     onMounted(() => dialog.value?.showModal())
     watch(() => props.id, () => {
       delivery.value = undefined
+      isGone.value = false
+      said.value = problem.value = ''
       void look()
     })
 
-    const act = async (method: 'POST' | 'DELETE', path: string, done: string): Promise<void> => {
+    const act = async (method: 'POST' | 'DELETE', path: string, done: string): Promise<boolean> => {
       question.value = undefined
-      const reply = await call(method, path)
-      said.value = reply.isRight ? done : ''
-      problem.value = reply.isRight ? '' : texts.value.common.failed(reply.msg)
-      await look()
+      const { isRight, msg } = await call(method, path)
+      said.value = isRight ? done : ''
+      problem.value = isRight ? '' : texts.value.common.failed(msg)
+      return isRight
     }
     const again = ({ id, state }: Delivery): void => {
       const t = texts.value.record
       question.value = {
-        title: t.again_title, text: state === 'unanswered' ? t.again_doubt : t.again_text, verb: t.again,
-        act: () => act('POST', `/deliveries/${id}/retry`, t.sentAgain),
+        title: t.againTitle, text: state === 'unanswered' ? t.againDoubt : t.againText, verb: t.again,
+        act: async () => {
+          await act('POST', `/deliveries/${id}/retry`, t.sentAgain)
+          await look()
+        },
+      }
+    }
+    const withdraw = ({ id }: Delivery): void => {
+      const t = texts.value.record
+      question.value = {
+        title: t.withdrawTitle, text: t.withdrawText, verb: t.withdraw,
+        act: async () => {
+          isGone.value = await act('DELETE', `/deliveries/${id}`, t.withdrawn)
+          await look()
+        },
       }
     }
 
@@ -53,18 +71,16 @@ export const RecordDialog = defineComponent({
       return (
         <dialog ref={dialog} class="relay-dialog" aria-labelledby="relay-record" onClose={() => emit('close')}>
           <header class="relay-row">
-            <h2 id="relay-record">{shown ? `${t.title}: ${shown.target}` : t.title}</h2>
-            {shown && stateMark(shown.state)}
+            <h2 id="relay-record">{shown ? viewTarget(shown.target, shown.bot) : t.title}</h2>
+            {shown && !isGone.value && stateMark(shown.state)}
           </header>
           {problem.value && notice('bad', problem.value)}
           {said.value && notice('good', said.value)}
-          {shown && <RecordContent delivery={shown} />}
-          <div class="relay-row end">
-            {shown && ['failed', 'expired', 'unanswered'].includes(shown.state) && button(t.again, () => again(shown), { kind: 'primary' })}
-            {shown?.state === 'queued' && button(t.withdraw, () => act('DELETE', `/deliveries/${shown.id}`, t.withdrawn))}
-            {shown && <CopyButton text={curlFor(shown)} label={t.curl} />}
+          {shown && <RecordContent delivery={shown} isGone={isGone.value} />}
+          <footer class="relay-row end">
+            {shown && !isGone.value && viewActions(shown, again, withdraw)}
             {button(texts.value.common.close, () => dialog.value?.close())}
-          </div>
+          </footer>
           {confirmation(question)}
         </dialog>
       )
@@ -72,74 +88,93 @@ export const RecordDialog = defineComponent({
   },
 })
 
-function curlFor({ id, state }: Delivery): string {
+/** Those that can be sent again. */
+const retryable: ReadonlySet<string> = new Set(['failed', 'expired', 'unanswered'])
+
+function viewActions(shown: Delivery, again: (shown: Delivery) => void, withdraw: (shown: Delivery) => void): VNode[] {
+  const t = texts.value.record
+  const { id, state } = shown
   const url = `${about.value?.url ?? ''}/deliveries/${id}`
-  if (state === 'queued') return curlOf('DELETE', url)
-  return ['failed', 'expired', 'unanswered'].includes(state) ? curlOf('POST', `${url}/retry`) : curlOf('GET', url)
+  if (retryable.has(state)) {
+    return [button(t.again, () => again(shown), { kind: 'primary' }), <CopyButton text={curlOf('POST', `${url}/retry`)} label={t.curl} />]
+  }
+  if (state === 'queued') {
+    return [button(t.withdraw, () => withdraw(shown), { kind: 'danger' }), <CopyButton text={curlOf('DELETE', url)} label={t.curl} />]
+  }
+  return [<CopyButton text={curlOf('GET', url)} label={t.curl} />]
 }
+
+/** How good it is what a state means. */
+const tones: Partial<Record<string, string>> = { sent: 'good', failed: 'bad', expired: 'bad', unanswered: 'doubt' }
 
 /** What is known of a delivery. */
 const RecordContent = defineComponent({
-  props: { delivery: { type: Object as () => Delivery, required: true } },
+  props: { delivery: { type: Object as () => Delivery, required: true }, isGone: Boolean },
   setup: props => () => {
     const { delivery } = props
+    const { state, items, history, results, hasContent } = delivery
     const t = texts.value.record
     const means: Partial<Record<string, string>> = t.means
+    const tried = delivery.attempts > 0 ? t.attempts(delivery.attempts) : t.noAttempts
+    const count = Math.max(items.length, ...results.map(({ index }) => numberOf(index) + 1))
     return (
       <div>
-        {notice('info', means[delivery.state] ?? delivery.state)}
-        <dl class="relay-facts">
-          {fact(t.created, writeMoment(delivery.createdAt))}
-          {fact(t.updated, writeMoment(delivery.updatedAt))}
-          {delivery.expiresAt && fact(t.expires, writeMoment(delivery.expiresAt))}
-          {fact(t.bot, delivery.bot || '–')}
-          {delivery.door && fact(texts.value.deliveries.door, delivery.door)}
-          {fact(texts.value.deliveries.key, delivery.key || texts.value.deliveries.master)}
-          {delivery.waitedMs !== undefined && fact(t.waited, texts.value.common.milliseconds(delivery.waitedMs))}
-          {delivery.platformMs !== undefined && fact(t.platform, texts.value.common.milliseconds(delivery.platformMs))}
-          {fact(t.id, <span class="mono">{delivery.id}</span>)}
-        </dl>
+        {!props.isGone && <p class={['relay-notice', tones[state] ?? 'info']}>{means[state] ?? state}</p>}
+        {viewFacts(delivery)}
         <h3>{t.items}</h3>
-        {delivery.items.length === 0 ? <p>{t.noContent}</p> : <ul class="relay-list">{delivery.items.map((item, at) => <RecordItem key={at} id={delivery.id} at={at} item={item} hasContent={delivery.hasContent} />)}</ul>}
-        <h3>{t.results}</h3>
-        {delivery.results.length === 0 ? <p>–</p> : <ul class="relay-timeline">{delivery.results.map(viewResult)}</ul>}
+        {items.length === 0 && <p>{t.noContent}</p>}
+        <ol class="relay-items">
+          {Array.from({ length: count }, (_, at) => {
+            const result = results.find(({ index }) => index === at)
+            return <RecordItem key={at} id={delivery.id} at={at} item={items[at] ?? {}} result={result} hasContent={hasContent} />
+          })}
+        </ol>
+        {state === 'sent' && !hasContent && items.length > 0 && <p class="relay-hint">{t.onlyPreview}</p>}
         <h3>{t.timeline}</h3>
-        {delivery.history.length === 0 ? <p>{delivery.attempts > 0 ? t.attempt(delivery.attempts) : t.noAttempts}</p> : <ol class="relay-timeline">{delivery.history.map(viewAttempt)}</ol>}
+        {history.length === 0 ? <p>{tried}</p> : <ol class="relay-timeline">{history.map(viewAttempt)}</ol>}
       </div>
     )
   },
 })
 
-function viewResult({ index, success, message_ids: ids, code, msg, outcome }: Fields): VNode {
-  const t = texts.value.record
+function viewFacts({ id, bot, door, key, createdAt, updatedAt, expiresAt, waitedMs, platformMs }: Delivery): VNode {
+  const { record: t, common, deliveries } = texts.value
   return (
-    <li>
-      <strong>{t.item(numberOf(index) + 1)}</strong>
-      {' '}
-      {success === true
-        ? <span>{[texts.value.states.sent, ...textsOf(ids).length > 0 ? [t.ids(textsOf(ids).join(', '))] : []].join(', ')}</span>
-        : <span class="relay-said">{`${textOf(code)} ${textOf(outcome)}: ${textOf(msg)}`}</span>}
-    </li>
+    <dl class="relay-facts">
+      {fact(t.created, writeMoment(createdAt))}
+      {fact(t.updated, writeMoment(updatedAt))}
+      {expiresAt && fact(t.expires, writeMoment(expiresAt))}
+      {fact(t.bot, bot || '–')}
+      {door && fact(deliveries.door, door)}
+      {fact(deliveries.key, key || deliveries.master)}
+      {waitedMs !== undefined && fact(t.waited, common.milliseconds(waitedMs))}
+      {platformMs !== undefined && fact(t.platform, common.milliseconds(platformMs))}
+      {fact(t.id, <span class="mono">{id}</span>, true)}
+    </dl>
   )
 }
 
 function viewAttempt({ at, took_ms: took, outcome, reason }: Fields, index: number): VNode {
-  const t = texts.value.record
+  const t = texts.value
   return (
     <li>
-      <strong>{t.attempt(index + 1)}</strong>
-      {` ${writeMoment(textOf(at))}, ${t.took(numberOf(took))}, ${textOf(outcome)}`}
+      <div class="relay-row">
+        <strong>{t.record.attempt(index + 1)}</strong>
+        {outcomeMark(textOf(outcome))}
+        <span class="relay-aside">{t.common.list([writeMoment(textOf(at)), t.record.took(numberOf(took))])}</span>
+      </div>
       {textOf(reason) && <div class="relay-said">{textOf(reason)}</div>}
     </li>
   )
 }
 
-/** One item of a delivery; a picture whose bytes are kept is shown. */
+/** One item of a delivery and what became of it; a picture whose bytes are kept is shown. */
 const RecordItem = defineComponent({
   props: {
     id: { type: String, required: true },
     at: { type: Number, required: true },
     item: { type: Object as () => Fields, required: true },
+    result: { type: Object as () => Fields },
     hasContent: Boolean,
   },
   setup(props) {
@@ -152,16 +187,23 @@ const RecordItem = defineComponent({
       if (isRight && base64) picture.value = `data:${/^image\/(?:png|jpeg|gif|webp)$/.test(type) ? type : 'image/png'};base64,${base64}`
     })
     return () => {
-      const t = texts.value.record
-      const kinds: Partial<Record<string, string>> = t.kinds
-      const { type, msg, name, size } = props.item
+      const { item, result } = props
       return (
         <li>
-          <span>{[kinds[textOf(type)] ?? textOf(type), textOf(name), size === undefined ? '' : `${numberOf(size)} B`].filter(Boolean).join(', ')}</span>
-          {textOf(msg) && <span class="relay-said">{textOf(msg)}</span>}
-          {picture.value && <img class="relay-picture" src={picture.value} alt={t.picture(textOf(name))} />}
+          <div class="relay-row">
+            <span class="relay-hint">{describeItem(item)}</span>
+            {result && outcomeMark(result.success === true ? 'sent' : textOf(result.outcome))}
+          </div>
+          {textOf(item.msg) && <div class="relay-said">{textOf(item.msg)}</div>}
+          {picture.value && <img class="relay-picture" src={picture.value} alt={texts.value.record.picture(textOf(item.name))} />}
+          {result && viewReason(result)}
         </li>
       )
     }
   },
 })
+
+function viewReason({ success, message_ids: ids, code, msg }: Fields): VNode | undefined {
+  if (success === true) return textsOf(ids).length > 0 ? <div class="relay-hint">{texts.value.record.ids(textsOf(ids).join(', '))}</div> : undefined
+  return <div class="relay-said relay-reason">{texts.value.common.pair(textOf(code), textOf(msg))}</div>
+}

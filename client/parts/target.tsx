@@ -1,15 +1,8 @@
-import { defineComponent, shallowRef, watch } from 'vue'
-import { call } from '../api'
-import { listOf, textOf } from '../fields'
+import { defineComponent, shallowRef, watch, type VNode } from 'vue'
+import { loadContacts, nameOf, type Contact } from '../contacts'
 import { about } from '../state'
 import { texts } from '../texts'
 import { field, valueOf } from './basics'
-
-/** Somebody whom a bot can write to. */
-interface Contact {
-  target: string
-  name: string
-}
 
 /** A target: one of the names in the settings, one of the bot's groups and friends, or what somebody writes. */
 export const TargetField = defineComponent({
@@ -19,12 +12,10 @@ export const TargetField = defineComponent({
     const contacts = shallowRef<Contact[]>([])
     const isKnown = shallowRef(true)
     watch(() => props.bot, async bot => {
-      const { isRight, data } = await call('GET', '/contacts', { ...bot && { query: { bot } } })
+      const found = await loadContacts(bot)
       if (bot !== props.bot) return
-      isKnown.value = isRight
-      contacts.value = ([['group', data.groups], ['private', data.friends]] as const).flatMap(([kind, list]) => {
-        return listOf(list).map(({ id, name }) => ({ target: `${kind}:${textOf(id)}`, name: textOf(name) }))
-      })
+      isKnown.value = found !== undefined
+      contacts.value = found ?? []
     }, { immediate: true })
     const change = (event: Event): void => emit('update:modelValue', valueOf(event).trim())
     return () => {
@@ -42,3 +33,21 @@ export const TargetField = defineComponent({
     }
   },
 })
+
+/** A target by its name, where it has one, and by its address. */
+export function viewTarget(target: string, bot: string): VNode {
+  const name = nameOf(target, bot)
+  if (name === '') return <span>{target}</span>
+  return (
+    <span>
+      {`${name} `}
+      <span class="relay-address">{target}</span>
+    </span>
+  )
+}
+
+/** The same as a text. */
+export function describeTarget(target: string, bot: string): string {
+  const name = nameOf(target, bot)
+  return name === '' ? target : texts.value.common.named(name, target)
+}

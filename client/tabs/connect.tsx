@@ -1,12 +1,12 @@
 import { computed, defineComponent, reactive, shallowRef, watch, type VNode } from 'vue'
 import { call, loadDeliveries, makeKey, type Delivery, type NewKey, type Reply } from '../api'
 import { addressFor, callersOf, type Caller } from '../callers'
-import { keyLines } from '../curl'
+import { curlOf, keyLines } from '../curl'
 import { textOf } from '../fields'
 import { button, field, notice, section, stateMark, valueOf } from '../parts/basics'
-import { CopyBlock } from '../parts/copy'
-import { viewMessages } from '../parts/messages'
-import { TargetField } from '../parts/target'
+import { CopyBlock, CopyButton } from '../parts/copy'
+import { summarize, viewMessages } from '../parts/items'
+import { TargetField, viewTarget } from '../parts/target'
 import { usePolling } from '../poll'
 import { about, goTo } from '../state'
 import { texts, writeMoment } from '../texts'
@@ -40,7 +40,7 @@ export const ConnectTab = defineComponent({
                     chosen.caller = valueOf(event)
                   }}
                 >
-                  {callers.value.map(({ name, label }) => <option value={name}>{label}</option>)}
+                  {callers.value.map(each => <option value={each.name}>{labelOf(each)}</option>)}
                 </select>
               ))}
               <TargetField
@@ -51,12 +51,11 @@ export const ConnectTab = defineComponent({
               />
             </div>
           ))}
+          {section(t.keyTitle, key.value ? viewKey(current, target, key.value) : offerKey(make))}
           {section(t.steps, (
             <div>
               {about.value?.isPublic === false && notice('info', t.private)}
               {viewSteps(current, target, key.value?.key ?? '<key>')}
-              {key.value ? viewKey(current, target, key.value) : <p class="relay-hint">{t.keyHint}</p>}
-              {!key.value && button(t.newKey, make)}
             </div>
           ))}
           <Arrival key={`${current.name} ${target}`} caller={current} />
@@ -66,6 +65,13 @@ export const ConnectTab = defineComponent({
     }
   },
 })
+
+/** What a caller is called, in the language of the page. */
+function labelOf({ name, label, steps }: Caller): string {
+  const t = texts.value.connect
+  const labels: Partial<Record<string, string>> = t.labels
+  return steps === 'own' ? t.own(name) : labels[name] ?? label
+}
 
 function viewSteps(caller: Caller, target: string, key: string): VNode {
   const t = texts.value.connect
@@ -82,6 +88,16 @@ function viewSteps(caller: Caller, target: string, key: string): VNode {
   )
 }
 
+function offerKey(make: () => unknown): VNode {
+  const t = texts.value.connect
+  return (
+    <div>
+      <p>{t.keyHint}</p>
+      {button(t.newKey, make)}
+    </div>
+  )
+}
+
 function viewKey({ name, signs }: Caller, target: string, { key, digest }: NewKey): VNode {
   const t = texts.value
   const targets = target === '' ? [] : [target]
@@ -90,11 +106,10 @@ function viewKey({ name, signs }: Caller, target: string, { key, digest }: NewKe
   const variable = `\${{ env.${name.toUpperCase().replace(/[^A-Z]/g, '_')}_RELAY_KEY }}`
   return (
     <div>
-      {notice('info', t.keys.once)}
+      {notice('info', signs ? t.connect.plainKey : t.keys.once)}
       <h3>{t.keys.key}</h3>
       <CopyBlock text={key} name={t.keys.key} />
-      <h3>{t.connect.keyInSettings}</h3>
-      {signs && <p>{t.connect.plainKey}</p>}
+      <p>{t.connect.keyInSettings}</p>
       <CopyBlock text={keyLines({ name, digest: signs ? variable : digest, targets, allow, expires: '' })} name={t.keys.line} />
     </div>
   )
@@ -117,14 +132,15 @@ const Arrival = defineComponent({
     return () => {
       const t = texts.value.connect
       const { value: delivery } = first
-      if (!delivery) return section(t.waitingFor(props.caller.label), <p role="status">{t.nothing}</p>)
+      if (!delivery) return section(t.waitingFor(labelOf(props.caller)), <p role="status">{t.nothing}</p>)
       return section(t.arrived, (
         <div role="status">
-          <p>
+          <div class="relay-row">
             {stateMark(delivery.state)}
-            {` ${delivery.target}, ${writeMoment(delivery.createdAt)}`}
-          </p>
-          <p class="relay-said">{delivery.items.map(({ msg }) => textOf(msg)).join('\n')}</p>
+            {viewTarget(delivery.target, delivery.bot)}
+            <span class="relay-aside">{writeMoment(delivery.createdAt)}</span>
+          </div>
+          <p class="relay-said">{summarize(delivery.items)}</p>
           {button(t.open, () => goTo('deliveries', delivery.id))}
         </div>
       ))
@@ -139,6 +155,18 @@ const Trial = defineComponent({
     const trial = reactive({ payload: '', event: props.caller.event?.[1] ?? '' })
     const reply = shallowRef<Reply>()
     const problem = shallowRef('')
+    const said = shallowRef('')
+    const path = `/payloads/${encodeURIComponent(props.caller.name)}`
+    const take = async (): Promise<void> => {
+      const { isRight, status, msg, data } = await call('GET', path)
+      const t = texts.value
+      said.value = isRight ? t.connect.taken(writeMoment(textOf(data.received_at))) : ''
+      problem.value = isRight ? '' : status === 404 ? t.connect.noPayload : t.common.failed(msg)
+      if (!isRight) return
+      trial.payload = JSON.stringify(data.payload, undefined, 2)
+      trial.event = textOf(data.event) || trial.event
+      if (props.target !== '') await render()
+    }
     const render = async (): Promise<void> => {
       problem.value = props.target === '' ? texts.value.send.needTarget : ''
       if (problem.value) return
@@ -160,7 +188,7 @@ const Trial = defineComponent({
                   trial.event = valueOf(event)
                 }}
               />
-            ), props.caller.event[0])}
+            ), t.eventHint(props.caller.event[0]))}
             {field(t.payload, (
               <textarea
                 class="mono"
@@ -171,11 +199,16 @@ const Trial = defineComponent({
                 }}
               />
             ))}
-            {button(t.render, render)}
+            <div class="relay-row">
+              {button(t.render, render, { kind: 'primary' })}
+              {button(t.take, take)}
+              <CopyButton text={curlOf('GET', `${about.value?.url ?? ''}${path}`)} label={texts.value.record.curl} describes={t.take} />
+            </div>
+            {said.value && notice('good', said.value)}
           </div>
           <div aria-live="polite">
             <h3>{t.message}</h3>
-            {problem.value ? notice('bad', problem.value) : reply.value && viewTrial(reply.value)}
+            {problem.value ? notice('bad', problem.value) : reply.value ? viewTrial(reply.value) : <p>{t.noMessage}</p>}
           </div>
         </div>
       ))

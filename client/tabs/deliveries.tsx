@@ -1,11 +1,12 @@
 import { computed, defineComponent, nextTick, reactive, ref, shallowRef, watch, type VNode } from 'vue'
 import { loadDeliveries, type Delivery } from '../api'
-import { textOf } from '../fields'
 import { button, field, notice, stateMark, valueOf } from '../parts/basics'
+import { summarize } from '../parts/items'
 import { RecordDialog } from '../parts/record'
+import { describeTarget, viewTarget } from '../parts/target'
 import { usePolling } from '../poll'
-import { goTo, place } from '../state'
-import { texts, writeMoment } from '../texts'
+import { about, goTo, place } from '../state'
+import { texts, writeTime, zone } from '../texts'
 
 /** The height of a row in pixels, as in style.css. */
 const rowHeight = 44
@@ -40,7 +41,7 @@ export const DeliveriesTab = defineComponent({
       merge(page.deliveries, page.next)
     })
 
-    /** Puts what is new before the rest, and what has changed in its place; what somebody looks at stays where it is. */
+    /** Puts what is new before the rest, what has changed in its place, and takes out what is gone. What somebody looks at stays put. */
     const merge = (fresh: Delivery[], following: string | undefined): void => {
       const known = new Set(rows.value.map(({ id }) => id))
       const overlaps = fresh.some(({ id }) => known.has(id))
@@ -52,7 +53,9 @@ export const DeliveriesTab = defineComponent({
       }
       const changed = new Map(fresh.map(delivery => [delivery.id, delivery]))
       const added = fresh.filter(({ id }) => !known.has(id))
-      rows.value = [...added, ...rows.value.map(delivery => changed.get(delivery.id) ?? delivery)]
+      const oldest = following === undefined ? '' : fresh.at(-1)?.id ?? ''
+      const left = rows.value.filter(({ id }) => changed.has(id) || id < oldest)
+      rows.value = [...added, ...left.map(delivery => changed.get(delivery.id) ?? delivery)]
       const { value: box } = viewport
       if (box && box.scrollTop > rowHeight && added.length > 0) void nextTick(() => box.scrollBy(0, added.length * rowHeight))
     }
@@ -96,7 +99,8 @@ export const DeliveriesTab = defineComponent({
                   <th scope="col">{t.target}</th>
                   <th scope="col" class="relay-wide">{t.what}</th>
                   <th scope="col" class="relay-wide">{t.door}</th>
-                  <th scope="col">{t.time}</th>
+                  <th scope="col" class="relay-wide">{t.key}</th>
+                  <th scope="col">{t.time(zone())}</th>
                 </tr>
               </thead>
               <tbody>
@@ -105,8 +109,8 @@ export const DeliveriesTab = defineComponent({
                 {spacer(rows.value.length - first - visible.length)}
               </tbody>
             </table>
+            <p class="relay-empty" role="status">{describeLack(isLoaded.value, rows.value.length, query.value)}</p>
           </div>
-          <p role="status">{!isLoaded.value ? texts.value.common.loading : rows.value.length === 0 ? t.empty : ''}</p>
           {place.value.id && <RecordDialog id={place.value.id} onClose={() => goTo('deliveries')} />}
         </div>
       )
@@ -114,27 +118,38 @@ export const DeliveriesTab = defineComponent({
   },
 })
 
+/** What is said in the place of rows that are not there. */
+function describeLack(isLoaded: boolean, count: number, query: object): string {
+  const t = texts.value
+  if (!isLoaded) return t.common.loading
+  if (count > 0) return ''
+  return Object.keys(query).length > 0 ? t.deliveries.empty : t.deliveries.none
+}
+
 function spacer(rows: number): VNode | undefined {
-  return rows > 0 ? <tr aria-hidden="true"><td class="spacer" colspan={5} style={{ height: `${rows * rowHeight}px` }} /></tr> : undefined
+  return rows > 0 ? <tr aria-hidden="true"><td class="spacer" style={{ height: `${rows * rowHeight}px` }} /></tr> : undefined
 }
 
 function viewRow(delivery: Delivery, index: number): VNode {
   const t = texts.value
-  const { id, state, target, door, key, createdAt, items } = delivery
+  const { id, state, target, bot, door, key, createdAt, items } = delivery
   const words: Partial<Record<string, string>> = t.states
-  const kinds: Partial<Record<string, string>> = t.record.kinds
-  const what = items.map(({ type, msg, name }) => textOf(msg) || textOf(name) || kinds[textOf(type)] || textOf(type)).join(' ')
+  const what = summarize(items)
   return (
     <tr key={id} class="record" aria-rowindex={index + 2} onClick={() => goTo('deliveries', id)}>
       <td>
-        <button type="button" class="relay-open" aria-label={t.deliveries.open(target, words[state] ?? state)} aria-haspopup="dialog">
+        <button type="button" class="relay-open" aria-label={t.deliveries.open(describeTarget(target, bot), words[state] ?? state)} aria-haspopup="dialog">
           {stateMark(state)}
         </button>
       </td>
-      <td title={target}>{target}</td>
+      <td title={describeTarget(target, bot)}>
+        {viewTarget(target, bot)}
+        <div class="relay-narrow">{what}</div>
+      </td>
       <td class="relay-wide" title={what}>{what}</td>
-      <td class="relay-wide">{[door, key].filter(Boolean).join(', ')}</td>
-      <td>{writeMoment(createdAt)}</td>
+      <td class="relay-wide" title={door}>{door}</td>
+      <td class="relay-wide" title={key}>{key || t.deliveries.master}</td>
+      <td title={createdAt}>{writeTime(createdAt)}</td>
     </tr>
   )
 }
@@ -142,9 +157,14 @@ function viewRow(delivery: Delivery, index: number): VNode {
 function viewFilters(filters: typeof noFilters, clear: () => unknown): VNode {
   const t = texts.value.deliveries
   const isSet = Object.values(filters).some(Boolean)
+  const { targets = {}, sources = [], keys = [] } = about.value ?? {}
+  const known = {
+    target: Object.keys(targets), door: ['webhook', 'send', 'onebot', 'commands', ...sources.map(source => `hooks/${source}`)], key: keys.map(({ name }) => name),
+  }
   const input = (name: 'target' | 'door' | 'key' | 'text' | 'since' | 'until', type = 'text'): VNode => field(t[name], (
     <input
       type={type}
+      list={name in known ? `relay-known-${name}` : undefined}
       value={filters[name]}
       onChange={(event: Event) => {
         filters[name] = valueOf(event)
@@ -171,6 +191,7 @@ function viewFilters(filters: typeof noFilters, clear: () => unknown): VNode {
         {input('since', 'datetime-local')}
         {input('until', 'datetime-local')}
       </div>
+      {Object.entries(known).map(([name, words]) => <datalist id={`relay-known-${name}`}>{words.map(word => <option value={word} />)}</datalist>)}
       {isSet && button(t.clear, clear)}
     </details>
   )

@@ -1,4 +1,4 @@
-import { defineComponent, reactive, shallowRef, type VNode } from 'vue'
+import { defineComponent, reactive, shallowRef, type VNode, type VNodeChild } from 'vue'
 import { call, makeKey, type KeyView, type NewKey } from '../api'
 import { keyLines } from '../curl'
 import { listOf, numberOf, textOf, type Fields } from '../fields'
@@ -22,11 +22,11 @@ export const KeysTab = defineComponent({
         <div>
           {section(t.list, (
             <div class="relay-scroll" tabindex="0" role="region" aria-label={t.list}>
-              <table>
-                <thead>
-                  <tr>{[t.name, t.targets, t.allow, t.expires, t.used, t.sent, t.refused].map(name => <th scope="col">{name}</th>)}</tr>
+              <table class="relay-cards" role="table">
+                <thead role="rowgroup">
+                  <tr role="row">{[t.name, t.targets, t.allow, t.expires, t.used, t.sent, t.refused].map(name => <th scope="col" role="columnheader">{name}</th>)}</tr>
                 </thead>
-                <tbody>{rowsOf(usage.value, about.value?.keys ?? [])}</tbody>
+                <tbody role="rowgroup">{rowsOf(usage.value, about.value?.keys ?? [])}</tbody>
               </table>
             </div>
           ))}
@@ -52,16 +52,29 @@ function viewRow(name: string, key: KeyView | undefined, usage: Fields | undefin
   const last = textOf(usage?.last_used)
   const from = textOf(usage?.last_address)
   return (
-    <tr>
-      <th scope="row">{name}</th>
-      <td>{key?.targets?.join(', ') ?? t.everywhere}</td>
-      <td>{key?.allow.join(', ') ?? texts.value.common.all}</td>
-      <td>{key?.expires === undefined ? t.always : `${writeMoment(key.expires - 1)}${key.expires < Date.now() ? ` (${t.over})` : ''}`}</td>
-      <td>{last === '' ? t.never : `${writeMoment(last)}${from && ` ${t.from} ${from}`}`}</td>
-      <td>{numberOf(usage?.messages)}</td>
-      <td>{numberOf(usage?.refused)}</td>
+    <tr role="row">
+      <th scope="row" role="rowheader">{name}</th>
+      {cell(t.targets, key?.targets?.join(', ') ?? t.everywhere)}
+      {cell(t.allow, key?.allow.join(', ') ?? t.everything)}
+      {cell(t.expires, viewExpiry(key?.expires))}
+      {cell(t.used, last === '' ? t.never : from === '' ? writeMoment(last) : t.from(writeMoment(last), from))}
+      {cell(t.sent, numberOf(usage?.messages))}
+      {cell(t.refused, numberOf(usage?.refused))}
     </tr>
   )
+}
+
+/** A cell that has its head with it where the page is narrow. The table shown otherwise then is a table still, for those who hear it. */
+function cell(name: string, value: VNodeChild): VNode {
+  return <td role="cell" data-name={name}>{value}</td>
+}
+
+function viewExpiry(expires: number | undefined): VNodeChild {
+  const t = texts.value.keys
+  if (expires === undefined) return t.always
+  // Of a date, its end counts.
+  const date = writeMoment(expires - 1)
+  return expires < Date.now() ? <span class="relay-state failed">{texts.value.common.named(date, t.over)}</span> : date
 }
 
 /** Makes a key, and shows it once. */
@@ -90,6 +103,7 @@ const NewKeyForm = defineComponent({
     ), hint)
     return () => {
       const t = texts.value.keys
+      const deeds: Partial<Record<string, string>> = t.deeds
       if (made.value) return section(t.make, viewMade(made.value, entry, () => {
         made.value = undefined
         entry.name = ''
@@ -112,7 +126,10 @@ const NewKeyForm = defineComponent({
               {(about.value?.scopes ?? []).map(scope => (
                 <label>
                   <input type="checkbox" checked={entry.allow.includes(scope)} onChange={() => toggle(scope)} />
-                  {scope}
+                  <span>
+                    <code>{scope}</code>
+                    {deeds[scope] !== undefined && <span class="relay-hint">{deeds[scope]}</span>}
+                  </span>
                 </label>
               ))}
             </div>
@@ -141,7 +158,7 @@ function viewMade({ key, digest }: NewKey, entry: Wish, done: () => unknown): VN
       {notice('info', t.once)}
       <h3>{t.key}</h3>
       <CopyBlock text={key} name={t.key} />
-      <h3>{t.line}</h3>
+      <p>{t.line}</p>
       <CopyBlock text={keyLines({ ...entry, name: entry.name.trim(), targets, digest })} name={t.line} />
       {button(t.done, done)}
     </div>

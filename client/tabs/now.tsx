@@ -4,18 +4,19 @@ import { fieldsOf, isFields, listOf, numberOf, textOf, type Fields } from '../fi
 import { button, notice, section } from '../parts/basics'
 import { DayChart } from '../parts/chart'
 import { confirmation, type Question } from '../parts/dialog'
+import { describeTarget, viewTarget } from '../parts/target'
 import { usePolling } from '../poll'
 import { texts, writeMoment } from '../texts'
 
 /** A queue that waits or is paused. */
 interface Queue {
   id: string
+  bot: string
   target: string
   waiting: number
   state: string
   pausedUntil: string
   reason: string
-  oldest: string
 }
 
 /** What goes on: bots, queues, the outbox, and the last day. */
@@ -24,19 +25,23 @@ export const NowTab = defineComponent({
     const status = shallowRef<Reply>()
     const queues = shallowRef<Queue[]>([])
     const hours = shallowRef<Fields[]>()
+    const isCounted = shallowRef(false)
     const question = shallowRef<Question>()
     const said = shallowRef('')
     const problem = shallowRef('')
 
     const look = usePolling(async () => {
-      const [now, lines, counts] = await Promise.all([
-        call('GET', '/statusz'), call('GET', '/queues'), call('GET', '/deliveries/counts', { query: { hours: '24' } }),
-      ])
+      const [now, lines] = await Promise.all([call('GET', '/statusz'), call('GET', '/queues')])
       status.value = now
       const all = listOf(lines.isRight ? lines.data.queues : now.data.queues).map(readQueue)
       queues.value = all.filter(({ waiting, state }) => waiting > 0 || state === 'paused')
-      hours.value = counts.isRight ? listOf(counts.data.hours) : undefined
     })
+    // To count takes longer than to look, and changes little in the meantime.
+    usePolling(async () => {
+      const { isRight, data } = await call('GET', '/deliveries/counts', { query: { hours: '24' } })
+      hours.value = isRight ? listOf(data.hours) : undefined
+      isCounted.value = true
+    }, 30_000)
 
     const act = async (method: 'POST' | 'DELETE', path: string, done: string): Promise<void> => {
       question.value = undefined
@@ -46,10 +51,10 @@ export const NowTab = defineComponent({
       await look()
     }
     const goOn = (queue: Queue): Promise<void> => act('POST', `/queues/${encodeURIComponent(queue.id)}/resume`, texts.value.now.resumed)
-    const drop = ({ id, target, waiting }: Queue): void => {
+    const drop = ({ id, bot, target, waiting }: Queue): void => {
       const t = texts.value.now
       question.value = {
-        title: t.dropTitle(target), text: t.dropText(waiting), verb: t.drop,
+        title: t.dropTitle(describeTarget(target, bot)), text: t.dropText(waiting), verb: t.drop(waiting),
         act: () => act('DELETE', `/queues/${encodeURIComponent(id)}`, t.dropped),
       }
     }
@@ -62,13 +67,13 @@ export const NowTab = defineComponent({
         <div>
           {!status.value.isRight && notice('bad', t.common.failed(status.value.msg))}
           {problem.value && notice('bad', problem.value)}
-          <p class="relay-hidden" role="status">{said.value}</p>
+          {said.value && notice('good', said.value)}
           <div class="relay-columns">
             {section(t.now.bots, viewBots(listOf(data.bots)))}
             {section(t.now.outbox, <p>{describeOutbox(data.outbox)}</p>)}
           </div>
           {section(t.now.queues, queues.value.length === 0 ? <p>{t.now.noQueues}</p> : viewQueues(queues.value, goOn, drop))}
-          {section(t.now.day, hours.value ? <DayChart hours={hours.value} /> : <p>{t.common.missing}</p>)}
+          {section(t.now.day, hours.value ? <DayChart hours={hours.value} /> : <p>{t.common[isCounted.value ? 'missing' : 'loading']}</p>)}
           {confirmation(question)}
         </div>
       )
@@ -81,11 +86,11 @@ function readQueue(fields: Fields): Queue {
   const pausedUntil = textOf(fields.paused_until)
   return {
     id, pausedUntil,
+    bot: textOf(fields.bot),
     target: textOf(fields.target) || id,
     waiting: numberOf(fields.waiting),
     state: textOf(fields.state) || (pausedUntil ? 'paused' : 'waiting'),
     reason: textOf(fields.reason),
-    oldest: textOf(fields.oldest),
   }
 }
 
@@ -113,7 +118,7 @@ function describeOutbox(outbox: unknown): string {
   if (!isFields(outbox)) return t.noOutbox
   const { size, oldest } = fieldsOf(outbox)
   if (numberOf(size) === 0) return t.empty
-  return oldest === undefined ? t.size(numberOf(size)) : `${t.size(numberOf(size))}, ${t.oldest(writeMoment(textOf(oldest)))}`
+  return texts.value.common.list([t.size(numberOf(size)), ...oldest === undefined ? [] : [t.oldest(writeMoment(textOf(oldest)))]])
 }
 
 function viewQueues(queues: Queue[], goOn: (queue: Queue) => unknown, drop: (queue: Queue) => unknown): VNode {
@@ -123,14 +128,16 @@ function viewQueues(queues: Queue[], goOn: (queue: Queue) => unknown, drop: (que
       {queues.map(queue => (
         <li key={queue.id}>
           <div>
-            <strong>{queue.target}</strong>
+            <strong>{viewTarget(queue.target, queue.bot)}</strong>
             <span class={['relay-state', queue.state === 'paused' ? 'failed' : 'queued']}>{describeHold(queue)}</span>
             {queue.reason && <span class="relay-reason">{queue.reason}</span>}
-            <span class="relay-hint">{`${t.waiting}: ${queue.waiting}${queue.oldest ? `, ${t.oldest(writeMoment(queue.oldest))}` : ''}`}</span>
+            <span class="relay-hint">{queue.waiting > 0 ? t.waiting(queue.waiting) : t.nobodyWaits}</span>
           </div>
           <div class="relay-row">
-            {queue.state === 'paused' && button(t.resume, () => goOn(queue), { describes: `${t.resume}: ${queue.target}` })}
-            {queue.waiting > 0 && button(t.drop, () => drop(queue), { kind: 'danger', describes: `${t.drop}: ${queue.target}` })}
+            {queue.state === 'paused' && button(t.resume, () => goOn(queue), { describes: texts.value.common.pair(t.resume, describeTarget(queue.target, queue.bot)) })}
+            {queue.waiting > 0 && button(t.drop(queue.waiting), () => drop(queue), {
+              kind: 'danger', describes: texts.value.common.pair(t.drop(queue.waiting), describeTarget(queue.target, queue.bot)),
+            })}
           </div>
         </li>
       ))}

@@ -1,13 +1,13 @@
 import { defineComponent, reactive, shallowRef, type VNode } from 'vue'
 import { call, upload, type Reply } from '../api'
-import { curlOf } from '../curl'
+import { curlWithFiles } from '../curl'
 import { listOf, textOf, textsOf } from '../fields'
 import { button, field, notice, section, valueOf } from '../parts/basics'
 import { CopyButton } from '../parts/copy'
-import { viewMessages } from '../parts/messages'
-import { TargetField } from '../parts/target'
+import { viewMessages } from '../parts/items'
+import { describeTarget, TargetField } from '../parts/target'
 import { about, goTo } from '../state'
-import { texts } from '../texts'
+import { texts, writeSize } from '../texts'
 
 /** A file that is to be sent. */
 interface Attachment {
@@ -99,13 +99,19 @@ export const SendTab = defineComponent({
                   }}
                 />
               ))}
-              {field(t.files, <input type="file" multiple onChange={choose} />)}
+              <div class="relay-field">
+                <span class="relay-label" id="relay-files">{t.files}</span>
+                <label class="relay-files">
+                  <input type="file" multiple aria-labelledby="relay-files" class="relay-hidden" onChange={choose} />
+                  {t.choose}
+                </label>
+              </div>
               {attachments.value.length > 0 && (
                 <ul class="relay-list">
                   {attachments.value.map(each => (
                     <li>
-                      <span>{`${each.file.name}, ${each.file.size} B`}</span>
-                      {button('×', () => remove(each), { describes: t.remove(each.file.name) })}
+                      <span class="relay-said">{texts.value.common.list([each.file.name, writeSize(each.file.size)])}</span>
+                      {button(t.removeShort, () => remove(each), { describes: t.remove(each.file.name) })}
                     </li>
                   ))}
                 </ul>
@@ -114,7 +120,7 @@ export const SendTab = defineComponent({
                 {button(t.preview, () => act(true), { disabled: isBusy.value })}
                 {button(t.send, () => act(false), { kind: 'primary', disabled: isBusy.value })}
                 <CopyButton
-                  text={curlOf('POST', `${about.value?.url ?? ''}/webhook`, { body: JSON.stringify(bodyOf(order, attachments.value)) })}
+                  text={curlFor(order, attachments.value)}
                   label={texts.value.record.curl}
                 />
               </div>
@@ -143,8 +149,20 @@ async function uploadAll(attachments: Attachment[]): Promise<Reply | undefined> 
   }
 }
 
+/** What is to be sent, but for files. */
+interface Order {
+  bot: string
+  target: string
+  text: string
+}
+
+function curlFor(order: Order, attachments: Attachment[]): string {
+  const names = attachments.map(({ file }) => file.name)
+  return curlWithFiles(about.value?.url ?? '', names, ids => bodyOf(order, attachments.map(({ file }, at) => ({ file, id: ids[at] ?? '' }))))
+}
+
 /** The body for `/webhook`. */
-function bodyOf({ bot, target, text }: { bot: string, target: string, text: string }, attachments: Attachment[]): object {
+function bodyOf({ bot, target, text }: Order, attachments: Attachment[]): object {
   const [platform, selfId] = [bot.slice(0, bot.indexOf(':')), bot.slice(bot.indexOf(':') + 1)]
   const words = text.trim() === '' ? [] : [{ type: 'text', msg: text }]
   const files = attachments.map(({ file, id }) => ({ type: kindOf(file.type), url: id }))
@@ -163,7 +181,8 @@ function viewPreview({ data }: Reply): VNode[] {
   const several = listOf(data.deliveries)
   return (several.length > 0 ? several : [data]).map(each => (
     <div>
-      <p>{[textOf(each.target), each.bot === undefined ? '' : t.through(textOf(each.bot)), textOf(each.msg)].filter(Boolean).join(' ')}</p>
+      <p>{t.to(describeTarget(textOf(each.target), textOf(each.bot)), textOf(each.bot))}</p>
+      {textOf(each.msg) && notice('bad', textOf(each.msg))}
       {viewMessages(each.messages)}
     </div>
   ))

@@ -1,5 +1,6 @@
 import { sources } from './sources'
 
+export { LastPayloads } from './payloads'
 export { hookRoutes, type HookOptions } from './routes'
 export { sources } from './sources'
 export { languageOf, Templates, type Language } from './templates'

@@ -3,7 +3,7 @@ import type { Caller } from '../access/caller'
 import { RelayError, type ErrorCode } from '../errors'
 import type { BodyLimits } from '../http/body'
 import { itemsOfText } from '../http/long-text'
-import { readExpiry, type Expiry } from '../http/preferences'
+import { parseConduct, readExpiry, type Expiry } from '../http/preferences'
 import { failure, type AllowedExchange, type Answer, type Exchange, type GuardedRoute, type PlainAnswer, type Success } from '../http/routes'
 import type { Sender } from '../http/sender'
 import { printable } from '../lib/log'
@@ -14,6 +14,7 @@ import type { UploadStore } from '../uploads/store'
 import { readHook } from './body'
 import { hookCredentialsOf } from './credentials'
 import { whyFilteredOut } from './filter'
+import { payloadRoute, type LastPayloads } from './payloads'
 import { renderPlainly, tidy } from './plain'
 import type { EventKey, HookEvent, HookRequest, Source } from './source'
 import { sources } from './sources'
@@ -23,6 +24,8 @@ import { reasonOf, type Language, type Rendered, type Templates } from './templa
 export interface HookOptions {
   sender: Sender
   templates: Templates
+  /** Takes what came last, for whoever wants to try a template. */
+  payloads: LastPayloads
   uploads: UploadStore
   /** Those that may stand for targets. */
   names: TargetNames
@@ -46,10 +49,13 @@ const path = '/hooks/:source/:targets'
 
 const known: ReadonlyMap<string, Source> = new Map(sources.map(source => [source.name, source]))
 
-/** `POST` and `GET /hooks/<source>/<target>[,<target>…]`: takes what other systems post by themselves. */
+/**
+ * `POST` and `GET /hooks/<source>/<target>[,<target>…]`: takes what other systems post by themselves. `GET /payloads/<source>`: what came
+ * last.
+ */
 export function hookRoutes(options: HookOptions): GuardedRoute[] {
   const hooks = new Hooks(options)
-  return (['GET', 'POST'] as const).map(method => ({
+  const taking = (['GET', 'POST'] as const).map((method): GuardedRoute => ({
     path,
     method,
     allow: ['hooks'],
@@ -59,6 +65,7 @@ export function hookRoutes(options: HookOptions): GuardedRoute[] {
     // Of a name that is none of them, it is not known yet.
     methods: ({ params: { source = '' } }) => known.has(source) && !known.get(source)?.takesGet ? ['POST'] : ['GET', 'POST'],
   }))
+  return [...taking, payloadRoute(options.payloads)]
 }
 
 class Hooks {
@@ -109,14 +116,16 @@ class Hooks {
   }
 
   private async take(exchange: AllowedExchange, source: Source): Promise<Success> {
-    const { params, query } = exchange
-    const { sender, names } = this.options
+    const { params, query, caller } = exchange
+    const { sender, names, payloads } = this.options
     const destinations = parsePath(params.targets ?? '', {}, names)
     sender.demandTargets(exchange, destinations)
     const expiry = readExpiry(query)
     const language = readLanguage(query.get('lang')) ?? this.options.language()
     const hook = await this.readHook(exchange, source)
+    const kept = parseConduct(query).isDry ? undefined : payloads.keep(source.name, caller.name, hook)
     const reading = source.read(hook)
+    if (kept && 'name' in reading) kept.event = reading.name
     const why = 'skipped' in reading ? reading.skipped : whyFilteredOut(reading, query)
     if (why !== undefined || 'skipped' in reading) return skip(exchange, why ?? '')
     const { text, pictures } = await this.render(exchange.id, source, reading, language)

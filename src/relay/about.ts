@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import type { Item, Link, ParsedItem } from '../message/model'
+import type { Item, Link, MediaItem, ParsedItem } from '../message/model'
 import { isObject, type JsonObject } from '../message/parse'
 import type { SendFailure } from '../platform/port'
 import { nameOfUrl } from './media'
@@ -130,7 +130,7 @@ function summarize(items: readonly ParsedItem[]): Summary[] {
   let left = maxText
   return items.map(item => {
     if (item instanceof RelayError) return { type: 'invalid' }
-    if (item.type !== 'text') return 'link' in item ? { ...sizeUp(item), name: item.name ?? nameOf(item.link) } : { type: item.type }
+    if (item.type !== 'text') return 'link' in item ? nameFile(item) : { type: item.type }
     const msg = cut(item.text, left)
     left -= msg.length
     return msg === item.text ? { type: item.type, msg } : { type: item.type, msg, size: Buffer.byteLength(item.text) }
@@ -146,14 +146,20 @@ function sizeUp(item: ParsedItem): Summary {
     : { type: item.type }
 }
 
-function nameOf(link: Link): string {
+/** What came along as data has no name unless it was given one. */
+function nameFile(item: MediaItem): Summary {
+  const name = item.name ?? nameOf(item.link)
+  return { ...sizeUp(item), ...name !== undefined && { name } }
+}
+
+function nameOf(link: Link): string | undefined {
   switch (link.kind) {
     case 'remote':
       return nameOfUrl(link.url)
     case 'upload':
       return link.id.slice(link.id.indexOf('/') + 1)
     case 'data':
-      return 'file'
+      return undefined
   }
 }
 

@@ -1,19 +1,23 @@
 import type { ForkScope } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
-import { resolve } from 'node:path'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { promisify } from 'node:util'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { serveConsole } from '../../../bot/console'
+import type { LedgerEntry } from '../../../simulator/types'
 import { isObject } from '../../../src/message/parse'
 import { skip } from '../../simulator/page/stage'
 import { freePort } from '../../support/process'
-import { startRelay, type TestRelay } from '../../support/relay'
+import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 
 const tabs = ['now', 'deliveries', 'send', 'connect', 'keys'] as const
@@ -91,7 +95,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
               assert.deepEqual(await violations(page), [], tab)
               assert.equal(await page.evaluate('document.querySelector(".relay").scrollWidth > document.querySelector(".relay").clientWidth'), false, tab)
             }
-            assert.equal(await page.locator('#relay-tab-now').innerText(), locale === 'zh-CN' ? '此刻' : 'Now')
+            assert.equal(await page.locator('#relay-tab-now').innerText(), locale === 'zh-CN' ? '概览' : 'Now')
           }, { locale, colorScheme, viewport: { width, height: 800 } })
         })
       }
@@ -170,6 +174,144 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
+  test('copies what Send does as commands that do the same, files included', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'relay-page-'))
+    const name = 'it\'s a report, 1;2 $x.txt'
+    await writeFile(join(folder, name), 'content')
+    try {
+      await play('send', async page => {
+        await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+        const run = async (): Promise<readonly LedgerEntry[]> => {
+          await page.getByRole('button', { name: 'Copy as curl' }).click()
+          await page.getByText('Copied').waitFor()
+          const command = String(await page.evaluate('navigator.clipboard.readText()'))
+          const count = relay.simulator.ledger.length
+          const { stdout } = await promisify(execFile)('sh', ['-c', command], { cwd: folder, env: { PATH: process.env.PATH, KEY: apiKey } })
+          assert.match(stdout, /"code":0/)
+          return relay.simulator.ledger.slice(count)
+        }
+        await page.getByLabel('Target').fill('ops')
+        await page.getByLabel('Text', { exact: true }).fill('it\'s "quoted" & $HOME\n`line` 2 \\')
+        assert.deepEqual((await run()).map(({ text }) => text), ['it\'s "quoted" & $HOME\n`line` 2 \\'])
+        await page.getByLabel('Pictures and files').setInputFiles([join(folder, name)])
+        const sent = await run()
+        assert.deepEqual(sent.map(({ text }) => text), ['it\'s "quoted" & $HOME\n`line` 2 \\', ''])
+        assert.deepEqual(sent[1]?.media.map(({ type, size }) => [type, size]), [['file', 7]])
+        await page.getByRole('button', { name: 'Send', exact: true }).click()
+        await page.getByText(/^It arrived/).waitFor()
+        assert.deepEqual(relay.simulator.ledger.at(-1)?.media, sent[1].media)
+      })
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  test('calls groups and people by their names', async () => {
+    await play('deliveries', async page => {
+      await page.locator('tr.record', { hasText: '构建通知 Builds group:123456' }).first().waitFor()
+      await page.locator('tr.record', { hasText: 'group:123456' }).first().click()
+      await page.getByRole('dialog').getByRole('heading', { name: '构建通知 Builds group:123456' }).waitFor()
+    })
+  })
+
+  test('tells on a phone whom each delivery is for and what it says', async () => {
+    await play('deliveries', async page => {
+      const row = page.locator('tr.record', { hasText: 'Build 149 failed' }).first()
+      const text = row.locator('.relay-narrow')
+      await text.waitFor()
+      const { width = 0 } = await text.boundingBox() ?? {}
+      assert(width > 80)
+    }, { viewport: { width: 360, height: 800 } })
+  })
+
+  describe('its buttons', () => {
+    /** What the relay says of a delivery. */
+    async function stateOf(id: string): Promise<unknown> {
+      const { status, body } = await read(await relay.request(`/deliveries/${id}`))
+      return isObject(body.data) ? body.data.state : status
+    }
+    const arrived = (text: string): number => relay.simulator.ledger.filter(entry => entry.text === text).length
+
+    /** Has a group fail until its queue is paused, and then messages wait in it. */
+    async function pause(group: string, ...texts: string[]): Promise<string[]> {
+      relay.simulator.mute(group, true)
+      for (let count = 0; count < 5; count++) await relay.send({ group_id: group, msg: 'x' })
+      relay.simulator.mute(group, false)
+      return Promise.all(texts.map(async msg => {
+        const body = JSON.stringify({ group_id: group, msg })
+        const { status, headers } = await relay.request('/webhook', { method: 'POST', body, headers: { prefer: 'respond-async' } })
+        assert.equal(status, 202)
+        return headers.get('x-request-id') ?? ''
+      }))
+    }
+
+    /** Clicks a button, and answers the question that comes with no, then with yes. */
+    async function ask(page: Page, name: string, question: string, afterNo: () => Promise<void>): Promise<void> {
+      const button = page.getByRole('button', { name }).first()
+      await button.click()
+      const dialog = page.getByRole('dialog', { name: question })
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await afterNo()
+      await button.click()
+      assert.deepEqual(await violations(page), [])
+      await dialog.locator('.el-button--danger').click()
+      await dialog.waitFor({ state: 'detached' })
+    }
+
+    test('send again what failed', async () => {
+      relay.simulator.fault({ fault: { kind: 'refuse', wording: 'too fast' }, target: '700', times: Infinity })
+      const id = (await relay.send({ group_id: '700', msg: 'again' })).headers.get('x-request-id') ?? ''
+      relay.simulator.clearFaults()
+      assert.equal(await stateOf(id), 'failed')
+      await play(`deliveries/${id}`, async page => {
+        await page.getByRole('dialog').getByText('too fast').first().waitFor()
+        await ask(page, 'Send again', 'Send this again?', async () => {
+          assert.equal(await stateOf(id), 'failed')
+          assert.equal(arrived('again'), 0)
+        })
+        await page.getByText('The platform took all of it.').waitFor()
+      })
+      assert.equal(await stateOf(id), 'sent')
+      assert.equal(arrived('again'), 1)
+    })
+
+    test('withdraw what waits, which then is no more in the list', async () => {
+      const [id = ''] = await pause('701', 'withdrawn')
+      await play(`deliveries/${id}`, async page => {
+        await ask(page, 'Withdraw', 'Withdraw this?', async () => assert.equal(await stateOf(id), 'queued'))
+        await page.getByText('It is withdrawn').waitFor()
+        await page.getByRole('button', { name: 'Close' }).click()
+        await page.locator('tr.record', { hasText: 'withdrawn' }).waitFor({ state: 'detached' })
+      })
+      assert.equal(await stateOf(id), 404)
+      assert.equal(arrived('withdrawn'), 0)
+    })
+
+    test('drop what waits in a queue', async () => {
+      const ids = await pause('702', 'dropped 1', 'dropped 2')
+      await play('now', async page => {
+        const name = 'Drop 2 messages: 群 702 (group:702)'
+        await ask(page, name, 'Drop everything that waits for 群 702 (group:702)?', async () => {
+          for (const id of ids) assert.equal(await stateOf(id), 'queued')
+        })
+        await page.getByRole('button', { name }).waitFor({ state: 'detached' })
+      })
+      for (const id of ids) assert.equal(await stateOf(id), 'failed')
+      assert.equal(relay.simulator.ledger.filter(({ target }) => target.id === '702').length, 0)
+    })
+
+    test('let a queue go on', async () => {
+      const [id = ''] = await pause('703', 'goes on')
+      await play('now', async page => {
+        await page.getByRole('button', { name: 'Resume sending: 群 703 (group:703)' }).click()
+        await page.locator('.relay-queues li', { hasText: 'group:703' }).waitFor({ state: 'detached' })
+      })
+      await until('it has arrived', () => arrived('goes on') === 1)
+      assert.equal(await stateOf(id), 'sent')
+    })
+  })
+
   test('tells how to connect something, shows what its template makes, and its first message', async () => {
     await play('connect', async page => {
       await page.getByLabel('What is to call').selectOption('message')
@@ -177,11 +319,19 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await page.locator('pre', { hasText: `${relay.url}/hooks/message/ops?key=<key>` }).waitFor()
       await page.getByRole('button', { name: 'Make a key for it' }).click()
       await page.locator('pre', { hasText: 'key: sha256:' }).waitFor()
+      await page.getByRole('button', { name: 'Take the last real one', exact: true }).click()
+      await page.getByText(/^Nothing that came from it is kept/).waitFor()
       await page.getByLabel('A payload (JSON)').fill('{"title":"Disk","message":"is full"}')
       await page.getByRole('button', { name: 'See the message' }).click()
       await page.locator('.relay-said', { hasText: 'is full' }).waitFor()
       assert.equal((await relay.request('/hooks/message/ops', { method: 'POST', body: '{"message":"first"}', headers: { 'content-type': 'application/json' } })).status, 200)
       await page.getByRole('heading', { name: 'It has arrived' }).waitFor()
+      const count = relay.simulator.ledger.length
+      await page.getByRole('button', { name: 'Take the last real one', exact: true }).click()
+      await page.getByText(/^This came at /).waitFor()
+      assert.equal(await page.getByLabel('A payload (JSON)').inputValue(), '{\n  "message": "first"\n}')
+      await page.locator('.relay-timeline', { hasText: 'first' }).waitFor()
+      assert.equal(relay.simulator.ledger.length, count)
     })
   })
 

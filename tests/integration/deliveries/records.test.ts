@@ -37,7 +37,7 @@ describe('the record of a delivery', () => {
       const { items } = await relay.show(await send(relay, { messages }, headers))
       assert.deepEqual(items, [
         { type: 'text', msg: long }, { type: 'text', msg: long.slice(0, 50), size: 450 }, { type: 'text', msg: '', size: 8 },
-        { type: 'file', name: 'report.txt', size: 8 }, { type: 'image', name: 'file', size: 5 }, { type: 'file', name: 'build.log' },
+        { type: 'file', name: 'report.txt', size: 8 }, { type: 'image', size: 5 }, { type: 'file', name: 'build.log' },
         { type: 'invalid' }, { type: 'at' },
       ])
     }

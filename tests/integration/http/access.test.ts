@@ -67,6 +67,7 @@ describe('each scope and each route', () => {
     'PUT /send/:targets/:name': ['send'],
     'POST /hooks/:source/:targets': ['hooks'],
     'GET /hooks/:source/:targets': ['hooks'],
+    'GET /payloads/:source': ['read', 'manage'],
     'GET /deliveries': ['read', 'manage'],
     'GET /deliveries/:id': ['read', 'manage'],
     'GET /deliveries/counts': ['read', 'manage'],

@@ -1,0 +1,51 @@
+import { shallowRef } from 'vue'
+import { call } from './api'
+import { listOf, textOf } from './fields'
+import { about } from './state'
+
+/** Somebody whom a bot can write to. */
+export interface Contact {
+  target: string
+  name: string
+}
+
+/**
+ * The groups and friends of a bot.
+ *
+ * @param bot as `platform:id`; empty for the first that is online
+ * @returns `undefined` where it does not tell them
+ */
+export async function loadContacts(bot: string): Promise<Contact[] | undefined> {
+  const { isRight, data } = await call('GET', '/contacts', { ...bot && { query: { bot } } })
+  if (!isRight) return
+  return ([['group', data.groups], ['private', data.friends]] as const).flatMap(([kind, list]) => {
+    return listOf(list).map(({ id, name }) => ({ target: `${kind}:${textOf(id)}`, name: textOf(name) }))
+  })
+}
+
+/** Names of groups and friends by the bot and the target. */
+const names = shallowRef<ReadonlyMap<string, string>>(new Map())
+
+/** How long they are taken for good, in milliseconds: each look asks the platforms. */
+const lifetime = 60_000
+let asked = -Infinity
+
+/** Asks all bots that are online whom they know, unless that was done a short while ago. */
+export async function refreshNames(): Promise<void> {
+  if (performance.now() - asked < lifetime) return
+  asked = performance.now()
+  const { data } = await call('GET', '/statusz')
+  const bots = listOf(data.bots).filter(({ status }) => status === 'online').map(({ platform, self_id: id }) => `${textOf(platform)}:${textOf(id)}`)
+  const lists = await Promise.all(bots.map(async bot => {
+    return (await loadContacts(bot) ?? []).map(({ target, name }): [string, string] => [`${bot} ${target}`, name])
+  }))
+  names.value = new Map([...names.value, ...lists.flat()])
+}
+
+/** What a target is called by its platform, or else by the settings; empty where neither says it. */
+export function nameOf(target: string, bot: string): string {
+  const platform = bot.slice(0, bot.indexOf(':'))
+  const isIt = (address: string): boolean => address === target || address === `${platform}:${target}`
+  const named = Object.entries(about.value?.targets ?? {}).find(([, addresses]) => addresses.length === 1 && addresses.some(isIt))
+  return names.value.get(`${bot} ${target}`) || (named?.[0] ?? '')
+}

@@ -1,0 +1,32 @@
+import type { VNode } from 'vue'
+import { isFields, numberOf, textOf, type Fields } from '../fields'
+import { texts, writeSize } from '../texts'
+
+/** The kind of an item, and its name and size where they are known. */
+export function describeItem({ type, name, size, user_id: user }: Fields): string {
+  const kinds: Partial<Record<string, string>> = texts.value.kinds
+  const parts = [kinds[textOf(type)] ?? textOf(type), textOf(name), textOf(user), size === undefined ? '' : writeSize(numberOf(size))]
+  return texts.value.common.list(parts.filter(Boolean))
+}
+
+/** The items of a delivery in one line: what they say, and the kinds of those that say nothing. */
+export function summarize(items: readonly Fields[]): string {
+  return items.map(item => textOf(item.msg) || `[${describeItem({ type: item.type, name: item.name })}]`).join(' ')
+}
+
+/** Chat messages as a dry run shows them. */
+export function viewMessages(messages: unknown): VNode {
+  const list: unknown[] = Array.isArray(messages) ? messages : []
+  return (
+    <ol class="relay-timeline">
+      {list.map((message, at) => (
+        <li key={at}>
+          {list.length > 1 && <strong>{texts.value.send.message(at + 1)}</strong>}
+          {(Array.isArray(message) ? message.filter(isFields) : []).map(item => (
+            <p class="relay-said">{item.type === 'text' ? textOf(item.msg) : `[${describeItem(item)}]`}</p>
+          ))}
+        </li>
+      ))}
+    </ol>
+  )
+}

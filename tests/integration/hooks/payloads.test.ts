@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
+import { post, putTemplate, type Fields } from './support'
+
+const keys = [
+  { name: 'deploys', key: 'the-key-of-the-deploys', allow: ['hooks', 'read'] },
+  { name: 'alerts', key: 'the-key-of-the-alerts', allow: ['hooks', 'read'] },
+  { name: 'operator', key: 'the-key-of-the-operator', allow: ['manage'] },
+]
+const [deploys, alerts, operator] = keys.map(({ key }) => key)
+const config = { keys, targets: { ops: 'group:123456' } }
+
+let relay: TestRelay
+
+before(async () => {
+  relay = await startRelay({ config })
+})
+after(() => relay.stop())
+beforeEach(() => relay.reload())
+
+/** Asks for the last payload of a source, with the master key unless told otherwise. */
+async function last(source: string, key = apiKey): Promise<{ status: number, text: string, data: Fields }> {
+  const response = await fetch(`${relay.url}/payloads/${source}`, { headers: { 'x-api-key': key } })
+  const { status, body } = await read(response)
+  const { data } = body
+  return { status, text: JSON.stringify(body), data: typeof data === 'object' && data !== null ? { ...data } : {} }
+}
+
+describe('the last payload of a source', () => {
+  test('is there as JSON, whatever it came as, with its time, event and key', async () => {
+    const since = Date.now()
+    await post(relay, 'message/ops', { message: 'first' }, { key: deploys })
+    await post(relay, 'message/ops', new URLSearchParams({ title: 'second', text: 'as a form' }), { key: alerts })
+    const { status, data: { received_at: at, ...data } } = await last('message')
+    assert.equal(status, 200)
+    assert.deepEqual(data, { source: 'message', key_name: 'alerts', event: 'message', payload: { title: 'second', text: 'as a form' } })
+    assert(Date.parse(String(at)) >= since && Date.parse(String(at)) <= Date.now())
+    assert.equal((await last('slack')).status, 404)
+  })
+
+  test('has no key that came with it, and no header', async () => {
+    assert(deploys)
+    await fetch(`${relay.url}/hooks/message/ops?text=x&key=${deploys}`, { headers: { 'x-of-the-sender': 'a-secret-header' } })
+    const { status, text, data } = await last('message')
+    assert.equal(status, 200)
+    assert.deepEqual(data.payload, { text: 'x' })
+    assert(!text.includes(deploys) && !text.includes('a-secret-header'))
+  })
+
+  test('is there where it was skipped or could not be read, and not where it was only tried', async () => {
+    assert.equal((await post(relay, 'grafana/ops', { not: 'of Grafana' })).status, 400)
+    assert.deepEqual((await last('grafana')).data.payload, { not: 'of Grafana' })
+    await post(relay, 'message/ops?events=none', { message: 'skipped' })
+    assert.deepEqual((await last('message')).data.payload, { message: 'skipped' })
+    await post(relay, 'message/ops?dry_run=1', { message: 'tried' })
+    assert.deepEqual((await last('message')).data.payload, { message: 'skipped' })
+  })
+
+  test('is kept for a template of the operator as well', async () => {
+    await putTemplate(relay, 'rollout.liquid', '{{ app }}')
+    await post(relay, 'rollout/ops', { app: 'shop' })
+    assert.deepEqual((await last('rollout')).data.payload, { app: 'shop' })
+  })
+
+  test('is shown to its own caller, and to those that may see the deliveries of all', async () => {
+    await post(relay, 'message/ops', { message: 'x' }, { key: deploys })
+    assert.equal((await last('message', deploys)).status, 200)
+    assert.equal((await last('message', operator)).status, 200)
+    const foreign = await last('message', alerts)
+    assert.equal(foreign.status, 404)
+    assert.equal(foreign.text, (await last('slack', alerts)).text)
+  })
+
+  test('is not kept where it is large, nor is the one before taken for it', async () => {
+    await post(relay, 'message/ops', { message: 'x' })
+    await post(relay, 'message/ops?dry_run=0', { message: 'x', padding: 'y'.repeat(64 * 1024) })
+    assert.equal((await last('message')).status, 404)
+  })
+
+  test('is gone after a reload, and never there where no content is recorded', async () => {
+    await post(relay, 'message/ops', { message: 'x' })
+    await relay.reload({ ...config, recordContent: 'none' })
+    assert.equal((await last('message')).status, 404)
+    await post(relay, 'message/ops', { message: 'x' })
+    assert.equal((await last('message')).status, 404)
+  })
+})
