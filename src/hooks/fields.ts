@@ -71,6 +71,11 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value.slice(0, maxText).trim() : ''
 }
 
+/** A piece of a text, with the blanks at its ends, which part it from its neighbours. Empty where it is none. */
+export function pieceOf(value: unknown): string {
+  return typeof value === 'string' ? value.slice(0, maxText) : ''
+}
+
 /** The first of several values that says something, as {@link line}. */
 export function firstOf(...values: readonly unknown[]): string {
   for (const value of values) {

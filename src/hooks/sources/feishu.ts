@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../message/parse'
-import { address, inOneLine, joinLines, labelled, line, linked, object, objects, parsed, textOf } from '../fields'
+import { address, inOneLine, joinLines, labelled, line, linked, object, objects, parsed, pieceOf, textOf } from '../fields'
 import { fromMarkdown, withLinks } from '../markup'
 import { feishuShape } from '../shapes'
 import { robot, type Message, type Readers } from './robot'
@@ -26,7 +26,7 @@ function readPost(post: JsonObject): Message {
 }
 
 function readInline({ tag, text, href, user_name: name, user_id: id }: JsonObject): string {
-  const said = typeof text === 'string' ? text : ''
+  const said = pieceOf(text)
   switch (tag) {
     case 'at':
       return mentionOf(textOf(id), textOf(name))

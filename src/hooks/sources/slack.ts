@@ -1,6 +1,6 @@
 import { RelayError } from '../../errors'
 import type { JsonObject } from '../../message/parse'
-import { address, inOneLine, joinLines, labelled, linked, object, objects, textOf } from '../fields'
+import { address, inOneLine, joinLines, labelled, linked, object, objects, pieceOf, textOf } from '../fields'
 import { fromMarkdown, fromSlack, withEmoji } from '../markup'
 import { slackShape } from '../shapes'
 import type { Source } from '../source'
@@ -108,8 +108,7 @@ function readInline(part: JsonObject): string {
     case 'date':
       return textOf(part.fallback)
     default:
-      // With the blanks at its ends, which part it from its neighbours.
-      return typeof text === 'string' ? text : ''
+      return pieceOf(text)
   }
 }
 
