@@ -24,8 +24,8 @@ export interface Rendered {
 const limits = {
   /** In characters. */
   parseLimit: 100_000,
-  /** In milliseconds: nothing else goes on meanwhile. */
-  renderLimit: 200,
+  /** In milliseconds: nothing else goes on meanwhile. By the clock, so that a busy machine needs room for its pauses. */
+  renderLimit: 500,
   /** Roughly in characters. */
   memoryLimit: 5_000_000,
 }
