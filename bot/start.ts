@@ -28,8 +28,8 @@ class StartError extends Error {}
 const logger = new Logger('bot')
 const repository = resolve(__dirname, '../..')
 
-/** How long everything may take to end after a signal, in milliseconds. */
-const patience = 4_800
+/** How long everything may take to end after a signal, in milliseconds: a little more than the relay's own limits are together. */
+const patience = 4_950
 
 /**
  * Makes the environment what koishi.yml expects: relative folders are relative to where `npm start` was run, although npm

@@ -1,6 +1,7 @@
 import { Driver, type Context } from 'koishi'
 import { v4 as uuid } from 'uuid'
 import { sleep, yieldToOthers } from '../lib/async'
+import { unwrap } from '../lib/unwrap'
 import type { ParsedItem } from '../message/model'
 import type { RecordContent } from './about'
 import { Archive } from './archive'
@@ -26,7 +27,7 @@ const purgeInterval = 60_000
 /** How long what has ended waits to be written, so that much is written at once, in milliseconds. */
 const writeInterval = 500
 /** How long a stop waits for what is still to be written, in milliseconds. */
-const lastWriteTime = 500
+const lastWriteTime = 400
 /** The name of the lease of the relay that keeps the time. */
 const timeLease = 'clock'
 /** How long a database may take to be there after the relay was loaded, in milliseconds. */
@@ -59,6 +60,7 @@ export class Storage {
   readonly archive: Archive
   readonly backlog: Backlog
   private readonly owner = uuid()
+  private readonly database: Context['database']
   private readonly leases: Leases
   private keeping: Keeping = { retention: Infinity, keyLifetime: Infinity, limit: Infinity, content: 'preview' }
   /** Up to which ID it is forgotten what was to be sent, where the setting says so; `undefined` when it is of all. */
@@ -70,6 +72,7 @@ export class Storage {
 
   /** @param ctx a context with the database */
   constructor(ctx: Context, private readonly options: StorageOptions) {
+    this.database = unwrap(ctx.database)
     const store = this.store = new DatabaseStore(ctx, options.runtime.clock, this.owner)
     this.archive = new Archive(ctx, store.content)
     const isLocal = ctx.database.drivers.every(driver => /sqlite|memory/i.test(driver.constructor.name))
@@ -84,7 +87,7 @@ export class Storage {
    */
   attach(ctx: Context, keeping: Keeping): void {
     const { backlog, leases, options: { runtime } } = this
-    silenceStatements(ctx)
+    ctx.on('dispose', silenceStatements(this.database))
     this.keeping = keeping
     this.forgotten = ''
     const { content } = keeping
@@ -123,12 +126,17 @@ export class Storage {
     ctx.on('dispose', unwatch)
   }
 
-  /** Writes what is left to be written, within a short time. */
+  /** Writes what is left to be written, within a short time; also after the context is disposed. */
   async finish(): Promise<void> {
     const { archive, options: { memory } } = this
     if (!memory.hasUnwritten) return
-    const { signal } = new AbortController()
-    await Promise.race([archive.write(memory, this.keeping.limit).catch(() => undefined), sleep(lastWriteTime, signal)])
+    const isDone = new AbortController()
+    const restore = silenceStatements(this.database)
+    const write = archive.write(memory, this.keeping.limit).catch(() => undefined).finally(() => {
+      isDone.abort()
+      restore()
+    })
+    await Promise.race([write, sleep(lastWriteTime, isDone.signal)])
   }
 
   /** Has what ends in memory written a little later, or at once where it is much. */
@@ -150,6 +158,8 @@ export class Storage {
       if (memory.hasUnwritten) wait()
     }
     const wait = (): void => {
+      // The context is disposed.
+      if (memory.onUnwritten !== wait) return
       const isUrgent = !hasFailed && memory.isFull
       if (state === 'busy' || (state === 'waiting' && !isUrgent)) return
       cancel()
@@ -271,21 +281,25 @@ export function awaitDatabase(ctx: Context): Promise<void> {
 }
 
 /**
- * Keeps the statements about this plugin's tables out of the log, until the context is disposed: the drivers write each one that fails
- * there with its values, and so with the messages in it.
+ * Keeps the statements about this plugin's tables out of the log, until the function returned is called: the drivers write each one that
+ * fails there with its values, and so with the messages in it.
  */
-function silenceStatements(ctx: Context): void {
-  for (const { logger } of ctx.database.drivers) {
+function silenceStatements({ drivers }: Context['database']): () => void {
+  const restores: (() => void)[] = []
+  for (const { logger } of drivers) {
     for (const method of ['warn', 'debug'] as const) {
       const original = logger[method]
       const filtered: typeof original = (...args: [unknown, ...unknown[]]) => {
         if (!args.some(arg => typeof arg === 'string' && arg.includes('message_relay_'))) original(...args)
       }
       logger[method] = filtered
-      ctx.on('dispose', () => {
+      restores.push(() => {
         // Somebody else may have come after.
         if (logger[method] === filtered) logger[method] = original
       })
     }
+  }
+  return () => {
+    for (const restore of restores) restore()
   }
 }

@@ -3,8 +3,9 @@ import type { ParsedItem } from '../message/model'
 import { readItems, writeItems } from '../message/parse'
 import type { Clock } from './clock'
 import type { Change, Delivery, State } from './delivery'
-import { matches, noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
-import { fromText, textHead, toText } from './stored'
+import { textPattern } from './listing'
+import { lowestId, matches, noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
+import { fromText, textHead, toText, writeCaller } from './stored'
 
 /** How much is remembered. Lengths are in characters, each of which takes one byte of memory or two. */
 interface Capacity {
@@ -196,9 +197,10 @@ export class MemoryStore implements Store {
   }
 
   list(filter: ListFilter): Delivery[] {
+    const mayMatch = roughly(filter)
     const found = this.active.values().map(({ delivery }) => delivery).filter(delivery => matches(delivery, filter))
     // IDs sort as deliveries were accepted, and a text begins with its ID.
-    const texts = this.ended.filter(text => text !== '' && (filter.before === undefined || text < textHead + filter.before)).sort()
+    const texts = this.ended.filter(text => text !== '' && mayMatch(text)).sort()
     for (let left = filter.limit; left > 0;) {
       const text = texts.pop()
       if (text === undefined) break
@@ -382,7 +384,8 @@ export class MemoryStore implements Store {
   }
 
   private placeOf(id: string): number {
-    return this.ended.findIndex(text => text.startsWith(textHead + id))
+    const head = textHead + id
+    return this.ended.findIndex(text => text.startsWith(head))
   }
 
   private readAt(place: number): Delivery | undefined {
@@ -415,6 +418,16 @@ function idOf(text: string): string {
 function stateOf(text: string): string {
   const [state = ''] = text.slice(textHead.length + idOf(text).length + '","'.length).split('"', 1)
   return state
+}
+
+/** What tells of most texts that do not match, without reading all of each: that takes long. */
+function roughly({ states, since, until, before, caller, text }: ListFilter): (stored: string) => boolean {
+  const from = since === undefined ? '' : textHead + lowestId(since)
+  const ends = [...before === undefined ? [] : [before], ...until === undefined ? [] : [lowestId(until)]].map(id => textHead + id)
+  const name = caller === undefined ? '' : writeCaller(caller)
+  const pattern = text === undefined ? undefined : textPattern(text, 2)
+  return stored => stored >= from && ends.every(end => stored < end) && stored.includes(name)
+    && (states === undefined || states.some(state => state === stateOf(stored))) && pattern?.test(stored) !== false
 }
 
 /** What has not ended counts nothing: it is bounded by the queues. */

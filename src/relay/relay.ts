@@ -131,6 +131,8 @@ export class Relay {
   private readonly followUps: FollowUps
   private readonly retries = new Mutex()
   private storage: Storage | undefined
+  /** The same, also after it has gone. */
+  private lastStorage: Storage | undefined
   /** Those that were made for a database that may come back. */
   private readonly storages: Storage[] = []
   /** Those that are delivered from memory although nobody waits for them, by their IDs. */
@@ -162,7 +164,7 @@ export class Relay {
         if (isLatest()) relay.end()
       },
       finish: async () => {
-        if (isLatest()) await relay.storage?.finish()
+        if (isLatest()) await relay.lastStorage?.finish()
       },
     }
   }
@@ -207,7 +209,7 @@ export class Relay {
         onFound: (delivery, store, items) => this.followUps.add(delivery, store, items),
       })
       if (!known) this.storages.push(storage)
-      this.storage = storage
+      this.storage = this.lastStorage = storage
       storage.attach(inner, { retention, keyLifetime, limit: recordLimit, content: recordContent })
       inner.on('dispose', () => {
         if (this.storage === storage) this.storage = undefined

@@ -127,6 +127,27 @@ describe('the history in the database', () => {
     assert.equal((await relay.list()).length, 1)
   })
 
+  test('has what ended right before the plugin was disabled', async t => {
+    const relay = await relayWith(t)
+    await send(relay, { msg: 'hello' })
+    relay.unload()
+    await until('it is written', () => count(relay) === 1)
+  })
+
+  test('is not written any more where the database fails while the plugin is disabled', async t => {
+    const relay = await relayWith(t)
+    let isUnloaded = false
+    failStatements(relay, sql => {
+      const isWrite = sql.includes('message_relay_record') && sql.startsWith('INSERT')
+      if (isWrite && !isUnloaded) relay.unload()
+      isUnloaded ||= isWrite
+      return isWrite
+    })
+    await send(relay, { msg: 'hello' })
+    await until('it failed', () => relay.logs.some(line => line.includes('writing records failed')))
+    assert.equal(count(relay), 0)
+  })
+
   test('forgets what was to be sent once the setting says that nothing is kept, but not of what may still be sent', async t => {
     const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
     relay.simulator.fault({ fault: { kind: 'refuse' }, times: 3 })

@@ -17,6 +17,7 @@ import { DatabaseStore } from '../../../src/relay/database-store'
 import type { Delivery } from '../../../src/relay/delivery'
 import { MemoryStore } from '../../../src/relay/memory-store'
 import { noPosition } from '../../../src/relay/store'
+import { fromText, toText } from '../../../src/relay/stored'
 import { deliveryOf, plain, storeContract } from '../../support/store-contract'
 
 Logger.levels.base = Logger.SILENT
@@ -157,6 +158,25 @@ describe('a store in memory', () => {
     }
     assert(!store.isFull)
     assert(store.list({ limit: 100 }).length > 30)
+  })
+
+  test('finds nothing among many in much less time than it takes to read them', () => {
+    const store = new MemoryStore(new Clock())
+    const texts = Array.from({ length: 10_000 }, () => {
+      const delivery = sent()
+      store.insert(delivery, noPosition, [])
+      return toText(delivery)
+    })
+    const timeOf = (work: () => unknown): number => {
+      const start = performance.now()
+      work()
+      return performance.now() - start
+    }
+    const reading = timeOf(() => texts.map(text => fromText(text)))
+    for (const filter of [{ states: [] }, { states: ['failed' as const] }, { text: 'nothing "of" it' }, { caller: 'nobody' }, { until: 1 }, { since: Date.now() + 1000 }]) {
+      const times = [0, 1, 2].map(() => timeOf(() => assert.deepEqual(store.list({ limit: 20, ...filter }), [])))
+      assert(Math.min(...times) < reading / 2, `${JSON.stringify(filter)}: ${times.join()} of ${reading} ms`)
+    }
   })
 
   test('can do without one that is kept elsewhere by now', () => {
