@@ -65,7 +65,8 @@ export function apply(ctx: Context, config: Config): void {
   const metrics = Metrics.of(ctx, doors)
   const alerts = Alerts.to(settings.alertTo, names, ctx, logger)
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))
-  const links = new MediaLinks(() => (settings.selfUrl || server.config.selfUrl || server.selfUrl) + settings.path, apiKey)
+  const publicUrl = (): string => settings.selfUrl || server.config.selfUrl || ''
+  const links = new MediaLinks(() => (publicUrl() || server.selfUrl) + settings.path, apiKey)
   const port = new KoishiPort(ctx, new OneBot(ctx))
   const interval = settings.chatSendInterval * 1000
   const timeout = settings.chatApiTimeout * 1000
@@ -102,6 +103,7 @@ export function apply(ctx: Context, config: Config): void {
     limits: settings,
     names,
     relay,
+    sender,
     uploads,
     links,
     isOnline: () => port.isOnline,
@@ -128,7 +130,7 @@ export function apply(ctx: Context, config: Config): void {
     // Beside src/ as well as beside lib/, where the plugin is one file.
     page: join(__dirname, '../dist'),
     access,
-    publicUrl: () => settings.selfUrl || server.config.selfUrl || '',
+    publicUrl,
     about: () => ({
       targets: Object.fromEntries([...names].map(([name, { addresses }]) => [name, addresses.map(writeAddress)])),
       sources: [...new Set([...sources.map(source => source.name), ...templates.names()])],

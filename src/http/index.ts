@@ -11,7 +11,7 @@ import { metricsRoute } from './metrics'
 import { queueRoutes } from './queues'
 import { registerRoutes, type Route, type RouteOptions } from './routes'
 import { sendRoutes } from './send'
-import { Sender } from './sender'
+import type { Sender } from './sender'
 import { webhookRoute } from './webhook'
 
 export { MediaLinks } from './files'
@@ -22,6 +22,7 @@ export interface HttpOptions {
   /** Sizes are in bytes. */
   limits: { maxBodySize: number, maxUploadSize: number, allowedExtensions: readonly string[] }
   relay: Relay
+  sender: Sender
   uploads: UploadStore
   links: MediaLinks
   /** Those that may stand for targets. */
@@ -39,10 +40,9 @@ export interface HttpOptions {
 
 /** Serves everything that callers reach by HTTP, until the plugin is disposed. */
 export function serveHttp(server: Server, routing: RouteOptions, options: HttpOptions): void {
-  const { limits, relay, uploads, links, names, isOnline, bots, metrics, stop, others } = options
+  const { limits, relay, sender, uploads, links, names, isOnline, bots, metrics, stop, others } = options
   const { prefix } = routing
   const { operations, inquiries } = relay
-  const sender = new Sender(relay, prefix)
   const text = { maxSize: limits.maxBodySize }
   const files = { maxFileSize: limits.maxUploadSize, allowedExtensions: parseExtensions(limits.allowedExtensions) }
   registerRoutes(server, [

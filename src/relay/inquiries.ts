@@ -1,7 +1,8 @@
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/abort'
+import { Mutex } from '../lib/async'
 import type { BotSelector, Target } from '../message/model'
-import { SendError, type Contact } from '../platform/port'
+import { SendError, type Account, type Contact } from '../platform/port'
 import { messageIdsOf } from './delivery'
 import type { History } from './history'
 import type { Runtime } from './runtime'
@@ -9,24 +10,39 @@ import type { Runtime } from './runtime'
 /** How old a message may be that is taken back, in milliseconds: platforms allow some minutes, and to administrators of a group more. */
 const recallable = 24 * 60 * 60 * 1000
 
+/** How many deliveries are looked through for it, the newest first: whoever asks for what is not there asks for all of them. */
+const maxLooked = 10_000
+
 /** What a platform is asked beside the sending of messages. */
 export class Inquiries {
+  private readonly looks = new Mutex()
+
   constructor(private readonly runtime: Pick<Runtime, 'port' | 'policy' | 'stop'>, private readonly history: Pick<History, 'recent'>) {}
 
   /**
-   * Takes a platform message back that was sent within the last day.
+   * Takes a platform message back that was sent within the last day, by one of the last 10,000 deliveries.
    *
    * @param messageId as the platform gave it
    * @param isAllowed whether its caller may do so where the message was sent; otherwise it is as if there were none
    * @throws RelayError `not-found`, `store-down`, or why the platform did not do it
    */
   async recall(messageId: string, isAllowed: (target: Target, platform: string) => boolean): Promise<void> {
+    // One look at a time: however many callers ask, others get their turn.
+    const found = await this.looks.run('', () => this.findSent(messageId, isAllowed))
+    if (!found) throw new RelayError('not-found', 'this relay has sent no such message within the last day')
+    return ask(found.account.recall(found.target, messageId), this.runtime)
+  }
+
+  private async findSent(
+    messageId: string, isAllowed: (target: Target, platform: string) => boolean,
+  ): Promise<{ account: Account, target: Target } | undefined> {
+    let count = 0
     for await (const delivery of this.history.recent(recallable)) {
-      const account = this.runtime.port.find(delivery.bot)
-      if (!messageIdsOf(delivery).includes(messageId) || !account || !isAllowed(delivery.target, account.platform)) continue
-      return ask(account.recall(delivery.target, messageId), this.runtime)
+      const { bot, target } = delivery
+      const account = messageIdsOf(delivery).includes(messageId) ? this.runtime.port.find(bot) : undefined
+      if (account && isAllowed(target, account.platform)) return { account, target }
+      if (++count === maxLooked) return
     }
-    throw new RelayError('not-found', 'this relay has sent no such message within the last day')
   }
 
   /**

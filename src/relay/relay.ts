@@ -40,7 +40,7 @@ export interface Submission {
   /** A UUIDv7: the ID of the delivery, and of its request in the log. */
   id: string
   request: MessageRequest
-  /** What it came through, as its record tells: `webhook`, `send`, `hooks/<source>`, `onebot` or `commands`. */
+  /** What it came through, as its record tells: `webhook`, `send`, `hooks/<source>`, `onebot`, `commands` or `alert`. */
   door: string
   /** The name of the key of its caller; absent where that is the master key, or there is none. */
   caller?: string | null
