@@ -4,6 +4,7 @@ import { Mutex, sleep } from '../lib/async'
 import { digest } from '../lib/digest'
 import { unwrap } from '../lib/unwrap'
 import type { MessageRequest, ParsedItem } from '../message/model'
+import { platformOf } from '../message/target'
 import type { KnownSends } from '../platform/port'
 import { aboutOf, type RecordContent } from './about'
 import { agreed, Clock } from './clock'
@@ -359,7 +360,7 @@ export class Relay {
       account.checkTarget(delivery.target)
       delivery.bot = account.sid
     }
-    admit?.(port.find(delivery.bot)?.platform ?? '')
+    admit?.(platformOf(delivery.bot) ?? '')
     if (!storage) return this.retryFromMemory(delivery, items)
     const expiresAt = this.clock.now() + defaultExpiry
     // A file that is gone already makes its item fail in its turn.

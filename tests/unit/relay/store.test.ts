@@ -17,7 +17,6 @@ import { DatabaseStore } from '../../../src/relay/database-store'
 import type { Delivery } from '../../../src/relay/delivery'
 import { MemoryStore } from '../../../src/relay/memory-store'
 import { noPosition } from '../../../src/relay/store'
-import { fromText, toText } from '../../../src/relay/stored'
 import { deliveryOf, plain, storeContract } from '../../support/store-contract'
 
 Logger.levels.base = Logger.SILENT
