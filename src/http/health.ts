@@ -1,6 +1,7 @@
 import type { Access } from '../access/access'
 import type { Usage } from '../access/caller'
 import { RelayError } from '../errors'
+import { inTime } from '../lib/async'
 import type { Backlog, Operations } from '../relay/relay'
 import type { GuardedRoute, OpenRoute } from './routes'
 
@@ -28,24 +29,9 @@ export function readyRoute(operations: Pick<Operations, 'ping'>, isOnline: () =>
     allow: 'anyone',
     quiet: true,
     async handle() {
-      if (!await inTime(isReady)) throw new RelayError('unsent', 'not ready')
+      if (await inTime(isReady, checkTime) !== true) throw new RelayError('unsent', 'not ready')
       return { data: { ready: true } }
     },
-  }
-}
-
-/** Whether the check says yes before its time is over. */
-async function inTime(isReady: () => Promise<boolean>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const over = new Promise<boolean>(resolve => {
-    timer = setTimeout(() => resolve(false), checkTime)
-  })
-  try {
-    return await Promise.race([isReady(), over])
-  } catch {
-    return false
-  } finally {
-    clearTimeout(timer)
   }
 }
 

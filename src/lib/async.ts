@@ -14,6 +14,21 @@ export function sleep(time: number, stop: AbortSignal): Promise<void> {
   })
 }
 
+/** What the work brings within this time, in milliseconds; `undefined` where it fails or takes longer. */
+export async function inTime<T>(work: () => Promise<T>, time: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>(resolve => {
+    timer = setTimeout(() => resolve(undefined), time)
+  })
+  try {
+    return await Promise.race([work(), late])
+  } catch {
+    return undefined
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** Gives the event loop a turn: the statements of an embedded database do not. */
 export function yieldToOthers(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))

@@ -1,4 +1,5 @@
 import type { Counter } from 'prom-client'
+import { inTime } from '../lib/async'
 import { outcomeOf, type Delivery } from '../relay/delivery'
 import type { Backlog, CallOutcome, LookUp, Observer, QueueState } from '../relay/relay'
 import type { Instruments } from './instruments'
@@ -97,7 +98,7 @@ export class Recorder implements Events {
     refusals.reset()
     for (const reason of reasons) refusals.inc({ reason }, sources.refusals().get(reason) ?? 0)
     capacity.set(sources.capacity)
-    this.measure(sources.queues(), await inTime(sources.backlog))
+    this.measure(sources.queues(), await inTime(sources.backlog, patience))
     return { type: registry.contentType, body: await registry.metrics() }
   }
 
@@ -127,19 +128,4 @@ export class Recorder implements Events {
 function judge({ state, results }: Delivery): DeliveryOutcome {
   if (state === 'sent' || state === 'unanswered' || state === 'expired') return state
   return results.some(result => outcomeOf(result) === 'refused') ? 'refused' : 'unsent'
-}
-
-/** What the database says, `undefined` where it fails or takes too long. */
-async function inTime<T>(ask: () => Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>(resolve => {
-    timer = setTimeout(() => resolve(undefined), patience)
-  })
-  try {
-    return await Promise.race([ask(), late])
-  } catch {
-    return undefined
-  } finally {
-    clearTimeout(timer)
-  }
 }
