@@ -88,7 +88,8 @@ export class DatabaseStore implements Store, Listed {
   }
 
   requeue(delivery: Delivery, from: readonly State[], change: Change, position: number): Promise<boolean> {
-    return this.set(delivery, from, change, { queue: digest(queueOf(delivery.bot, delivery.target)), position })
+    const { bot, target, updatedAt } = delivery
+    return this.set(delivery, from, change, { queue: digest(queueOf(bot, target)), position }, { updatedAt })
   }
 
   /** The statements are one after another, so that none comes between the two steps of a change. */
@@ -339,7 +340,9 @@ export class DatabaseStore implements Store, Listed {
     await this.database.get(table, { id: '' }, ['id'])
   }
 
-  private set(delivery: Delivery, from: readonly State[], change: Change, place: Partial<DeliveryRow>): Promise<boolean> {
+  private set(
+    delivery: Delivery, from: readonly State[], change: Change, place: Partial<DeliveryRow>, more: Query.Expr<DeliveryRow> = {},
+  ): Promise<boolean> {
     const { id, attempts, about } = delivery
     const updatedAt = this.clock.now()
     const { results, inDoubt, ...rest } = change
@@ -350,7 +353,7 @@ export class DatabaseStore implements Store, Listed {
       ...change.state && finished.includes(change.state) && !this.keeps(change.state) && { items: null },
     }
     return this.changes.run(id, async () => {
-      const { matched } = await this.database.set(table, { id, state: [...from] }, update)
+      const { matched } = await this.database.set(table, { id, state: [...from], ...more }, update)
       if (matched !== 0) Object.assign(delivery, change, { updatedAt })
       return matched !== 0
     })

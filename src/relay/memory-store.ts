@@ -159,7 +159,7 @@ export class MemoryStore implements Store {
   }
 
   requeue(delivery: Delivery, from: readonly State[], change: Change, position: number): boolean {
-    const isThere = this.update(delivery, from, change)
+    const isThere = this.get(delivery.id)?.updatedAt === delivery.updatedAt && this.update(delivery, from, change)
     const active = this.active.get(delivery.id)
     if (active) active.position = position
     return isThere

@@ -367,18 +367,20 @@ export class Relay {
     await this.keepUploads({ items, mode: 'batch' }, expiresAt)
     if (stored && !memory.hasContent(id)) {
       const isQueued = await guard(storage.backlog.requeue(delivery, retryable, retry(delivery, expiresAt)))
-      if (!isQueued) throw notRetryable((await this.history.get(id)).state)
-      return delivery
+      // It has changed meanwhile, and is judged anew.
+      return isQueued ? delivery : this.retryOnce(id, admit)
     }
-    const again = { ...delivery, ...retry(delivery, expiresAt), key: null, updatedAt: this.clock.now() }
-    const { results, inDoubt, deferred, expiresAt: expired } = delivery
+    const here = memory.get(id)
+    const latest = { ...here ?? delivery, bot: delivery.bot }
+    if (!isRetryable(latest.state)) throw notRetryable(latest.state)
+    const { state: ended, results, inDoubt, deferred, expiresAt: expired } = latest
+    const again = { ...latest, ...retry(latest, expiresAt), key: null, updatedAt: this.clock.now() }
     // From here on an answer that comes late does not change what is moved: it is looked for before anything is sent.
-    const isHere = memory.get(id) !== undefined
-    if (isHere && !memory.update(delivery, retryable, retry(delivery, expiresAt))) throw notRetryable((await this.history.get(id)).state)
+    if (here) memory.update(here, retryable, retry(latest, expiresAt))
     try {
       await guard(storage.backlog.adopt(again, items))
     } catch (error) {
-      if (isHere) memory.update(delivery, ['queued'], { state, results, inDoubt, deferred, expiresAt: expired })
+      if (here) memory.update(here, ['queued'], { state: ended, results, inDoubt, deferred, expiresAt: expired })
       throw error
     }
     memory.discard(id)

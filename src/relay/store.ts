@@ -30,7 +30,7 @@ export interface Store {
    * @returns whether it was there in one of them; otherwise nothing is changed
    */
   update(delivery: Delivery, from: readonly State[], change: Change): Awaitable<boolean>
-  /** The same, and gives it a position in its queue. */
+  /** The same where it has not changed since it was read, and gives it a position in its queue. */
   requeue(delivery: Delivery, from: readonly State[], change: Change, position: number): Awaitable<boolean>
   /** Removes a delivery that has not begun to leave, and tells whether it did. */
   withdraw(id: string): Awaitable<boolean>

@@ -7,6 +7,7 @@ import { aboutOf } from '../../src/relay/about'
 import { unfinished, type Delivery } from '../../src/relay/delivery'
 import { noPosition, queueOf, type Store } from '../../src/relay/store'
 import { toStored } from '../../src/relay/stored'
+import { until } from './until'
 
 const now = Date.now()
 let position = 0
@@ -151,6 +152,17 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     assert.equal(await store.requeue(again, ['queued'], { state: 'queued', expiresAt: now + 5 }, position), true)
     assert.equal((await store.next(queue, position))?.delivery.id, later.id)
     assert.equal((await store.getQueued(again.id))?.position, position)
+  })
+
+  test('does not send again what has changed since it was read', async t => {
+    const store = await open(t)
+    const delivery = deliveryOf()
+    await store.insert(delivery, ++position, [text])
+    const read = { ...delivery }
+    await until('the clock has gone on', () => Date.now() > delivery.updatedAt + 2)
+    assert.equal(await store.update(delivery, ['queued'], { state: 'queued', attempts: 1 }), true)
+    assert.equal(await store.requeue(read, ['queued'], { state: 'queued' }, ++position), false)
+    assert.equal(await store.requeue(delivery, ['queued'], { state: 'queued' }, position), true)
   })
 
   test('finds what is overdue among what waits', async t => {
