@@ -95,12 +95,12 @@ export const DeliveriesTab = defineComponent({
             <table aria-rowcount={next.value === undefined ? rows.value.length + 1 : -1}>
               <thead>
                 <tr aria-rowindex={1}>
-                  <th scope="col">{t.state}</th>
-                  <th scope="col">{t.target}</th>
+                  {head(t.state, t.time(zone()))}
+                  {head(t.target, t.what)}
                   <th scope="col" class="relay-wide">{t.what}</th>
                   <th scope="col" class="relay-wide">{t.door}</th>
                   <th scope="col" class="relay-wide">{t.key}</th>
-                  <th scope="col">{t.time(zone())}</th>
+                  <th scope="col" class="relay-wide">{t.time(zone())}</th>
                 </tr>
               </thead>
               <tbody>
@@ -117,6 +117,16 @@ export const DeliveriesTab = defineComponent({
     }
   },
 })
+
+/** The head of a column, in which another one stands as well where the page is narrow. */
+function head(name: string, below: string): VNode {
+  return (
+    <th scope="col">
+      {name}
+      <div class="relay-narrow">{below}</div>
+    </th>
+  )
+}
 
 /** What is said in the place of rows that are not there. */
 function describeLack(isLoaded: boolean, count: number, query: object): string {
@@ -141,6 +151,7 @@ function viewRow(delivery: Delivery, index: number): VNode {
         <button type="button" class="relay-open" aria-label={t.deliveries.open(describeTarget(target, bot), words[state] ?? state)} aria-haspopup="dialog">
           {stateMark(state)}
         </button>
+        <div class="relay-narrow">{writeTime(createdAt)}</div>
       </td>
       <td title={describeTarget(target, bot)}>
         {viewTarget(target, bot)}
@@ -149,7 +160,7 @@ function viewRow(delivery: Delivery, index: number): VNode {
       <td class="relay-wide" title={what}>{what}</td>
       <td class="relay-wide" title={door}>{door}</td>
       <td class="relay-wide" title={key}>{key || t.deliveries.master}</td>
-      <td title={createdAt}>{writeTime(createdAt)}</td>
+      <td class="relay-wide" title={createdAt}>{writeTime(createdAt)}</td>
     </tr>
   )
 }

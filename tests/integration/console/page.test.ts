@@ -217,10 +217,10 @@ describe('the page', { skip, timeout: 300_000 }, () => {
   test('tells on a phone whom each delivery is for and what it says', async () => {
     await play('deliveries', async page => {
       const row = page.locator('tr.record', { hasText: 'Build 149 failed' }).first()
-      const text = row.locator('.relay-narrow')
+      const text = row.locator('.relay-narrow', { hasText: 'Build 149 failed' })
       await text.waitFor()
       const { width = 0 } = await text.boundingBox() ?? {}
-      assert(width > 80)
+      assert(width > 150)
     }, { viewport: { width: 360, height: 800 } })
   })
 
