@@ -94,7 +94,7 @@ describe('the API key', () => {
     ['/webhook', 'GET'], ['/webhook', 'PUT'], ['/webhook', 'OPTIONS'], ['/upload', 'POST'], ['/upload', 'DELETE'], ['/WebHook/', 'POST'],
     ['/statusz', 'GET'], ['/deliveries', 'GET'], ['/deliveries/x', 'GET'], ['/deliveries/x', 'DELETE'], ['/deliveries/x/retry', 'POST'],
     ['/send/x', 'POST'], ['/send/x', 'PUT'], ['/send/x/x', 'PUT'], ['/send/x/x', 'GET'], ['/hooks/x/x', 'POST'], ['/hooks/x/x', 'GET'],
-    ['/onebot/x', 'POST'], ['/onebot/x', 'GET'], ['/queues', 'GET'], ['/queues/x', 'DELETE'], ['/queues/x/resume', 'POST'], ['/contacts', 'GET'],
+    ['/onebot/x', 'POST'], ['/onebot/x', 'GET'], ['/queues', 'GET'], ['/queues/x', 'DELETE'], ['/queues/x/resume', 'POST'], ['/contacts', 'GET'], ['/payloads/x', 'GET'],
     ['/metrics', 'GET'], ['/deliveries/counts', 'GET'], ['/deliveries/x/items', 'GET'], ['/deliveries/x/items/x', 'GET'],
   ] as const
   for (const [path, method] of locked) {
