@@ -15,7 +15,7 @@ const maxLimit = 1000
 /** How many hours are counted at most: a week. */
 const maxHours = 168
 /** How many are read at once: other requests get their turn in between. */
-const stretch = 20
+const stretch = 50
 /** The length of the deliveries of one answer from which on the rest is left to the next, in characters of JSON. */
 const maxPage = 4 * 1024 * 1024
 
