@@ -1,9 +1,24 @@
 import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { isObject } from '../../../src/message/parse'
+import { apiKey } from '../../support/relay'
 import { until } from '../../support/until'
 import { missing, MariaDb } from './mariadb'
+import type { SharedRelay } from './relay'
 import { look, post, relayFor, send, simulatorFor, texts, untilState } from './support'
+
+/** What a relay answers about its deliveries. */
+async function askFor({ url }: SharedRelay, path: string, method = 'GET'): Promise<Record<string, unknown>> {
+  const answer: unknown = await (await fetch(url + path, { method, headers: { 'x-api-key': apiKey } })).json()
+  assert(isObject(answer) && isObject(answer.data), JSON.stringify(answer))
+  return answer.data
+}
+
+/** How many there were in all hours. */
+function sumOf(hours: readonly unknown[], state: string): number {
+  return hours.reduce<number>((sum, hour) => sum + Number(isObject(hour) ? hour[state] : 0), 0)
+}
 
 /** As many texts, in order. */
 function numbered(count: number): string[] {
@@ -93,6 +108,34 @@ describe('relays that share a database', { skip: missing }, () => {
     await simulator.until(({ ledger }) => ledger.length > 0)
     await until('it is found', async () => (await send(relays[1], 'deployed', headers)).status === 200)
     assert.deepEqual(texts(simulator), ['deployed'])
+  })
+
+  test('show what any of them has sent without a key, or failed to, and send it again', async t => {
+    const simulator = await simulatorFor(t)
+    const options = { access: await server.create(), endpoint: simulator.endpoint }
+    const relays = [await relayFor(t, options), await relayFor(t, options)] as const
+    assert.equal((await send(relays[0], 'Käse 100%_done')).status, 200)
+    simulator.fault({ fault: { kind: 'refuse' }, times: 3 })
+    assert.equal((await send(relays[0], 'refused')).status, 502)
+    const list = async (query: string): Promise<readonly unknown[]> => {
+      const { deliveries } = await askFor(relays[1], `/deliveries?${query}`)
+      assert(Array.isArray(deliveries))
+      return deliveries.map((each: unknown) => each)
+    }
+    await until('both are written', async () => (await list('limit=10')).length === 2)
+    for (const query of ['text=100%25_d', 'text=k%C3%A4se', 'door=webhook&state=sent', 'target=group:123456&state=sent']) {
+      assert.equal((await list(query)).length, 1, query)
+    }
+    for (const query of ['text=100_', 'door=send', 'target=group:1']) assert.deepEqual(await list(query), [], query)
+    const { hours } = await askFor(relays[1], '/deliveries/counts')
+    assert(Array.isArray(hours))
+    assert.deepEqual([sumOf(hours, 'sent'), sumOf(hours, 'failed')], [1, 1])
+    const [failed] = await list('state=failed')
+    assert(isObject(failed))
+    await askFor(relays[1], `/deliveries/${String(failed.id)}/retry`, 'POST')
+    await untilState(relays[0], String(failed.id), 'sent')
+    assert.deepEqual(texts(simulator), ['Käse 100%_done', 'refused'])
+    assert.equal((await list('limit=10')).length, 2)
   })
 
   test('send for keys that differ in case', async t => {
