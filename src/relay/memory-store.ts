@@ -159,10 +159,10 @@ export class MemoryStore implements Store {
   }
 
   requeue(delivery: Delivery, from: readonly State[], change: Change, position: number): boolean {
-    const isThere = this.get(delivery.id)?.updatedAt === delivery.updatedAt && this.update(delivery, from, change)
+    if (this.get(delivery.id)?.updatedAt !== delivery.updatedAt || !this.update(delivery, from, change)) return false
     const active = this.active.get(delivery.id)
     if (active) active.position = position
-    return isThere
+    return true
   }
 
   withdraw(id: string): boolean {

@@ -161,7 +161,9 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     const read = { ...delivery }
     await until('the clock has gone on', () => Date.now() > delivery.updatedAt + 2)
     assert.equal(await store.update(delivery, ['queued'], { state: 'queued', attempts: 1 }), true)
+    const place = position
     assert.equal(await store.requeue(read, ['queued'], { state: 'queued' }, ++position), false)
+    assert.equal((await store.getQueued(delivery.id))?.position, place)
     assert.equal(await store.requeue(delivery, ['queued'], { state: 'queued' }, position), true)
   })
 
