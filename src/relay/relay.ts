@@ -370,21 +370,29 @@ export class Relay {
       // It has changed meanwhile, and is judged anew.
       return isQueued ? delivery : this.retryOnce(id, admit)
     }
+    return this.move(storage, delivery, items, expiresAt)
+  }
+
+  /** Moves a delivery from memory, or from the records, to those that wait in the database, to be sent again. */
+  private async move({ backlog, archive }: Storage, read: Delivery, items: readonly ParsedItem[], expiresAt: number): Promise<Delivery> {
+    const { memory } = this
+    const { id, bot } = read
+    // An answer may have come since it was read.
     const here = memory.get(id)
-    const latest = { ...here ?? delivery, bot: delivery.bot }
-    if (!isRetryable(latest.state)) throw notRetryable(latest.state)
-    const { state: ended, results, inDoubt, deferred, expiresAt: expired } = latest
-    const again = { ...latest, ...retry(latest, expiresAt), key: null, updatedAt: this.clock.now() }
+    const { state, results, inDoubt, deferred, expiresAt: expired } = here ?? read
+    if (!isRetryable(state)) throw notRetryable(state)
+    const change = retry(here ?? read, expiresAt)
+    const again = { ...here ?? read, ...change, bot, key: null, updatedAt: this.clock.now() }
     // From here on an answer that comes late does not change what is moved: it is looked for before anything is sent.
-    if (here) memory.update(here, retryable, retry(latest, expiresAt))
+    if (here) memory.update(here, retryable, change)
     try {
-      await guard(storage.backlog.adopt(again, items))
+      await guard(backlog.adopt(again, items))
     } catch (error) {
-      if (here) memory.update(here, ['queued'], { state: ended, results, inDoubt, deferred, expiresAt: expired })
+      if (here) memory.update(here, ['queued'], { state, results, inDoubt, deferred, expiresAt: expired })
       throw error
     }
     memory.discard(id)
-    await guard(storage.archive.remove(id))
+    await guard(archive.remove(id))
     return again
   }
 
