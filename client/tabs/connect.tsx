@@ -124,10 +124,9 @@ const Arrival = defineComponent({
     const first = shallowRef<Delivery>()
     usePolling(async () => {
       if (first.value && !['queued', 'sending'].includes(first.value.state)) return
-      const page = await loadDeliveries({ since, door, limit: '20' }) ?? await loadDeliveries({ limit: '20' })
-      // An older relay ignores the filters.
-      const fitting = page?.deliveries.filter(({ createdAt, door: of }) => createdAt >= since && (of === '' || of === door))
-      first.value = fitting?.at(-1)
+      const page = await loadDeliveries({ since, door, limit: '20' })
+      // The newest come first.
+      first.value = page?.deliveries.at(-1)
     })
     return () => {
       const t = texts.value.connect
