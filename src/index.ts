@@ -11,10 +11,9 @@ import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
 import { serveConsole } from './console'
-import { hookDoors, hookRoutes, languageOf, LastPayloads, sources, Templates, type Language } from './hooks'
+import { hookDoors, hookRoutes, languageOf, LastPayloads, sources, Templates } from './hooks'
 import { MediaLinks, Sender, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
-import { unwrap } from './lib/unwrap'
 import { parseNames } from './message/names'
 import { writeAddress } from './message/target'
 import { Metrics } from './metrics'
@@ -58,10 +57,9 @@ export function apply(ctx: Context, config: Config): void {
   for (const warning of [...nameWarnings, ...keyWarnings]) logger.warn('%s', warning)
   announceExpiry(ctx, keys, logger)
 
+  const language = languageOf(ctx.i18n.fallback([]))
   // A service that is asked of the context for each request takes a good part of it.
   const { server } = ctx
-  const i18n = unwrap(ctx.i18n)
-  const language = (): Language => languageOf(i18n.fallback([]))
   const metrics = Metrics.of(ctx, doors)
   const alerts = Alerts.to(settings.alertTo, names, ctx, logger)
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))

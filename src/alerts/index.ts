@@ -31,7 +31,7 @@ export interface AlertOptions {
   relay: Pick<Relay, 'submit' | 'operations'>
   /** `platform:selfId` of each bot, and its state. */
   bots: () => readonly { platform: string, self_id: string, status: string }[]
-  language: () => Language
+  language: Language
   inFlight: InFlight
   /** How long a post may take, in milliseconds. */
   timeout: number
@@ -143,12 +143,12 @@ async function tell(alert: Alert, telling: Telling): Promise<void> {
   const { recipient, language, timeout, stop, logger } = telling
   const what = `alert ${alert.kind}${alert.isOver ? ', over' : ''}`
   if ('endpoint' in recipient) {
-    const failure = await postAlert(recipient.endpoint, toBody(alert, language()), timeout, stop)
+    const failure = await postAlert(recipient.endpoint, toBody(alert, language), timeout, stop)
     if (failure === undefined) logger.info('%s', `${what}: posted to ${recipient.endpoint.origin}`)
     else logger.warn('%s', `${what}: not posted to ${recipient.endpoint.origin}: ${failure}`)
     return
   }
-  const text = writeAlert(alert, language())
+  const text = writeAlert(alert, language)
   for (const destination of recipient.destinations) await submit(what, text, destination, telling)
 }
 

@@ -31,7 +31,7 @@ export interface HookOptions {
   names: TargetNames
   limits: BodyLimits
   /** The language that the bot speaks, where an address asks for none. */
-  language: () => Language
+  language: Language
   logger: Logger
   /** Aborted when the relay stops. */
   stop: AbortSignal
@@ -87,6 +87,7 @@ class Hooks {
       if (!(error instanceof RelayError && error.code === 'unauthorized')) throw error
     }
     const hook = await this.readHook(exchange, source)
+    this.read.set(exchange, hook)
     return access.verify(secret => source.verify?.(hook, secret) ?? false, addressOf)
   }
 
@@ -121,7 +122,7 @@ class Hooks {
     const destinations = parsePath(params.targets ?? '', {}, names)
     sender.demandTargets(exchange, destinations)
     const expiry = readExpiry(query)
-    const language = readLanguage(query.get('lang')) ?? this.options.language()
+    const language = readLanguage(query.get('lang')) ?? this.options.language
     const hook = await this.readHook(exchange, source)
     const kept = parseConduct(query).isDry ? undefined : payloads.keep(source.name, caller.name, hook)
     const reading = source.read(hook)
@@ -167,9 +168,10 @@ class Hooks {
 
   private async readHook(exchange: Exchange, source: Source): Promise<HookRequest> {
     const { limits, stop } = this.options
-    const hook = this.read.get(exchange) ?? await readHook(exchange, source, limits, stop)
-    this.read.set(exchange, hook)
-    return hook
+    const read = this.read.get(exchange)
+    // A payload is many times as large as the message that it becomes, and need not be there until that is sent.
+    this.read.delete(exchange)
+    return read ?? await readHook(exchange, source, limits, stop)
   }
 
   /** Makes the text of an event. Where its template fails, its main fields are better than nothing. */
