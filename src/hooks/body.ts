@@ -1,10 +1,10 @@
 import { RelayError } from '../errors'
-import { parseJson, readBody, refuseEncoding, type BodyLimits } from '../http/body'
+import { parseJson, refuseEncoding } from '../http/body'
 import type { Exchange } from '../http/routes'
 import { isObject, type JsonObject } from '../message/parse'
 import { MultipartReader, parseFileName, parseParameters } from '../uploads/multipart'
 import { parseBoundary } from '../uploads/receive'
-import type { HookRequest, Source } from './source'
+import type { HookRequest, SignedRequest, Source } from './source'
 
 /** The most fields of a form. */
 const maxFields = 1_000
@@ -18,24 +18,35 @@ const ownParameters = ['key', 'access_token', 'events', 'branch', 'status', 'lan
 const wrappers: ReadonlySet<string> = new Set(['payload', 'payload_json', 'data'])
 
 /**
- * Reads what was posted.
+ * Reads what was posted, as bytes. There are none with GET, and where another plugin has read the body: a signature of that cannot be
+ * checked.
  *
- * @param stop aborted when the relay is stopping
- * @throws RelayError `invalid-json`, `bad-request`, `unsupported-type`, and those of `readBody`
+ * @param read reads those of the request
+ * @throws RelayError `unsupported-type`, and those of `read`
  */
-export async function readHook(exchange: Exchange, source: Source, limits: BodyLimits, stop: AbortSignal): Promise<HookRequest> {
-  const { request, parsedBody } = exchange
+export async function receiveHook({ request, parsedBody }: Exchange, read: () => Promise<Buffer>): Promise<SignedRequest> {
   const { headers, method } = request
+  if (method !== 'POST' || isParsed(parsedBody)) return { headers, raw: Buffer.alloc(0) }
+  refuseEncoding(request)
+  return { headers, raw: typeof parsedBody === 'string' ? Buffer.from(parsedBody) : await read() }
+}
+
+/**
+ * Reads the payload of what was received.
+ *
+ * @throws RelayError `invalid-json`, `bad-request`
+ */
+export function parseHook(exchange: Exchange, { headers, raw }: SignedRequest, source: Source): HookRequest {
+  const { request: { method }, parsedBody } = exchange
   const query = new URLSearchParams(exchange.query)
   for (const name of ownParameters) query.delete(name)
-  const isRead = parsedBody !== undefined && parsedBody !== null
-  if (method !== 'POST' || (isObject(parsedBody) && Object.keys(parsedBody).length > 0)) {
-    // What another plugin has read is not there as bytes any more, and a signature of it cannot be checked.
-    return { headers, query, raw: Buffer.alloc(0), payload: isObject(parsedBody) ? parsedBody : fieldsOf(query) }
-  }
-  refuseEncoding(request)
-  const raw = isRead && typeof parsedBody === 'string' ? Buffer.from(parsedBody) : await readBody(request, limits, stop)
-  return { headers, query, raw, payload: parsePayload(raw, headers['content-type'] ?? '', source.takesText ?? false) }
+  if (isParsed(parsedBody)) return { headers, query, raw, payload: parsedBody }
+  const payload = method === 'POST' ? parsePayload(raw, headers['content-type'] ?? '', source.takesText ?? false) : fieldsOf(query)
+  return { headers, query, raw, payload }
+}
+
+function isParsed(body: unknown): body is JsonObject {
+  return isObject(body) && Object.keys(body).length > 0
 }
 
 function parsePayload(raw: Buffer, type: string, takesText: boolean): JsonObject {

@@ -1,7 +1,7 @@
 import type { Logger } from 'koishi'
 import type { Caller } from '../access/caller'
 import { RelayError, type ErrorCode } from '../errors'
-import type { BodyLimits } from '../http/body'
+import { readBody, type BodyLimits } from '../http/body'
 import { itemsOfText } from '../http/long-text'
 import { parseConduct, readExpiry, type Expiry } from '../http/preferences'
 import { failure, type AllowedExchange, type Answer, type Exchange, type GuardedRoute, type PlainAnswer, type Success } from '../http/routes'
@@ -11,14 +11,15 @@ import { parsePath } from '../message/destination'
 import type { Destinations, TargetNames } from '../message/model'
 import { RequestFiles } from '../uploads/request-files'
 import type { UploadStore } from '../uploads/store'
-import { readHook } from './body'
+import { parseHook, receiveHook } from './body'
 import { hookCredentialsOf } from './credentials'
 import { whyFilteredOut } from './filter'
 import { payloadRoute, type LastPayloads } from './payloads'
 import { renderPlainly, tidy } from './plain'
-import type { EventKey, HookEvent, HookRequest, Source } from './source'
+import type { EventKey, HookEvent, HookRequest, SignedRequest, Source } from './source'
 import { sources } from './sources'
 import { reasonOf, type Language, type Rendered, type Templates } from './templates'
+import { UnprovenBodies } from './unproven'
 
 /** What the routes need of the rest of the plugin. */
 export interface HookOptions {
@@ -69,8 +70,9 @@ export function hookRoutes(options: HookOptions): GuardedRoute[] {
 }
 
 class Hooks {
-  /** What was read already to find out who makes a request. */
-  private readonly read = new WeakMap<Exchange, HookRequest>()
+  private readonly unproven = new UnprovenBodies()
+  /** What was received already to find out who makes a request. */
+  private readonly received = new WeakMap<Exchange, SignedRequest>()
 
   constructor(private readonly options: HookOptions) {}
 
@@ -78,17 +80,17 @@ class Hooks {
   async identify(exchange: Exchange, ...[access, addressOf]: Identification): Promise<Caller> {
     const { request, query } = exchange
     const source = known.get(exchange.params.source ?? '')
-    const given = hookCredentialsOf(request.headers, query)
-    const unread: HookRequest = { headers: request.headers, query, raw: Buffer.alloc(0), payload: {} }
-    if (request.method !== 'POST' || !source?.isSigned?.(unread)) return access.identify(given, addressOf)
+    const given = hookCredentialsOf(request.headers, query, source?.keyHeader)
+    if (request.method !== 'POST' || !source?.isSigned?.(request)) return access.identify(given, addressOf)
     try {
       if (given.length > 0) return access.identify(given, addressOf)
     } catch (error) {
       if (!(error instanceof RelayError && error.code === 'unauthorized')) throw error
     }
-    const hook = await this.readHook(exchange, source)
-    this.read.set(exchange, hook)
-    return access.verify(secret => source.verify?.(hook, secret) ?? false, addressOf)
+    const { limits, stop } = this.options
+    const received = await receiveHook(exchange, () => this.unproven.read(request, limits, stop))
+    this.received.set(exchange, received)
+    return access.verify(secret => source.verify?.(received, secret) ?? false, addressOf)
   }
 
   async handle(exchange: AllowedExchange): Promise<Answer> {
@@ -168,10 +170,10 @@ class Hooks {
 
   private async readHook(exchange: Exchange, source: Source): Promise<HookRequest> {
     const { limits, stop } = this.options
-    const read = this.read.get(exchange)
-    // A payload is many times as large as the message that it becomes, and need not be there until that is sent.
-    this.read.delete(exchange)
-    return read ?? await readHook(exchange, source, limits, stop)
+    const received = this.received.get(exchange)
+    // What was posted is many times as large as the message that it becomes, and need not be there until that is sent.
+    this.received.delete(exchange)
+    return parseHook(exchange, received ?? await receiveHook(exchange, () => readBody(exchange.request, limits, stop)), source)
   }
 
   /** Makes the text of an event. Where its template fails, its main fields are better than nothing. */

@@ -2,13 +2,17 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../message/parse'
 import type { Shape } from './shapes'
 
-/** What somebody else's system has posted, as far as a source looks at it. */
-export interface HookRequest {
+/** What a signature may be made of. */
+export interface SignedRequest {
   readonly headers: IncomingHttpHeaders
-  /** Without the relay's own parameters. */
-  readonly query: URLSearchParams
   /** The bytes of the body, as they came. */
   readonly raw: Buffer
+}
+
+/** What somebody else's system has posted, as far as a source looks at it. */
+export interface HookRequest extends SignedRequest {
+  /** Without the relay's own parameters. */
+  readonly query: URLSearchParams
   /** The object that was posted, or the fields of the form or query. */
   readonly payload: JsonObject
 }
@@ -53,8 +57,10 @@ export interface Source {
   read(request: HookRequest): Reading
   /** Absent, or `undefined`: events of this source cannot be told from one another. */
   keyOf?(request: HookRequest): EventKey | undefined
+  /** The header, in small letters, that its callers put a key into besides those that all may use. */
+  readonly keyHeader?: string
   /** Whether a request carries a signature, which is then what proves who makes it. */
-  isSigned?(request: HookRequest): boolean
+  isSigned?(request: Pick<SignedRequest, 'headers'>): boolean
   /** Whether the signature was made with this secret; compared in constant time. */
-  verify?(request: HookRequest, secret: string): boolean
+  verify?(request: SignedRequest, secret: string): boolean
 }

@@ -88,8 +88,8 @@ export function refuseEncoding({ headers }: IncomingMessage): void {
 /**
  * Reads a body whole.
  *
- * @param stop aborted when the relay is stopping
- * @throws RelayError `too-large`, `too-slow`, `stopping`, or `bad-request` when the client goes away in the middle
+ * @param stop aborted when the relay is stopping, or with a RelayError that says why else this is not to go on
+ * @throws RelayError `too-large`, `too-slow`, `stopping`, the reason of `stop`, or `bad-request` when the client goes away in the middle
  */
 export function readBody(request: IncomingMessage, { maxSize, timeout = 60_000 }: BodyLimits, stop: AbortSignal): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0)
@@ -112,7 +112,7 @@ export function readBody(request: IncomingMessage, { maxSize, timeout = 60_000 }
     }
     const onEnd = (): void => end()
     const onClose = (): void => end(new RelayError('bad-request', 'the request body ended early'))
-    const onStop = (): void => end(new RelayError('stopping'))
+    const onStop = (): void => end(stop.reason instanceof RelayError ? stop.reason : new RelayError('stopping'))
     const timer = setTimeout(() => end(new RelayError('too-slow')), timeout)
     const unwatch = onAbort(stop, onStop)
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)

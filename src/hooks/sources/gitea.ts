@@ -3,7 +3,7 @@ import { isHmac } from '../../lib/hmac'
 import type { JsonObject } from '../../message/parse'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
-import type { HookRequest, Source } from '../source'
+import type { SignedRequest, Source } from '../source'
 import { commentOf, commitsOf, ended, isZero, only, readEvent, refOf, releaseOf, topicOf, type Reader, type Told } from './forge'
 
 /** Forgejo and Gitea send the headers of all, Gogs only its own. */
@@ -34,20 +34,20 @@ export const gitea: Source = {
   },
 }
 
-function find(headers: HookRequest['headers'], what: string): string {
+function find(headers: SignedRequest['headers'], what: string): string {
   return names.map(name => header(headers, `${name}-${what}`)).find(value => value !== '') ?? ''
 }
 
 /** Empty without a secret: the headers are sent all the same then, with nothing in them. */
-function signatureOf(headers: HookRequest['headers']): string {
+function signatureOf(headers: SignedRequest['headers']): string {
   return find(headers, 'signature') || header(headers, 'x-hub-signature-256').replace(/^sha256=/, '')
 }
 
 /** What was signed, for each request, which may be asked for it once for each key. */
-const signed = new WeakMap<HookRequest, Buffer | string>()
+const signed = new WeakMap<SignedRequest, Buffer | string>()
 
 /** The bytes of the JSON, also where it came as the only field of a form. */
-function signedBytes(request: HookRequest): Buffer | string {
+function signedBytes(request: SignedRequest): Buffer | string {
   const known = signed.get(request)
   if (known !== undefined) return known
   const isForm = header(request.headers, 'content-type').startsWith('application/x-www-form-urlencoded')

@@ -1,10 +1,10 @@
 import { RelayError } from '../../errors'
-import { equalsSecret, sha256 } from '../../lib/secret'
+import { sha256 } from '../../lib/secret'
 import { isSignedWith } from '../../lib/webhook-signature'
 import type { JsonObject } from '../../message/parse'
 import { address, count, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
-import type { HookRequest, Source } from '../source'
+import type { SignedRequest, Source } from '../source'
 import { commitsOf, ended, isZero, only, readEvent, refOf, releaseOf, skipAction, type Event, type Reader, type Told } from './forge'
 
 /** How many failed jobs of a pipeline are named. */
@@ -33,15 +33,12 @@ export const gitlab: Source = {
     return event === '' ? undefined : { text: `${event} ${sha256(raw).toString('hex')}` }
   },
 
-  isSigned: ({ headers }) => header(headers, 'x-gitlab-token') !== '' || header(headers, 'webhook-signature') !== '',
-
-  verify(request, secret) {
-    const hasToken = equalsSecret(header(request.headers, 'x-gitlab-token'), secret)
-    return isSignedWith(secret, receivedOf(request)) || hasToken
-  },
+  keyHeader: 'x-gitlab-token',
+  isSigned: ({ headers }) => header(headers, 'webhook-signature') !== '',
+  verify: (request, secret) => isSignedWith(secret, receivedOf(request)),
 }
 
-function receivedOf({ headers, raw }: HookRequest) {
+function receivedOf({ headers, raw }: SignedRequest) {
   return {
     id: header(headers, 'webhook-id'),
     timestamp: header(headers, 'webhook-timestamp'),

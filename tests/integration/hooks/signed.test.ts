@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
+import { request } from 'node:http'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { startRelay, type TestRelay } from '../../support/relay'
 import { group, other, post, texts } from './support'
 
 const secret = 'the-secret-of-github'
+const token = 'the-key-of-gitlab-hooks'
 const body = JSON.stringify({
   ref: 'refs/heads/main',
   before: 'a'.repeat(40),
@@ -24,6 +26,7 @@ before(async () => {
       keys: [
         { name: 'github', secret, targets: [`group:${group}`] },
         { name: 'ci', key: 'the-key-of-the-ci-job', allow: ['send'] },
+        { name: 'gitlab', key: `sha256:${createHash('sha256').update(token).digest('hex')}`, allow: ['hooks'], targets: [`group:${group}`] },
         { name: 'old', secret: 'the-secret-of-long-ago', expires: '2001-01-01' },
       ],
     },
@@ -65,7 +68,7 @@ function ways(): Way[] {
   const event = { 'x-gitea-event': 'push', 'x-gogs-event': 'push' }
   const formType = 'application/x-www-form-urlencoded'
   return [
-    { source: 'gitlab', headers: { 'x-gitlab-event': 'Push Hook', 'x-gitlab-token': secret }, sent: gitlab },
+    { source: 'gitlab', headers: { 'x-gitlab-event': 'Push Hook', 'x-gitlab-token': token }, sent: gitlab },
     {
       source: 'gitlab', sent: gitlab,
       headers: { 'x-gitlab-event': 'Push Hook', 'webhook-id': '1', 'webhook-timestamp': now, 'webhook-signature': at(now) },
@@ -114,11 +117,47 @@ describe('a signature', () => {
     assert.deepEqual(texts(relay), [])
   })
 
+  test('is no key: a secret is refused in the header that GitLab puts its key into', async () => {
+    const headers = { 'content-type': 'application/json', 'x-gitlab-event': 'Push Hook', 'x-gitlab-token': secret }
+    assert.equal((await post(relay, `gitlab/group:${group}`, '{"object_kind":"push"}', { key: '', headers })).status, 401)
+  })
+
   test('that may not reach the target is a 403', async () => {
     assert.equal(await push('3', { target: other }), 403)
   })
 
   test('need not fit where there is a right key', async () => {
     assert.equal(await push('4', { by: 'another-secret-of-16', key: 'a-key-for-tests' }), 200)
+  })
+})
+
+describe('bodies that have yet to prove who sends them', () => {
+  const size = 9 * 1024 * 1024
+
+  /** Sends all but the end of a body with a signature that fits no secret, and tells what it is answered. */
+  function begin(): { sent: Promise<void>, status: Promise<number>, end: () => void } {
+    const url = `${relay.url}/hooks/github/group:${group}`
+    const headers = { 'content-length': size + 1, 'x-github-event': 'push', 'x-hub-signature-256': 'sha256=00' }
+    const outgoing = request(url, { method: 'POST', headers })
+    const status = new Promise<number>((resolve, reject) => {
+      outgoing.on('response', response => resolve(response.resume().statusCode ?? 0)).on('error', reject)
+    })
+    const sent = new Promise<void>(resolve => outgoing.write(Buffer.alloc(size, ' '), () => resolve()))
+    return { sent, status, end: () => outgoing.end(' ') }
+  }
+
+  test('hold 32 MiB in all, and the oldest gives way', async () => {
+    const bodies = []
+    for (let count = 0; count < 4; count++) {
+      const body = begin()
+      bodies.push(body)
+      await body.sent
+    }
+    const [oldest, ...others] = bodies
+    assert.equal(await oldest?.status, 503)
+    assert.equal(await push('5'), 200)
+    for (const { end } of others) end()
+    assert.deepEqual(await Promise.all(others.map(({ status }) => status)), [401, 401, 401])
+    oldest?.end()
   })
 })

@@ -48,7 +48,6 @@ const ways: { name: string, source: Source, header: string, made: HookRequest }[
     made: request({ 'x-grafana-alerting-signature': hmac(now, ':', raw), 'x-grafana-alerting-timestamp': now }),
   },
   { name: 'Sentry', source: sentry, header: 'sentry-hook-signature', made: request({ 'sentry-hook-signature': hmac(raw) }) },
-  { name: 'GitLab, by its token', source: gitlab, header: 'x-gitlab-token', made: request({ 'x-gitlab-token': secret }) },
 ]
 
 for (const { name, source, header, made } of ways) {
@@ -63,7 +62,7 @@ for (const { name, source, header, made } of ways) {
     })
 
     test('is wrong for another body', () => {
-      if (name !== 'GitLab, by its token') assert.equal(verify({ raw: Buffer.concat([made.raw, Buffer.from(' ')]).subarray(1) }), false)
+      assert.equal(verify({ raw: Buffer.concat([made.raw, Buffer.from(' ')]).subarray(1) }), false)
     })
 
     for (const wrong of ['x', signature.slice(0, -1), `${signature}0`, `${signature} `, signature.replace(/.$/, 'g'), 'sha256=', '密'.repeat(64)]) {
@@ -106,10 +105,6 @@ describe('a signature with a time', () => {
     assert.equal(verifyGitlab(standard(new Date()), secret), false)
     assert.equal(verifyGitlab(standard(new Date(), { 'webhook-id': 'another' }), key), false)
     assert.equal(verifyGitlab(standard(new Date(), { 'webhook-timestamp': String(Number(now) - 1) }), key), false)
-  })
-
-  test('is right for GitLab by the token beside it as well', () => {
-    assert.equal(verifyGitlab(standard(new Date(), { 'x-gitlab-token': secret }), secret), true)
   })
 
   test('is wrong five minutes before and after', () => {

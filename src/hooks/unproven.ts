@@ -1,0 +1,56 @@
+import type { IncomingMessage } from 'node:http'
+import { RelayError } from '../errors'
+import { readBody, type BodyLimits } from '../http/body'
+import { onAbort } from '../lib/abort'
+
+/** How much may have arrived in all, in bytes. */
+const maxTotal = 32 * 1024 * 1024
+
+/**
+ * The bodies of those who prove by a signature who they are: it can only be checked once all of its body is there. What has arrived of
+ * them is bounded in all. Where more comes, the one that has been arriving for the longest time gives way: who has something to say needs
+ * a moment for it.
+ */
+export class UnprovenBodies {
+  /** How much has arrived of each, the oldest first. */
+  private readonly arriving = new Map<AbortController, number>()
+  private total = 0
+
+  /**
+   * Reads a body whole.
+   *
+   * @param stop aborted when the relay is stopping
+   * @throws RelayError those of `readBody`; `too-slow`, with 503, where it gives way
+   */
+  async read(request: IncomingMessage, { maxSize, ...limits }: BodyLimits, stop: AbortSignal): Promise<Buffer> {
+    const giveUp = new AbortController()
+    const unwatch = onAbort(stop, () => giveUp.abort(stop.reason))
+    const count = ({ length }: Buffer): void => this.add(giveUp, length)
+    this.arriving.set(giveUp, 0)
+    request.on('data', count)
+    try {
+      return await readBody(request, { ...limits, maxSize: Math.min(maxSize, maxTotal) }, giveUp.signal)
+    } finally {
+      request.off('data', count)
+      unwatch()
+      this.leave(giveUp)
+    }
+  }
+
+  private add(body: AbortController, length: number): void {
+    const size = this.arriving.get(body)
+    if (size === undefined) return
+    this.arriving.set(body, size + length)
+    this.total += length
+    for (const oldest of this.arriving.keys()) {
+      if (this.total <= maxTotal) return
+      this.leave(oldest)
+      oldest.abort(new RelayError('too-slow', 'too much arrives at once from senders who have yet to prove who they are: send it again', { status: 503 }))
+    }
+  }
+
+  private leave(body: AbortController): void {
+    this.total -= this.arriving.get(body) ?? 0
+    this.arriving.delete(body)
+  }
+}
