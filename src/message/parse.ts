@@ -85,7 +85,7 @@ const maxUnknownLength = 64
  * Names the fields of a request that have no meaning, such as `expire_in` or, in an item of a batch, `messages[3].caption`. Those that
  * are null count as absent. The names are cut, and fit for a line of a log.
  *
- * @param body as `parseRequest` has taken it
+ * @param body that was taken
  */
 export function unknownFields(body: unknown): string[] {
   if (!isObject(body)) return []
@@ -265,9 +265,12 @@ function parseItem(fields: JsonObject): Item {
 /**
  * Reads whom a mention is of; `null` stands for everybody.
  *
- * @throws RelayError `bad-request` for zero: go-cqhttp and Lagrange take it for everybody, whom not every key may mention
+ * @throws RelayError `bad-request` for what could be more than an ID: many an adapter writes it into its markup as it is, and not every
+ *   key may mention everybody
  */
 export function parseMentioned(id: string): string | null {
+  if (!/^[^\s<>&"'`\p{C}]+$/u.test(id)) throw new RelayError('bad-request', 'this is not the ID of somebody to mention')
+  // Zero is everybody to go-cqhttp and Lagrange.
   if (/^[+-]?0+$/.test(id)) throw new RelayError('bad-request', `0 is the ID of nobody: "${everybody}" mentions everybody`)
   return id === everybody ? null : id
 }

@@ -1,7 +1,7 @@
 import { Universal, type Bot, type Context } from 'koishi'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/unwrap'
-import type { BotSelector, Target } from '../message/model'
+import type { BotSelector, ParsedItem, Target } from '../message/model'
 import { describeBots, isOnline, Presence, type BotState } from './bots'
 import { throwClassified } from './failure'
 import { SendError, type Account, type Attempt, type Contact, type Finding, type LoadedItem, type Message, type Port, type Receipt } from './port'
@@ -118,7 +118,7 @@ export abstract class BotAccount implements Account {
     return this.bot.user?.name ?? ''
   }
 
-  abstract checkTarget(target: Target): void
+  abstract checkIds(target: Target, items: readonly ParsedItem[]): void
   abstract recall(target: Target, messageId: string): Promise<void>
   abstract groups(): Promise<Contact[]>
   abstract friends(): Promise<Contact[]>
@@ -136,8 +136,10 @@ export abstract class BotAccount implements Account {
 
 /** An account on any platform, through its adapter. */
 class AdapterAccount extends BotAccount {
-  checkTarget(): void {
-    // What its IDs look like is not known here.
+  /** What its IDs look like is not known here, but many an adapter makes one a part of an address as it is. */
+  checkIds({ kind, id }: Target): void {
+    const leadsElsewhere = /[?#%\\\s]/.test(id) || id.split('/').some(part => part === '' || part === '.' || part === '..')
+    if (leadsElsewhere) throw new RelayError('bad-request', `this is no ID of a ${kind === 'group' ? 'group' : 'user'}`)
   }
 
   async recall({ kind, id }: Target, messageId: string): Promise<void> {

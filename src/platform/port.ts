@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import type { BotSelector, MediaItem, MentionItem, ReplyItem, Target, TextItem } from '../message/model'
+import type { BotSelector, MediaItem, MentionItem, ParsedItem, ReplyItem, Target, TextItem } from '../message/model'
 
 /**
  * What the relay knows of chat platforms. The core calls these interfaces; `koishi.ts` implements them for the bots of a Koishi app, and
@@ -36,11 +36,11 @@ export interface Account {
   /** What it is called there; empty where that is not known. */
   readonly name: string
   /**
-   * Checks that a target can exist on this platform, as far as that is known here.
+   * Checks that a target, and those whom items mention, can exist on this platform, as far as that is known here.
    *
    * @throws RelayError `bad-request`
    */
-  checkTarget(target: Target): void
+  checkIds(target: Target, items: readonly ParsedItem[]): void
   /** One platform message made of these items; nothing is sent yet. */
   message(target: Target, items: readonly LoadedItem[]): Message
   /**

@@ -31,7 +31,7 @@ interface PreviewOptions {
  */
 export async function preview({ target, bot, items, mode }: MessageRequest, options: PreviewOptions): Promise<Preview> {
   const account = options.port.choose(bot)
-  account.checkTarget(target)
+  account.checkIds(target, items)
   const ready: (PreparedItem & { shown: object })[] = []
   const wrong: Preview['wrong'] = []
   for (const [index, item] of items.entries()) {

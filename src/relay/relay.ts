@@ -357,7 +357,7 @@ export class Relay {
     }
     if (delivery.bot === '') {
       const account = port.chooseLater({})
-      account.checkTarget(delivery.target)
+      account.checkIds(delivery.target, items)
       delivery.bot = account.sid
     }
     admit?.(platformOf(delivery.bot) ?? '')
@@ -462,7 +462,7 @@ export class Relay {
     try {
       const account = this.runtime.port.choose(request.bot)
       admit?.(account.platform)
-      account.checkTarget(target)
+      account.checkIds(target, items)
       if (!isKnown) {
         delivery.bot = account.sid
         const inserted = this.insert(store, delivery, items)
@@ -503,7 +503,7 @@ export class Relay {
     if (!storage) throw new RelayError('no-database')
     const account = port.chooseLater(request.bot)
     admit?.(account.platform)
-    account.checkTarget(request.target)
+    account.checkIds(request.target, request.items)
     const expiresAt = delivery.createdAt + (request.expiresIn ?? defaultExpiry)
     Object.assign(delivery, { deferred: true, bot: account.sid, expiresAt })
     await this.keepUploads(request, expiresAt)

@@ -1,6 +1,6 @@
 import type { Bot, Context, h } from 'koishi'
 import { RelayError } from '../../errors'
-import type { Target } from '../../message/model'
+import type { ParsedItem, Target } from '../../message/model'
 import { isObject, type JsonObject } from '../../message/parse'
 import type { Segment } from '../../message/segments'
 import type { Presence } from '../bots'
@@ -36,9 +36,12 @@ export class OneBotAccount extends BotAccount {
     super(bot, presence)
   }
 
-  checkTarget({ kind, id }: Target): void {
-    if (/^[1-9][0-9]{0,19}$/.test(id)) return
-    throw new RelayError('bad-request', `${kind === 'group' ? 'group_id' : 'user_id'} must be a number, as OneBot has it`)
+  checkIds({ kind, id }: Target, items: readonly ParsedItem[]): void {
+    demandNumber(id, kind === 'group' ? 'group_id' : 'user_id')
+    for (const item of items) {
+      // There are implementations that take what comes out as zero for everybody, whom not every key may mention.
+      if (!(item instanceof RelayError) && item.type === 'at' && item.userId !== null) demandNumber(item.userId, 'the ID of a mention')
+    }
   }
 
   async recall(_target: Target, messageId: string): Promise<void> {
@@ -170,6 +173,11 @@ function toCall({ kind, id }: Target, items: readonly LoadedItem[], elements: re
   }
   const message = toSegments(announced)
   return message && { action: isGroup ? 'send_group_msg' : 'send_private_msg', params: { [to]: toNumber(id), message }, message }
+}
+
+/** @throws RelayError `bad-request` */
+function demandNumber(id: string, what: string): void {
+  if (!/^[1-9][0-9]{0,19}$/.test(id)) throw new RelayError('bad-request', `${what} must be a number, as OneBot has it`)
 }
 
 /** Sends what other plugins made of a message with the adapter's encoder, which may make several platform messages of it. */

@@ -106,9 +106,9 @@ test('has one account for a bot, also after a reload of the plugin', () => {
 test('takes a bot for what it is once its platform is known', () => {
   const { port, add } = start()
   const bot = add('satori', '1')
-  port.choose({}).checkTarget({ kind: 'group', id: 'abc' })
+  port.choose({}).checkIds({ kind: 'group', id: 'abc' }, [])
   bot.platform = 'onebot'
-  assert.throws(() => port.choose({}).checkTarget({ kind: 'group', id: 'abc' }), { code: 'bad-request' })
+  assert.throws(() => port.choose({}).checkIds({ kind: 'group', id: 'abc' }, []), { code: 'bad-request' })
 })
 
 test('knows the form of the IDs of OneBot only', () => {
@@ -116,11 +116,34 @@ test('knows the form of the IDs of OneBot only', () => {
   add('onebot', '1')
   add('telegram', '1')
   for (const id of ['0', '012', 'abc', '1'.repeat(21), '-1', '1.5']) {
-    assert.throws(() => port.choose({}).checkTarget({ kind: 'group', id }), /^RelayError: group_id must be a number/)
-    assert.throws(() => port.choose({}).checkTarget({ kind: 'private', id }), /^RelayError: user_id must be a number/)
-    port.choose({ platform: 'telegram' }).checkTarget({ kind: 'group', id })
+    assert.throws(() => port.choose({}).checkIds({ kind: 'group', id }, []), /^RelayError: group_id must be a number/)
+    assert.throws(() => port.choose({}).checkIds({ kind: 'private', id }, []), /^RelayError: user_id must be a number/)
+    port.choose({ platform: 'telegram' }).checkIds({ kind: 'group', id }, [])
   }
-  port.choose({}).checkTarget({ kind: 'group', id: '12345678901234567890' })
+  port.choose({}).checkIds({ kind: 'group', id: '12345678901234567890' }, [])
+})
+
+test('mentions nobody through OneBot whose ID is no number', () => {
+  const { port, add } = start()
+  add('onebot', '1')
+  add('telegram', '1')
+  const group = { kind: 'group', id: '1' } as const
+  for (const userId of ['0x0', '.0', '0e5', 'everyone']) {
+    assert.throws(() => port.choose({}).checkIds(group, [{ type: 'at', userId }]), /^RelayError: the ID of a mention must be a number/)
+    port.choose({ platform: 'telegram' }).checkIds(group, [{ type: 'at', userId }])
+  }
+  port.choose({}).checkIds(group, [{ type: 'at', userId: '1' }, { type: 'at', userId: null }])
+})
+
+test('takes nothing for an ID that would lead elsewhere in an address', () => {
+  const { port, add } = start()
+  add('discord', '1')
+  for (const id of ['1/../2', '../users/@me', '..', '1/./2', '/1', '1?x=', '1#', '1%2f..', '1\\..\\2', '1 2']) {
+    assert.throws(() => port.choose({}).checkIds({ kind: 'group', id }, []), /^RelayError: this is no ID of a group/, id)
+  }
+  for (const id of ['-1001', '!room:example.org', 'cid6KeBB/LoveMJOG+XoYKF5x7A==', 'a.b@example.org']) {
+    port.choose({}).checkIds({ kind: 'private', id }, [])
+  }
 })
 
 test('sends through a bot without an encoder, and knows no history of it', async () => {
