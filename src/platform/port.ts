@@ -124,6 +124,8 @@ export interface UnnamedSend {
   /** When the call was made and when it was answered, in milliseconds since the epoch, by the local clock. */
   since: number
   until: number
+  /** How long it took by the monotonic clock, in milliseconds: the other may have been set meanwhile. Earlier releases did not note it. */
+  took?: number
 }
 
 /** What is known to have been sent into a chat, by this process and by earlier ones. */

@@ -221,7 +221,8 @@ function readLine(line: string, { beginnings, messageIds, unnamed }: Contents): 
     if (typeof send === 'string') {
       messageIds.push(send)
     } else if (isObject(send) && typeof send.content === 'string') {
-      unnamed.push({ content: send.content, since: Number(send.since), until: Number(send.until) })
+      const { content, since, until, took } = send
+      unnamed.push({ content, since: Number(since), until: Number(until), ...typeof took === 'number' && { took } })
     }
   }
 }

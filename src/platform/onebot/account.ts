@@ -103,9 +103,9 @@ class OneBotMessage implements Message {
   constructor(private readonly account: OneBotAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {}
 
   async send(attempt: Attempt): Promise<Receipt> {
-    const since = Date.now()
+    const begun = { since: Date.now(), at: performance.now() }
     const receipt = await this.call(attempt).catch(throwClassified)
-    return this.isFound ? receipt : this.note(receipt, since)
+    return this.isFound ? receipt : this.note(receipt, begun)
   }
 
   async find(since: number, sends: SendsSince): Promise<Finding> {
@@ -127,10 +127,11 @@ class OneBotMessage implements Message {
   }
 
   /** @throws SendError `unanswered` where a search has taken the message, for this send or an equal one: it answers for that one only */
-  private note(receipt: Receipt, since: number): Receipt {
+  private note(receipt: Receipt, { since, at }: { since: number, at: number }): Receipt {
     const { account: { own }, chat, items } = this
     const isNamed = receipt.messageIds.length > 0
-    const trace = isNamed ? undefined : { content: sealContent(contentOfItems(items)), since, until: Date.now() }
+    const times = { since, until: Date.now(), took: performance.now() - at }
+    const trace = isNamed ? undefined : { content: sealContent(contentOfItems(items)), ...times }
     const isFree = trace ? own.noteUnnamed(chat, trace) : own.note(chat, receipt.messageIds)
     if (!isFree) throw new SendError('unanswered')
     return trace ? { ...receipt, trace } : receipt

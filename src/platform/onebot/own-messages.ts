@@ -30,6 +30,8 @@ const keptEntries = 64
 const keptChats = 1_000
 /** How long a chat in which nothing is sent is remembered, in milliseconds: longer than any send takes. */
 const maxAge = 60 * 60_000
+/** By how much the two clocks of this process may differ without the machine's having been set, in milliseconds. */
+const leastStep = 2_000
 
 interface Chat {
   /** Since when nothing is missing of what this process has sent here, in milliseconds since the epoch. */
@@ -50,11 +52,15 @@ interface Found {
   wasSeen: boolean
   content: Content
   time: number
+  /** The same on the monotonic clock. */
+  at: number
 }
 
 /** A send without an ID, and the message that a search took for its own. */
 interface Unnamed {
   send: UnnamedSend
+  /** When it was answered, on the monotonic clock; absent where an earlier process sent it. */
+  ended?: number
   messageId?: string
 }
 
@@ -76,8 +82,11 @@ export class OwnMessages {
   /** Since when nothing is missing in a chat of which nothing is remembered. */
   private since: number
   private readonly chats = new Recent<Chat>(keptChats, maxAge, (_, used) => {
-    this.since = Math.max(this.since, used + 2 * clockTolerance)
+    this.since = Math.max(this.since, used + this.step + 2 * clockTolerance)
   })
+
+  /** What the machine's clock showed when the monotonic one began. */
+  private readonly origin = Date.now() - performance.now()
 
   constructor(now = Date.now()) {
     this.since = now
@@ -111,9 +120,12 @@ export class OwnMessages {
    */
   noteUnnamed(chatName: string, send: UnnamedSend): boolean {
     const { unnamed, found } = this.open(chatName, send.until)
-    const index = found.findIndex(({ content, time }) => time >= send.since && time <= send.until && isSealOf(send.content, content))
+    const ended = performance.now()
+    const { since, until, took } = send
+    const wasMeanwhile = ({ time, at }: Found): boolean => took === undefined ? time >= since && time <= until : at >= ended - took
+    const index = found.findIndex(entry => wasMeanwhile(entry) && isSealOf(send.content, entry.content))
     if (index >= 0) found.splice(index, 1)
-    else unnamed.set(nameOf(send), { send }, send.until)
+    else unnamed.set(nameOf(send), { send, ended }, send.until)
     return index < 0
   }
 
@@ -136,13 +148,13 @@ export class OwnMessages {
    * those that became known within twice the tolerance, because the clocks may differ as much at both ends.
    */
   recent(chatName: string, now = Date.now()): string[] {
-    const known = this.chats.get(chatName, now)?.known ?? []
+    const known = this.chats.get(chatName, now - this.step)?.known ?? []
     return [...known].flatMap(([id, time]) => time >= now - 2 * clockTolerance ? [id] : [])
   }
 
   /** Whether a message was known to be somebody's already then. */
   isKnownBefore(chatName: string, id: string, time: number): boolean {
-    const known = this.chats.get(chatName, Date.now())?.known.get(id)
+    const known = this.chats.get(chatName, Date.now() - this.step)?.known.get(id)
     return known !== undefined && known < time
   }
 
@@ -172,7 +184,7 @@ export class OwnMessages {
     const sure = wanted.since >= complete ? free : free.filter(({ time }) => time >= complete + clockTolerance)
     const oldest = sure.reduce<OwnMessage | undefined>((best, message) => best && best.time <= message.time ? best : message, undefined)
     if (oldest) {
-      keep(chat.found, { message: oldest, wasSeen: chat.seen.includes(oldest), content: wanted.content, time: now })
+      keep(chat.found, { message: oldest, wasSeen: chat.seen.includes(oldest), content: wanted.content, time: now, at: performance.now() })
       makeKnown(chat, oldest.id, now)
     }
     return oldest ?? (free.length > 0 ? 'unclear' : undefined)
@@ -190,14 +202,20 @@ export class OwnMessages {
     if (target && message) this.see(chatOf(selfId, target), { ...message, time: Date.now() })
   }
 
+  /** How far the machine's clock was set since this was made, in milliseconds: chats do not grow old by that. */
+  private get step(): number {
+    const step = Date.now() - performance.now() - this.origin
+    return Math.abs(step) < leastStep ? 0 : step
+  }
+
   private open(chatName: string, now: number): Chat {
-    const kept = this.chats.get(chatName, now)
+    const kept = this.chats.get(chatName, now - this.step)
     if (kept) return kept
     const chat: Chat = {
       since: this.since, known: new Map(), seen: [], found: [],
       unnamed: new Recent(keptEntries, Infinity, ({ send }) => forget(chat, send.until)),
     }
-    this.chats.set(chatName, chat, now)
+    this.chats.set(chatName, chat, now - this.step)
     return chat
   }
 }
@@ -257,16 +275,33 @@ function nameSends({ known, seen, unnamed }: Chat, content: Content, history: re
   const equal = [...seen, ...history].filter(message => isOpen(message) && isSameContent(message.content, content))
   for (const entry of entries) {
     if (entry.messageId !== undefined) continue
-    const { since, until } = entry.send
-    const distance = ({ time }: OwnMessage): number => Math.abs(time - until)
+    const spans = spansOf(entry)
     const [nearest] = equal
-      .filter(({ id, time }) => time >= since - clockTolerance && time <= until + clockTolerance && !named.has(id))
-      .sort((a, b) => distance(a) - distance(b))
+      .filter(message => distance(message, spans) < Infinity && !named.has(message.id))
+      .sort((a, b) => distance(a, spans) - distance(b, spans))
     if (!nearest) continue
     entry.messageId = nearest.id
     named.add(nearest.id)
   }
   return named
+}
+
+type Span = Pick<UnnamedSend, 'since' | 'until'>
+
+/** How far a message is from the end of the next of these spans; infinitely far where it is in none. */
+function distance({ time }: OwnMessage, spans: readonly Span[]): number {
+  const within = spans.filter(({ since, until }) => time >= since - clockTolerance && time <= until + clockTolerance)
+  return Math.min(...within.map(({ until }) => Math.abs(time - until)))
+}
+
+/**
+ * When a send was under way: by the machine's clock as it was at the beginning, as it was at the end and, for a send of this process, as
+ * it is now. They differ where it was set meanwhile, and the platform's may have been right all the time.
+ */
+function spansOf({ send: { since, until, took }, ended }: Unnamed): Span[] {
+  if (took === undefined) return [{ since, until }]
+  const ends = [since + took, until, ...ended === undefined ? [] : [Date.now() - (performance.now() - ended)]]
+  return ends.map(end => ({ since: end - took, until: end }))
 }
 
 function nameOf({ content, since, until }: UnnamedSend): string {

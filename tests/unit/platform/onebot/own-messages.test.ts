@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { contentOfItems, sealContent, type Content } from '../../../../src/platform/onebot/content'
 import { OwnMessages, type OwnMessage } from '../../../../src/platform/onebot/own-messages'
 import type { KnownSends } from '../../../../src/platform/port'
@@ -261,4 +261,42 @@ test('finds each of two equal files once that came in the same second', () => {
   assert.equal(takeFrom(own, 'chat', history, log, now, now), '1')
   assert.equal(takeFrom(own, 'chat', history, log, now, now), '2')
   assert.equal(takeFrom(own, 'chat', history, log, now, now), undefined)
+})
+
+/** The least that a send without an ID may take here, in milliseconds. */
+const took = 600
+
+describe('a send without an ID during which the machine\'s clock was set', () => {
+  const hour = 3_600_000
+  const content = sealContent(log)
+  const cases = [
+    { what: 'forward', since: now, until: now + took + hour },
+    { what: 'back', since: now, until: now + took - hour },
+    { what: 'ahead before, and put right', since: now + hour, until: now + took },
+  ]
+  for (const { what, since, until } of cases) {
+    test(`is given its own message, and no equal one: set ${what}`, () => {
+      const own = new OwnMessages(now - hour)
+      const mine = message('1', now + 500, log)
+      own.noteUnnamed('chat', { content, since, until, took })
+      assert.equal(takeFrom(own, 'chat', [mine], log, now, now + took), undefined, 'it is the message of the one without an ID')
+      assert.equal(takeFrom(own, 'chat', [mine, message('2', now + 60_000, log)], log, now + 50_000, now + 60_000), '2')
+    })
+  }
+
+  test('is not noted where a search took its message meanwhile, whatever the clock said', () => {
+    const own = new OwnMessages(now - hour)
+    assert.equal(takeFrom(own, 'chat', [message('1', now, log)], log, now, now), '1')
+    assert.equal(own.noteUnnamed('chat', { content, since: now + hour / 2, until: now + hour / 2 + took, took }), false)
+  })
+})
+
+test('does not forget a chat because the machine\'s clock was set', t => {
+  const real = Date.now()
+  let ahead = 0
+  t.mock.method(Date, 'now', () => real + ahead)
+  const own = new OwnMessages(real)
+  own.note('chat', ['1'], real)
+  ahead = 2 * 3_600_000
+  assert.equal(own.isKnownBefore('chat', '1', Date.now()), true)
 })
