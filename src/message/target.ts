@@ -1,4 +1,4 @@
-import type { Address, Target } from './model'
+import type { Address, BotSelector, Target } from './model'
 
 // Built once: the compiler makes such a pattern anew wherever it stands.
 const pattern = /^(group|private):(\P{Cc}{1,255})$/u
@@ -18,6 +18,12 @@ export function readTarget(text: string): Target | undefined {
 export function platformOf(bot: string): string | undefined {
   const end = bot.indexOf(':')
   return end > 0 ? bot.slice(0, end) : undefined
+}
+
+/** What asks for a bot of which `platform:selfId` is known. */
+export function selectorOf(bot: string): Required<BotSelector> {
+  const [platform = '', ...rest] = bot.split(':')
+  return { platform, selfId: rest.join(':') }
 }
 
 /** Reads a target that may have its platform in front, such as `discord:group:3`; `undefined` for anything else. */

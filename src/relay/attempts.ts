@@ -166,6 +166,8 @@ class Run {
   }
 
   private onStop(): void {
+    // The plugin may be loaded anew while the platform is still carrying it out.
+    if (this.current !== 0 && this.open.has(this.current)) this.sending.onOpen(this.leftAt)
     this.end()
     this.reject(this.open.size > 0 ? new SendError('unanswered') : new RelayError('stopping'))
   }

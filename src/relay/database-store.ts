@@ -58,6 +58,8 @@ export class DatabaseStore implements Store, Listed {
   private readonly database: Context['database']
   /** SQLite changes rows in two steps, between which another statement may come: those about one delivery wait for one another. */
   private readonly changes = new Mutex()
+  /** Of those that were discarded, the ones that may still be there. */
+  private readonly discarded = new Set<string>()
   /** Where large content is. */
   readonly content: LargeContent
   /** Whether what was to be sent is kept of a delivery that has ended like this. */
@@ -79,12 +81,18 @@ export class DatabaseStore implements Store, Listed {
   }
 
   async insert(delivery: Delivery, position: number, items: readonly ParsedItem[]): Promise<void> {
+    // Where it is tried again, it must not be the earlier one that is removed late.
+    if (this.discarded.has(delivery.id)) await this.discard(delivery.id)
     const { items: content, ...row } = toRow(delivery, { position, owner: this.owner }, items)
     await this.content.write(row.id, content, place => this.database.create(table, { ...row, items: place }))
   }
 
   update(delivery: Delivery, from: readonly State[], change: Change): Promise<boolean> {
     return this.set(delivery, from, change, {})
+  }
+
+  amend(delivery: Delivery, from: readonly State[], change: Change): Promise<boolean> {
+    return this.set(delivery, from, change, {}, { updatedAt: delivery.updatedAt })
   }
 
   requeue(delivery: Delivery, from: readonly State[], change: Change, position: number): Promise<boolean> {
@@ -95,13 +103,20 @@ export class DatabaseStore implements Store, Listed {
   /** The statements are one after another, so that none comes between the two steps of a change. */
   withdraw(id: string): Promise<boolean> {
     return this.changes.run(id, async () => {
-      const { removed } = await this.database.remove(table, { id, state: 'queued', queue: { $gt: '' } })
+      const { removed } = await this.database.remove(table, { id, state: 'queued', queue: { $gt: '' }, inDoubt: { $exists: false } })
       return removed !== 0
     })
   }
 
   async discard(id: string): Promise<void> {
+    this.discarded.add(id)
     await this.database.remove(table, { id })
+    this.discarded.delete(id)
+  }
+
+  /** Removes what was discarded while the database did not answer. */
+  async removeDiscarded(): Promise<void> {
+    for (const id of this.discarded) await this.discard(id)
   }
 
   async get(id: string): Promise<Delivery | undefined> {
@@ -111,7 +126,8 @@ export class DatabaseStore implements Store, Listed {
 
   async findByKey(key: string): Promise<Delivery | undefined> {
     const [row] = await this.database.get(table, { key }, fields)
-    return row && fromStored(row)
+    if (!row || !this.discarded.has(row.id)) return row && fromStored(row)
+    await this.discard(row.id)
   }
 
   async releaseKey(key: string): Promise<void> {
@@ -244,12 +260,16 @@ export class DatabaseStore implements Store, Listed {
   async takeOver(owner: string): Promise<string[]> {
     const interrupted = await this.database.get(table, { owner, state: 'sending', queue: '' }, ['id'])
     const open = await this.database.get(table, { owner, ...this.open() }, { sort: { id: 'desc' }, limit: 2 * chunkSize, fields: ['id'] })
-    const idle = await this.database.get(table, { owner, state: 'queued', queue: '' }, ['id'])
+    const waiting = await this.database.get(table, { owner, state: 'queued', queue: '' }, ['id', 'inDoubt'])
     const lost = [...interrupted, ...open].map(({ id }) => id)
     // Whoever repeats a key may be finding out at this moment what became of it.
     for (const id of lost) await this.inherit({ id, owner, state: ['sending', 'unanswered'] }, { state: 'unanswered' })
     const failed = { state: 'failed', key: null, ...!this.keeps('failed') && { items: null } }
-    for (const { id } of idle) await this.inherit({ id, owner, state: 'queued', queue: '' }, failed)
+    for (const { id, inDoubt } of waiting) {
+      // It was to be sent once more, and may have arrived before.
+      if (inDoubt !== null) lost.push(id)
+      await this.inherit({ id, owner, state: 'queued', queue: '' }, inDoubt === null ? failed : { state: 'unanswered' })
+    }
     return lost
   }
 
@@ -367,7 +387,9 @@ export class DatabaseStore implements Store, Listed {
 
   private async first(query: Query<DeliveryRow>): Promise<QueuedDelivery | undefined> {
     const [row] = await this.database.get(table, query, { sort: { position: 'asc' }, limit: 1 })
-    return row && this.toQueued(row)
+    if (!row || !this.discarded.has(row.id)) return row && this.toQueued(row)
+    await this.discard(row.id)
+    return this.first(query)
   }
 
   private async toQueued(row: DeliveryRow): Promise<QueuedDelivery> {

@@ -110,6 +110,7 @@ export class Storage {
     }
     every(leases.isShared ? sharedInterval : localInterval, 'looking for what waits', async () => {
       await backlog.opened
+      await this.store.removeDiscarded()
       await backlog.scan()
       await this.takeOver()
     })

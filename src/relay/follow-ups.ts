@@ -43,6 +43,7 @@ export class FollowUps {
   /** By their IDs. */
   private readonly present = new Map<string, FollowUp>()
   private held = 0
+  private isPaused = false
 
   constructor(private readonly options: FollowUpOptions) {}
 
@@ -59,7 +60,7 @@ export class FollowUps {
     this.held += length
     const settling = openCalls.leftOf(delivery, items)
     const times = [...looks, ...settling > 0 ? [settling + 1_000] : []].sort((a, b) => a - b)
-    this.schedule(followUp, times.map((time, index) => time - (times[index - 1] ?? 0)))
+    this.schedule(followUp, pausesOf(times))
   }
 
   /**
@@ -80,13 +81,22 @@ export class FollowUps {
       worker.reconcile(slot, { delivery, items, store, account, isOurs: () => true }))
   }
 
-  /** Ends all of it. */
-  clear(): void {
-    for (const id of this.present.keys()) this.end(id)
+  /** Looks for nothing until `resume`. */
+  pause(): void {
+    this.isPaused = true
+    for (const { timer } of this.present.values()) clearTimeout(timer)
+  }
+
+  /** Goes on, from the first look. */
+  resume(): void {
+    if (!this.isPaused) return
+    this.isPaused = false
+    for (const followUp of this.present.values()) this.schedule(followUp, pausesOf(looks))
   }
 
   /** @param pauses before each look, in milliseconds after the one before */
   private schedule(followUp: FollowUp, [pause, ...further]: readonly number[]): void {
+    if (this.isPaused) return
     if (pause === undefined) {
       this.end(followUp.id)
       return
@@ -119,6 +129,11 @@ export class FollowUps {
     // The calls that were made count, whoever made them.
     if (mayRepeat && delivery.deferred && delivery.attempts <= policy.retries) await sendAgain(delivery)
   }
+}
+
+/** The times between looks, and before the first. */
+function pausesOf(times: readonly number[]): number[] {
+  return times.map((time, index) => time - (times[index - 1] ?? 0))
 }
 
 function lengthOf(items: readonly ParsedItem[]): number {

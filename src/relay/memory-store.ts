@@ -158,8 +158,14 @@ export class MemoryStore implements Store {
     return true
   }
 
+  amend(delivery: Delivery, from: readonly State[], change: Change): boolean {
+    const { id, key, updatedAt } = delivery
+    const known = this.get(id) ?? (key === null ? undefined : this.findByKey(key))
+    return known?.updatedAt === updatedAt && this.update(delivery, from, change)
+  }
+
   requeue(delivery: Delivery, from: readonly State[], change: Change, position: number): boolean {
-    if (this.get(delivery.id)?.updatedAt !== delivery.updatedAt || !this.update(delivery, from, change)) return false
+    if (!this.amend(delivery, from, change)) return false
     const active = this.active.get(delivery.id)
     if (active) active.position = position
     return true
@@ -167,7 +173,7 @@ export class MemoryStore implements Store {
 
   withdraw(id: string): boolean {
     const active = this.active.get(id)
-    if (active?.delivery.state !== 'queued' || active.position === noPosition) return false
+    if (active?.delivery.state !== 'queued' || active.position === noPosition || active.delivery.inDoubt) return false
     this.discard(id)
     return true
   }

@@ -4,13 +4,14 @@ import { Mutex, sleep } from '../lib/async'
 import { digest } from '../lib/digest'
 import { unwrap } from '../lib/unwrap'
 import type { MessageRequest, ParsedItem } from '../message/model'
-import { platformOf } from '../message/target'
+import { platformOf, selectorOf } from '../message/target'
 import type { KnownSends } from '../platform/port'
 import { aboutOf, type RecordContent } from './about'
 import { agreed, Clock } from './clock'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
-  abandon, createDelivery, isOverdue, retry, retryable, settle, unanswered, usesUpKey, type Delivery, type Idempotency, type State,
+  abandon, createDelivery, isOverdue, retry, retryable, settle, unanswered, usesUpKey,
+  type Change, type Delivery, type Idempotency, type State,
 } from './delivery'
 import { fingerprintOf } from './fingerprint'
 import { FollowUps } from './follow-ups'
@@ -200,6 +201,8 @@ export class Relay {
     this.memory.keeps = state => recordContent === 'full' || (recordContent === 'preview' && state !== 'sent')
     if (recordContent === 'none') this.memory.forgetContents()
     queues.open(options.queues)
+    this.worker.resume()
+    this.followUps.resume()
     runtime.sentLog.open(dataDir, error => {
       logger.warn('%s', `what is sent cannot be logged, so that look-ups know less: ${nameOf(error)}`)
     })
@@ -231,7 +234,7 @@ export class Relay {
     this.stop.abort()
     this.queues.close()
     this.runtime.sentLog.close()
-    this.followUps.clear()
+    this.followUps.pause()
   }
 
   /**
@@ -275,14 +278,18 @@ export class Relay {
       if (life > 0 && event) return { delivery: earlier, isReplay: true }
       if (life > 0) throw keyConflict(true, life)
     }
+    // What died with its process is not taken over yet, perhaps.
+    const from = [earlier.state, 'unanswered'] as const
     const verdict = isUnderWay || earlier.state === 'unanswered' ? await this.reconcile(earlier, submission) : undefined
     if (!verdict) return { delivery: earlier, isReplay: true }
     // It has settled and did not arrive: what is missing is sent now.
     const store = this.storeOf(earlier)
     const inDoubt = verdict === 'absent' ? null : earlier.inDoubt
     const change = { state: 'queued' as const, inDoubt, results: earlier.results.map(result => result?.success ? result : undefined) }
-    if (!await guard(store.update(earlier, [earlier.state], change))) return { delivery: earlier, isReplay: true }
-    return { delivery: await this.deliver(submission, earlier, true), isReplay: false }
+    const again = earlier.deferred && this.storage
+      ? await this.deferAgain(this.storage, submission, earlier, { from, change })
+      : await guard(store.amend(earlier, from, change)) && await this.deliver(throughBotOf(submission, earlier), earlier, true)
+    return again ? { delivery: again, isReplay: false } : { delivery: await guard(store.get(earlier.id)) ?? earlier, isReplay: true }
   }
 
   /** Accepts what tells of an event, unless another process has just done so. */
@@ -314,17 +321,19 @@ export class Relay {
    */
   async withdraw(id: string): Promise<State | undefined> {
     const delivery = await this.history.get(id)
-    const { state, deferred, results, attempts } = delivery
+    const { state, deferred, results, attempts, inDoubt } = delivery
     if (state === 'queued' && usesUpKey(results)) {
       throw new RelayError('conflict', 'a part of this delivery has been sent: it cannot be withdrawn any more')
     }
     if (state === 'queued' && !deferred) throw new RelayError('conflict', 'the caller of this delivery waits for it: it cannot be withdrawn')
     const store = this.storage?.store
     if (state === 'queued' && store) {
-      if (attempts === 0 && await guard(store.withdraw(id))) return
-      // It was tried before: its record tells of that, and what went unanswered then may have arrived.
+      // A call that a kill has interrupted is in no count.
+      const wasTried = attempts > 0 || inDoubt !== null
+      if (!wasTried && await guard(store.withdraw(id))) return
+      // Its record tells of what was tried before, and what went unanswered then may have arrived.
       const error = new RelayError('unsent', 'withdrawn while it was waiting: nothing was sent this time')
-      if (attempts > 0 && await guard(this.worker.abandon(delivery, store, error))) return delivery.state
+      if (wasTried && await guard(this.worker.abandon(delivery, store, error))) return delivery.state
     }
     throw new RelayError('conflict', `this delivery is ${(await this.history.get(id)).state}: only a queued one can be withdrawn`)
   }
@@ -336,10 +345,15 @@ export class Relay {
    * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
    */
   retry(id: string, admit?: Submission['admit']): Promise<Delivery> {
-    return this.retries.run(id, () => this.retryOnce(id, admit))
+    return this.retries.run(id, async () => {
+      const again = await this.retryOnce(id, admit) ?? await this.retryOnce(id, admit)
+      if (!again) throw new RelayError('conflict', 'this delivery is changing: try again later')
+      return again
+    })
   }
 
-  private async retryOnce(id: string, admit: Submission['admit']): Promise<Delivery> {
+  /** @returns `undefined` where it has changed meanwhile, and is to be judged anew */
+  private async retryOnce(id: string, admit: Submission['admit']): Promise<Delivery | undefined> {
     const { state } = await this.history.get(id)
     if (!isRetryable(state)) throw notRetryable(state)
     const { storage, memory, runtime: { openCalls, port } } = this
@@ -366,15 +380,17 @@ export class Relay {
     // A file that is gone already makes its item fail in its turn.
     await this.keepUploads({ items, mode: 'batch' }, expiresAt)
     if (stored && !memory.hasContent(id)) {
+      // What became of it is not written down yet.
+      if (memory.get(id)) throw new RelayError('store-down')
       const isQueued = await guard(storage.backlog.requeue(delivery, retryable, retry(delivery, expiresAt)))
-      // It has changed meanwhile, and is judged anew.
-      return isQueued ? delivery : this.retryOnce(id, admit)
+      return isQueued ? delivery : undefined
     }
     return this.move(storage, delivery, items, expiresAt)
   }
 
   /** Moves a delivery from memory, or from the records, to those that wait in the database, to be sent again. */
-  private async move({ backlog, archive }: Storage, read: Delivery, items: readonly ParsedItem[], expiresAt: number): Promise<Delivery> {
+  private async move(storage: Storage, read: Delivery, items: readonly ParsedItem[], expiresAt: number): Promise<Delivery> {
+    const { store, backlog, archive } = storage
     const { memory } = this
     const { id, bot } = read
     // An answer may have come since it was read.
@@ -389,6 +405,7 @@ export class Relay {
       await guard(backlog.adopt(again, items))
     } catch (error) {
       if (here) memory.update(here, ['queued'], { state, results, inDoubt, deferred, expiresAt: expired })
+      this.takeBack(store, id)
       throw error
     }
     memory.discard(id)
@@ -400,8 +417,7 @@ export class Relay {
     const { id, door, mode, target, bot } = delivery
     const change = { ...retry(delivery, 0), deferred: false, expiresAt: null }
     if (!this.memory.update(delivery, retryable, change)) throw notRetryable(delivery.state)
-    const [platform = '', ...rest] = bot.split(':')
-    const request = { mode, target, items, bot: { platform, selfId: rest.join(':') } }
+    const request = { mode, target, items, bot: selectorOf(bot) }
     return this.deliverInBackground({ id, door, request }, delivery, 0, true)
   }
 
@@ -472,9 +488,11 @@ export class Relay {
       const isOurs = (): boolean => !store.isDurable || storage?.isAlive() === true
       const end = await queues.use(queueOf(account.sid, target), { signal: () => deadline.signal() }, slot =>
         worker.deliver(slot, { delivery, items, store, account, isOurs }))
+      if (end !== 'gone') return delivery
       // The others have taken this relay for dead, and settled it.
-      if (end === 'gone') throw new RelayError('unsent')
-      return delivery
+      const present = await guard(store.get(delivery.id))
+      if (!present) throw new RelayError('unsent')
+      return present
     } catch (thrown) {
       const error = RelayError.from(thrown)
       // What an earlier request with its key has left without an answer may have arrived, whatever stops this one.
@@ -513,6 +531,29 @@ export class Relay {
       return await result?.within(wait, signal?.(), this.runtime.stop) ?? delivery
     } finally {
       result?.end()
+    }
+  }
+
+  /**
+   * Has a deferred delivery sent again for whoever has repeated its key, in its own queue, and waits for the result as long as its calls
+   * may take.
+   *
+   * @returns `undefined` where it has changed meanwhile
+   */
+  private async deferAgain(
+    { backlog }: Storage, submission: Submission, delivery: Delivery, { from, change }: { from: readonly State[], change: Change },
+  ): Promise<Delivery | undefined> {
+    const { request, admit, deferred, signal } = submission
+    const { policy: { timeout, retries }, stop } = this.runtime
+    admit?.(platformOf(delivery.bot) ?? '')
+    const expiresAt = this.clock.now() + (request.expiresIn ?? defaultExpiry)
+    await this.keepUploads(request, expiresAt)
+    const result = new Result(this.worker, delivery.id)
+    try {
+      if (!await guard(backlog.requeue(delivery, from, { ...change, expiresAt }))) return
+      return await result.within(deferred?.wait ?? timeout * (retries + 1), signal?.(), stop) ?? delivery
+    } finally {
+      result.end()
     }
   }
 
@@ -564,10 +605,14 @@ export class Relay {
       // Drivers word a duplicate key differently; asking for it is the same everywhere.
       const other = delivery.key === null ? undefined : await guard(store.findByKey(delivery.key))
       if (other && other.id !== delivery.id) throw keyConflict(other.fingerprint === delivery.fingerprint)
-      // It may be there although the answer was lost, but nobody is told that it is.
-      void Promise.resolve(store.discard(delivery.id)).catch(() => undefined)
+      this.takeBack(store, delivery.id)
       throw new RelayError('store-down', undefined, { cause })
     }
+  }
+
+  /** What could not be inserted may be there although the answer was lost, but nobody is told that it is. */
+  private takeBack(store: Store, id: string): void {
+    void Promise.resolve(store.discard(id)).catch(() => undefined)
   }
 
   private async findByKey(key: string, lifetime = keyLifetime): Promise<Delivery | undefined> {
@@ -603,6 +648,11 @@ export class Relay {
       }
     }
   }
+}
+
+/** The same request through the bot that was to send it before: what is known of it, and asked of the platform, is of that one. */
+function throughBotOf(submission: Submission, { bot }: Delivery): Submission {
+  return bot === '' ? submission : { ...submission, request: { ...submission.request, bot: selectorOf(bot) } }
 }
 
 /** What an Idempotency-Key is known by. No two callers have one in common: neither a key nor a name has a line break in it. */

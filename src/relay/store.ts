@@ -30,11 +30,13 @@ export interface Store {
    * @returns whether it was there in one of them; otherwise nothing is changed
    */
   update(delivery: Delivery, from: readonly State[], change: Change): Awaitable<boolean>
-  /** The same where it has not changed since it was read, and gives it a position in its queue. */
+  /** The same where it has not changed since it was read, for who is not at work on it: others may be meanwhile. */
+  amend(delivery: Delivery, from: readonly State[], change: Change): Awaitable<boolean>
+  /** The same as `amend`, and gives it a position in its queue. */
   requeue(delivery: Delivery, from: readonly State[], change: Change, position: number): Awaitable<boolean>
-  /** Removes a delivery that has not begun to leave, and tells whether it did. */
+  /** Removes a delivery of which nothing has ever left, and tells whether it did. */
   withdraw(id: string): Awaitable<boolean>
-  /** Removes a delivery of which nobody was told. */
+  /** Removes a delivery of which nobody was told. It is not found from then on, also where it cannot be removed yet, which rejects. */
   discard(id: string): Awaitable<void>
 
   get(id: string): Awaitable<Delivery | undefined>

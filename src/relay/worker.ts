@@ -15,7 +15,7 @@ import type { MemoryStore } from './memory-store'
 import { isHeavy, settlingTime } from './open-calls'
 import type { Slot, Verdict as TargetVerdict } from './queue'
 import { persist, type Runtime } from './runtime'
-import type { Store } from './store'
+import { guard, type Store } from './store'
 
 /** A delivery whose turn has come. */
 export interface Job {
@@ -40,6 +40,19 @@ export type JobEnd = 'done' | 'again' | 'gone'
  */
 export type Verdict = 'absent' | 'unclear' | 'silent'
 
+/** How the end of a delivery is recorded. */
+interface Ending {
+  /** The states in which it may be; those of one that has not ended, unless given. */
+  from?: readonly State[]
+  /** Whose other waiters are turned away as long as the database is away. */
+  slot?: Slot
+  /** Whether it must not have changed since it was read: it is not at work here. */
+  asRead?: boolean
+}
+
+/** How often something is added to a delivery that others change at the same time. */
+const mostTries = 3
+
 /** Told how a delivery has ended. */
 type Watcher = (delivery: Delivery) => void
 
@@ -58,6 +71,8 @@ export class Worker {
   /** Told of each delivery whose send has ended without an answer. */
   onUnanswered: (job: Job) => void = () => undefined
   private readonly watchers = new Map<string, Set<Watcher>>()
+  /** What could not be written, by the IDs of the deliveries. */
+  private readonly unwritten = new Map<string, () => Promise<boolean>>()
 
   /** @param fallback keeps what became of a delivery while its own store cannot be written to */
   constructor(private readonly runtime: Runtime, private readonly fallback: MemoryStore) {}
@@ -95,8 +110,8 @@ export class Worker {
     if (found.size > 0) {
       const results = delivery.results.map((result, index) => found.get(index) ?? result)
       try {
-        const wasThere = await this.settle(delivery, store, results, ['unanswered', 'sending'], slot)
-        if (!wasThere && !isRecorded(await store.get(delivery.id), found)) work.disclaim()
+        const wasThere = await this.settle(delivery, store, results, { from: ['unanswered', 'sending'], slot, asRead: true })
+        if (!wasThere && !await this.correct(delivery, store, found)) work.disclaim()
       } catch (error) {
         work.disclaim()
         throw error
@@ -111,7 +126,8 @@ export class Worker {
    * @returns whether it did: it may have begun to leave meanwhile
    */
   async abandon(delivery: Delivery, store: Store, error: RelayError): Promise<boolean> {
-    const wasThere = await this.record(delivery, store, [delivery.state], settle(delivery, abandon(delivery, error)))
+    const change = settle(delivery, abandon(delivery, error))
+    const wasThere = await this.record(delivery, store, change, { from: [delivery.state], asRead: true })
     if (!wasThere) return false
     this.tell(delivery)
     // What is not known any more needs no files.
@@ -123,21 +139,37 @@ export class Worker {
    * Records what became of a delivery. What was sent was sent: a database that is away does not make it fail. One that nobody waits for
    * is written down before this resolves, however long that takes, so that nothing overtakes its record.
    *
-   * @param slot whose other waiters are turned away as long as the database is away
-   * @returns whether the delivery was in one of these states
+   * @returns whether the delivery was as `ending` has it
    */
-  async settle(delivery: Delivery, store: Store, results: Results, from: readonly State[] = unfinished, slot?: Slot): Promise<boolean> {
+  async settle(delivery: Delivery, store: Store, results: Results, ending: Ending = {}): Promise<boolean> {
     const change = settle(delivery, results)
     const hadEnded = !unfinished.some(state => state === delivery.state)
-    const write = (): Promise<boolean> => this.record(delivery, store, from, change)
+    const record = (read = delivery): Promise<boolean> => this.record(read, store, change, ending)
     let wasThere: boolean
-    if (!store.isDurable) wasThere = store.update(delivery, from, change) === true
-    else if (delivery.deferred) wasThere = await persist(this.runtime, write, () => slot?.turnAway(new RelayError('store-down')))
-    else wasThere = await write().catch(() => this.keepMeanwhile(delivery, change, write))
+    if (!store.isDurable) wasThere = write(store, delivery, change, ending) === true
+    else if (delivery.deferred) wasThere = await persist(this.runtime, () => record(), () => ending.slot?.turnAway(new RelayError('store-down')))
+    else wasThere = await record().catch(() => this.keepMeanwhile(delivery, change, record))
     if (!wasThere) return false
     if (!store.isDurable) this.runtime.sentLog.write(delivery, false)
     this.tell(delivery, hadEnded)
     return true
+  }
+
+  /**
+   * Adds what became known of some items to a delivery that has ended without an answer. Others may have changed it since it was read, and
+   * what they know counts as well.
+   *
+   * @param delivery as it is known here
+   * @param known by the places of the items
+   * @returns whether it is recorded now, by whomever
+   */
+  async correct(delivery: Delivery, store: Store, known: ReadonlyMap<number, ItemResult>): Promise<boolean> {
+    for (let tries = 0; tries < mostTries; tries++) {
+      const present = await readAgain(store, delivery)
+      if (present?.state !== 'unanswered') return isRecorded(present, known)
+      if (await this.settle(present, store, withLate(present.results, known), { from: ['unanswered'], asRead: true })) return true
+    }
+    return false
   }
 
   /** @param isCorrection whether it had ended before, and this is what is known of it later */
@@ -164,18 +196,34 @@ export class Worker {
    * Changes a delivery in its store, and then logs what was sent of it: as long as the store has it as leaving, the next process has to
    * find it in the chat.
    */
-  async record(delivery: Delivery, store: Store, from: readonly State[], change: Change): Promise<boolean> {
-    const wasThere = await store.update(delivery, from, change)
+  async record(delivery: Delivery, store: Store, change: Change, ending: Ending = {}): Promise<boolean> {
+    const wasThere = await write(store, delivery, change, ending)
     if (wasThere) this.runtime.sentLog.write(delivery, store.isDurable)
     return wasThere
   }
 
   /** A restart would find it interrupted, and so unanswered; meanwhile memory tells what became of it. */
-  private keepMeanwhile(delivery: Delivery, change: Change, write: () => Promise<boolean>): true {
+  private keepMeanwhile(delivery: Delivery, change: Change, record: (read: Delivery) => Promise<boolean>): true {
+    const read = { ...delivery }
+    const write = (): Promise<boolean> => record(read)
     Object.assign(delivery, change, { updatedAt: this.runtime.clock.now() })
     this.fallback.remember({ ...delivery })
-    void persist(this.runtime, write).then(() => this.fallback.discard(delivery.id), () => undefined)
+    this.unwritten.set(delivery.id, write)
+    this.writeLate(delivery.id, write)
     return true
+  }
+
+  /** Goes on with what could not be written before the relay was stopped. */
+  resume(): void {
+    for (const [id, write] of this.unwritten) this.writeLate(id, write)
+  }
+
+  private writeLate(id: string, write: () => Promise<boolean>): void {
+    void persist(this.runtime, write).then(() => {
+      if (this.unwritten.get(id) !== write) return
+      this.unwritten.delete(id)
+      this.fallback.discard(id)
+    }, () => undefined)
   }
 }
 
@@ -241,7 +289,7 @@ class Work {
       delivery.results = results.slice()
     }
     if (isOverdue(delivery, clock.now())) {
-      await this.worker.settle(delivery, store, abandon(delivery, new RelayError('expired')), [delivery.state], this.slot)
+      await this.worker.settle(delivery, store, abandon(delivery, new RelayError('expired')), { from: [delivery.state], slot: this.slot })
       return 'done'
     }
     const known = results.map(result => result !== undefined)
@@ -419,11 +467,9 @@ class Work {
       const wasThere = await persist(runtime, write, () => slot.turnAway(new RelayError('store-down')))
       if (!wasThere || !isOurs()) throw new NotOurs()
     } else {
-      try {
-        await write()
-      } catch (cause) {
-        throw new RelayError('store-down', undefined, { cause })
-      }
+      const wasThere = await guard(write())
+      // Another relay has taken this one for dead, and settled it.
+      if (!wasThere) throw new NotOurs()
     }
     // All results so far are recorded with it.
     this.claims = []
@@ -446,7 +492,7 @@ class Work {
     for (const index of indices) this.late.set(index, sent(receipt))
     if (!this.final) return true
     // It may wait to be sent again meanwhile; then it is looked for before.
-    return this.worker.settle(delivery, store, withLate(this.final, this.late), ['unanswered'])
+    return this.worker.correct({ ...delivery, results: this.final }, store, this.late)
   }
 
   /** @param inDoubt what went unanswered before, and was not looked for as it was sent */
@@ -455,18 +501,41 @@ class Work {
     const results = withLate(this.results, this.late)
     if (delivery.deferred) {
       // It is recorded as leaving, and is looked for after the restart.
-      if (this.stop.aborted && doubtOf(delivery, results)) return 'again'
+      if (this.stop.aborted && doubtOf(delivery, results)) {
+        this.disclaim()
+        return 'again'
+      }
       if (results.some(isUnsent)) {
         const change = postpone(results, inDoubt)
-        await persist(runtime, () => worker.record(delivery, store, unfinished, change), () => slot.turnAway(new RelayError('store-down')))
+        await persist(runtime, () => worker.record(delivery, store, change), () => slot.turnAway(new RelayError('store-down')))
         return 'again'
       }
     }
     this.final = results
-    await worker.settle(delivery, store, results, unfinished, slot)
+    if (!await worker.settle(delivery, store, results, { slot })) {
+      // Another relay has taken this one for dead meanwhile, and recorded that nobody knows.
+      const known = results.flatMap((result, index): [number, ItemResult][] => result ? [[index, result]] : [])
+      await worker.correct(delivery, store, new Map(known))
+      return 'gone'
+    }
     if (delivery.state === 'unanswered') worker.onUnanswered(this.job)
     return 'done'
   }
+}
+
+/** A delivery as it is now, or here where the database does not answer. In memory, one with a key may be known by that alone. */
+async function readAgain(store: Store, delivery: Delivery): Promise<Delivery | undefined> {
+  const { id, key } = delivery
+  try {
+    return await store.get(id) ?? (key === null ? undefined : await store.findByKey(key))
+  } catch {
+    return delivery
+  }
+}
+
+function write(store: Store, delivery: Delivery, change: Change, ending: Ending): boolean | Promise<boolean> {
+  const { from = unfinished, asRead = false } = ending
+  return asRead ? store.amend(delivery, from, change) : store.update(delivery, from, change)
 }
 
 /** Whether it is known of all these items that they have arrived. */

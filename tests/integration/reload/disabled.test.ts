@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { group, relayWith, type OutboxRelay } from '../deliveries/support'
+import { setTimeout as delay } from 'node:timers/promises'
+import { group, later, relayWith, type OutboxRelay } from '../deliveries/support'
 import { until } from '../../support/until'
 import { place, sends } from './support'
 
@@ -82,3 +83,29 @@ for (const [where, path] of [['without a database', null], ['with a database', u
     })
   })
 }
+
+describe('the plugin disabled while the platform carries out a call, and enabled again', () => {
+  for (const [what, headers] of [['that is sent later', later], ['with a key', { 'idempotency-key': 'k' }]] as const) {
+    test(`does not send a text ${what} a second time`, async t => {
+      const config = { chatApiTimeout: 5, chatSettleTime: 5 }
+      const relay = await relayWith(t, { config })
+      await relay.post({ group_id: group, msg: 'before' })
+      // A call of an earlier process would have settled by then.
+      await delay(5_500)
+      relay.simulator.fault({ fault: { kind: 'late', ms: 8_000, delivered: 'then' } })
+      const body = { group_id: group, msg: 'hello' }
+      const answer = relay.post(body, headers)
+      await until('it is under way', () => sends(relay).length === 2)
+      relay.unload()
+      await answer
+      await until('the relay has ended', () => openFiles('sent.jsonl') === 0)
+      await relay.reload(config)
+      const isSent = async (): Promise<boolean> => 'idempotency-key' in headers
+        ? (await relay.post(body, headers)).status === 200
+        : (await relay.list()).every(({ state }) => state === 'sent')
+      assert.equal(await isSent(), false)
+      await until('it is known to be sent', isSent, 30_000)
+      assert.deepEqual(relay.texts(), ['before', 'hello'])
+    })
+  }
+})

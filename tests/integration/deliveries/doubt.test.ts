@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { sends } from '../reload/support'
+import { until } from '../../support/until'
+import { driverOf, failStatements, group, later, relayWith, takeOffline, type OutboxRelay, type Shown } from './support'
+
+const key = { 'idempotency-key': 'k' }
+const table = 'message_relay_delivery'
+/** One call, which settles at once when it is over. */
+const once = { chatApiTimeout: 1, chatSettleTime: 1, chatApiMaxRetries: 0, chatRetryUnanswered: false }
+
+/** Makes the platform carry out the next send, and answer it so much later, in milliseconds. */
+function answerLate({ simulator }: OutboxRelay, ms: number): void {
+  simulator.fault({ fault: { kind: 'late', ms, delivered: 'then' }, action: /^send_/ })
+}
+
+/** Makes the platform say nothing of its history. */
+function hideHistory({ simulator }: OutboxRelay): void {
+  simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+}
+
+/** The ID of a request whose answer holds none. */
+async function send(relay: OutboxRelay, body: object, headers: Record<string, string>): Promise<string> {
+  const response = await relay.request('/webhook', { method: 'POST', headers, body: JSON.stringify({ group_id: group, ...body }) })
+  return response.headers.get('x-request-id') ?? ''
+}
+
+/** Changes the rows of the deliveries, as a process that was killed or another relay leaves them. */
+async function change(relay: OutboxRelay, query: object, fields: object): Promise<void> {
+  await relay.app.get('database')?.set(table, query, fields)
+}
+
+function outcomes({ results }: Shown): unknown[] {
+  return results.map(({ success, outcome }) => success === true ? 'sent' : outcome)
+}
+
+describe('what is in doubt', () => {
+  test('is sent again for its key in its own queue, in the place behind what waits there', async t => {
+    const relay = await relayWith(t, { config: { ...once, chatApiTimeout: 2, chatSettleTime: 2, chatRetryUnanswered: true } })
+    await relay.post({ group_id: group, msg: 'before' })
+    await delay(2_200)
+    relay.simulator.fault({ fault: { kind: 'silent' } })
+    const id = await send(relay, { msg: 'hello' }, { ...key, ...later })
+    await relay.reaches(id, 'unanswered')
+    await delay(2_100)
+    answerLate(relay, 1_200)
+    const before = sends(relay).length
+    const slow = relay.post({ group_id: group, msg: 'slow' })
+    await until('it is under way', () => sends(relay).length > before)
+    const repeat = relay.post({ group_id: group, msg: 'hello' }, key)
+    const last = await relay.queue('last')
+    assert.equal((await slow).status, 200)
+    assert.equal((await repeat).status, 200)
+    await relay.reaches(last, 'sent')
+    assert.deepEqual(relay.texts().sort(), ['before', 'hello', 'last', 'slow'])
+    assert.equal((await relay.show(id)).state, 'sent')
+  })
+
+  test('keeps record and key when it is withdrawn, also where a kill left the count of its calls at zero', async t => {
+    const relay = await relayWith(t, { config: once })
+    await relay.post({ group_id: group, msg: 'before' })
+    await delay(1_100)
+    relay.simulator.fault({ fault: { kind: 'lost-answer' } })
+    hideHistory(relay)
+    const id = await send(relay, { msg: 'hello' }, key)
+    await delay(1_200)
+    await change(relay, { id }, { attempts: 0 })
+    await takeOffline(relay)
+    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+    assert.equal((await relay.ask(`/deliveries/${id}`, 'DELETE')).status, 200)
+    assert.equal((await relay.show(id)).state, 'unanswered')
+  })
+
+  test('is put right by a late answer, and what was sent meanwhile stays sent', async t => {
+    const relay = await relayWith(t, { config: once })
+    const [first] = (await relay.post({ group_id: group, msg: 'before' })).data.message_ids as string[]
+    await delay(1_200)
+    hideHistory(relay)
+    answerLate(relay, 6_000)
+    relay.simulator.fault({ fault: { kind: 'refuse' }, action: /^send_/ })
+    const reply = { type: 'reply', message_id: first }
+    const id = await send(relay, { messages: [reply, { type: 'text', msg: 'one' }, reply, { type: 'text', msg: 'two' }] }, later)
+    assert.deepEqual(outcomes(await relay.reaches(id, 'unanswered')), ['unanswered', 'unanswered', 'refused', 'refused'])
+    await delay(1_200)
+    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+    await until('the second one is sent', async () => outcomes(await relay.show(id))[3] === 'sent')
+    assert.deepEqual(outcomes(await relay.reaches(id, 'sent')), ['sent', 'sent', 'sent', 'sent'])
+    assert.deepEqual(relay.texts(), ['before', 'two', 'one'])
+  })
+})
+
+describe('what another relay has settled', () => {
+  test('is not sent by the one that was taken for dead', async t => {
+    const relay = await relayWith(t)
+    answerLate(relay, 1_200)
+    const slow = relay.post({ group_id: group, msg: 'slow' })
+    await until('it is under way', () => sends(relay).length === 1)
+    const keyed = relay.post({ group_id: group, msg: 'keyed' }, key)
+    await until('it waits', async () => (await relay.list()).length === 2)
+    await change(relay, { state: 'queued' }, { state: 'failed', key: null, owner: 'b' })
+    assert.equal((await slow).status, 200)
+    const { status, headers } = await keyed
+    assert.deepEqual([status, headers.get('relay-outcome')], [503, 'unsent'])
+    assert.deepEqual(relay.texts(), ['slow'])
+    assert.equal((await relay.post({ group_id: group, msg: 'keyed' }, key)).status, 200)
+    assert.deepEqual(relay.texts(), ['slow', 'keyed'])
+  })
+
+  test('as unanswered is put right by the one that has its answer', async t => {
+    const relay = await relayWith(t)
+    answerLate(relay, 600)
+    const keyed = relay.post({ group_id: group, msg: 'keyed' }, key)
+    await until('it is under way', () => sends(relay).length === 1)
+    await change(relay, { state: 'sending' }, { state: 'unanswered', owner: 'b' })
+    assert.equal((await keyed).status, 200)
+    assert.deepEqual((await relay.list()).map(({ state }) => state), ['sent'])
+  })
+})
+
+describe('a database that does not answer', () => {
+  test('after it has inserted: what was told to be unsent is not sent, and its key is free', async t => {
+    const relay = await relayWith(t)
+    const driver = driverOf(relay)
+    const create: (...args: Parameters<typeof driver.create>) => Promise<unknown> = driver.create.bind(driver)
+    let isDown = true
+    driver.create = async (selection, data) => {
+      const row = await create(selection, data)
+      if (isDown && selection.table === table) throw new Error('connection lost')
+      return row
+    }
+    const restore = failStatements(relay, sql => isDown && sql.startsWith(`DELETE FROM \`${table}\``))
+    assert.equal((await relay.post({ group_id: group, msg: 'deferred' }, later)).status, 503)
+    assert.equal((await relay.post({ group_id: group, msg: 'keyed' }, key)).status, 503)
+    isDown = false
+    restore()
+    await relay.reaches(await relay.queue('next'), 'sent')
+    assert.deepEqual(relay.texts(), ['next'])
+    assert.equal((await relay.post({ group_id: group, msg: 'keyed' }, key)).status, 200)
+    assert.deepEqual(relay.texts(), ['next', 'keyed'])
+  })
+
+  test('when it is to write what became of a request: "send again" says so, and the bot goes on', async t => {
+    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
+    const driver = driverOf(relay)
+    const set = driver.set.bind(driver)
+    let isDown = true
+    driver.set = (selection, data) => {
+      if (isDown && selection.table === table && 'state' in data && data.state === 'failed') throw new Error('disk full')
+      return set(selection, data)
+    }
+    relay.simulator.fault({ fault: { kind: 'refuse' } })
+    const id = await send(relay, { msg: 'hello' }, key)
+    const { status, msg } = await relay.ask(`/deliveries/${id}/retry`, 'POST')
+    assert.deepEqual([status, msg], [503, 'the database of the relay does not answer: try again later'])
+    isDown = false
+    await until('it is written', async () => (await relay.ask(`/deliveries/${id}/retry`, 'POST')).status === 202)
+    assert.equal((await relay.reaches(id, 'sent')).state, 'sent')
+  })
+})
