@@ -83,7 +83,7 @@ export const english = {
     skipped: (why: string) => `Nothing would be sent: ${why}`,
     keyInSettings: 'Add this to keys of the plugin in koishi.yml (in the bot of this repository: as JSON to WEBHOOK_KEYS in .env), '
       + 'or enter it in the table keys of its settings page, lists with commas. After an edit of a file, start the bot again:',
-    plainKey: 'A signature can only be checked with the key itself, not with its digest: keep it in a variable, to which the settings refer.',
+    plainKey: 'A signature can only be checked with the key itself, not with its digest: keep it in a variable that the settings name.',
     open: 'Open its record',
     labels: { curl: 'curl, or a script', message: 'Whatever sends a title and a text' },
     own: (name: string) => `${name} (your template)`,

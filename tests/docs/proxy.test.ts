@@ -7,7 +7,9 @@ const open = [
   '/healthz', '/readyz', '/upload', '/webhook', '/send/group:123456', '/send/ops/report.pdf', '/hooks/github/group:123456',
   '/deliveries', '/deliveries/01a1f888-5efd-759b-8a19-306f0428960e',
 ]
-const closed = ['/', '/status', '/onebot', '/onebot/send_msg', '/webhooks', '/sender', '/statusz', '/payloads/github', '/media/x', '/simulator/']
+const closed = [
+  '/', '/status', '/onebot', '/onebot/send_msg', '/webhooks', '/sender', '/statusz', '/payloads/github', '/media/x', '/simulator/',
+]
 
 describe('the configuration of a proxy', () => {
   for (const { path, blocks } of versions('operations')) {
