@@ -44,8 +44,8 @@ export function loadConsole(ctx: Context): void {
 }
 
 /**
- * Koishi's console on a server of its own. It hands out every setting of the bot to whoever can open it, so that it must not be on the
- * port that callers use, and answers nobody but pages of its own.
+ * Koishi's console on a server of its own. Whoever can open it can send as the bot, so that it must not be on the port that callers use,
+ * and answers nobody but pages of its own.
  *
  * @param page the folder with the built page of the relay
  */
@@ -80,7 +80,7 @@ export function serveConsole(ctx: Context, { host, port }: Address, page: string
       context.body = createReadStream(join(page, file))
     })
     logger.info('the page of the relay: %c', `http://${isWildcard(host) ? '127.0.0.1' : written(host)}:${port}/message-relay`)
-    if (!isLoopback(host)) logger.warn('the console listens on %s: whoever reaches it sees every setting of the bot, keys included', host)
+    if (!isLoopback(host)) logger.warn('the console listens on %s: whoever reaches it can send as the bot and read all records', host)
   })
 }
 

@@ -72,7 +72,8 @@ export const english = {
   connect: {
     caller: 'What is to call', newKey: 'Make a key for it', keyTitle: 'A key for it',
     keyHint: 'Each caller gets a key of its own. The page does not know those that you have: make a new one here, or put yours in place of <key> below.',
-    private: 'This is how this machine reaches the bot. For callers elsewhere, set selfUrl to the address that they reach.',
+    private: 'This is how this machine reaches the bot. For callers elsewhere, set selfUrl to the address that they reach. '
+      + 'With mediaTransport url, the platform fetches files there as well: pass on /media/ too.',
     steps: 'Three steps', address: 'Address', waitingFor: (name: string) => `Waiting for the first message from ${name} …`,
     arrived: 'It has arrived', nothing: 'Nothing has come yet. The first message shows here within seconds.',
     try: 'Try its template', payload: 'A payload (JSON)', event: 'Event', eventHint: (header: string) => `The header ${header}`, render: 'See the message',
@@ -80,13 +81,14 @@ export const english = {
     noPayload: 'Nothing that came from it is kept. The last payload of up to 64 KiB is, from when the relay was loaded, unless recordContent is none.',
     message: 'The message', noMessage: 'What the template makes of the payload shows here. Nothing is sent.',
     skipped: (why: string) => `Nothing would be sent: ${why}`,
-    keyInSettings: 'Add this to keys in the settings of message-relay. The key counts once they are saved:',
-    plainKey: 'A signature can only be checked where the settings hold the key itself: keep it in a variable, and do not write its digest.',
+    keyInSettings: 'Add this to keys of the plugin in koishi.yml (in the bot of this repository: as JSON to WEBHOOK_KEYS in .env), '
+      + 'or enter it in the table keys of its settings page, lists with commas. After an edit of a file, start the bot again:',
+    plainKey: 'A signature can only be checked with the key itself, not with its digest: keep it in a variable that the settings name.',
     open: 'Open its record',
     labels: { curl: 'curl, or a script', message: 'Whatever sends a title and a text' },
     own: (name: string) => `${name} (your template)`,
     doors: {
-      curl: ['Open a shell where the script is to run.', 'Run this:', 'Look whether it says "code": 0.'],
+      curl: ['Open a shell where the script is to run.', 'Run this:', 'Look whether it says "code":0.'],
       forge: ['Open Settings → Webhooks of the repository, and add one.', 'Enter this address, with the type application/json:', 'Enter the key as Secret, choose the events, and save.'],
       gitlab: ['Open Settings → Webhooks of the project, and add one.', 'Enter this address:', 'Enter the key as Secret token, choose the triggers, and press Test.'],
       grafana: ['Open Alerting → Contact points, and add one of the type Webhook.', 'Enter this address, with the method POST:', 'Enter the key as Authorization Header Credentials, and press Test.'],
@@ -104,7 +106,8 @@ export const english = {
     sent: 'Sent', refused: 'Refused', everywhere: 'everywhere', everything: 'everything', always: 'no end', never: 'never', over: 'expired',
     master: 'Master key', page: 'This page',
     make: 'Make a key', once: 'The key is shown this once: copy it now. Only its digest goes into the settings.', key: 'The key',
-    line: 'Add this to keys in the settings of message-relay. The key counts once they are saved.',
+    line: 'Add this to keys of the plugin in koishi.yml (in the bot of this repository: as JSON to WEBHOOK_KEYS in .env), '
+      + 'or enter it in the table keys of its settings page, lists with commas. After an edit of a file, start the bot again.',
     targetsHint: 'Separated by commas; empty for every target', expiresHint: 'Empty for a key that never ends', needName: 'Give it a name.', done: 'I have copied it',
     deeds: {
       'send': 'send messages', 'upload': 'upload files', 'hooks': 'call the addresses of /hooks', 'onebot': 'call the OneBot interface',

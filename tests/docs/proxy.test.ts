@@ -3,8 +3,13 @@ import { describe, test } from 'node:test'
 import { versions } from './support/pages'
 
 /** What callers need, and what must stay inside. */
-const open = ['/healthz', '/readyz', '/upload', '/webhook', '/deliveries', '/deliveries/01a1f888-5efd-759b-8a19-306f0428960e']
-const closed = ['/', '/status', '/onebot', '/webhooks', '/statusz', '/media/x', '/simulator/']
+const open = [
+  '/healthz', '/readyz', '/upload', '/webhook', '/send/group:123456', '/send/ops/report.pdf', '/hooks/github/group:123456',
+  '/deliveries', '/deliveries/01a1f888-5efd-759b-8a19-306f0428960e',
+]
+const closed = [
+  '/', '/status', '/onebot', '/onebot/send_msg', '/webhooks', '/sender', '/statusz', '/payloads/github', '/media/x', '/simulator/',
+]
 
 describe('the configuration of a proxy', () => {
   for (const { path, blocks } of versions('operations')) {
