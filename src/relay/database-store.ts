@@ -110,7 +110,8 @@ export class DatabaseStore implements Store, Listed {
 
   async discard(id: string): Promise<void> {
     this.discarded.add(id)
-    await this.database.remove(table, { id })
+    // Another relay may have inserted the same, to send it again.
+    await this.database.remove(table, { id, owner: this.owner })
     this.discarded.delete(id)
   }
 

@@ -129,12 +129,14 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
   test('lets go of what waits and has not begun to leave', async t => {
     const store = await open(t)
     const [queued, sending, awaited] = [deliveryOf(), deliveryOf(), deliveryOf({ deferred: false })]
+    const doubted = deliveryOf({ inDoubt: { indices: [0], since: now, before: [], settle: 0 } })
+    await store.insert(doubted, ++position, [text])
     await store.insert(queued, ++position, [text])
     await store.insert(sending, ++position, [text])
     await store.insert(awaited, noPosition, [text])
     await store.update(sending, ['queued'], { state: 'sending' })
     assert.equal(await store.withdraw(queued.id), true)
-    for (const { id } of [sending, awaited]) assert.equal(await store.withdraw(id), false)
+    for (const { id } of [sending, awaited, doubted]) assert.equal(await store.withdraw(id), false)
     assert.equal(await store.get(queued.id), undefined)
     assert.equal(await store.withdraw(queued.id), false)
     await store.discard(sending.id)
@@ -162,9 +164,13 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     await until('the clock has gone on', () => Date.now() > delivery.updatedAt + 2)
     assert.equal(await store.update(delivery, ['queued'], { state: 'queued', attempts: 1 }), true)
     const place = position
+    assert.equal(await store.amend(read, ['queued'], { state: 'failed' }), false)
     assert.equal(await store.requeue(read, ['queued'], { state: 'queued' }, ++position), false)
     assert.equal((await store.getQueued(delivery.id))?.position, place)
     assert.equal(await store.requeue(delivery, ['queued'], { state: 'queued' }, position), true)
+    assert.equal(await store.amend(delivery, ['failed'], { state: 'failed' }), false)
+    assert.equal(await store.amend(delivery, ['queued'], { state: 'failed' }), true)
+    assert.equal((await store.get(delivery.id))?.state, 'failed')
   })
 
   test('finds what is overdue among what waits', async t => {
