@@ -5,7 +5,8 @@ import { curlOf, keyLines } from '../curl'
 import { textOf } from '../fields'
 import { button, field, notice, section, stateMark, valueOf } from '../parts/basics'
 import { CopyBlock, CopyButton } from '../parts/copy'
-import { summarize, viewMessages } from '../parts/items'
+import { summarize } from '../parts/items'
+import { viewPreview } from '../parts/preview'
 import { TargetField, viewTarget } from '../parts/target'
 import { usePolling } from '../poll'
 import { about, goTo } from '../state'
@@ -217,5 +218,5 @@ const Trial = defineComponent({
 
 function viewTrial({ data }: Reply): VNode {
   if (data.skipped !== undefined) return notice('info', texts.value.connect.skipped(textOf(data.skipped)))
-  return viewMessages(data.messages)
+  return viewPreview(data)
 }

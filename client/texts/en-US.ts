@@ -68,6 +68,7 @@ export const english = {
     preview: 'Preview', send: 'Send', previewTitle: 'As it would leave', to: (target: string, bot: string) => `To ${target} through ${bot}`,
     sent: 'It arrived.', result: 'Result', needTarget: 'Choose a target.', needContent: 'Write a text or choose a file.',
     open: 'Open its record', message: (index: number) => `Message ${index}`,
+    toNobody: (target: string) => `To ${target}`,
   },
   connect: {
     caller: 'What is to call', newKey: 'Make a key for it', keyTitle: 'A key for it',

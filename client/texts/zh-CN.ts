@@ -68,6 +68,7 @@ export const chinese: Texts = {
     preview: '预览', send: '发送', previewTitle: '将会这样发出', to: (target, bot) => `经由 ${bot} 发往 ${target}`,
     sent: '已送达。', result: '结果', needTarget: '请选择目标。', needContent: '请填写文本或选择文件。',
     open: '打开记录', message: index => `第 ${index} 条消息`,
+    toNobody: target => `发往 ${target}`,
   },
   connect: {
     caller: '由谁调用', newKey: '为它新建密钥', keyTitle: '它的密钥',

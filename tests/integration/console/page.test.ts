@@ -21,7 +21,10 @@ import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 
 const tabs = ['now', 'deliveries', 'send', 'connect', 'keys'] as const
-const config = { targets: { ops: 'group:123456' }, keys: [{ name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['ops'], allow: ['send'] }] }
+const config = {
+  targets: { ops: 'group:123456', oncall: ['group:123456', 'discord:group:9'] },
+  keys: [{ name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['ops'], allow: ['send'] }],
+}
 const build = resolve(import.meta.dirname, '../../../dist')
 
 describe('the page', { skip, timeout: 300_000 }, () => {
@@ -332,6 +335,20 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       assert.equal(await page.getByLabel('A payload (JSON)').inputValue(), '{\n  "message": "first"\n}')
       await page.locator('.relay-timeline', { hasText: 'first' }).waitFor()
       assert.equal(relay.simulator.ledger.length, count)
+    })
+  })
+
+  test('shows what each of several targets would get, or why it would not', async () => {
+    await play('connect', async page => {
+      await page.getByLabel('What is to call').selectOption('message')
+      await page.getByLabel('Target').fill('oncall')
+      await page.getByLabel('A payload (JSON)').fill('{"message":"is full"}')
+      await page.getByRole('button', { name: 'See the message' }).click()
+      await page.getByText('To 构建通知 Builds (group:123456) through onebot:10000', { exact: true }).waitFor()
+      assert.deepEqual(await page.locator('.relay-said').allInnerTexts(), ['is full'])
+      await page.getByText('To group:9', { exact: true }).waitFor()
+      assert.match(await page.getByRole('alert').innerText(), /\bbot\b/)
+      assert.deepEqual(await violations(page), [])
     })
   })
 
