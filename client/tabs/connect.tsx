@@ -120,19 +120,23 @@ function viewKey({ name, signs }: Caller, target: string, { key, digest }: NewKe
 const Arrival = defineComponent({
   props: { caller: { type: Object as () => Caller, required: true } },
   setup(props) {
-    const since = new Date().toISOString()
     const door = props.caller.name === 'curl' ? 'send' : `hooks/${props.caller.name}`
+    /** The newest that was there already, empty for none; absent until that is known. Unlike a time, no clock has to be right for it. */
+    const mark = shallowRef<string>()
     const first = shallowRef<Delivery>()
     usePolling(async () => {
       if (first.value && !['queued', 'sending'].includes(first.value.state)) return
-      const page = await loadDeliveries({ since, door, limit: '20' })
+      const page = await loadDeliveries({ door, limit: '20' })
+      if (!page) return
+      const { value: last } = mark
       // The newest come first.
-      first.value = page?.deliveries.at(-1)
+      if (last === undefined) mark.value = page.deliveries[0]?.id ?? ''
+      else first.value = page.deliveries.findLast(({ id }) => id > last)
     })
     return () => {
-      const t = texts.value.connect
+      const { connect: t, common } = texts.value
       const { value: delivery } = first
-      if (!delivery) return section(t.waitingFor(labelOf(props.caller)), <p role="status">{t.nothing}</p>)
+      if (!delivery) return section(t.waitingFor(labelOf(props.caller)), <p role="status">{mark.value === undefined ? common.loading : t.nothing}</p>)
       return section(t.arrived, (
         <div role="status">
           <div class="relay-row">

@@ -327,6 +327,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await page.getByLabel('A payload (JSON)').fill('{"title":"Disk","message":"is full"}')
       await page.getByRole('button', { name: 'See the message' }).click()
       await page.locator('.relay-said', { hasText: 'is full' }).waitFor()
+      await page.getByText('Nothing has come yet').waitFor()
       assert.equal((await relay.request('/hooks/message/ops', { method: 'POST', body: '{"message":"first"}', headers: { 'content-type': 'application/json' } })).status, 200)
       await page.getByRole('heading', { name: 'It has arrived' }).waitFor()
       const count = relay.simulator.ledger.length
@@ -349,6 +350,23 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await page.getByText('To group:9', { exact: true }).waitFor()
       assert.match(await page.getByRole('alert').innerText(), /\bbot\b/)
       assert.deepEqual(await violations(page), [])
+    })
+  })
+
+  test('sees the first message also where the clock of the browser is ahead, and none from before', async () => {
+    const post = async (message: string): Promise<void> => {
+      const { status } = await relay.request('/hooks/slack/ops', { method: 'POST', body: JSON.stringify({ text: message }), headers: { 'content-type': 'application/json' } })
+      assert.equal(status, 200)
+    }
+    await post('from before')
+    await play('now', async page => {
+      await page.clock.setFixedTime(Date.now() + 120_000)
+      await page.locator('#relay-tab-connect').click()
+      await page.getByLabel('What is to call').selectOption('slack')
+      await page.getByText('Nothing has come yet').waitFor()
+      await post('the first')
+      await page.getByRole('heading', { name: 'It has arrived' }).waitFor()
+      assert.deepEqual(await page.locator('.relay-said').allInnerTexts(), ['the first'])
     })
   })
 
