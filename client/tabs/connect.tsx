@@ -2,7 +2,7 @@ import { computed, defineComponent, reactive, shallowRef, watch, type VNode } fr
 import { call, loadDeliveries, makeKey, type Delivery, type NewKey, type Reply } from '../api'
 import { addressFor, callersOf, type Caller } from '../callers'
 import { curlOf, keyLines } from '../curl'
-import { textOf } from '../fields'
+import { textOf, wordsOf } from '../fields'
 import { button, field, notice, section, stateMark, valueOf } from '../parts/basics'
 import { CopyBlock, CopyButton } from '../parts/copy'
 import { summarize } from '../parts/items'
@@ -29,7 +29,9 @@ export const ConnectTab = defineComponent({
       const t = texts.value.connect
       const { value: current } = caller
       if (!current) return <p>{texts.value.common.loading}</p>
-      const { target } = chosen
+      const targets = wordsOf(chosen.target)
+      // An address has no blanks behind its commas.
+      const target = targets.join(',')
       return (
         <div>
           {section(texts.value.tabs.connect, (
@@ -52,7 +54,7 @@ export const ConnectTab = defineComponent({
               />
             </div>
           ))}
-          {section(t.keyTitle, key.value ? viewKey(current, target, key.value) : offerKey(make))}
+          {section(t.keyTitle, key.value ? viewKey(current, targets, key.value) : offerKey(make))}
           {section(t.steps, (
             <div>
               {about.value?.isPublic === false && notice('info', t.private)}
@@ -60,7 +62,7 @@ export const ConnectTab = defineComponent({
             </div>
           ))}
           <Arrival key={`${current.name} ${target}`} caller={current} />
-          {current.name !== 'curl' && <Trial key={current.name} caller={current} target={chosen.target} />}
+          {current.name !== 'curl' && <Trial key={current.name} caller={current} target={target} />}
         </div>
       )
     }
@@ -99,9 +101,8 @@ function offerKey(make: () => unknown): VNode {
   )
 }
 
-function viewKey({ name, signs }: Caller, target: string, { key, digest }: NewKey): VNode {
+function viewKey({ name, signs }: Caller, targets: readonly string[], { key, digest }: NewKey): VNode {
   const t = texts.value
-  const targets = target === '' ? [] : [target]
   const allow = [name === 'curl' ? 'send' : 'hooks']
   // A key whose digest alone is known checks no signature.
   const variable = `\${{ env.${name.toUpperCase().replace(/[^A-Z]/g, '_')}_RELAY_KEY }}`

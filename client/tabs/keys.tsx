@@ -1,7 +1,7 @@
 import { defineComponent, reactive, shallowRef, type VNode, type VNodeChild } from 'vue'
 import { call, makeKey, type KeyView, type NewKey } from '../api'
 import { keyLines } from '../curl'
-import { listOf, numberOf, textOf, type Fields } from '../fields'
+import { listOf, numberOf, textOf, wordsOf, type Fields } from '../fields'
 import { button, field, notice, section, valueOf } from '../parts/basics'
 import { CopyBlock } from '../parts/copy'
 import { usePolling } from '../poll'
@@ -152,14 +152,13 @@ interface Wish {
 
 function viewMade({ key, digest }: NewKey, entry: Wish, done: () => unknown): VNode {
   const t = texts.value.keys
-  const targets = entry.targets.split(',').map(word => word.trim()).filter(Boolean)
   return (
     <div>
       {notice('info', t.once)}
       <h3>{t.key}</h3>
       <CopyBlock text={key} name={t.key} />
       <p>{t.line}</p>
-      <CopyBlock text={keyLines({ ...entry, name: entry.name.trim(), targets, digest })} name={t.line} />
+      <CopyBlock text={keyLines({ ...entry, name: entry.name.trim(), targets: wordsOf(entry.targets), digest })} name={t.line} />
       {button(t.done, done)}
     </div>
   )

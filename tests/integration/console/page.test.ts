@@ -1,4 +1,5 @@
 import type { ForkScope } from 'koishi'
+import { load } from 'js-yaml'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -14,6 +15,8 @@ import { promisify } from 'node:util'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { serveConsole } from '../../../bot/console'
 import type { LedgerEntry } from '../../../simulator/types'
+import { parseKeys, type Key } from '../../../src/access/keys'
+import { parseNames } from '../../../src/message/names'
 import { isObject } from '../../../src/message/parse'
 import { skip } from '../../simulator/page/stage'
 import { freePort } from '../../support/process'
@@ -367,6 +370,28 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await post('the first')
       await page.getByRole('heading', { name: 'It has arrived' }).waitFor()
       assert.deepEqual(await page.locator('.relay-said').allInnerTexts(), ['the first'])
+    })
+  })
+
+  /** What is to be added to the settings, as they would read it. */
+  async function offeredKeys(page: Page): Promise<{ entry: unknown, key: Key | undefined, warnings: string[] }> {
+    const lines = load(await page.locator('pre', { hasText: '- name:' }).innerText())
+    assert(Array.isArray(lines) && lines.length === 1)
+    const entry: unknown = lines[0]
+    assert(isObject(entry))
+    const filled = Object.entries(entry).map(([name, value]) => [name, String(value).startsWith('${{ env.') ? 'what the variable holds' : value])
+    const { keys, warnings } = parseKeys([Object.fromEntries(filled)], apiKey, parseNames(config.targets).names)
+    return { entry, key: keys[0], warnings }
+  }
+
+  test('offers a key for each of several targets', async () => {
+    await play('connect', async page => {
+      await page.getByLabel('Target').fill('group:1, ops')
+      await page.getByRole('button', { name: 'Make a key for it' }).click()
+      const { key, warnings } = await offeredKeys(page)
+      assert.deepEqual(warnings, [])
+      assert.deepEqual(key?.view?.targets, ['group:1', 'ops'])
+      await page.locator('pre', { hasText: `"${relay.url}/send/group:1,ops"` }).waitFor()
     })
   })
 
