@@ -1,7 +1,7 @@
 import { computed, defineComponent, reactive, shallowRef, watch, type VNode } from 'vue'
 import { call, loadDeliveries, makeKey, type Delivery, type NewKey, type Reply } from '../api'
 import { addressFor, callersOf, type Caller } from '../callers'
-import { curlOf, keyLines } from '../curl'
+import { curlOf, keyLines, type NewEntry } from '../curl'
 import { textOf, wordsOf } from '../fields'
 import { button, field, notice, section, stateMark, valueOf } from '../parts/basics'
 import { CopyBlock, CopyButton } from '../parts/copy'
@@ -54,7 +54,7 @@ export const ConnectTab = defineComponent({
               />
             </div>
           ))}
-          {section(t.keyTitle, key.value ? viewKey(current, targets, key.value) : offerKey(make))}
+          {section(t.keyTitle, current.signs === 'secret' ? viewSecret(current, targets) : key.value ? viewKey(current, targets, key.value) : offerKey(make))}
           {section(t.steps, (
             <div>
               {about.value?.isPublic === false && notice('info', t.private)}
@@ -101,20 +101,44 @@ function offerKey(make: () => unknown): VNode {
   )
 }
 
-function viewKey({ name, signs }: Caller, targets: readonly string[], { key, digest }: NewKey): VNode {
+function viewKey(caller: Caller, targets: readonly string[], { key, digest }: NewKey): VNode {
   const t = texts.value
-  const allow = [name === 'curl' ? 'send' : 'hooks']
-  // A key whose digest alone is known checks no signature.
-  const variable = `\${{ env.${name.toUpperCase().replace(/[^A-Z]/g, '_')}_RELAY_KEY }}`
   return (
     <div>
-      {notice('info', signs ? t.connect.plainKey : t.keys.once)}
+      {notice('info', caller.signs ? t.connect.plainKey : t.keys.once)}
       <h3>{t.keys.key}</h3>
       <CopyBlock text={key} name={t.keys.key} />
-      <p>{t.connect.keyInSettings}</p>
-      <CopyBlock text={keyLines({ name, digest: signs ? variable : digest, targets, allow, expires: '' })} name={t.keys.line} />
+      {/* A key whose digest alone is known checks no signature. */}
+      {viewEntry(caller, targets, ['key', caller.signs ? `\${{ env.${variableOf(caller)}_RELAY_KEY }}` : digest])}
     </div>
   )
+}
+
+/** What is to be entered for a caller that needs no key, for it chooses its secret itself. */
+function viewSecret(caller: Caller, targets: readonly string[]): VNode {
+  const variable = `${variableOf(caller)}_CLIENT_SECRET`
+  return (
+    <div>
+      {notice('info', texts.value.connect.ownSecret(caller.label, variable))}
+      {viewEntry(caller, targets, ['secret', `\${{ env.${variable} }}`])}
+    </div>
+  )
+}
+
+function viewEntry({ name }: Caller, targets: readonly string[], proof: NewEntry['proof']): VNode {
+  const t = texts.value
+  const allow = [name === 'curl' ? 'send' : 'hooks']
+  return (
+    <div>
+      <p>{t.connect.keyInSettings}</p>
+      <CopyBlock text={keyLines({ name, proof, targets, allow, expires: '' })} name={t.keys.line} />
+    </div>
+  )
+}
+
+/** How a variable of the environment begins that is for a caller. */
+function variableOf({ name }: Caller): string {
+  return name.toUpperCase().replace(/[^A-Z]/g, '_')
 }
 
 /** Waits for the first message of a caller, and shows it. */

@@ -158,7 +158,7 @@ function viewMade({ key, digest }: NewKey, entry: Wish, done: () => unknown): VN
       <h3>{t.key}</h3>
       <CopyBlock text={key} name={t.key} />
       <p>{t.line}</p>
-      <CopyBlock text={keyLines({ ...entry, name: entry.name.trim(), targets: wordsOf(entry.targets), digest })} name={t.line} />
+      <CopyBlock text={keyLines({ ...entry, name: entry.name.trim(), targets: wordsOf(entry.targets), proof: ['key', digest] })} name={t.line} />
       {button(t.done, done)}
     </div>
   )

@@ -99,6 +99,7 @@ export const english = {
       fields: ['Open the settings of the program, where it asks for the address of a webhook.', 'Enter this address:', 'Send a test from there.'],
       own: ['Put the template into the folder templates of the data folder.', 'Have this address called, with JSON:', 'Send a test from there.'],
     },
+    ownSecret: (name: string, variable: string) => `${name} chooses the secret itself, and needs no key. Put the Client Secret that it shows into the variable ${variable}.`,
   },
   keys: {
     list: 'Keys', name: 'Name', targets: 'Targets', allow: 'May', expires: 'Until', used: 'Last used', from: (when: string, address: string) => `${when} from ${address}`,

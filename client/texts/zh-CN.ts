@@ -99,6 +99,7 @@ export const chinese: Texts = {
       fields: ['打开程序中填写 Webhook 地址的设置。', '填入此地址：', '在那里发送一条测试消息。'],
       own: ['把模板放入数据目录的 templates 文件夹。', '让调用方以 JSON 请求此地址：', '从调用方发送一条测试消息。'],
     },
+    ownSecret: (name, variable) => `${name} 自己选定签名的密钥，不必新建。请把它显示的 Client Secret 存入环境变量 ${variable}。`,
   },
   keys: {
     list: '密钥', name: '名称', targets: '目标', allow: '权限', expires: '有效期至', used: '最近使用', from: (when, address) => `${when}，来自 ${address}`,

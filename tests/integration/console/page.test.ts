@@ -395,6 +395,19 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
+  test('has Sentry sign with the secret that it chooses itself', async () => {
+    await play('connect', async page => {
+      await page.getByLabel('What is to call').selectOption('sentry')
+      await page.getByLabel('Target').fill('ops')
+      await page.getByText('Sentry chooses the secret itself').waitFor()
+      assert.equal(await page.getByRole('button', { name: 'Make a key for it' }).count(), 0)
+      const { entry, key, warnings } = await offeredKeys(page)
+      assert.deepEqual(entry, { name: 'sentry', secret: '${{ env.SENTRY_CLIENT_SECRET }}', targets: ['ops'], allow: ['hooks'] })
+      assert.deepEqual(warnings, [])
+      assert.equal(key?.view?.verifies, true)
+    })
+  })
+
   test('makes a key once', async () => {
     await play('keys', async page => {
       await page.getByRole('row', { name: /^ci/ }).waitFor()
