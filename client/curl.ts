@@ -40,7 +40,7 @@ export function keyLines({ name, proof: [field, value], targets, allow, expires 
     `- name: ${JSON.stringify(name)}`,
     `  ${field}: ${value}`,
     ...targets.length > 0 ? [`  targets: ${JSON.stringify(targets)}`] : [],
-    ...allow.length > 0 ? [`  allow: [${allow.join(', ')}]`] : [],
+    `  allow: [${allow.join(', ')}]`,
     ...expires ? [`  expires: '${expires}'`] : [],
   ].join('\n')
 }
@@ -52,7 +52,7 @@ export interface NewEntry {
   proof: readonly [field: 'key' | 'secret', value: string]
   /** Empty for every target. */
   targets: readonly string[]
-  /** Empty for what a key is allowed that says nothing of it. */
+  /** At least one: a key of which nothing is said may do more than one thing. */
   allow: readonly string[]
   /** A date; empty for a key that never ends. */
   expires: string

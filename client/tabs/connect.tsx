@@ -1,5 +1,5 @@
 import { computed, defineComponent, reactive, shallowRef, watch, type VNode } from 'vue'
-import { call, loadDeliveries, makeKey, type Delivery, type NewKey, type Reply } from '../api'
+import { call, loadDeliveries, makeKey, pageName, type Delivery, type NewKey, type Reply } from '../api'
 import { addressFor, callersOf, type Caller } from '../callers'
 import { curlOf, keyLines, type NewEntry } from '../curl'
 import { textOf, wordsOf } from '../fields'
@@ -125,9 +125,11 @@ function viewSecret(caller: Caller, targets: readonly string[]): VNode {
   )
 }
 
-function viewEntry({ name }: Caller, targets: readonly string[], proof: NewEntry['proof']): VNode {
+function viewEntry({ name: caller }: Caller, targets: readonly string[], proof: NewEntry['proof']): VNode {
   const t = texts.value
-  const allow = [name === 'curl' ? 'send' : 'hooks']
+  const allow = [caller === 'curl' ? 'send' : 'hooks']
+  // A template may be called like this page; a key may not.
+  const name = caller === pageName ? `hooks-${caller}` : caller
   return (
     <div>
       <p>{t.connect.keyInSettings}</p>

@@ -112,6 +112,8 @@ export const english = {
       'send': 'send messages', 'upload': 'upload files', 'hooks': 'call the addresses of /hooks', 'onebot': 'call the OneBot interface',
       'mention-all': 'mention everybody', 'read': 'read deliveries and status', 'manage': 'send again, withdraw, resume and drop',
     },
+    pageName: (name: string) => `${name} is what this page is called in log and records, and the settings refuse a key of that name. Choose another one.`,
+    needScope: 'Choose at least one thing that it may do.',
   },
 }
 

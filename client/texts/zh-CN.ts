@@ -112,5 +112,7 @@ export const chinese: Texts = {
       'send': '发送消息', 'upload': '上传文件', 'hooks': '调用 /hooks 地址', 'onebot': '调用 OneBot 接口',
       'mention-all': '提及全体成员', 'read': '查看投递与状态', 'manage': '再次发送、取消、恢复与丢弃',
     },
+    pageName: name => `日志与记录用 ${name} 称呼本页面，设置会拒绝同名的密钥。请换一个名称。`,
+    needScope: '请至少选择一项权限。',
   },
 }

@@ -408,6 +408,30 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
+  test('makes no key that is refused, or that may do what nobody chose', async () => {
+    await play('keys', async page => {
+      const make = page.getByRole('button', { name: 'Make a key' })
+      const name = page.getByLabel('Name')
+      await name.fill(' console ')
+      await page.getByRole('checkbox', { name: 'send messages' }).uncheck()
+      await make.click()
+      await page.getByText('is what this page is called').waitFor()
+      await page.getByText('Choose at least one').waitFor()
+      assert.equal(await name.getAttribute('aria-invalid'), 'true')
+      assert.deepEqual(await violations(page), [])
+      assert.equal(await page.locator('pre').count(), 0)
+      await name.fill('console-2')
+      await page.getByText('is what this page is called').waitFor({ state: 'detached' })
+      await make.click()
+      assert.equal(await page.locator('pre').count(), 0)
+      await page.getByRole('checkbox', { name: 'upload files' }).check()
+      await make.click()
+      const { key, warnings } = await offeredKeys(page)
+      assert.deepEqual(warnings, [])
+      assert.deepEqual(key?.view?.allow, ['upload'])
+    })
+  })
+
   test('makes a key once', async () => {
     await play('keys', async page => {
       await page.getByRole('row', { name: /^ci/ }).waitFor()

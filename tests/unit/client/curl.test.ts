@@ -26,8 +26,8 @@ describe('the lines for a new key', () => {
   test('are YAML that says what was chosen', () => {
     const entry = { name: 'a: "b"', targets: ['ops', 'group:*'], allow: ['send', 'mention-all'], expires: '2030-06-01' }
     assert.deepEqual(load(keyLines({ ...entry, proof: ['key', 'sha256:00'] })), [{ ...entry, key: 'sha256:00' }])
-    const bare = { name: 'ci', targets: [], allow: [], expires: '' }
-    assert.deepEqual(load(keyLines({ ...bare, proof: ['secret', '${{ env.CI_SECRET }}'] })), [{ name: 'ci', secret: '${{ env.CI_SECRET }}' }])
+    const bare = { name: 'ci', targets: [], allow: ['hooks'], expires: '' }
+    assert.deepEqual(load(keyLines({ ...bare, proof: ['secret', '${{ env.CI_SECRET }}'] })), [{ name: 'ci', secret: '${{ env.CI_SECRET }}', allow: ['hooks'] }])
   })
 })
 
