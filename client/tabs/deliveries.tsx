@@ -170,7 +170,9 @@ function viewFilters(filters: typeof noFilters, clear: () => unknown): VNode {
   const isSet = Object.values(filters).some(Boolean)
   const { targets = {}, sources = [], keys = [] } = about.value ?? {}
   const known = {
-    target: Object.keys(targets), door: ['webhook', 'send', 'onebot', 'commands', ...sources.map(source => `hooks/${source}`)], key: keys.map(({ name }) => name),
+    target: Object.keys(targets),
+    door: ['webhook', 'send', 'onebot', 'commands', 'alert', ...sources.map(source => `hooks/${source}`)],
+    key: keys.map(({ name }) => name),
   }
   const input = (name: 'target' | 'door' | 'key' | 'text' | 'since' | 'until', type = 'text'): VNode => field(t[name], (
     <input

@@ -163,6 +163,14 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
+  test('suggests every door', async () => {
+    await play('deliveries', async page => {
+      const doors: unknown = await page.evaluate('[...document.querySelectorAll("#relay-known-door option")].map(option => option.value)')
+      assert(Array.isArray(doors))
+      for (const door of ['webhook', 'send', 'onebot', 'commands', 'alert', 'hooks/github']) assert(doors.includes(door), door)
+    })
+  })
+
   test('previews and sends, with a file', async () => {
     await play('send', async page => {
       await page.getByLabel('Target').fill('ops')
