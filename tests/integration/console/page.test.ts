@@ -326,6 +326,29 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
+  test('keeps up what somebody looks at far down, and leaves it where it is', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse', wording: 'too fast' }, target: '710', times: Infinity })
+    const id = (await relay.send({ group_id: '710', msg: 'far down' })).headers.get('x-request-id') ?? ''
+    relay.simulator.clearFaults()
+    for (let count = 0; count < 150; count++) await relay.send({ group_id: '711', msg: `above ${count}` })
+    await play('deliveries', async page => {
+      const row = page.locator('tr.record', { hasText: 'far down' })
+      await page.locator('tr.record').first().waitFor()
+      await until('it can be seen', async () => {
+        if (await row.count() > 0) return true
+        await page.evaluate('document.querySelector(".relay-window").scrollBy(0, 400)')
+        return false
+      })
+      await row.scrollIntoViewIfNeeded()
+      await row.getByText('Failed').waitFor()
+      const top = (await row.boundingBox())?.y
+      await relay.send({ group_id: '711', msg: 'one more' })
+      assert.equal((await relay.request(`/deliveries/${id}/retry`, { method: 'POST' })).status, 202)
+      await row.getByText('Sent', { exact: true }).waitFor()
+      assert.equal((await row.boundingBox())?.y, top)
+    })
+  })
+
   test('tells how to connect something, shows what its template makes, and its first message', async () => {
     await play('connect', async page => {
       await page.getByLabel('What is to call').selectOption('message')
