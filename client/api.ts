@@ -83,6 +83,9 @@ export async function loadAbout(): Promise<About | undefined> {
   }
 }
 
+/** By which log and records call this page. The settings refuse it as the name of a key. */
+export const pageName = 'console'
+
 /** A key that nobody else has, and what stands in the settings in its place. */
 export interface NewKey {
   key: string

@@ -8,8 +8,8 @@ export interface Caller {
   steps: keyof Texts['connect']['doors']
   /** What it calls, `<target>` and `<key>` in it still to be put in. */
   address: string
-  /** Whether it signs with the key, which the settings then have to hold themselves. */
-  signs?: boolean
+  /** Whether it signs with the key, or with a secret that it chooses itself. The settings then have to hold that, and not a digest. */
+  signs?: 'key' | 'secret'
   /** The header by which it says what a payload is about, where it has one, and an example. */
   event?: readonly [header: string, example: string]
 }
@@ -19,12 +19,12 @@ const hook = (name: string, more = ''): string => `<url>/hooks/${name}/<target>$
 /** Those that are known, in the order in which they are offered. */
 const known: readonly Caller[] = [
   { name: 'curl', label: 'curl', steps: 'curl', address: 'curl -H "Authorization: Bearer <key>" -d "Hello" "<url>/send/<target>"' },
-  { name: 'github', label: 'GitHub', steps: 'forge', address: hook('github'), signs: true, event: ['x-github-event', 'push'] },
-  { name: 'gitlab', label: 'GitLab', steps: 'gitlab', address: hook('gitlab'), signs: true },
-  { name: 'gitea', label: 'Gitea, Forgejo, Gogs', steps: 'forge', address: hook('gitea'), signs: true, event: ['x-gitea-event', 'push'] },
+  { name: 'github', label: 'GitHub', steps: 'forge', address: hook('github'), signs: 'key', event: ['x-github-event', 'push'] },
+  { name: 'gitlab', label: 'GitLab', steps: 'gitlab', address: hook('gitlab'), signs: 'key' },
+  { name: 'gitea', label: 'Gitea, Forgejo, Gogs', steps: 'forge', address: hook('gitea'), signs: 'key', event: ['x-gitea-event', 'push'] },
   { name: 'grafana', label: 'Grafana', steps: 'grafana', address: hook('grafana') },
   { name: 'alertmanager', label: 'Prometheus Alertmanager', steps: 'alertmanager', address: hook('alertmanager') },
-  { name: 'sentry', label: 'Sentry', steps: 'sentry', address: hook('sentry'), event: ['sentry-hook-resource', 'event_alert'] },
+  { name: 'sentry', label: 'Sentry', steps: 'sentry', address: hook('sentry'), signs: 'secret', event: ['sentry-hook-resource', 'event_alert'] },
   { name: 'uptime-kuma', label: 'Uptime Kuma', steps: 'kuma', address: hook('uptime-kuma') },
   { name: 'apprise', label: 'Apprise', steps: 'apprise', address: '<apprise>/hooks/apprise/<target>' },
   { name: 'slack', label: 'Slack', steps: 'robot', address: hook('slack', '?key=<key>') },

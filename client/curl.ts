@@ -34,13 +34,13 @@ export function curlWithFiles(url: string, names: readonly string[], body: (ids:
   return [...uploads, marks.reduce((text, mark, at) => text.replace(mark, () => `'"$FILE_${at + 1}"'`), command)].join('\n')
 }
 
-/** The part of the settings that lets a new key in. Only its digest is in it. */
-export function keyLines({ name, digest, targets, allow, expires }: NewEntry): string {
+/** The part of the settings that lets a new key in. No secret is in it. */
+export function keyLines({ name, proof: [field, value], targets, allow, expires }: NewEntry): string {
   return [
     `- name: ${JSON.stringify(name)}`,
-    `  key: ${digest}`,
+    `  ${field}: ${value}`,
     ...targets.length > 0 ? [`  targets: ${JSON.stringify(targets)}`] : [],
-    ...allow.length > 0 ? [`  allow: [${allow.join(', ')}]`] : [],
+    `  allow: [${allow.join(', ')}]`,
     ...expires ? [`  expires: '${expires}'`] : [],
   ].join('\n')
 }
@@ -48,10 +48,11 @@ export function keyLines({ name, digest, targets, allow, expires }: NewEntry): s
 /** What a new key is to be allowed. */
 export interface NewEntry {
   name: string
-  digest: string
+  /** By what it is known: the digest of a key, or where the settings find the key, or the secret of its signatures. */
+  proof: readonly [field: 'key' | 'secret', value: string]
   /** Empty for every target. */
   targets: readonly string[]
-  /** Empty for what a key is allowed that says nothing of it. */
+  /** At least one: a key of which nothing is said may do more than one thing. */
   allow: readonly string[]
   /** A date; empty for a key that never ends. */
   expires: string

@@ -27,13 +27,14 @@ export function section(title: string, content: VNodeChild, aside?: VNodeChild):
   )
 }
 
-/** A control with its label above it. */
-export function field(label: string, control: VNodeChild, hint?: string): VNode {
+/** A control with its label above it, and below it what is wrong with what it holds. */
+export function field(label: string, control: VNodeChild, hint?: string, problem?: string): VNode {
   return (
     <label class="relay-field">
       <span class="relay-label">{label}</span>
       {control}
       {hint !== undefined && <span class="relay-hint">{hint}</span>}
+      {problem !== undefined && <span class="relay-notice bad" role="alert">{problem}</span>}
     </label>
   )
 }

@@ -1,5 +1,4 @@
-import type { VNode } from 'vue'
-import { isFields, numberOf, textOf, type Fields } from '../fields'
+import { numberOf, textOf, type Fields } from '../fields'
 import { texts, writeSize } from '../texts'
 
 /** The kind of an item, and its name and size where they are known. */
@@ -12,21 +11,4 @@ export function describeItem({ type, name, size, user_id: user }: Fields): strin
 /** The items of a delivery in one line: what they say, and the kinds of those that say nothing. */
 export function summarize(items: readonly Fields[]): string {
   return items.map(item => textOf(item.msg) || `[${describeItem({ type: item.type, name: item.name })}]`).join(' ')
-}
-
-/** Chat messages as a dry run shows them. */
-export function viewMessages(messages: unknown): VNode {
-  const list: unknown[] = Array.isArray(messages) ? messages : []
-  return (
-    <ol class="relay-timeline">
-      {list.map((message, at) => (
-        <li key={at}>
-          {list.length > 1 && <strong>{texts.value.send.message(at + 1)}</strong>}
-          {(Array.isArray(message) ? message.filter(isFields) : []).map(item => (
-            <p class="relay-said">{item.type === 'text' ? textOf(item.msg) : `[${describeItem(item)}]`}</p>
-          ))}
-        </li>
-      ))}
-    </ol>
-  )
 }

@@ -1,11 +1,12 @@
 import { computed, defineComponent, reactive, shallowRef, watch, type VNode } from 'vue'
-import { call, loadDeliveries, makeKey, type Delivery, type NewKey, type Reply } from '../api'
+import { call, loadDeliveries, makeKey, pageName, type Delivery, type NewKey, type Reply } from '../api'
 import { addressFor, callersOf, type Caller } from '../callers'
-import { curlOf, keyLines } from '../curl'
-import { textOf } from '../fields'
+import { curlOf, keyLines, type NewEntry } from '../curl'
+import { textOf, wordsOf } from '../fields'
 import { button, field, notice, section, stateMark, valueOf } from '../parts/basics'
 import { CopyBlock, CopyButton } from '../parts/copy'
-import { summarize, viewMessages } from '../parts/items'
+import { summarize } from '../parts/items'
+import { viewPreview } from '../parts/preview'
 import { TargetField, viewTarget } from '../parts/target'
 import { usePolling } from '../poll'
 import { about, goTo } from '../state'
@@ -28,7 +29,9 @@ export const ConnectTab = defineComponent({
       const t = texts.value.connect
       const { value: current } = caller
       if (!current) return <p>{texts.value.common.loading}</p>
-      const { target } = chosen
+      const targets = wordsOf(chosen.target)
+      // An address has no blanks behind its commas.
+      const target = targets.join(',')
       return (
         <div>
           {section(texts.value.tabs.connect, (
@@ -51,7 +54,7 @@ export const ConnectTab = defineComponent({
               />
             </div>
           ))}
-          {section(t.keyTitle, key.value ? viewKey(current, target, key.value) : offerKey(make))}
+          {section(t.keyTitle, current.signs === 'secret' ? viewSecret(current, targets) : key.value ? viewKey(current, targets, key.value) : offerKey(make))}
           {section(t.steps, (
             <div>
               {about.value?.isPublic === false && notice('info', t.private)}
@@ -59,7 +62,7 @@ export const ConnectTab = defineComponent({
             </div>
           ))}
           <Arrival key={`${current.name} ${target}`} caller={current} />
-          {current.name !== 'curl' && <Trial key={current.name} caller={current} target={chosen.target} />}
+          {current.name !== 'curl' && <Trial key={current.name} caller={current} target={target} />}
         </div>
       )
     }
@@ -98,40 +101,69 @@ function offerKey(make: () => unknown): VNode {
   )
 }
 
-function viewKey({ name, signs }: Caller, target: string, { key, digest }: NewKey): VNode {
+function viewKey(caller: Caller, targets: readonly string[], { key, digest }: NewKey): VNode {
   const t = texts.value
-  const targets = target === '' ? [] : [target]
-  const allow = [name === 'curl' ? 'send' : 'hooks']
-  // A key whose digest alone is known checks no signature.
-  const variable = `\${{ env.${name.toUpperCase().replace(/[^A-Z]/g, '_')}_RELAY_KEY }}`
   return (
     <div>
-      {notice('info', signs ? t.connect.plainKey : t.keys.once)}
+      {notice('info', caller.signs ? t.connect.plainKey : t.keys.once)}
       <h3>{t.keys.key}</h3>
       <CopyBlock text={key} name={t.keys.key} />
-      <p>{t.connect.keyInSettings}</p>
-      <CopyBlock text={keyLines({ name, digest: signs ? variable : digest, targets, allow, expires: '' })} name={t.keys.line} />
+      {/* A key whose digest alone is known checks no signature. */}
+      {viewEntry(caller, targets, ['key', caller.signs ? `\${{ env.${variableOf(caller)}_RELAY_KEY }}` : digest])}
     </div>
   )
+}
+
+/** What is to be entered for a caller that needs no key, for it chooses its secret itself. */
+function viewSecret(caller: Caller, targets: readonly string[]): VNode {
+  const variable = `${variableOf(caller)}_CLIENT_SECRET`
+  return (
+    <div>
+      {notice('info', texts.value.connect.ownSecret(caller.label, variable))}
+      {viewEntry(caller, targets, ['secret', `\${{ env.${variable} }}`])}
+    </div>
+  )
+}
+
+function viewEntry({ name: caller }: Caller, targets: readonly string[], proof: NewEntry['proof']): VNode {
+  const t = texts.value
+  const allow = [caller === 'curl' ? 'send' : 'hooks']
+  // A template may be called like this page; a key may not.
+  const name = caller === pageName ? `hooks-${caller}` : caller
+  return (
+    <div>
+      <p>{t.connect.keyInSettings}</p>
+      <CopyBlock text={keyLines({ name, proof, targets, allow, expires: '' })} name={t.keys.line} />
+    </div>
+  )
+}
+
+/** How a variable of the environment begins that is for a caller. */
+function variableOf({ name }: Caller): string {
+  return name.toUpperCase().replace(/[^A-Z]/g, '_')
 }
 
 /** Waits for the first message of a caller, and shows it. */
 const Arrival = defineComponent({
   props: { caller: { type: Object as () => Caller, required: true } },
   setup(props) {
-    const since = new Date().toISOString()
     const door = props.caller.name === 'curl' ? 'send' : `hooks/${props.caller.name}`
+    /** The newest that was there already, empty for none; absent until that is known. Unlike a time, no clock has to be right for it. */
+    const mark = shallowRef<string>()
     const first = shallowRef<Delivery>()
     usePolling(async () => {
       if (first.value && !['queued', 'sending'].includes(first.value.state)) return
-      const page = await loadDeliveries({ since, door, limit: '20' })
+      const page = await loadDeliveries({ door, limit: '20' })
+      if (!page) return
+      const { value: last } = mark
       // The newest come first.
-      first.value = page?.deliveries.at(-1)
+      if (last === undefined) mark.value = page.deliveries[0]?.id ?? ''
+      else first.value = page.deliveries.findLast(({ id }) => id > last)
     })
     return () => {
-      const t = texts.value.connect
+      const { connect: t, common } = texts.value
       const { value: delivery } = first
-      if (!delivery) return section(t.waitingFor(labelOf(props.caller)), <p role="status">{t.nothing}</p>)
+      if (!delivery) return section(t.waitingFor(labelOf(props.caller)), <p role="status">{mark.value === undefined ? common.loading : t.nothing}</p>)
       return section(t.arrived, (
         <div role="status">
           <div class="relay-row">
@@ -217,5 +249,5 @@ const Trial = defineComponent({
 
 function viewTrial({ data }: Reply): VNode {
   if (data.skipped !== undefined) return notice('info', texts.value.connect.skipped(textOf(data.skipped)))
-  return viewMessages(data.messages)
+  return viewPreview(data)
 }

@@ -1,5 +1,5 @@
 import { computed, defineComponent, nextTick, reactive, ref, shallowRef, watch, type VNode } from 'vue'
-import { loadDeliveries, type Delivery } from '../api'
+import { loadDeliveries, type Delivery, type Page } from '../api'
 import { button, field, notice, stateMark, valueOf } from '../parts/basics'
 import { summarize } from '../parts/items'
 import { RecordDialog } from '../parts/record'
@@ -12,8 +12,12 @@ import { texts, writeTime, zone } from '../texts'
 const rowHeight = 44
 /** How many rows are kept ready above and below what can be seen. */
 const margin = 20
-/** How many deliveries are asked for at once. */
+/** How many rows are in the document at most. */
+const drawn = 2 * margin + 30
+/** How many deliveries are asked for at once: all that are drawn, and more. */
 const pageSize = 100
+/** It sorts after every ID. */
+const lastId = 'g'
 
 const noFilters = { state: '', target: '', door: '', key: '', text: '', since: '', until: '' }
 
@@ -32,40 +36,52 @@ export const DeliveriesTab = defineComponent({
     const query = computed(() => Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== '').map(([name, value]) => {
       return [name, name === 'since' || name === 'until' ? new Date(value).toISOString() : value]
     })))
+    /** The first row that is in the document. */
+    const first = computed(() => Math.max(0, Math.min(top.value, rows.value.length) - margin))
     const look = usePolling(async () => {
       const asked = query.value
       const page = await loadDeliveries({ ...asked, limit: String(pageSize) })
       if (asked !== query.value) return
       isOut.value = !page
       if (!page) return
-      merge(page.deliveries, page.next)
+      merge(page)
+      // Whoever has scrolled down sees others than these.
+      const above = rows.value[first.value - 1]
+      if (!above || first.value + drawn <= page.deliveries.length) return
+      const shown = await loadDeliveries({ ...asked, limit: String(pageSize), before: above.id })
+      if (shown && asked === query.value) merge(shown, above.id)
     })
 
-    /** Puts what is new before the rest, what has changed in its place, and takes out what is gone. What somebody looks at stays put. */
-    const merge = (fresh: Delivery[], following: string | undefined): void => {
-      const known = new Set(rows.value.map(({ id }) => id))
-      const overlaps = fresh.some(({ id }) => known.has(id))
-      if (!isLoaded.value || !overlaps) {
-        rows.value = fresh
-        next.value = following
-        isLoaded.value = true
-        return
-      }
-      const changed = new Map(fresh.map(delivery => [delivery.id, delivery]))
-      const added = fresh.filter(({ id }) => !known.has(id))
-      const oldest = following === undefined ? '' : fresh.at(-1)?.id ?? ''
-      const left = rows.value.filter(({ id }) => changed.has(id) || id < oldest)
-      rows.value = [...added, ...left.map(delivery => changed.get(delivery.id) ?? delivery)]
+    /**
+     * Puts a page in the place of what was known of the same stretch. What somebody looks at stays put.
+     *
+     * @param before the ID that the stretch ends before
+     */
+    const merge = ({ deliveries, next: following }: Page, before = lastId): void => {
+      const seen = rows.value[top.value]
+      const oldest = following === undefined ? '' : deliveries.at(-1)?.id ?? ''
+      // Where nothing of it was known, there may be more between it and what is below.
+      const isKnown = rows.value.some(({ id }) => id >= oldest && id < before)
+      const below = isKnown ? rows.value.filter(({ id }) => id < oldest) : []
+      rows.value = [...rows.value.filter(({ id }) => id >= before), ...deliveries, ...below]
+      if (below.length === 0) next.value = following
+      isLoaded.value = true
+      stay(seen)
+    }
+    /** Scrolls as far as a row was moved that was the first to be seen, unless that is at the top, where new ones are to be seen. */
+    const stay = (seen: Delivery | undefined): void => {
       const { value: box } = viewport
-      if (box && box.scrollTop > rowHeight && added.length > 0) void nextTick(() => box.scrollBy(0, added.length * rowHeight))
+      const at = rows.value.findIndex(({ id }) => id === seen?.id)
+      const distance = (at - top.value) * rowHeight
+      if (box && box.scrollTop > rowHeight && at >= 0 && distance !== 0) void nextTick(() => box.scrollBy(0, distance))
     }
     const loadMore = async (): Promise<void> => {
       if (isLoading || next.value === undefined) return
       isLoading = true
-      const asked = query.value
-      const page = await loadDeliveries({ ...asked, limit: String(pageSize), before: next.value })
+      const [asked, before] = [query.value, next.value]
+      const page = await loadDeliveries({ ...asked, limit: String(pageSize), before })
       isLoading = false
-      if (!page || asked !== query.value) return
+      if (!page || asked !== query.value || before !== next.value) return
       rows.value = [...rows.value, ...page.deliveries]
       next.value = page.next
     }
@@ -85,8 +101,7 @@ export const DeliveriesTab = defineComponent({
 
     return () => {
       const t = texts.value.deliveries
-      const first = Math.max(0, Math.min(top.value, rows.value.length) - margin)
-      const visible = rows.value.slice(first, first + 2 * margin + 30)
+      const visible = rows.value.slice(first.value, first.value + drawn)
       return (
         <div>
           {viewFilters(filters, () => Object.assign(filters, noFilters))}
@@ -104,9 +119,9 @@ export const DeliveriesTab = defineComponent({
                 </tr>
               </thead>
               <tbody>
-                {spacer(first)}
-                {visible.map((delivery, at) => viewRow(delivery, first + at))}
-                {spacer(rows.value.length - first - visible.length)}
+                {spacer(first.value)}
+                {visible.map((delivery, at) => viewRow(delivery, first.value + at))}
+                {spacer(rows.value.length - first.value - visible.length)}
               </tbody>
             </table>
             <p class="relay-empty" role="status">{describeLack(isLoaded.value, rows.value.length, query.value)}</p>
@@ -170,7 +185,9 @@ function viewFilters(filters: typeof noFilters, clear: () => unknown): VNode {
   const isSet = Object.values(filters).some(Boolean)
   const { targets = {}, sources = [], keys = [] } = about.value ?? {}
   const known = {
-    target: Object.keys(targets), door: ['webhook', 'send', 'onebot', 'commands', ...sources.map(source => `hooks/${source}`)], key: keys.map(({ name }) => name),
+    target: Object.keys(targets),
+    door: ['webhook', 'send', 'onebot', 'commands', 'alert', ...sources.map(source => `hooks/${source}`)],
+    key: keys.map(({ name }) => name),
   }
   const input = (name: 'target' | 'door' | 'key' | 'text' | 'since' | 'until', type = 'text'): VNode => field(t[name], (
     <input

@@ -1,7 +1,7 @@
-import { defineComponent, reactive, shallowRef, type VNode, type VNodeChild } from 'vue'
-import { call, makeKey, type KeyView, type NewKey } from '../api'
+import { computed, defineComponent, reactive, shallowRef, type VNode, type VNodeChild } from 'vue'
+import { call, makeKey, pageName, type KeyView, type NewKey } from '../api'
 import { keyLines } from '../curl'
-import { listOf, numberOf, textOf, type Fields } from '../fields'
+import { listOf, numberOf, textOf, wordsOf, type Fields } from '../fields'
 import { button, field, notice, section, valueOf } from '../parts/basics'
 import { CopyBlock } from '../parts/copy'
 import { usePolling } from '../poll'
@@ -43,7 +43,7 @@ function rowsOf(usage: Fields[], keys: KeyView[]): VNode[] {
   return [
     viewRow(t.master, undefined, usageOf(null)),
     ...keys.map(key => viewRow(key.name, key, usageOf(key.name))),
-    viewRow(t.page, undefined, usageOf('console')),
+    viewRow(t.page, undefined, usageOf(pageName)),
   ]
 }
 
@@ -82,12 +82,15 @@ const NewKeyForm = defineComponent({
   setup() {
     const entry = reactive<Wish>({ name: '', targets: '', expires: '', allow: ['send'] })
     const made = shallowRef<NewKey>()
-    const problem = shallowRef('')
+    const isOut = shallowRef(false)
+    /** Before somebody has asked for the key, nothing is wrong yet. */
+    const isAsked = shallowRef(false)
+    const problems = computed(() => isAsked.value ? problemsOf(entry) : {})
     const make = async (): Promise<void> => {
-      problem.value = entry.name.trim() === '' ? texts.value.keys.needName : ''
-      if (problem.value) return
+      isAsked.value = true
+      if (Object.keys(problems.value).length > 0) return
       made.value = await makeKey()
-      if (!made.value) problem.value = texts.value.common.offline
+      isOut.value = !made.value
     }
     const toggle = (scope: string): void => {
       entry.allow = entry.allow.includes(scope) ? entry.allow.filter(each => each !== scope) : [...entry.allow, scope]
@@ -95,17 +98,19 @@ const NewKeyForm = defineComponent({
     const input = (name: 'name' | 'targets' | 'expires', type: string, hint?: string): VNode => field(texts.value.keys[name], (
       <input
         type={type}
+        aria-invalid={problems.value[name] !== undefined}
         value={entry[name]}
         onInput={(event: Event) => {
           entry[name] = valueOf(event)
         }}
       />
-    ), hint)
+    ), hint, problems.value[name])
     return () => {
       const t = texts.value.keys
       const deeds: Partial<Record<string, string>> = t.deeds
       if (made.value) return section(t.make, viewMade(made.value, entry, () => {
         made.value = undefined
+        isAsked.value = false
         entry.name = ''
       }))
       return section(t.make, (
@@ -133,8 +138,9 @@ const NewKeyForm = defineComponent({
                 </label>
               ))}
             </div>
+            {problems.value.allow && notice('bad', problems.value.allow)}
           </fieldset>
-          {problem.value && notice('bad', problem.value)}
+          {isOut.value && notice('bad', texts.value.common.offline)}
           {button(t.make, make, { kind: 'primary' })}
         </form>
       ))
@@ -150,16 +156,26 @@ interface Wish {
   allow: string[]
 }
 
+/** What is wrong with its fields. */
+function problemsOf({ name, allow }: Wish): Partial<Record<keyof Wish, string>> {
+  const t = texts.value.keys
+  const word = name.trim()
+  return {
+    ...word === '' && { name: t.needName },
+    ...word === pageName && { name: t.pageName(pageName) },
+    ...allow.length === 0 && { allow: t.needScope },
+  }
+}
+
 function viewMade({ key, digest }: NewKey, entry: Wish, done: () => unknown): VNode {
   const t = texts.value.keys
-  const targets = entry.targets.split(',').map(word => word.trim()).filter(Boolean)
   return (
     <div>
       {notice('info', t.once)}
       <h3>{t.key}</h3>
       <CopyBlock text={key} name={t.key} />
       <p>{t.line}</p>
-      <CopyBlock text={keyLines({ ...entry, name: entry.name.trim(), targets, digest })} name={t.line} />
+      <CopyBlock text={keyLines({ ...entry, name: entry.name.trim(), targets: wordsOf(entry.targets), proof: ['key', digest] })} name={t.line} />
       {button(t.done, done)}
     </div>
   )

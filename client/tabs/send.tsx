@@ -4,8 +4,8 @@ import { curlWithFiles } from '../curl'
 import { listOf, textOf, textsOf } from '../fields'
 import { button, field, notice, section, valueOf } from '../parts/basics'
 import { CopyButton } from '../parts/copy'
-import { viewMessages } from '../parts/items'
-import { describeTarget, TargetField } from '../parts/target'
+import { viewPreview } from '../parts/preview'
+import { TargetField } from '../parts/target'
 import { about, goTo } from '../state'
 import { texts, writeSize } from '../texts'
 
@@ -127,11 +127,7 @@ export const SendTab = defineComponent({
             </form>
           ))}
           {problem.value && notice('bad', problem.value)}
-          {preview.value && section(t.previewTitle, (
-            <div>
-              {viewPreview(preview.value)}
-            </div>
-          ))}
+          {preview.value && section(t.previewTitle, viewPreview(preview.value.data))}
           {result.value && section(t.result, viewResult(result.value))}
         </div>
       )
@@ -174,18 +170,6 @@ function bodyOf({ bot, target, text }: Order, attachments: Attachment[]): object
 
 function kindOf(type: string): string {
   return /^(image|video)\//.exec(type)?.[1] ?? 'file'
-}
-
-function viewPreview({ data }: Reply): VNode[] {
-  const t = texts.value.send
-  const several = listOf(data.deliveries)
-  return (several.length > 0 ? several : [data]).map(each => (
-    <div>
-      <p>{t.to(describeTarget(textOf(each.target), textOf(each.bot)), textOf(each.bot))}</p>
-      {textOf(each.msg) && notice('bad', textOf(each.msg))}
-      {viewMessages(each.messages)}
-    </div>
-  ))
 }
 
 function viewResult({ isRight, data, headers }: Reply): VNode {

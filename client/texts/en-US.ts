@@ -68,6 +68,7 @@ export const english = {
     preview: 'Preview', send: 'Send', previewTitle: 'As it would leave', to: (target: string, bot: string) => `To ${target} through ${bot}`,
     sent: 'It arrived.', result: 'Result', needTarget: 'Choose a target.', needContent: 'Write a text or choose a file.',
     open: 'Open its record', message: (index: number) => `Message ${index}`,
+    toNobody: (target: string) => `To ${target}`,
   },
   connect: {
     caller: 'What is to call', newKey: 'Make a key for it', keyTitle: 'A key for it',
@@ -100,6 +101,7 @@ export const english = {
       fields: ['Open the settings of the program, where it asks for the address of a webhook.', 'Enter this address:', 'Send a test from there.'],
       own: ['Put the template into the folder templates of the data folder.', 'Have this address called, with JSON:', 'Send a test from there.'],
     },
+    ownSecret: (name: string, variable: string) => `${name} chooses the secret itself, and needs no key. Put the Client Secret that it shows into the variable ${variable}.`,
   },
   keys: {
     list: 'Keys', name: 'Name', targets: 'Targets', allow: 'May', expires: 'Until', used: 'Last used', from: (when: string, address: string) => `${when} from ${address}`,
@@ -113,6 +115,8 @@ export const english = {
       'send': 'send messages', 'upload': 'upload files', 'hooks': 'call the addresses of /hooks', 'onebot': 'call the OneBot interface',
       'mention-all': 'mention everybody', 'read': 'read deliveries and status', 'manage': 'send again, withdraw, resume and drop',
     },
+    pageName: (name: string) => `${name} is what this page is called in log and records, and the settings refuse a key of that name. Choose another one.`,
+    needScope: 'Choose at least one thing that it may do.',
   },
 }
 

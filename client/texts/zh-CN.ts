@@ -68,6 +68,7 @@ export const chinese: Texts = {
     preview: '预览', send: '发送', previewTitle: '将会这样发出', to: (target, bot) => `经由 ${bot} 发往 ${target}`,
     sent: '已送达。', result: '结果', needTarget: '请选择目标。', needContent: '请填写文本或选择文件。',
     open: '打开记录', message: index => `第 ${index} 条消息`,
+    toNobody: target => `发往 ${target}`,
   },
   connect: {
     caller: '由谁调用', newKey: '为它新建密钥', keyTitle: '它的密钥',
@@ -100,6 +101,7 @@ export const chinese: Texts = {
       fields: ['打开程序中填写 Webhook 地址的设置。', '填入此地址：', '在那里发送一条测试消息。'],
       own: ['把模板放入数据目录的 templates 文件夹。', '让调用方以 JSON 请求此地址：', '从调用方发送一条测试消息。'],
     },
+    ownSecret: (name, variable) => `${name} 自己选定签名的密钥，不必新建。请把它显示的 Client Secret 存入环境变量 ${variable}。`,
   },
   keys: {
     list: '密钥', name: '名称', targets: '目标', allow: '权限', expires: '有效期至', used: '最近使用', from: (when, address) => `${when}，来自 ${address}`,
@@ -113,5 +115,7 @@ export const chinese: Texts = {
       'send': '发送消息', 'upload': '上传文件', 'hooks': '调用 /hooks 地址', 'onebot': '调用 OneBot 接口',
       'mention-all': '提及全体成员', 'read': '查看投递与状态', 'manage': '再次发送、取消、恢复与丢弃',
     },
+    pageName: name => `日志与记录用 ${name} 称呼本页面，设置会拒绝同名的密钥。请换一个名称。`,
+    needScope: '请至少选择一项权限。',
   },
 }

@@ -1,4 +1,5 @@
 import type { ForkScope } from 'koishi'
+import { load } from 'js-yaml'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -14,6 +15,8 @@ import { promisify } from 'node:util'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { serveConsole } from '../../../bot/console'
 import type { LedgerEntry } from '../../../simulator/types'
+import { parseKeys, type Key } from '../../../src/access/keys'
+import { parseNames } from '../../../src/message/names'
 import { isObject } from '../../../src/message/parse'
 import { skip } from '../../simulator/page/stage'
 import { freePort } from '../../support/process'
@@ -21,7 +24,10 @@ import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 
 const tabs = ['now', 'deliveries', 'send', 'connect', 'keys'] as const
-const config = { targets: { ops: 'group:123456' }, keys: [{ name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['ops'], allow: ['send'] }] }
+const config = {
+  targets: { ops: 'group:123456', oncall: ['group:123456', 'discord:group:9'] },
+  keys: [{ name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['ops'], allow: ['send'] }],
+}
 const build = resolve(import.meta.dirname, '../../../dist')
 
 describe('the page', { skip, timeout: 300_000 }, () => {
@@ -154,6 +160,14 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       })
       assert(await page.locator('tr.record').count() < 100)
       assert(Number(await page.locator('.relay-window table').getAttribute('aria-rowcount')) > 150)
+    })
+  })
+
+  test('suggests every door', async () => {
+    await play('deliveries', async page => {
+      const doors: unknown = await page.evaluate('[...document.querySelectorAll("#relay-known-door option")].map(option => option.value)')
+      assert(Array.isArray(doors))
+      for (const door of ['webhook', 'send', 'onebot', 'commands', 'alert', 'hooks/github']) assert(doors.includes(door), door)
     })
   })
 
@@ -312,6 +326,29 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
+  test('keeps up what somebody looks at far down, and leaves it where it is', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse', wording: 'too fast' }, target: '710', times: Infinity })
+    const id = (await relay.send({ group_id: '710', msg: 'far down' })).headers.get('x-request-id') ?? ''
+    relay.simulator.clearFaults()
+    for (let count = 0; count < 150; count++) await relay.send({ group_id: '711', msg: `above ${count}` })
+    await play('deliveries', async page => {
+      const row = page.locator('tr.record', { hasText: 'far down' })
+      await page.locator('tr.record').first().waitFor()
+      await until('it can be seen', async () => {
+        if (await row.count() > 0) return true
+        await page.evaluate('document.querySelector(".relay-window").scrollBy(0, 400)')
+        return false
+      })
+      await row.scrollIntoViewIfNeeded()
+      await row.getByText('Failed').waitFor()
+      const top = (await row.boundingBox())?.y
+      await relay.send({ group_id: '711', msg: 'one more' })
+      assert.equal((await relay.request(`/deliveries/${id}/retry`, { method: 'POST' })).status, 202)
+      await row.getByText('Sent', { exact: true }).waitFor()
+      assert.equal((await row.boundingBox())?.y, top)
+    })
+  })
+
   test('tells how to connect something, shows what its template makes, and its first message', async () => {
     await play('connect', async page => {
       await page.getByLabel('What is to call').selectOption('message')
@@ -324,6 +361,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await page.getByLabel('A payload (JSON)').fill('{"title":"Disk","message":"is full"}')
       await page.getByRole('button', { name: 'See the message' }).click()
       await page.locator('.relay-said', { hasText: 'is full' }).waitFor()
+      await page.getByText('Nothing has come yet').waitFor()
       assert.equal((await relay.request('/hooks/message/ops', { method: 'POST', body: '{"message":"first"}', headers: { 'content-type': 'application/json' } })).status, 200)
       await page.getByRole('heading', { name: 'It has arrived' }).waitFor()
       const count = relay.simulator.ledger.length
@@ -332,6 +370,96 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       assert.equal(await page.getByLabel('A payload (JSON)').inputValue(), '{\n  "message": "first"\n}')
       await page.locator('.relay-timeline', { hasText: 'first' }).waitFor()
       assert.equal(relay.simulator.ledger.length, count)
+    })
+  })
+
+  test('shows what each of several targets would get, or why it would not', async () => {
+    await play('connect', async page => {
+      await page.getByLabel('What is to call').selectOption('message')
+      await page.getByLabel('Target').fill('oncall')
+      await page.getByLabel('A payload (JSON)').fill('{"message":"is full"}')
+      await page.getByRole('button', { name: 'See the message' }).click()
+      await page.getByText('To 构建通知 Builds (group:123456) through onebot:10000', { exact: true }).waitFor()
+      assert.deepEqual(await page.locator('.relay-said').allInnerTexts(), ['is full'])
+      await page.getByText('To group:9', { exact: true }).waitFor()
+      assert.match(await page.getByRole('alert').innerText(), /\bbot\b/)
+      assert.deepEqual(await violations(page), [])
+    })
+  })
+
+  test('sees the first message also where the clock of the browser is ahead, and none from before', async () => {
+    const post = async (message: string): Promise<void> => {
+      const { status } = await relay.request('/hooks/slack/ops', { method: 'POST', body: JSON.stringify({ text: message }), headers: { 'content-type': 'application/json' } })
+      assert.equal(status, 200)
+    }
+    await post('from before')
+    await play('now', async page => {
+      await page.clock.setFixedTime(Date.now() + 120_000)
+      await page.locator('#relay-tab-connect').click()
+      await page.getByLabel('What is to call').selectOption('slack')
+      await page.getByText('Nothing has come yet').waitFor()
+      await post('the first')
+      await page.getByRole('heading', { name: 'It has arrived' }).waitFor()
+      assert.deepEqual(await page.locator('.relay-said').allInnerTexts(), ['the first'])
+    })
+  })
+
+  /** What is to be added to the settings, as they would read it. */
+  async function offeredKeys(page: Page): Promise<{ entry: unknown, key: Key | undefined, warnings: string[] }> {
+    const lines = load(await page.locator('pre', { hasText: '- name:' }).innerText())
+    assert(Array.isArray(lines) && lines.length === 1)
+    const entry: unknown = lines[0]
+    assert(isObject(entry))
+    const filled = Object.entries(entry).map(([name, value]) => [name, String(value).startsWith('${{ env.') ? 'what the variable holds' : value])
+    const { keys, warnings } = parseKeys([Object.fromEntries(filled)], apiKey, parseNames(config.targets).names)
+    return { entry, key: keys[0], warnings }
+  }
+
+  test('offers a key for each of several targets', async () => {
+    await play('connect', async page => {
+      await page.getByLabel('Target').fill('group:1, ops')
+      await page.getByRole('button', { name: 'Make a key for it' }).click()
+      const { key, warnings } = await offeredKeys(page)
+      assert.deepEqual(warnings, [])
+      assert.deepEqual(key?.view?.targets, ['group:1', 'ops'])
+      await page.locator('pre', { hasText: `"${relay.url}/send/group:1,ops"` }).waitFor()
+    })
+  })
+
+  test('has Sentry sign with the secret that it chooses itself', async () => {
+    await play('connect', async page => {
+      await page.getByLabel('What is to call').selectOption('sentry')
+      await page.getByLabel('Target').fill('ops')
+      await page.getByText('Sentry chooses the secret itself').waitFor()
+      assert.equal(await page.getByRole('button', { name: 'Make a key for it' }).count(), 0)
+      const { entry, key, warnings } = await offeredKeys(page)
+      assert.deepEqual(entry, { name: 'sentry', secret: '${{ env.SENTRY_CLIENT_SECRET }}', targets: ['ops'], allow: ['hooks'] })
+      assert.deepEqual(warnings, [])
+      assert.equal(key?.view?.verifies, true)
+    })
+  })
+
+  test('makes no key that is refused, or that may do what nobody chose', async () => {
+    await play('keys', async page => {
+      const make = page.getByRole('button', { name: 'Make a key' })
+      const name = page.getByLabel('Name')
+      await name.fill(' console ')
+      await page.getByRole('checkbox', { name: 'send messages' }).uncheck()
+      await make.click()
+      await page.getByText('is what this page is called').waitFor()
+      await page.getByText('Choose at least one').waitFor()
+      assert.equal(await name.getAttribute('aria-invalid'), 'true')
+      assert.deepEqual(await violations(page), [])
+      assert.equal(await page.locator('pre').count(), 0)
+      await name.fill('console-2')
+      await page.getByText('is what this page is called').waitFor({ state: 'detached' })
+      await make.click()
+      assert.equal(await page.locator('pre').count(), 0)
+      await page.getByRole('checkbox', { name: 'upload files' }).check()
+      await make.click()
+      const { key, warnings } = await offeredKeys(page)
+      assert.deepEqual(warnings, [])
+      assert.deepEqual(key?.view?.allow, ['upload'])
     })
   })
 

@@ -24,9 +24,10 @@ describe('a command for curl', () => {
 
 describe('the lines for a new key', () => {
   test('are YAML that says what was chosen', () => {
-    const entry = { name: 'a: "b"', digest: 'sha256:00', targets: ['ops', 'group:*'], allow: ['send', 'mention-all'], expires: '2030-06-01' }
-    assert.deepEqual(load(keyLines(entry)), [{ name: 'a: "b"', key: 'sha256:00', targets: entry.targets, allow: entry.allow, expires: '2030-06-01' }])
-    assert.deepEqual(load(keyLines({ name: 'ci', digest: 'sha256:00', targets: [], allow: [], expires: '' })), [{ name: 'ci', key: 'sha256:00' }])
+    const entry = { name: 'a: "b"', targets: ['ops', 'group:*'], allow: ['send', 'mention-all'], expires: '2030-06-01' }
+    assert.deepEqual(load(keyLines({ ...entry, proof: ['key', 'sha256:00'] })), [{ ...entry, key: 'sha256:00' }])
+    const bare = { name: 'ci', targets: [], allow: ['hooks'], expires: '' }
+    assert.deepEqual(load(keyLines({ ...bare, proof: ['secret', '${{ env.CI_SECRET }}'] })), [{ name: 'ci', secret: '${{ env.CI_SECRET }}', allow: ['hooks'] }])
   })
 })
 

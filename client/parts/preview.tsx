@@ -1,0 +1,37 @@
+import type { VNode } from 'vue'
+import { listOf, textOf, type Fields } from '../fields'
+import { texts } from '../texts'
+import { notice } from './basics'
+import { describeItem } from './items'
+import { describeTarget } from './target'
+
+/** What a dry run says: to each target, the chat messages that would leave, or why none would. */
+export function viewPreview(data: Fields): VNode {
+  const several = listOf(data.deliveries)
+  return <div>{(several.length > 0 ? several : [data]).map(viewOne)}</div>
+}
+
+function viewOne({ target, bot, msg, messages }: Fields): VNode {
+  const t = texts.value.send
+  const name = describeTarget(textOf(target), textOf(bot))
+  return (
+    <div>
+      <p>{textOf(bot) === '' ? t.toNobody(name) : t.to(name, textOf(bot))}</p>
+      {textOf(msg) && notice('bad', textOf(msg))}
+      {Array.isArray(messages) && viewMessages(messages)}
+    </div>
+  )
+}
+
+function viewMessages(messages: readonly unknown[]): VNode {
+  return (
+    <ol class="relay-timeline">
+      {messages.map((message, at) => (
+        <li key={at}>
+          {messages.length > 1 && <strong>{texts.value.send.message(at + 1)}</strong>}
+          {listOf(message).map(item => <p class="relay-said">{item.type === 'text' ? textOf(item.msg) : `[${describeItem(item)}]`}</p>)}
+        </li>
+      ))}
+    </ol>
+  )
+}
