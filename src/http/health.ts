@@ -3,6 +3,7 @@ import type { Usage } from '../access/caller'
 import { RelayError } from '../errors'
 import { inTime } from '../lib/async'
 import type { Backlog, Operations } from '../relay/relay'
+import { maySee, toIso } from './queues'
 import type { GuardedRoute, OpenRoute } from './routes'
 
 /** How long the check of readiness may take, in milliseconds: "not ready" tells a probe more than no answer does. */
@@ -55,7 +56,7 @@ export function statusRoute(operations: Pick<Operations, 'states' | 'backlog'>, 
     handle: async ({ caller }) => ({
       data: {
         bots: bots(),
-        queues: operations.states().map(({ queue, waiting, pausedUntil }) => ({
+        queues: operations.states().filter(({ queue }) => maySee(caller, queue)).map(({ queue, waiting, pausedUntil }) => ({
           queue, waiting, ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
         })),
         // The rest is wanted most just when the database does not answer.
@@ -75,9 +76,4 @@ function viewBacklog(backlog: Backlog | undefined): object | null {
   if (!backlog) return null
   const { size, oldest } = backlog
   return { size, ...oldest !== undefined && { oldest: toIso(oldest) } }
-}
-
-/** A time in milliseconds since the epoch as callers see it. */
-export function toIso(time: number): string {
-  return new Date(time).toISOString()
 }
