@@ -56,8 +56,17 @@ export class Sender {
     const { list } = destinations
     if (isStrict && ignored.length > 0) throw unknownError(ignored)
     this.demandTargets(exchange, destinations)
+    if (destinations.isList) this.demandPlatforms(caller, destinations)
     if (items.some(item => !(item instanceof RelayError) && item.type === 'at' && item.userId === null)) caller.demand(['mention-all'])
     caller.spend(items.length * list.length)
+  }
+
+  /**
+   * Checks that a caller may send to all of several targets where their messages would go now. Of each that is only known once it leaves,
+   * and by then others would have left.
+   */
+  private demandPlatforms(caller: Caller, { list }: Destinations): void {
+    for (const { target, bot, asked } of list) caller.demandTarget(target, this.relay.inquiries.platformFor(bot), asked)
   }
 
   /**
