@@ -99,11 +99,16 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       allow: ['manage'],
       async handle(exchange) {
         const { caller } = exchange
-        const { target, bot, results } = await history.get(idOf(exchange))
+        const { target, bot } = await history.get(idOf(exchange))
         caller.demandTarget(target, platformOf(bot), writeTarget(target))
-        caller.spend(results.filter(result => !result?.success).length)
-        const admit = (platform: string): void => caller.demandTarget(target, platform, writeTarget(target))
-        const { id, state } = await relay.retry(idOf(exchange), admit)
+        let isSpent = false
+        const { id, state } = await relay.retry(idOf(exchange), (platform, items) => {
+          caller.demandTarget(target, platform, writeTarget(target))
+          caller.demandMentions(items)
+          // It is asked again where the delivery has changed meanwhile.
+          if (!isSpent) caller.spend(items.length)
+          isSpent = true
+        })
         exchange.response.setHeader('Location', `${prefix}/deliveries/${id}`)
         return { status: 202, data: { delivery_id: id, state } }
       },

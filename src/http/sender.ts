@@ -57,7 +57,7 @@ export class Sender {
     if (isStrict && ignored.length > 0) throw unknownError(ignored)
     this.demandTargets(exchange, destinations)
     if (destinations.isList) this.demandPlatforms(caller, destinations)
-    if (items.some(item => !(item instanceof RelayError) && item.type === 'at' && item.userId === null)) caller.demand(['mention-all'])
+    caller.demandMentions(items)
     caller.spend(items.length * list.length)
   }
 

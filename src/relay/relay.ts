@@ -67,6 +67,9 @@ export interface Submission {
   signal?: () => AbortSignal
 }
 
+/** @throws RelayError where the caller may not send these items through a bot of this platform */
+type AdmitRetry = (platform: string, items: readonly ParsedItem[]) => void
+
 /** What the caller is told. */
 export interface Submitted {
   delivery: Delivery
@@ -332,14 +335,15 @@ export class Relay {
   /**
    * Sends what was not delivered of a finished delivery again. What went unanswered is looked for first.
    *
-   * @param admit as that of a submission
+   * @param admit told, before anything changes, the platform of the bot that is to send and the items that are to be sent again; whatever
+   *   it throws stops the request. It may be told twice.
    * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
    */
-  retry(id: string, admit?: Submission['admit']): Promise<Delivery> {
+  retry(id: string, admit: AdmitRetry): Promise<Delivery> {
     return this.retries.run(id, () => this.retryOnce(id, admit))
   }
 
-  private async retryOnce(id: string, admit: Submission['admit']): Promise<Delivery> {
+  private async retryOnce(id: string, admit: AdmitRetry): Promise<Delivery> {
     const { state } = await this.history.get(id)
     if (!isRetryable(state)) throw notRetryable(state)
     const { storage, memory, runtime: { openCalls, port } } = this
@@ -360,7 +364,7 @@ export class Relay {
       account.checkIds(delivery.target, items)
       delivery.bot = account.sid
     }
-    admit?.(platformOf(delivery.bot) ?? '')
+    admit(platformOf(delivery.bot) ?? '', items.filter((_, index) => !delivery.results[index]?.success))
     if (!storage) return this.retryFromMemory(delivery, items)
     const expiresAt = this.clock.now() + defaultExpiry
     // A file that is gone already makes its item fail in its turn.
