@@ -67,7 +67,7 @@ describe('the list of deliveries', () => {
 
   test('refuses what it cannot filter by', async t => {
     const relay = await relayWith(t)
-    for (const query of ['limit=0', 'limit=1001', 'limit=x', 'state=lost', 'target=123', 'target=group:', 'target=group:%00', 'before=x', 'before=%00']) {
+    for (const query of ['limit=0', 'limit=1001', 'limit=x', 'state=lost', 'target=123', 'target=group:', 'target=group:%00', 'target=:group:1', 'before=x', 'before=%00']) {
       assert.equal((await relay.ask(`/deliveries?${query}`)).status, 400, query)
     }
   })
