@@ -364,6 +364,26 @@ describe('the answer to a hook without a database', () => {
     assert.deepEqual(texts(relay), [])
   })
 
+  test('of several targets asks to come again only where that may help', async () => {
+    const wrong = await post(relay, 'message/group:a,group:b', { text: 'a' })
+    assert.deepEqual([wrong.status, wrong.body.code, wrong.headers.get('retry-after'), wrong.data.failed], [400, 400, null, 2])
+    const robot = await post(relay, 'dingtalk/group:a,group:b', { msgtype: 'text', text: { content: 'a' } })
+    assert.deepEqual([robot.status, robot.body.errcode, robot.headers.get('retry-after')], [400, 400, null])
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+    const refused = await post(relay, 'message/group:a,ops', { text: 'a' })
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [400, null])
+    assert.equal((await post(relay, 'message/all', { text: 'a' })).status, 502)
+    relay.simulator.clearFaults()
+    relay.simulator.fault({ fault: { kind: 'muted' }, target: group, times: Infinity })
+    await until('it is paused', async () => (await post(relay, 'message/ops', { text: 'a' })).status === 503)
+    const paused = await post(relay, 'message/group:a,ops', { text: 'a' })
+    assert.deepEqual([paused.status, paused.headers.get('retry-after')], [503, '30'])
+    assert.deepEqual(texts(relay), [])
+    relay.simulator.clearFaults()
+    await relay.reload()
+    await relay.request(`/queues/${encodeURIComponent(`onebot:10000/group:${group}`)}/resume`, { method: 'POST' })
+  })
+
   test('is in the shape that robots expect, failures too', async () => {
     const slack = await post(relay, 'slack/ops', { text: 'a' })
     assert.deepEqual([slack.status, slack.type, slack.text], [200, 'text/plain; charset=utf-8', 'ok'])
