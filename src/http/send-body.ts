@@ -55,6 +55,9 @@ interface Means {
   stop: AbortSignal
 }
 
+/** What else can be done with bytes that are no text. */
+const asFile = 'or send it as a file with ?type=file'
+
 /** What curl says of `-d`, whatever that is, counts as text. */
 function kindOfBody(mediaType: string): Kind {
   if (mediaType === '' || mediaType.startsWith('text/') || mediaType === 'application/x-www-form-urlencoded') return 'text'
@@ -72,7 +75,7 @@ async function readText(exchange: Exchange, contentType: string, limits: BodyLim
   if (typeof exchange.parsedBody === 'string' && charsetOf(contentType) === 'utf-8') return demandText(exchange.parsedBody)
   demandUnread(exchange)
   refuseEncoding(exchange.request)
-  return demandText(decodeText(await readBody(exchange.request, limits, stop), contentType))
+  return demandText(decodeText(await readBody(exchange.request, limits, stop), contentType, asFile))
 }
 
 function demandText(text: string): string {
@@ -116,7 +119,7 @@ async function readForm(exchange: Exchange, asked: Kind | undefined, expiry: Exp
 async function itemsOfPart(part: ReceivedPart, asked: Kind | undefined, files: RequestFiles): Promise<ParsedItem[]> {
   if ('text' in part) {
     try {
-      return await itemsOfText(demandText(decodeText(part.text, part.type)), files)
+      return await itemsOfText(demandText(decodeText(part.text, part.type, asFile)), files)
     } catch (error) {
       if (error instanceof RelayError) return [error]
       throw error

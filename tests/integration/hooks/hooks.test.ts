@@ -113,6 +113,28 @@ describe('a hook', () => {
     assert.equal((await post(relay, 'message/group:abc', { text: 'a' })).status, 400)
   })
 
+  test('of text that curl posts as a form is that text, whatever is in it', async () => {
+    const curl = (body: string, type = 'application/x-www-form-urlencoded') => post(relay, 'message/ops', body, { headers: { 'content-type': type } })
+    for (const text of ['disk=95%', 'disk = 95 & cpu=7', 'a=%zz', '<b>=&amp;']) assert.equal((await curl(text)).status, 200, text)
+    assert.equal((await curl('title=Disk&text=95%25')).status, 200)
+    assert.deepEqual(texts(relay), ['disk=95%', 'disk = 95 & cpu=7', 'a=%zz', '<b>=&amp;', 'Disk\n95%'])
+    assert.equal((await curl('text=')).status, 400)
+    // Others than those that take text have nothing to take it for.
+    assert.equal((await post(relay, 'dingtalk/ops', 'disk=95%', { headers: { 'content-type': 'application/x-www-form-urlencoded' } })).status, 400)
+  })
+
+  test('of text is in the charset that it names, and in UTF-8 where it names none', async () => {
+    for (const [type, body] of [
+      ['text/plain; charset=', '磁盘'], ['text/plain; charset=""', '磁盘'], ['text/plain; charset=GBK', Buffer.from([0xb4, 0xc5, 0xc5, 0xcc])],
+      ['text/plain; charset=utf-16', Buffer.from([0xfe, 0xff, 0x78, 0xc1, 0x76, 0xd8])],
+    ] as const) {
+      const { status } = await post(relay, 'message/ops', '', { body, headers: { 'content-type': type } })
+      assert.equal(status, 200, type)
+    }
+    assert.deepEqual(texts(relay), ['磁盘', '磁盘', '磁盘', '磁盘'])
+    assert.equal((await post(relay, 'message/ops', '', { body: Buffer.from([0xb4, 0xc5]), headers: { 'content-type': 'text/plain' } })).status, 400)
+  })
+
   test('with a payload that is none is a 400', async () => {
     for (const [source, body] of [['message', { foo: 1 }], ['message', '[1'], ['uptime-kuma', {}], ['apprise', {}], ['wecom', { msgtype: 'text' }]] as const) {
       const { status } = await post(relay, `${source}/ops`, body, { headers: { 'content-type': 'application/json' } })
