@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
 import type { BotSelector, Content, MediaItem, ParsedItem } from '../message/model'
-import { parseContent, parseSelector, printNames, unknownFields } from '../message/parse'
+import { maxItems, parseContent, parseSelector, printNames, unknownFields } from '../message/parse'
 import { parseFileName } from '../uploads/multipart'
 import { receiveFile, receiveForm, type ReceivedPart, type ReceiveLimits } from '../uploads/receive'
 import type { RequestFiles } from '../uploads/request-files'
@@ -109,10 +109,17 @@ async function readForm(exchange: Exchange, asked: Kind | undefined, expiry: Exp
   files.add(parts.flatMap(part => 'id' in part ? [part.id] : []))
   if (parts.length === 0) throw new RelayError('bad-request', 'there is nothing to send: no part is named msg or text, and none is a file')
   const items: ParsedItem[] = []
-  for (const part of parts) items.push(...await itemsOfPart(part, asked, files))
+  for (const part of parts) {
+    items.push(...await itemsOfPart(part, asked, files))
+    if (items.length > maxItems) throw tooManyItems()
+  }
   const [first] = items
   if (first instanceof RelayError && items.every(item => item instanceof RelayError)) throw first
   return { content: { mode: 'batch', items, ...expiry }, bot: {}, ignored: printNames(skipped) }
+}
+
+function tooManyItems(): RelayError {
+  return new RelayError('bad-request', `a form may become at most ${maxItems} items: a long text is two of them, its first lines and a file`)
 }
 
 /** A text that is wrong stands as its error, as in a batch of `/webhook`. */
