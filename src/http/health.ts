@@ -8,6 +8,8 @@ import type { GuardedRoute, OpenRoute } from './routes'
 
 /** How long the check of readiness may take, in milliseconds: "not ready" tells a probe more than no answer does. */
 const checkTime = 2_000
+/** For how long it is remembered what the database answered, in milliseconds: anyone may ask, as often as they like. */
+const memory = 1_000
 
 /** `GET /healthz`: says that the service answers, to anyone. */
 export const healthRoute: OpenRoute = {
@@ -18,11 +20,20 @@ export const healthRoute: OpenRoute = {
   handle: () => ({ data: { health: 'ok' } }),
 }
 
-/** `GET /readyz`: whether a message could be sent now, to anyone. It tells nothing else, not even why not. */
-export function readyRoute(operations: Pick<Operations, 'ping'>, isOnline: () => boolean): OpenRoute {
-  const isReady = async (): Promise<boolean> => {
+/**
+ * `GET /readyz`: whether a message could be sent now, to anyone. It tells nothing else, not even why not.
+ *
+ * @param now milliseconds on the monotonic clock
+ */
+export function readyRoute(operations: Pick<Operations, 'ping'>, isOnline: () => boolean, now = () => performance.now()): OpenRoute {
+  const ping = async (): Promise<true> => {
     await operations.ping()
-    return isOnline()
+    return true
+  }
+  let last: { at: number, answers: Promise<true | undefined> } | undefined
+  const doesAnswer = (): Promise<true | undefined> => {
+    if (!last || now() - last.at >= memory) last = { at: now(), answers: inTime(ping, checkTime) }
+    return last.answers
   }
   return {
     path: '/readyz',
@@ -30,7 +41,7 @@ export function readyRoute(operations: Pick<Operations, 'ping'>, isOnline: () =>
     allow: 'anyone',
     quiet: true,
     async handle() {
-      if (await inTime(isReady, checkTime) !== true) throw new RelayError('unsent', 'not ready')
+      if (await doesAnswer() !== true || !isOnline()) throw new RelayError('unsent', 'not ready')
       return { data: { ready: true } }
     },
   }
