@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
 import type { TokenBucket } from '../lib/token-bucket'
-import type { Target } from '../message/model'
+import type { ParsedItem, Target } from '../message/model'
 import { deeds, type Scope } from './scopes'
 import { fits, type TargetPattern } from './target-pattern'
 
@@ -70,6 +70,15 @@ export class Caller {
    */
   demandTarget(target: Target, platform: string | undefined, asked: string): void {
     if (!this.maySendTo(target, platform)) throw new RelayError('forbidden', `this key may not send to ${asked}`)
+  }
+
+  /**
+   * Checks that it may mention those whom items mention.
+   *
+   * @throws RelayError `forbidden`
+   */
+  demandMentions(items: readonly ParsedItem[]): void {
+    if (items.some(item => !(item instanceof RelayError) && item.type === 'at' && item.userId === null)) this.demand(['mention-all'])
   }
 
   /** Whether it may send to a target; the platform as for `demandTarget`. */

@@ -34,8 +34,6 @@ export interface KeyView {
   allow: readonly Scope[]
   /** Until when it counts, in milliseconds since the epoch; absent for always. */
   expires?: number
-  /** Whether signatures can be checked with it. */
-  verifies: boolean
 }
 
 /** By which log and records call the page in the console: whoever shared it could see, and repeat, what is sent from there. */
@@ -144,10 +142,7 @@ function parseEntry(value: unknown, known: Set<string>, names: TargetNames): Ent
         return !isIn || (address !== undefined && isIn(address))
       },
       caller: new Caller(name, rights),
-      view: {
-        name, ...targets && { targets }, allow: [...rights.allow], ...expires !== undefined && { expires },
-        verifies: secrets.length > 0 && rights.allow.has('hooks'),
-      },
+      view: { name, ...targets && { targets }, allow: [...rights.allow], ...expires !== undefined && { expires } },
     },
     cannotVerify: key !== undefined && key.text === undefined && !secret && rights.allow.has('hooks'),
     isIdle: secret !== undefined && !rights.allow.has('hooks'),

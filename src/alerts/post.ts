@@ -1,6 +1,7 @@
 import { sleep } from '../lib/async'
 import { networkReason, type Endpoint } from '../lib/endpoint'
-import { writeAlert, type Alert, type Language } from './texts'
+import type { Language } from '../lib/language'
+import { writeAlert, type Alert } from './texts'
 
 /** How long to wait before each further try, in milliseconds. */
 const pauses = [2_000, 15_000]

@@ -1,8 +1,7 @@
+import type { Language } from '../lib/language'
+
 /** What alerts are about: targets to which sending is paused, bots that are offline, messages that were dropped as their time was over. */
 export type Kind = 'paused' | 'offline' | 'expired'
-
-/** The languages in which alerts are written. */
-export type Language = 'zh-CN' | 'en-US'
 
 /** What is in trouble. */
 export interface Subject {

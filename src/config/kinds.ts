@@ -1,4 +1,5 @@
 import { Schema } from 'koishi'
+import { parseEndpoint } from '../lib/endpoint'
 import type { JsonObject } from '../message/parse'
 import * as parsers from './parsers'
 import type { Parser } from './parsers'
@@ -31,14 +32,14 @@ export const signingSecret: Kind<string | undefined> = { ...secret, parse: parse
 /** The prefix of routes, such as `/relay`. */
 export const routePrefix: Kind<string> = { parse: parsers.routePrefix, control: Schema.string(), show: asItIs }
 
-/** An http(s) address. */
-export const httpUrl: Kind<string> = { parse: parsers.httpUrl, control: Schema.string().role('link'), show: withoutSecrets }
+/** An http(s) address that is posted to. */
+export const httpUrl: Kind<string> = { parse: parsers.httpUrl, control: Schema.string().role('link'), show: originOf }
 
 /** Whom alerts are told: targets, names for them, or an http(s) address. */
-export const recipient: Kind<string> = { ...text, show: withoutSecrets }
+export const recipient: Kind<string> = { ...text, show: value => value.includes('://') ? originOf(value) : value }
 
 /** An http(s) address that paths are appended to. */
-export const baseUrl: Kind<string> = { ...httpUrl, parse: parsers.baseUrl }
+export const baseUrl: Kind<string> = { ...httpUrl, parse: parsers.baseUrl, show: withoutCredentials }
 
 /** Yes or no. */
 export const flag: Kind<boolean> = { parse: parsers.flag, control: Schema.boolean(), show: asItIs }
@@ -98,9 +99,14 @@ export function seconds(min = 0.001): Kind<number> {
   return { parse: parsers.decimal(min, longestWait), control: Schema.number().min(min).max(longestWait), show: asItIs }
 }
 
-/** An address without what may be secret in it: user name, password, query and fragment. */
-function withoutSecrets(address: string): string {
+/** All that may be shown of an address that is posted to: path and query of an incoming webhook are its secret. */
+function originOf(address: string): string | undefined {
+  return parseEndpoint(address)?.origin
+}
+
+/** An address that has neither query nor fragment, without user name and password. */
+function withoutCredentials(address: string): string {
   if (!URL.canParse(address)) return address
-  const { origin, pathname, username, password, search, hash } = new URL(address)
-  return username || password || search || hash ? origin + pathname : address
+  const { origin, pathname, username, password } = new URL(address)
+  return username || password ? origin + pathname : address
 }

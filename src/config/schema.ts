@@ -132,7 +132,7 @@ export function createSchema(environment: Readonly<Partial<Record<string, string
 
 function createField({ field, value, shown }: Origin): Schema {
   const { control, others = [], parse } = table[field]
-  // Of an address with secrets only a part can be shown, and a part is not what holds.
+  // Of an address that may hold secrets only a part is shown, and a part is not what holds.
   const isWhole = isSet(shown) && isDeepStrictEqual(parse(shown), value)
   return Schema.union([isWhole ? control.default(shown) : control, ...others, Schema.any().hidden()])
 }

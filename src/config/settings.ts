@@ -55,7 +55,7 @@ function isComplete(settings: Partial<Settings>): settings is Settings {
 
 /**
  * One line for the log: the settings that differ from their defaults, and where each came from. Of a secret it says only that
- * there is one, and of an address neither credentials nor query.
+ * there is one, and of an address that is posted to its origin.
  */
 export function describeSettings(origins: readonly Origin[]): string {
   const different = origins.filter(({ field, source, value }) => source !== 'default' && !isDeepStrictEqual(value, table[field].fallback))

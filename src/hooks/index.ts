@@ -3,7 +3,7 @@ import { sources } from './sources'
 export { LastPayloads } from './payloads'
 export { hookRoutes, type HookOptions } from './routes'
 export { sources } from './sources'
-export { languageOf, Templates, type Language } from './templates'
+export { Templates } from './templates'
 
 /** The doors of the sources that come with the plugin, as `Submission.door` has them. */
 export const hookDoors: readonly string[] = sources.map(({ name }) => `hooks/${name}`)

@@ -45,8 +45,11 @@ export interface Source {
   readonly name: string
   /** Whether it also comes as `GET`, with its payload in the query. */
   readonly takesGet?: boolean
-  /** Whether a body that is neither JSON nor a form is its text, as the field `text` of its payload. */
-  readonly takesText?: boolean
+  /**
+   * The fields that say something, where a body may be its text as well: one that is neither JSON nor a form with any of these is the
+   * field `text` of its payload.
+   */
+  readonly textFields?: readonly string[]
   /** How its callers expect to be answered; in the envelope unless given. */
   readonly shape?: Shape
   /**

@@ -2,17 +2,10 @@ import type { Liquid, Template } from 'liquidjs'
 import { readdirSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Language } from '../lib/language'
 import { parseLink } from '../message/link'
 import type { Link } from '../message/model'
 import type { JsonObject } from '../message/parse'
-
-/** The languages that templates are written in. */
-export type Language = 'zh-CN' | 'en-US'
-
-/** The first of the locales that templates are written in; some stand for both a language and those of its countries. */
-export function languageOf(locales: readonly string[]): Language {
-  return locales.find(locale => /^(?:zh|en)(?:-|$)/.test(locale))?.startsWith('en') ? 'en-US' : 'zh-CN'
-}
 
 /** What a template gave. */
 export interface Rendered {

@@ -3,7 +3,7 @@ import { validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
-import { platformOf, readTarget, writeTarget } from '../message/target'
+import { platformOf, readAddress, writeTarget } from '../message/target'
 import { outcomeOf, states, type Delivery, type ItemResult, type Results, type State } from '../relay/delivery'
 import type { History, ListFilter, Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
@@ -99,11 +99,16 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       allow: ['manage'],
       async handle(exchange) {
         const { caller } = exchange
-        const { target, bot, results } = await history.get(idOf(exchange))
+        const { target, bot } = await history.get(idOf(exchange))
         caller.demandTarget(target, platformOf(bot), writeTarget(target))
-        caller.spend(results.filter(result => !result?.success).length)
-        const admit = (platform: string): void => caller.demandTarget(target, platform, writeTarget(target))
-        const { id, state } = await relay.retry(idOf(exchange), admit)
+        let isSpent = false
+        const { id, state } = await relay.retry(idOf(exchange), (platform, items) => {
+          caller.demandTarget(target, platform, writeTarget(target))
+          caller.demandMentions(items)
+          // It is asked again where the delivery has changed meanwhile.
+          if (!isSpent) caller.spend(items.length)
+          isSpent = true
+        })
         exchange.response.setHeader('Location', `${prefix}/deliveries/${id}`)
         return { status: 202, data: { delivery_id: id, state } }
       },
@@ -203,7 +208,7 @@ function parseFilter(query: URLSearchParams, names: TargetNames): ListFilter {
   return {
     limit: read('limit', parseLimit, `a number from 1 to ${maxLimit}`) ?? defaultLimit,
     states: read('state', parseStates, `one of ${states.join(', ')}, or several with commas`),
-    targets: read('target', text => parseTargets(text, names), 'group:<id>, private:<id> or a name that the settings have'),
+    targets: read('target', text => parseTargets(text, names), 'group:<id>, private:<id>, one of these with its platform in front, or a name that the settings have'),
     door: read('door', text => text, ''),
     text: read('text', text => text, ''),
     caller: read('key', text => text, ''),
@@ -220,8 +225,9 @@ function parseStates(text: string): State[] | undefined {
 }
 
 function parseTargets(text: string, names: TargetNames): ListFilter['targets'] {
-  const target = readTarget(text)
-  return target ? [target] : names.get(text)?.addresses.map(({ target, platform }) => ({ ...target, platform }))
+  const address = readAddress(text)
+  const addresses = address ? [address] : names.get(text)?.addresses
+  return addresses?.map(({ target, platform }) => ({ ...target, platform }))
 }
 
 /** Reads a time (RFC 3339), with the date alone as well. */

@@ -3,10 +3,13 @@ import type { Usage } from '../access/caller'
 import { RelayError } from '../errors'
 import { inTime } from '../lib/async'
 import type { Backlog, Operations } from '../relay/relay'
+import { maySee, toIso } from './queues'
 import type { GuardedRoute, OpenRoute } from './routes'
 
 /** How long the check of readiness may take, in milliseconds: "not ready" tells a probe more than no answer does. */
 const checkTime = 2_000
+/** For how long it is remembered what the database answered, in milliseconds: anyone may ask, as often as they like. */
+const memory = 1_000
 
 /** `GET /healthz`: says that the service answers, to anyone. */
 export const healthRoute: OpenRoute = {
@@ -17,11 +20,20 @@ export const healthRoute: OpenRoute = {
   handle: () => ({ data: { health: 'ok' } }),
 }
 
-/** `GET /readyz`: whether a message could be sent now, to anyone. It tells nothing else, not even why not. */
-export function readyRoute(operations: Pick<Operations, 'ping'>, isOnline: () => boolean): OpenRoute {
-  const isReady = async (): Promise<boolean> => {
+/**
+ * `GET /readyz`: whether a message could be sent now, to anyone. It tells nothing else, not even why not.
+ *
+ * @param now milliseconds on the monotonic clock
+ */
+export function readyRoute(operations: Pick<Operations, 'ping'>, isOnline: () => boolean, now = () => performance.now()): OpenRoute {
+  const ping = async (): Promise<true> => {
     await operations.ping()
-    return isOnline()
+    return true
+  }
+  let last: { at: number, answers: Promise<true | undefined> } | undefined
+  const doesAnswer = (): Promise<true | undefined> => {
+    if (!last || now() - last.at >= memory) last = { at: now(), answers: inTime(ping, checkTime) }
+    return last.answers
   }
   return {
     path: '/readyz',
@@ -29,7 +41,7 @@ export function readyRoute(operations: Pick<Operations, 'ping'>, isOnline: () =>
     allow: 'anyone',
     quiet: true,
     async handle() {
-      if (await inTime(isReady, checkTime) !== true) throw new RelayError('unsent', 'not ready')
+      if (await doesAnswer() !== true || !isOnline()) throw new RelayError('unsent', 'not ready')
       return { data: { ready: true } }
     },
   }
@@ -55,7 +67,7 @@ export function statusRoute(operations: Pick<Operations, 'states' | 'backlog'>, 
     handle: async ({ caller }) => ({
       data: {
         bots: bots(),
-        queues: operations.states().map(({ queue, waiting, pausedUntil }) => ({
+        queues: operations.states().filter(({ queue }) => maySee(caller, queue)).map(({ queue, waiting, pausedUntil }) => ({
           queue, waiting, ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
         })),
         // The rest is wanted most just when the database does not answer.
@@ -75,9 +87,4 @@ function viewBacklog(backlog: Backlog | undefined): object | null {
   if (!backlog) return null
   const { size, oldest } = backlog
   return { size, ...oldest !== undefined && { oldest: toIso(oldest) } }
-}
-
-/** A time in milliseconds since the epoch as callers see it. */
-export function toIso(time: number): string {
-  return new Date(time).toISOString()
 }

@@ -71,15 +71,16 @@ export function charsetOf(contentType: string): string {
  * Reads bytes as text, in the charset that their Content-Type names (a Windows shell writes GBK), else in UTF-8. A byte order mark is
  * left out.
  *
+ * @param advice what else can be done with bytes that are no text, in words that follow a comma
  * @throws RelayError `bad-request` for a charset that is not known, and for what is not text in it
  */
-export function decodeText(bytes: Buffer, contentType: string): string {
+export function decodeText(bytes: Buffer, contentType: string, advice?: string): string {
   const decoder = createDecoder(charsetOf(contentType), bytes)
   try {
     return decoder.decode(bytes)
   } catch {
-    const advice = 'name its charset in the Content-Type, or send it as a file with ?type=file'
-    throw new RelayError('bad-request', `the text is not ${decoder.encoding}: ${advice}`)
+    const rest = advice === undefined ? '' : `, ${advice}`
+    throw new RelayError('bad-request', `the text is not ${decoder.encoding}: name its charset in the Content-Type${rest}`)
   }
 }
 

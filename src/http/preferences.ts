@@ -48,6 +48,9 @@ interface Preferences {
   isStrict: boolean
 }
 
+/** No two runs of blanks stand side by side in it: they could be told apart in as many ways as there are blanks. */
+const preferencePattern = /^\s*([\w-]+)\s*(?:=\s*(?:"([^"]*)"\s*|([^\s";]+)\s*)?)?(?:;|$)/
+
 /**
  * Reads the header `Prefer` (RFC 7240). Preferences and parameters that are not known are ignored, and so is one that is there twice, as
  * its section 2 asks.
@@ -55,7 +58,7 @@ interface Preferences {
 function parsePrefer(header: string | string[] | undefined): Preferences {
   const values = new Map<string, string>()
   for (const preference of String(header ?? '').match(/(?:[^,"]|"[^"]*"?)+/g) ?? []) {
-    const [, name = '', quoted, token] = /^\s*([\w-]+)\s*(?:=\s*(?:"([^"]*)"|([^\s";]*))\s*)?(?:;|$)/.exec(preference) ?? []
+    const [, name = '', quoted, token] = preferencePattern.exec(preference) ?? []
     if (!values.has(name.toLowerCase())) values.set(name.toLowerCase(), (quoted ?? token ?? '').toLowerCase())
   }
   const isStrict = values.get('handling') === 'strict'

@@ -1,7 +1,7 @@
+import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
 import { platformOf, writeTarget } from '../message/target'
-import type { HeldQueue, Operations } from '../relay/relay'
-import { toIso } from './health'
+import { readQueue, type HeldQueue, type Operations } from '../relay/relay'
 import type { AllowedExchange, GuardedRoute } from './routes'
 
 /** `GET /queues`, `POST /queues/<queue>/resume` and `DELETE /queues/<queue>`: what waits, what holds it, and how to go on. */
@@ -14,7 +14,7 @@ export function queueRoutes(operations: Operations): GuardedRoute[] {
       quiet: true,
       handle: async ({ caller }) => {
         const queues = await operations.held()
-        return { data: { queues: queues.filter(({ bot, target }) => caller.maySendTo(target, platformOf(bot))).map(view) } }
+        return { data: { queues: queues.filter(({ queue }) => maySee(caller, queue)).map(view) } }
       },
     },
     {
@@ -47,9 +47,15 @@ export function queueRoutes(operations: Operations): GuardedRoute[] {
 async function find(operations: Operations, exchange: AllowedExchange): Promise<string> {
   const { params: { queue: name = '' }, caller } = exchange
   const found = (await operations.held()).find(({ queue }) => queue === name)
-  if (!found || !caller.maySendTo(found.target, platformOf(found.bot))) throw new RelayError('not-found', 'no such queue has anything that waits')
+  if (!found || !maySee(caller, name)) throw new RelayError('not-found', 'no such queue has anything that waits')
   exchange.target = writeTarget(found.target)
   return name
+}
+
+/** Whether a caller is told of a queue: its name tells where somebody sends to. */
+export function maySee(caller: Caller, queue: string): boolean {
+  const place = readQueue(queue)
+  return place !== undefined && caller.maySendTo(place.target, platformOf(place.bot))
 }
 
 function view({ queue, bot, target, waiting, hold, pausedUntil, reason }: HeldQueue): object {
@@ -58,4 +64,9 @@ function view({ queue, bot, target, waiting, hold, pausedUntil, reason }: HeldQu
     ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
     ...reason !== undefined && { reason },
   }
+}
+
+/** A time in milliseconds since the epoch as callers see it. */
+export function toIso(time: number): string {
+  return new Date(time).toISOString()
 }

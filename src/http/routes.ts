@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { v7 as uuid } from 'uuid'
 import type { Access } from '../access/access'
 import type { Caller } from '../access/caller'
+import { consoleName } from '../access/keys'
 import type { Refusals } from '../access/refusals'
 import type { Scope } from '../access/scopes'
 import { RelayError, type ErrorCode } from '../errors'
@@ -247,7 +248,7 @@ export function failure({ status, message }: Pick<RelayError, 'status' | 'messag
 /** What the log is told of a request. */
 interface Entry {
   exchange: Exchange
-  route: Pick<Route, 'path' | 'quiet'>
+  route: Pick<Route, 'path'> & Partial<Pick<Route, 'method' | 'methods' | 'quiet'>>
   error: RelayError | undefined
   /** In milliseconds. */
   duration: number
@@ -259,16 +260,23 @@ const refusalCodes: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden
 /** Logs a request: its ID, route, target, key, outcome and duration. Nothing of what was to be sent is in it. */
 function logRequest(options: RouteOptions, entry: Entry): void {
   const { logger } = options
-  const { exchange: { id, request }, route, error } = entry
+  const { exchange: { id, request }, error } = entry
   const origin = error && refusalCodes.has(error.code) ? describeOrigin(options, request, error.code) : ''
   if (origin === undefined) return
   const line = printable(describe(entry, origin))
   gather(process.stdout)
-  // A probe that says "not ready" comes every few seconds as well; why it says so is logged elsewhere.
-  if (route.quiet && (!error || error.code === 'unsent')) logger.debug('%s', line)
+  if (isRoutine(entry)) logger.debug('%s', line)
   else if (error && error.status >= 500) logger.warn('%s', line)
   else logger.info('%s', line)
   if (error?.code === 'internal' && error.cause !== undefined) logger.warn('%s', `${id} ${describeError(error.cause)}`)
+}
+
+/** Whether a request is one of those that come every few seconds and tell nothing: they would fill the log. */
+function isRoutine({ exchange: { caller }, route: { method, methods, quiet }, error }: Entry): boolean {
+  // A probe that says "not ready" is one of them as well; why it says so is logged elsewhere.
+  if (quiet) return !error || error.code === 'unsent'
+  // So is an open page in the console, as long as it only reads: a route whose GET does something names its methods.
+  return !error && caller?.name === consoleName && method === 'GET' && !methods
 }
 
 /** Where a refused request came from, and how many others of the same address have no line; `undefined` when it is to have none either. */

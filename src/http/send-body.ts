@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
 import type { BotSelector, Content, MediaItem, ParsedItem } from '../message/model'
-import { parseContent, parseSelector, printNames, unknownFields } from '../message/parse'
+import { maxItems, parseContent, parseSelector, printNames, unknownFields } from '../message/parse'
 import { parseFileName } from '../uploads/multipart'
 import { receiveFile, receiveForm, type ReceivedPart, type ReceiveLimits } from '../uploads/receive'
 import type { RequestFiles } from '../uploads/request-files'
@@ -55,6 +55,9 @@ interface Means {
   stop: AbortSignal
 }
 
+/** What else can be done with bytes that are no text. */
+const asFile = 'or send it as a file with ?type=file'
+
 /** What curl says of `-d`, whatever that is, counts as text. */
 function kindOfBody(mediaType: string): Kind {
   if (mediaType === '' || mediaType.startsWith('text/') || mediaType === 'application/x-www-form-urlencoded') return 'text'
@@ -72,7 +75,7 @@ async function readText(exchange: Exchange, contentType: string, limits: BodyLim
   if (typeof exchange.parsedBody === 'string' && charsetOf(contentType) === 'utf-8') return demandText(exchange.parsedBody)
   demandUnread(exchange)
   refuseEncoding(exchange.request)
-  return demandText(decodeText(await readBody(exchange.request, limits, stop), contentType))
+  return demandText(decodeText(await readBody(exchange.request, limits, stop), contentType, asFile))
 }
 
 function demandText(text: string): string {
@@ -106,17 +109,24 @@ async function readForm(exchange: Exchange, asked: Kind | undefined, expiry: Exp
   files.add(parts.flatMap(part => 'id' in part ? [part.id] : []))
   if (parts.length === 0) throw new RelayError('bad-request', 'there is nothing to send: no part is named msg or text, and none is a file')
   const items: ParsedItem[] = []
-  for (const part of parts) items.push(...await itemsOfPart(part, asked, files))
+  for (const part of parts) {
+    items.push(...await itemsOfPart(part, asked, files))
+    if (items.length > maxItems) throw tooManyItems()
+  }
   const [first] = items
   if (first instanceof RelayError && items.every(item => item instanceof RelayError)) throw first
   return { content: { mode: 'batch', items, ...expiry }, bot: {}, ignored: printNames(skipped) }
+}
+
+function tooManyItems(): RelayError {
+  return new RelayError('bad-request', `a form may become at most ${maxItems} items: a long text is two of them, its first lines and a file`)
 }
 
 /** A text that is wrong stands as its error, as in a batch of `/webhook`. */
 async function itemsOfPart(part: ReceivedPart, asked: Kind | undefined, files: RequestFiles): Promise<ParsedItem[]> {
   if ('text' in part) {
     try {
-      return await itemsOfText(demandText(decodeText(part.text, part.type)), files)
+      return await itemsOfText(demandText(decodeText(part.text, part.type, asFile)), files)
     } catch (error) {
       if (error instanceof RelayError) return [error]
       throw error

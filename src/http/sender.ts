@@ -56,8 +56,17 @@ export class Sender {
     const { list } = destinations
     if (isStrict && ignored.length > 0) throw unknownError(ignored)
     this.demandTargets(exchange, destinations)
-    if (items.some(item => !(item instanceof RelayError) && item.type === 'at' && item.userId === null)) caller.demand(['mention-all'])
+    if (destinations.isList) this.demandPlatforms(caller, destinations)
+    caller.demandMentions(items)
     caller.spend(items.length * list.length)
+  }
+
+  /**
+   * Checks that a caller may send to all of several targets where their messages would go now. Of each that is only known once it leaves,
+   * and by then others would have left.
+   */
+  private demandPlatforms(caller: Caller, { list }: Destinations): void {
+    for (const { target, bot, asked } of list) caller.demandTarget(target, this.relay.inquiries.platformFor(bot), asked)
   }
 
   /**
@@ -89,8 +98,8 @@ export class Sender {
     const failed = deliveries.filter(({ success }) => !success).length
     exchange.outcome = `${failed} of ${list.length} deliveries failed${isDry ? ', as a dry run' : ''}`
     const data = { ...isDry && { dry_run: true }, total: list.length, success: list.length - failed, failed, deliveries }
-    // Nothing of it was accepted: whoever asks to be told no more than that may come again.
-    if (order.tellsState && !isDry && failed === list.length) return { status: 503, msg: `${failed} of ${failed} failed`, data }
+    // Nothing of it was accepted, which is all that whoever asks for no more has to be told.
+    if (order.tellsState && !isDry && failed === list.length) return { status: statusOf(deliveries), msg: `${failed} of ${failed} failed`, data }
     return withFailures(exchange, failed, data)
   }
 
@@ -174,7 +183,16 @@ export class Sender {
 type Signal = () => AbortSignal
 
 /** What became of one of several targets. */
-type Entry = { success: boolean } & Readonly<Record<string, unknown>>
+type Entry = { success: boolean, code?: number } & Readonly<Record<string, unknown>>
+
+/** What stands for failures that may be over when the request comes again (RFC 6585, section 4; RFC 9110, section 15.6.4). */
+const temporary: ReadonlySet<number | undefined> = new Set([429, 503])
+
+/** The status of a request of which everything has failed. Whoever is told to come again does, so that must be of use to one target. */
+function statusOf(entries: readonly Entry[]): number {
+  const mayHelp = entries.some(({ code, retry_after: retryAfter }) => temporary.has(code) || retryAfter !== undefined)
+  return mayHelp ? 503 : entries[0]?.code ?? 500
+}
 
 function viewDelivery({ state, mode, results }: Delivery): Entry {
   if (isUnderWay(state)) return { success: true, state }

@@ -10,14 +10,27 @@ const maxTargets = 100
  *
  * @param isList whether they were given as a list; a name that stands for a list makes it one as well
  * @param bot the one that the request asks for
- * @throws RelayError `no-such-target`; `bad-request` for no word, more than 100 targets, or a word that leads to another bot
+ * @throws RelayError `no-such-target`; `bad-request` for no word, more than 100 different words or targets, or a word that leads to
+ *   another bot
  */
 export function parseDestinations(words: readonly string[], isList: boolean, bot: BotSelector, names: TargetNames): Destinations {
-  const found = words.map(word => resolve(word, bot, names))
-  const list = [...new Map(found.flatMap(each => each.list).map(each => [keyOf(each), each])).values()]
-  if (list.length === 0) throw new RelayError('bad-request', 'to must not be empty')
-  if (list.length > maxTargets) throw new RelayError('bad-request', `to must lead to at most ${maxTargets} targets`)
-  return { list, isList: isList || found.some(each => each.isList) }
+  // How often a word stands there must not multiply what a name leads to.
+  const different = new Set(words)
+  if (different.size > maxTargets) throw tooMany()
+  const found = new Map<string, Destination>()
+  let isMany = isList
+  for (const word of different) {
+    const destinations = resolve(word, bot, names)
+    isMany ||= destinations.isList
+    for (const each of destinations.list) found.set(keyOf(each), each)
+    if (found.size > maxTargets) throw tooMany()
+  }
+  if (found.size === 0) throw new RelayError('bad-request', 'to must not be empty')
+  return { list: [...found.values()], isList: isMany }
+}
+
+function tooMany(): RelayError {
+  return new RelayError('bad-request', `to must lead to at most ${maxTargets} targets, in at most ${maxTargets} different words`)
 }
 
 /**

@@ -15,7 +15,7 @@ const maxIdLength = 255
 const control = /\p{Cc}/u
 
 /** The most items of a batch, or of the answer of a callback. */
-const maxItems = 1000
+export const maxItems = 1000
 
 /** The longest time after which a message may expire, in seconds: 30 days. */
 const maxExpiry = 30 * 24 * 60 * 60

@@ -55,6 +55,16 @@ export class Inquiries {
     return { platform, id: selfId, name }
   }
 
+  /** The platform of the bot that would send now or later what is asked of this one; `undefined` while there is none. */
+  platformFor(bot: BotSelector): string | undefined {
+    try {
+      return this.runtime.port.chooseLater(bot).platform
+    } catch (error) {
+      if (error instanceof RelayError && error.code === 'unsent') return
+      throw error
+    }
+  }
+
   /**
    * The groups that the same bot is in.
    *

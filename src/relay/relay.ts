@@ -68,6 +68,9 @@ export interface Submission {
   signal?: () => AbortSignal
 }
 
+/** @throws RelayError where the caller may not send these items through a bot of this platform */
+type AdmitRetry = (platform: string, items: readonly ParsedItem[]) => void
+
 /** What the caller is told. */
 export interface Submitted {
   delivery: Delivery
@@ -341,10 +344,11 @@ export class Relay {
   /**
    * Sends what was not delivered of a finished delivery again. What went unanswered is looked for first.
    *
-   * @param admit as that of a submission
+   * @param admit told, before anything changes, the platform of the bot that is to send and the items that are to be sent again; whatever
+   *   it throws stops the request. It may be told twice.
    * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
    */
-  retry(id: string, admit?: Submission['admit']): Promise<Delivery> {
+  retry(id: string, admit: AdmitRetry): Promise<Delivery> {
     return this.retries.run(id, async () => {
       const again = await this.retryOnce(id, admit) ?? await this.retryOnce(id, admit)
       if (!again) throw new RelayError('conflict', 'this delivery is changing: try again later')
@@ -353,7 +357,7 @@ export class Relay {
   }
 
   /** @returns `undefined` where it has changed meanwhile, and is to be judged anew */
-  private async retryOnce(id: string, admit: Submission['admit']): Promise<Delivery | undefined> {
+  private async retryOnce(id: string, admit: AdmitRetry): Promise<Delivery | undefined> {
     const { state } = await this.history.get(id)
     if (!isRetryable(state)) throw notRetryable(state)
     const { storage, memory, runtime: { openCalls, port } } = this
@@ -374,7 +378,7 @@ export class Relay {
       account.checkIds(delivery.target, items)
       delivery.bot = account.sid
     }
-    admit?.(platformOf(delivery.bot) ?? '')
+    admit(platformOf(delivery.bot) ?? '', items.filter((_, index) => !delivery.results[index]?.success))
     if (!storage) return this.retryFromMemory(delivery, items)
     const expiresAt = this.clock.now() + defaultExpiry
     // A file that is gone already makes its item fail in its turn.

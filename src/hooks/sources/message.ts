@@ -15,7 +15,7 @@ const texts = ['message', 'text', 'msg', 'content', 'body']
 export const message: Source = {
   name: 'message',
   takesGet: true,
-  takesText: true,
+  textFields: [...titles, ...texts],
   read({ payload, query }) {
     const places = [payload, Object.fromEntries(query)]
     const title = find(titles, places)

@@ -46,6 +46,21 @@ describe('what the page asks for', () => {
     assert(keys.some(key => isObject(key) && key.name === 'console' && key.messages === 1))
   })
 
+  test('is a debug line where it only reads, since an open page asks all the time, and a line like any other where it fails or does more', async () => {
+    const start = relay.logs.length
+    for (const path of ['/deliveries', '/deliveries/counts', '/queues']) assert.equal((await client.request('GET', path)).status, 200)
+    assert.equal((await client.request('GET', '/deliveries', { query: { limit: '0' } })).status, 400)
+    assert.equal((await client.request('GET', '/hooks/message/ops', { query: { text: 'x' } })).status, 200)
+    const lines = (): string[] => relay.logs.slice(start).flatMap(line => / (\w+) \S+ GET (\S+) .*key "console" (\d+)/.exec(line)?.slice(1).join(' ') ?? [])
+    await until('all have their lines', () => lines().length === 5)
+    assert.deepEqual(lines(), [
+      'debug /deliveries 200', 'debug /deliveries/counts 200', 'debug /queues 200', 'info /deliveries 400', 'info /hooks/:source/:targets 200',
+    ])
+    const others = relay.logs.length
+    await relay.request('/relay/deliveries')
+    assert(relay.logs.slice(others).some(line => / info \S+ GET \/deliveries - 200 /.test(line)))
+  })
+
   test('has its query, its headers and the headers of the answer', async () => {
     const first = await client.request('POST', '/webhook', {
       query: { dry_run: '1' }, headers: { 'idempotency-key': 'a' }, body: JSON.stringify({ to: 'ops', msg: 'x' }),
@@ -117,7 +132,7 @@ describe('what the page is told', () => {
     assert.deepEqual(about.targets, { ops: ['group:123456'], all: ['group:123456', 'discord:group:3'] })
     assert(Array.isArray(about.sources) && about.sources.includes('github'))
     assert.deepEqual(about.keys, [{
-      name: 'ci', targets: ['ops', 'private:*'], allow: ['send', 'hooks'], expires: Date.parse('2030-06-01T12:00:00Z'), verifies: true,
+      name: 'ci', targets: ['ops', 'private:*'], allow: ['send', 'hooks'], expires: Date.parse('2030-06-01T12:00:00Z'),
     }])
     await client.request('GET', '/statusz')
     assert(!client.received.includes(secret))

@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { v4 as uuid } from 'uuid'
 import { until } from '../../support/until'
+import { isObject } from '../../../src/message/parse'
 import { Clock } from '../../../src/relay/clock'
 import { DatabaseStore } from '../../../src/relay/database-store'
-import { driverOf, failStatements, group, later, other, relayWith, releaseHeld, takeOffline } from './support'
+import { driverOf, failStatements, group, later, other, relayWith, releaseHeld, takeOffline, type OutboxRelay } from './support'
 
 const hello = { group_id: group, msg: 'hello' }
 
@@ -66,7 +67,7 @@ describe('the list of deliveries', () => {
 
   test('refuses what it cannot filter by', async t => {
     const relay = await relayWith(t)
-    for (const query of ['limit=0', 'limit=1001', 'limit=x', 'state=lost', 'target=123', 'target=group:', 'target=group:%00', 'before=x', 'before=%00']) {
+    for (const query of ['limit=0', 'limit=1001', 'limit=x', 'state=lost', 'target=123', 'target=group:', 'target=group:%00', 'target=:group:1', 'before=x', 'before=%00']) {
       assert.equal((await relay.ask(`/deliveries?${query}`)).status, 400, query)
     }
   })
@@ -399,6 +400,45 @@ describe('sending again', () => {
     assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
     await online()
     await relay.reaches(id, 'sent')
+  })
+
+  describe('by a key that may manage', () => {
+    const secretOf = (name: string): string => `the-secret-of-${name}`
+    const keys = [
+      { name: 'manager', key: secretOf('manager'), allow: ['manage'], rate: 1 },
+      { name: 'crier', key: secretOf('crier'), allow: ['manage', 'mention-all'] },
+    ]
+    const retry = async (relay: OutboxRelay, id: string, name: string): Promise<unknown[]> => {
+      const answer = await fetch(`${relay.url}/deliveries/${id}/retry`, { method: 'POST', headers: { authorization: `Bearer ${secretOf(name)}` } })
+      const body: unknown = await answer.json()
+      return [answer.status, ...isObject(body) && answer.status === 403 ? [body.msg] : []]
+    }
+    const fail = async (relay: OutboxRelay, body: object): Promise<string> => (await relay.post(body)).headers.get('x-request-id') ?? ''
+
+    test('mentions everybody only with a key that may, where the mention is still to be sent', async t => {
+      const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, keys } })
+      const upload = relay.simulator.fault({ fault: { kind: 'refuse' }, action: 'upload_group_file', times: Infinity })
+      const file = await fail(relay, { group_id: group, messages: [{ type: 'at', user_id: 'all' }, { msg: 'a' }, { type: 'file', url: 'base64://YQ==' }] })
+      const message = relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+      const mention = await fail(relay, { ...hello, at: 'all' })
+      upload.remove()
+      message.remove()
+      assert.deepEqual(await retry(relay, mention, 'manager'), [403, 'this key may not mention everybody'])
+      assert.equal((await relay.show(mention)).state, 'failed')
+      assert.deepEqual(await retry(relay, file, 'manager'), [202])
+      assert.deepEqual(await retry(relay, mention, 'crier'), [202])
+      for (const id of [file, mention]) await relay.reaches(id, 'sent')
+    })
+
+    test('costs nothing of its rate where nothing is sent again', async t => {
+      const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, keys } })
+      relay.simulator.fault({ fault: { kind: 'refuse' }, times: 2 })
+      const [first, second] = [await fail(relay, hello), await fail(relay, hello)]
+      await takeOffline(relay)
+      const waiting = await relay.queue('waiting')
+      const status = async (id: string): Promise<unknown> => (await retry(relay, id, 'manager'))[0]
+      assert.deepEqual([await status(waiting), await status(waiting), await status(first), await status(second)], [409, 409, 202, 429])
+    })
   })
 
   test('of what no bot was there for may a key for the platform that it goes to then', async t => {

@@ -179,7 +179,7 @@ describe('the history in the database', () => {
 })
 
 describe('the list', () => {
-  test('has each delivery once, and of the platform that a name says', async t => {
+  test('has each delivery once, and of the platform that a name or a target says', async t => {
     const relay = await relayWith(t, {
       config: {
         chatApiMaxRetries: 0,
@@ -194,7 +194,10 @@ describe('the list', () => {
       await send(relay, { msg: 'three', self_id: 'nobody' }), await send(relay, { msg: 'four', platform: 'onebot' }, { 'idempotency-key': 'a' }),
     ]
     const check = async (): Promise<void> => {
-      for (const [name, ...expected] of [['both', 3, 2, 1, 0], ['here', 3, 2, 0], ['anywhere', 3, 2, 1, 0]] as const) {
+      for (const [name, ...expected] of [
+        ['both', 3, 2, 1, 0], ['here', 3, 2, 0], ['anywhere', 3, 2, 1, 0], [`group:${group}`, 3, 2, 1, 0],
+        [`onebot:group:${group}`, 3, 2, 0], [`other:group:${group}`, 2, 1], [`another:group:${group}`, 2],
+      ] as const) {
         assert.deepEqual((await relay.list(`?target=${name}`)).map(({ id }) => ids.indexOf(id)), expected, name)
       }
     }

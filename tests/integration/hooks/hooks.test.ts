@@ -113,6 +113,28 @@ describe('a hook', () => {
     assert.equal((await post(relay, 'message/group:abc', { text: 'a' })).status, 400)
   })
 
+  test('of text that curl posts as a form is that text, whatever is in it', async () => {
+    const curl = (body: string, type = 'application/x-www-form-urlencoded') => post(relay, 'message/ops', body, { headers: { 'content-type': type } })
+    for (const text of ['disk=95%', 'disk = 95 & cpu=7', 'a=%zz', '<b>=&amp;']) assert.equal((await curl(text)).status, 200, text)
+    assert.equal((await curl('title=Disk&text=95%25')).status, 200)
+    assert.deepEqual(texts(relay), ['disk=95%', 'disk = 95 & cpu=7', 'a=%zz', '<b>=&amp;', 'Disk\n95%'])
+    assert.equal((await curl('text=')).status, 400)
+    // Others than those that take text have nothing to take it for.
+    assert.equal((await post(relay, 'dingtalk/ops', 'disk=95%', { headers: { 'content-type': 'application/x-www-form-urlencoded' } })).status, 400)
+  })
+
+  test('of text is in the charset that it names, and in UTF-8 where it names none', async () => {
+    for (const [type, body] of [
+      ['text/plain; charset=', '磁盘'], ['text/plain; charset=""', '磁盘'], ['text/plain; charset=GBK', Buffer.from([0xb4, 0xc5, 0xc5, 0xcc])],
+      ['text/plain; charset=utf-16', Buffer.from([0xfe, 0xff, 0x78, 0xc1, 0x76, 0xd8])],
+    ] as const) {
+      const { status } = await post(relay, 'message/ops', '', { body, headers: { 'content-type': type } })
+      assert.equal(status, 200, type)
+    }
+    assert.deepEqual(texts(relay), ['磁盘', '磁盘', '磁盘', '磁盘'])
+    assert.equal((await post(relay, 'message/ops', '', { body: Buffer.from([0xb4, 0xc5]), headers: { 'content-type': 'text/plain' } })).status, 400)
+  })
+
   test('with a payload that is none is a 400', async () => {
     for (const [source, body] of [['message', { foo: 1 }], ['message', '[1'], ['uptime-kuma', {}], ['apprise', {}], ['wecom', { msgtype: 'text' }]] as const) {
       const { status } = await post(relay, `${source}/ops`, body, { headers: { 'content-type': 'application/json' } })
@@ -362,6 +384,26 @@ describe('the answer to a hook without a database', () => {
       bot.status = Universal.Status.ONLINE
     }
     assert.deepEqual(texts(relay), [])
+  })
+
+  test('of several targets asks to come again only where that may help', async () => {
+    const wrong = await post(relay, 'message/group:a,group:b', { text: 'a' })
+    assert.deepEqual([wrong.status, wrong.body.code, wrong.headers.get('retry-after'), wrong.data.failed], [400, 400, null, 2])
+    const robot = await post(relay, 'dingtalk/group:a,group:b', { msgtype: 'text', text: { content: 'a' } })
+    assert.deepEqual([robot.status, robot.body.errcode, robot.headers.get('retry-after')], [400, 400, null])
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+    const refused = await post(relay, 'message/group:a,ops', { text: 'a' })
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [400, null])
+    assert.equal((await post(relay, 'message/all', { text: 'a' })).status, 502)
+    relay.simulator.clearFaults()
+    relay.simulator.fault({ fault: { kind: 'muted' }, target: group, times: Infinity })
+    await until('it is paused', async () => (await post(relay, 'message/ops', { text: 'a' })).status === 503)
+    const paused = await post(relay, 'message/group:a,ops', { text: 'a' })
+    assert.deepEqual([paused.status, paused.headers.get('retry-after')], [503, '30'])
+    assert.deepEqual(texts(relay), [])
+    relay.simulator.clearFaults()
+    await relay.reload()
+    await relay.request(`/queues/${encodeURIComponent(`onebot:10000/group:${group}`)}/resume`, { method: 'POST' })
   })
 
   test('is in the shape that robots expect, failures too', async () => {

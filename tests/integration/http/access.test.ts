@@ -272,12 +272,23 @@ describe('the targets of a key', () => {
     })
   }
 
-  test('count for several targets of a dry run as well', async () => {
-    await load([{ name: 'ci', targets: ['onebot:group:1', 'other:group:2'] }])
-    const { status, body: { data } } = await ask(secretOf('ci'), '/webhook?dry_run=1', { method: 'POST', body: '{"to":["group:1","group:2"],"msg":"x"}' })
-    assert.equal(status, 200)
-    assert(isObject(data) && Array.isArray(data.deliveries))
-    assert.deepEqual(data.deliveries.filter(isObject).map(({ code }) => code), [undefined, 403])
+  test('count for all of several before anything is sent, wherever the platform is that nobody has named', async () => {
+    await load([{ name: 'ci', targets: ['onebot:group:1', 'other:group:2'], allow: ['send', 'hooks'], rate: 1 }], { targets: { two: ['group:1', 'group:2'] } })
+    for (const [path, body] of [
+      ['/webhook', '{"to":["group:1","group:2"],"msg":"x"}'],
+      ['/webhook', '{"to":"two","msg":"x"}'],
+      ['/webhook', '{"to":["group:2"],"msg":"x"}'],
+      ['/webhook?dry_run=1', '{"to":["group:1","group:2"],"msg":"x"}'],
+      ['/send/group:1,group:2', 'x'],
+      ['/hooks/message/two', 'x'],
+    ] as const) {
+      const { status, body: { msg } } = await ask(secretOf('ci'), path, { method: 'POST', body })
+      assert.deepEqual([status, msg], [403, `this key may not send to ${path.includes('hooks') || body.includes('"two"') ? 'two' : 'group:2'}`], path)
+    }
+    assert.equal(sent(), 0)
+    // None of them has used up the one message a minute.
+    const { status, body: { data } } = await send(secretOf('ci'), { to: ['group:1'] })
+    assert.deepEqual([status, isObject(data) && data.success, sent()], [200, 1, 1])
   })
 
   test('are told in the words of the caller, so that a name does not give away what it leads to', async () => {

@@ -86,10 +86,10 @@ describe('at the start', () => {
 
   test('no secret is logged: neither the key nor what addresses hold', async () => {
     await relay.reload({
-      apiKey: 'k-secret', commandCallbackUrl: 'http://user:p-secret@127.0.0.1:1/cb/?token=t-secret#f-secret', selfUrl: 'http://u:s-secret@127.0.0.1:2/x/',
+      apiKey: 'k-secret', commandCallbackUrl: 'http://user:p-secret@127.0.0.1:1/c-secret/?token=t-secret#f-secret', selfUrl: 'http://u:s-secret@127.0.0.1:2/x/',
     })
     assert(!logged().includes('secret'), logged())
-    assert(logged().includes('commandCallbackUrl = "http://127.0.0.1:1/cb/" (koishi.yml)'))
+    assert(logged().includes('commandCallbackUrl = "http://127.0.0.1:1" (koishi.yml)'))
     assert(logged().includes('selfUrl = "http://127.0.0.1:2/x" (koishi.yml)'))
   })
 

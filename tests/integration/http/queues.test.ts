@@ -63,6 +63,27 @@ describe('GET /queues', () => {
     assert.deepEqual(await ask('/queues'), { code: 0, msg: 'ok', data: { queues: [] } })
     assert.deepEqual(await ask(path, 'DELETE'), { code: 404, msg: 'no such queue has anything that waits', data: null })
   })
+
+  test('is as silent as /statusz is about targets that a key may not send to', async t => {
+    const relay = await relayWith(t, {
+      config: {
+        chatPauseAfter: 1,
+        keys: [
+          { name: 'own', key: 'the-secret-of-own', targets: [`group:${group}`] }, { name: 'other', key: 'the-secret-of-other', targets: [`group:${other}`] },
+        ],
+      },
+    })
+    relay.simulator.mute(group, true)
+    assert.equal((await relay.post({ group_id: group, msg: 'a' })).status, 502)
+    const seen = async (name: string, at: string): Promise<string[]> => {
+      const answer: unknown = await (await fetch(relay.url + at, { headers: { authorization: `Bearer the-secret-of-${name}` } })).json()
+      return JSON.stringify(answer).match(/"queue":"[^"]*"/g) ?? []
+    }
+    for (const at of ['/queues', '/statusz']) {
+      assert.deepEqual(await seen('own', at), [`"queue":"${queue}"`], at)
+      assert.deepEqual(await seen('other', at), [], at)
+    }
+  })
 })
 
 describe('POST /queues/<queue>/resume', () => {

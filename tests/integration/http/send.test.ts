@@ -389,6 +389,16 @@ describe('on the wire', () => {
     assert.deepEqual(seen(), [])
   })
 
+  test('a form whose long texts would make more than 1,000 items with their files is refused', async t => {
+    const roomy = await startRelay()
+    t.after(() => roomy.stop())
+    const parts = Array.from({ length: 501 }, (): Part => ['msg', 'a'.repeat(4001)])
+    const { status, body: { msg } } = await read(await roomy.request(`/send/group:${group}`, { method: 'POST', body: form(...parts) }))
+    assert.deepEqual([status, msg], [400, 'a form may become at most 1000 items: a long text is two of them, its first lines and a file'])
+    assert.deepEqual((await readdir(roomy.uploadDir, { recursive: true })).filter(name => name.endsWith('.txt')), [])
+    assert.equal(roomy.simulator.ledger.length, 0)
+  })
+
   test('a client that goes away leaves nothing behind', async () => {
     const before = await stored()
     for (const path of ['ops/a.log', 'ops']) {

@@ -26,6 +26,27 @@ describe('GET /readyz', () => {
     assert.deepEqual(await response.json(), { code: 0, msg: 'ok', data: { ready: true } })
   })
 
+  test('asks the database once a second, however many ask, and the bots each time', async t => {
+    let now = 0
+    let pings = 0
+    let isOnline = true
+    const ping = async (): Promise<void> => {
+      if (++pings === 2) await Promise.reject(new Error('away'))
+    }
+    const url = await serve(t, readyRoute({ ping }, () => isOnline, () => now))
+    const statuses = (times: number): Promise<number[]> =>
+      Promise.all(Array.from({ length: times }, async () => (await fetch(url)).status))
+    assert.deepEqual([await statuses(3), pings], [[200, 200, 200], 1])
+    isOnline = false
+    now = 999
+    assert.deepEqual([await statuses(1), pings], [[503], 1])
+    isOnline = true
+    now = 1000
+    assert.deepEqual([await statuses(2), pings], [[503, 503], 2])
+    now = 2000
+    assert.deepEqual([await statuses(2), pings], [[200, 200], 3])
+  })
+
   const nots: [what: string, ping: () => Promise<void>, isOnline: boolean][] = [
     ['no bot is online', () => Promise.resolve(), false],
     ['the database does not answer', () => Promise.reject(new Error('disk /secret is gone')), true],
@@ -50,7 +71,7 @@ describe('GET /statusz', () => {
     addForward(app, simulator.endpoint)
     await untilStatus(botOf(app), Universal.Status.ONLINE)
     const url = await serve(t, statusRoute({
-      states: () => [{ queue: 'a', waiting: 2, callers: 2, isBusy: false, pausedUntil: 1_000 }, { queue: 'b', waiting: 1, callers: 0, isBusy: true }],
+      states: () => [{ queue: 'onebot:10000/group:1', waiting: 2, callers: 2, isBusy: false, pausedUntil: 1_000 }, { queue: 'onebot:10000/group:2', waiting: 1, callers: 0, isBusy: true }],
       backlog: () => Promise.resolve({ size: 3, oldest: 0 }),
     }, () => describeBots(app.bots), unused))
     assert.equal((await fetch(url)).status, 401)
@@ -60,7 +81,9 @@ describe('GET /statusz', () => {
       msg: 'ok',
       data: {
         bots: [{ platform: 'onebot', self_id: '10000', status: 'online' }],
-        queues: [{ queue: 'a', waiting: 2, paused_until: '1970-01-01T00:00:01.000Z' }, { queue: 'b', waiting: 1 }],
+        queues: [
+          { queue: 'onebot:10000/group:1', waiting: 2, paused_until: '1970-01-01T00:00:01.000Z' }, { queue: 'onebot:10000/group:2', waiting: 1 },
+        ],
         outbox: { size: 3, oldest: '1970-01-01T00:00:00.000Z' },
         keys: [],
       },

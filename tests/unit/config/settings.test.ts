@@ -150,15 +150,21 @@ describe('the line in the log', () => {
   test('holds neither the key nor what may be secret in an address', () => {
     assert.equal(
       line(
-        { commandCallbackUrl: 'http://u:secret@h/cb?token=secret#secret', alertTo: 'http://u:secret@h/alerts?token=secret' },
+        { commandCallbackUrl: 'http://u:secret@h/secret?token=secret#secret', alertTo: 'https://hooks.example.com:8443/services/secret' },
         {
           WEBHOOK_API_KEY: 'secret', WEBHOOK_KEYS: '[{"name":"ci","key":"secret"}]', WEBHOOK_SELF_URL: 'https://secret@h/x/',
           COMMAND_CALLBACK_SECRET: 'secret',
         },
       ),
-      'settings: apiKey (WEBHOOK_API_KEY), keys (WEBHOOK_KEYS), selfUrl = "https://h/x" (WEBHOOK_SELF_URL), alertTo = "http://h/alerts" (koishi.yml), commandCallbackUrl = "http://h/cb" (koishi.yml), '
+      'settings: apiKey (WEBHOOK_API_KEY), keys (WEBHOOK_KEYS), selfUrl = "https://h/x" (WEBHOOK_SELF_URL), alertTo = "https://hooks.example.com:8443" (koishi.yml), '
+      + 'commandCallbackUrl = "http://h" (koishi.yml), '
       + 'commandCallbackSecret (COMMAND_CALLBACK_SECRET); all others have their defaults',
     )
+  })
+
+  test('tells whom alerts are told, but for an address that cannot be read', () => {
+    assert.match(line({ alertTo: 'group:1, ops' }), / alertTo = "group:1, ops" /)
+    assert.match(line({ alertTo: 'ops, https://h/secret' }), / alertTo \(koishi\.yml\);/)
   })
 })
 
@@ -192,17 +198,17 @@ describe('the config page', () => {
   test('shows the variable where it is set, and the default where the variable is blank or malformed', () => {
     assert.deepEqual(shown({
       WEBHOOK_PATH: 'relay/', MAX_UPLOAD_SIZE: '1536', ALLOWED_EXTENSIONS: 'png, jpg', CHAT_API_TIMEOUT: '0.5', CHAT_RETRY_UNANSWERED: 'no',
-      COMMAND_CALLBACK_URL: 'http://h/cb', COMMAND_PREFIX: ' ', COMMAND_LENGTH: 'many',
+      COMMAND_CALLBACK_URL: 'http://h', COMMAND_PREFIX: ' ', COMMAND_LENGTH: 'many',
     }), {
       ...defaults, path: '/relay', maxUploadSize: '1536 B', allowedExtensions: ['png', 'jpg'], chatApiTimeout: 0.5, chatRetryUnanswered: false,
-      commandCallbackUrl: 'http://h/cb',
+      commandCallbackUrl: 'http://h',
     })
   })
 
   test('is sent no secret: neither a key nor an address that holds one', () => {
     const schema = createSchema({
       WEBHOOK_API_KEY: 's3cret', WEBHOOK_KEYS: '[{"name":"ci","key":"s3cret"}]', WEBHOOK_SELF_URL: 'http://u:s3cret@h/',
-      COMMAND_CALLBACK_URL: 'http://h/cb?token=s3cret', COMMAND_CALLBACK_SECRET: 's3cret',
+      COMMAND_CALLBACK_URL: 'http://h/s3cret', COMMAND_CALLBACK_SECRET: 's3cret', ALERT_TO: 'https://h/services/s3cret',
     })
     const sent = JSON.stringify(schema.toJSON())
     assert(sent.includes('"20 MB"'))

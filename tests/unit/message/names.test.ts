@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { parsePath } from '../../../src/message/destination'
+import type { Named } from '../../../src/message/model'
 import { parseNames } from '../../../src/message/names'
 import { parseTo } from '../../../src/message/parse'
 
@@ -100,4 +102,36 @@ describe('the field to', () => {
       assert.throws(() => read(body), error => error instanceof Error && 'status' in error && error.status === status && msg.test(error.message))
     })
   }
+})
+
+/** Names that remember which of them were asked for. */
+class AskedNames extends Map<string, Named> {
+  readonly asked: string[] = []
+
+  override get(name: string): Named | undefined {
+    this.asked.push(name)
+    return super.get(name)
+  }
+}
+
+describe('names that are given again and again', () => {
+  const hundred = (start: number): Named => ({
+    addresses: Array.from({ length: 100 }, (_, index) => ({ target: { kind: 'group', id: String(start + index) } })), isList: true,
+  })
+
+  test('are looked up once', () => {
+    const asked = new AskedNames([['ops', hundred(0)]])
+    assert.equal(parseTo({ to: Array.from({ length: 10_000 }, () => 'ops'), msg: 'x' }, asked).list.length, 100)
+    assert.equal(parsePath('ops,'.repeat(10_000) + 'ops', {}, asked).list.length, 100)
+    assert.deepEqual(asked.asked, ['ops', 'ops'])
+  })
+
+  test('are not looked up at all where there are too many of them, and no longer than there is room', () => {
+    const words = Array.from({ length: 101 }, (_, index) => `n${index}`)
+    const asked = new AskedNames(words.map((word, index) => [word, hundred(index * 100)]))
+    assert.throws(() => parseTo({ to: words, msg: 'x' }, asked), /at most 100/)
+    assert.deepEqual(asked.asked, [])
+    assert.throws(() => parsePath(words.slice(1).join(), {}, asked), /at most 100/)
+    assert.deepEqual(asked.asked, ['n1', 'n2'])
+  })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { languageOf } from '../../../src/hooks/templates'
+import { languageOf } from '../../../src/lib/language'
 
 describe('the language of a bot', () => {
   for (const [locales, language] of [
