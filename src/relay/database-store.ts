@@ -110,9 +110,11 @@ export class DatabaseStore implements Store, Listed {
 
   async discard(id: string): Promise<void> {
     this.discarded.add(id)
-    // Another relay may have inserted the same, to send it again.
-    await this.database.remove(table, { id, owner: this.owner })
-    this.discarded.delete(id)
+    await this.changes.run(id, async () => {
+      // Another relay may have inserted the same, to send it again, and what was sent meanwhile after all stays known.
+      await this.database.remove(table, { id, owner: this.owner, state: 'queued', inDoubt: { $exists: false } })
+      this.discarded.delete(id)
+    })
   }
 
   /** Removes what was discarded while the database did not answer. */
@@ -368,7 +370,7 @@ export class DatabaseStore implements Store, Listed {
     const updatedAt = this.clock.now()
     const { results, inDoubt, ...rest } = change
     const update = {
-      attempts, ...rest, ...place, updatedAt, owner: this.owner, about: writeAbout(about),
+      attempts, ...rest, ...place, ...change.deferred === false && { queue: '', position: noPosition }, updatedAt, owner: this.owner, about: writeAbout(about),
       ...results && { results: writeResults(results) },
       ...inDoubt !== undefined && { inDoubt: inDoubt && JSON.stringify(inDoubt) },
       ...change.state && finished.includes(change.state) && !this.keeps(change.state) && { items: null },

@@ -110,7 +110,7 @@ export class Storage {
     }
     every(leases.isShared ? sharedInterval : localInterval, 'looking for what waits', async () => {
       await backlog.opened
-      await this.store.removeDiscarded()
+      await this.store.removeDiscarded().catch(() => undefined)
       await backlog.scan()
       await this.takeOver()
     })

@@ -89,6 +89,7 @@ export class MemoryStore implements Store {
   /** Tells of a delivery of another store, which cannot be written to at present, until it is discarded. */
   remember(delivery: Delivery): void {
     if (delivery.key !== null) this.setKey(delivery.key, delivery)
+    this.put(this.placeOf(delivery.id), '')
     this.append(delivery)
   }
 

@@ -10,8 +10,8 @@ import { aboutOf, type RecordContent } from './about'
 import { agreed, Clock } from './clock'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
-  abandon, createDelivery, isOverdue, retry, retryable, settle, unanswered, usesUpKey,
-  type Change, type Delivery, type Idempotency, type State,
+  abandon, createDelivery, isOverdue, retry, retryable, settle, unanswered, unfinished, usesUpKey,
+  type Delivery, type Idempotency, type State,
 } from './delivery'
 import { fingerprintOf } from './fingerprint'
 import { FollowUps } from './follow-ups'
@@ -272,7 +272,7 @@ export class Relay {
     if (!earlier && event) return this.acceptEvent(submission, idempotency)
     if (!earlier) return { delivery: await this.accept(submission, idempotency), isReplay: false }
     if (earlier.fingerprint !== idempotency.fingerprint) throw keyConflict(false)
-    const isUnderWay = !earlier.deferred && (earlier.state === 'queued' || earlier.state === 'sending')
+    const isUnderWay = !earlier.deferred && isUnfinished(earlier)
     // Its caller did not wait for it.
     if (isUnderWay && this.background.has(earlier.id)) return { delivery: earlier, isReplay: true }
     if (isUnderWay) {
@@ -281,18 +281,36 @@ export class Relay {
       if (life > 0 && event) return { delivery: earlier, isReplay: true }
       if (life > 0) throw keyConflict(true, life)
     }
+    return isUnderWay || earlier.state === 'unanswered' ? this.repeat(submission, earlier) : { delivery: earlier, isReplay: true }
+  }
+
+  /** Finds out what became of an earlier request that went unanswered. Once it has settled and did not arrive, what is missing is sent. */
+  private async repeat(submission: Submission, earlier: Delivery): Promise<Submitted> {
+    const { storage, memory } = this
+    const { event, signal } = submission
+    const { id, deferred, bot, mode } = earlier
     // What died with its process is not taken over yet, perhaps.
     const from = [earlier.state, 'unanswered'] as const
-    const verdict = isUnderWay || earlier.state === 'unanswered' ? await this.reconcile(earlier, submission) : undefined
+    // An event may be told in other words, and what is deferred is sent as it was accepted.
+    const stored = event || deferred ? memory.getQueued(id) ?? await guard(storage?.store.getQueued(id)) : undefined
+    const items = stored?.items ?? submission.request.items
+    const verdict = await this.reconcile(earlier, items, signal)
     if (!verdict) return { delivery: earlier, isReplay: true }
-    // It has settled and did not arrive: what is missing is sent now.
     const store = this.storeOf(earlier)
-    const inDoubt = verdict === 'absent' ? null : earlier.inDoubt
-    const change = { state: 'queued' as const, inDoubt, results: earlier.results.map(result => result?.success ? result : undefined) }
-    const again = earlier.deferred && this.storage
-      ? await this.deferAgain(this.storage, submission, earlier, { from, change })
-      : await guard(store.amend(earlier, from, change)) && await this.deliver(throughBotOf(submission, earlier), earlier, true)
-    return again ? { delivery: again, isReplay: false } : { delivery: await guard(store.get(earlier.id)) ?? earlier, isReplay: true }
+    // What is known of it, and asked of the platform, is of the bot that was to send it before.
+    const again: Submission = { ...submission, request: { ...submission.request, items, mode, ...bot !== '' && { bot: selectorOf(bot) } } }
+    if (deferred && storage && stored) {
+      const delivery = await this.deferAgain(storage, again, earlier, from)
+      if (delivery) return { delivery, isReplay: false }
+    } else {
+      const results = items.map((_, index) => earlier.results[index]).map(result => result?.success ? result : undefined)
+      const change = { state: 'queued' as const, deferred: false, inDoubt: verdict === 'absent' ? null : earlier.inDoubt, results }
+      if (await guard(store.amend(earlier, from, change))) return { delivery: await this.deliver(again, earlier, true), isReplay: false }
+    }
+    // It has changed meanwhile.
+    const present = await guard(store.get(id)) ?? earlier
+    if (isUnfinished(present) && !present.deferred && !event) throw keyConflict(true)
+    return { delivery: present, isReplay: true }
   }
 
   /** Accepts what tells of an event, unless another process has just done so. */
@@ -493,16 +511,16 @@ export class Relay {
       const end = await queues.use(queueOf(account.sid, target), { signal: () => deadline.signal() }, slot =>
         worker.deliver(slot, { delivery, items, store, account, isOurs }))
       if (end !== 'gone') return delivery
-      // The others have taken this relay for dead, and settled it.
+      // The others have taken this relay for dead, and settled it, or may do so at any time.
       const present = await guard(store.get(delivery.id))
-      if (!present) throw new RelayError('unsent')
-      return present
+      if (present && !isUnfinished(present)) return present
+      throw present && present.updatedAt !== delivery.updatedAt ? keyConflict(true) : new RelayError('unsent')
     } catch (thrown) {
       const error = RelayError.from(thrown)
       // What an earlier request with its key has left without an answer may have arrived, whatever stops this one.
       const results = abandon(delivery, error)
       if (isKept) {
-        await worker.settle(delivery, store, results)
+        await worker.settle(delivery, store, results, { asRead: true })
         this.keepFiles(delivery, items)
         if (delivery.state === 'unanswered') return delivery
       } else if (error.outcome) {
@@ -545,16 +563,17 @@ export class Relay {
    * @returns `undefined` where it has changed meanwhile
    */
   private async deferAgain(
-    { backlog }: Storage, submission: Submission, delivery: Delivery, { from, change }: { from: readonly State[], change: Change },
+    { backlog }: Storage, submission: Submission, delivery: Delivery, from: readonly State[],
   ): Promise<Delivery | undefined> {
-    const { request, admit, deferred, signal } = submission
+    const { request: { items, expiresIn = defaultExpiry }, admit, deferred, signal } = submission
     const { policy: { timeout, retries }, stop } = this.runtime
     admit?.(platformOf(delivery.bot) ?? '')
-    const expiresAt = this.clock.now() + (request.expiresIn ?? defaultExpiry)
-    await this.keepUploads(request, expiresAt)
+    const expiresAt = this.clock.now() + expiresIn
+    // A file that is gone already makes its item fail in its turn.
+    await this.keepUploads({ items, mode: 'batch' }, expiresAt)
     const result = new Result(this.worker, delivery.id)
     try {
-      if (!await guard(backlog.requeue(delivery, from, { ...change, expiresAt }))) return
+      if (!await guard(backlog.requeue(delivery, from, retry(delivery, expiresAt)))) return
       return await result.within(deferred?.wait ?? timeout * (retries + 1), signal?.(), stop) ?? delivery
     } finally {
       result.end()
@@ -570,11 +589,11 @@ export class Relay {
   }
 
   /** Finds out what became of an earlier request that went unanswered, and gives the verdict where what is missing may be sent now. */
-  private async reconcile(delivery: Delivery, { request, signal }: Submission): Promise<Verdict | undefined> {
+  private async reconcile(delivery: Delivery, items: readonly ParsedItem[], signal: Submission['signal']): Promise<Verdict | undefined> {
     Object.assign(delivery, { state: 'unanswered', results: delivery.results.map(result => result ?? unanswered()) })
-    this.learnOpenCalls(delivery, request.items)
+    this.learnOpenCalls(delivery, items)
     // The queue is full or paused, the caller has gone away, the database is away, or the relay stops.
-    return this.followUps.reconcile(delivery, this.storeOf(delivery), request.items, signal).catch(() => undefined)
+    return this.followUps.reconcile(delivery, this.storeOf(delivery), items, signal).catch(() => undefined)
   }
 
   /** Of a delivery whose calls another relay has made it is not known here when they have settled. */
@@ -606,10 +625,10 @@ export class Relay {
       await insert()
     } catch (cause) {
       if (cause instanceof RelayError) throw cause
+      this.takeBack(store, delivery.id)
       // Drivers word a duplicate key differently; asking for it is the same everywhere.
       const other = delivery.key === null ? undefined : await guard(store.findByKey(delivery.key))
       if (other && other.id !== delivery.id) throw keyConflict(other.fingerprint === delivery.fingerprint)
-      this.takeBack(store, delivery.id)
       throw new RelayError('store-down', undefined, { cause })
     }
   }
@@ -654,11 +673,6 @@ export class Relay {
   }
 }
 
-/** The same request through the bot that was to send it before: what is known of it, and asked of the platform, is of that one. */
-function throughBotOf(submission: Submission, { bot }: Delivery): Submission {
-  return bot === '' ? submission : { ...submission, request: { ...submission.request, bot: selectorOf(bot) } }
-}
-
 /** What an Idempotency-Key is known by. No two callers have one in common: neither a key nor a name has a line break in it. */
 function digestKey(caller: string | null, key: string): string {
   return caller === null ? digest(key) : digest(`${caller}\n`, key)
@@ -672,6 +686,10 @@ function digestKey(caller: string | null, key: string): string {
 function keyConflict(isSame: boolean, until = 0): RelayError {
   if (!isSame) return new RelayError('key-reused')
   return new RelayError('in-progress', undefined, { headers: { 'retry-after': String(Math.max(Math.ceil(until / 1000), 1)) } })
+}
+
+function isUnfinished({ state }: Delivery): boolean {
+  return unfinished.some(name => name === state)
 }
 
 function isRetryable(state: State): boolean {

@@ -36,7 +36,10 @@ export interface Store {
   requeue(delivery: Delivery, from: readonly State[], change: Change, position: number): Awaitable<boolean>
   /** Removes a delivery of which nothing has ever left, and tells whether it did. */
   withdraw(id: string): Awaitable<boolean>
-  /** Removes a delivery of which nobody was told. It is not found from then on, also where it cannot be removed yet, which rejects. */
+  /**
+   * Removes a delivery of which nobody was told, as long as it waits. From then on it is neither sent nor found by its key, also where it
+   * cannot be removed yet, which rejects.
+   */
   discard(id: string): Awaitable<void>
 
   get(id: string): Awaitable<Delivery | undefined>

@@ -7,7 +7,7 @@ import { noteCall, type EndCall } from './about'
 import { runAttempts } from './attempts'
 import { compose, divide } from './compose'
 import {
-  abandon, doubtOf, isOverdue, isUnsent, leave, postpone, settle, unanswered, unfinished, withLate,
+  abandon, doubtOf, isOverdue, isUnsent, leave, outcomeOf, postpone, settle, unanswered, unfinished, withLate,
   type Change, type Delivery, type InDoubt, type ItemResult, type Results, type State,
 } from './delivery'
 import { maxWeight, prepareItem, type PreparedItem } from './media'
@@ -50,6 +50,15 @@ interface Ending {
   asRead?: boolean
 }
 
+/** The end of a delivery that could not be written. */
+interface Unwritten {
+  /** The delivery as it is written. */
+  readonly read: Delivery
+  readonly store: Store
+  readonly change: Change
+  readonly ending: Ending
+}
+
 /** How often something is added to a delivery that others change at the same time. */
 const mostTries = 3
 
@@ -72,7 +81,7 @@ export class Worker {
   onUnanswered: (job: Job) => void = () => undefined
   private readonly watchers = new Map<string, Set<Watcher>>()
   /** What could not be written, by the IDs of the deliveries. */
-  private readonly unwritten = new Map<string, () => Promise<boolean>>()
+  private readonly unwritten = new Map<string, Unwritten>()
 
   /** @param fallback keeps what became of a delivery while its own store cannot be written to */
   constructor(private readonly runtime: Runtime, private readonly fallback: MemoryStore) {}
@@ -110,8 +119,11 @@ export class Worker {
     if (found.size > 0) {
       const results = delivery.results.map((result, index) => found.get(index) ?? result)
       try {
-        const wasThere = await this.settle(delivery, store, results, { from: ['unanswered', 'sending'], slot, asRead: true })
-        if (!wasThere && !await this.correct(delivery, store, found)) work.disclaim()
+        const wasThere = await this.settle(delivery, store, results, { from: ['unanswered', ...unfinished], slot, asRead: true })
+        if (!wasThere && !await this.correct(delivery, store, found)) {
+          work.disclaim()
+          return
+        }
       } catch (error) {
         work.disclaim()
         throw error
@@ -144,11 +156,11 @@ export class Worker {
   async settle(delivery: Delivery, store: Store, results: Results, ending: Ending = {}): Promise<boolean> {
     const change = settle(delivery, results)
     const hadEnded = !unfinished.some(state => state === delivery.state)
-    const record = (read = delivery): Promise<boolean> => this.record(read, store, change, ending)
+    const record = (): Promise<boolean> => this.record(delivery, store, change, ending)
     let wasThere: boolean
     if (!store.isDurable) wasThere = write(store, delivery, change, ending) === true
-    else if (delivery.deferred) wasThere = await persist(this.runtime, () => record(), () => ending.slot?.turnAway(new RelayError('store-down')))
-    else wasThere = await record().catch(() => this.keepMeanwhile(delivery, change, record))
+    else if (delivery.deferred) wasThere = await persist(this.runtime, record, () => ending.slot?.turnAway(new RelayError('store-down')))
+    else wasThere = await record().catch(() => this.keepMeanwhile(delivery, store, change, ending))
     if (!wasThere) return false
     if (!store.isDurable) this.runtime.sentLog.write(delivery, false)
     this.tell(delivery, hadEnded)
@@ -159,15 +171,25 @@ export class Worker {
    * Adds what became known of some items to a delivery that has ended without an answer. Others may have changed it since it was read, and
    * what they know counts as well.
    *
-   * @param delivery as it is known here
+   * @param delivery as it is known here; it becomes what is recorded
    * @param known by the places of the items
    * @returns whether it is recorded now, by whomever
    */
   async correct(delivery: Delivery, store: Store, known: ReadonlyMap<number, ItemResult>): Promise<boolean> {
+    if (this.unwritten.has(delivery.id)) {
+      this.keepMeanwhile(delivery, store, settle(delivery, withLate(delivery.results, known)), {})
+      this.tell(delivery, true)
+      return true
+    }
     for (let tries = 0; tries < mostTries; tries++) {
       const present = await readAgain(store, delivery)
-      if (present?.state !== 'unanswered') return isRecorded(present, known)
-      if (await this.settle(present, store, withLate(present.results, known), { from: ['unanswered'], asRead: true })) return true
+      const hasChanged = present?.state === 'unanswered'
+        && await this.settle(present, store, withLate(present.results, known), { from: ['unanswered'], asRead: true })
+      if (hasChanged || (present && isRecorded(present, known))) {
+        Object.assign(delivery, present)
+        return true
+      }
+      if (present?.state !== 'unanswered') return false
     }
     return false
   }
@@ -203,27 +225,36 @@ export class Worker {
   }
 
   /** A restart would find it interrupted, and so unanswered; meanwhile memory tells what became of it. */
-  private keepMeanwhile(delivery: Delivery, change: Change, record: (read: Delivery) => Promise<boolean>): true {
-    const read = { ...delivery }
-    const write = (): Promise<boolean> => record(read)
+  private keepMeanwhile(delivery: Delivery, store: Store, change: Change, ending: Ending): true {
+    const { id } = delivery
+    // A later end is that of the same row, as it is written.
+    const { read, ending: first } = this.unwritten.get(id) ?? { read: { ...delivery }, ending }
+    this.unwritten.set(id, { read, store, change, ending: first })
     Object.assign(delivery, change, { updatedAt: this.runtime.clock.now() })
     this.fallback.remember({ ...delivery })
-    this.unwritten.set(delivery.id, write)
-    this.writeLate(delivery.id, write)
+    this.writeLate(id)
     return true
   }
 
   /** Goes on with what could not be written before the relay was stopped. */
   resume(): void {
-    for (const [id, write] of this.unwritten) this.writeLate(id, write)
+    for (const id of this.unwritten.keys()) this.writeLate(id)
   }
 
-  private writeLate(id: string, write: () => Promise<boolean>): void {
-    void persist(this.runtime, write).then(() => {
-      if (this.unwritten.get(id) !== write) return
+  private writeLate(id: string): void {
+    void persist(this.runtime, () => this.writeUnwritten(id)).catch(() => undefined)
+  }
+
+  private async writeUnwritten(id: string): Promise<void> {
+    for (let entry = this.unwritten.get(id); entry; entry = this.unwritten.get(id)) {
+      const { read, store, change, ending } = entry
+      const wasThere = await this.record({ ...read }, store, change, ending)
+      if (this.unwritten.get(id) !== entry) continue
       this.unwritten.delete(id)
-      this.fallback.discard(id)
-    }, () => undefined)
+      // Others may have taken this relay for dead meanwhile, and recorded that nobody knows.
+      if (!wasThere) await this.correct({ ...read }, store, knownOf(change.results ?? []))
+      if (!this.unwritten.has(id)) this.fallback.discard(id)
+    }
   }
 }
 
@@ -514,8 +545,7 @@ class Work {
     this.final = results
     if (!await worker.settle(delivery, store, results, { slot })) {
       // Another relay has taken this one for dead meanwhile, and recorded that nobody knows.
-      const known = results.flatMap((result, index): [number, ItemResult][] => result ? [[index, result]] : [])
-      await worker.correct(delivery, store, new Map(known))
+      await worker.correct(delivery, store, knownOf(results))
       return 'gone'
     }
     if (delivery.state === 'unanswered') worker.onUnanswered(this.job)
@@ -527,7 +557,8 @@ class Work {
 async function readAgain(store: Store, delivery: Delivery): Promise<Delivery | undefined> {
   const { id, key } = delivery
   try {
-    return await store.get(id) ?? (key === null ? undefined : await store.findByKey(key))
+    const found = await store.get(id) ?? (key === null ? undefined : await store.findByKey(key))
+    return found?.id === id ? found : undefined
   } catch {
     return delivery
   }
@@ -538,9 +569,14 @@ function write(store: Store, delivery: Delivery, change: Change, ending: Ending)
   return asRead ? store.amend(delivery, from, change) : store.update(delivery, from, change)
 }
 
+/** What is known for certain of items, by their places. */
+function knownOf(results: Results): Map<number, ItemResult> {
+  return new Map(results.flatMap((result, index): [number, ItemResult][] => result && outcomeOf(result) !== 'unanswered' ? [[index, result]] : []))
+}
+
 /** Whether it is known of all these items that they have arrived. */
-function isRecorded(delivery: Delivery | undefined, found: ReadonlyMap<number, ItemResult>): boolean {
-  return delivery !== undefined && [...found.keys()].every(index => delivery.results[index]?.success)
+function isRecorded({ results }: Delivery, found: ReadonlyMap<number, ItemResult>): boolean {
+  return [...found.keys()].every(index => results[index]?.success)
 }
 
 function sent({ messageIds, trace }: Receipt): ItemResult {

@@ -60,6 +60,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     await store.update(large, unfinished, { state: 'sending', inDoubt: { indices: [0], since: 1, before: [], settle: 30_000 } })
     assert.deepEqual((await store.interrupted(queue))?.items, [...long, text])
     assert.deepEqual((await store.next(queue, position))?.items, [text])
+    await store.update(large, ['sending'], { state: 'queued', inDoubt: null })
     await store.discard(large.id)
     assert.equal(await store.getQueued(large.id), undefined)
   })
@@ -139,8 +140,10 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     for (const { id } of [sending, awaited, doubted]) assert.equal(await store.withdraw(id), false)
     assert.equal(await store.get(queued.id), undefined)
     assert.equal(await store.withdraw(queued.id), false)
-    await store.discard(sending.id)
-    assert.equal(await store.get(sending.id), undefined)
+    const told = deliveryOf()
+    await store.insert(told, ++position, [text])
+    await store.discard(told.id)
+    assert.equal(await store.get(told.id), undefined)
   })
 
   test('gives what has to be sent again a new place', async t => {

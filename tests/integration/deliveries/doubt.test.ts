@@ -90,6 +90,26 @@ describe('what is in doubt', () => {
   })
 })
 
+describe('an event that is told again in other words', () => {
+  test('is found as it was told first', async t => {
+    const relay = await relayWith(t, { config: once })
+    await relay.post({ group_id: group, msg: 'before' })
+    await delay(1_100)
+    relay.simulator.fault({ fault: { kind: 'lost-answer' }, action: /^send_/ })
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: 2 })
+    const tell = async (title: string): Promise<number> => (await relay.request(`/hooks/github/group:${group}`, {
+      method: 'POST',
+      headers: { 'x-github-event': 'issues', 'x-github-delivery': 'd-1', 'content-type': 'application/json' },
+      body: JSON.stringify({ action: 'opened', issue: { number: 1, title }, repository: { full_name: 'a/b' }, sender: { login: 'eva' } }),
+    })).status
+    assert.equal(await tell('first title'), 200)
+    const told = (): string[] => relay.texts().filter(text => text !== 'before')
+    await until('it is in the chat', () => told().length === 1)
+    await until('it is known to be there', async () => await tell('edited title') === 200 && (await relay.list()).every(({ state }) => state === 'sent'))
+    assert.match(told().join(), /^[^,]*first title[^,]*$/)
+  })
+})
+
 describe('what another relay has settled', () => {
   test('is not sent by the one that was taken for dead', async t => {
     const relay = await relayWith(t)
@@ -118,7 +138,44 @@ describe('what another relay has settled', () => {
   })
 })
 
+describe('what a dead relay was to send once more', () => {
+  test('is found by who repeats its key before another one takes it over', async t => {
+    const relay = await relayWith(t, { config: once })
+    await relay.post({ group_id: group, msg: 'before' })
+    await delay(1_100)
+    relay.simulator.fault({ fault: { kind: 'lost-answer' }, action: /^send_/ })
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/ })
+    const id = await send(relay, { msg: 'hello' }, key)
+    await delay(1_100)
+    await change(relay, { id }, { state: 'queued', results: '[null]', owner: 'b' })
+    assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 200)
+    assert.deepEqual(relay.texts(), ['before', 'hello'])
+    assert.equal((await relay.show(id)).state, 'sent')
+  })
+})
+
 describe('a database that does not answer', () => {
+  test('while an answer comes late: it is written down when the database is back', async t => {
+    const relay = await relayWith(t, { config: once })
+    const driver = driverOf(relay)
+    const set = driver.set.bind(driver)
+    let isDown = false
+    driver.set = (selection, data) => isDown ? Promise.reject(new Error('disk full')) : set(selection, data)
+    hideHistory(relay)
+    answerLate(relay, 2_000)
+    const answer = send(relay, { msg: 'hello' }, key)
+    await until('it is under way', () => sends(relay).length === 1)
+    isDown = true
+    const id = await answer
+    await until('its answer has come', () => relay.texts().length === 1)
+    await until('it is known meanwhile', async () => (await relay.show(id)).state === 'sent')
+    isDown = false
+    const row = async () => (await relay.app.get('database')?.get(table, { id }))?.[0]
+    await until('it is written', async () => (await row())?.state === 'sent')
+    assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 200)
+    assert.deepEqual(relay.texts(), ['hello'])
+  })
+
   test('after it has inserted: what was told to be unsent is not sent, and its key is free', async t => {
     const relay = await relayWith(t)
     const driver = driverOf(relay)
