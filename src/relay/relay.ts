@@ -603,8 +603,10 @@ export class Relay {
 
   /** @param since in milliseconds since the epoch, by the machine's clock */
   private async knownSends(delivery: Delivery, since: number): Promise<KnownSends> {
+    // The machine's clock may have been set since that time was read, and what is asked for too long is only known better.
+    const oldest = Math.min(this.clock.fromWall(since), delivery.inDoubt?.since ?? Infinity) - clockMargin
     // Also those of a database that is away: it is not known then.
-    const stored = await Promise.all(this.storages.map(({ store }) => store.messageIds(delivery, this.clock.fromWall(since) - clockMargin)))
+    const stored = await Promise.all(this.storages.map(({ store }) => store.messageIds(delivery, oldest)))
     const logged = await this.runtime.sentLog.read(delivery.bot, delivery.target)
     // Older records may have been removed.
     const kept = this.storages.length > 0 ? Date.now() - this.retention : -Infinity

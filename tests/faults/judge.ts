@@ -5,7 +5,7 @@ import { hasRecords } from './kind'
 import type { PlannedItem } from './plan'
 import type { Run } from './run'
 import { isClocked, isForgetful } from './plan'
-import { isUnanswered } from './tracker'
+import { isTooSlow, isUnanswered } from './tracker'
 
 /** What a run comes to. */
 export interface Judgement {
@@ -90,12 +90,9 @@ function unansweredCalls({ plan, sends }: Run, tokens: ReadonlySet<string>): num
   return sends.reduce((sum, { call, fault }) => sum + (isDisturbed || isUnanswered(fault) ? countInCall(call, tokens) : 0), 0)
 }
 
-/** How many of these were in calls that were carried out so late that the relay may have called again before. */
+/** How many of these were in calls that were carried out too late. */
 function lostBets({ plan, sends }: Run, tokens: ReadonlySet<string>): number {
-  return sends.reduce((sum, { call, fault }) => {
-    const isLate = fault?.kind === 'late' && fault.delivered === 'then' && fault.ms >= plan.kind.settle * 0.95
-    return sum + (isLate ? countInCall(call, tokens) : 0)
-  }, 0)
+  return sends.reduce((sum, { call, fault }) => sum + (isTooSlow(fault, plan.kind) ? countInCall(call, tokens) : 0), 0)
 }
 
 /** A message has several items, all of which come once more with it. */
@@ -162,6 +159,8 @@ function mayStepAside({ plan, sends }: Run, { request, items, attempts = 0 }: Ac
   const calls = sends.filter(({ call }) => countInCall(call, tokens) > 0)
   const isDisturbed = plan.moments.length > 0 || plan.faults.some(({ fault }) => fault.kind === 'close')
   if (!isDisturbed && !calls.some(({ fault }) => isUnanswered(fault))) return false
+  // It was not waited for any longer when the platform carried it out.
+  if (calls.some(({ fault }) => isTooSlow(fault, plan.kind))) return true
   const isText = items.every(({ type }) => type === 'text')
   const canBeRepeated = isRecorded && !isForgetful(plan)
   return !isText || !canBeRepeated || Math.max(attempts, calls.length) > plan.kind.retries

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { judge } from './judge'
 import type { Kind } from './kind'
-import type { Plan, PlannedRequest } from './plan'
+import { createPlan, type Plan, type PlannedRequest } from './plan'
 import { runPlan } from './run'
 import { testify } from './witness'
 import { LocalWorld, ProcessWorld } from './world'
@@ -22,8 +22,12 @@ function file(name: number, token: string): PlannedRequest {
   return { name, target: 0, mode: 'single', items: [{ type: 'file', token }] }
 }
 
-/** Schedules that failed once, or were thought of, made as small as they can be. */
+/** Schedules that failed once, or were thought of, made as small as they can be where that was tried. */
 const schedules: { what: string, plan: Plan }[] = [
+  {
+    what: 'the clock set back during a look-up after a kill does not hide what was sent before',
+    plan: createPlan(1020380, { kills: true }),
+  },
   {
     what: 'what is sent at once does not overtake what was accepted for later when the database fails',
     plan: {

@@ -1,4 +1,5 @@
 import type { Call, Fault, FaultHandle } from '../../simulator'
+import type { Kind } from './kind'
 import type { Plan } from './plan'
 import type { World } from './world'
 
@@ -94,6 +95,11 @@ function describe(fault: Fault): string {
 const unansweredKinds: readonly Fault['kind'][] = [
   'silent', 'lost-answer', 'late', 'timeout', 'answer', 'hold', 'close', 'refuse', 'muted', 'not-member',
 ]
+
+/** Whether a call is carried out so late that the relay may have called again, or gone on, before. */
+export function isTooSlow(fault: Fault | undefined, { settle }: Pick<Kind, 'settle'>): boolean {
+  return fault?.kind === 'late' && fault.delivered === 'then' && fault.ms >= settle * 0.95
+}
 
 /** Whether a call with this fault may have gone unanswered. */
 export function isUnanswered(fault: Fault | undefined): boolean {

@@ -4,6 +4,7 @@ import { countIn } from './judge'
 import { hasRecords } from './kind'
 import { isForgetful, isClocked, type PlannedItem } from './plan'
 import type { Run } from './run'
+import { isTooSlow } from './tracker'
 
 /** An item with what was told of it in the end. */
 interface Word {
@@ -34,8 +35,7 @@ export function testify(run: Run): string[] {
 
 /** Whether the documentation leaves open that a message comes twice: the platform is slower, its history shorter, or a clock less right. */
 function isBet({ plan }: Run): boolean {
-  const isTooSlow = plan.faults.some(({ fault }) => fault.kind === 'late' && fault.delivered === 'then' && fault.ms > plan.kind.settle * 0.95)
-  return isTooSlow || isForgetful(plan) || isClocked(plan)
+  return plan.faults.some(({ fault }) => isTooSlow(fault, plan.kind)) || isForgetful(plan) || isClocked(plan)
 }
 
 /** What is equal counts together, and so do pictures, which look alike in every history. */
