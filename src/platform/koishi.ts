@@ -136,9 +136,9 @@ export abstract class BotAccount implements Account {
 
 /** An account on any platform, through its adapter. */
 class AdapterAccount extends BotAccount {
-  /** What its IDs look like is not known here, but many an adapter makes one a part of an address as it is. */
+  /** What its IDs look like is not known here, but many an adapter makes one a part of an address as it is (RFC 3986, section 5.2.4). */
   checkIds({ kind, id }: Target): void {
-    const leadsElsewhere = /[?#%\\\s]/.test(id) || id.split('/').some(part => part === '' || part === '.' || part === '..')
+    const leadsElsewhere = id.split(/[/\\]/).some(part => /^(?:\.|%2e){1,2}$/i.test(part))
     if (leadsElsewhere) throw new RelayError('bad-request', `this is no ID of a ${kind === 'group' ? 'group' : 'user'}`)
   }
 

@@ -558,7 +558,9 @@ async function readAgain(store: Store, delivery: Delivery): Promise<Delivery | u
   const { id, key } = delivery
   try {
     const found = await store.get(id) ?? (key === null ? undefined : await store.findByKey(key))
-    return found?.id === id ? found : undefined
+    if (found?.id !== id) return
+    // How its calls ended is told here, as long as nobody else has made further ones.
+    return found.updatedAt === delivery.updatedAt ? { ...found, about: delivery.about } : found
   } catch {
     return delivery
   }
