@@ -5,7 +5,7 @@ import { goneSignal } from '../lib/abort'
 import { keyOf } from '../message/destination'
 import type { Content, Destination, Destinations } from '../message/model'
 import { platformOf, writeTarget } from '../message/target'
-import { outcomeOf, type Delivery, type Results } from '../relay/delivery'
+import { isUnfinished, outcomeOf, type Delivery, type Results } from '../relay/delivery'
 import type { Relay, Submission, Submitted } from '../relay/relay'
 import type { RequestFiles } from '../uploads/request-files'
 import { viewResults } from './deliveries'
@@ -163,7 +163,7 @@ export class Sender {
 
   private toAnswer(exchange: Exchange, { id, state, mode, results }: Delivery): Success {
     const { response } = exchange
-    if (isUnderWay(state)) {
+    if (isUnfinished(state)) {
       exchange.outcome = state
       response.setHeader('Location', `${this.prefix}/deliveries/${id}`)
       return { status: 202, data: { delivery_id: id, state } }
@@ -195,7 +195,7 @@ function statusOf(entries: readonly Entry[]): number {
 }
 
 function viewDelivery({ state, mode, results }: Delivery): Entry {
-  if (isUnderWay(state)) return { success: true, state }
+  if (isUnfinished(state)) return { success: true, state }
   if (mode === 'batch') return { success: results.every(result => result?.success), results: viewResults(results) }
   const [result] = results
   if (!result) return viewError(new RelayError('internal'))
@@ -228,10 +228,6 @@ function viewError({ status, message, outcome, headers }: RelayError): Entry {
     ...outcome && { outcome },
     ...retryAfter !== undefined && { retry_after: Number(retryAfter) },
   }
-}
-
-function isUnderWay(state: Delivery['state']): boolean {
-  return state === 'queued' || state === 'sending'
 }
 
 function toBatchAnswer(exchange: Exchange, results: Results): Success {

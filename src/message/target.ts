@@ -22,8 +22,8 @@ export function platformOf(bot: string): string | undefined {
 
 /** What asks for a bot of which `platform:selfId` is known. */
 export function selectorOf(bot: string): Required<BotSelector> {
-  const [platform = '', ...rest] = bot.split(':')
-  return { platform, selfId: rest.join(':') }
+  const platform = platformOf(bot) ?? ''
+  return { platform, selfId: bot.slice(platform.length + 1) }
 }
 
 /** Reads a target that may have its platform in front, such as `discord:group:3`; `undefined` for anything else. */

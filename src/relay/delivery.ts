@@ -26,6 +26,12 @@ export type State = typeof states[number]
 
 /** The states of a delivery that has not ended. */
 export const unfinished = ['queued', 'sending'] as const satisfies State[]
+
+/** Whether a delivery in this state has not ended. */
+export function isUnfinished(state: State): boolean {
+  return unfinished.some(name => name === state)
+}
+
 /** The states from which a delivery can be sent again. */
 export const retryable = ['failed', 'unanswered', 'expired'] as const satisfies State[]
 

@@ -2,7 +2,7 @@ import { Registry } from '../lib/transient'
 import type { ParsedItem } from '../message/model'
 import { readItems, writeItems } from '../message/parse'
 import type { Clock } from './clock'
-import type { Change, Delivery, State } from './delivery'
+import { isUnfinished, type Change, type Delivery, type State } from './delivery'
 import { textPattern } from './listing'
 import { lowestId, matches, noPosition, queueOf, type Backlog, type ListFilter, type QueuedDelivery, type Store, type Waiting, type WaitingQueue } from './store'
 import { fromText, textHead, toText, writeCaller } from './stored'
@@ -82,7 +82,7 @@ export class MemoryStore implements Store {
       if (this.keys.has(key)) throw new Error('this Idempotency-Key is taken')
       this.setKey(key, delivery)
     }
-    if (isActive(delivery.state)) this.active.set(id, { delivery, position, items, isOurs: true })
+    if (isUnfinished(delivery.state)) this.active.set(id, { delivery, position, items, isOurs: true })
     else this.end(delivery, items)
   }
 
@@ -144,7 +144,7 @@ export class MemoryStore implements Store {
     Object.assign(delivery, change, { updatedAt: this.clock.now() })
     if (known !== delivery) Object.assign(known, delivery)
     if (key !== null && delivery.key === null) this.deleteKey(key)
-    if (isActive(delivery.state)) {
+    if (isUnfinished(delivery.state)) {
       if (!active) this.active.set(id, { delivery, position: noPosition, items: this.readContent(id) ?? [], isOurs: true })
       this.put(place, '')
       if (delivery.key !== null) this.setKey(delivery.key, delivery)
@@ -410,10 +410,6 @@ export class MemoryStore implements Store {
         && queueOf(delivery.bot, delivery.target) === queue)
       .reduce<Active | undefined>((best, each) => best && best.position <= each.position ? best : each, undefined)
   }
-}
-
-function isActive(state: State): boolean {
-  return state === 'queued' || state === 'sending'
 }
 
 /** The ID that a text begins with. */

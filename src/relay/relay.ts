@@ -10,7 +10,7 @@ import { aboutOf, type RecordContent } from './about'
 import { agreed, Clock } from './clock'
 import { awaitDatabase, isDatabaseLoaded, Storage } from './database'
 import {
-  abandon, createDelivery, isOverdue, retry, retryable, settle, unanswered, unfinished, usesUpKey,
+  abandon, createDelivery, isOverdue, isUnfinished, retry, retryable, settle, unanswered, usesUpKey,
   type Delivery, type Idempotency, type State,
 } from './delivery'
 import { fingerprintOf } from './fingerprint'
@@ -272,7 +272,7 @@ export class Relay {
     if (!earlier && event) return this.acceptEvent(submission, idempotency)
     if (!earlier) return { delivery: await this.accept(submission, idempotency), isReplay: false }
     if (earlier.fingerprint !== idempotency.fingerprint) throw keyConflict(false)
-    const isUnderWay = !earlier.deferred && isUnfinished(earlier)
+    const isUnderWay = !earlier.deferred && isUnfinished(earlier.state)
     // Its caller did not wait for it.
     if (isUnderWay && this.background.has(earlier.id)) return { delivery: earlier, isReplay: true }
     if (isUnderWay) {
@@ -309,7 +309,7 @@ export class Relay {
     }
     // It has changed meanwhile.
     const present = await guard(store.get(id)) ?? earlier
-    if (isUnfinished(present) && !present.deferred && !event) throw keyConflict(true)
+    if (isUnfinished(present.state) && !present.deferred && !event) throw keyConflict(true)
     return { delivery: present, isReplay: true }
   }
 
@@ -513,7 +513,7 @@ export class Relay {
       if (end !== 'gone') return delivery
       // The others have taken this relay for dead, and settled it, or may do so at any time.
       const present = await guard(store.get(delivery.id))
-      if (present && !isUnfinished(present)) return present
+      if (present && !isUnfinished(present.state)) return present
       throw present && present.updatedAt !== delivery.updatedAt ? keyConflict(true) : new RelayError('unsent')
     } catch (thrown) {
       const error = RelayError.from(thrown)
@@ -688,10 +688,6 @@ function digestKey(caller: string | null, key: string): string {
 function keyConflict(isSame: boolean, until = 0): RelayError {
   if (!isSame) return new RelayError('key-reused')
   return new RelayError('in-progress', undefined, { headers: { 'retry-after': String(Math.max(Math.ceil(until / 1000), 1)) } })
-}
-
-function isUnfinished({ state }: Delivery): boolean {
-  return unfinished.some(name => name === state)
 }
 
 function isRetryable(state: State): boolean {

@@ -7,7 +7,7 @@ import { noteCall, type EndCall } from './about'
 import { runAttempts } from './attempts'
 import { compose, divide } from './compose'
 import {
-  abandon, doubtOf, isOverdue, isUnsent, leave, outcomeOf, postpone, settle, unanswered, unfinished, withLate,
+  abandon, doubtOf, isOverdue, isUnfinished, isUnsent, leave, outcomeOf, postpone, settle, unanswered, unfinished, withLate,
   type Change, type Delivery, type InDoubt, type ItemResult, type Results, type State,
 } from './delivery'
 import { maxWeight, prepareItem, type PreparedItem } from './media'
@@ -155,7 +155,7 @@ export class Worker {
    */
   async settle(delivery: Delivery, store: Store, results: Results, ending: Ending = {}): Promise<boolean> {
     const change = settle(delivery, results)
-    const hadEnded = !unfinished.some(state => state === delivery.state)
+    const hadEnded = !isUnfinished(delivery.state)
     const record = (): Promise<boolean> => this.record(delivery, store, change, ending)
     let wasThere: boolean
     if (!store.isDurable) wasThere = write(store, delivery, change, ending) === true

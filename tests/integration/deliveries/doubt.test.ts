@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sends } from '../reload/support'
 import { until } from '../../support/until'
@@ -9,6 +9,14 @@ const key = { 'idempotency-key': 'k' }
 const table = 'message_relay_delivery'
 /** One call, which settles at once when it is over. */
 const once = { chatApiTimeout: 1, chatSettleTime: 1, chatApiMaxRetries: 0, chatRetryUnanswered: false }
+
+/** A relay that has sent something, and that is so old that what an earlier process had called would have settled. */
+async function settledRelay(t: TestContext): Promise<OutboxRelay> {
+  const relay = await relayWith(t, { config: once })
+  await relay.post({ group_id: group, msg: 'before' })
+  await delay(1_100)
+  return relay
+}
 
 /** Makes the platform carry out the next send, and answer it so much later, in milliseconds. */
 function answerLate({ simulator }: OutboxRelay, ms: number): void {
@@ -58,9 +66,7 @@ describe('what is in doubt', () => {
   })
 
   test('keeps record and key when it is withdrawn, also where a kill left the count of its calls at zero', async t => {
-    const relay = await relayWith(t, { config: once })
-    await relay.post({ group_id: group, msg: 'before' })
-    await delay(1_100)
+    const relay = await settledRelay(t)
     relay.simulator.fault({ fault: { kind: 'lost-answer' } })
     hideHistory(relay)
     const id = await send(relay, { msg: 'hello' }, key)
@@ -92,9 +98,7 @@ describe('what is in doubt', () => {
 
 describe('an event that is told again in other words', () => {
   test('is found as it was told first', async t => {
-    const relay = await relayWith(t, { config: once })
-    await relay.post({ group_id: group, msg: 'before' })
-    await delay(1_100)
+    const relay = await settledRelay(t)
     relay.simulator.fault({ fault: { kind: 'lost-answer' }, action: /^send_/ })
     relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: 2 })
     const tell = async (title: string): Promise<number> => (await relay.request(`/hooks/github/group:${group}`, {
@@ -140,9 +144,7 @@ describe('what another relay has settled', () => {
 
 describe('what a dead relay was to send once more', () => {
   test('is found by who repeats its key before another one takes it over', async t => {
-    const relay = await relayWith(t, { config: once })
-    await relay.post({ group_id: group, msg: 'before' })
-    await delay(1_100)
+    const relay = await settledRelay(t)
     relay.simulator.fault({ fault: { kind: 'lost-answer' }, action: /^send_/ })
     relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/ })
     const id = await send(relay, { msg: 'hello' }, key)
