@@ -68,7 +68,8 @@ export function apply(ctx: Context, config: Config): void {
   const links = new MediaLinks(() => (publicUrl() || server.selfUrl) + settings.path, apiKey)
   const port = new KoishiPort(ctx, new OneBot(ctx))
   const interval = settings.chatSendInterval * 1000
-  const timeout = settings.chatApiTimeout * 1000
+  // Some timers take whole numbers only.
+  const timeout = Math.ceil(settings.chatApiTimeout * 1000)
   const inFlight = new InFlight()
   const { relay, pause, end, finish } = Relay.start(ctx, {
     port, logger, inFlight, dataDir,

@@ -102,15 +102,21 @@ export class Alerts implements Partial<Observer> {
     // One that was removed is neither offline nor online again.
     offline.forget(name => !names.has(name))
     const news = [
-      ['paused', paused.look(failing, now)],
-      ['offline', offline.look(all.filter(({ status }) => status !== 'online').map(nameOf), now)],
-      ['expired', expired.look(dropped, now)],
+      ['paused', paused, failing],
+      ['offline', offline, all.filter(({ status }) => status !== 'online').map(nameOf)],
+      ['expired', expired, dropped],
     ] as const
-    dropped.clear()
-    for (const [kind, { begun, over }] of news) {
-      if (begun.length > 0) void tell(toAlert(kind, false, begun, now), telling)
+    for (const [kind, watch, present] of news) {
+      const { begun, over } = watch.look(present, now)
+      if (begun.length > 0) {
+        void tell(toAlert(kind, false, begun, now), telling).then(hasLeft => {
+          // After a reload it is told by what was loaded then.
+          if (!hasLeft) watch.takeBack(begun)
+        })
+      }
       if (over.length > 0) void tell(toAlert(kind, true, over, now), telling)
     }
+    dropped.clear()
   }
 }
 
@@ -139,18 +145,23 @@ function placeOf(queue: string): Pick<Subject, 'target' | 'bot'> {
   return { ...target && { target: writeTarget(target) }, ...bot !== '' && { bot } }
 }
 
-/** Tells an alert; never throws. Each recipient has a line in the log. */
-async function tell(alert: Alert, telling: Telling): Promise<void> {
+/**
+ * Tells an alert; never throws. Each recipient has a line in the log.
+ *
+ * @returns whether it was tried as often as it may be: the stop of the plugin may have come first
+ */
+async function tell(alert: Alert, telling: Telling): Promise<boolean> {
   const { recipient, language, timeout, stop, logger } = telling
   const what = `alert ${alert.kind}${alert.isOver ? ', over' : ''}`
   if ('endpoint' in recipient) {
     const failure = await postAlert(recipient.endpoint, toBody(alert, language), timeout, stop)
     if (failure === undefined) logger.info('%s', `${what}: posted to ${recipient.endpoint.origin}`)
     else logger.warn('%s', `${what}: not posted to ${recipient.endpoint.origin}: ${failure}`)
-    return
+    return failure === undefined || !stop.aborted
   }
   const text = writeAlert(alert, language)
   for (const destination of recipient.destinations) await submit(what, text, destination, telling)
+  return true
 }
 
 async function submit(what: string, text: string, { target, bot }: Destination, { relay, inFlight, logger }: Telling): Promise<void> {

@@ -33,7 +33,7 @@ export function toBody(alert: Alert, language: Language): AlertBody {
 /**
  * Posts an alert, at most three times: it may come twice where an answer was lost.
  *
- * @param timeout of each try, in milliseconds
+ * @param timeout of each try, in whole milliseconds
  * @returns why it did not arrive, in words that hold neither the address nor the answer; `undefined` when it has
  */
 export async function postAlert(endpoint: Endpoint, body: AlertBody, timeout: number, stop: AbortSignal): Promise<string | undefined> {

@@ -72,6 +72,15 @@ export class Watch {
     return news
   }
 
+  /** What was to be told of the beginning of these did not leave: it is told again. */
+  takeBack(begun: readonly Trouble[]): void {
+    this.lastBegin = -Infinity
+    for (const { name } of begun) {
+      const known = this.watched.get(name)
+      if (known) known.isTold = false
+    }
+  }
+
   /** Forgets a trouble of which there is nothing more to tell. */
   forget(isGone: (name: string) => boolean): void {
     for (const name of this.watched.keys()) if (isGone(name)) this.watched.delete(name)

@@ -64,7 +64,7 @@ const linesOf = (relay: OutboxRelay): string[] => relay.logs.filter(line => /\ba
 describe('alertTo, as an address', () => {
   test('is told once that targets are paused, and once that they are not any more', async t => {
     const { url, bodies } = await receive(t)
-    const relay = await relayWith(t, { path, config: { alertTo: url, chatPauseAfter: 2, chatApiMaxRetries: 0 } })
+    const relay = await relayWith(t, { path, config: { alertTo: url, chatPauseAfter: 2, chatApiMaxRetries: 0, chatApiTimeout: 2.01 } })
     await pause(relay, group)
     await pause(relay, other)
     const before = Date.now()
@@ -96,12 +96,28 @@ describe('alertTo, as an address', () => {
     const [first] = bodies
     assert(first)
     assert.deepEqual(plain(first), ['offline', 'firing', 1, [[undefined, 'onebot:10000']]])
+    await until('it is known to have arrived', () => linesOf(relay).length === 1)
     await relay.reload(config)
     await online()
     await untilPassing(second, 'it is told', () => bodies.length === 2)
     const [, last] = bodies
     assert(last)
     assert.deepEqual(plain(last), ['offline', 'resolved', 1, [[undefined, 'onebot:10000']]])
+  })
+
+  test('is told again what a reload of the plugin cut off', async t => {
+    let tries = 0
+    const { url, bodies } = await receive(t, (_, response) => {
+      if (tries++ > 0) response.writeHead(204).end()
+    })
+    const config = { alertTo: url, chatPauseAfter: 2, chatApiMaxRetries: 0 }
+    const relay = await relayWith(t, { path, config })
+    await pause(relay, group)
+    await untilPassing(second / 10, 'it is on its way', () => bodies.length === 1)
+    await relay.reload(config)
+    await untilPassing(second / 10, 'it is told', () => linesOf(relay).some(line => line.includes(': posted to')))
+    assert.equal(bodies.length, 2)
+    assert.deepEqual(bodies.map(body => [body.alert, body.state]), [['paused', 'firing'], ['paused', 'firing']])
   })
 
   test('is told that messages have expired, and that no more have for an hour', async t => {
