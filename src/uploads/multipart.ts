@@ -17,7 +17,7 @@ interface Token {
   end?: number
 }
 
-/** Longest headers of one part, in bytes, as in Node's own HTTP parser. */
+/** Longest headers of one part, in bytes, as in Node's own HTTP parser; what stands before the first boundary may be as long. */
 const maxHeaderBytes = 16 * 1024
 /** The most headers of one part; no client sends more than a few. */
 const maxHeaders = 32
@@ -36,7 +36,8 @@ export class MultipartReader {
   #headers = new Map<string, string>()
   #field = ''
   #value = ''
-  #headerBytes = 0
+  /** How long the lines are together that are not content: those before the first boundary, or the headers of a part. */
+  #lineBytes = 0
   #headerCount = 0
   /** What the next byte belongs to. The preamble counts as part of the first boundary. */
   #state: 'boundary' | 'headers' | 'content' | 'end' = 'boundary'
@@ -79,6 +80,7 @@ export class MultipartReader {
     }
     this.#emitContent(data, from, at)
     this.#state = 'boundary'
+    this.#lineBytes = 0
     return at
   }
 
@@ -105,7 +107,7 @@ export class MultipartReader {
   /** Feeds the parser line by line: its tokens tell when content begins, and that is always right behind the end of a line. */
   #pushLine(data: Buffer, from: number): number {
     const end = data.indexOf(lineFeed, from) + 1 || data.length
-    if (this.#state === 'headers') this.#countHeaders(end - from)
+    this.#countLine(end - from)
     this.#parser.write(data.subarray(from, end))
     if (this.#parser.errored) throw new RelayError('bad-request', 'the body is not valid multipart/form-data')
     for (let token: unknown = this.#parser.read(); isToken(token); token = this.#parser.read()) this.#handle(token)
@@ -116,7 +118,7 @@ export class MultipartReader {
     switch (name) {
       case 'partBegin':
         this.#headers = new Map()
-        this.#headerBytes = 0
+        this.#lineBytes = 0
         this.#headerCount = 0
         this.#state = 'headers'
         break
@@ -145,11 +147,11 @@ export class MultipartReader {
     }
   }
 
-  #countHeaders(bytes: number): void {
-    this.#headerBytes += bytes
-    if (this.#headerBytes > maxHeaderBytes) {
-      throw new RelayError('bad-request', `the headers of a part are longer than ${maxHeaderBytes} bytes`)
-    }
+  #countLine(bytes: number): void {
+    this.#lineBytes += bytes
+    if (this.#lineBytes <= maxHeaderBytes) return
+    const what = this.#state === 'headers' ? 'the headers of a part are' : 'what stands before a boundary is'
+    throw new RelayError('bad-request', `${what} longer than ${maxHeaderBytes} bytes`)
   }
 }
 

@@ -119,6 +119,12 @@ describe('MultipartReader', () => {
     }
   })
 
+  test('bounds what stands before the first boundary, which takes more time than content', () => {
+    const body = multipart({ content: 'b' })
+    assert.equal(read([Buffer.from(`${'\n'.repeat(16_000)}\r\n`), body]).length, 1)
+    assert.throws(() => read([Buffer.from(`${'\n'.repeat(17_000)}\r\n`), body]), { code: 'bad-request' })
+  })
+
   test('bounds the headers of each part', () => {
     const fits = { headers: [`A: ${'x'.repeat(16_000)}`] }
     assert.equal(read([multipart(fits, fits, fits)]).length, 3)
