@@ -147,12 +147,10 @@ export function parseReply(body: JsonObject): Reply | undefined {
   if (messages !== undefined && messages !== null && !Array.isArray(messages)) {
     throw new RelayError('bad-request', 'messages must be an array')
   }
-  if (reply !== undefined && reply !== null && typeof reply !== 'string') {
-    throw new RelayError('bad-request', 'reply must be a string')
-  }
   let items: ParsedItem[]
   if (Array.isArray(messages)) refuseTooMany(messages)
   if (Array.isArray(messages) && messages.length > 0) items = parseItems(messages)
+  else if (reply !== undefined && reply !== null && typeof reply !== 'string') throw new RelayError('bad-request', 'reply must be a string')
   else if (reply?.trim()) items = [{ type: 'text', text: toText(reply) }]
   else return
   // Unlike a request, an answer may name both: the group wins.

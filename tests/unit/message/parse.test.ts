@@ -232,7 +232,9 @@ describe('the answer of a callback', () => {
   })
 
   test('prefers messages to reply', () => {
-    assert.deepEqual(parseReply({ reply: 'a', messages: [{ msg: 'b' }] }), { items: [{ type: 'text', text: 'b' }] })
+    for (const reply of ['a', 42, false, []]) {
+      assert.deepEqual(parseReply({ reply, messages: [{ msg: 'b' }] }), { items: [{ type: 'text', text: 'b' }] })
+    }
   })
 
   test('means no reply when it holds nothing to send', () => {
