@@ -144,6 +144,8 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
       log('info', 'replied')
     } catch (error) {
       log('warn', `the reply was not delivered: ${reasonOf(error)}`)
+      // With a malformed target it is no reply.
+      if (error instanceof RelayError && error.code === 'bad-request') return false
     }
     return true
   }
@@ -184,6 +186,6 @@ function startEntry(logger: Logger, id: string, command: string, { kind, id: tar
 
 /** Why a command came to nothing. Other errors than our own may hold what was to be sent in their texts. */
 function reasonOf(error: unknown): string {
-  if (error instanceof RelayError) return `${error.message} (${error.code})`
+  if (error instanceof RelayError) return `${error.logText} (${error.code})`
   return error instanceof CallbackError ? error.message : describePlace(error)
 }
