@@ -46,6 +46,7 @@ function prepareEnvironment(environment: NodeJS.ProcessEnv): void {
   for (const [name, fallback] of [['DATA_DIR', 'data'], ['UPLOAD_DIR', 'uploads']] as const) {
     const value = environment[name]?.trim()
     if (value || startedIn !== repository) environment[name] = resolve(startedIn, value || fallback)
+    else Reflect.deleteProperty(environment, name)
   }
   const { ONEBOT_ENDPOINT: endpoint, ONEBOT_REVERSE_PATH: path } = environment
   if ((endpoint || path) && !environment.ONEBOT_SELF_ID) {
@@ -83,7 +84,9 @@ async function checkAddress(server: unknown): Promise<void> {
     await once(probe.listen(port, host), 'listening')
   } catch (error) {
     const reason = codeOf(error)
-    const advice = reason === 'EADDRINUSE' ? 'another program has the port: end it, or set WEBHOOK_PORT' : 'set WEBHOOK_HOST or WEBHOOK_PORT'
+    const advice = reason === 'EADDRINUSE'
+      ? 'another program has the port: end it, or set WEBHOOK_PORT, and DATA_DIR if it is a bot with the same data'
+      : 'set WEBHOOK_HOST or WEBHOOK_PORT'
     throw new StartError(`cannot listen on ${host}:${port} (${reason}): ${advice}`)
   }
   await new Promise(resolve => probe.close(resolve))

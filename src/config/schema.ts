@@ -88,7 +88,10 @@ export interface Config {
   chatPauseTime?: number
   /** How long delivery records are kept in the database, in days, from 1 to 3650. Variable `RECORD_RETENTION`; default 7. */
   recordRetention?: number
-  /** How many records the database keeps, from 1 to 10000000. Variable `RECORD_LIMIT`; default 100000. */
+  /**
+   * How many records the database keeps of what was sent without a key, and as many of the rest, from 1 to 10000000. Variable
+   * `RECORD_LIMIT`; default 100000.
+   */
   recordLimit?: number
   /**
    * How much the records keep of what was to be sent: how it begins, and all of it until it is delivered (`preview`); all of it (`full`);

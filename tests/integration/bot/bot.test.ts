@@ -105,7 +105,7 @@ describe('WEBHOOK_PORT', () => {
     assert.equal(await second.exit(), 1)
     const errors = second.lines.filter(line => line.includes('[E]'))
     assert.equal(errors.length, 1, second.log)
-    assert.match(errors[0] ?? '', new RegExp(`cannot listen on 127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\): another program has the port: end it, or set WEBHOOK_PORT$`))
+    assert.match(errors[0] ?? '', new RegExp(`cannot listen on 127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\): another program has the port: end it, or set WEBHOOK_PORT, and DATA_DIR`))
     assert(!second.log.includes('    at '))
     assert.equal(await first.key(), key)
     assert.equal((await send(first, key)).status, 200)

@@ -127,6 +127,7 @@ describe('settings', () => {
     assert.deepEqual(resolveSettings({}, { ALLOWED_EXTENSIONS: ' png, .JPG ,,tar.gz' }).settings.allowedExtensions, ['png', '.JPG', 'tar.gz'])
     assert.deepEqual(resolveSettings({ allowedExtensions: ['png'] }, {}).settings.allowedExtensions, ['png'])
     assert.deepEqual(resolveSettings({ allowedExtensions: 'png,gif' }, {}).settings.allowedExtensions, ['png', 'gif'])
+    assert.deepEqual(resolveSettings({ allowedExtensions: ['log', 1] }, {}).settings.allowedExtensions, ['log', '1'])
     for (const path of ['relay/v1', '/relay/v1', '/relay/v1/']) assert.equal(resolveSettings({ path }, {}).settings.path, '/relay/v1')
   })
 })
@@ -256,7 +257,7 @@ describe('the configuration', () => {
 
   test('lets malformed values pass to the reader, so that the bot starts', () => {
     const malformed = {
-      maxUploadSize: 'lots', commandLength: 0, chatApiTimeout: 'soon', allowedExtensions: [1], mediaTransport: 'pigeon', apiKey: 1,
+      maxUploadSize: 'lots', commandLength: 0, chatApiTimeout: 'soon', allowedExtensions: [true], mediaTransport: 'pigeon', apiKey: 1,
     }
     const { settings, warnings } = resolveSettings(load(malformed), {})
     assert.deepEqual(settings, resolveSettings({}, {}).settings)
