@@ -75,7 +75,7 @@ export class Metrics implements Events {
 
   private keep(event: (recorder: Recorder) => void): void {
     this.early.push(event)
-    this.timer ??= setTimeout(() => void this.load(), loadDelay).unref()
+    this.timer ??= setTimeout(() => void this.load().catch(() => undefined), loadDelay).unref()
   }
 
   private load(): Promise<Recorder> {
@@ -84,6 +84,11 @@ export class Metrics implements Events {
       const recorder = this.recorder = new Recorder(createInstruments(prometheus), this.doors)
       for (const event of this.early.splice(0)) event(recorder)
       return recorder
+    }, (error: unknown) => {
+      // It is tried again with what comes next.
+      this.loading = this.timer = undefined
+      this.early.length = 0
+      throw error
     })
   }
 }
