@@ -15,7 +15,7 @@ export type Content = { kind: 'path', path: string } | { kind: 'bytes', bytes: B
 export interface Opened { name: string, size: number | null, sha256: string | null, source: MediaForm, content: Content }
 
 /** The form in which a file is referred to, or null for none of them. */
-export function formOf(source: string): MediaForm | null {
+function formOf(source: string): MediaForm | null {
   if (/^https?:\/\//i.test(source)) return 'http'
   if (/^file:\/\//i.test(source)) return 'file'
   if (source.startsWith('base64://')) return 'base64'

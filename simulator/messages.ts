@@ -79,9 +79,11 @@ export class Messages {
     this.byId.delete(message.id)
   }
 
-  /** Leaves only the newest messages of each chat in its history. */
-  forget(kept: number): void {
-    for (const chat of this.chats.values()) chat.forgotten = Math.max(chat.forgotten, chat.count - kept)
+  /** Leaves only the newest messages of each chat in its history; of these chats only, where their IDs are given. */
+  forget(kept: number, ids?: readonly string[]): void {
+    for (const chat of this.chats.values()) {
+      if (ids === undefined || ids.includes(chat.target.id)) chat.forgotten = Math.max(chat.forgotten, chat.count - kept)
+    }
   }
 
   /**

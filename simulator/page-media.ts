@@ -57,7 +57,7 @@ function bytesOf({ content }: StoredMedium, start: number, end: number): Readabl
 }
 
 /** A single range of RFC 9110, section 14; null for none or one that may be ignored. */
-export function parseRange(header: string | undefined, size: number): { start: number, end: number } | 'unsatisfiable' | null {
+function parseRange(header: string | undefined, size: number): { start: number, end: number } | 'unsatisfiable' | null {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '')
   if (match === null) return null
   const [, from = '', to = ''] = match

@@ -3,7 +3,7 @@ import { parseId } from './parse'
 import type { Call, Fault, Target } from './types'
 
 /** How long a slow send takes, in milliseconds: long enough to be seen, shorter than a relay waits by default. */
-export const slowness = 5_000
+const slowness = 5_000
 
 /** Where each switch can be turned: for the whole platform, for a group, for a private chat. */
 const places = {
