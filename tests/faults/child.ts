@@ -24,8 +24,10 @@ async function start({ config, apiKey, endpoint, selfId, folder, faults, clock }
     protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '', endpoint, selfId,
   })
   // Before the relay is loaded, so that what it does first can fail.
+  let database: FaultyDatabase | undefined
   app.inject(['database'], () => {
-    new FaultyDatabase(app).plan(faults)
+    database = new FaultyDatabase(app)
+    database.plan(faults)
   })
   const settings = Object.assign({ apiKey, uploadDir: join(folder, 'uploads'), dataDir: join(folder, 'data') }, config)
   let fork = app.plugin(relay, settings)
@@ -35,9 +37,17 @@ async function start({ config, apiKey, endpoint, selfId, folder, faults, clock }
       resetClock = shiftClock(order.clock)
       return
     }
+    if (order.kind === 'heal') {
+      database?.plan([])
+      return
+    }
     fork.dispose()
-    fork = app.plugin(relay, settings)
-    void app.lifecycle.flush().then(() => process.send?.('reloaded'))
+    const load = (): void => {
+      fork = app.plugin(relay, settings)
+      void app.lifecycle.flush().then(() => process.send?.('reloaded'))
+    }
+    if (order.after > 0) setTimeout(load, order.after)
+    else load()
   })
   process.on('SIGTERM', () => {
     void app.parallel('exit', 'SIGTERM').finally(() => process.exit())

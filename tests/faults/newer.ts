@@ -37,9 +37,20 @@ export function addNewer(plan: Plan): Plan {
   if (kills && reloads && random.chance(0.6)) {
     moments.push({ when: random.pick(['after-call', 'answer']), nth: random.between(1, 8), what: { kind: 'reload' } })
   }
+  const planned = [...plan.moments, ...moments]
   const senders = random.chance(0.2) ? withEqualTexts(random, plan) : plan.senders
   const faults = withSlowCalls(random, plan)
-  return { ...plan, isRough, senders, faults, moments: [...plan.moments, ...moments] }
+  return { ...plan, isRough, senders, faults, moments: reloads ? planned.map(moment => disableFor(random, moment)) : planned }
+}
+
+/**
+ * Some reloads take longer than a call: the plugin is disabled on the config page, and enabled again. Here a seed stands for another
+ * schedule than before.
+ */
+function disableFor(random: Random, moment: Moment): Moment {
+  return moment.what.kind === 'reload' && random.chance(0.4)
+    ? { ...moment, what: { kind: 'reload', after: random.between(50, 2_000) } }
+    : moment
 }
 
 /** Some of the calls are carried out slowly, or answered in a way that nobody can read, instead of what was to happen to them. */

@@ -33,14 +33,17 @@ export interface PlannedRequest {
 /** What goes wrong beside single calls. */
 export type Disturbance
   = | { kind: 'disconnect', code?: number }
-  /** OneBot restarts and is away for this long, in milliseconds. `kept`: how many messages of each chat its history has then, else all. */
-    | { kind: 'restart', away: number, kept?: number }
+  /**
+   * OneBot restarts and is away for this long, in milliseconds. `kept`: how many messages of each chat its history has then, else all;
+   * `chats`: of these only, by their IDs.
+   */
+    | { kind: 'restart', away: number, kept?: number, chats?: readonly string[] }
   /** The platform sends something that is no OneBot. */
     | { kind: 'frame', frame: string }
   /** The relay's clock is set forward, or back, by so much and after a while put right, both in milliseconds. */
     | { kind: 'clock', by: number, during: number }
-  /** The plugin is disposed and loaded again. */
-    | { kind: 'reload' }
+  /** The plugin is disposed, and loaded again after so many milliseconds, or at once. */
+    | { kind: 'reload', after?: number }
   /** The relay is killed, and started again. */
     | { kind: 'kill' }
   /** The relay is asked to stop, and started again. */

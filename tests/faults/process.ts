@@ -19,7 +19,7 @@ export interface ProcessOptions {
 }
 
 /** What it is told while it runs. */
-export type Order = { kind: 'reload' } | { kind: 'clock', clock: number }
+export type Order = { kind: 'reload', after: number } | { kind: 'clock', clock: number } | { kind: 'heal' }
 
 /** How long a process may take to start, in milliseconds. */
 const patience = 60_000
@@ -49,16 +49,21 @@ export class RelayProcess {
     return fetch(this.url + path, { ...init, headers: [['x-api-key', this.apiKey], ...new Headers(init.headers)] })
   }
 
-  /** Disposes of the plugin, and loads it again. Resolves when that is done, or the process has ended. */
-  async reload(): Promise<void> {
+  /** Disposes of the plugin, and loads it again after so many milliseconds. Resolves when that is done, or the process has ended. */
+  async reload(after = 0): Promise<void> {
     const done = Promise.race([once(this.child, 'message'), once(this.child, 'exit')])
-    this.order({ kind: 'reload' })
+    this.order({ kind: 'reload', after })
     await done
   }
 
   /** Sets its clock so far ahead, in milliseconds. */
   setClock(clock: number): void {
     this.order({ kind: 'clock', clock })
+  }
+
+  /** Nothing fails in its database from now on. */
+  heal(): void {
+    this.order({ kind: 'heal' })
   }
 
   private order(order: Order): void {

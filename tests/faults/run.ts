@@ -154,11 +154,15 @@ class Runner implements Run {
     if (!isOnlyOfItself) account.isUnheard = false
     // It was accepted, and has been withdrawn while this answer was on its way.
     if (reading.kind === 'accepted' && this.withdrawn.has(reading.id)) return true
-    // Accepted anew, as after a refusal, which does not use up a key, it has another place.
-    if (reading.kind === 'accepted' && reading.id !== account.deliveryId) account.accepted = this.events++
-    else if (reading.kind !== 'accepted' && reading.results.some(({ told }) => told === 'sent')) account.accepted ??= this.events++
+    // Accepted anew, as after a refusal, which does not use up a key, or sent anew, as after it went unanswered, it has another place.
+    const isSent = reading.kind === 'results' && reading.results.some(({ told }) => told === 'sent')
+    if (reading.kind === 'accepted' ? !reading.replayed || reading.id !== account.deliveryId : isSent && !reading.replayed) {
+      account.accepted = this.events++
+    } else if (isSent) {
+      account.accepted ??= this.events++
+    }
     // Sent anew: the delivery before had ended without using up the key.
-    if (reading.kind !== 'accepted' && !reading.replayed && reading.results.some(({ told }) => told === 'sent')) delete account.deliveryId
+    if (isSent && !reading.replayed) delete account.deliveryId
     // What a later request with the key says of itself takes nothing back of what is known of an earlier one.
     const addsNothing = isOnlyOfItself && account.results.some(({ told }) => told !== 'unknown')
     if (reading.kind === 'accepted') {

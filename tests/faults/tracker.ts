@@ -1,6 +1,6 @@
 import type { Call, Fault, FaultHandle } from '../../simulator'
 import type { Kind } from './kind'
-import type { Plan } from './plan'
+import type { Disturbance, Plan } from './plan'
 import type { World } from './world'
 
 /** A call that was meant to bring something into a chat. */
@@ -80,8 +80,13 @@ export class Tracker {
       if (moment.when !== when || moment.nth !== nth) continue
       this.count(moment.what.kind)
       // What fails in it shows when the world is to settle.
-      void this.world.disturb(moment.what).catch(() => undefined)
+      void this.world.disturb(this.here(moment.what)).catch(() => undefined)
     }
+  }
+
+  /** What is still open of another plan is looked for in a history that is as that plan has it. */
+  private here(what: Disturbance): Disturbance {
+    return what.kind === 'restart' ? { ...what, chats: [...this.targets.keys()] } : what
   }
 }
 

@@ -43,6 +43,7 @@ abstract class AnyWorld implements World {
   abstract failDatabase(faults: readonly DatabaseFault[]): void
   abstract stop(): Promise<void>
   private running = Promise.resolve()
+  private isReloading = false
 
   disturb(what: Disturbance): Promise<void> {
     if (what.kind === 'disconnect') {
@@ -81,10 +82,20 @@ abstract class AnyWorld implements World {
     const offline = this.simulator.goOffline()
     return async () => {
       await offline
-      if (what.kept !== undefined) this.simulator.forgetHistory(what.kept)
+      if (what.kept !== undefined) this.simulator.forgetHistory(what.kept, what.chats)
       await delay(what.away)
       await this.simulator.goOnline()
     }
+  }
+
+  /** A reload begins at once; one that comes while another is under way is a part of that. */
+  protected reloadOnce(reload: () => Promise<void>): () => Promise<void> {
+    if (this.isReloading) return () => Promise.resolve()
+    this.isReloading = true
+    const reloaded = reload().finally(() => {
+      this.isReloading = false
+    })
+    return () => reloaded
   }
 
   /** @returns puts it right again */
@@ -138,8 +149,7 @@ export class LocalWorld extends AnyWorld {
 
   protected override begin(what: Disturbance): () => Promise<void> {
     if (what.kind !== 'reload') return super.begin(what)
-    const reloaded = this.relay.reload()
-    return () => reloaded
+    return this.reloadOnce(() => this.relay.reload(undefined, what.after))
   }
 
   protected override shiftClock(by: number): () => void {
@@ -178,9 +188,10 @@ export class ProcessWorld extends AnyWorld {
     await this.process
   }
 
-  /** They strike the next process. */
+  /** They strike the next process. What is left of earlier ones strikes nobody any more. */
   failDatabase(faults: readonly DatabaseFault[]): void {
     this.faults = faults
+    void this.process.then(process => process.heal(), () => undefined)
   }
 
   async stop(): Promise<void> {
@@ -191,8 +202,7 @@ export class ProcessWorld extends AnyWorld {
 
   protected override begin(what: Disturbance): () => Promise<void> {
     if (what.kind === 'reload') {
-      const reloaded = this.process.then(process => process.reload())
-      return () => reloaded
+      return this.reloadOnce(() => this.process.then(process => process.reload(what.after)))
     }
     if (what.kind !== 'kill' && what.kind !== 'stop') return super.begin(what)
     const ended = this.process.then(process => process.end(what.kind === 'kill' ? 'SIGKILL' : 'SIGTERM'))
