@@ -173,10 +173,10 @@ function view(delivery: Delivery, kept: ReadonlySet<string>, history: Pick<Histo
     results: viewResults(results),
     items: about.items,
     history: about.calls.map(({ at, took, outcome, reason }) => ({
-      at: toDate(at), took_ms: Math.round(took), outcome, ...reason !== undefined && { reason },
+      at: toDate(at), took_ms: took, outcome, ...reason !== undefined && { reason },
     })),
     ...about.waited !== null && { waited_ms: Math.round(about.waited) },
-    platform_ms: Math.round(about.platformTime),
+    platform_ms: about.platformTime,
     ...kept.has(id) && { content: true },
   }
 }

@@ -14,6 +14,24 @@ export function sleep(time: number, stop: AbortSignal): Promise<void> {
   })
 }
 
+/** Waits for some work, but no longer than this, in milliseconds, and not past the stop. Rejects as the work does. */
+export function waitFor(work: Promise<unknown>, time: number, stop: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => {
+      clearTimeout(timer)
+      unwatch()
+      resolve()
+    }
+    const timer = setTimeout(end, time)
+    const unwatch = onAbort(stop, end)
+    work.then(end, (error: unknown) => {
+      reject(error instanceof Error ? error : new Error('it failed', { cause: error }))
+      end()
+    })
+    if (stop.aborted) end()
+  })
+}
+
 /** What the work brings within this time, in milliseconds; `undefined` where it fails or takes longer. */
 export async function inTime<T>(work: () => Promise<T>, time: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined

@@ -1,7 +1,8 @@
 import type { Writable } from 'node:stream'
 
-/** The streams that are gathered in this turn of the event loop. */
+/** The streams that are gathered in this turn of the event loop, and who waits for its end. */
 let streams: Writable[] = []
+let waiting: (() => void)[] = []
 let isScheduled = false
 
 /**
@@ -15,6 +16,12 @@ export function gather(stream: Writable): void {
   schedule()
 }
 
+/** Resolves at the end of this turn of the event loop, when what was gathered has left. */
+export function turnEnd(): Promise<void> {
+  schedule()
+  return new Promise(resolve => waiting.push(resolve))
+}
+
 function schedule(): void {
   if (isScheduled) return
   isScheduled = true
@@ -26,14 +33,18 @@ function release(): void {
   if (!isScheduled) return
   isScheduled = false
   process.off('exit', release)
-  const gathered = streams
+  const [gathered, waiters] = [streams, waiting]
   streams = []
-  for (const stream of gathered) {
-    try {
-      stream.uncork()
-    } catch (error) {
-      // None of the others is to stay corked because of it.
-      stream.destroy(error instanceof Error ? error : undefined)
-    }
+  waiting = []
+  for (const stream of gathered) uncork(stream)
+  for (const resolve of waiters) resolve()
+}
+
+function uncork(stream: Writable): void {
+  try {
+    stream.uncork()
+  } catch (error) {
+    // None of the others is to stay corked because of it.
+    stream.destroy(error instanceof Error ? error : undefined)
   }
 }

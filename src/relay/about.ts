@@ -76,8 +76,9 @@ export function noteCall(about: About, at: number, onEnd: (outcome: CallOutcome,
     const took = performance.now() - start
     if (!hasEnded) onEnd(outcome, took)
     hasEnded = true
-    about.platformTime += took - call.took
-    call.took = took
+    // Whole numbers: the fractions would be the longest part of many a record.
+    about.platformTime += Math.round(took) - call.took
+    call.took = Math.round(took)
     call.outcome = outcome
     if (reason === undefined) delete call.reason
     else call.reason = cut(reason, maxReason)

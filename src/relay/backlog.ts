@@ -190,7 +190,10 @@ export class Backlog {
   /** Sees to it that everything in a queue that was accepted up to this position is delivered, as soon as the bot is online. */
   private queueUp({ queue, bot }: WaitingQueue, upTo: number): void {
     const { queues, runtime } = this.options
-    if (runtime.isPaused) return
+    if (runtime.isPaused) {
+      queues.shutOut(queue)
+      return
+    }
     const state = this.stateOf(queue, bot)
     state.isStalled = !this.findBot(bot)
     if (state.isStalled) return
@@ -227,11 +230,14 @@ export class Backlog {
   }
 
   private async step(slot: Slot, queue: string, state: WaitingState, place: Place): Promise<Step> {
-    const { runtime, leases } = this.options
+    const { queues, runtime, leases } = this.options
     // Before it is chosen what leaves: meanwhile it may be withdrawn, or expire.
     await slot.pace()
     if (!leases.isShared) await this.yieldToAccepting()
-    if (runtime.isPaused) return 'leave'
+    if (runtime.isPaused) {
+      if (await this.isLeft(queue, place)) queues.shutOut(queue)
+      return 'leave'
+    }
     let step: Step
     try {
       step = await this.deliverNext(slot, queue, state, place)
@@ -246,6 +252,16 @@ export class Backlog {
       await sleep(retryDelay, runtime.stop)
     }
     return step
+  }
+
+  /** Whether anything is left in a queue for the next process, as far as is known. */
+  private async isLeft(queue: string, { upTo }: Place): Promise<boolean> {
+    const { store } = this.options
+    try {
+      return await store.interrupted(queue) !== undefined || await store.next(queue, upTo) !== undefined
+    } catch {
+      return true
+    }
   }
 
   private async deliverNext(slot: Slot, queue: string, state: WaitingState, place: Place): Promise<Step> {

@@ -4,12 +4,11 @@ import { yieldToOthers } from '../lib/async'
 import type { ParsedItem } from '../message/model'
 import type { Archive } from './archive'
 import type { Clock } from './clock'
-import type { Storage } from './database'
 import type { Delivery } from './delivery'
 import { lastId } from './listing'
-import type { MemoryStore } from './memory-store'
 import { guard, lowestId, type ListFilter } from './store'
 import { writeCaller } from './stored'
+import type { Stores } from './stores'
 
 /** How many deliveries of an hour have ended how. */
 export interface HourCounts extends Record<typeof endStates[number], number> {
@@ -33,13 +32,12 @@ export class History {
   private latest: { version: string, items: Promise<readonly ParsedItem[]> } | undefined
   private forgetting: NodeJS.Timeout | undefined
 
-  /** @param storage what there is of the database at present */
-  constructor(private readonly memory: MemoryStore, private readonly clock: Clock, private readonly storage: () => Storage | undefined) {}
+  constructor(private readonly stores: Pick<Stores, 'memory' | 'storage'>, private readonly clock: Clock) {}
 
   /** @throws RelayError `not-found`, `store-down` */
   async get(id: string): Promise<Delivery> {
     // Whatever else a caller sends need not come as far as the database.
-    const delivery = isUuid(id) ? this.memory.get(id) ?? await guard(this.getStored(id)) : undefined
+    const delivery = isUuid(id) ? this.stores.memory.get(id) ?? await guard(this.getStored(id)) : undefined
     if (!delivery) throw new RelayError('not-found')
     return delivery
   }
@@ -50,7 +48,7 @@ export class History {
    * @throws RelayError `store-down`
    */
   async list(filter: ListFilter): Promise<Delivery[]> {
-    const remembered = this.memory.list(filter)
+    const remembered = this.stores.memory.list(filter)
     const ids = new Set(remembered.map(({ id }) => id))
     // It may have been written meanwhile.
     const stored = (await guard(this.listStored(filter))).filter(({ id }) => !ids.has(id))
@@ -78,8 +76,7 @@ export class History {
   }
 
   private async readItems(id: string): Promise<readonly ParsedItem[]> {
-    const { memory } = this
-    const storage = this.storage()
+    const { memory, storage } = this.stores
     const items = memory.items(id) ?? (await guard(storage?.store.getQueued(id)))?.items ?? await guard(storage?.archive.items(id))
     if (!items) throw new RelayError('not-found', 'what was to be sent is not kept of this delivery: see recordContent in the settings')
     return items
@@ -91,8 +88,7 @@ export class History {
    * @throws RelayError `store-down`
    */
   async withContent(ids: readonly string[]): Promise<ReadonlySet<string>> {
-    const { memory } = this
-    const storage = this.storage()
+    const { memory, storage } = this.stores
     const [here, there] = [ids.filter(id => memory.hasContent(id)), ids.filter(id => !memory.hasContent(id))]
     if (!storage || there.length === 0) return new Set(here)
     const stored = await guard(storage.store.withContent(there))
@@ -106,8 +102,7 @@ export class History {
    * @throws RelayError `store-down`
    */
   async counts(hours: number, caller?: string): Promise<HourCounts[]> {
-    const { memory } = this
-    const storage = this.storage()
+    const { memory, storage } = this.stores
     const start = (Math.floor(Date.now() / hour) - hours + 1) * hour
     const counts = Array.from({ length: hours }, (_, index) => ({
       hour: start + index * hour, sent: 0, failed: 0, unanswered: 0, expired: 0,
@@ -142,20 +137,20 @@ export class History {
   }
 
   private async getStored(id: string): Promise<Delivery | undefined> {
-    return await this.storage()?.store.get(id) ?? await this.storage()?.archive.get(id)
+    return await this.stores.storage?.store.get(id) ?? await this.stores.storage?.archive.get(id)
   }
 
   /** What memory has is newer than what is stored of it, and what is to be sent again newer than its record before that. */
   private async listStored(filter: ListFilter): Promise<Delivery[]> {
-    const storage = this.storage()
+    const storage = this.stores.storage
     if (!storage) return []
     const { store, archive } = storage
-    const stored = (await store.list(filter)).filter(({ id }) => !this.memory.get(id))
+    const stored = (await store.list(filter)).filter(({ id }) => !this.stores.memory.get(id))
     const found: Delivery[] = []
     for (let { before } = filter; ;) {
       const records = await archive.list({ ...filter, ...before !== undefined && { before } })
       const known = records.length > 0 ? await store.known(records.map(({ id }) => id)) : []
-      found.push(...records.filter(({ id }) => !this.memory.get(id) && !known.includes(id)))
+      found.push(...records.filter(({ id }) => !this.stores.memory.get(id) && !known.includes(id)))
       before = records.at(-1)?.id
       if (records.length < filter.limit || found.length >= filter.limit) return [...stored, ...found]
     }

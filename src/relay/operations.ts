@@ -1,9 +1,9 @@
 import { RelayError } from '../errors'
 import type { Target } from '../message/model'
-import type { Storage } from './database'
 import type { Queues, QueueState } from './queue'
 import type { Runtime } from './runtime'
 import { guard, readQueue, type Backlog } from './store'
+import type { Stores } from './stores'
 
 /** A queue in which something waits or that is paused. */
 export interface HeldQueue {
@@ -23,9 +23,8 @@ export interface HeldQueue {
 
 /** What operators see of what waits, and what they can do about it. */
 export class Operations {
-  /** @param storage what there is of the database at present */
   constructor(
-    private readonly queues: Queues, private readonly runtime: Pick<Runtime, 'port' | 'clock'>, private readonly storage: () => Storage | undefined,
+    private readonly queues: Queues, private readonly runtime: Pick<Runtime, 'port' | 'clock'>, private readonly stores: Pick<Stores, 'storage'>,
   ) {}
 
   /** The queues in which something waits or that are paused. */
@@ -39,7 +38,7 @@ export class Operations {
    * @throws RelayError `store-down`
    */
   async held(): Promise<HeldQueue[]> {
-    const storage = this.storage()
+    const { storage } = this.stores
     const { port } = this.runtime
     const present = new Map(this.queues.states().map(state => [state.queue, state]))
     const stored = new Set((await guard(storage?.store.queues()) ?? []).map(({ queue }) => queue))
@@ -72,7 +71,7 @@ export class Operations {
     if (!place) throw new RelayError('not-found')
     const error = new RelayError('unsent', 'dropped by an operator while it was waiting: nothing was sent')
     const callers = this.queues.drop(queue, error)
-    return callers + (await guard(this.storage()?.backlog.drop({ queue, target: place.target }, error)) ?? 0)
+    return callers + (await guard(this.stores.storage?.backlog.drop({ queue, target: place.target }, error)) ?? 0)
   }
 
   /** The queues that are paused, or were, and nothing has got through since, by their names. */
@@ -82,12 +81,12 @@ export class Operations {
 
   /** What waits in the database, `undefined` where there is none. Rejects when it does not answer. */
   async backlog(): Promise<Backlog | undefined> {
-    const backlog = await this.storage()?.store.backlog()
+    const backlog = await this.stores.storage?.store.backlog()
     return backlog?.oldest === undefined ? backlog : { ...backlog, oldest: this.runtime.clock.toWall(backlog.oldest) }
   }
 
   /** Rejects when there is a database that does not answer. */
   async ping(): Promise<void> {
-    await this.storage()?.store.ping()
+    await this.stores.storage?.store.ping()
   }
 }

@@ -37,7 +37,7 @@ export interface Slot {
 /** How somebody waits for the slot. */
 export interface Waiting {
   /** Takes the request out of the queue; a RelayError as its reason says why. It is only asked for where there is a wait. */
-  signal?: () => AbortSignal
+  signal?: () => AbortSignal | undefined
   /** Whether it waits as long as it takes, however full the queue, and through pauses. */
   isPatient?: boolean
 }
@@ -89,6 +89,8 @@ interface Queue {
  */
 export class Queues {
   private readonly queues = new Map<string, Queue>()
+  /** Those that take nobody but the patient any more, by their names. */
+  private readonly shut = new Set<string>()
   private isClosed = false
 
   /**
@@ -110,6 +112,7 @@ export class Queues {
   open(options: QueueOptions): void {
     this.options = options
     this.isClosed = false
+    this.shut.clear()
     // Whoever waits for the interval to be over waits for the new one.
     for (const [name, queue] of this.queues) {
       if (queue.isBusy) queue.wake?.()
@@ -123,7 +126,7 @@ export class Queues {
    * @throws RelayError `queue-full`, `paused`, `stopping`, `unsent` when the caller has gone away, or the reason of the signal
    */
   enter(name: string, { signal, isPatient = false }: Waiting = {}): Slot | Promise<Slot> {
-    if (this.isClosed) throw new RelayError('stopping')
+    if (this.isClosed || (!isPatient && this.shut.has(name))) throw new RelayError('stopping')
     const queue = this.queues.get(name) ?? this.create(name)
     if (!isPatient && this.pauseOf(queue) > 0) throw pausedError(this.pauseOf(queue))
     const isNext = isFree(queue) && this.restOf(queue) === 0
@@ -223,6 +226,15 @@ export class Queues {
   /** The queues whose targets keep failing: they are paused, or were, and nothing has got through since. */
   failing(): string[] {
     return [...this.queues].flatMap(([name, { failures }]) => failures >= this.options.pauseAfter ? [name] : [])
+  }
+
+  /**
+   * Turns away whoever waits in a queue or comes to it, except the patient ones, until `open`: what they would overtake does not leave any
+   * more.
+   */
+  shutOut(name: string): void {
+    this.shut.add(name)
+    this.drop(name, new RelayError('stopping'))
   }
 
   /** Turns away whatever waits, and whatever comes. */

@@ -3,6 +3,7 @@ import { RelayError } from '../errors'
 import { sleep } from '../lib/async'
 import type { InFlight } from '../lib/in-flight'
 import type { KnownSends, Port } from '../platform/port'
+import type { RecordContent } from './about'
 import type { AttemptPolicy } from './attempts'
 import type { Clock } from './clock'
 import type { Delivery } from './delivery'
@@ -36,6 +37,10 @@ export interface Runtime {
   /** Keeps an uploaded file at least until then, in milliseconds since the epoch. */
   keepUpload: (id: string, until: number) => Promise<void>
   digestUpload: DigestUpload
+  /** How long records are kept in a database, in milliseconds. */
+  retention: number
+  /** How much the records keep of what was to be sent. */
+  recordContent: RecordContent
   observer: Observer
   /** Aborted when everything has to end at once. */
   stop: AbortSignal

@@ -14,12 +14,13 @@ export class Deadline {
     this.until = time === undefined ? Infinity : performance.now() + time
   }
 
-  signal(): AbortSignal {
-    const gone = this.gone?.() ?? new AbortController().signal
+  /** `undefined` where nothing ends its wait. */
+  signal(): AbortSignal | undefined {
+    const gone = this.gone?.()
     if (this.until === Infinity) return gone
     const controller = new AbortController()
-    gone.addEventListener('abort', () => controller.abort())
-    if (gone.aborted) controller.abort()
+    gone?.addEventListener('abort', () => controller.abort())
+    if (gone?.aborted) controller.abort()
     this.timer = setTimeout(() => controller.abort(new RelayError('expired')), Math.min(this.until - performance.now(), longestTimer))
     return controller.signal
   }

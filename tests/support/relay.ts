@@ -8,6 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Simulator, type SimulatorOptions } from '../../simulator'
 import * as relay from '../../src'
 import { assertConforming, watchAnswers, watchRequest } from './openapi'
@@ -43,8 +44,8 @@ export interface TestRelay {
   send: (body: unknown, headers?: Record<string, string>) => Promise<Reply>
   /** Unloads the relay and leaves the rest of the app as it is. */
   unload: () => void
-  /** Unloads the relay, and loads it again with this. */
-  reload: (config?: relay.Config) => Promise<void>
+  /** Unloads the relay, and loads it again with this, after so many milliseconds or at once. */
+  reload: (config?: relay.Config, after?: number) => Promise<void>
   /** Gives the relay another configuration, as an edit on Koishi's config page does. It only has an effect when something differs. */
   update: (config: relay.Config) => Promise<void>
   stop: () => Promise<void>
@@ -114,8 +115,9 @@ export async function startRelay({ config = {}, simulator: simulatorOptions, set
     unload() {
       fork.dispose()
     },
-    async reload(next = config) {
+    async reload(next = config, after = 0) {
       fork.dispose()
+      if (after > 0) await delay(after)
       fork = app.plugin(relay, Object.assign({}, defaults, next))
       await app.lifecycle.flush()
     },

@@ -109,3 +109,42 @@ describe('the plugin disabled while the platform carries out a call, and enabled
     })
   }
 })
+
+describe('during the last seconds of the plugin', () => {
+  test('nobody overtakes what waits to be sent later', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 1_000 } })
+    const { answer: first } = await place(relay, 'first')
+    const second = await relay.queue('second')
+    const { answer: third } = await place(relay, 'third')
+    relay.unload()
+    assert.deepEqual([(await first).status, (await third).status], [200, 503])
+    await relay.reload()
+    await relay.reaches(second, 'sent')
+    assert.deepEqual(relay.texts(), ['first', 'second'])
+  })
+
+  test('nor does a request whose body is still on its way', async t => {
+    const relay = await relayWith(t)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 1_000 } })
+    const { answer: first } = await place(relay, 'first')
+    const second = await relay.queue('second')
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+    const writer = writable.getWriter()
+    const third = relay.request('/webhook', { method: 'POST', body: readable, duplex: 'half' })
+    let isHere = false
+    relay.app.server._http.once('request', () => {
+      isHere = true
+    })
+    await writer.write(Buffer.from('{"group_id":'))
+    await until('it is under way', () => isHere)
+    relay.unload()
+    assert.equal((await first).status, 200)
+    await writer.write(Buffer.from(`"${group}","msg":"third"}`))
+    await writer.close()
+    assert.equal((await third).status, 503)
+    await relay.reload()
+    await relay.reaches(second, 'sent')
+    assert.deepEqual(relay.texts(), ['first', 'second'])
+  })
+})
