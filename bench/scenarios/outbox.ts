@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { startRelay } from '../lib/apps'
-import { atLeast, atMost } from '../lib/goals'
+import { atLeast, atMost, withinSpread } from '../lib/goals'
 import { runLoad, textsTo, type Load, type LoadResult } from '../lib/load'
 import { alternate, pick } from '../lib/rounds'
 import type { Bench, Row, Scenario } from '../lib/scenario'
@@ -44,6 +44,35 @@ export const records: Scenario = {
     const row = { unit: 'ms', digits: 2, rival: '1,000 records', goal: flat }
     const results = await measure(bench, many, 1_000)
     return [{ what: `median latency of a send with ${count} records, 1 connection`, ...row, pairs: pick(results, ({ median }) => median) }]
+  },
+}
+
+/** Sends that are written into a database once they have ended, beside sends that only memory keeps. */
+export const recording: Scenario = {
+  name: 'recording',
+  async run({ stage, extent }): Promise<Row[]> {
+    const [written, kept] = [await startRelay(stage, { database: await newDatabase(stage) }), await startRelay(stage)]
+    const generator = await stage.start('load')
+    const run = (load: Pick<Load, 'bodies' | 'connections'>): Promise<{ relay: LoadResult, rival: LoadResult }[]> => alternate(
+      extent.rounds,
+      () => runLoad(generator, { url: `${written.url}/webhook`, ...load }, extent),
+      () => runLoad(generator, { url: `${kept.url}/webhook`, ...load }, extent),
+    )
+    const rival = 'without a database'
+    try {
+      return [
+        {
+          what: 'single texts with records in SQLite, 50 groups, 50 connections', unit: 'requests/s', rival, goal: atLeast(0.75),
+          pairs: pick(await run({ bodies: textsTo(50), connections: 50 }), ({ rate }) => rate),
+        },
+        {
+          what: 'the same, 1 connection, median latency', unit: 'ms', digits: 2, rival, goal: withinSpread('lower'),
+          pairs: pick(await run({ bodies: textsTo(1), connections: 1 }), ({ median }) => median),
+        },
+      ]
+    } finally {
+      await Promise.all([written.end(), kept.end(), generator.end()])
+    }
   },
 }
 
