@@ -7,7 +7,7 @@ import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
 import { BotAccount, type PlatformSupport } from '../koishi'
 import { SendError, type Attempt, type Contact, type Finding, type LoadedItem, type LoadedMedia, type Message, type Receipt, type SendsSince } from '../port'
-import { announceSend, announceSent, createEncoder, createSession, partlyArrived, render, toElement, type SendSession } from '../sending'
+import { announceSend, announceSent, createEncoder, createSession, isHeard, partlyArrived, render, toElement, type SendSession } from '../sending'
 import { platform, recordAnswers, requestOf } from './adapter'
 import { readAnswer } from './answer'
 import { contentOfItems, contentOfMessage, sealContent } from './content'
@@ -141,17 +141,22 @@ class OneBotMessage implements Message {
     const { account: { bot }, target, items } = this
     const isDirect = target.kind === 'private'
     const channelId = isDirect ? `private:${target.id}` : target.id
-    const session = createSession(bot, channelId, isDirect, isDirect ? undefined : target.id)
     const elements = items.map(toElement)
-    const announced = await announceSend(bot, session, elements)
+    let made: SendSession | undefined
+    const session = (): SendSession => {
+      made ??= createSession(bot, channelId, isDirect, isDirect ? undefined : target.id)
+      made.elements ??= elements
+      return made
+    }
+    const announced = isHeard(bot, 'before-send') ? await announceSend(bot, session(), elements) : elements
     const request = requestOf(bot)
     if (!request) throw new SendError('unsent')
     attempt.begin()
     const call = toCall(target, items, elements, announced)
     this.sent = call ? call.message : 'encoded'
-    if (!call) return encode(bot, channelId, session)
+    if (!call) return encode(bot, channelId, session())
     const receipt = readAnswer(await request(call.action, call.params))
-    announceSent(bot, session, receipt.messageIds[0] ?? '')
+    if (isHeard(bot, 'send')) announceSent(bot, session(), receipt.messageIds[0] ?? '')
     return receipt
   }
 }

@@ -7,7 +7,7 @@ import { unwrap } from '../../../src/lib/unwrap'
 import { isObject } from '../../../src/message/parse'
 import { hasRequest, recordAnswers, requestOf, socketOf, streamOf, wireSocketOf } from '../../../src/platform/onebot/adapter'
 import { Wire } from '../../../src/platform/onebot/wire'
-import { createEncoder, createSession, render } from '../../../src/platform/sending'
+import { announceSend, createEncoder, createSession, isHeard, render } from '../../../src/platform/sending'
 import { until } from '../../support/until'
 import { startPair } from './support'
 
@@ -45,6 +45,26 @@ describe('the private parts of other packages', () => {
       await until('the way to make calls is gone', () => !hasRequest(bot))
     })
   }
+
+  test('@cordisjs/core: who listens to an event', async t => {
+    const { app, bot } = await startPair(t, 'forward')
+    const heard = (): boolean[] => [isHeard(bot, 'before-send'), isHeard(bot, 'send')]
+    assert.deepEqual(heard(), [false, false])
+    const undo = [app.on('send', () => undefined)]
+    assert.deepEqual(heard(), [false, true])
+    undo.push(app.platform('onebot').on('before-send', () => undefined))
+    assert.deepEqual(heard(), [true, true])
+    for (const remove of undo) remove()
+    assert.deepEqual(heard(), [false, false])
+    const names: unknown[] = []
+    t.after(app.on('internal/event', (_type, name) => {
+      names.push(name)
+    }))
+    assert.deepEqual(heard(), [true, true], 'those who are told of all events count')
+    const session = createSession(bot, '123456', false, '123456')
+    await announceSend(bot, session, [h.text('a')])
+    assert(names.includes('before-send'))
+  })
 
   test('adapter-onebot and @satorijs/core: the encoder, whose calls can be overheard', async t => {
     const { simulator, bot } = await startPair(t, 'forward')

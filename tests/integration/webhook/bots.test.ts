@@ -416,8 +416,8 @@ describe('other plugins', () => {
       if (platform === 'onebot') {
         test('see what was sent, with its ID', async t => {
           const seen: unknown[] = []
-          t.after(relay.app.on('send', ({ type, messageId, channelId, guildId, isDirect, userId, platform }) => {
-            seen.push({ type, messageId, channelId, guildId, isDirect, userId, platform })
+          t.after(relay.app.on('send', ({ type, messageId, channelId, guildId, isDirect, userId, platform, elements }) => {
+            seen.push({ type, messageId, channelId, guildId, isDirect, userId, platform, types: elements?.map(element => element.type) })
           }))
           await post()
           await post({ group_id: null, user_id: user })
@@ -426,9 +426,11 @@ describe('other plugins', () => {
           const common = { type: 'send', userId: relay.simulator.selfId, platform }
           const inGroup = { ...common, channelId: group, guildId: group, isDirect: false }
           assert.deepEqual(seen, [
-            { ...inGroup, messageId: String(first?.messageId) },
-            { ...common, messageId: String(second?.messageId), channelId: `private:${user}`, guildId: undefined, isDirect: true },
-            { ...inGroup, messageId: '' },
+            { ...inGroup, messageId: String(first?.messageId), types: ['text'] },
+            {
+              ...common, messageId: String(second?.messageId), channelId: `private:${user}`, guildId: undefined, isDirect: true, types: ['text'],
+            },
+            { ...inGroup, messageId: '', types: ['file'] },
           ])
         })
 
