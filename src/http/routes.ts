@@ -8,7 +8,7 @@ import { consoleName } from '../access/keys'
 import type { Refusals } from '../access/refusals'
 import type { Scope } from '../access/scopes'
 import { RelayError, type ErrorCode } from '../errors'
-import { gather } from '../lib/gather'
+import { gather, turnEnd } from '../lib/gather'
 import type { InFlight } from '../lib/in-flight'
 import { describeError, printable } from '../lib/log'
 import { addressOf, credentialsOf } from './auth'
@@ -165,6 +165,9 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
       throw new RelayError('method-not-allowed', `use ${allow}`, { headers: { allow } })
     }
     const result = await handle(route, exchange)
+    // What was sent is written down before anybody is told; and the next messages leave first, so that the time that the platform takes for
+    // them is spent on this answer.
+    await turnEnd()
     if (result === 'sent') context.respond = false
     else respond(context, 'body' in result ? result : success(result))
   } catch (thrown) {

@@ -1,7 +1,8 @@
 import type { Writable } from 'node:stream'
 
-/** The streams that are gathered in this turn of the event loop, and who waits for its end. */
+/** The streams that are gathered in this turn of the event loop, what is to be done at its end, and who waits for that. */
 let streams: Writable[] = []
+let last: (() => void)[] = []
 let waiting: (() => void)[] = []
 let isScheduled = false
 
@@ -16,7 +17,18 @@ export function gather(stream: Writable): void {
   schedule()
 }
 
-/** Resolves at the end of this turn of the event loop, when what was gathered has left. */
+/**
+ * Does something at the end of this turn of the event loop, when what was gathered has left.
+ *
+ * @param work must not throw; the same is done once, however often it is asked for
+ */
+export function atTurnEnd(work: () => void): void {
+  if (last.includes(work)) return
+  last.push(work)
+  schedule()
+}
+
+/** Resolves at the end of this turn of the event loop, when all that is left to it is done. */
 export function turnEnd(): Promise<void> {
   schedule()
   return new Promise(resolve => waiting.push(resolve))
@@ -33,10 +45,12 @@ function release(): void {
   if (!isScheduled) return
   isScheduled = false
   process.off('exit', release)
-  const [gathered, waiters] = [streams, waiting]
+  const [gathered, works, waiters] = [streams, last, waiting]
   streams = []
+  last = []
   waiting = []
   for (const stream of gathered) uncork(stream)
+  for (const work of works) work()
   for (const resolve of waiters) resolve()
 }
 

@@ -1,6 +1,5 @@
 import type { Context } from 'koishi'
 import { RelayError } from '../errors'
-import { turnEnd } from '../lib/gather'
 import { unwrap } from '../lib/unwrap'
 import type { MessageRequest } from '../message/model'
 import type { KnownSends } from '../platform/port'
@@ -169,12 +168,8 @@ export class Relay {
     const { key, deferred } = submission
     // Without the database that holds it, a key would be taken for a new one, and what waits would be overtaken.
     if (!this.stores.storage) await this.stores.arrived(key !== undefined || deferred !== undefined)
-    const submitted = key === undefined
-      ? { delivery: await this.intake.accept(submission), isReplay: false }
-      : await this.keyed.submit(submission, key)
-    // The next message of its queue leaves first: the time that the platform takes for that is spent on this answer.
-    await turnEnd()
-    return submitted
+    if (key !== undefined) return this.keyed.submit(submission, key)
+    return { delivery: await this.intake.accept(submission), isReplay: false }
   }
 
   /**

@@ -1,5 +1,6 @@
 import { closeSync, createReadStream, fstatSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { atTurnEnd } from '../lib/gather'
 import type { Target } from '../message/model'
 import { isObject } from '../message/parse'
 import { writeTarget } from '../message/target'
@@ -46,6 +47,8 @@ export class SentLog {
   /** When it is looked again, on the monotonic clock. */
   private checkAt = 0
   private onFailure: (error: unknown) => void = () => undefined
+  /** Lines that are to be written. */
+  private lines = ''
 
   /**
    * Goes on with the log in this folder.
@@ -64,7 +67,8 @@ export class SentLog {
   }
 
   /**
-   * Writes at once what was sent: the process may be killed the next moment. The system keeps it then.
+   * Writes down what was sent, all of one turn of the event loop at its end: nobody is told before, and the next messages need not wait for
+   * the disk. Once it is written, the system keeps it, however the process ends.
    *
    * @param isStored whether the database has the IDs, so that only what has none there is written
    */
@@ -76,14 +80,13 @@ export class SentLog {
       if (result.trace) sends.add(result.trace)
     }
     if (sends.size === 0) return
-    if (performance.now() >= this.checkAt) this.check()
-    this.attempt(() => this.append(JSON.stringify([Date.now(), bot, writeTarget(target), ...sends])))
-    // An answer may come after the end.
-    if (!this.isOpen) this.release()
+    this.lines += `${JSON.stringify([Date.now(), bot, writeTarget(target), ...sends])}\n`
+    atTurnEnd(this.flush)
   }
 
   /** What it has of a chat. */
   async read(bot: string, target: Target): Promise<KnownSends> {
+    this.flush()
     // In this order nothing is missed when the one becomes the other meanwhile.
     const current = await readFile(this.file, bot, target)
     const older = await readFile(this.older, bot, target)
@@ -97,8 +100,19 @@ export class SentLog {
   }
 
   close(): void {
+    this.flush()
     this.isOpen = false
     this.release()
+  }
+
+  private readonly flush = (): void => {
+    const { lines } = this
+    if (lines === '') return
+    this.lines = ''
+    if (performance.now() >= this.checkAt) this.check()
+    this.attempt(() => this.append(lines))
+    // An answer may come after the end.
+    if (!this.isOpen) this.release()
   }
 
   private get file(): string {
@@ -132,14 +146,13 @@ export class SentLog {
     const since = isFirst ? Date.now() : Date.now() + clockMargin
     const continued = !this.hasFailed && (isTurn || this.size > 0)
     // The end of the process may have cut the last line off.
-    this.append(`\n${JSON.stringify({ since, continued })}`)
+    this.append(`\n${JSON.stringify({ since, continued })}\n`)
     this.hasFailed = false
   }
 
-  private append(line: string): void {
+  private append(text: string): void {
     if (this.descriptor !== undefined && this.size > maxSize) this.turn()
     if (this.descriptor === undefined) return
-    const text = `${line}\n`
     const written = writeSync(this.descriptor, text)
     // A disk that is nearly full takes a part of it.
     if (written < Buffer.byteLength(text)) throw new Error('the disk is full')

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { RelayError } from '../../../src/errors'
+import { turnEnd } from '../../../src/lib/gather'
 import type { KnownSends, UnnamedSend } from '../../../src/platform/port'
 import type { Delivery } from '../../../src/relay/delivery'
 import { SentLog } from '../../../src/relay/sent-log'
@@ -38,7 +39,10 @@ function open(folder: string): Opened {
   return {
     log,
     failures,
-    write: (...messageIds: string[]): void => log.write(sent(...messageIds), false),
+    write(...messageIds: string[]): Promise<void> {
+      log.write(sent(...messageIds), false)
+      return turnEnd()
+    },
     read: (): Promise<KnownSends> => log.read(bot, target),
     ids: async (): Promise<string[]> => [...(await log.read(bot, target)).messageIds],
   }
@@ -47,8 +51,8 @@ function open(folder: string): Opened {
 interface Opened {
   log: SentLog
   failures: unknown[]
-  /** Writes that one has become these messages. */
-  write: (...messageIds: string[]) => void
+  /** Notes that one has become these messages, and waits until that is written. */
+  write: (...messageIds: string[]) => Promise<void>
   read: () => Promise<KnownSends>
   ids: () => Promise<string[]>
 }
@@ -76,15 +80,38 @@ describe('the log of what was sent', () => {
   test('is there for the next process, although this one did not end', async t => {
     const folder = await folderFor(t)
     const { log, write } = open(folder)
-    write('1', '-2')
-    write()
-    write('3')
+    await write('1', '-2')
+    await write()
+    await write('3')
     log.write({ ...sent('4'), target: { kind: 'private', id: '123456' } }, false)
     log.write({ ...sent('5'), bot: 'onebot:1' }, false)
+    await turnEnd()
     const next = open(folder)
-    next.write('6')
+    await next.write('6')
     assert.deepEqual(await next.ids(), ['1', '-2', '3', '6'])
     assert.equal((await stat(join(folder, 'sent.jsonl'))).mode & 0o777, 0o600)
+  })
+
+  test('is written once for a turn of the event loop, before anybody who waits for its end goes on, and knows it before', async t => {
+    const folder = await folderFor(t)
+    const written = t.mock.method(fs, 'writeSync')
+    syncBuiltinESMExports()
+    t.after(() => {
+      written.mock.restore()
+      syncBuiltinESMExports()
+    })
+    const { log, ids } = open(folder)
+    written.mock.resetCalls()
+    const end = turnEnd()
+    for (const id of ['1', '2', '3']) log.write(sent(id), false)
+    assert.equal(written.mock.callCount(), 0)
+    await end
+    assert.equal(written.mock.callCount(), 1)
+    log.write(sent('4'), false)
+    assert.deepEqual(await ids(), ['1', '2', '3', '4'])
+    log.write(sent('5'), false)
+    log.close()
+    assert.deepEqual(await open(folder).ids(), ['1', '2', '3', '4', '5'])
   })
 
   test('has what got no ID, also where the database has the IDs, once each', async t => {
@@ -96,6 +123,7 @@ describe('the log of what was sent', () => {
     log.write(sentUnnamed({ ...unnamed, until: 3 }), false)
     log.write(sentUnnamed('found'), true)
     log.write(sent('1'), true)
+    await turnEnd()
     const { unnamed: known, messageIds } = await open(folder).read()
     assert.deepEqual(known, [unnamed, { ...unnamed, until: 3 }])
     assert.deepEqual([...messageIds], ['found'])
@@ -115,7 +143,7 @@ describe('the log of what was sent', () => {
     clock.pass(10 * minute)
     const { log, write, read } = open(folder)
     log.close()
-    write('1')
+    await write('1')
     log.open(folder, () => assert.fail('it can be written'))
     assert.equal((await read()).since, now)
     assert((await read()).messageIds.has('1'), 'an answer that came after the end is in it')
@@ -127,18 +155,18 @@ describe('the log of what was sent', () => {
     const beginning = clock.now
     const { write, read } = open(folder)
     const long = 'x'.repeat(100_000)
-    const fill = (name: string): void => {
-      for (let n = 0; n < 41; n++) write(`${name} ${n} ${long}`)
+    const fill = async (name: string): Promise<void> => {
+      for (let n = 0; n < 41; n++) await write(`${name} ${n} ${long}`)
     }
     for (const name of ['a', 'b']) {
-      fill(name)
+      await fill(name)
       clock.pass(minute)
     }
     assert.equal((await read()).since, beginning)
     assert.equal((await read()).messageIds.size, 82)
     for (const name of ['c', 'd', 'e']) {
       clock.pass(minute)
-      fill(name)
+      await fill(name)
     }
     const { since, messageIds } = await open(folder).read()
     const names = new Set([...messageIds].map(id => id.slice(0, 1)))
@@ -153,12 +181,12 @@ describe('the log of what was sent', () => {
     const folder = await folderFor(t)
     const file = join(folder, 'sent.jsonl')
     const { write, ids } = open(folder)
-    write('1')
+    await write('1')
     await appendFile(file, `null\n{}\n{"since":"x"}\n[1]\n[5,"${bot}","group:123456",null,{},{"content":5}]\n`)
-    write('2')
+    await write('2')
     await appendFile(file, `[${Date.now()},"${bot}","gro`)
     const next = open(folder)
-    next.write('3')
+    await next.write('3')
     assert.deepEqual(await next.ids(), ['1', '2', '3'])
     assert.deepEqual(await ids(), ['1', '2', '3'])
   })
@@ -175,7 +203,7 @@ describe('the log of what was sent', () => {
     const clock = stopClocks(t)
     const { write, read, failures } = open('/dev/null/data')
     for (let n = 0; n < 10; n++) {
-      write(String(n))
+      await write(String(n))
       clock.pass(minute)
     }
     assert.deepEqual(await read(), { since: Infinity, messageIds: new Set(), unnamed: [] })
@@ -188,19 +216,19 @@ describe('the log of what was sent', () => {
     // A file in its place.
     await writeFile(folder, '')
     const { write, read, ids, failures } = open(folder)
-    write('1')
+    await write('1')
     await rm(folder)
-    write('2')
+    await write('2')
     assert.equal((await read()).since, Infinity, 'it is not tried at each send')
     clock.pass(minute)
-    write('3')
+    await write('3')
     assert.equal((await read()).since, clock.now + minute)
     assert.deepEqual(await ids(), ['3'])
     await rm(folder, { recursive: true })
-    write('4')
+    await write('4')
     assert.equal((await read()).since, Infinity)
     clock.pass(minute)
-    write('5')
+    await write('5')
     assert.equal((await read()).since, clock.now + minute)
     assert.deepEqual(await open(folder).ids(), ['5'])
     assert.equal((await open(folder).read()).since, clock.now + minute, 'the next process knows it, too')
@@ -212,13 +240,13 @@ describe('the log of what was sent', () => {
     const file = join(folder, 'sent.jsonl')
     const clock = stopClocks(t)
     const { write, read } = open(folder)
-    write('1')
+    await write('1')
     const backup = await readFile(file)
-    write('2')
+    await write('2')
     await rm(file)
     await writeFile(file, backup)
     clock.pass(minute)
-    write('3')
+    await write('3')
     assert.equal((await read()).since, clock.now + minute)
   })
 
@@ -227,13 +255,13 @@ describe('the log of what was sent', () => {
     const clock = stopClocks(t)
     const { now } = clock
     const [one, other] = [open(folder), open(folder)]
-    one.write('1')
-    other.write('2')
-    one.write('x'.repeat(5_000_000))
-    one.write('3')
-    other.write('4')
+    await one.write('1')
+    await other.write('2')
+    await one.write('x'.repeat(5_000_000))
+    await one.write('3')
+    await other.write('4')
     clock.pass(minute)
-    other.write('5')
+    await other.write('5')
     const { since, messageIds } = await other.read()
     assert.equal(since, now)
     assert.deepEqual([...messageIds].filter(id => id.length === 1).sort(), ['1', '2', '3', '4', '5'])
@@ -244,27 +272,27 @@ describe('the log of what was sent', () => {
     const folder = await folderFor(t)
     const clock = stopClocks(t)
     const { write, read, ids, failures } = open(folder)
-    write('1')
+    await write('1')
     const whole = fs.writeSync.bind(fs)
     // A disk with room for five bytes more.
     const full = t.mock.method(fs, 'writeSync', (descriptor: number, text: string) => whole(descriptor, text.slice(0, 5)))
     syncBuiltinESMExports()
-    write('2')
-    write('3')
+    await write('2')
+    await write('3')
     assert.equal(failures.length, 1)
     assert.equal((await read()).since, Infinity)
     full.mock.restore()
     syncBuiltinESMExports()
     clock.pass(minute)
     assert.equal((await open(folder).read()).since, clock.now, 'nothing is left that would look complete')
-    write('4')
+    await write('4')
     assert.deepEqual(await ids(), ['4'])
   })
 
   test('lets others have their turn while it is read', async t => {
     const folder = await folderFor(t)
     const { write, ids } = open(folder)
-    for (let n = 0; n < 40_000; n++) write(String(n))
+    for (let n = 0; n < 40_000; n++) void write(String(n))
     let turns = 0
     const timer = setInterval(() => turns++, 0)
     const { length } = await ids()
