@@ -114,7 +114,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       for (const tab of ['deliveries', 'send', 'connect', 'keys', 'now']) {
         await page.keyboard.press('ArrowRight')
         await page.locator(`#relay-tab-${tab}[aria-selected=true]:focus`).waitFor()
-        assert(page.url().endsWith(`#${tab}`))
+        await page.waitForURL(new RegExp(`#${tab}$`))
       }
     })
   })
@@ -143,11 +143,11 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await page.keyboard.press('Enter')
       const dialog = page.getByRole('dialog')
       await dialog.waitFor()
-      assert.match(page.url(), /#deliveries\/[0-9a-f-]{36}$/)
+      await page.waitForURL(/#deliveries\/[0-9a-f-]{36}$/)
       assert.deepEqual(await violations(page), [])
       await page.keyboard.press('Escape')
       await dialog.waitFor({ state: 'detached' })
-      assert(page.url().endsWith('#deliveries'))
+      await page.waitForURL(/#deliveries$/)
     })
   })
 

@@ -69,7 +69,7 @@ describe('after kill -9', () => {
       await relay.start()
       await relay.online()
       if (headers === later) {
-        await until('it is delivered', () => relay.texts().length === 2)
+        await until('it is delivered', () => relay.texts().length === 2, 20_000)
         await until('that is written down', async () => (await relay.states()).join() === 'sent')
       } else {
         assert.equal((await relay.post(hello, headers)).headers.get('relay-outcome'), 'unanswered')
