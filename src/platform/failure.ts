@@ -55,9 +55,12 @@ function lastClosing(line: string, mark: string, from: number): number {
 const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])
 const cutOff = /^(?:ECONNRESET|EPIPE|ETIMEDOUT|ECONNABORTED|UND_ERR_.*)$/
 
+/** How many errors are looked at of which each is the cause of the one before. */
+const maxCauses = 5
+
 /**
  * The general rule for what an adapter throws: an answer that names a reason is a refusal; a connection that could not be
- * made means that nothing was sent; time-outs, lost connections and answers of 500 and above leave it open.
+ * made means that nothing was sent; time-outs, lost connections, answers that cannot be read and those of 500 and above leave it open.
  */
 export function classifyThrown(error: unknown): SendError {
   if (error instanceof SendError) return error
@@ -65,17 +68,29 @@ export function classifyThrown(error: unknown): SendError {
   // Satori's AggregateError (not the global one) holds what became of several platform messages.
   const errors = field(error, 'errors')
   if (Array.isArray(errors) && errors.length > 0) return classifyThrown(errors[0])
-  const code = field(error, 'code') ?? field(field(error, 'cause'), 'code')
+  const causes = causesOf(error)
+  const codes = causes.map(cause => field(cause, 'code')).filter(code => typeof code === 'string')
   const text = error instanceof Error ? error.message : ''
-  if (typeof code === 'string' && neverSent.has(code)) return new SendError('unsent', undefined, options)
+  if (codes.some(code => neverSent.has(code))) return new SendError('unsent', undefined, options)
   if (text.includes('_request is not a function')) return new SendError('unsent', undefined, options)
-  if (typeof code === 'string' && cutOff.test(code)) return new SendError('unanswered', undefined, options)
-  if (error instanceof Error && /timeout|abort/i.test(`${error.name} ${error.constructor.name}`)) {
-    return new SendError('unanswered', undefined, options)
-  }
+  if (codes.some(code => cutOff.test(code)) || causes.some(isWithoutAnswer)) return new SendError('unanswered', undefined, options)
   const status = field(field(error, 'response'), 'status')
   if (typeof status === 'number' && status >= 500) return new SendError('unanswered', undefined, options)
   return new SendError('refused', cleanWording(text), options)
+}
+
+/** An error, and what has caused it: Koishi's `http` wraps that of `fetch`, which wraps that of the connection. */
+function causesOf(error: unknown): unknown[] {
+  const causes: unknown[] = []
+  for (let next = error; next !== undefined && causes.length < maxCauses; next = field(next, 'cause')) causes.push(next)
+  return causes
+}
+
+/** Whether an error tells of a time-out, of an answer that is no JSON, or of one that ended early or not as HTTP has it. */
+function isWithoutAnswer(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return error instanceof SyntaxError || /timeout|abort/i.test(`${error.name} ${error.constructor.name}`)
+    || (error instanceof TypeError && /^(?:fetch failed|terminated)$/.test(error.message))
 }
 
 /** Rethrows whatever an adapter threw as a SendError. */

@@ -3,12 +3,23 @@ import { describe, test } from 'node:test'
 import { classifyThrown, cleanWording } from '../../../src/platform/failure'
 import type { SendError } from '../../../src/platform/port'
 
+/** The failure of a `fetch` as Koishi's `http` throws it. */
+function wrapped(code: string | undefined): Error {
+  const cause = Object.assign(new Error('connect'), { code })
+  return new Error('fetch http://127.0.0.1:3000/send_group_msg failed', { cause: new TypeError('fetch failed', { cause }) })
+}
+
 describe('what an adapter throws', () => {
   const cases: [string, unknown, SendError['outcome']][] = [
     ['a time-out', Object.assign(new Error('Timeout with request send_group_msg'), { name: 'TimeoutError' }), 'unanswered'],
     ['no connection', new TypeError('this.bot.internal._request is not a function'), 'unsent'],
     ['a refused connection', Object.assign(new TypeError('fetch failed'), { cause: { code: 'ECONNREFUSED' } }), 'unsent'],
     ['a lost connection', Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }), 'unanswered'],
+    ['a refused connection, as Koishi tells it', wrapped('ECONNREFUSED'), 'unsent'],
+    ['a lost connection, as Koishi tells it', wrapped('ECONNRESET'), 'unanswered'],
+    ['a connection that was lost for an unknown reason', wrapped(undefined), 'unanswered'],
+    ['an answer that ends early', new TypeError('terminated'), 'unanswered'],
+    ['an answer that is no JSON', new SyntaxError('Unexpected end of JSON input'), 'unanswered'],
     ['an answer of 403', Object.assign(new Error('Forbidden'), { response: { status: 403 } }), 'refused'],
     ['an answer of 502', Object.assign(new Error('Bad Gateway'), { response: { status: 502 } }), 'unanswered'],
     ['a reason', new Error('chat not found'), 'refused'],
