@@ -42,6 +42,8 @@ export interface Sending {
   onAttempt: () => EndCall
   /** Told when the answer comes after the send was given up as unanswered; says whether that was recorded. */
   onLate: (receipt: Receipt) => Promise<boolean>
+  /** Told when all answers of a send that was given up as unanswered have come late, and none of them is a yes. */
+  onDenied: (failure: SendError) => Promise<void>
   observer: Pick<Observer, 'lookedUp'>
   /** Ends everything at once when the relay stops. */
   stop: AbortSignal
@@ -96,6 +98,8 @@ class Run {
   private receipt: Receipt | undefined
   private timer: NodeJS.Timeout | undefined
   private unwatch: (() => void) | undefined
+  /** Which of the inquiries is the present one; those before it have been overtaken by an answer. */
+  private inquiry = 0
   private readonly unwatchStop: () => void
   /** When the first call and the last one were made, and when the send is given up, on the monotonic clock. */
   private since: number | undefined
@@ -151,9 +155,10 @@ class Run {
       this.onSuccess(receipt)
     }, (error: unknown) => {
       const failure = error instanceof SendError ? error : new SendError(this.open.has(mine) ? 'unanswered' : 'unsent', undefined, { cause: error })
-      if (failure.outcome !== 'unanswered') this.open.delete(mine)
+      const isAnswer = failure.outcome !== 'unanswered' && this.open.delete(mine)
       endCall?.(failure.outcome, failure.wording)
       if (this.current === mine) this.onFailure(failure)
+      else if (isAnswer && this.open.size === 0 && this.current === 0) this.onDenied(failure)
     })
   }
 
@@ -201,6 +206,21 @@ class Run {
     else this.goOn(failure)
   }
 
+  /** The platform was slow, and has said no in the end: nothing is in doubt any more. */
+  private onDenied(failure: SendError): void {
+    const { patience, policy: { timeout, interval }, onDenied } = this.sending
+    if (this.hasEnded) {
+      void onDenied(failure).catch(() => undefined)
+      return
+    }
+    this.inquiry++
+    this.unwatch?.()
+    if (patience === 'settled') this.deadline = Infinity
+    const needed = Math.max(backoff(this.count, 1), interval) + timeout
+    if (this.left > needed) this.goOn(failure)
+    else this.giveUp(failure)
+  }
+
   /** A call that is under way ends without an answer, as far as is known now. */
   private endUnanswered({ outcome, wording = 'no answer in time' }: SendError): void {
     if (this.current !== 0 && outcome === 'unanswered') this.endCall?.(outcome, wording)
@@ -235,8 +255,13 @@ class Run {
     const { patience, policy: { timeout, retryUnanswered }, isRepeatable, openFor } = this.sending
     // The platform may answer the question a little later, but the queue is not held for ever, be it because its bot is away.
     if (patience === 'settled' && !this.isLast) this.deadline = performance.now() + openFor() + timeout
+    const mine = ++this.inquiry
     for (let moment = Math.min(firstMoment, timeout / 2); ; moment = Math.min(2 * moment, longestMoment)) {
       const finding = await this.ask()
+      if (this.inquiry !== mine) {
+        this.leaveAlone(finding)
+        return
+      }
       if (finding?.kind === 'found') {
         this.onSuccess(finding)
         return
@@ -268,9 +293,8 @@ class Run {
       this.waitForDeadline(new SendError('unanswered'))
       const onAnswer = (finding?: Finding): void => {
         observer.lookedUp(finding?.kind ?? 'silent')
-        if (!this.hasEnded) resolve(finding)
-        // An equal message may have left since, and this may be that one.
-        else if (finding?.kind === 'found' && !this.isKnown(finding)) message.release(finding)
+        if (this.hasEnded) this.leaveAlone(finding)
+        else resolve(finding)
       }
       this.unwatch = account.onOnline(() => {
         // The machine's clock may have been set meanwhile.
@@ -278,6 +302,11 @@ class Run {
         message.find(since, sends).then(onAnswer, () => onAnswer())
       })
     })
+  }
+
+  /** What was found too late may be an equal message that has left since. */
+  private leaveAlone(finding: Finding | undefined): void {
+    if (finding?.kind === 'found' && !this.isKnown(finding)) this.sending.message.release(finding)
   }
 
   /** Goes on after a while, unless the deadline comes first. */

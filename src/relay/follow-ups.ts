@@ -10,6 +10,9 @@ import type { Verdict, Worker } from './worker'
 
 /** When a delivery without an answer is looked for again, in milliseconds after its send has ended. */
 const looks = [60_000, 5 * 60_000]
+/** When a look that could not be made is tried again, and how long after its settling time a delivery is looked for, in milliseconds. */
+const retryPause = 60_000
+const margin = 1_000
 /** How many deliveries are looked for at a time; of further ones only an answer that comes late is heard. */
 const most = 1_000
 /** How long what was to be sent of those may be together of which it is kept nowhere else, in characters. */
@@ -35,6 +38,8 @@ interface FollowUp {
   readonly items?: readonly ParsedItem[]
   /** How long that is, in characters. */
   readonly length: number
+  /** When what is open has settled, on the monotonic clock; absent where nothing is. */
+  readonly settledAt?: number
   timer?: NodeJS.Timeout
 }
 
@@ -55,12 +60,12 @@ export class FollowUps {
     if (this.present.size >= most || !delivery.inDoubt) return
     const length = keepsItems(store) ? 0 : lengthOf(items)
     if (this.held + length > mostHeld) return
-    const followUp: FollowUp = { id, store, length, ...length > 0 && { items } }
+    const settling = openCalls.leftOf(delivery, items)
+    const settledAt = settling > 0 ? performance.now() + settling : undefined
+    const followUp: FollowUp = { id, store, length, ...length > 0 && { items }, ...settledAt !== undefined && { settledAt } }
     this.present.set(id, followUp)
     this.held += length
-    const settling = openCalls.leftOf(delivery, items)
-    const times = [...looks, ...settling > 0 ? [settling + 1_000] : []].sort((a, b) => a - b)
-    this.schedule(followUp, pausesOf(times))
+    this.schedule(followUp, pausesBefore(followUp))
   }
 
   /**
@@ -91,21 +96,22 @@ export class FollowUps {
   resume(): void {
     if (!this.isPaused) return
     this.isPaused = false
-    for (const followUp of this.present.values()) this.schedule(followUp, pausesOf(looks))
+    for (const followUp of this.present.values()) this.schedule(followUp, pausesBefore(followUp))
   }
 
   /** @param pauses before each look, in milliseconds after the one before */
   private schedule(followUp: FollowUp, [pause, ...further]: readonly number[]): void {
-    if (this.isPaused) return
+    if (this.isPaused || this.present.get(followUp.id) !== followUp) return
     if (pause === undefined) {
       this.end(followUp.id)
       return
     }
     followUp.timer = setTimeout(() => {
-      this.schedule(followUp, further)
-      void this.look(followUp).catch(() => {
-        // The queue is full or paused, the database is away, or the relay stops. There is another look, or its owner can ask.
-      })
+      void this.look(followUp).then(
+        () => this.schedule(followUp, further),
+        // The bot is offline, the queue is full or paused, or the database is away; or it is not known any more what was to be sent.
+        (error: unknown) => this.schedule(followUp, RelayError.from(error).code === 'not-found' ? further : [retryPause, ...further]),
+      )
     }, pause)
     followUp.timer.unref()
   }
@@ -119,20 +125,24 @@ export class FollowUps {
   }
 
   private async look({ id, store, items }: FollowUp): Promise<void> {
-    const { runtime: { policy }, readItems, sendAgain } = this.options
+    const { runtime: { policy, port }, readItems, sendAgain } = this.options
     const delivery = await store.get(id)
     if (delivery?.state !== 'unanswered') {
       this.end(id)
       return
     }
-    const mayRepeat = await this.reconcile(delivery, store, items ?? await readItems(id))
+    const content = items ?? await readItems(id)
+    if (!port.find(delivery.bot)?.isOnline) throw new RelayError('unsent')
+    const mayRepeat = await this.reconcile(delivery, store, content)
     // The calls that were made count, whoever made them.
     if (mayRepeat && delivery.deferred && delivery.attempts <= policy.retries) await sendAgain(delivery)
   }
 }
 
 /** The times between looks, and before the first. */
-function pausesOf(times: readonly number[]): number[] {
+function pausesBefore({ settledAt }: FollowUp): number[] {
+  const settling = settledAt === undefined ? 0 : settledAt - performance.now()
+  const times = [...looks, ...settling > 0 ? [settling + margin] : []].sort((a, b) => a - b)
   return times.map((time, index) => time - (times[index - 1] ?? 0))
 }
 

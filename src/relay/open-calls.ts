@@ -7,7 +7,7 @@ import { queueOf } from './store'
 
 /** How fast a platform is reckoned to carry out what it got, in bytes a millisecond: NapCat itself reckons with 256 KiB a second. */
 const bytesPerMs = 256 * 1024 / 1000
-/** How long anything with a file, a video or a link of unknown size may be under way, in milliseconds. */
+/** How long anything with a file, a video or a link of unknown size may be under way at least, in milliseconds. */
 const longest = 10 * 60_000
 /** How many messages are remembered before those that have settled are forgotten. */
 const remembered = 10_000
@@ -19,7 +19,7 @@ const heavyTypes: ReadonlySet<Item['type']> = new Set(['file', 'video', 'audio']
 export function settlingTime(items: readonly Pick<PreparedItem, 'type' | 'bytes'>[], least: number): number {
   let bytes = 0
   for (const item of items) {
-    if (heavyTypes.has(item.type) || item.bytes === undefined) return longest
+    if (heavyTypes.has(item.type) || item.bytes === undefined) return Math.max(longest, least)
     bytes += item.bytes
   }
   return Math.min(least + bytes / bytesPerMs, Math.max(longest, least))

@@ -194,6 +194,18 @@ export class Worker {
     return false
   }
 
+  /**
+   * Records that the platform has said no in the end, unless there was a further call since: that one may have arrived.
+   *
+   * @param delivery as it was when the calls were made that were answered
+   */
+  async deny(delivery: Delivery, store: Store, denied: ReadonlyMap<number, ItemResult>): Promise<void> {
+    if (this.unwritten.has(delivery.id)) return
+    const present = await readAgain(store, delivery)
+    if (present?.state !== 'unanswered' || present.attempts !== delivery.attempts) return
+    await this.settle(present, store, withLate(present.results, denied), { from: ['unanswered'], asRead: true })
+  }
+
   /** @param isCorrection whether it had ended before, and this is what is known of it later */
   private tell(delivery: Delivery, isCorrection = false): void {
     const { logger, clock, observer } = this.runtime
@@ -439,8 +451,15 @@ class Work {
       const isClosed = cause instanceof SendError && cause.isAboutTarget
       const indices = isClosed ? [next, ...queue.splice(0)].flatMap(({ indices }) => indices) : next.indices
       for (const index of indices) this.results[index] = result
+      // The process may not come to the end of the delivery, and what is kept in memory is told at once.
+      if (queue.length > 0 && !this.job.store.isDurable) this.log(result)
       this.latest = result
     }
+  }
+
+  private log(result: ItemResult): void {
+    const { runtime, job: { delivery, store } } = this
+    runtime.sentLog.write({ ...delivery, results: [result] }, store.isDurable)
   }
 
   /** Sends one platform message. */
@@ -453,7 +472,7 @@ class Work {
     try {
       if (inDoubtSince === undefined) await this.recordLeaving(leaving)
       // The process may not come to the end of the delivery.
-      if (this.latest) runtime.sentLog.write({ ...delivery, results: [this.latest] }, store.isDurable)
+      if (this.latest && store.isDurable) this.log(this.latest)
       const message = account.message(delivery.target, await load(items))
       const receipt = await runAttempts({
         account,
@@ -468,6 +487,7 @@ class Work {
         sends: this.sends,
         onAttempt: () => this.countAttempt(),
         onLate: receipt => this.recordLate(indices, receipt),
+        onDenied: failure => this.recordDenied(indices, failure),
         observer: runtime.observer,
         stop,
       })
@@ -524,6 +544,13 @@ class Work {
     if (!this.final) return true
     // It may wait to be sent again meanwhile; then it is looked for before.
     return this.worker.correct({ ...delivery, results: this.final }, store, this.late)
+  }
+
+  private async recordDenied(indices: readonly number[], failure: SendError): Promise<void> {
+    const { final, stop, worker, job: { delivery, store } } = this
+    const denied = new Map(indices.map((index): [number, ItemResult] => [index, { success: false, error: failure.toRelayError() }]))
+    if (!final) for (const [index, result] of denied) this.late.set(index, result)
+    else if (!stop.aborted) await worker.deny({ ...delivery, results: final }, store, denied)
   }
 
   /** @param inDoubt what went unanswered before, and was not looked for as it was sent */

@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sends } from '../reload/support'
 import { until } from '../../support/until'
-import { driverOf, failStatements, group, later, relayWith, takeOffline, type OutboxRelay, type Shown } from './support'
+import { driverOf, failStatements, group, later, relayWith, takeOffline, type StoredRelay, type Shown } from './support'
 
 const key = { 'idempotency-key': 'k' }
 const table = 'message_relay_delivery'
@@ -11,7 +11,7 @@ const table = 'message_relay_delivery'
 const once = { chatApiTimeout: 1, chatSettleTime: 1, chatApiMaxRetries: 0, chatRetryUnanswered: false }
 
 /** A relay that has sent something, and that is so old that what an earlier process had called would have settled. */
-async function settledRelay(t: TestContext): Promise<OutboxRelay> {
+async function settledRelay(t: TestContext): Promise<StoredRelay> {
   const relay = await relayWith(t, { config: once })
   await relay.post({ group_id: group, msg: 'before' })
   await delay(1_100)
@@ -19,23 +19,23 @@ async function settledRelay(t: TestContext): Promise<OutboxRelay> {
 }
 
 /** Makes the platform carry out the next send, and answer it so much later, in milliseconds. */
-function answerLate({ simulator }: OutboxRelay, ms: number): void {
+function answerLate({ simulator }: StoredRelay, ms: number): void {
   simulator.fault({ fault: { kind: 'late', ms, delivered: 'then' }, action: /^send_/ })
 }
 
 /** Makes the platform say nothing of its history. */
-function hideHistory({ simulator }: OutboxRelay): void {
+function hideHistory({ simulator }: StoredRelay): void {
   simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
 }
 
 /** The ID of a request whose answer holds none. */
-async function send(relay: OutboxRelay, body: object, headers: Record<string, string>): Promise<string> {
+async function send(relay: StoredRelay, body: object, headers: Record<string, string>): Promise<string> {
   const response = await relay.request('/webhook', { method: 'POST', headers, body: JSON.stringify({ group_id: group, ...body }) })
   return response.headers.get('x-request-id') ?? ''
 }
 
 /** Changes the rows of the deliveries, as a process that was killed or another relay leaves them. */
-async function change(relay: OutboxRelay, query: object, fields: object): Promise<void> {
+async function change(relay: StoredRelay, query: object, fields: object): Promise<void> {
   await relay.app.get('database')?.set(table, query, fields)
 }
 
@@ -215,5 +215,59 @@ describe('a database that does not answer', () => {
     isDown = false
     await until('it is written', async () => (await relay.ask(`/deliveries/${id}/retry`, 'POST')).status === 202)
     assert.equal((await relay.reaches(id, 'sent')).state, 'sent')
+  })
+})
+
+describe('a no that comes late', () => {
+  const slow = { chatApiTimeout: 0.5, chatSettleTime: 30 }
+  const sayNo = ({ simulator }: StoredRelay, ms: number): void => {
+    simulator.fault({ fault: { kind: 'late', ms, delivered: 'never' }, action: /^send_/ })
+  }
+
+  test('lets it be tried again while its caller waits', async t => {
+    const relay = await relayWith(t, { config: { ...slow, chatApiMaxRetries: 2 } })
+    sayNo(relay, 800)
+    const { status, data } = await relay.post({ group_id: group, msg: 'hello' })
+    assert.equal(status, 200)
+    assert.deepEqual(data.message_ids, relay.simulator.ledger.map(({ messageId }) => String(messageId)))
+    assert.deepEqual(relay.texts(), ['hello'])
+    assert.equal(sends(relay).length, 2)
+  })
+
+  test('is told at once where it was the last try', async t => {
+    const relay = await relayWith(t, { config: { chatApiTimeout: 2, chatSettleTime: 30, chatApiMaxRetries: 0 } })
+    sayNo(relay, 1_600)
+    const { status, headers } = await relay.post({ group_id: group, msg: 'hello' })
+    assert.deepEqual([status, headers.get('relay-outcome')], [502, 'refused'])
+  })
+
+  for (const path of [undefined, null]) {
+    test(`is in the record, and frees its key: ${path === null ? 'in memory' : 'in a database'}`, async t => {
+      const relay = await relayWith(t, { path, config: { ...slow, chatApiMaxRetries: 0 } })
+      sayNo(relay, 1_000)
+      const id = await send(relay, { msg: 'hello' }, key)
+      const { status, headers } = await relay.post({ group_id: group, msg: 'hello' }, key)
+      assert.equal(status, 504)
+      assert(Number(headers.get('retry-after')) > 20)
+      await relay.reaches(id, 'failed')
+      assert.deepEqual(outcomes(await relay.show(id)), ['refused'])
+      assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 200)
+      assert.deepEqual(relay.texts(), ['hello'])
+    })
+  }
+
+  test('says nothing of a further call that was made since', async t => {
+    const config = { chatApiTimeout: 0.5, chatSettleTime: 0.5, chatApiMaxRetries: 0, chatRetryUnanswered: true }
+    const relay = await relayWith(t, { config })
+    await relay.post({ group_id: group, msg: 'before' })
+    await delay(1_000)
+    sayNo(relay, 2_500)
+    const id = await send(relay, { msg: 'hello' }, key)
+    await delay(700)
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /^send_/ })
+    assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 504)
+    // By then the platform has said no to the first.
+    await delay(1_700)
+    assert.equal((await relay.show(id)).state, 'unanswered')
   })
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, mock, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
 import type { ParsedItem } from '../../../src/message/model'
+import type { Account } from '../../../src/platform/port'
 import { Clock } from '../../../src/relay/clock'
 import type { Delivery } from '../../../src/relay/delivery'
 import { FollowUps } from '../../../src/relay/follow-ups'
@@ -22,30 +23,38 @@ const mebibyte = 1024 * 1024
 interface Stage {
   followUps: FollowUps
   store: MemoryStore
-  /** Adds a delivery without an answer, of a text of this length. */
-  add: (length?: number) => Delivery
+  /** Adds a delivery without an answer, of a text of this length, which settles so many milliseconds from now. */
+  add: (length?: number, settle?: number) => Delivery
   /** Those whose content was read. */
   read: string[]
   /** Through which bots it was looked for a message. */
   looked: string[]
+  /** Whether the bots are online; at first they are. */
+  setOnline: (isOnline: boolean) => void
+}
+
+function accountOf(sid: string, isOnline: boolean): Account {
+  return {
+    sid, isOnline, platform: 'onebot', selfId: '10000', name: '', checkIds: () => undefined, recent: () => [],
+    message: () => assert.fail('nothing is sent'), recall: () => Promise.resolve(), groups: () => Promise.resolve([]),
+    friends: () => Promise.resolve([]), onOffline: () => () => undefined, onOnline: () => () => undefined,
+  }
 }
 
 function stage(keepsItems: boolean): Stage {
   const store = new MemoryStore(new Clock())
   const read: string[] = []
   const looked: string[] = []
+  let isOnline = true
   const followUps = new FollowUps({
     queues: new Queues({ interval: 0, capacity: 1000, pauseAfter: 0, pauseFor: 0 }, () => undefined),
-    worker: { reconcile: () => Promise.resolve(undefined) },
-    runtime: {
-      openCalls: new OpenCalls(() => 0), policy: { retries: 0 },
-      port: {
-        find(sid) {
-          looked.push(sid)
-          return undefined
-        },
+    worker: {
+      reconcile(_slot, { delivery: { bot } }) {
+        looked.push(bot)
+        return Promise.resolve(undefined)
       },
     },
+    runtime: { openCalls: new OpenCalls(() => 0), policy: { retries: 0 }, port: { find: sid => accountOf(sid, isOnline) } },
     keepsItems: () => keepsItems,
     readItems(id) {
       read.push(id)
@@ -57,9 +66,12 @@ function stage(keepsItems: boolean): Stage {
   let count = 0
   return {
     followUps, store, read, looked,
-    add(length = 1) {
+    setOnline(value) {
+      isOnline = value
+    },
+    add(length = 1, settle = 0) {
       const delivery = deliveryOf({
-        state: 'unanswered', bot: `onebot:${count++}`, inDoubt: { indices: [0], since: 0, before: [], settle: 0 },
+        state: 'unanswered', bot: `onebot:${count++}`, inDoubt: { indices: [0], since: 0, before: [], settle },
         results: [{ success: false, error: new RelayError('unanswered') }],
       })
       const items: ParsedItem[] = [{ type: 'text', text: 'x'.repeat(length) }]
@@ -73,7 +85,7 @@ function stage(keepsItems: boolean): Stage {
 /** Lets time pass, and promises that are resolved call back. */
 async function pass(time: number): Promise<void> {
   mock.timers.tick(time)
-  for (let i = 0; i < 20; i++) await Promise.resolve()
+  for (let i = 0; i < 50; i++) await Promise.resolve()
 }
 
 describe('what looks for deliveries without an answer', () => {
@@ -88,6 +100,30 @@ describe('what looks for deliveries without an answer', () => {
     assert.deepEqual([read, looked], [[id, id], [bot, bot]])
     await pass(60 * minute)
     assert.equal(looked.length, 2)
+  })
+
+  test('looks once more when it has settled, also after a reload', async () => {
+    const { followUps, add, looked } = stage(true)
+    const { bot } = add(1, 10 * minute)
+    followUps.pause()
+    followUps.resume()
+    for (const time of [minute, 4 * minute, 5 * minute]) await pass(time)
+    assert.deepEqual(looked, [bot, bot])
+    await pass(1_001)
+    assert.deepEqual(looked, [bot, bot, bot])
+  })
+
+  test('looks as soon as it can where the bot is offline', async () => {
+    const { add, looked, setOnline } = stage(true)
+    const { bot } = add()
+    setOnline(false)
+    for (let count = 0; count < 10; count++) await pass(minute)
+    assert.deepEqual(looked, [])
+    setOnline(true)
+    await pass(minute)
+    assert.deepEqual(looked, [bot])
+    await pass(4 * minute)
+    assert.deepEqual(looked, [bot, bot])
   })
 
   test('stops when it has settled, and looks no more often for one that is sent again', async () => {
