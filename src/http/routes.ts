@@ -119,6 +119,7 @@ export interface RouteOptions {
 
 type Context = Parameters<Parameters<Server['all']>[1]>[0]
 
+// How the server of a bot is told not to read a body, and tells that it has: as in @cordisjs/plugin-server 0.2.9 and koa-body 6.0.1.
 const noParseBody = Symbol.for('noParseBody')
 const isBodyParsed = Symbol.for('isBodyParsed')
 const unparsedBody = Symbol.for('unparsedBody')
@@ -151,6 +152,7 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
   }
   let leave: (() => void) | undefined
   let error: RelayError | undefined
+  let plain: PlainAnswer | 'sent'
   try {
     leave = options.inFlight.enter()
     // A response is closed once its last byte or its client has left.
@@ -165,19 +167,20 @@ async function answer(context: Context, path: string, siblings: readonly Route[]
       throw new RelayError('method-not-allowed', `use ${allow}`, { headers: { allow } })
     }
     const result = await handle(route, exchange)
-    // What was sent is written down before anybody is told; and the next messages leave first, so that the time that the platform takes for
-    // them is spent on this answer.
-    await turnEnd()
-    if (result === 'sent') context.respond = false
-    else respond(context, 'body' in result ? result : success(result))
+    plain = result === 'sent' || 'body' in result ? result : success(result)
   } catch (thrown) {
     error = RelayError.from(thrown)
     if (refusalCodes.has(error.code)) exchange.caller?.noteRefusal()
     // Unlike `setHeader`, this does nothing once the headers are sent.
     if (error.outcome) context.set('Relay-Outcome', error.outcome)
     context.set(error.headers)
-    respond(context, route?.fail?.(error, exchange) ?? failure(error))
+    plain = route?.fail?.(error, exchange) ?? failure(error)
   }
+  // What was sent is written down before anybody is told; and the next messages leave first, so that the time that the platform takes for
+  // them is spent on this answer. Whoever has no key is told nothing of it.
+  if (exchange.caller) await turnEnd()
+  if (plain === 'sent') context.respond = false
+  else respond(context, plain)
   discardBody(exchange.request)
   // When the client goes away, a pipelined response that still waits for the one before it has no socket and is never closed.
   if (!response.socket) leave?.()

@@ -50,8 +50,11 @@ function release(): void {
   last = []
   waiting = []
   for (const stream of gathered) uncork(stream)
-  for (const work of works) work()
-  for (const resolve of waiters) resolve()
+  try {
+    for (const work of works) work()
+  } finally {
+    for (const resolve of waiters) resolve()
+  }
 }
 
 function uncork(stream: Writable): void {

@@ -57,6 +57,8 @@ export class Archive implements Listed {
   private count = 0
   private keptSize = 0
   private isKnown = false
+  /** Told each time before some are written. */
+  beforeWrite: () => void = () => undefined
   /** What changes how much there is: one at a time, so that it can be counted along. */
   private readonly changes = new Mutex()
 
@@ -162,6 +164,7 @@ export class Archive implements Listed {
     await this.learn()
     const entries = memory.unwritten(chunkSize).map(entry => ({ ...entry, row: toRow(entry.text) }))
     if (entries.length === 0) return false
+    this.beforeWrite()
     // Before its record, so that it is there as soon as that is.
     for (const { row: { id }, content } of entries) if (content !== undefined) await this.keep(id, content)
     await this.insert(entries.map(({ row }) => row))
@@ -184,7 +187,10 @@ export class Archive implements Listed {
     this.isKnown = true
   }
 
-  /** SQLite is told all in one statement: through its driver each row takes longer than a send. */
+  /**
+   * SQLite is told all in one statement: through its driver each row takes longer than a send. `_run` is that of
+   * koishi-plugin-database-sqlite 4.7.0.
+   */
   private async insert(rows: RecordRow[]): Promise<void> {
     await this.database.prepared()
     const [driver, ...others] = this.database.drivers

@@ -75,6 +75,8 @@ export class Storage {
     this.database = unwrap(ctx.database)
     const store = this.store = new DatabaseStore(ctx, options.runtime.clock, this.owner)
     this.archive = new Archive(ctx, store.content)
+    // Whoever reads in a record that something was sent has to find it in the sent log, too.
+    this.archive.beforeWrite = () => this.options.runtime.sentLog.flush()
     const isLocal = ctx.database.drivers.every(driver => /sqlite|memory/i.test(driver.constructor.name))
     this.leases = isLocal ? createLocalLeases(() => store.otherOwners()) : new DatabaseLeases(ctx, this.owner)
     this.backlog = new Backlog({ ...options, store, leases: this.leases })
@@ -283,7 +285,7 @@ export function awaitDatabase(ctx: Context): Promise<void> {
 
 /**
  * Keeps the statements about this plugin's tables out of the log, until the function returned is called: the drivers write each one that
- * fails there with its values, and so with the messages in it.
+ * fails there with its values, and so with the messages in it. The loggers are those of `Driver` of minato 3.7.0.
  */
 function silenceStatements({ drivers }: Context['database']): () => void {
   const restores: (() => void)[] = []

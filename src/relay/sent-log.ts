@@ -81,7 +81,9 @@ export class SentLog {
     }
     if (sends.size === 0) return
     this.lines += `${JSON.stringify([Date.now(), bot, writeTarget(target), ...sends])}\n`
-    atTurnEnd(this.flush)
+    // The row that tells of it is written already.
+    if (isStored) this.flush()
+    else atTurnEnd(this.flush)
   }
 
   /** What it has of a chat. */
@@ -105,7 +107,8 @@ export class SentLog {
     this.release()
   }
 
-  private readonly flush = (): void => {
+  /** Writes at once what was noted in this turn. */
+  readonly flush = (): void => {
     const { lines } = this
     if (lines === '') return
     this.lines = ''
