@@ -141,22 +141,18 @@ class OneBotMessage implements Message {
     const { account: { bot }, target, items } = this
     const isDirect = target.kind === 'private'
     const channelId = isDirect ? `private:${target.id}` : target.id
+    const create = (): SendSession => createSession(bot, channelId, isDirect, isDirect ? undefined : target.id)
     const elements = items.map(toElement)
-    let made: SendSession | undefined
-    const session = (): SendSession => {
-      made ??= createSession(bot, channelId, isDirect, isDirect ? undefined : target.id)
-      made.elements ??= elements
-      return made
-    }
-    const announced = isHeard(bot, 'before-send') ? await announceSend(bot, session(), elements) : elements
+    const session = isHeard(bot) ? create() : undefined
+    const announced = session ? await announceSend(bot, session, elements) : elements
     const request = requestOf(bot)
     if (!request) throw new SendError('unsent')
     attempt.begin()
     const call = toCall(target, items, elements, announced)
     this.sent = call ? call.message : 'encoded'
-    if (!call) return encode(bot, channelId, session())
+    if (!call) return encode(bot, channelId, session ?? Object.assign(create(), { elements }))
     const receipt = readAnswer(await request(call.action, call.params))
-    if (isHeard(bot, 'send')) announceSent(bot, session(), receipt.messageIds[0] ?? '')
+    if (session) announceSent(bot, session, receipt.messageIds[0] ?? '')
     return receipt
   }
 }
