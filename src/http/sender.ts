@@ -28,8 +28,8 @@ export interface Order extends Pick<Submission, 'door' | 'key' | 'event' | 'defe
 const maxNamed = 5
 
 /**
- * Has the relay send what a request asks for, to one target or several, and makes the answer of it. Every door that sends comes through
- * here.
+ * Has the relay send what a request asks for, to one target or several, and makes the answer of it, for the doors that answer in the
+ * envelope.
  */
 export class Sender {
   /** @param prefix stands before the paths of the plugin */
@@ -123,9 +123,11 @@ export class Sender {
     // A key holds for each target by itself. None has a blank in it, so that this is never the key of a request for one target.
     const key = order.key && `${order.key} ${keyOf(destination)}`
     try {
-      const { delivery, isReplay } = await this.submit(caller, { ...order, ...key !== undefined && { key } }, destination, { id, signal })
+      const own = { ...order, ...key !== undefined && { key } }
+      const { delivery, isReplay, retryAfter } = await this.submit(caller, own, destination, { id, signal })
       const told = order.tellsState ? viewState(delivery) : viewDelivery(delivery)
-      return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...told }
+      const isTold = retryAfter !== undefined && !order.tellsState && delivery.mode === 'single'
+      return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...told, ...isTold && { retry_after: retryAfter } }
     } catch (thrown) {
       const error = RelayError.from(thrown)
       // Without an outcome it has not become a delivery.
