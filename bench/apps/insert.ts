@@ -1,4 +1,4 @@
-// The rival of the outbox: the driver inserts the same row, and nothing else is done. It also fills the table.
+// The rival of what accepts messages to be sent later: the driver inserts the same row, and nothing else is done. It also fills the table.
 import Sqlite from 'koishi-plugin-database-sqlite'
 import { Context } from 'koishi'
 import { randomBytes } from 'node:crypto'

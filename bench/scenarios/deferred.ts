@@ -9,7 +9,7 @@ import { numberOf } from '../lib/values'
 
 /** Messages that are accepted to be delivered later, while those accepted before are delivered. */
 export const accepting: Scenario = {
-  name: 'outbox',
+  name: 'deferred',
   async run({ stage, extent }): Promise<Row[]> {
     const relay = await startRelay(stage, { database: await newDatabase(stage) })
     const driver = await startDriver(stage, await newDatabase(stage))

@@ -52,7 +52,7 @@ export class Stores {
     if (isNeeded && !this.isPresent()) throw new RelayError('store-down')
   }
 
-  /** The one place that decides where a delivery is kept: what may be asked about after a restart is in the database. */
+  /** Where a delivery is kept for which its caller waits: one that may be asked about after a restart is in the database. */
   of({ key }: Delivery): Store {
     return key === null ? this.memory : this.storage?.store ?? this.memory
   }

@@ -108,7 +108,7 @@ test('the real adapter resolves replies, uploads files and reads history', async
   assert.equal((await bot.getGuildList()).data.length, 2)
 })
 
-test('the real adapter meets the faults as the guide says', async t => {
+test('the real adapter meets each fault', async t => {
   const simulator = await start(t, { token: 'secret' })
   const { app, bot } = await forward(t, simulator)
   simulator.fault({ fault: { kind: 'refuse' } })

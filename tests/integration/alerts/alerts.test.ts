@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { isObject, type JsonObject } from '../../../src/message/parse'
 import { schemaProblems } from '../../support/openapi'
 import { until } from '../../support/until'
-import { group, other, relayWith, takeOffline, type OutboxRelay } from '../deliveries/support'
+import { group, other, relayWith, takeOffline, type StoredRelay } from '../deliveries/support'
 
 const second = 1_000
 const minute = 60 * second
@@ -39,14 +39,14 @@ async function receive(t: TestContext, answer: RequestListener = (_, response) =
 }
 
 /** Has a target fail until sending to it is paused. */
-async function pause(relay: OutboxRelay, target: string): Promise<void> {
+async function pause(relay: StoredRelay, target: string): Promise<void> {
   relay.simulator.mute(target, true)
   for (let i = 0; i < 2; i++) assert.equal((await relay.post({ group_id: target, msg: 'secret text' })).status, 502)
   assert.equal((await relay.post({ group_id: target, msg: 'secret text' })).status, 503)
 }
 
 /** Has messages to a target arrive again. */
-async function resume(relay: OutboxRelay, target: string): Promise<void> {
+async function resume(relay: StoredRelay, target: string): Promise<void> {
   relay.simulator.mute(target, false)
   await untilPassing(second, 'it is sent to again', async () => (await relay.post({ group_id: target, msg: 'again' })).status === 200)
 }
@@ -59,7 +59,7 @@ function subjectsOf({ subjects }: JsonObject): JsonObject[] {
 
 const plain = (body: JsonObject): unknown[] =>
   [body.alert, body.state, body.total, subjectsOf(body).map(({ target, bot }) => [target, bot])]
-const linesOf = (relay: OutboxRelay): string[] => relay.logs.filter(line => /\balert (?:paused|offline|expired)/.test(line))
+const linesOf = (relay: StoredRelay): string[] => relay.logs.filter(line => /\balert (?:paused|offline|expired)/.test(line))
 
 describe('alertTo, as an address', () => {
   test('is told once that targets are paused, and once that they are not any more', async t => {

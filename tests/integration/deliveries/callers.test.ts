@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { digest } from '../../../src/lib/digest'
-import { driverOf, group, later, other, relayWith, takeOffline, type OutboxRelay } from './support'
+import { driverOf, group, later, other, relayWith, takeOffline, type StoredRelay } from './support'
 
 const keys = [
   { name: 'ci', key: 'the-secret-of-ci', allow: ['send', 'read'] },
@@ -13,7 +13,7 @@ const keys = [
 /** Comes before the master key, which every request of the tests has. */
 const as = (name: string): Record<string, string> => ({ authorization: `Bearer the-secret-of-${name}` })
 
-async function ask(relay: OutboxRelay, name: string, path: string, method = 'GET'): Promise<{ status: number, text: string }> {
+async function ask(relay: StoredRelay, name: string, path: string, method = 'GET'): Promise<{ status: number, text: string }> {
   const response = await relay.request(path, { method, headers: as(name) })
   return { status: response.status, text: await response.text() }
 }

@@ -9,7 +9,7 @@ import { until } from '../../support/until'
 import { isObject } from '../../../src/message/parse'
 import { Clock } from '../../../src/relay/clock'
 import { DatabaseStore } from '../../../src/relay/database-store'
-import { driverOf, failStatements, group, later, other, relayWith, releaseHeld, takeOffline, type OutboxRelay } from './support'
+import { driverOf, failStatements, group, later, other, relayWith, releaseHeld, takeOffline, type StoredRelay } from './support'
 
 const hello = { group_id: group, msg: 'hello' }
 
@@ -408,12 +408,12 @@ describe('sending again', () => {
       { name: 'manager', key: secretOf('manager'), allow: ['manage'], rate: 1 },
       { name: 'crier', key: secretOf('crier'), allow: ['manage', 'mention-all'] },
     ]
-    const retry = async (relay: OutboxRelay, id: string, name: string): Promise<unknown[]> => {
+    const retry = async (relay: StoredRelay, id: string, name: string): Promise<unknown[]> => {
       const answer = await fetch(`${relay.url}/deliveries/${id}/retry`, { method: 'POST', headers: { authorization: `Bearer ${secretOf(name)}` } })
       const body: unknown = await answer.json()
       return [answer.status, ...isObject(body) && answer.status === 403 ? [body.msg] : []]
     }
-    const fail = async (relay: OutboxRelay, body: object): Promise<string> => (await relay.post(body)).headers.get('x-request-id') ?? ''
+    const fail = async (relay: StoredRelay, body: object): Promise<string> => (await relay.post(body)).headers.get('x-request-id') ?? ''
 
     test('mentions everybody only with a key that may, where the mention is still to be sent', async t => {
       const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, keys } })

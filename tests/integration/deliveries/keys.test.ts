@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { until } from '../../support/until'
 import { upload } from '../webhook/support'
-import { failStatements, group, later, relayWith, type OutboxRelay } from './support'
+import { failStatements, group, later, relayWith, type StoredRelay } from './support'
 
 const key = { 'idempotency-key': 'build-42' }
 const hello = { group_id: group, msg: 'hello' }
@@ -12,7 +12,7 @@ const hello = { group_id: group, msg: 'hello' }
 const hasty = { chatApiTimeout: 0.3, chatApiMaxRetries: 0 }
 
 /** Sends a message that arrives while its answer is lost, and that the platform does not show at once. */
-async function sendUnanswered(relay: OutboxRelay, body: object = hello): Promise<void> {
+async function sendUnanswered(relay: StoredRelay, body: object = hello): Promise<void> {
   relay.simulator.fault({ fault: { kind: 'lost-answer' }, times: Infinity })
   const blind = relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
   const { status, headers } = await relay.post(body, key)
@@ -255,10 +255,10 @@ describe('a repeat of what went unanswered', () => {
 })
 
 describe('a job that is run again after a 504, and so uploads its file again', () => {
-  const report = async (relay: OutboxRelay) => ({ group_id: group, type: 'file', url: await upload(relay, 'report.txt', 'all is well') })
-  const picture = async (relay: OutboxRelay) => ({ group_id: group, type: 'image', url: await upload(relay, 'chart.png', 'chart') })
+  const report = async (relay: StoredRelay) => ({ group_id: group, type: 'file', url: await upload(relay, 'report.txt', 'all is well') })
+  const picture = async (relay: StoredRelay) => ({ group_id: group, type: 'image', url: await upload(relay, 'chart.png', 'chart') })
   /** Sends it, at once or later, to a platform that stays silent, and has that end. */
-  const goUnanswered = async (relay: OutboxRelay, body: object, headers: Record<string, string>) => {
+  const goUnanswered = async (relay: StoredRelay, body: object, headers: Record<string, string>) => {
     const { status, data } = await relay.post(body, headers)
     if (status === 202) await relay.reaches(String(data.delivery_id), 'unanswered')
     else assert.equal(status, 504)

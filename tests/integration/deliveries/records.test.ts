@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { OtherBot } from '../../support/other-bot'
 import { until } from '../../support/until'
-import { driverOf, failStatements, folderFor, group, later, relayWith, takeOffline, type OutboxRelay } from './support'
+import { driverOf, failStatements, folderFor, group, later, relayWith, takeOffline, type StoredRelay } from './support'
 
 /** Sends a text and gives the ID of its delivery. */
-async function send(relay: OutboxRelay, body: object, headers: Record<string, string> = {}): Promise<string> {
+async function send(relay: StoredRelay, body: object, headers: Record<string, string> = {}): Promise<string> {
   return (await relay.post({ group_id: group, ...body }, headers)).headers.get('x-request-id') ?? ''
 }
 
@@ -78,7 +78,7 @@ describe('the record of a delivery', () => {
 })
 
 describe('the history in the database', () => {
-  const count = (relay: OutboxRelay): number => driverOf(relay).db.exec('SELECT id FROM message_relay_record')[0]?.values.length ?? 0
+  const count = (relay: StoredRelay): number => driverOf(relay).db.exec('SELECT id FROM message_relay_record')[0]?.values.length ?? 0
 
   test('has what was sent without a key a moment later, and the list has it at once, and each once', async t => {
     const relay = await relayWith(t)
@@ -125,6 +125,20 @@ describe('the history in the database', () => {
     }
     assert.deepEqual(relay.texts(), [msg])
     assert.equal((await relay.list()).length, 1)
+  })
+
+  test('is told to SQLite in one statement for many, by the method of its driver', async t => {
+    const relay = await relayWith(t)
+    const driver = driverOf(relay)
+    const statements: string[] = []
+    const run = driver._run.bind(driver)
+    driver._run = (sql, ...others): unknown => {
+      if (sql.startsWith('INSERT OR REPLACE INTO message_relay_record')) statements.push(sql)
+      return run(sql, ...others)
+    }
+    await Promise.all(Array.from({ length: 20 }, (_, index) => send(relay, { group_id: String(200_001 + index), msg: 'hello' })))
+    await until('they are written', () => count(relay) === 20)
+    assert(statements.length > 0 && statements.length < 10, String(statements.length))
   })
 
   test('has what ended right before the plugin was disabled', async t => {

@@ -12,7 +12,7 @@ describe('after kill -9', () => {
     await until('the first has arrived, unanswered', () => relay.texts().length === 1)
     await relay.kill()
     await relay.start()
-    // It is there before the outbox has been gone through.
+    // It is there before what waits has been gone through.
     await relay.online()
     assert.equal((await relay.post({ group_id: group, msg: 'after' })).status, 200)
     assert.deepEqual(relay.texts(), ['0', '1', '2', '3', '4', 'after'])

@@ -37,7 +37,7 @@ export interface Shown extends Fields {
 }
 
 /** A relay with a database of its own. */
-export interface OutboxRelay extends TestRelay {
+export interface StoredRelay extends TestRelay {
   post: (body: unknown, headers?: Record<string, string>) => Promise<Answer>
   ask: (path: string, method?: string) => Promise<Answer>
   /** Sends a text later and gives the ID of the delivery. */
@@ -50,7 +50,7 @@ export interface OutboxRelay extends TestRelay {
   bot: Bot
 }
 
-export interface OutboxOptions {
+export interface StoredOptions {
   config?: Config
   simulator?: SimulatorOptions
   /** Of the database file; a fresh one unless given, `null` for none. */
@@ -58,7 +58,7 @@ export interface OutboxOptions {
 }
 
 /** Starts a relay for one test. */
-export async function relayWith(t: TestContext, { config, simulator, path }: OutboxOptions = {}): Promise<OutboxRelay> {
+export async function relayWith(t: TestContext, { config, simulator, path }: StoredOptions = {}): Promise<StoredRelay> {
   const file = path === undefined ? join(await folderFor(t), 'koishi.db') : path
   const relay = await startRelay({
     ...config && { config },
@@ -74,16 +74,16 @@ export async function relayWith(t: TestContext, { config, simulator, path }: Out
 
 /** A folder that goes after the test. */
 export async function folderFor(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'relay-outbox-'))
+  const folder = await mkdtemp(join(tmpdir(), 'relay-stored-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
-function withShortcuts(relay: TestRelay): OutboxRelay {
+function withShortcuts(relay: TestRelay): StoredRelay {
   const bot = [...relay.app.bots].find(each => each.platform === 'onebot')
   assert(bot)
-  const ask: OutboxRelay['ask'] = async (path, method = 'GET') => readAnswer(await relay.request(path, { method }))
-  const post: OutboxRelay['post'] = async (body, headers = {}) =>
+  const ask: StoredRelay['ask'] = async (path, method = 'GET') => readAnswer(await relay.request(path, { method }))
+  const post: StoredRelay['post'] = async (body, headers = {}) =>
     readAnswer(await relay.request('/webhook', { method: 'POST', body: JSON.stringify(body), headers }))
   const show = async (id: string): Promise<Shown> => {
     const { status, data } = await ask(`/deliveries/${id}`)
@@ -138,7 +138,7 @@ function isFields(value: unknown): value is Fields {
 }
 
 /** Lets an answer that the platform holds back arrive: it follows the first call, and the second one's answer follows it. */
-export async function releaseHeld({ bot }: OutboxRelay): Promise<void> {
+export async function releaseHeld({ bot }: StoredRelay): Promise<void> {
   const request = requestOf(bot)
   assert(request)
   await request('get_status', {})
@@ -146,7 +146,7 @@ export async function releaseHeld({ bot }: OutboxRelay): Promise<void> {
 }
 
 /** Takes the bot's connection away until the function returned is called. */
-export async function takeOffline({ simulator, bot }: OutboxRelay): Promise<() => Promise<void>> {
+export async function takeOffline({ simulator, bot }: StoredRelay): Promise<() => Promise<void>> {
   await simulator.goOffline()
   await until('the bot is offline', () => bot.status !== Universal.Status.ONLINE)
   return async () => {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { failStatements, group, other, relayWith, releaseHeld, takeOffline, type OutboxRelay } from '../deliveries/support'
+import { failStatements, group, other, relayWith, releaseHeld, takeOffline, type StoredRelay } from '../deliveries/support'
 import { apiKey } from '../../support/relay'
 import { until } from '../../support/until'
 
 const queue = `onebot:10000/group:${group}`
 const path = `/queues/${encodeURIComponent(queue)}`
 
-async function queues(relay: OutboxRelay): Promise<unknown> {
+async function queues(relay: StoredRelay): Promise<unknown> {
   const { status, data, msg } = await relay.ask('/queues')
   assert.equal(status, 200, msg)
   return data.queues

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { group, later, relayWith, type OutboxRelay } from '../deliveries/support'
+import { group, later, relayWith, type StoredRelay } from '../deliveries/support'
 import { until } from '../../support/until'
 import { place, sends } from './support'
 
 const sentLogs = 'logs of what was sent'
 
 /** What the plugin may leave behind in the app and in the process. */
-function traces({ app }: OutboxRelay): Record<string, number> {
+function traces({ app }: StoredRelay): Record<string, number> {
   const counts: Record<string, number> = {
     routes: app.server.stack.length,
     sockets: app.server.wsStack.length,
@@ -38,7 +38,7 @@ function openFiles(name: string): number {
   }).length
 }
 
-async function assertGone(relay: OutboxRelay, clean: Record<string, number>): Promise<void> {
+async function assertGone(relay: StoredRelay, clean: Record<string, number>): Promise<void> {
   await until('everything is gone', () => JSON.stringify(traces(relay)) === JSON.stringify(clean)).catch((error: unknown) => {
     assert.deepEqual(traces(relay), clean)
     throw error

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import type { Config } from '../../../src'
 import { until } from '../../support/until'
-import { group, type OutboxRelay } from '../deliveries/support'
+import { group, type StoredRelay } from '../deliveries/support'
 
 /** How the plugin is loaded anew with another configuration. */
-export type Reload = (relay: OutboxRelay, config: Config) => Promise<void>
+export type Reload = (relay: StoredRelay, config: Config) => Promise<void>
 
 /** The ways in which that happens, by name. */
 export const ways: readonly (readonly [name: string, reload: Reload])[] = [
@@ -19,25 +19,25 @@ export const ways: readonly (readonly [name: string, reload: Reload])[] = [
 ]
 
 /** The calls that would bring something into a chat. */
-export function sends({ simulator }: OutboxRelay): { time: number }[] {
+export function sends({ simulator }: StoredRelay): { time: number }[] {
   return simulator.calls.filter(({ action }) => /^(?:send|upload)_/.test(action))
 }
 
 /** The time between one send and the next, in milliseconds. */
-export function gaps(relay: OutboxRelay): number[] {
+export function gaps(relay: StoredRelay): number[] {
   const times = sends(relay).map(({ time }) => time)
   return times.slice(1).map((time, index) => time - (times[index] ?? 0))
 }
 
 /** How many wait in the queue of the group. */
-export async function waiting(relay: OutboxRelay): Promise<number> {
+export async function waiting(relay: StoredRelay): Promise<number> {
   const { status, data } = await relay.ask('/statusz')
   assert.equal(status, 200)
   return [...JSON.stringify(data.queues).matchAll(/"waiting":(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0)
 }
 
 /** Sends a text to the group and resolves with its pending answer once it has its place: at the platform, or in the queue. */
-export async function place(relay: OutboxRelay, text: string, headers?: Record<string, string>): Promise<{ answer: ReturnType<OutboxRelay['post']> }> {
+export async function place(relay: StoredRelay, text: string, headers?: Record<string, string>): Promise<{ answer: ReturnType<StoredRelay['post']> }> {
   const before = sends(relay).length + await waiting(relay)
   const answer = relay.post({ group_id: group, msg: text }, headers)
   await until('it has its place', async () => sends(relay).length + await waiting(relay) > before)

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { group, other, relayWith, type OutboxRelay } from '../deliveries/support'
+import { group, other, relayWith, type StoredRelay } from '../deliveries/support'
 import { until } from '../../support/until'
 
 const path = null
 
 /** How many requests wait. */
-async function waiting(relay: OutboxRelay): Promise<number> {
+async function waiting(relay: StoredRelay): Promise<number> {
   const { data } = await relay.ask('/statusz')
   return [...JSON.stringify(data.queues).matchAll(/"waiting":(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0)
 }
 
 /** When the sends of one target began, in milliseconds. */
-function times({ simulator }: OutboxRelay): number[] {
+function times({ simulator }: StoredRelay): number[] {
   return simulator.calls.filter(({ action }) => action.startsWith('send_') || action.startsWith('upload_')).map(({ time }) => time)
 }
 
-function gaps(relay: OutboxRelay): number[] {
+function gaps(relay: StoredRelay): number[] {
   const all = times(relay)
   return all.slice(1).map((time, index) => time - (all[index] ?? 0))
 }
