@@ -108,9 +108,9 @@ describe('a signature with a time', () => {
   })
 
   test('is wrong five minutes before and after', () => {
-    for (const seconds of [-301, 301, -1e9]) {
+    for (const seconds of [-302, 302, -1e9]) {
       assert.equal(verifyGitlab(standard(new Date(Date.now() + seconds * 1000)), key), false)
-      const time = String(Number(now) + seconds)
+      const time = String(Math.floor(Date.now() / 1000) + seconds)
       const signed = request({ 'x-grafana-alerting-signature': hmac(time, ':', raw), 'x-grafana-alerting-timestamp': time })
       assert.equal(grafana.verify?.(signed, secret), false)
     }
