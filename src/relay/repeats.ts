@@ -46,7 +46,9 @@ export class Repeats {
     // An event may be told in other words, and what is deferred is sent as it was accepted.
     const stored = event || deferred ? memory.getQueued(id) ?? await guard(storage?.store.getQueued(id)) : undefined
     const items = stored?.items ?? submission.request.items
-    const verdict = await this.reconcile(earlier, items, signal)
+    // What only waited for its turn when its process ended has not left: an equal message is another's.
+    const hasLeft = earlier.state !== 'queued' || earlier.inDoubt !== null
+    const verdict = hasLeft ? await this.reconcile(earlier, items, signal) : 'absent'
     if (!verdict) return { delivery: earlier, isReplay: true }
     const store = stores.of(earlier)
     // What is known of it, and asked of the platform, is of the bot that was to send it before.
