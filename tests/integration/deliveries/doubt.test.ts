@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sends } from '../reload/support'
 import { until } from '../../support/until'
-import { driverOf, failStatements, group, later, relayWith, takeOffline, type StoredRelay, type Shown } from './support'
+import { driverOf, failStatements, group, later, other, relayWith, takeOffline, type StoredRelay, type Shown } from './support'
 
 const key = { 'idempotency-key': 'k' }
 const table = 'message_relay_delivery'
@@ -270,4 +270,13 @@ describe('a no that comes late', () => {
     await delay(1_700)
     assert.equal((await relay.show(id)).state, 'unanswered')
   })
+})
+
+test('each of several targets is told when its key may be asked again', async t => {
+  const relay = await relayWith(t, { config: { chatApiTimeout: 0.5, chatSettleTime: 30, chatApiMaxRetries: 0 } })
+  relay.simulator.fault({ fault: { kind: 'silent' }, times: 2 })
+  const { data } = await relay.post({ to: [`group:${group}`, `group:${other}`], msg: 'hello' }, key)
+  assert(Array.isArray(data.deliveries))
+  const told = data.deliveries.map((entry: Record<string, unknown>) => [entry.code, Number(entry.retry_after) > 20])
+  assert.deepEqual(told, [[504, true], [504, true]])
 })
