@@ -451,15 +451,17 @@ class Work {
       const isClosed = cause instanceof SendError && cause.isAboutTarget
       const indices = isClosed ? [next, ...queue.splice(0)].flatMap(({ indices }) => indices) : next.indices
       for (const index of indices) this.results[index] = result
-      // The process may not come to the end of the delivery, and what is kept in memory is told at once.
+      // The process may not come to the end of the delivery.
       if (queue.length > 0 && !this.job.store.isDurable) this.log(result)
       this.latest = result
     }
   }
 
+  /** Writes down at once what became of a platform message, before the next one of the delivery leaves. */
   private log(result: ItemResult): void {
-    const { runtime, job: { delivery, store } } = this
-    runtime.sentLog.write({ ...delivery, results: [result] }, store.isDurable)
+    const { runtime: { sentLog }, job: { delivery, store } } = this
+    sentLog.write({ ...delivery, results: [result] }, store.isDurable)
+    sentLog.flush()
   }
 
   /** Sends one platform message. */
