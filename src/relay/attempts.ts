@@ -90,6 +90,8 @@ class Run {
   /** The attempts that were sent and may have arrived, as far as is known. */
   private readonly open = new Set<number>()
   private count = 0
+  /** How many of them never left. Where nobody waits for the end of all attempts together, they are no reason to make fewer calls. */
+  private unsent = 0
   /** The attempt that is under way, 0 between attempts. */
   private current = 0
   /** Told how it ends. */
@@ -163,7 +165,7 @@ class Run {
   }
 
   private get isLast(): boolean {
-    return this.count > this.sending.policy.retries
+    return this.count - this.unsent > this.sending.policy.retries
   }
 
   private get left(): number {
@@ -201,6 +203,7 @@ class Run {
     this.endUnanswered(failure)
     this.current = 0
     this.unwatch?.()
+    if (failure.outcome === 'unsent' && this.sending.patience !== 'all') this.unsent++
     if (failure.outcome === 'unanswered') this.sending.onOpen(this.leftAt)
     if (failure.outcome === 'unanswered' && failure.isRetryable) void this.reconcile(failure)
     else this.goOn(failure)
@@ -215,9 +218,8 @@ class Run {
     }
     this.inquiry++
     this.unwatch?.()
-    if (patience === 'settled') this.deadline = Infinity
     const needed = Math.max(backoff(this.count, 1), interval) + timeout
-    if (this.left > needed) this.goOn(failure)
+    if (patience !== 'all' || this.left > needed) this.goOn(failure)
     else this.giveUp(failure)
   }
 
@@ -228,8 +230,11 @@ class Run {
 
   /** Tries again, or gives up. */
   private goOn(failure: SendError): void {
-    if (failure.isRetryable && !this.isLast) {
-      this.wait(Math.max(backoff(this.count, Math.random()), this.sending.policy.interval), () => this.start())
+    const { patience, policy: { retries, interval } } = this.sending
+    if (failure.isRetryable && !this.isLast && this.unsent <= retries) {
+      // The next call has its own.
+      if (patience !== 'all') this.deadline = Infinity
+      this.wait(Math.max(backoff(this.count, Math.random()), interval), () => this.start())
     } else {
       this.giveUp(failure)
     }
@@ -278,7 +283,6 @@ class Run {
       if (mayRepeat && !this.isLast && settling === 0 && (patience === 'settled' || this.left > timeout)) {
         // Otherwise it may be there all the same, whatever becomes of the next one.
         if (finding.kind === 'absent') this.open.clear()
-        if (patience === 'settled') this.deadline = Infinity
         this.goOn(new SendError('unanswered'))
         return
       }

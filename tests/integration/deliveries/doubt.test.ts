@@ -96,6 +96,33 @@ describe('what is in doubt', () => {
   })
 })
 
+describe('a text that is delivered later', () => {
+  test('holds its queue while it is open, however often it could not leave before', async t => {
+    const config = { ...once, chatApiTimeout: 0.5, chatApiMaxRetries: 1 }
+    const relay = await relayWith(t, { config })
+    await relay.post({ group_id: group, msg: 'before' })
+    await delay(1_100)
+    let held = 0
+    t.after(relay.app.on('before-send', () => held++ === 0 ? new Promise<never>(() => undefined) : undefined))
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /^send_/ })
+    const ids = [await relay.queue('first'), await relay.queue('second')]
+    for (const id of ids) await relay.reaches(id, 'sent')
+    assert.deepEqual(relay.texts(), ['before', 'first', 'second'])
+    assert.equal(sends(relay).length, 4)
+  })
+
+  test('that could not leave is tried again, however long the pause between two messages', async t => {
+    const relay = await relayWith(t, { config: { ...once, chatApiTimeout: 0.5, chatApiMaxRetries: 1, chatSendInterval: 1 } })
+    let held = 0
+    t.after(relay.app.on('before-send', () => held++ === 0 ? new Promise<never>(() => undefined) : undefined))
+    const picture = { type: 'image', url: `base64://${Buffer.from('GIF89a').toString('base64')}` }
+    const id = await send(relay, picture, later)
+    const has = async (states: string[]): Promise<boolean> => states.includes((await relay.show(id)).state)
+    await until('it has ended', () => has(['sent', 'unanswered']))
+    assert.deepEqual(outcomes(await relay.show(id)), ['sent'])
+  })
+})
+
 describe('an event that is told again in other words', () => {
   test('is found as it was told first', async t => {
     const relay = await settledRelay(t)
