@@ -165,7 +165,7 @@ class Supervisor {
     if (hasRequest(this.bot)) known.add(this.bot)
     const socket = socketOf(this.bot, this.mode)
     const isOpen = socket !== undefined && socket.readyState !== socketState.closed
-    if (isOpen && (this.mode === 'forward' || socket === this.closing || this.isUseless(socket))) {
+    if (isOpen && (socket === this.closing || this.isUseless(socket))) {
       this.report('has a connection that cannot be used: closing it')
       this.dialled = -Infinity
       this.close(socket)
@@ -178,8 +178,12 @@ class Supervisor {
     this.schedule()
   }
 
-  /** Whether an open reverse connection will never be of use: the adapter lost its way to make calls, or could not log in by it. */
+  /**
+   * Whether a connection that is not closed will never be of use: the adapter lost its way to make calls, could not log in by it, or, where
+   * it was dialled, does so no more.
+   */
   private isUseless(socket: AdapterSocket): boolean {
+    if (this.mode === 'forward') return this.bot.error !== undefined || !this.mayBeDialling()
     if (socket.readyState !== socketState.open) return false
     const isRefused = this.bot.status === Universal.Status.OFFLINE && this.bot.error !== undefined
     return isRefused || this.hasLostRequest()
