@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
 import type { BotSelector, Content, MediaItem, ParsedItem } from '../message/model'
-import { maxItems, parseContent, parseSelector, printNames, unknownFields } from '../message/parse'
+import { maxItems, parseContent, parseSelector, printNames, ignoredFields } from '../message/parse'
 import { parseFileName } from '../uploads/multipart'
 import { receiveFile, receiveForm, type ReceivedPart, type ReceiveLimits } from '../uploads/receive'
 import type { RequestFiles } from '../uploads/request-files'
@@ -67,7 +67,7 @@ function kindOfBody(mediaType: string): Kind {
 /** Reads what `/webhook` takes, but for the target. */
 async function readWebhook(exchange: Exchange, expiry: Expiry, limits: BodyLimits, stop: AbortSignal): Promise<Wish> {
   const body = await readJson(exchange, limits, stop)
-  return { content: { ...expiry, ...parseContent(body) }, bot: parseSelector(body), ignored: unknownFields(body) }
+  return { content: { ...expiry, ...parseContent(body) }, bot: parseSelector(body), ignored: ignoredFields(body) }
 }
 
 async function readText(exchange: Exchange, contentType: string, limits: BodyLimits, stop: AbortSignal): Promise<string> {

@@ -251,8 +251,8 @@ function withFailures({ query }: Exchange, failed: number, data: { total: number
 const strict = 'handling=strict'
 
 function unknownError(names: readonly string[]): RelayError {
-  return new RelayError('bad-request', `unknown fields: ${names.join(', ')}`, {
+  return new RelayError('bad-request', `these fields have no meaning here: ${names.join(', ')}`, {
     headers: { 'preference-applied': strict },
-    logText: 'unknown fields',
+    logText: 'fields without a meaning',
   })
 }

@@ -1,5 +1,5 @@
 import type { TargetNames } from '../message/model'
-import { parseContent, parseTo, unknownFields } from '../message/parse'
+import { parseContent, parseTo, ignoredFields } from '../message/parse'
 import { readJson, type BodyLimits } from './body'
 import { parseHandling } from './preferences'
 import type { GuardedRoute } from './routes'
@@ -21,7 +21,7 @@ export function webhookRoute(sender: Sender, names: TargetNames, limits: BodyLim
       const body = await readJson(exchange, limits, stop)
       const destinations = parseTo(body, names)
       const order = { door: 'webhook', content: parseContent(body), destinations, ...handling }
-      exchange.ignored = unknownFields(body)
+      exchange.ignored = ignoredFields(body)
       sender.admit(exchange, order)
       return sender.send(exchange, order)
     },

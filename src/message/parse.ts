@@ -72,31 +72,30 @@ export function parseSelector(body: unknown): BotSelector {
 
 /** The fields that say what an item of a batch is. */
 const itemFields: ReadonlySet<string> = new Set(['type', 'msg', 'url', 'user_id', 'message_id'])
-/** The fields that a request may have. */
-const requestFields: ReadonlySet<string> = new Set([
-  'to', 'group_id', 'user_id', 'platform', 'self_id', 'expires_in', 'messages', 'type', 'msg', 'url', 'at', 'reply_to',
-])
+/** The fields that a batch may have, and those that a request may have which is a single message. */
+const batchFields: ReadonlySet<string> = new Set(['to', 'group_id', 'user_id', 'platform', 'self_id', 'expires_in', 'messages'])
+const singleFields: ReadonlySet<string> = new Set([...batchFields, 'type', 'msg', 'url', 'at', 'reply_to'])
 
-/** How many unknown fields are named at most, and the longest name, in characters. */
-const maxUnknown = 20
-const maxUnknownLength = 64
+/** How many fields without a meaning are named at most, and the longest name, in characters. */
+const maxIgnored = 20
+const longestIgnored = 64
 
 /**
- * Names the fields of a request that have no meaning, such as `expire_in` or, in an item of a batch, `messages[3].caption`. Those that
- * are null count as absent. The names are cut, and fit for a line of a log.
+ * Names the fields of a request that have no meaning, such as `expire_in`, in an item of a batch `messages[3].caption`, or beside one `at`.
+ * Those that are null count as absent. The names are cut, and fit for a line of a log.
  *
  * @param body that was taken
  */
-export function unknownFields(body: unknown): string[] {
+export function ignoredFields(body: unknown): string[] {
   if (!isObject(body)) return []
-  const names = fieldsBeside(body, requestFields, '')
   const { messages } = body
-  if (!Array.isArray(messages)) return names
+  if (!Array.isArray(messages)) return fieldsBeside(body, singleFields, '')
+  const names = fieldsBeside(body, batchFields, '')
   for (const [index, item] of messages.entries()) {
-    if (names.length >= maxUnknown) break
+    if (names.length >= maxIgnored) break
     if (isObject(item)) names.push(...fieldsBeside(item, itemFields, `messages[${index}].`))
   }
-  return names.slice(0, maxUnknown)
+  return names.slice(0, maxIgnored)
 }
 
 function fieldsBeside(object: JsonObject, known: ReadonlySet<string>, prefix: string): string[] {
@@ -105,7 +104,7 @@ function fieldsBeside(object: JsonObject, known: ReadonlySet<string>, prefix: st
 
 /** Names that have no meaning, as a caller and the log are told of them: at most 20 of them, and cut. */
 export function printNames(names: readonly string[], prefix = ''): string[] {
-  return names.slice(0, maxUnknown).map(name => printable((prefix + name).slice(0, maxUnknownLength)))
+  return names.slice(0, maxIgnored).map(name => printable((prefix + name).slice(0, longestIgnored)))
 }
 
 /** Items as plain JSON, for a store. */

@@ -41,6 +41,11 @@ describe('fields that have no meaning', () => {
     assert.deepEqual(ignoredOf(reply), ['retries', 'messages[2].caption', 'messages[2].group_id'])
   })
 
+  test('are those of a single message beside a batch', async () => {
+    const reply = await relay.send({ group_id: group, msg: 'x', at: '10001', reply_to: '1', url: null, messages: [{ msg: 'a' }] })
+    assert.deepEqual(ignoredOf(reply), ['msg', 'at', 'reply_to'])
+  })
+
   test('are not mentioned where there are none', async () => {
     const reply = await relay.send({ group_id: group, user_id: null, type: 'text', msg: 'x', url: null, platform: '', self_id: '', messages: null })
     assert.deepEqual(Object.keys(reply.body.data ?? {}), ['message_ids'])
@@ -69,7 +74,7 @@ describe('with Prefer: handling=strict', () => {
   for (const prefer of ['handling=strict', 'Handling = "strict"; x=y, wait=5', 'respond-async, handling=strict']) {
     test(`they are a 400 that names them: ${prefer}`, async () => {
       const reply = await relay.send({ group_id: group, msg: 'x', messages: [{ msg: 'y', foo: 1 }], dry_run: true }, { prefer })
-      assert.equal(failureOf(reply, 400), 'unknown fields: dry_run, messages[0].foo')
+      assert.equal(failureOf(reply, 400), 'these fields have no meaning here: msg, dry_run, messages[0].foo')
       assert.equal(reply.headers.get('preference-applied'), 'handling=strict')
       assert.equal(relay.simulator.ledger.length, 0)
     })
