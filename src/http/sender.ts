@@ -54,7 +54,7 @@ export class Sender {
   admit(exchange: AllowedExchange, { content: { items }, destinations, isStrict }: Order): void {
     const { caller, ignored = [] } = exchange
     const { list } = destinations
-    if (isStrict && ignored.length > 0) throw unknownError(ignored)
+    if (isStrict && ignored.length > 0) throw ignoredError(ignored)
     this.demandTargets(exchange, destinations)
     if (destinations.isList) this.demandPlatforms(caller, destinations)
     caller.demandMentions(items)
@@ -250,7 +250,7 @@ function withFailures({ query }: Exchange, failed: number, data: { total: number
 /** The preference for a failure where something in the request would be ignored (RFC 7240, section 4.4). */
 const strict = 'handling=strict'
 
-function unknownError(names: readonly string[]): RelayError {
+function ignoredError(names: readonly string[]): RelayError {
   return new RelayError('bad-request', `these fields have no meaning here: ${names.join(', ')}`, {
     headers: { 'preference-applied': strict },
     logText: 'fields without a meaning',

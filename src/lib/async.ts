@@ -2,16 +2,7 @@ import { onAbort } from './abort'
 
 /** Waits a while, in milliseconds, but not past the stop. */
 export function sleep(time: number, stop: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    const end = (): void => {
-      clearTimeout(timer)
-      unwatch()
-      resolve()
-    }
-    const timer = setTimeout(end, time)
-    const unwatch = onAbort(stop, end)
-    if (stop.aborted) end()
-  })
+  return waitFor(new Promise(() => undefined), time, stop)
 }
 
 /** Waits for some work, but no longer than this, in milliseconds, and not past the stop. Rejects as the work does. */

@@ -38,8 +38,8 @@ interface FollowUp {
   readonly items?: readonly ParsedItem[]
   /** How long that is, in characters. */
   readonly length: number
-  /** When what is open has settled, on the monotonic clock; absent where nothing is. */
-  readonly settledAt?: number
+  /** When what is open has settled, on the monotonic clock. */
+  readonly settledAt: number
   timer?: NodeJS.Timeout
 }
 
@@ -60,9 +60,8 @@ export class FollowUps {
     if (this.present.size >= most || !delivery.inDoubt) return
     const length = keepsItems(store) ? 0 : lengthOf(items)
     if (this.held + length > mostHeld) return
-    const settling = openCalls.leftOf(delivery, items)
-    const settledAt = settling > 0 ? performance.now() + settling : undefined
-    const followUp: FollowUp = { id, store, length, ...length > 0 && { items }, ...settledAt !== undefined && { settledAt } }
+    const settledAt = performance.now() + openCalls.leftOf(delivery, items)
+    const followUp: FollowUp = { id, store, length, settledAt, ...length > 0 && { items } }
     this.present.set(id, followUp)
     this.held += length
     this.schedule(followUp, pausesBefore(followUp))
@@ -141,7 +140,7 @@ export class FollowUps {
 
 /** The times between looks, and before the first. */
 function pausesBefore({ settledAt }: FollowUp): number[] {
-  const settling = settledAt === undefined ? 0 : settledAt - performance.now()
+  const settling = settledAt - performance.now()
   const times = [...looks, ...settling > 0 ? [settling + margin] : []].sort((a, b) => a - b)
   return times.map((time, index) => time - (times[index - 1] ?? 0))
 }
