@@ -76,9 +76,14 @@ export class Archive implements Listed {
    * Writes what has ended in memory and is not here yet.
    *
    * @param limit how many records are kept
+   * @param rest when what is left after a full statement is written, as more comes in all the time: a statement costs a page of an index
+   *   for each chat, however few its rows
    */
-  async write(memory: MemoryStore, limit: number): Promise<void> {
-    while (await this.changes.run(table, () => this.writeSome(memory, limit))) await yieldToOthers()
+  async write(memory: MemoryStore, limit: number, rest: 'now' | 'later' = 'now'): Promise<void> {
+    do {
+      await this.changes.run(table, () => this.writeSome(memory, limit))
+      await yieldToOthers()
+    } while (memory.unwrittenCount >= (rest === 'now' ? 1 : chunkSize))
   }
 
   async get(id: string): Promise<Delivery | undefined> {
@@ -159,11 +164,10 @@ export class Archive implements Listed {
     return row?.door
   }
 
-  /** @returns whether there was something to be written */
-  private async writeSome(memory: MemoryStore, limit: number): Promise<boolean> {
+  private async writeSome(memory: MemoryStore, limit: number): Promise<void> {
     await this.learn()
     const entries = memory.unwritten(chunkSize).map(entry => ({ ...entry, row: toRow(entry.text) }))
-    if (entries.length === 0) return false
+    if (entries.length === 0) return
     this.beforeWrite()
     // Before its record, so that it is there as soon as that is.
     for (const { row: { id }, content } of entries) if (content !== undefined) await this.keep(id, content)
@@ -174,7 +178,6 @@ export class Archive implements Listed {
     memory.release(entries, ({ row }) => row.state === 'unanswered')
     this.count += entries.filter(({ isKnown }) => !isKnown).length
     await this.keepLimits(limit)
-    return true
   }
 
   /** How much there is: from then on it counts along. */

@@ -132,7 +132,7 @@ export class Storage {
   /** Writes what is left to be written, within a short time; also after the context is disposed. */
   async finish(): Promise<void> {
     const { archive, options: { memory } } = this
-    if (!memory.hasUnwritten) return
+    if (memory.unwrittenCount === 0) return
     const isDone = new AbortController()
     const restore = silenceStatements(this.database)
     const write = archive.write(memory, this.keeping.limit).catch(() => undefined).finally(() => {
@@ -151,14 +151,14 @@ export class Storage {
     const write = async (): Promise<void> => {
       state = 'busy'
       try {
-        await archive.write(memory, this.keeping.limit)
+        await archive.write(memory, this.keeping.limit, 'later')
         hasFailed = false
       } catch (error) {
         if (!hasFailed) runtime.logger.warn('%s', `writing records failed: ${nameOf(error)}`)
         hasFailed = true
       }
       state = 'idle'
-      if (memory.hasUnwritten) wait()
+      if (memory.unwrittenCount > 0) wait()
     }
     const wait = (): void => {
       // The context is disposed.
@@ -170,7 +170,7 @@ export class Storage {
       cancel = ctx.setTimeout(() => void write(), isUrgent ? 0 : hasFailed ? retryDelay : writeInterval)
     }
     memory.onUnwritten = wait
-    if (memory.hasUnwritten) wait()
+    if (memory.unwrittenCount > 0) wait()
     ctx.on('dispose', () => {
       if (memory.onUnwritten === wait) memory.onUnwritten = () => undefined
     })

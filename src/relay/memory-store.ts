@@ -63,7 +63,7 @@ export class MemoryStore implements Store {
   private contentLength = 0
   /** For each place of the ring. A set of places would cost more of the garbage collector's time than all that is kept. */
   private readonly marks: Uint8Array
-  private unwrittenCount = 0
+  private toWrite = 0
   private unwrittenLength = 0
   private readonly capacity: Capacity
   /** Whether what was to be sent is kept of a delivery that has ended like this. */
@@ -93,8 +93,9 @@ export class MemoryStore implements Store {
     this.append(delivery)
   }
 
-  get hasUnwritten(): boolean {
-    return this.unwrittenCount > 0
+  /** How many have ended and are not written into a database. */
+  get unwrittenCount(): number {
+    return this.toWrite
   }
 
   /** Whether so much is to be written that it should not wait. */
@@ -318,7 +319,7 @@ export class MemoryStore implements Store {
 
   private countUnwritten(place: number, sign: 1 | -1): void {
     if (!this.isUnwritten(place)) return
-    this.unwrittenCount += sign
+    this.toWrite += sign
     this.unwrittenLength += sign * (this.ended[place]?.length ?? 0)
   }
 

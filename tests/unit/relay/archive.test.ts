@@ -62,9 +62,18 @@ describe('the archive', () => {
     for (const delivery of all) memory.insert(delivery, noPosition, items)
     await archive.write(memory, 1000)
     assert.deepEqual(memory.list({ limit: 5 }), [])
-    assert.equal(memory.hasUnwritten, false)
+    assert.equal(memory.unwrittenCount, 0)
     for (const delivery of all.slice(0, 3)) assert.deepEqual(plain(await archive.get(delivery.id)), plain(delivery))
     assert.deepEqual((await archive.list({ limit: 500 })).map(({ id }) => id), all.map(({ id }) => id).reverse())
+  })
+
+  test('leaves what does not fill a statement to the next time where there is one', async t => {
+    const { archive, memory } = await open(t)
+    for (let count = 0; count < 260; count++) memory.insert(ended(), noPosition, items)
+    await archive.write(memory, 1000, 'later')
+    assert.equal(memory.unwrittenCount, 10)
+    await archive.write(memory, 1000, 'later')
+    assert.equal(memory.unwrittenCount, 0)
   })
 
   test('keeps what went unanswered in memory as well, and puts it right when its answer comes late', async t => {
@@ -151,7 +160,7 @@ describe('the archive', () => {
     await archive.list({ limit: 1 })
     const mend = failWrites(driver, 'REPLACE')
     await assert.rejects(archive.write(memory, 10))
-    assert(memory.hasUnwritten)
+    assert(memory.unwrittenCount > 0)
     mend()
     await archive.write(memory, 10)
     assert.deepEqual(await archive.items(delivery.id), large)
@@ -172,7 +181,7 @@ describe('the archive', () => {
     for (const delivery of others) memory.insert(delivery, noPosition, [])
     await archive.write(memory, 10)
     assert.equal((await archive.list({ limit: 20 })).length, 10)
-    assert.equal(memory.hasUnwritten, false)
+    assert.equal(memory.unwrittenCount, 0)
   })
 
   test('forgets what goes on elsewhere also where that is being written', async t => {
@@ -206,7 +215,7 @@ describe('the archive', () => {
         const found = [...memory.list({ limit: 2000, ...filter }), ...await archive.list({ limit: 2000, ...filter })]
         const ids = newest.filter(expected).map(({ id }) => id)
         assert.deepEqual(found.map(({ id }) => id), ids, JSON.stringify(filter))
-        assert.deepEqual((await archive.list({ limit: 3, ...filter })).length, memory.hasUnwritten ? 0 : Math.min(ids.length, 3))
+        assert.deepEqual((await archive.list({ limit: 3, ...filter })).length, memory.unwrittenCount > 0 ? 0 : Math.min(ids.length, 3))
       }
       await check({ states: ['failed'] }, ({ state }) => state === 'failed')
       await check({ states: ['failed', 'sent'] }, () => true)
