@@ -3,6 +3,7 @@ import { waitFor } from '../lib/async'
 import type { MessageRequest, ParsedItem } from '../message/model'
 import { aboutOf } from './about'
 import { abandon, createDelivery, isUnfinished, settle, type Delivery, type Idempotency } from './delivery'
+import type { Outcomes } from './outcomes'
 import type { Queues } from './queue'
 import type { Runtime } from './runtime'
 import { guard, noPosition, queueOf, type Store } from './store'
@@ -22,7 +23,8 @@ export class Intake {
   private readonly background = new Set<string>()
 
   constructor(
-    private readonly runtime: Runtime, private readonly queues: Queues, private readonly stores: Stores, private readonly worker: Worker,
+    private readonly runtime: Runtime, private readonly queues: Queues, private readonly stores: Stores,
+    private readonly worker: Worker, private readonly outcomes: Outcomes,
   ) {}
 
   /** Whether a delivery is under way from memory although nobody waits for it. */
@@ -71,7 +73,7 @@ export class Intake {
    * @param isKnown whether the delivery is in its store already
    */
   async deliver({ request, admit, signal }: Submission, delivery: Delivery, isKnown = false): Promise<Delivery> {
-    const { queues, worker, stores, runtime } = this
+    const { queues, worker, outcomes, stores, runtime } = this
     const { items, target } = request
     const store = stores.of(delivery)
     const { storage } = stores
@@ -102,7 +104,7 @@ export class Intake {
       // What an earlier request with its key has left without an answer may have arrived, whatever stops this one.
       const results = abandon(delivery, error)
       if (isKept) {
-        await worker.settle(delivery, store, results, { asRead: true })
+        await outcomes.settle(delivery, store, results, { asRead: true })
         this.keepFiles(delivery, items)
         if (delivery.state === 'unanswered') return delivery
       } else if (error.outcome) {
@@ -129,7 +131,7 @@ export class Intake {
     const expiresAt = delivery.createdAt + (request.expiresIn ?? defaultExpiry)
     Object.assign(delivery, { deferred: true, bot: account.sid, expiresAt })
     await this.keepUploads(request, expiresAt)
-    const result = wait > 0 ? new Result(this.worker, id) : undefined
+    const result = wait > 0 ? new Result(this.outcomes, id) : undefined
     try {
       await this.insertInto(storage.store, delivery, () => storage.backlog.add(delivery, request.items))
       return await result?.within(wait, signal?.(), this.runtime.stop) ?? delivery

@@ -13,6 +13,7 @@ import { Intake } from './intake'
 import { MemoryStore } from './memory-store'
 import { OpenCalls } from './open-calls'
 import { Operations } from './operations'
+import { Outcomes } from './outcomes'
 import { preview, type Preview } from './preview'
 import { Queues, type QueueOptions } from './queue'
 import { Repeats, type AdmitRetry } from './repeats'
@@ -67,6 +68,7 @@ export class Relay {
   private readonly queues: Queues
   private readonly clock = new Clock()
   private readonly stores = new Stores(new MemoryStore(this.clock))
+  private readonly outcomes: Outcomes
   private readonly worker: Worker
   private readonly intake: Intake
   private readonly repeats: Repeats
@@ -112,13 +114,14 @@ export class Relay {
     }
     this.operations = new Operations(queues, runtime, stores)
     this.inquiries = new Inquiries(runtime, history)
-    const worker = this.worker = new Worker(runtime, memory)
+    const outcomes = this.outcomes = new Outcomes(runtime, memory)
+    const worker = this.worker = new Worker(runtime, outcomes)
     const followUps = this.followUps = new FollowUps({
       queues, worker, runtime, sendAgain: delivery => this.repeats.unasked(delivery),
       keepsItems: store => store.isDurable || memory.keeps('unanswered'), readItems: id => history.items(id),
     })
-    const intake = this.intake = new Intake(runtime, queues, stores, worker)
-    this.repeats = new Repeats(runtime, stores, worker, intake, followUps, history)
+    const intake = this.intake = new Intake(runtime, queues, stores, worker, outcomes)
+    this.repeats = new Repeats(runtime, stores, outcomes, intake, followUps, history)
     this.keyed = new KeyedRequests(runtime, stores, intake, this.repeats)
     worker.onEnd = (delivery, items) => intake.keepFiles(delivery, items)
     worker.onUnanswered = ({ delivery, store, items }) => followUps.add(delivery, store, items)
@@ -137,7 +140,7 @@ export class Relay {
     memory.keeps = state => recordContent === 'full' || (recordContent === 'preview' && state !== 'sent')
     if (recordContent === 'none') memory.forgetContents()
     queues.open(options.queues)
-    worker.resume()
+    this.outcomes.resume()
     followUps.resume()
     runtime.sentLog.open(dataDir, error => {
       logger.warn('%s', `what is sent cannot be logged, so that look-ups know less: ${nameOf(error)}`)

@@ -8,12 +8,13 @@ import { isOverdue, isUnfinished, retry, retryable, unanswered, type Delivery, t
 import type { FollowUps } from './follow-ups'
 import type { History } from './history'
 import { defaultExpiry, type Intake } from './intake'
+import type { Outcomes } from './outcomes'
 import type { Runtime } from './runtime'
 import { guard } from './store'
 import type { Stores } from './stores'
 import { keyConflict, type Submission, type Submitted } from './submission'
 import { Result } from './waiter'
-import type { Verdict, Worker } from './worker'
+import type { Verdict } from './worker'
 
 /** @throws RelayError where the caller may not send these items through a bot of this platform */
 export type AdmitRetry = (platform: string, items: readonly ParsedItem[]) => void
@@ -26,8 +27,8 @@ export class Repeats {
   private readonly requests = new Mutex()
 
   constructor(
-    private readonly runtime: Runtime, private readonly stores: Stores, private readonly worker: Worker, private readonly intake: Intake,
-    private readonly followUps: FollowUps, private readonly history: History,
+    private readonly runtime: Runtime, private readonly stores: Stores, private readonly outcomes: Outcomes,
+    private readonly intake: Intake, private readonly followUps: FollowUps, private readonly history: History,
   ) {}
 
   /**
@@ -167,7 +168,7 @@ export class Repeats {
     const expiresAt = clock.now() + expiresIn
     // A file that is gone already makes its item fail in its turn.
     await this.intake.keepUploads({ items, mode: 'batch' }, expiresAt)
-    const result = new Result(this.worker, delivery.id)
+    const result = new Result(this.outcomes, delivery.id)
     try {
       if (!await guard(backlog.requeue(delivery, from, retry(delivery, expiresAt)))) return
       return await result.within(deferred?.wait ?? timeout * (retries + 1), signal?.(), stop) ?? delivery

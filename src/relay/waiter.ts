@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import { onAbort } from '../lib/abort'
 import { longestTimer } from '../lib/async'
 import type { Delivery } from './delivery'
-import type { Worker } from './worker'
+import type { Outcomes } from './outcomes'
 
 /** Says when a request need not wait for its turn any more: its caller has gone away, or its time is over. */
 export class Deadline {
@@ -36,8 +36,8 @@ export class Result {
   private tell: ((delivery?: Delivery) => void) | undefined
   private delivery: Delivery | undefined
 
-  constructor(worker: Worker, id: string) {
-    this.unwatch = worker.watch(id, delivery => {
+  constructor(outcomes: Outcomes, id: string) {
+    this.unwatch = outcomes.watch(id, delivery => {
       this.delivery = delivery
       this.tell?.(delivery)
     })

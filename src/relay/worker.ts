@@ -1,18 +1,17 @@
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/abort'
 import type { ParsedItem } from '../message/model'
-import { writeTarget } from '../message/target'
 import { SendError, type Account, type Finding, type LoadedItem, type Message, type Receipt, type SendsSince } from '../platform/port'
 import { noteCall, type EndCall } from './about'
 import { runAttempts } from './attempts'
 import { compose, divide } from './compose'
 import {
-  abandon, doubtOf, isOverdue, isUnfinished, isUnsent, leave, outcomeOf, postpone, settle, unanswered, unfinished, withLate,
-  type Change, type Delivery, type InDoubt, type ItemResult, type Results, type State,
+  abandon, doubtOf, isOverdue, isUnsent, leave, postpone, unanswered, unfinished, withLate,
+  type Delivery, type InDoubt, type ItemResult, type Results,
 } from './delivery'
 import { maxWeight, prepareItem, type PreparedItem } from './media'
-import type { MemoryStore } from './memory-store'
 import { isHeavy, settlingTime } from './open-calls'
+import { knownOf, type Outcomes } from './outcomes'
 import type { Slot, Verdict as TargetVerdict } from './queue'
 import { persist, type Runtime } from './runtime'
 import { guard, type Store } from './store'
@@ -40,31 +39,6 @@ export type JobEnd = 'done' | 'again' | 'gone'
  */
 export type Verdict = 'absent' | 'unclear' | 'silent'
 
-/** How the end of a delivery is recorded. */
-interface Ending {
-  /** The states in which it may be; those of one that has not ended, unless given. */
-  from?: readonly State[]
-  /** Whose other waiters are turned away as long as the database is away. */
-  slot?: Slot
-  /** Whether it must not have changed since it was read: it is not at work here. */
-  asRead?: boolean
-}
-
-/** The end of a delivery that could not be written. */
-interface Unwritten {
-  /** The delivery as it is written. */
-  readonly read: Delivery
-  readonly store: Store
-  readonly change: Change
-  readonly ending: Ending
-}
-
-/** How often something is added to a delivery that others change at the same time. */
-const mostTries = 3
-
-/** Told how a delivery has ended. */
-type Watcher = (delivery: Delivery) => void
-
 /** Thrown to end a job that is not to be done here any more. */
 class NotOurs extends Error {
   override readonly name = 'NotOurs'
@@ -79,12 +53,8 @@ export class Worker {
   onEnd: (delivery: Delivery, items: readonly ParsedItem[]) => void = () => undefined
   /** Told of each delivery whose send has ended without an answer. */
   onUnanswered: (job: Job) => void = () => undefined
-  private readonly watchers = new Map<string, Set<Watcher>>()
-  /** What could not be written, by the IDs of the deliveries. */
-  private readonly unwritten = new Map<string, Unwritten>()
 
-  /** @param fallback keeps what became of a delivery while its own store cannot be written to */
-  constructor(private readonly runtime: Runtime, private readonly fallback: MemoryStore) {}
+  constructor(private readonly runtime: Runtime, private readonly outcomes: Outcomes) {}
 
   /**
    * Delivers what has not been delivered yet.
@@ -94,8 +64,11 @@ export class Worker {
   async deliver(slot: Slot, job: Job): Promise<JobEnd> {
     const releases = holdUploads(job.items, this.runtime.holdUpload)
     try {
-      const end = await new Work(this.runtime, slot, job, this).run()
-      if (end === 'done') this.onEnd(job.delivery, job.items)
+      const work = new Work(this.runtime, slot, job, this.outcomes)
+      const end = await work.run()
+      if (end !== 'done') return end
+      if (work.isUnanswered) this.onUnanswered(job)
+      this.onEnd(job.delivery, job.items)
       return end
     } catch (error) {
       if (error instanceof NotOurs) return 'gone'
@@ -114,13 +87,13 @@ export class Worker {
     const { delivery, store } = job
     const inDoubt = doubtOf(delivery, delivery.results)
     if (!inDoubt) return
-    const work = new Work(this.runtime, slot, job, this)
+    const work = new Work(this.runtime, slot, job, this.outcomes)
     const { found, verdict } = await work.find(inDoubt)
     if (found.size > 0) {
       const results = delivery.results.map((result, index) => found.get(index) ?? result)
       try {
-        const wasThere = await this.settle(delivery, store, results, { from: ['unanswered', ...unfinished], slot, asRead: true })
-        if (!wasThere && !await this.correct(delivery, store, found)) {
+        const wasThere = await this.outcomes.settle(delivery, store, results, { from: ['unanswered', ...unfinished], slot, asRead: true })
+        if (!wasThere && !await this.outcomes.correct(delivery, store, found)) {
           work.disclaim()
           return
         }
@@ -138,135 +111,10 @@ export class Worker {
    * @returns whether it did: it may have begun to leave meanwhile
    */
   async abandon(delivery: Delivery, store: Store, error: RelayError): Promise<boolean> {
-    const change = settle(delivery, abandon(delivery, error))
-    const wasThere = await this.record(delivery, store, change, { from: [delivery.state], asRead: true })
-    if (!wasThere) return false
-    this.tell(delivery)
+    if (!await this.outcomes.abandon(delivery, store, error)) return false
     // What is not known any more needs no files.
     this.onEnd(delivery, await Promise.resolve(store.getQueued(delivery.id)).then(found => found?.items ?? [], () => []))
     return true
-  }
-
-  /**
-   * Records what became of a delivery. What was sent was sent: a database that is away does not make it fail. One that nobody waits for
-   * is written down before this resolves, however long that takes, so that nothing overtakes its record.
-   *
-   * @returns whether the delivery was as `ending` has it
-   */
-  async settle(delivery: Delivery, store: Store, results: Results, ending: Ending = {}): Promise<boolean> {
-    const change = settle(delivery, results)
-    const hadEnded = !isUnfinished(delivery.state)
-    const record = (): Promise<boolean> => this.record(delivery, store, change, ending)
-    let wasThere: boolean
-    if (!store.isDurable) wasThere = write(store, delivery, change, ending) === true
-    else if (delivery.deferred) wasThere = await persist(this.runtime, record, () => ending.slot?.turnAway(new RelayError('store-down')))
-    else wasThere = await record().catch(() => this.keepMeanwhile(delivery, store, change, ending))
-    if (!wasThere) return false
-    if (!store.isDurable) this.runtime.sentLog.write(delivery, false)
-    this.tell(delivery, hadEnded)
-    return true
-  }
-
-  /**
-   * Adds what became known of some items to a delivery that has ended without an answer. Others may have changed it since it was read, and
-   * what they know counts as well.
-   *
-   * @param delivery as it is known here; it becomes what is recorded
-   * @param known by the places of the items
-   * @returns whether it is recorded now, by whomever
-   */
-  async correct(delivery: Delivery, store: Store, known: ReadonlyMap<number, ItemResult>): Promise<boolean> {
-    if (this.unwritten.has(delivery.id)) {
-      this.keepMeanwhile(delivery, store, settle(delivery, withLate(delivery.results, known)), {})
-      this.tell(delivery, true)
-      return true
-    }
-    for (let tries = 0; tries < mostTries; tries++) {
-      const present = await readAgain(store, delivery)
-      const hasChanged = present?.state === 'unanswered'
-        && await this.settle(present, store, withLate(present.results, known), { from: ['unanswered'], asRead: true })
-      if (hasChanged || (present && isRecorded(present, known))) {
-        Object.assign(delivery, present)
-        return true
-      }
-      if (present?.state !== 'unanswered') return false
-    }
-    return false
-  }
-
-  /**
-   * Records that the platform has said no in the end, unless there was a further call since: that one may have arrived.
-   *
-   * @param delivery as it was when the calls were made that were answered
-   */
-  async deny(delivery: Delivery, store: Store, denied: ReadonlyMap<number, ItemResult>): Promise<void> {
-    if (this.unwritten.has(delivery.id)) return
-    const present = await readAgain(store, delivery)
-    if (present?.state !== 'unanswered' || present.attempts !== delivery.attempts) return
-    await this.settle(present, store, withLate(present.results, denied), { from: ['unanswered'], asRead: true })
-  }
-
-  /** @param isCorrection whether it had ended before, and this is what is known of it later */
-  private tell(delivery: Delivery, isCorrection = false): void {
-    const { logger, clock, observer } = this.runtime
-    const { id, state, target, attempts, deferred, createdAt } = delivery
-    if (!isCorrection) observer.ended(delivery, clock.now() - createdAt)
-    if (deferred) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} attempts`)
-    const watchers = this.watchers.get(id)
-    if (watchers) for (const watcher of [...watchers]) watcher(delivery)
-  }
-
-  /** Calls back when a delivery has ended; what it returns ends the watch. */
-  watch(id: string, callback: Watcher): () => void {
-    const watchers = this.watchers.get(id) ?? new Set()
-    this.watchers.set(id, watchers.add(callback))
-    return () => {
-      watchers.delete(callback)
-      if (watchers.size === 0) this.watchers.delete(id)
-    }
-  }
-
-  /**
-   * Changes a delivery in its store, and then logs what was sent of it: as long as the store has it as leaving, the next process has to
-   * find it in the chat.
-   */
-  async record(delivery: Delivery, store: Store, change: Change, ending: Ending = {}): Promise<boolean> {
-    const wasThere = await write(store, delivery, change, ending)
-    if (wasThere) this.runtime.sentLog.write(delivery, store.isDurable)
-    return wasThere
-  }
-
-  /** A restart would find it interrupted, and so unanswered; meanwhile memory tells what became of it. */
-  private keepMeanwhile(delivery: Delivery, store: Store, change: Change, ending: Ending): true {
-    const { id } = delivery
-    // A later end is that of the same row, as it is written.
-    const { read, ending: first } = this.unwritten.get(id) ?? { read: { ...delivery }, ending }
-    this.unwritten.set(id, { read, store, change, ending: first })
-    Object.assign(delivery, change, { updatedAt: this.runtime.clock.now() })
-    this.fallback.remember({ ...delivery })
-    this.writeLate(id)
-    return true
-  }
-
-  /** Goes on with what could not be written before the relay was stopped. */
-  resume(): void {
-    for (const id of this.unwritten.keys()) this.writeLate(id)
-  }
-
-  private writeLate(id: string): void {
-    void persist(this.runtime, () => this.writeUnwritten(id)).catch(() => undefined)
-  }
-
-  private async writeUnwritten(id: string): Promise<void> {
-    for (let entry = this.unwritten.get(id); entry; entry = this.unwritten.get(id)) {
-      const { read, store, change, ending } = entry
-      const wasThere = await this.record({ ...read }, store, change, ending)
-      if (this.unwritten.get(id) !== entry) continue
-      this.unwritten.delete(id)
-      // Others may have taken this relay for dead meanwhile, and recorded that nobody knows.
-      if (!wasThere) await this.correct({ ...read }, store, knownOf(change.results ?? []))
-      if (!this.unwritten.has(id)) this.fallback.discard(id)
-    }
   }
 }
 
@@ -297,7 +145,9 @@ class Work {
   /** What this was begun under: the plugin may be loaded again after it was stopped, and that does not make this work go on. */
   private readonly stop: AbortSignal
 
-  constructor(private readonly runtime: Runtime, private readonly slot: Slot, private readonly job: Job, private readonly worker: Worker) {
+  constructor(
+    private readonly runtime: Runtime, private readonly slot: Slot, private readonly job: Job, private readonly outcomes: Outcomes,
+  ) {
     this.results = [...job.delivery.results]
     this.stop = runtime.stop
   }
@@ -309,6 +159,11 @@ class Work {
       this.disclaim()
       throw error
     }
+  }
+
+  /** Whether it was sent and has ended without an answer. */
+  get isUnanswered(): boolean {
+    return this.final !== undefined && this.job.delivery.state === 'unanswered'
   }
 
   /** Lets searches find again what was answered or found: it could not be recorded, and would be sent a second time. */
@@ -332,7 +187,7 @@ class Work {
       delivery.results = results.slice()
     }
     if (isOverdue(delivery, clock.now())) {
-      await this.worker.settle(delivery, store, abandon(delivery, new RelayError('expired')), { from: [delivery.state], slot: this.slot })
+      await this.outcomes.settle(delivery, store, abandon(delivery, new RelayError('expired')), { from: [delivery.state], slot: this.slot })
       return 'done'
     }
     const known = results.map(result => result !== undefined)
@@ -545,19 +400,19 @@ class Work {
     for (const index of indices) this.late.set(index, sent(receipt))
     if (!this.final) return true
     // It may wait to be sent again meanwhile; then it is looked for before.
-    return this.worker.correct({ ...delivery, results: this.final }, store, this.late)
+    return this.outcomes.correct({ ...delivery, results: this.final }, store, this.late)
   }
 
   private async recordDenied(indices: readonly number[], failure: SendError): Promise<void> {
-    const { final, stop, worker, job: { delivery, store } } = this
+    const { final, stop, outcomes, job: { delivery, store } } = this
     const denied = new Map(indices.map((index): [number, ItemResult] => [index, { success: false, error: failure.toRelayError() }]))
     if (!final) for (const [index, result] of denied) this.late.set(index, result)
-    else if (!stop.aborted) await worker.deny({ ...delivery, results: final }, store, denied)
+    else if (!stop.aborted) await outcomes.deny({ ...delivery, results: final }, store, denied)
   }
 
   /** @param inDoubt what went unanswered before, and was not looked for as it was sent */
   private async end(inDoubt: InDoubt | null): Promise<JobEnd> {
-    const { runtime, slot, worker, job: { delivery, store } } = this
+    const { runtime, slot, outcomes, job: { delivery, store } } = this
     const results = withLate(this.results, this.late)
     if (delivery.deferred) {
       // It is recorded as leaving, and is looked for after the restart.
@@ -567,47 +422,18 @@ class Work {
       }
       if (results.some(isUnsent)) {
         const change = postpone(results, inDoubt)
-        await persist(runtime, () => worker.record(delivery, store, change), () => slot.turnAway(new RelayError('store-down')))
+        await persist(runtime, () => outcomes.record(delivery, store, change), () => slot.turnAway(new RelayError('store-down')))
         return 'again'
       }
     }
     this.final = results
-    if (!await worker.settle(delivery, store, results, { slot })) {
+    if (!await outcomes.settle(delivery, store, results, { slot })) {
       // Another relay has taken this one for dead meanwhile, and recorded that nobody knows.
-      await worker.correct(delivery, store, knownOf(results))
+      await outcomes.correct(delivery, store, knownOf(results))
       return 'gone'
     }
-    if (delivery.state === 'unanswered') worker.onUnanswered(this.job)
     return 'done'
   }
-}
-
-/** A delivery as it is now, or here where the database does not answer. In memory, one with a key may be known by that alone. */
-async function readAgain(store: Store, delivery: Delivery): Promise<Delivery | undefined> {
-  const { id, key } = delivery
-  try {
-    const found = await store.get(id) ?? (key === null ? undefined : await store.findByKey(key))
-    if (found?.id !== id) return
-    // How its calls ended is told here, as long as nobody else has made further ones.
-    return found.updatedAt === delivery.updatedAt ? { ...found, about: delivery.about } : found
-  } catch {
-    return delivery
-  }
-}
-
-function write(store: Store, delivery: Delivery, change: Change, ending: Ending): boolean | Promise<boolean> {
-  const { from = unfinished, asRead = false } = ending
-  return asRead ? store.amend(delivery, from, change) : store.update(delivery, from, change)
-}
-
-/** What is known for certain of items, by their places. */
-function knownOf(results: Results): Map<number, ItemResult> {
-  return new Map(results.flatMap((result, index): [number, ItemResult][] => result && outcomeOf(result) !== 'unanswered' ? [[index, result]] : []))
-}
-
-/** Whether it is known of all these items that they have arrived. */
-function isRecorded({ results }: Delivery, found: ReadonlyMap<number, ItemResult>): boolean {
-  return [...found.keys()].every(index => results[index]?.success)
 }
 
 function sent({ messageIds, trace }: Receipt): ItemResult {
