@@ -42,7 +42,7 @@ export interface Sending {
   onAttempt: () => EndCall
   /** Told when the answer comes after the send was given up as unanswered; says whether that was recorded. */
   onLate: (receipt: Receipt) => Promise<boolean>
-  /** Told when all answers of a send that was given up as unanswered have come late, and none of them is a yes. */
+  /** Told when all answers of a send that was given up as unanswered have come late, and each of them is a no. */
   onDenied: (failure: SendError) => Promise<void>
   observer: Pick<Observer, 'lookedUp'>
   /** Ends everything at once when the relay stops. */
@@ -97,6 +97,8 @@ class Run {
   /** Told how it ends. */
   private endCall: EndCall | undefined
   private hasEnded = false
+  /** Whether an attempt was taken for lost, as it had settled and the history did not show it. */
+  private hasBet = false
   private receipt: Receipt | undefined
   private timer: NodeJS.Timeout | undefined
   private unwatch: (() => void) | undefined
@@ -213,7 +215,8 @@ class Run {
   private onDenied(failure: SendError): void {
     const { patience, policy: { timeout, interval }, onDenied } = this.sending
     if (this.hasEnded) {
-      void onDenied(failure).catch(() => undefined)
+      // What was taken for lost may have arrived since, and is looked for as long as this is unanswered.
+      if (!this.hasBet) void onDenied(failure).catch(() => undefined)
       return
     }
     this.inquiry++
@@ -282,7 +285,10 @@ class Run {
       // A further call is made only where its whole time fits in.
       if (mayRepeat && !this.isLast && settling === 0 && (patience === 'settled' || this.left > timeout)) {
         // Otherwise it may be there all the same, whatever becomes of the next one.
-        if (finding.kind === 'absent') this.open.clear()
+        if (finding.kind === 'absent') {
+          this.open.clear()
+          this.hasBet = true
+        }
         this.goOn(new SendError('unanswered'))
         return
       }

@@ -283,6 +283,23 @@ describe('a no that comes late', () => {
     })
   }
 
+  test('says nothing of an earlier call, which may have arrived after its settling time', async t => {
+    const relay = await relayWith(t, { config: { chatApiTimeout: 0.5, chatSettleTime: 0.5, chatApiMaxRetries: 0 } })
+    await relay.post({ group_id: group, msg: 'before' })
+    await delay(600)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 1_600, delivered: 'then', answered: false }, action: /^send_/ })
+    assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 504)
+    await delay(600)
+    sayNo(relay, 1_000)
+    const again = await relay.post({ group_id: group, msg: 'hello' }, key)
+    assert.equal(again.status, 504)
+    assert.equal(sends(relay).length, 3)
+    await relay.simulator.until(({ pending }) => pending.length === 0)
+    assert.deepEqual(relay.texts(), ['before', 'hello'])
+    assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 200)
+    assert.deepEqual(relay.texts(), ['before', 'hello'])
+  })
+
   test('says nothing of a further call that was made since', async t => {
     const config = { chatApiTimeout: 0.5, chatSettleTime: 0.5, chatApiMaxRetries: 0, chatRetryUnanswered: true }
     const relay = await relayWith(t, { config })
