@@ -99,10 +99,11 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       allow: ['manage'],
       async handle(exchange) {
         const { caller } = exchange
-        const { target, bot } = await history.get(idOf(exchange))
+        const id = idOf(exchange)
+        const { target, bot } = await history.get(id)
         caller.demandTarget(target, platformOf(bot), writeTarget(target))
         let isSpent = false
-        const { id, state } = await relay.retry(idOf(exchange), (platform, items) => {
+        await relay.retry(id, (platform, items) => {
           caller.demandTarget(target, platform, writeTarget(target))
           caller.demandMentions(items)
           // It is asked again where the delivery has changed meanwhile.
@@ -110,7 +111,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
           isSpent = true
         })
         exchange.response.setHeader('Location', `${prefix}/deliveries/${id}`)
-        return { status: 202, data: { delivery_id: id, state } }
+        return { status: 202, data: { delivery_id: id, state: 'queued' } }
       },
     },
   ]

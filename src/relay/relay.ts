@@ -216,7 +216,7 @@ export class Relay {
    *   it throws stops the request. It may be told twice.
    * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
    */
-  retry(id: string, admit: AdmitRetry): Promise<Delivery> {
+  retry(id: string, admit: AdmitRetry): Promise<void> {
     return this.repeats.onRequest(id, admit)
   }
 

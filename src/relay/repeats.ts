@@ -76,16 +76,15 @@ export class Repeats {
    *   it throws stops the request. It may be told twice.
    * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
    */
-  onRequest(id: string, admit: AdmitRetry): Promise<Delivery> {
+  onRequest(id: string, admit: AdmitRetry): Promise<void> {
     return this.requests.run(id, async () => {
-      const again = await this.retryOnce(id, admit) ?? await this.retryOnce(id, admit)
-      if (!again) throw new RelayError('conflict', 'this delivery is changing: try again later')
-      return again
+      const isQueued = await this.retryOnce(id, admit) || await this.retryOnce(id, admit)
+      if (!isQueued) throw new RelayError('conflict', 'this delivery is changing: try again later')
     })
   }
 
-  /** @returns `undefined` where it has changed meanwhile, and is to be judged anew */
-  private async retryOnce(id: string, admit: AdmitRetry): Promise<Delivery | undefined> {
+  /** @returns whether it is queued; otherwise it has changed meanwhile, and is to be judged anew */
+  private async retryOnce(id: string, admit: AdmitRetry): Promise<boolean> {
     const { state } = await this.history.get(id)
     if (!isRetryable(state)) throw notRetryable(state)
     const { stores: { storage, memory }, runtime: { clock, openCalls, port } } = this
@@ -107,21 +106,24 @@ export class Repeats {
       delivery.bot = account.sid
     }
     admit(platformOf(delivery.bot) ?? '', items.filter((_, index) => !delivery.results[index]?.success))
-    if (!storage) return this.retryFromMemory(delivery, items)
+    if (!storage) {
+      await this.retryFromMemory(delivery, items)
+      return true
+    }
     const expiresAt = clock.now() + defaultExpiry
     // A file that is gone already makes its item fail in its turn.
     await this.intake.keepUploads({ items, mode: 'batch' }, expiresAt)
     if (stored && !memory.hasContent(id)) {
       // What became of it is not written down yet.
       if (memory.get(id)) throw new RelayError('store-down')
-      const isQueued = await guard(storage.backlog.requeue(delivery, retryable, retry(delivery, expiresAt)))
-      return isQueued ? delivery : undefined
+      return guard(storage.backlog.requeue(delivery, retryable, retry(delivery, expiresAt)))
     }
-    return this.move(storage, delivery, items, expiresAt)
+    await this.move(storage, delivery, items, expiresAt)
+    return true
   }
 
   /** Moves a delivery from memory, or from the records, to those that wait in the database, to be sent again. */
-  private async move(storage: Storage, read: Delivery, items: readonly ParsedItem[], expiresAt: number): Promise<Delivery> {
+  private async move(storage: Storage, read: Delivery, items: readonly ParsedItem[], expiresAt: number): Promise<void> {
     const { store, backlog, archive } = storage
     const { stores: { memory }, runtime: { clock } } = this
     const { id, bot } = read
@@ -142,15 +144,14 @@ export class Repeats {
     }
     memory.discard(id)
     await guard(archive.remove(id))
-    return again
   }
 
-  private async retryFromMemory(delivery: Delivery, items: readonly ParsedItem[]): Promise<Delivery> {
+  private async retryFromMemory(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {
     const { id, door, mode, target, bot } = delivery
     const change = { ...retry(delivery, 0), deferred: false, expiresAt: null }
     if (!this.stores.memory.update(delivery, retryable, change)) throw notRetryable(delivery.state)
     const request = { mode, target, items, bot: selectorOf(bot) }
-    return this.intake.deliverInBackground({ id, door, request }, delivery, 0, true)
+    await this.intake.deliverInBackground({ id, door, request }, delivery, 0, true)
   }
 
   /**
