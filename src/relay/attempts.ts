@@ -102,6 +102,8 @@ class Run {
   private receipt: Receipt | undefined
   private timer: NodeJS.Timeout | undefined
   private unwatch: (() => void) | undefined
+  /** Whether everything had settled when the last question was asked: its answer may show the chat as it was then. */
+  private hadSettled = false
   /** Which of the inquiries is the present one; those before it have been overtaken by an answer. */
   private inquiry = 0
   private readonly unwatchStop: () => void
@@ -281,9 +283,8 @@ class Run {
         return
       }
       const mayRepeat = finding?.kind === 'absent' || (finding?.kind === 'inconclusive' && retryUnanswered && isRepeatable)
-      const settling = openFor()
       // A further call is made only where its whole time fits in.
-      if (mayRepeat && !this.isLast && settling === 0 && (patience === 'settled' || this.left > timeout)) {
+      if (mayRepeat && !this.isLast && this.hadSettled && (patience === 'settled' || this.left > timeout)) {
         // Otherwise it may be there all the same, whatever becomes of the next one.
         if (finding.kind === 'absent') {
           this.open.clear()
@@ -292,13 +293,14 @@ class Run {
         this.goOn(new SendError('unanswered'))
         return
       }
-      await new Promise<void>(resolve => this.wait(settling > 0 ? Math.min(moment, settling) : moment, resolve))
+      // What has settled since is asked about again at once.
+      await new Promise<void>(resolve => this.wait(this.hadSettled ? moment : Math.min(moment, openFor()), resolve))
     }
   }
 
   /** Asks once, as soon as there is a connection. `undefined` when the question brought no answer. */
   private ask(): Promise<Finding | undefined> {
-    const { account, message, sends, observer } = this.sending
+    const { account, message, sends, observer, openFor } = this.sending
     return new Promise(resolve => {
       this.waitForDeadline(new SendError('unanswered'))
       const onAnswer = (finding?: Finding): void => {
@@ -307,6 +309,7 @@ class Run {
         else resolve(finding)
       }
       this.unwatch = account.onOnline(() => {
+        this.hadSettled = openFor() === 0
         // The machine's clock may have been set meanwhile.
         const since = Date.now() - (performance.now() - (this.since ?? this.leftAt))
         message.find(since, sends).then(onAnswer, () => onAnswer())

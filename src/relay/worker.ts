@@ -35,9 +35,9 @@ export type JobEnd = 'done' | 'again' | 'gone'
 
 /**
  * What the platform says of items in doubt, besides those that it shows: `absent`, the others have not arrived; `unclear`, it cannot
- * tell; `silent`, it did not answer.
+ * tell; `open`, it may still have been carrying them out when it was asked; `silent`, it did not answer.
  */
-export type Verdict = 'absent' | 'unclear' | 'silent'
+export type Verdict = 'absent' | 'unclear' | 'open' | 'silent'
 
 /** Thrown to end a job that is not to be done here any more. */
 class NotOurs extends Error {
@@ -211,7 +211,10 @@ class Work {
    * could be taken for one of these.
    */
   async find(inDoubt: InDoubt): Promise<{ found: Map<number, ItemResult>, verdict: Verdict }> {
-    const { job: { account, delivery: { target } }, runtime: { clock } } = this
+    const { job: { account, delivery, items }, runtime: { clock, openCalls } } = this
+    const { target } = delivery
+    // Before it is asked: its answer may show the chat as it was then.
+    const hadSettled = openCalls.left(delivery, items, inDoubt) === 0
     const found = new Map<number, ItemResult>()
     let verdict: Verdict = 'absent'
     for (const group of compose(await this.prepareAll(true), maxWeight)) {
@@ -229,13 +232,12 @@ class Work {
         }
       }
     }
-    return { found, verdict }
+    return { found, verdict: hadSettled ? verdict : 'open' }
   }
 
   /** Whether items in doubt that were not found may be sent again. */
   mayRepeat(inDoubt: InDoubt, verdict: Verdict): boolean {
-    const { runtime: { policy, openCalls }, job: { delivery, items } } = this
-    if (openCalls.left(delivery, items, inDoubt) > 0) return false
+    const { runtime: { policy }, job: { items } } = this
     return verdict === 'absent' || (verdict === 'unclear' && policy.retryUnanswered && !inDoubt.indices.flatMap(index => items[index] ?? []).some(isHeavy))
   }
 

@@ -316,6 +316,35 @@ describe('a no that comes late', () => {
   })
 })
 
+describe('a history that takes its time shows the chat as it was when it was asked', () => {
+  /** A call that goes on for longer than its time, on a platform whose history answers after the call has settled. */
+  async function slowHistory(t: TestContext, retries: number, questions: number): Promise<StoredRelay> {
+    const config = { chatApiTimeout: 1, chatSettleTime: 1.5, chatApiMaxRetries: retries, chatRetryUnanswered: false }
+    const relay = await relayWith(t, { config })
+    await relay.post({ group_id: group, msg: 'before' })
+    await delay(1_600)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 1_300, delivered: 'then', answered: false }, action: /^send_/ })
+    relay.simulator.fault({ fault: { kind: 'late', ms: 800 }, action: /history/, times: questions })
+    return relay
+  }
+
+  test('and is asked again for what is sent later', async t => {
+    const relay = await slowHistory(t, 1, 1)
+    await relay.reaches(await send(relay, { msg: 'hello' }, later), 'sent')
+    assert.deepEqual(relay.texts(), ['before', 'hello'])
+    assert.equal(sends(relay).length, 2)
+  })
+
+  test('and again for a key that is repeated', async t => {
+    const relay = await slowHistory(t, 0, 3)
+    assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 504)
+    await relay.post({ group_id: group, msg: 'hello' }, key)
+    assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 200)
+    assert.deepEqual(relay.texts(), ['before', 'hello'])
+    assert.equal(sends(relay).length, 2)
+  })
+})
+
 test('each of several targets is told when its key may be asked again', async t => {
   const relay = await relayWith(t, { config: { chatApiTimeout: 0.5, chatSettleTime: 30, chatApiMaxRetries: 0 } })
   relay.simulator.fault({ fault: { kind: 'silent' }, times: 2 })
