@@ -48,9 +48,12 @@ function judgeCounts(run: Run, accounts: readonly Account[], entries: readonly L
   const problems: string[] = []
   let doubles = 0
   const cases = casesOf(accounts)
-  // Pictures without a text look the same in every history: one may be taken for another that went unanswered.
+  // Pictures without a text look the same in every history: one may be taken for another that went unanswered, also where that was sent
+  // again since and is there twice.
   const pictures = cases.filter(({ item }) => item.type === 'image')
-  const arePooled = pictures.some(({ told }) => isOpen(told)) || run.plan.moments.some(({ what }) => what.kind === 'kill' || what.kind === 'stop')
+  const isTwice = ({ item: { token } }: Case): boolean =>
+    countAll(entries, token) > pictures.filter(({ item }) => item.token === token).length
+  const arePooled = pictures.some(one => isOpen(one.told) || isTwice(one)) || run.plan.moments.some(({ what }) => what.kind === 'kill' || what.kind === 'stop')
   const classes = new Map<string, Case[]>()
   for (const one of cases) {
     const name = arePooled && one.item.type === 'image' ? 'pictures' : one.item.token
@@ -58,7 +61,7 @@ function judgeCounts(run: Run, accounts: readonly Account[], entries: readonly L
   }
   for (const [name, members] of classes) {
     const tokens = new Set(members.map(({ item }) => item.token))
-    const count = [...tokens].reduce((sum, token) => sum + entries.reduce((found, entry) => found + countIn(entry, token), 0), 0)
+    const count = [...tokens].reduce((sum, token) => sum + countAll(entries, token), 0)
     const sent = members.filter(({ told }) => told === 'sent').length
     const most = sent + members.filter(({ told }) => isOpen(told)).length
     // A file is never sent again on suspicion.
@@ -99,6 +102,11 @@ function lostBets({ plan, sends }: Run, tokens: ReadonlySet<string>): number {
 function countInCall({ params }: Call, tokens: ReadonlySet<string>): number {
   const text = JSON.stringify(params)
   return [...tokens].reduce((sum, token) => sum + text.split(token).length - 1, 0)
+}
+
+/** How often an item is there. */
+function countAll(entries: readonly LedgerEntry[], token: string): number {
+  return entries.reduce((sum, entry) => sum + countIn(entry, token), 0)
 }
 
 /** How often an item is in an entry. */
