@@ -44,6 +44,9 @@ const places = {
   'onebot-api': ['http', ...forDoors],
 }
 
+/** The folders of relay/: each may import those before it, and none the files beside them, which put them to use. */
+const layers = ['delivery', 'store', 'sending']
+
 /** A pattern for the paths of all files in the places named: `src/errors.ts`, `src/relay/queue.ts`. */
 function within(...names) {
   return `^src/(?:${names.join('|')})(?:/|[.]ts$)`
@@ -104,6 +107,13 @@ export default {
       from: { path: within('relay') },
       to: { path: within('platform'), pathNot: '^src/platform/port[.]ts$' },
     },
+    ...layers.map((layer, index) => ({
+      name: `relay-${layer}-imports-only`,
+      comment: `Of relay/, ${layer} may import ${layers.slice(0, index).join(' and ') || 'nothing but itself'}.`,
+      severity: 'error',
+      from: { path: `^src/relay/${layer}/` },
+      to: { path: '^src/relay/', pathNot: `^src/relay/(?:${layers.slice(0, index + 1).join('|')})/` },
+    })),
     {
       name: 'onebot-is-wired-in-one-place',
       comment: 'What is particular to OneBot stays in its folder; others meet it as an implementation of the port.',
@@ -116,7 +126,7 @@ export default {
       comment: 'A door hands over a submission and reads what became of it. Everything else is the relay\'s own.',
       severity: 'error',
       from: { path: within(...doors, 'metrics') },
-      to: { path: within('relay'), pathNot: '^src/relay/(?:relay|delivery)[.]ts$' },
+      to: { path: within('relay'), pathNot: '^src/relay/(?:relay|delivery/delivery)[.]ts$' },
     },
   ],
 

@@ -1,4 +1,5 @@
 import { RelayError } from '../errors'
+import { safeName } from '../lib/file-name'
 import type { Link } from './model'
 
 const fileId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\/[^/\\]+$/
@@ -45,6 +46,20 @@ export function writeLink(link: Link): string {
       return link.id
     case 'data':
       return link.mediaType ? `data:${link.mediaType};base64,${link.base64}` : `base64://${link.base64}`
+  }
+}
+
+/** What a file behind a link is called. */
+export function nameOfUrl(url: string): string {
+  const path = /^https?:\/\/[^/\\?#]*([^?#]*)/.exec(url)?.[1] ?? ''
+  // A link may have megabytes, a name has not: the end of the path is enough to find it.
+  const end = path.slice(-4096)
+  const segment = end.slice(Math.max(end.lastIndexOf('/'), end.lastIndexOf('\\')) + 1)
+  try {
+    return safeName(decodeURIComponent(segment))
+  } catch {
+    // Not UTF-8 behind its percent signs.
+    return safeName(segment)
   }
 }
 

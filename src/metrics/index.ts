@@ -1,6 +1,6 @@
 import type { Context } from 'koishi'
 import { unwrap } from '../lib/unwrap'
-import type { Delivery } from '../relay/delivery'
+import type { Delivery } from '../relay/delivery/delivery'
 import type { CallOutcome, LookUp } from '../relay/relay'
 import { createInstruments } from './instruments'
 import { Recorder, type Events, type Sources } from './recorder'

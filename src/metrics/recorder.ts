@@ -1,6 +1,6 @@
 import type { Counter } from 'prom-client'
 import { inTime } from '../lib/async'
-import { outcomeOf, type Delivery } from '../relay/delivery'
+import { outcomeOf, type Delivery } from '../relay/delivery/delivery'
 import type { Backlog, CallOutcome, LookUp, Observer, QueueState } from '../relay/relay'
 import type { Instruments } from './instruments'
 

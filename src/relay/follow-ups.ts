@@ -1,12 +1,12 @@
 import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import type { Port } from '../platform/port'
-import type { AttemptPolicy } from './attempts'
-import type { Delivery } from './delivery'
-import type { OpenCalls } from './open-calls'
-import type { Queues } from './queue'
-import { queueOf, type Store } from './store'
-import type { Verdict, Worker } from './worker'
+import type { Delivery } from './delivery/delivery'
+import type { AttemptPolicy } from './sending/attempts'
+import type { OpenCalls } from './sending/open-calls'
+import type { Queues } from './sending/queue'
+import type { Verdict, Worker } from './sending/worker'
+import { queueOf, type Store } from './store/store'
 
 /** When a delivery without an answer is looked for again, in milliseconds after its send has ended. */
 const looks = [60_000, 5 * 60_000]

@@ -1,13 +1,13 @@
 import { RelayError } from '../errors'
 import { digest } from '../lib/digest'
-import { isUnfinished, type Delivery, type Idempotency } from './delivery'
-import { fingerprintOf } from './fingerprint'
+import { isUnfinished, type Delivery, type Idempotency } from './delivery/delivery'
+import { fingerprintOf } from './delivery/fingerprint'
+import { keyConflict, type Submission, type Submitted } from './delivery/submission'
 import type { Intake } from './intake'
 import type { Repeats } from './repeats'
-import type { Runtime } from './runtime'
-import { guard } from './store'
+import type { Runtime } from './sending/runtime'
+import { guard } from './store/store'
 import type { Stores } from './stores'
-import { keyConflict, type Submission, type Submitted } from './submission'
 
 /** How long an Idempotency-Key lives, in milliseconds. */
 export const keyLifetime = 24 * 60 * 60 * 1000

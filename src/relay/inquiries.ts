@@ -3,9 +3,9 @@ import { onAbort } from '../lib/abort'
 import { Mutex } from '../lib/async'
 import type { BotSelector, Target } from '../message/model'
 import { SendError, type Account, type Contact } from '../platform/port'
-import { messageIdsOf } from './delivery'
+import { messageIdsOf } from './delivery/delivery'
 import type { History } from './history'
-import type { Runtime } from './runtime'
+import type { Runtime } from './sending/runtime'
 
 /** How old a message may be that is taken back, in milliseconds: platforms allow some minutes, and to administrators of a group more. */
 const recallable = 24 * 60 * 60 * 1000

@@ -1,8 +1,8 @@
 import { RelayError } from '../errors'
 import type { Target } from '../message/model'
-import type { Queues, QueueState } from './queue'
-import type { Runtime } from './runtime'
-import { guard, readQueue, type Backlog } from './store'
+import type { Queues, QueueState } from './sending/queue'
+import type { Runtime } from './sending/runtime'
+import { guard, readQueue, type Backlog } from './store/store'
 import type { Stores } from './stores'
 
 /** A queue in which something waits or that is paused. */

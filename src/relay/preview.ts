@@ -3,9 +3,9 @@ import { RelayError } from '../errors'
 import type { MessageRequest, ParsedItem } from '../message/model'
 import { writeItems } from '../message/parse'
 import type { Port } from '../platform/port'
-import { compose } from './compose'
-import type { DigestUpload } from './fingerprint'
-import { maxWeight, prepareItem, type MediaOptions, type PreparedItem } from './media'
+import type { DigestUpload } from './delivery/fingerprint'
+import { compose } from './sending/compose'
+import { maxWeight, prepareItem, type MediaOptions, type PreparedItem } from './sending/media'
 
 /** What a request would become, had it been sent. */
 export interface Preview {

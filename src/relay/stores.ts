@@ -2,9 +2,9 @@ import type { Context } from 'koishi'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/unwrap'
 import { awaitDatabase, isDatabaseLoaded, Storage, type Keeping, type StorageOptions } from './database'
-import type { Delivery } from './delivery'
-import type { MemoryStore } from './memory-store'
-import type { Store } from './store'
+import type { Delivery } from './delivery/delivery'
+import type { MemoryStore } from './store/memory-store'
+import type { Store } from './store/store'
 
 /** Where deliveries are kept: in memory, and in the database while there is one. */
 export class Stores {

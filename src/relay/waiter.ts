@@ -1,8 +1,8 @@
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/abort'
 import { longestTimer } from '../lib/async'
-import type { Delivery } from './delivery'
-import type { Outcomes } from './outcomes'
+import type { Delivery } from './delivery/delivery'
+import type { Outcomes } from './sending/outcomes'
 
 /** Says when a request need not wait for its turn any more: its caller has gone away, or its time is over. */
 export class Deadline {

@@ -7,14 +7,14 @@ import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import * as proxyAgent from '@koishijs/plugin-proxy-agent'
 import Server from '@koishijs/plugin-server'
 import { Bot, Context, type ForkScope, h, HTTP, Logger, Universal } from 'koishi'
+import { Simulator, type SimulatorOptions } from '../../../simulator'
 import { type CommandSettings, listenForCommands } from '../../../src/commands'
 import { RelayError } from '../../../src/errors'
 import { InFlight } from '../../../src/lib/in-flight'
 import { Incoming } from '../../../src/platform/incoming'
 import { incomingOneBot } from '../../../src/platform/onebot/incoming'
-import { createDelivery, type ItemResult, settle } from '../../../src/relay/delivery'
+import { createDelivery, type ItemResult, settle } from '../../../src/relay/delivery/delivery'
 import type { Submission } from '../../../src/relay/relay'
-import { Simulator, type SimulatorOptions } from '../../../simulator'
 
 /** One exchange with the callback, as its server sees it. */
 interface Exchange { body: Record<string, unknown>, response: ServerResponse }

@@ -5,10 +5,10 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { v4 as uuid } from 'uuid'
-import { until } from '../../support/until'
 import { isObject } from '../../../src/message/parse'
-import { Clock } from '../../../src/relay/clock'
-import { DatabaseStore } from '../../../src/relay/database-store'
+import { Clock } from '../../../src/relay/store/clock'
+import { DatabaseStore } from '../../../src/relay/store/database-store'
+import { until } from '../../support/until'
 import { driverOf, failStatements, group, later, other, relayWith, releaseHeld, takeOffline, type StoredRelay } from './support'
 
 const hello = { group_id: group, msg: 'hello' }

@@ -4,7 +4,7 @@ import * as prometheus from 'prom-client'
 import { RelayError } from '../../../src/errors'
 import { createInstruments } from '../../../src/metrics/instruments'
 import { Recorder, type Sources } from '../../../src/metrics/recorder'
-import { createDelivery, settle, type Delivery, type Results } from '../../../src/relay/delivery'
+import { createDelivery, settle, type Delivery, type Results } from '../../../src/relay/delivery/delivery'
 
 const quiet: Sources = {
   bots: () => [], queues: () => [], capacity: 1000, backlog: () => Promise.resolve(undefined), refusals: () => new Map(),

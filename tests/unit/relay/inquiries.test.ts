@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { v7 as uuid } from 'uuid'
-import { createDelivery, type Delivery } from '../../../src/relay/delivery'
+import { createDelivery, type Delivery } from '../../../src/relay/delivery/delivery'
 import { Inquiries } from '../../../src/relay/inquiries'
 import { group } from '../../support/items'
 
