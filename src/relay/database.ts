@@ -24,8 +24,8 @@ const localInterval = 30_000
 const expiryInterval = 5_000
 /** How often records that are too old are removed, in milliseconds. */
 const purgeInterval = 60_000
-/** How long what has ended waits to be written, so that much is written at once, in milliseconds. */
-const writeInterval = 500
+/** How long what has ended waits to be written, so that much is written at once, in milliseconds. What is left over waits twice. */
+const writeInterval = 450
 /** How long a stop waits for what is still to be written, in milliseconds. */
 const lastWriteTime = 400
 /** The name of the lease of the relay that keeps the time. */

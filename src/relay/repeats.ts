@@ -3,7 +3,7 @@ import { Mutex } from '../lib/async'
 import type { MessageRequest, ParsedItem } from '../message/model'
 import { platformOf, selectorOf } from '../message/target'
 import type { Storage } from './database'
-import { isOverdue, isUnfinished, retry, retryable, unanswered, type Delivery, type State } from './delivery/delivery'
+import { doubtOf, isOverdue, isUnfinished, retry, retryable, unanswered, type Delivery, type State } from './delivery/delivery'
 import { keyConflict, type Submission, type Submitted } from './delivery/submission'
 import type { FollowUps } from './follow-ups'
 import type { History } from './history'
@@ -59,7 +59,8 @@ export class Repeats {
       if (delivery) return { delivery, isReplay: false }
     } else {
       const results = items.map((_, index) => earlier.results[index]).map(result => result?.success ? result : undefined)
-      const change = { state: 'queued' as const, deferred: false, inDoubt: verdict === 'absent' ? null : earlier.inDoubt, results }
+      // It stays in doubt: an answer that comes late says nothing of the calls before.
+      const change = { state: 'queued' as const, deferred: false, inDoubt: doubtOf(earlier, earlier.results), results }
       const isMine = await guard(store.amend(earlier, from, change))
       if (isMine) return { delivery: await this.intake.deliver(again, earlier, true), isReplay: false }
     }

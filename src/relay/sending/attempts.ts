@@ -263,12 +263,13 @@ class Run {
   /** Finds out whether what went unanswered has arrived. It just stops when the send ends meanwhile. */
   private async reconcile(failure: SendError): Promise<void> {
     const { patience, policy: { timeout, retryUnanswered }, isRepeatable, openFor } = this.sending
-    // The platform may answer the question a little later, but the queue is not held for ever, be it because its bot is away.
-    if (patience === 'settled' && !this.isLast) this.deadline = performance.now() + openFor() + timeout
+    // The platform may answer the last question before and the first one after a little later, but the queue is not held for ever, be it
+    // because its bot is away.
+    if (patience === 'settled' && !this.isLast) this.deadline = performance.now() + openFor() + 2 * timeout
     const mine = ++this.inquiry
     for (let moment = Math.min(firstMoment, timeout / 2); ; moment = Math.min(2 * moment, longestMoment)) {
       const finding = await this.ask()
-      if (this.inquiry !== mine) {
+      if (this.hasEnded || this.inquiry !== mine) {
         this.leaveAlone(finding)
         return
       }

@@ -142,8 +142,8 @@ class Work {
   private final: Results | undefined
   /** Gives up messages that were answered or found and are not recorded yet, each with its own function. */
   private claims: (() => void)[] = []
-  /** Whether calls were made for it before. */
-  private readonly wasCalled: boolean
+  /** The places of the items that earlier calls left without an answer. */
+  private readonly doubted: readonly number[]
   /** What this was begun under: the plugin may be loaded again after it was stopped, and that does not make this work go on. */
   private readonly stop: AbortSignal
 
@@ -151,7 +151,7 @@ class Work {
     private readonly runtime: Runtime, private readonly slot: Slot, private readonly job: Job, private readonly outcomes: Outcomes,
   ) {
     this.results = [...job.delivery.results]
-    this.wasCalled = job.delivery.attempts > 0
+    this.doubted = job.delivery.inDoubt?.indices ?? []
     this.stop = runtime.stop
   }
 
@@ -409,9 +409,9 @@ class Work {
   }
 
   private async recordDenied(indices: readonly number[], failure: SendError): Promise<void> {
-    const { final, stop, outcomes, wasCalled, job: { delivery, store } } = this
+    const { final, stop, outcomes, doubted, job: { delivery, store } } = this
     // What settled without an answer before may have arrived since, and is looked for as long as this is unanswered.
-    if (wasCalled) return
+    if (indices.some(index => doubted.includes(index))) return
     const denied = new Map(indices.map((index): [number, ItemResult] => [index, { success: false, error: failure.toRelayError() }]))
     if (!final) for (const [index, result] of denied) this.late.set(index, result)
     else if (!stop.aborted) await outcomes.deny({ ...delivery, results: final }, store, denied)

@@ -283,21 +283,38 @@ describe('a no that comes late', () => {
     })
   }
 
-  test('says nothing of an earlier call, which may have arrived after its settling time', async t => {
-    const relay = await relayWith(t, { config: { chatApiTimeout: 0.5, chatSettleTime: 0.5, chatApiMaxRetries: 0 } })
-    await relay.post({ group_id: group, msg: 'before' })
-    await delay(600)
-    relay.simulator.fault({ fault: { kind: 'late', ms: 1_600, delivered: 'then', answered: false }, action: /^send_/ })
-    assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 504)
-    await delay(600)
+  for (const attempts of [1, 0]) {
+    const also = attempts === 0 ? ', also where a kill left the count of its calls at zero' : ''
+    test(`says nothing of an earlier call, which may have arrived after its settling time${also}`, async t => {
+      const relay = await relayWith(t, { config: { chatApiTimeout: 0.5, chatSettleTime: 0.5, chatApiMaxRetries: 0 } })
+      await relay.post({ group_id: group, msg: 'before' })
+      await delay(600)
+      relay.simulator.fault({ fault: { kind: 'late', ms: 1_600, delivered: 'then', answered: false }, action: /^send_/ })
+      const id = await send(relay, { msg: 'hello' }, key)
+      assert.equal((await relay.show(id)).state, 'unanswered')
+      await change(relay, { id }, { attempts })
+      await delay(600)
+      sayNo(relay, 1_000)
+      const again = await relay.post({ group_id: group, msg: 'hello' }, key)
+      assert.equal(again.status, 504)
+      assert.equal(sends(relay).length, 3)
+      await relay.simulator.until(({ pending }) => pending.length === 0)
+      assert.deepEqual(relay.texts(), ['before', 'hello'])
+      assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 200)
+      assert.deepEqual(relay.texts(), ['before', 'hello'])
+    })
+  }
+
+  test('counts where all calls before it were refused', async t => {
+    const relay = await relayWith(t, { config: { ...slow, chatApiMaxRetries: 0 } })
+    relay.simulator.fault({ fault: { kind: 'refuse' } })
+    const id = await relay.queue('hello')
+    await relay.reaches(id, 'failed')
     sayNo(relay, 1_000)
-    const again = await relay.post({ group_id: group, msg: 'hello' }, key)
-    assert.equal(again.status, 504)
-    assert.equal(sends(relay).length, 3)
-    await relay.simulator.until(({ pending }) => pending.length === 0)
-    assert.deepEqual(relay.texts(), ['before', 'hello'])
-    assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 200)
-    assert.deepEqual(relay.texts(), ['before', 'hello'])
+    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+    await relay.reaches(id, 'unanswered')
+    assert.deepEqual(outcomes(await relay.reaches(id, 'failed')), ['refused'])
+    assert.deepEqual(relay.texts(), [])
   })
 
   test('says nothing of a further call that was made since', async t => {
@@ -333,6 +350,18 @@ describe('a history that takes its time shows the chat as it was when it was ask
     await relay.reaches(await send(relay, { msg: 'hello' }, later), 'sent')
     assert.deepEqual(relay.texts(), ['before', 'hello'])
     assert.equal(sends(relay).length, 2)
+  })
+
+  test('and what was lost is sent in its place, also when two questions take their time', async t => {
+    const config = { chatApiTimeout: 1, chatSettleTime: 1.5, chatApiMaxRetries: 1, chatRetryUnanswered: false }
+    const relay = await relayWith(t, { config })
+    await relay.post({ group_id: group, msg: 'before' })
+    await delay(1_600)
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /^send_/ })
+    relay.simulator.fault({ fault: { kind: 'late', ms: 800 }, action: /history/, times: 2 })
+    await relay.queue('hello')
+    await relay.reaches(await relay.queue('next'), 'sent')
+    assert.deepEqual(relay.texts(), ['before', 'hello', 'next'])
   })
 
   test('and again for a key that is repeated', async t => {
