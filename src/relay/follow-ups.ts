@@ -133,8 +133,9 @@ export class FollowUps {
     const content = items ?? await readItems(id)
     if (!port.find(delivery.bot)?.isOnline) throw new RelayError('unsent')
     const mayRepeat = await this.reconcile(delivery, store, content)
-    // The calls that were made count, whoever made them.
-    if (mayRepeat && delivery.deferred && delivery.attempts <= policy.retries) await sendAgain(delivery)
+    // The calls that were made count, whoever made them; those of a process that was killed are not among the attempts.
+    const made = Math.max(delivery.attempts, delivery.inDoubt?.calls ?? 0)
+    if (mayRepeat && delivery.deferred && made <= policy.retries) await sendAgain(delivery)
   }
 }
 

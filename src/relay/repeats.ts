@@ -60,7 +60,7 @@ export class Repeats {
     } else {
       const results = items.map((_, index) => earlier.results[index]).map(result => result?.success ? result : undefined)
       // It stays in doubt: an answer that comes late says nothing of the calls before.
-      const change = { state: 'queued' as const, deferred: false, inDoubt: doubtOf(earlier, earlier.results), results }
+      const change = { ...retry(earlier, 0), deferred: false, expiresAt: earlier.expiresAt, results }
       const isMine = await guard(store.amend(earlier, from, change))
       if (isMine) return { delivery: await this.intake.deliver(again, earlier, true), isReplay: false }
     }
@@ -184,7 +184,9 @@ export class Repeats {
     const { storage } = this.stores
     const now = this.runtime.clock.now()
     if (!storage || isOverdue(delivery, now)) return
-    await storage.backlog.requeue(delivery, ['unanswered'], retry(delivery, delivery.expiresAt ?? now + defaultExpiry))
+    const change = retry(delivery, delivery.expiresAt ?? now + defaultExpiry)
+    // The calls that were made go on counting.
+    await storage.backlog.requeue(delivery, ['unanswered'], { ...change, inDoubt: doubtOf(delivery, delivery.results) })
   }
 
   /** Finds out what became of an earlier request that went unanswered, and gives the verdict where what is missing may be sent now. */

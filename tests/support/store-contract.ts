@@ -35,7 +35,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     const delivery = deliveryOf({
       state: 'unanswered', mode: 'batch', target: { kind: 'private', id: '群 / \u2028%09' }, caller: 'CI 群 É', bot: 'a\tb\nc:é', createdAt: now + 0.25, attempts: 12,
       results: [{ success: true, messageIds: ['-2147483648', '🚀'] }, { success: false, error: new RelayError('refused', '禁言 🙊 \\ \' "') }],
-      inDoubt: { indices: [0, 2], since: now + 0.5, before: ['-7'], settle: 30_000 }, key: 'k'.repeat(64), fingerprint: 'f'.repeat(64), door: 'hooks/告警',
+      inDoubt: { indices: [0, 2], since: now + 0.5, before: ['-7'], settle: 30_000, calls: 1 }, key: 'k'.repeat(64), fingerprint: 'f'.repeat(64), door: 'hooks/告警',
       about: {
         items: [{ type: 'text', msg: '🚀 \\ \' "\u2028' }, { type: 'file', name: '报告.pdf', size: 7 }, { type: 'invalid' }], waited: 0.5, platformTime: 12.25,
         calls: [{ at: now + 0.5, took: 3.25, outcome: 'refused', reason: '禁言' }, { at: now + 4, took: 9, outcome: 'unanswered' }],
@@ -57,7 +57,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     await store.insert(deliveryOf(), ++position, [text])
     const queue = queueOf(large.bot, large.target)
     assert.deepEqual((await store.next(queue, position))?.items, [...long, text])
-    await store.update(large, unfinished, { state: 'sending', inDoubt: { indices: [0], since: 1, before: [], settle: 30_000 } })
+    await store.update(large, unfinished, { state: 'sending', inDoubt: { indices: [0], since: 1, before: [], settle: 30_000, calls: 1 } })
     assert.deepEqual((await store.interrupted(queue))?.items, [...long, text])
     assert.deepEqual((await store.next(queue, position))?.items, [text])
     await store.update(large, ['sending'], { state: 'queued', inDoubt: null })
@@ -71,7 +71,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
     await store.insert(delivery, ++position, [text])
     assert.equal(await store.update(delivery, ['sending'], { state: 'sent' }), false)
     assert.equal(delivery.state, 'queued')
-    assert.equal(await store.update(delivery, unfinished, { state: 'sending', inDoubt: { indices: [0], since: 1, before: [], settle: 30_000 } }), true)
+    assert.equal(await store.update(delivery, unfinished, { state: 'sending', inDoubt: { indices: [0], since: 1, before: [], settle: 30_000, calls: 1 } }), true)
     assert.equal((await store.get(delivery.id))?.state, 'sending')
     const results = [{ success: true as const, messageIds: ['5'] }]
     assert.equal(await store.update(delivery, unfinished, { state: 'sent', results, inDoubt: null }), true)
@@ -130,7 +130,7 @@ export function storeContract(open: (t: TestContext) => Store | Promise<Store>):
   test('lets go of what waits and has not begun to leave', async t => {
     const store = await open(t)
     const [queued, sending, awaited] = [deliveryOf(), deliveryOf(), deliveryOf({ deferred: false })]
-    const doubted = deliveryOf({ inDoubt: { indices: [0], since: now, before: [], settle: 0 } })
+    const doubted = deliveryOf({ inDoubt: { indices: [0], since: now, before: [], settle: 0, calls: 1 } })
     await store.insert(doubted, ++position, [text])
     await store.insert(queued, ++position, [text])
     await store.insert(sending, ++position, [text])

@@ -86,6 +86,8 @@ export interface InDoubt {
   before: readonly string[]
   /** How long after a call they may still be carried out, in milliseconds. */
   settle: number
+  /** How many calls were made since somebody asked for it, the one that is under way among them. */
+  calls: number
 }
 
 /** What changes of a delivery. */
@@ -120,7 +122,8 @@ export function createDelivery(
 /** Items of a delivery are about to leave. Items that went unanswered before are looked for from when they left. */
 export function leave({ results, inDoubt, createdAt }: Delivery, leaving: InDoubt): Change {
   const earlier = doubtOf({ inDoubt, createdAt }, results)
-  return { state: 'sending', results, inDoubt: earlier ? { ...earlier, indices: leaving.indices, settle: Math.max(earlier.settle, leaving.settle) } : leaving }
+  const { indices, settle, calls } = leaving
+  return { state: 'sending', results, inDoubt: earlier ? { ...earlier, indices, settle: Math.max(earlier.settle, settle), calls } : leaving }
 }
 
 /** It is known what became of all items, as far as it can be. */
@@ -155,9 +158,10 @@ export function abandon(delivery: Delivery, error: RelayError): Results {
  */
 export function retry(delivery: Delivery, expiresAt: number): Change {
   const { results } = delivery
+  const inDoubt = doubtOf(delivery, results)
   return {
     state: 'queued', deferred: true, expiresAt,
-    inDoubt: doubtOf(delivery, results),
+    inDoubt: inDoubt && { ...inDoubt, calls: 0 },
     results: results.map(result => result?.success ? result : undefined),
   }
 }
@@ -192,8 +196,8 @@ export function usesUpKey(results: Results): boolean {
 export function doubtOf({ inDoubt, createdAt }: Pick<Delivery, 'inDoubt' | 'createdAt'>, results: Results): InDoubt | null {
   if (results.every(result => result?.success)) return null
   const indices = results.flatMap((result, index) => outcomeOf(result) === 'unanswered' ? [index] : [])
-  const { since = createdAt, before = [], settle = 0 } = inDoubt ?? {}
-  return indices.length > 0 ? { indices, since, before, settle } : null
+  const { since = createdAt, before = [], settle = 0, calls = 0 } = inDoubt ?? {}
+  return indices.length > 0 ? { indices, since, before, settle, calls } : null
 }
 
 /** The platform messages that a delivery is known to have become. */

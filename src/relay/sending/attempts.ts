@@ -8,7 +8,7 @@ import type { Observer } from '../delivery/observer'
 export interface AttemptPolicy {
   /** How long each call may take, in milliseconds. */
   timeout: number
-  /** How many further attempts a message has after the first. */
+  /** How many further attempts a message has after the first; −1 where what is in doubt is looked for and has none left. */
   retries: number
   /** Whether to repeat a call that went unanswered when the platform's history cannot tell whether it arrived. */
   retryUnanswered: boolean
@@ -132,14 +132,14 @@ class Run {
     }
     this.since = performance.now() - (Date.now() - inDoubtSince)
     this.open.add(0)
-    if (this.sending.patience === 'call') this.deadline = performance.now() + this.sending.policy.timeout
+    this.limit()
     void this.reconcile(new SendError('unanswered'))
   }
 
   private start(): void {
     const mine = this.current = ++this.count
     const { account, message, patience, policy: { timeout }, onAttempt } = this.sending
-    if (patience === 'call' || (patience === 'settled' && this.isLast)) this.deadline = performance.now() + timeout
+    this.limit()
     // The last call is given up a little earlier, so that there is time to ask; its answer still counts until the deadline.
     const kept = this.isLast || patience === 'call' ? Math.min(longestInquiry, timeout / 3) : 0
     this.wait(Math.min(timeout, this.left - kept), () => this.onFailure(this.open.has(mine)
@@ -166,6 +166,12 @@ class Run {
       if (this.current === mine) this.onFailure(failure)
       else if (isAnswer && this.open.size === 0 && this.current === 0) this.onDenied(failure)
     })
+  }
+
+  /** Where nothing is repeated, nobody waits for longer than a call. */
+  private limit(): void {
+    const { patience, policy: { timeout } } = this.sending
+    if (patience === 'call' || (patience === 'settled' && this.isLast)) this.deadline = performance.now() + timeout
   }
 
   private get isLast(): boolean {

@@ -142,8 +142,12 @@ class Work {
   private final: Results | undefined
   /** Gives up messages that were answered or found and are not recorded yet, each with its own function. */
   private claims: (() => void)[] = []
-  /** The places of the items that earlier calls left without an answer. */
+  /** The places of the items that earlier calls left without an answer, and how many calls that were. */
   private readonly doubted: readonly number[]
+  private readonly made: number
+  /** How many calls were made of the present platform message, those of an earlier process among them; and the writing of that. */
+  private calls = 0
+  private counted: Promise<unknown> | undefined
   /** What this was begun under: the plugin may be loaded again after it was stopped, and that does not make this work go on. */
   private readonly stop: AbortSignal
 
@@ -151,7 +155,9 @@ class Work {
     private readonly runtime: Runtime, private readonly slot: Slot, private readonly job: Job, private readonly outcomes: Outcomes,
   ) {
     this.results = [...job.delivery.results]
-    this.doubted = job.delivery.inDoubt?.indices ?? []
+    const { indices = [], calls = 0 } = job.delivery.inDoubt ?? {}
+    this.doubted = indices
+    this.made = calls
     this.stop = runtime.stop
   }
 
@@ -289,12 +295,19 @@ class Work {
   }
 
   private compose(ready: readonly Ready[], inDoubt: InDoubt | null): Outgoing[] {
-    const { clock, policy: { retries } } = this.runtime
+    const { clock, policy } = this.runtime
+    const retriesFor = (message: readonly Ready[]): number => policy.retries - this.madeOf(message)
     const doubted = inDoubt ? ready.filter(({ index }) => inDoubt.indices.includes(index)) : []
     const rest = doubted.length > 0 ? ready.filter(item => !doubted.includes(item)) : ready
-    const outgoing = compose(rest, maxWeight).map(message => toOutgoing(message, retries))
+    const outgoing = compose(rest, maxWeight).map(message => toOutgoing(message, retriesFor(message)))
     if (!inDoubt || doubted.length === 0) return outgoing
-    return [{ ...toOutgoing(doubted, retries), inDoubtSince: clock.toWall(inDoubt.since) }, ...outgoing]
+    return [{ ...toOutgoing(doubted, retriesFor(doubted)), inDoubtSince: clock.toWall(inDoubt.since) }, ...outgoing]
+  }
+
+  /** How many calls were made of these before, in this process or another. */
+  private madeOf(items: readonly Ready[]): number {
+    const { doubted, made } = this
+    return items.some(({ index }) => doubted.includes(index)) ? made : 0
   }
 
   private async sendAll(queue: Outgoing[]): Promise<void> {
@@ -329,7 +342,8 @@ class Work {
     const { slot, runtime, job: { account, delivery, store, items: all }, stop } = this
     const { policy, openCalls } = runtime
     const settle = settlingTime(items, Math.max(policy.settleTime, policy.timeout))
-    const leaving = { indices, settle }
+    this.calls = this.madeOf(items)
+    const leaving = { indices, settle, calls: this.calls + 1 }
     await slot.pace()
     try {
       if (inDoubtSince === undefined) await this.recordLeaving(leaving)
@@ -364,17 +378,18 @@ class Work {
   }
 
   /** From here on nobody knows whether the items arrived, until there is an answer. */
-  private async recordLeaving({ indices, settle }: Pick<InDoubt, 'indices' | 'settle'>): Promise<void> {
+  private async recordLeaving(leaving: Pick<InDoubt, 'indices' | 'settle' | 'calls'>): Promise<void> {
     const { runtime, slot, job: { delivery, store, account, isOurs } } = this
+    if (this.counted) await this.counted
     delivery.results = this.results.slice()
     if (!store.isDurable) {
-      void store.update(delivery, unfinished, leave(delivery, { indices, settle, since: runtime.clock.now(), before: [] }))
+      void store.update(delivery, unfinished, leave(delivery, { ...leaving, since: runtime.clock.now(), before: [] }))
       return
     }
     // Recorded as leaving, it would have to be looked for by the next process.
     if (this.stop.aborted) throw new RelayError('stopping')
     if (!isOurs()) throw new NotOurs()
-    const change = leave(delivery, { indices, settle, since: runtime.clock.now(), before: account.recent(delivery.target) })
+    const change = leave(delivery, { ...leaving, since: runtime.clock.now(), before: account.recent(delivery.target) })
     const write = (): Promise<boolean> | boolean => store.update(delivery, [delivery.state], change)
     if (delivery.deferred) {
       const wasThere = await persist(runtime, write, () => slot.turnAway(new RelayError('store-down')))
@@ -393,7 +408,22 @@ class Work {
     // A message that is looked for first, or tried again, may be another relay's by now.
     if (!isOurs()) throw new SendError('unsent', undefined, { isFinal: true })
     delivery.attempts++
-    return noteCall(delivery.about, clock.now(), (outcome, time) => observer.called(outcome, time))
+    this.calls++
+    this.recordCalls()
+    const end = noteCall(delivery.about, clock.now(), (outcome, time) => observer.called(outcome, time))
+    return (outcome, reason) => {
+      if (outcome === 'unsent') this.calls--
+      end(outcome, reason)
+    }
+  }
+
+  /** The first call is recorded as its items leave. What nobody waits for goes on in the next process, which has to know of the others. */
+  private recordCalls(): void {
+    const { calls, job: { delivery, store } } = this
+    if (!delivery.inDoubt || delivery.inDoubt.calls >= calls) return
+    const inDoubt = delivery.inDoubt = { ...delivery.inDoubt, calls }
+    if (!delivery.deferred || !store.isDurable) return
+    this.counted = Promise.resolve(store.update(delivery, ['sending'], { inDoubt })).catch(() => undefined)
   }
 
   /** @returns whether it was recorded, or will be */
@@ -420,6 +450,7 @@ class Work {
   /** @param inDoubt what went unanswered before, and was not looked for as it was sent */
   private async end(inDoubt: InDoubt | null): Promise<JobEnd> {
     const { runtime, slot, outcomes, job: { delivery, store } } = this
+    if (this.counted) await this.counted
     const results = withLate(this.results, this.late)
     if (delivery.deferred) {
       // It is recorded as leaving, and is looked for after the restart.

@@ -138,7 +138,8 @@ function readResult(stored: unknown): ItemResult | undefined {
 function readInDoubt(json: string): InDoubt | null {
   const stored: unknown = JSON.parse(json || 'null')
   if (!isObject(stored)) return null
-  const { indices, since, before, settle } = stored
+  const { indices, since, before, settle, calls } = stored
   if (!Array.isArray(indices) || typeof since !== 'number') return null
-  return { indices: indices.map(Number), since, before: Array.isArray(before) ? before.map(String) : [], settle: Number(settle ?? 0) }
+  const known = Array.isArray(before) ? before.map(String) : []
+  return { indices: indices.map(Number), since, before: known, settle: Number(settle ?? 0), calls: Number(calls ?? 1) }
 }

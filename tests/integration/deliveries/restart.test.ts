@@ -56,6 +56,23 @@ describe('after kill -9', () => {
     await until('that is written down', async () => (await relay.states()).join() === 'sent')
   })
 
+  test('what was leaving has the attempts that are left, over all processes together', async t => {
+    const relay = await victim(t, { chatApiTimeout: 1, chatSettleTime: 1, chatApiMaxRetries: 1 })
+    assert.equal((await relay.post({ group_id: group, msg: 'before' })).status, 200)
+    const calls = (): number => relay.simulator.calls.filter(({ action }) => action.startsWith('send_')).length
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /^send_/, times: 2 })
+    await relay.post({ group_id: group, msg: 'hello' }, later)
+    for (const count of [2, 3]) {
+      await until('it has left', () => calls() === count, 20_000)
+      await relay.kill()
+      await relay.start()
+    }
+    await until('it is given up', async () => (await relay.states()).includes('unanswered'), 20_000)
+    assert.equal((await relay.post({ group_id: group, msg: 'next' })).status, 200)
+    assert.deepEqual(relay.texts(), ['before', 'next'])
+    assert.equal(calls(), 4)
+  })
+
   test('an equal message that was sent right before, and of which nothing was stored, is not taken for the one that was leaving', async t => {
     for (const headers of [later, { 'idempotency-key': 'a' }]) {
       const relay = await victim(t)

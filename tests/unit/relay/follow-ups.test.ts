@@ -71,7 +71,7 @@ function stage(keepsItems: boolean): Stage {
     },
     add(length = 1, settle = 0) {
       const delivery = deliveryOf({
-        state: 'unanswered', bot: `onebot:${count++}`, inDoubt: { indices: [0], since: 0, before: [], settle },
+        state: 'unanswered', bot: `onebot:${count++}`, inDoubt: { indices: [0], since: 0, before: [], settle, calls: 1 },
         results: [{ success: false, error: new RelayError('unanswered') }],
       })
       const items: ParsedItem[] = [{ type: 'text', text: 'x'.repeat(length) }]

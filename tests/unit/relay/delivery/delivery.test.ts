@@ -23,13 +23,13 @@ describe('a delivery', () => {
   })
 
   test('is in doubt from when it leaves', () => {
-    const leaving = { indices: [0], since: 5, before: ['7'], settle: 30_000 }
+    const leaving = { indices: [0], since: 5, before: ['7'], settle: 30_000, calls: 1 }
     assert.deepEqual(leave(deliveryOf(2), leaving), { state: 'sending', results: [undefined, undefined], inDoubt: leaving })
   })
 
   test('looks for what went unanswered before from when that left', () => {
-    const delivery = deliveryOf(2, { results: [failed('unanswered'), undefined], inDoubt: { indices: [0], since: 5, before: ['7'], settle: 30_000 } })
-    assert.deepEqual(leave(delivery, { indices: [1], since: 9, before: ['8'], settle: 30_000 }).inDoubt, { indices: [1], since: 5, before: ['7'], settle: 30_000 })
+    const delivery = deliveryOf(2, { results: [failed('unanswered'), undefined], inDoubt: { indices: [0], since: 5, before: ['7'], settle: 30_000, calls: 1 } })
+    assert.deepEqual(leave(delivery, { indices: [1], since: 9, before: ['8'], settle: 30_000, calls: 1 }).inDoubt, { indices: [1], since: 5, before: ['7'], settle: 30_000, calls: 1 })
   })
 
   const ends: [string, (ItemResult | undefined)[], string, boolean][] = [
@@ -50,7 +50,7 @@ describe('a delivery', () => {
 
   test('stays in doubt with what went unanswered, and with nothing else', () => {
     const delivery = deliveryOf(3, { createdAt: 3 })
-    assert.deepEqual(doubtOf(delivery, [sent, failed('unanswered'), undefined]), { indices: [1], since: 3, before: [], settle: 0 })
+    assert.deepEqual(doubtOf(delivery, [sent, failed('unanswered'), undefined]), { indices: [1], since: 3, before: [], settle: 0, calls: 0 })
     assert.equal(doubtOf(delivery, [sent, failed('refused'), undefined]), null)
   })
 
@@ -59,14 +59,14 @@ describe('a delivery', () => {
   })
 
   test('that is given up is unanswered as far as it was leaving', () => {
-    const results = abandon(deliveryOf(3, { results: [sent, undefined, undefined], inDoubt: { indices: [1], since: 5, before: [], settle: 30_000 } }), new RelayError('expired'))
+    const results = abandon(deliveryOf(3, { results: [sent, undefined, undefined], inDoubt: { indices: [1], since: 5, before: [], settle: 30_000, calls: 1 } }), new RelayError('expired'))
     assert.deepEqual(results.map(result => result?.success ? 'sent' : result?.error.code), ['sent', 'unanswered', 'expired'])
   })
 
-  test('is sent again as far as it has not arrived, and looks first for what went unanswered', () => {
-    const delivery = deliveryOf(3, { results: [sent, failed('unanswered'), failed('refused')], inDoubt: { indices: [1], since: 5, before: ['7'], settle: 30_000 } })
+  test('is sent again as far as it has not arrived, with all its attempts, and looks first for what went unanswered', () => {
+    const delivery = deliveryOf(3, { results: [sent, failed('unanswered'), failed('refused')], inDoubt: { indices: [1], since: 5, before: ['7'], settle: 30_000, calls: 1 } })
     assert.deepEqual(retry(delivery, 99), {
-      state: 'queued', deferred: true, expiresAt: 99, inDoubt: { indices: [1], since: 5, before: ['7'], settle: 30_000 }, results: [sent, undefined, undefined],
+      state: 'queued', deferred: true, expiresAt: 99, inDoubt: { indices: [1], since: 5, before: ['7'], settle: 30_000, calls: 0 }, results: [sent, undefined, undefined],
     })
   })
 

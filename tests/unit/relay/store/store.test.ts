@@ -192,7 +192,7 @@ describe('a store in SQLite', () => {
     }
     await insert('through another bot', { bot: 'onebot:2' })
     await insert('elsewhere', { target: { kind: 'group', id: '7' } })
-    await insert('1000', { state: 'sending', inDoubt: { indices: [0], since, before: ['1001'], settle: 0 } })
+    await insert('1000', { state: 'sending', inDoubt: { indices: [0], since, before: ['1001'], settle: 0, calls: 1 } })
     assert.deepEqual((await store.messageIds(deliveryOf(), since)).sort(), [...ids, '1000', '1001'].sort())
     assert.deepEqual(await store.messageIds(deliveryOf({ target: { kind: 'private', id: '123456' } }), since), [])
   })
