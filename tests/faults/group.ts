@@ -70,8 +70,9 @@ async function runGroup(plans: readonly Plan[], world: World): Promise<Outcome[]
     await world.settled()
   }
   // Judged in the end, so that what comes late is seen.
-  return runs.map(run => {
-    const { problems, doubles } = judge(run)
-    return { run, problems: [...problems, ...testify(run).map(problem => `by the answers alone: ${problem}`)], doubles }
+  return runs.map((run, index) => {
+    const later = runs.slice(index + 1).map(({ plan }) => plan)
+    const { problems, doubles } = judge(run, later)
+    return { run, problems: [...problems, ...testify(run, later).map(problem => `by the answers alone: ${problem}`)], doubles }
   })
 }

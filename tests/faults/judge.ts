@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Call, LedgerEntry } from '../../simulator'
 import type { Account, Told } from './account'
 import { hasRecords } from './kind'
-import type { PlannedItem } from './plan'
+import { areMisleading, isClocked, isForgetful, type Plan, type PlannedItem } from './plan'
 import type { Run } from './run'
-import { isClocked, isForgetful } from './plan'
 import { isTooSlow, isUnanswered } from './tracker'
 
 /** What a run comes to. */
@@ -24,8 +23,12 @@ interface Case {
   account: Account
 }
 
-/** Compares what callers were told with what is there. */
-export function judge(run: Run): Judgement {
+/**
+ * Compares what callers were told with what is there.
+ *
+ * @param later the plans that were carried out in the same world after it: what is without an answer is still looked for then
+ */
+export function judge(run: Run, later: readonly Plan[] = []): Judgement {
   const ledger = run.ledger()
   const problems = [...run.problems]
   let doubles = 0
@@ -36,7 +39,7 @@ export function judge(run: Run): Judgement {
     const isRecorded = hasRecords(plan.kind, kind)
     // Without a history that tells, and with one whose times are not those of the relay's clock, nobody knows that it is there.
     const mayDouble = (plan.kind.retryUnanswered && (!isRecorded || isForgetful(plan))) || isClocked(plan)
-    const judged = judgeCounts(run, accounts, entries, mayDouble)
+    const judged = judgeCounts(run, accounts, entries, { mayDouble, isMisled: areMisleading(later) })
     doubles += judged.doubles
     problems.push(...judged.problems, ...judgeIds(accounts, entries), ...judgeOrder(run, accounts, entries, { isRecorded, mayDouble }))
   }
@@ -44,7 +47,9 @@ export function judge(run: Run): Judgement {
 }
 
 /** Each thing that is sent is there, and each as often as it may be. */
-function judgeCounts(run: Run, accounts: readonly Account[], entries: readonly LedgerEntry[], mayDouble: boolean): Judgement {
+function judgeCounts(
+  run: Run, accounts: readonly Account[], entries: readonly LedgerEntry[], { mayDouble, isMisled }: Record<'mayDouble' | 'isMisled', boolean>,
+): Judgement {
   const problems: string[] = []
   let doubles = 0
   const cases = casesOf(accounts)
@@ -66,7 +71,8 @@ function judgeCounts(run: Run, accounts: readonly Account[], entries: readonly L
     const most = sent + members.filter(({ told }) => isOpen(told)).length
     // A file is never sent again on suspicion.
     const isFile = members.every(({ item }) => item.type === 'file')
-    const spare = isFile ? 0 : mayDouble ? unansweredCalls(run, tokens) : lostBets(run, tokens)
+    const followedUp = members.filter(({ told, account }) => isMisled && isOpen(told) && account.request.deferred).length
+    const spare = isFile ? 0 : (mayDouble ? unansweredCalls(run, tokens) : lostBets(run, tokens)) + followedUp
     doubles += Math.max(count - most, 0)
     if (count >= sent && count <= most + spare) continue
     const told = members.map(({ account, told, ids }) => `${[told, ...ids].join(' ')} (request ${account.request.name}: ${account.history.join(', ')})`)

@@ -104,6 +104,11 @@ export function isForgetful({ moments }: Pick<Plan, 'moments'>): boolean {
   return moments.some(({ what }) => what.kind === 'restart' && what.kept !== undefined)
 }
 
+/** Whether what a look-up goes by, the clock or the history, is wrong in one of these for a while. */
+export function areMisleading(plans: readonly Plan[]): boolean {
+  return plans.some(plan => isClocked(plan) || isForgetful(plan))
+}
+
 export function createPlan(seed: number, options: PlanOptions = {}): Plan {
   const { kills = false, reloads = false } = options
   const kindNumber = kindNumberOf(seed, kills)

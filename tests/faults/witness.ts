@@ -2,7 +2,7 @@ import type { LedgerEntry } from '../../simulator'
 import type { Account, Told } from './account'
 import { countIn } from './judge'
 import { hasRecords } from './kind'
-import { isForgetful, isClocked, type PlannedItem } from './plan'
+import { areMisleading, isForgetful, isClocked, type Plan, type PlannedItem } from './plan'
 import type { Run } from './run'
 import { isTooSlow } from './tracker'
 
@@ -21,15 +21,16 @@ interface Word {
  * Compares what callers were told with what is in the chats, and knows nothing else: neither which call was struck by what, nor how the
  * relay goes about it. It asks less than `judge` where the settings allow that a message is there more than once.
  *
+ * @param later as for `judge`
  * @returns what is wrong
  */
-export function testify(run: Run): string[] {
+export function testify(run: Run, later: readonly Plan[] = []): string[] {
   const ledger = run.ledger()
   return run.plan.targets.flatMap(({ kind, id }, target) => {
     const entries = ledger.filter(entry => entry.target.id === id)
     const accounts = run.accounts.filter(({ request }) => request.target === target)
     const isOnce = hasRecords(run.plan.kind, kind) && !isBet(run)
-    return [...testifyCounts(accounts, entries, isOnce), ...testifyOrder(run, accounts, entries, isOnce)]
+    return [...testifyCounts(accounts, entries, isOnce, areMisleading(later)), ...testifyOrder(run, accounts, entries, isOnce)]
   })
 }
 
@@ -39,7 +40,7 @@ function isBet({ plan }: Run): boolean {
 }
 
 /** What is equal counts together, and so do pictures, which look alike in every history. */
-function testifyCounts(accounts: readonly Account[], entries: readonly LedgerEntry[], isOnce: boolean): string[] {
+function testifyCounts(accounts: readonly Account[], entries: readonly LedgerEntry[], isOnce: boolean, isMisled: boolean): string[] {
   const classes = new Map<string, Word[]>()
   for (const word of wordsOf(accounts)) {
     const name = word.item.type === 'image' ? 'pictures' : word.item.token
@@ -60,7 +61,8 @@ function testifyCounts(accounts: readonly Account[], entries: readonly LedgerEnt
       if (count < sent.length || countUntil(seq) > index) continue
       problems.push(`${name} was told to be sent before it was there (request ${account.request.name})`)
     }
-    const mayBeThere = sent.length + open.length
+    const followedUp = open.filter(({ item, account }) => isMisled && item.type !== 'file' && account.request.deferred)
+    const mayBeThere = sent.length + open.length + followedUp.length
     // A call that was taken for lost was carried out after all, and the further one was refused.
     const isLostBet = !isOnce && words.some(({ told, account: { attempts = 0 } }) => told === 'refused' && attempts > 1)
     if (count > mayBeThere && (isOnce || mayBeThere === 0) && !isLostBet) problems.push(`${name} is there ${count} times, more than ${mayBeThere}: ${summary}`)
