@@ -130,9 +130,9 @@ class OneBotMessage implements Message {
   private note(receipt: Receipt, { since, at }: { since: number, at: number }): Receipt {
     const { account: { own }, chat, items } = this
     const isNamed = receipt.messageIds.length > 0
-    const times = { since, until: Date.now(), took: performance.now() - at }
-    const trace = isNamed ? undefined : { content: sealContent(contentOfItems(items)), ...times }
-    const isFree = trace ? own.noteUnnamed(chat, trace) : own.note(chat, receipt.messageIds)
+    const [until, took] = [Date.now(), performance.now() - at]
+    const trace = isNamed ? undefined : { content: sealContent(contentOfItems(items)), since, until, took }
+    const isFree = trace ? own.noteUnnamed(chat, trace) : own.note(chat, receipt.messageIds, until, took)
     if (!isFree) throw new SendError('unanswered')
     return trace ? { ...receipt, trace } : receipt
   }

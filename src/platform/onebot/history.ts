@@ -28,7 +28,8 @@ const counts = [50, 500]
  *
  * @param since when its first call was made, in milliseconds since the epoch, by the local clock
  * @param sends as in `Message.find`
- * @returns `inconclusive` when the history may not reach back to before that, or an equal message in it is older than what is known
+ * @returns `inconclusive` when the history may not reach back to before that, an equal message in it is older than what is known, or one
+ *   that nobody is known to have sent is too old by a clock that may be wrong
  * @throws SendError when the question was not answered: `unsent` without a connection, `unanswered` when it was lost, when
  *   the adapter's time was up, or when the platform failed to answer it. It says nothing about the message.
  */
@@ -40,6 +41,12 @@ export async function search(account: Searched, target: Target, content: Content
     const message = own.take(chat, { content, since }, history, await sends(since))
     if (message === 'unclear') return { kind: 'inconclusive' }
     return message && { kind: 'found', ...isUpload(content) ? { messageIds: [], trace: message.id } : { messageIds: [message.id] } }
+  }
+  // Where the clocks may differ, an equal message that looks too old is the one that is wanted, unless it is known whose it is.
+  const mayBeAmong = async (messages: readonly OwnMessage[]): Promise<boolean> => {
+    if (messages.length === 0) return false
+    const known = await sends(Math.min(...messages.map(({ time }) => time)) - clockTolerance)
+    return own.unexplained(chat, content, messages, known).length > 0
   }
   const seen = await look([])
   if (seen?.kind === 'found') return seen
@@ -53,15 +60,30 @@ export async function search(account: Searched, target: Target, content: Content
       disable_get_url: true,
       parse_mult_msg: false,
     })
-    const page = readHistory(answer, bot.selfId, since - clockTolerance)
+    const page = readHistory(answer, bot.selfId)
+    const { ahead, isSure } = compareClocks(own.ahead(chat, page?.own ?? []))
+    const history = page?.own.map(message => ({ ...message, time: message.time + ahead })) ?? []
     // The report may have come while the history was asked.
-    const finding = await look(page?.own ?? [])
+    const finding = await look(history)
     if (finding?.kind === 'found') return finding
     if (!page) return { kind: 'no-history' }
     if (finding) return finding
-    if (page.isReadable && (page.reachesBack || page.own.some(message => own.isKnownBefore(chat, message.id, since)))) return { kind: 'absent' }
+    const reachesBack = page.oldest + ahead < since - clockTolerance || history.some(({ id }) => own.isKnownBefore(chat, id, since))
+    if (page.isReadable && reachesBack && (isSure || !await mayBeAmong(own.tooOld(chat, { content, since }, history)))) return { kind: 'absent' }
   }
   return { kind: 'inconclusive' }
+}
+
+/**
+ * What can be made of the difference of two clocks.
+ *
+ * @param difference at least and at most, in milliseconds
+ * @returns `ahead`, by how much the machine's clock is surely ahead of the platform's, 0 where they may as well agree; `isSure`, whether
+ *   times can be relied on that are corrected by it
+ */
+function compareClocks({ least, most }: { least: number, most: number }): { ahead: number, isSure: boolean } {
+  const ahead = least > clockTolerance ? least : most < -clockTolerance ? most : 0
+  return { ahead, isSure: most - ahead <= clockTolerance }
 }
 
 /** Makes a call. It is rejected when the adapter's time is up, and when the bot goes offline, be its connection closed or not. */
@@ -89,8 +111,8 @@ async function ask(account: Searched, action: string, params: JsonObject): Promi
 /** What a history shows of the bot's own messages. */
 export interface HistoryPage {
   own: OwnMessage[]
-  /** Whether it holds a message from before the time in question. One that is short may be that of a platform that has just started. */
-  reachesBack: boolean
+  /** The time of its oldest message, the bot's own or another's, as `OwnMessage` has it; `Infinity` where it has none. */
+  oldest: number
   /** Whether all of the bot's own messages on it could be read. */
   isReadable: boolean
 }
@@ -104,13 +126,12 @@ const emptyChat = /消息\S*不存在|未找到消息/
 /**
  * Reads the whole answer to a question for the history of a chat.
  *
- * @param earliest before when a message cannot be the one in question, in milliseconds since the epoch
  * @returns `undefined` when there is no history to be had: the action is unknown, or its data is of a form unknown here, which
  *   asking again would not change
  * @throws SendError `unanswered` for any other failure and for what is no answer at all: it may be a passing one, and must not be taken
  *   for "no history"
  */
-export function readHistory(answer: unknown, selfId: string, earliest: number): HistoryPage | undefined {
+export function readHistory(answer: unknown, selfId: string): HistoryPage | undefined {
   if (!isObject(answer) || typeof answer.retcode !== 'number' || answer.status === 'async') throw new SendError('unanswered')
   if (answer.retcode !== 0) return readFailure(answer)
   const messages = isObject(answer.data) ? answer.data.messages : undefined
@@ -119,12 +140,13 @@ export function readHistory(answer: unknown, selfId: string, earliest: number): 
   const entries = messages.filter(isObject)
   const own = entries.filter(entry => isOwn(entry, selfId)).map(readOwn)
   const readable = own.filter(message => message !== undefined)
-  return { own: readable, reachesBack: entries.some(entry => readTime(entry) < earliest), isReadable: readable.length === own.length }
+  const times = entries.map(readTime).filter(time => !Number.isNaN(time))
+  return { own: readable, oldest: Math.min(...times, Infinity), isReadable: readable.length === own.length }
 }
 
 function readFailure({ retcode, wording, message, msg }: JsonObject): HistoryPage | undefined {
   const text = [wording, message, msg].filter(part => typeof part === 'string').join('\n')
   if (unknownActionCodes.has(retcode) || unknownAction.test(text)) return
-  if (emptyChat.test(text)) return { own: [], reachesBack: false, isReadable: true }
+  if (emptyChat.test(text)) return { own: [], oldest: Infinity, isReadable: true }
   throw new SendError('unanswered')
 }

@@ -16,9 +16,8 @@ export interface OwnMessage {
 }
 
 /**
- * How far the platform's clock may be from ours, in milliseconds. The time of a message is its server's, and cut to whole
- * seconds, which alone makes it up to 1 s early; the rest is for a machine whose own clock is not kept in time. A clock that is
- * further off is so for every message: each search would say "absent", and each message without an answer would be sent twice. The
+ * How far the platform's clock may be from ours without anything to show for it, in milliseconds. The time of a message is its server's,
+ * and cut to whole seconds, which alone makes it up to 1 s early; the rest is for a machine whose own clock is not kept in time. The
  * price is that an equal message which somebody else sent from this account within these seconds before ours is taken for it.
  */
 export const clockTolerance = 10_000
@@ -34,15 +33,21 @@ const maxAge = 60 * 60_000
 const leastStep = 2_000
 
 interface Chat {
-  /** Since when nothing is missing of what this process has sent here, in milliseconds since the epoch. */
+  /** Since when nothing is missing of what this process has sent here, by the first clock. */
   since: number
-  /** The messages that are known to be somebody's: their IDs, and when that became known; the one known last at the end. */
-  readonly known: Map<string, number>
+  /** The messages that are known to be somebody's, by their IDs; the one known last at the end. */
+  readonly known: Map<string, Known>
   /** Messages that the platform reported and that nobody knows, by arrival. */
   readonly seen: OwnMessage[]
   readonly unnamed: Recent<Unnamed>
   /** The newest at the end. */
   readonly found: Found[]
+}
+
+/** Since when a message is known to be somebody's, and when its call was made where it was made here, by the first clock. */
+interface Known {
+  at: number
+  begun?: number
 }
 
 /** What a search found, for which content, and when. */
@@ -76,13 +81,14 @@ const memories = new WeakMap<object, OwnMessages>()
 /**
  * Which of the bots' own messages are known to be somebody's: each message of the platform answers for one send only. What a
  * platform reports of messages that nobody knows yet is kept, so that a search finds it. The memory is bounded: the chats used last,
- * and the newest of each. A chat goes by what `chatOf` calls it; times are in milliseconds since the epoch.
+ * and the newest of each. A chat goes by what `chatOf` calls it; times are in milliseconds since the epoch, by the machine's clock as it is
+ * at the time, or by the first clock: the same as if it had not been set since this was made.
  */
 export class OwnMessages {
-  /** Since when nothing is missing in a chat of which nothing is remembered. */
+  /** Since when nothing is missing in a chat of which nothing is remembered, by the first clock. */
   private since: number
   private readonly chats = new Recent<Chat>(keptChats, maxAge, (_, used) => {
-    this.since = Math.max(this.since, used + this.step + 2 * clockTolerance)
+    this.since = Math.max(this.since, used + 2 * clockTolerance)
   })
 
   /** What the machine's clock showed when the monotonic one began. */
@@ -105,11 +111,12 @@ export class OwnMessages {
   /**
    * Takes down that these messages are known to be somebody's, so that no search takes one of them for another.
    *
+   * @param took how long the call took that was answered with them, in milliseconds
    * @returns whether they were free: an answer may come late, when a search has taken its message already, be it for an equal one
    */
-  note(chatName: string, ids: readonly string[], now = Date.now()): boolean {
+  note(chatName: string, ids: readonly string[], now = Date.now(), took?: number): boolean {
     const chat = this.open(chatName, now)
-    for (const id of ids) makeKnown(chat, id, now)
+    for (const id of ids) this.makeKnown(chat, id, now, took)
     return !chat.found.some(({ message }) => ids.includes(message.id))
   }
 
@@ -125,7 +132,7 @@ export class OwnMessages {
     const wasMeanwhile = ({ time, at }: Found): boolean => took === undefined ? time >= since && time <= until : at >= ended - took
     const index = found.findIndex(entry => wasMeanwhile(entry) && isSealOf(send.content, entry.content))
     if (index >= 0) found.splice(index, 1)
-    else unnamed.set(nameOf(send), { send, ended }, send.until)
+    else unnamed.set(nameOf(send), { send, ended }, until - this.step)
     return index < 0
   }
 
@@ -148,14 +155,37 @@ export class OwnMessages {
    * those that became known within twice the tolerance, because the clocks may differ as much at both ends.
    */
   recent(chatName: string, now = Date.now()): string[] {
-    const known = this.chats.get(chatName, now - this.step)?.known ?? []
-    return [...known].flatMap(([id, time]) => time >= now - 2 * clockTolerance ? [id] : [])
+    const { step } = this
+    const known = this.chats.get(chatName, now - step)?.known ?? []
+    return [...known].flatMap(([id, { at }]) => at + step >= now - 2 * clockTolerance ? [id] : [])
   }
 
   /** Whether a message was known to be somebody's already then. */
   isKnownBefore(chatName: string, id: string, time: number): boolean {
-    const known = this.chats.get(chatName, Date.now() - this.step)?.known.get(id)
-    return known !== undefined && known < time
+    const { step } = this
+    const known = this.chats.get(chatName, Date.now() - step)?.known.get(id)
+    return known !== undefined && known.at + step < time
+  }
+
+  /**
+   * How far the machine's clock is ahead of the platform's, at least and at most, in milliseconds: a message was sent after its call was
+   * made and before that was answered.
+   *
+   * @param history messages with the platform's times; only those count that were sent from here
+   */
+  ahead(chatName: string, history: readonly OwnMessage[], now = Date.now()): { least: number, most: number } {
+    const { step } = this
+    const { known } = this.open(chatName, now)
+    let [least, most] = [-Infinity, Infinity]
+    for (const { id, time } of history) {
+      const { at = 0, begun } = known.get(id) ?? {}
+      if (begun === undefined) continue
+      // It is cut to whole seconds.
+      least = Math.max(least, begun + step - time - 1_000)
+      most = Math.min(most, at + step - time)
+    }
+    // Where they contradict one another, the platform's clock was set.
+    return least <= most ? { least, most } : { least: -Infinity, most: Infinity }
   }
 
   /** Keeps a message that the platform reported. Its time is that of its arrival. */
@@ -169,6 +199,19 @@ export class OwnMessages {
     return candidates(this.open(chatName, now), wanted, history).length > 0
   }
 
+  /** The messages of a history that could be the one that is wanted, were they not too old by their times. */
+  tooOld(chatName: string, { content, since }: Wanted, history: readonly OwnMessage[], now = Date.now()): OwnMessage[] {
+    const { known } = this.open(chatName, now)
+    const older = history.filter(({ id, time }) => time < since - clockTolerance && !known.has(id))
+    return older.filter(message => isSameContent(message.content, content))
+  }
+
+  /** Of messages with this content those that nobody is known to have sent. */
+  unexplained(chatName: string, content: Content, messages: readonly OwnMessage[], sends: KnownSends, now = Date.now()): OwnMessage[] {
+    const named = nameSends(this.open(chatName, now), content, messages, sends)
+    return messages.filter(({ id }) => !sends.messageIds.has(id) && !named.has(id))
+  }
+
   /**
    * Takes the oldest message, of a history or reported, that is the one that is wanted. It is known from then on.
    *
@@ -180,12 +223,12 @@ export class OwnMessages {
     const named = nameSends(chat, wanted.content, history, sends)
     const free = candidates(chat, wanted, history).filter(({ id }) => !sends.messageIds.has(id) && !named.has(id))
     // What this process has sent it knows itself, whatever is known besides.
-    const complete = Math.min(chat.since, sends.since)
+    const complete = Math.min(chat.since + this.step, sends.since)
     const sure = wanted.since >= complete ? free : free.filter(({ time }) => time >= complete + clockTolerance)
     const oldest = sure.reduce<OwnMessage | undefined>((best, message) => best && best.time <= message.time ? best : message, undefined)
     if (oldest) {
       keep(chat.found, { message: oldest, wasSeen: chat.seen.includes(oldest), content: wanted.content, time: now, at: performance.now() })
-      makeKnown(chat, oldest.id, now)
+      this.makeKnown(chat, oldest.id, now)
     }
     return oldest ?? (free.length > 0 ? 'unclear' : undefined)
   }
@@ -202,9 +245,25 @@ export class OwnMessages {
     if (target && message) this.see(chatOf(selfId, target), { ...message, time: Date.now() })
   }
 
+  /** @param took as for `note` */
+  private makeKnown(chat: Chat, id: string, now: number, took?: number): void {
+    const { known, seen } = chat
+    const { step } = this
+    const at = now - step
+    known.delete(id)
+    known.set(id, { at, ...took !== undefined && { begun: at - took } })
+    const [[oldest, entry] = ['', { at }]] = known
+    if (known.size > keptIds) {
+      known.delete(oldest)
+      forget(chat, entry.at)
+    }
+    const index = seen.findIndex(message => message.id === id)
+    if (index >= 0) seen.splice(index, 1)
+  }
+
   /** How far the machine's clock was set since this was made, in milliseconds: chats do not grow old by that. */
   private get step(): number {
-    const step = Date.now() - performance.now() - this.origin
+    const step = Math.round(Date.now() - performance.now() - this.origin)
     return Math.abs(step) < leastStep ? 0 : step
   }
 
@@ -213,7 +272,7 @@ export class OwnMessages {
     if (kept) return kept
     const chat: Chat = {
       since: this.since, known: new Map(), seen: [], found: [],
-      unnamed: new Recent(keptEntries, Infinity, ({ send }) => forget(chat, send.until)),
+      unnamed: new Recent(keptEntries, Infinity, (_, until) => forget(chat, until)),
     }
     this.chats.set(chatName, chat, now - this.step)
     return chat
@@ -308,20 +367,7 @@ function nameOf({ content, since, until }: UnnamedSend): string {
   return `${content} ${since} ${until}`
 }
 
-function makeKnown(chat: Chat, id: string, now: number): void {
-  const { known, seen } = chat
-  known.delete(id)
-  known.set(id, now)
-  const [[oldest, time] = ['', 0]] = known
-  if (known.size > keptIds) {
-    known.delete(oldest)
-    forget(chat, time)
-  }
-  const index = seen.findIndex(message => message.id === id)
-  if (index >= 0) seen.splice(index, 1)
-}
-
-/** A message that was sent then is remembered no more. */
+/** A message that was sent then, by the first clock, is remembered no more. */
 function forget(chat: Chat, time: number): void {
   chat.since = Math.max(chat.since, time + 2 * clockTolerance)
 }

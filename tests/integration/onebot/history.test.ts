@@ -180,6 +180,43 @@ test('does not conclude from a history that is too short', async t => {
   assert.deepEqual(await find(group, [text('a')], since), { kind: 'inconclusive' })
 })
 
+const hours = 8 * 3_600_000
+
+test('finds a message although the clock of the machine is hours ahead, or behind', async t => {
+  for (const ahead of [hours, -hours]) {
+    const { account, simulator, callUnanswered, find } = await stage(t, { clock: () => Date.now() - ahead })
+    await account.message(group, [text('before')]).send(attempt)
+    const since = Date.now()
+    await callUnanswered('send_group_msg', { ...toGroup, message: textMessage('a') })
+    assert.deepEqual(await find(group, [text('a')], since), { kind: 'found', messageIds: [deliveredId(simulator, 1)] })
+    assert.deepEqual(await find(group, [text('b')], Date.now() + 11_000), { kind: 'absent' })
+  }
+})
+
+test('does not take an older message for the one that is wanted where the clock of the machine is hours behind', async t => {
+  let ahead = -hours
+  const { account, simulator, call, find } = await stage(t, { clock: () => Date.now() - ahead })
+  await account.message(group, [text('before')]).send(attempt)
+  ahead += 60_000
+  simulator.say({ group: group.id, user: '10000', selfMessage: true, text: 'a' })
+  ahead -= 60_000
+  // The report of it has arrived then.
+  await call('get_status', {})
+  assert.deepEqual(await find(group, [text('a')], Date.now() + 1), { kind: 'absent' })
+})
+
+test('does not call a message absent that only the clock says is too old, unless it is known whose it is', async t => {
+  const { account, simulator, callUnanswered, find } = await stage(t, { clock: () => Date.now() - hours })
+  const since = Date.now()
+  await callUnanswered('send_group_msg', { ...toGroup, message: textMessage('a') })
+  assert.deepEqual(await find(group, [text('b')], since), { kind: 'absent' })
+  assert.deepEqual(await find(group, [text('a')], since), { kind: 'inconclusive' })
+  const known = { ...nothing, messageIds: new Set([deliveredId(simulator, 0)]) }
+  assert.deepEqual(await find(group, [text('a')], since, known), { kind: 'absent' })
+  await account.message(group, [text('another')]).send(attempt)
+  assert.deepEqual(await find(group, [text('a')], since), { kind: 'found', messageIds: [deliveredId(simulator, 0)] }, 'now the clocks can be compared')
+})
+
 test('finds without a history what the platform reports, in groups and private chats', async t => {
   const { app, simulator, note, call, callUnanswered, find } = await stage(t, { history: false, reportSelf: true, messageFormat: 'string' })
   let heard = 0

@@ -29,8 +29,8 @@ const goCqhttp = {
 }
 const foreign = { ...napcat, message_id: 5, user_id: 10001, sender: { user_id: 10001 }, post_type: 'message' }
 
-function read(messages: unknown, earliest = since): HistoryPage | undefined {
-  return readHistory({ status: 'ok', retcode: 0, data: { messages } }, selfId, earliest)
+function read(messages: unknown): HistoryPage | undefined {
+  return readHistory({ status: 'ok', retcode: 0, data: { messages } }, selfId)
 }
 
 test('reads the own messages of NapCat, LuckyLilliaBot and go-cqhttp', () => {
@@ -46,12 +46,9 @@ test('knows an own message by its sender, and without one by its user_id', () =>
   assert.equal(read([{ ...napcat, sender: { user_id: 10001 } }])?.own.length, 0)
 })
 
-test('concludes from a history only as far as it reaches', () => {
-  const full = Array.from({ length: 20 }, (_, n) => ({ ...foreign, message_id: n, time: seconds + n }))
-  assert.equal(read(full)?.reachesBack, false)
-  assert.equal(read([{ ...foreign, time: seconds - 1 }, ...full.slice(1)])?.reachesBack, true)
-  assert.equal(read(full.slice(0, 14))?.reachesBack, false, 'the platform may have just started')
-  assert.equal(read([])?.reachesBack, false)
+test('tells how far a history reaches back, whoever spoke', () => {
+  assert.equal(read([napcat, { ...foreign, time: seconds - 1 }, { ...foreign, time: null }])?.oldest, since - 1_000)
+  assert.equal(read([])?.oldest, Infinity)
 })
 
 test('concludes nothing from an own message that cannot be read', () => {
@@ -69,7 +66,7 @@ test('takes an unknown action and data of another form for no history', () => {
     { status: 'failed', retcode: 1200, message: 'Unsupported API', data: null },
     { status: 'ok', retcode: 0, data: null },
     { status: 'ok', retcode: 0, data: { messages: {} } },
-  ]) assert.equal(readHistory(answer, selfId, since), undefined, JSON.stringify(answer))
+  ]) assert.equal(readHistory(answer, selfId), undefined, JSON.stringify(answer))
 })
 
 test('takes any other failure, and what cannot be read, for a question that was not answered', () => {
@@ -84,13 +81,13 @@ test('takes any other failure, and what cannot be read, for a question that was 
     { status: 'failed', retcode: 200, data: null },
     { status: 'failed', retcode: 100, msg: 'GROUP_NOT_FOUND', wording: '群聊不存在', data: null },
   ]) {
-    assert.throws(() => readHistory(answer, selfId, since), (error: unknown) => error instanceof SendError && error.outcome === 'unanswered')
+    assert.throws(() => readHistory(answer, selfId), (error: unknown) => error instanceof SendError && error.outcome === 'unanswered')
   }
 })
 
 test('takes the words for a chat without messages for an empty history', () => {
   for (const message of ['消息undefined不存在', '未找到消息']) {
-    assert.deepEqual(readHistory({ status: 'failed', retcode: 1200, message, data: null }, selfId, since), { own: [], reachesBack: false, isReadable: true })
+    assert.deepEqual(readHistory({ status: 'failed', retcode: 1200, message, data: null }, selfId), { own: [], oldest: Infinity, isReadable: true })
   }
 })
 
