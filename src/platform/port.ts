@@ -171,6 +171,8 @@ export interface SendErrorOptions extends ErrorOptions {
   isAboutTarget?: boolean
   /** Whether to try again would do harm. */
   isFinal?: boolean
+  /** Whether it had left before, without an answer, and was taken for lost. */
+  hasLeft?: boolean
 }
 
 /** A send that failed, with what is known about whether anything arrived. */
@@ -179,11 +181,14 @@ export class SendError extends Error {
   readonly isAboutTarget: boolean
   /** Whether the same call may fare better the next time. */
   readonly isRetryable: boolean
+  /** Whether the message had left before, without an answer, and was taken for lost. */
+  readonly hasLeft: boolean
 
   /** @param wording the platform's own words, fit to be shown to the caller */
   constructor(readonly outcome: SendFailure, readonly wording?: string, options: SendErrorOptions = {}) {
     super(wording ?? outcome, options)
     this.isAboutTarget = options.isAboutTarget ?? false
+    this.hasLeft = options.hasLeft ?? false
     this.isRetryable = !this.isAboutTarget && !options.isFinal && outcome !== 'suppressed'
   }
 

@@ -185,8 +185,10 @@ export class Repeats {
     const now = this.runtime.clock.now()
     if (!storage || isOverdue(delivery, now)) return
     const change = retry(delivery, delivery.expiresAt ?? now + defaultExpiry)
+    const inDoubt = doubtOf(delivery, delivery.results)
     // The calls that were made go on counting.
-    await storage.backlog.requeue(delivery, ['unanswered'], { ...change, inDoubt: doubtOf(delivery, delivery.results) })
+    const counted = inDoubt && { ...inDoubt, calls: Math.max(inDoubt.calls, delivery.attempts) }
+    await storage.backlog.requeue(delivery, ['unanswered'], { ...change, inDoubt: counted })
   }
 
   /** Finds out what became of an earlier request that went unanswered, and gives the verdict where what is missing may be sent now. */

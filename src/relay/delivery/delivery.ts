@@ -86,7 +86,7 @@ export interface InDoubt {
   before: readonly string[]
   /** How long after a call they may still be carried out, in milliseconds. */
   settle: number
-  /** How many calls were made since somebody asked for it, the one that is under way among them. */
+  /** How many calls were made since somebody asked for it, the one that is under way among them; of several messages, of one of them. */
   calls: number
 }
 

@@ -186,7 +186,9 @@ class Run {
     // The plugin may be loaded anew while the platform is still carrying it out.
     if (this.current !== 0 && this.open.has(this.current)) this.sending.onOpen(this.leftAt)
     this.end()
-    this.reject(this.open.size > 0 ? new SendError('unanswered') : new RelayError('stopping'))
+    // What nobody waits for is looked for once more before it leaves again.
+    const isInDoubt = this.open.size > 0 || (this.hasBet && this.sending.patience !== 'all')
+    this.reject(isInDoubt ? new SendError('unanswered') : new RelayError('stopping'))
   }
 
   /** Whether a message is the one that was sent. */
@@ -255,7 +257,9 @@ class Run {
     this.endUnanswered(failure)
     this.end()
     const isHonest = this.open.size === 0 || failure.outcome === 'unanswered'
-    this.reject(isHonest ? failure : new SendError('unanswered', undefined, { cause: failure }))
+    const { outcome, wording } = failure
+    if (!isHonest) this.reject(new SendError('unanswered', undefined, { cause: failure }))
+    else this.reject(this.hasBet && outcome === 'unsent' ? new SendError(outcome, wording, { hasLeft: true, cause: failure }) : failure)
   }
 
   private end(): void {

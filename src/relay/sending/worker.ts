@@ -4,7 +4,7 @@ import type { ParsedItem } from '../../message/model'
 import { SendError, type Account, type Finding, type LoadedItem, type Message, type Receipt, type SendsSince } from '../../platform/port'
 import { noteCall, type EndCall } from '../delivery/about'
 import {
-  abandon, doubtOf, isOverdue, isUnsent, leave, postpone, unanswered, unfinished, withLate,
+  abandon, doubtOf, isOverdue, isUnsent, leave, outcomeOf, postpone, unanswered, unfinished, withLate,
   type Delivery, type InDoubt, type ItemResult, type Results,
 } from '../delivery/delivery'
 import { guard, type Store } from '../store/store'
@@ -145,8 +145,8 @@ class Work {
   /** The places of the items that earlier calls left without an answer, and how many calls that were. */
   private readonly doubted: readonly number[]
   private readonly made: number
-  /** How many calls were made of the present platform message, those of an earlier process among them; and the writing of that. */
-  private calls = 0
+  /** The most calls that were made of a platform message, those of an earlier process among them; and the writing of their number. */
+  private most = 0
   private counted: Promise<unknown> | undefined
   /** What this was begun under: the plugin may be loaded again after it was stopped, and that does not make this work go on. */
   private readonly stop: AbortSignal
@@ -190,7 +190,7 @@ class Work {
     // What was leaving when the process ended is looked for as it is sent again; here, what is sent again on request or not at all.
     if (inDoubt && (!wasLeaving || isOverdue(delivery, clock.now()))) {
       const { found, verdict } = await this.find(inDoubt)
-      for (const [index, result] of found) results[index] ??= result
+      for (const [index, result] of found) if (!results[index]?.success) results[index] = result
       if (!wasLeaving && !this.mayRepeat(inDoubt, verdict)) for (const index of inDoubt.indices) results[index] ??= unanswered()
       else if (verdict === 'unclear') unclear = inDoubt.indices
       delivery.results = results.slice()
@@ -225,6 +225,7 @@ class Work {
     let verdict: Verdict = 'absent'
     for (const group of compose(await this.prepareAll(true), maxWeight)) {
       const asked = group.filter(({ index }) => inDoubt.indices.includes(index))
+      if (asked.length === 0) continue
       // Only a part is in doubt where the group was refused and its items were sent one by one.
       for (const items of asked.length === group.length ? [group] : divide(asked)) {
         const message = account.message(target, await load(items))
@@ -342,8 +343,8 @@ class Work {
     const { slot, runtime, job: { account, delivery, store, items: all }, stop } = this
     const { policy, openCalls } = runtime
     const settle = settlingTime(items, Math.max(policy.settleTime, policy.timeout))
-    this.calls = this.madeOf(items)
-    const leaving = { indices, settle, calls: this.calls + 1 }
+    const made = { calls: this.madeOf(items) }
+    const leaving = { indices, settle, calls: made.calls + 1 }
     await slot.pace()
     try {
       if (inDoubtSince === undefined) await this.recordLeaving(leaving)
@@ -361,7 +362,7 @@ class Work {
         onOpen: leftAt => openCalls.note(delivery, all, leaving, leftAt),
         openFor: () => openCalls.left(delivery, all, leaving),
         sends: this.sends,
-        onAttempt: () => this.countAttempt(),
+        onAttempt: () => this.countAttempt(made),
         onLate: receipt => this.recordLate(indices, receipt),
         onDenied: failure => this.recordDenied(indices, failure),
         observer: runtime.observer,
@@ -403,23 +404,25 @@ class Work {
     this.claims = []
   }
 
-  private countAttempt(): EndCall {
+  /** @param made how many calls were made of the platform message */
+  private countAttempt(made: { calls: number }): EndCall {
     const { job: { isOurs, delivery }, runtime: { clock, observer } } = this
     // A message that is looked for first, or tried again, may be another relay's by now.
     if (!isOurs()) throw new SendError('unsent', undefined, { isFinal: true })
     delivery.attempts++
-    this.calls++
-    this.recordCalls()
+    made.calls++
+    this.most = Math.max(this.most, made.calls)
+    this.recordCalls(made)
     const end = noteCall(delivery.about, clock.now(), (outcome, time) => observer.called(outcome, time))
     return (outcome, reason) => {
-      if (outcome === 'unsent') this.calls--
+      if (outcome === 'unsent') made.calls--
       end(outcome, reason)
     }
   }
 
   /** The first call is recorded as its items leave. What nobody waits for goes on in the next process, which has to know of the others. */
-  private recordCalls(): void {
-    const { calls, job: { delivery, store } } = this
+  private recordCalls({ calls }: { calls: number }): void {
+    const { delivery, store } = this.job
     if (!delivery.inDoubt || delivery.inDoubt.calls >= calls) return
     const inDoubt = delivery.inDoubt = { ...delivery.inDoubt, calls }
     if (!delivery.deferred || !store.isDurable) return
@@ -447,6 +450,17 @@ class Work {
     else if (!stop.aborted) await outcomes.deny({ ...delivery, results: final }, store, denied)
   }
 
+  /** What is in doubt where something could not leave: what went unanswered, also before, and what was taken for lost and has yet to go. */
+  private doubtLeft(results: Results, inDoubt: InDoubt | null): InDoubt | null {
+    const { made, most, job: { delivery } } = this
+    const isInDoubt = (result: ItemResult | undefined, index: number): boolean => !result?.success
+      && (outcomeOf(result) === 'unanswered' || hasLeft(result) || inDoubt?.indices.includes(index) === true)
+    const indices = results.flatMap((result, index) => isInDoubt(result, index) ? [index] : [])
+    const known = inDoubt ?? delivery.inDoubt
+    if (!known || indices.length === 0) return null
+    return { ...known, indices, settle: Math.max(known.settle, delivery.inDoubt?.settle ?? 0), calls: Math.max(made, most) }
+  }
+
   /** @param inDoubt what went unanswered before, and was not looked for as it was sent */
   private async end(inDoubt: InDoubt | null): Promise<JobEnd> {
     const { runtime, slot, outcomes, job: { delivery, store } } = this
@@ -459,7 +473,9 @@ class Work {
         return 'again'
       }
       if (results.some(isUnsent)) {
-        const change = postpone(results, inDoubt)
+        // It is looked for by the relay whose it is by now.
+        if (!this.job.isOurs()) throw new NotOurs()
+        const change = postpone(results, this.doubtLeft(results, inDoubt))
         await persist(runtime, () => outcomes.record(delivery, store, change), () => slot.turnAway(new RelayError('store-down')))
         return 'again'
       }
@@ -486,6 +502,11 @@ async function load(items: readonly Ready[]): Promise<LoadedItem[]> {
   const loaded: LoadedItem[] = []
   for (const item of items) loaded.push('load' in item ? await item.load() : item)
   return loaded
+}
+
+/** Whether what could not be sent had left before, without an answer. */
+function hasLeft(result: ItemResult | undefined): boolean {
+  return result?.success === false && result.error.cause instanceof SendError && result.error.cause.hasLeft
 }
 
 /** Keeps the uploaded files among the items from being removed, until the functions returned are called. */

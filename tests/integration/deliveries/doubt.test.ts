@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { sends } from '../reload/support'
 import { until } from '../../support/until'
 import { driverOf, failStatements, group, later, other, relayWith, takeOffline, type StoredRelay, type Shown } from './support'
+import { victim } from './victim'
 
 const key = { 'idempotency-key': 'k' }
 const table = 'message_relay_delivery'
@@ -372,6 +373,68 @@ describe('a history that takes its time shows the chat as it was when it was ask
     assert.deepEqual(relay.texts(), ['before', 'hello'])
     assert.equal(sends(relay).length, 2)
   })
+})
+
+describe('what could not leave', () => {
+  const calls = ({ simulator }: Pick<StoredRelay, 'simulator'>, part: string): number =>
+    simulator.calls.filter(({ action, params }) => action.startsWith('send_') && JSON.stringify(params).includes(part)).length
+
+  test('once more has the attempts that are left, and is looked for again before', async t => {
+    const relay = await relayWith(t, { config: { ...once, chatApiMaxRetries: 1, chatSendInterval: 2 } })
+    await relay.post({ group_id: group, msg: 'before' })
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /^send_/, times: 3 })
+    const absences = async (): Promise<number> =>
+      Number(/lookups_total\{finding="absent"\} (\d+)/.exec(await (await relay.request('/metrics')).text())?.[1])
+    const id = await relay.queue('hello')
+    await until('it was looked for in vain', async () => await absences() === 1, 20_000)
+    const goOnline = await takeOffline(relay)
+    await relay.reaches(id, 'queued')
+    assert.equal(calls(relay, 'hello'), 1)
+    await goOnline()
+    await relay.reaches(id, 'unanswered')
+    assert.equal(calls(relay, 'hello'), 2)
+    assert(await absences() > 1)
+  })
+
+  test('leaves the rest as open as it was, also for the next process', async t => {
+    const relay = await victim(t, { ...once, chatApiMaxRetries: 3 })
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /^send_/ })
+    const video = { type: 'video', url: `base64://${Buffer.from('....ftypisom').toString('base64')}` }
+    assert.equal((await relay.post({ group_id: group, messages: [video, { msg: 'text' }] }, later)).status, 202)
+    await until('the video has left', () => calls(relay, 'video') === 1)
+    await relay.simulator.goOffline()
+    await until('the text waits', async () => (await relay.states()).join() === 'queued', 20_000)
+    await relay.simulator.goOnline()
+    await until('the text has left', async () => (await relay.states()).join() === 'unanswered', 20_000)
+    assert.deepEqual(relay.texts(), ['text'])
+    await relay.kill()
+    await relay.start()
+    await relay.online()
+    const [, id = ''] = /"id":"([^"]+)"/.exec(await (await relay.get('/deliveries')).text()) ?? []
+    const again = await relay.retry(id)
+    assert.equal(again.status, 409)
+    assert(Number(again.headers.get('retry-after')) > 500, 'a video may take ten minutes')
+  })
+})
+
+test('nothing is looked for that is in no doubt', async t => {
+  const relay = await relayWith(t, { config: once })
+  await relay.post({ group_id: group, msg: 'before' })
+  relay.simulator.fault({ fault: { kind: 'silent' }, action: /^send_/ })
+  const file = { type: 'file', url: 'base64://YQ==', filename: 'a.log' }
+  const id = await send(relay, { messages: [{ msg: 'text' }, file, file] }, later)
+  await relay.reaches(id, 'unanswered')
+  const looks = (): number => relay.simulator.calls.filter(({ action }) => action.includes('history')).length
+  await until('it has settled', async () => {
+    const before = looks()
+    const { status } = await relay.ask(`/deliveries/${id}/retry`, 'POST')
+    if (status === 409) return false
+    assert.equal(status, 202)
+    await relay.reaches(id, 'sent')
+    assert.equal(looks() - before, 1)
+    return true
+  })
+  assert.deepEqual(relay.texts(), ['before', '', '', 'text'])
 })
 
 test('each of several targets is told when its key may be asked again', async t => {

@@ -54,6 +54,10 @@ export class Victim {
     return fetch(this.url + path, { headers: { 'x-api-key': apiKey } })
   }
 
+  retry(id: string): Promise<Response> {
+    return fetch(`${this.url}/deliveries/${id}/retry`, { method: 'POST', headers: { 'x-api-key': apiKey } })
+  }
+
   async upload(name: string, text: string): Promise<string> {
     const form = new FormData()
     form.append('file', new Blob([text]), name)
