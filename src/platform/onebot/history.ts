@@ -6,7 +6,7 @@ import { SendError, type Finding, type SendsSince } from '../port'
 import { requestOf, responseTimeout } from './adapter'
 import { isUpload, type Content } from './content'
 import { toNumber } from './message'
-import { chatOf, clockTolerance, isOwn, readOwn, readTime, type OwnMessage, type OwnMessages } from './own-messages'
+import { chatOf, clockTolerance, isOwn, readOwn, readTime, type OwnMessage, type OwnMessages, type Wanted } from './own-messages'
 
 /** The account whose chats are searched; `isOnline` and `onOffline` are those of `Account`. */
 export interface Searched {
@@ -36,13 +36,16 @@ const counts = [50, 500]
 export async function search(account: Searched, target: Target, content: Content, since: number, sends: SendsSince): Promise<Finding> {
   const { bot, own } = account
   const chat = chatOf(bot.selfId, target)
+  const begun = since - own.step
+  // The machine's clock may be set while the platform answers.
+  const wanted = (): Wanted => ({ content, since: begun + own.step })
   const look = async (history: readonly OwnMessage[]): Promise<Finding | undefined> => {
-    if (!own.hasCandidate(chat, { content, since }, history)) return
-    const message = own.take(chat, { content, since }, history, await sends(since))
+    if (!own.hasCandidate(chat, wanted(), history)) return
+    const message = own.take(chat, wanted(), history, await sends(wanted().since))
     if (message === 'unclear') return { kind: 'inconclusive' }
     return message && { kind: 'found', ...isUpload(content) ? { messageIds: [], trace: message.id } : { messageIds: [message.id] } }
   }
-  // Where the clocks may differ, an equal message that looks too old is the one that is wanted, unless it is known whose it is.
+  // An equal message that looks too old may be the one that is wanted, unless it is known whose it is.
   const mayBeAmong = async (messages: readonly OwnMessage[]): Promise<boolean> => {
     if (messages.length === 0) return false
     const known = await sends(Math.min(...messages.map(({ time }) => time)) - clockTolerance)
@@ -61,29 +64,21 @@ export async function search(account: Searched, target: Target, content: Content
       parse_mult_msg: false,
     })
     const page = readHistory(answer, bot.selfId)
-    const { ahead, isSure } = compareClocks(own.ahead(chat, page?.own ?? []))
+    const { least, most } = own.ahead(chat, page?.own ?? [], page?.newest ?? -Infinity)
+    // As far as they surely differ by more than is borne with anyway.
+    const ahead = least > clockTolerance ? least : most < -clockTolerance ? most : 0
     const history = page?.own.map(message => ({ ...message, time: message.time + ahead })) ?? []
+    const doubtful = own.tooOld(chat, wanted(), history, most - ahead)
+    const isBefore = ({ id }: OwnMessage): boolean => own.isKnownBefore(chat, id, wanted().since)
+    const reachesBack = (page?.oldest ?? Infinity) + ahead < wanted().since - clockTolerance || history.some(isBefore)
     // The report may have come while the history was asked.
     const finding = await look(history)
     if (finding?.kind === 'found') return finding
     if (!page) return { kind: 'no-history' }
     if (finding) return finding
-    const reachesBack = page.oldest + ahead < since - clockTolerance || history.some(({ id }) => own.isKnownBefore(chat, id, since))
-    if (page.isReadable && reachesBack && (isSure || !await mayBeAmong(own.tooOld(chat, { content, since }, history)))) return { kind: 'absent' }
+    if (page.isReadable && reachesBack && !await mayBeAmong(doubtful)) return { kind: 'absent' }
   }
   return { kind: 'inconclusive' }
-}
-
-/**
- * What can be made of the difference of two clocks.
- *
- * @param difference at least and at most, in milliseconds
- * @returns `ahead`, by how much the machine's clock is surely ahead of the platform's, 0 where they may as well agree; `isSure`, whether
- *   times can be relied on that are corrected by it
- */
-function compareClocks({ least, most }: { least: number, most: number }): { ahead: number, isSure: boolean } {
-  const ahead = least > clockTolerance ? least : most < -clockTolerance ? most : 0
-  return { ahead, isSure: most - ahead <= clockTolerance }
 }
 
 /** Makes a call. It is rejected when the adapter's time is up, and when the bot goes offline, be its connection closed or not. */
@@ -111,8 +106,9 @@ async function ask(account: Searched, action: string, params: JsonObject): Promi
 /** What a history shows of the bot's own messages. */
 export interface HistoryPage {
   own: OwnMessage[]
-  /** The time of its oldest message, the bot's own or another's, as `OwnMessage` has it; `Infinity` where it has none. */
+  /** The times of its oldest and its newest message, the bot's own or another's, as `OwnMessage` has them; infinite where it has none. */
   oldest: number
+  newest: number
   /** Whether all of the bot's own messages on it could be read. */
   isReadable: boolean
 }
@@ -141,12 +137,13 @@ export function readHistory(answer: unknown, selfId: string): HistoryPage | unde
   const own = entries.filter(entry => isOwn(entry, selfId)).map(readOwn)
   const readable = own.filter(message => message !== undefined)
   const times = entries.map(readTime).filter(time => !Number.isNaN(time))
-  return { own: readable, oldest: Math.min(...times, Infinity), isReadable: readable.length === own.length }
+  const [oldest, newest] = [Math.min(...times), Math.max(...times)]
+  return { own: readable, oldest, newest, isReadable: readable.length === own.length }
 }
 
 function readFailure({ retcode, wording, message, msg }: JsonObject): HistoryPage | undefined {
   const text = [wording, message, msg].filter(part => typeof part === 'string').join('\n')
   if (unknownActionCodes.has(retcode) || unknownAction.test(text)) return
-  if (emptyChat.test(text)) return { own: [], oldest: Infinity, isReadable: true }
+  if (emptyChat.test(text)) return { own: [], oldest: Infinity, newest: -Infinity, isReadable: true }
   throw new SendError('unanswered')
 }

@@ -29,6 +29,8 @@ const keptEntries = 64
 const keptChats = 1_000
 /** How long a chat in which nothing is sent is remembered, in milliseconds: longer than any send takes. */
 const maxAge = 60 * 60_000
+/** The times of a history are cut to whole seconds, in milliseconds. */
+const second = 1_000
 /** By how much the two clocks of this process may differ without the machine's having been set, in milliseconds. */
 const leastStep = 2_000
 
@@ -48,6 +50,8 @@ interface Chat {
 interface Known {
   at: number
   begun?: number
+  /** How far the machine's clock had been set then. */
+  step: number
 }
 
 /** What a search found, for which content, and when. */
@@ -168,24 +172,26 @@ export class OwnMessages {
   }
 
   /**
-   * How far the machine's clock is ahead of the platform's, at least and at most, in milliseconds: a message was sent after its call was
-   * made and before that was answered.
+   * How far the machine's clock is ahead of the platform's, at least and at most, in milliseconds: no message is from the future, and one
+   * that was sent from here was sent after its call was made and before that was answered.
    *
-   * @param history messages with the platform's times; only those count that were sent from here
+   * @param history messages with the platform's times
+   * @param newest the time of the newest message in the chat, whoever sent it
    */
-  ahead(chatName: string, history: readonly OwnMessage[], now = Date.now()): { least: number, most: number } {
+  ahead(chatName: string, history: readonly OwnMessage[], newest: number, now = Date.now()): { least: number, most: number } {
     const { step } = this
     const { known } = this.open(chatName, now)
-    let [least, most] = [-Infinity, Infinity]
+    let [least, most] = [-Infinity, now - newest]
     for (const { id, time } of history) {
-      const { at = 0, begun } = known.get(id) ?? {}
-      if (begun === undefined) continue
-      // It is cut to whole seconds.
-      least = Math.max(least, begun + step - time - 1_000)
-      most = Math.min(most, at + step - time)
+      const entry = known.get(id)
+      // Since the clock was set, or the machine slept, both may have become right.
+      if (entry?.begun === undefined || Math.abs(entry.step - step) >= leastStep) continue
+      least = Math.max(least, entry.begun + step - time - second)
+      most = Math.min(most, entry.at + step - time)
     }
-    // Where they contradict one another, the platform's clock was set.
-    return least <= most ? { least, most } : { least: -Infinity, most: Infinity }
+    // Many messages leave no room, and servers do not agree by the millisecond. Where they contradict one another, a clock was set.
+    if (least <= most + 2 * second) return { least: Math.min(least, most), most: Math.max(least, most) }
+    return { least: -Infinity, most: Infinity }
   }
 
   /** Keeps a message that the platform reported. Its time is that of its arrival. */
@@ -199,10 +205,14 @@ export class OwnMessages {
     return candidates(this.open(chatName, now), wanted, history).length > 0
   }
 
-  /** The messages of a history that could be the one that is wanted, were they not too old by their times. */
-  tooOld(chatName: string, { content, since }: Wanted, history: readonly OwnMessage[], now = Date.now()): OwnMessage[] {
+  /**
+   * The messages of a history that are too old by their times to be the one that is wanted, and would not be by other clocks.
+   *
+   * @param most how far the machine's clock may be ahead of those times, in milliseconds
+   */
+  tooOld(chatName: string, { content, since }: Wanted, history: readonly OwnMessage[], most: number, now = Date.now()): OwnMessage[] {
     const { known } = this.open(chatName, now)
-    const older = history.filter(({ id, time }) => time < since - clockTolerance && !known.has(id))
+    const older = history.filter(({ id, time }) => time < since - clockTolerance && time + second + most >= since && !known.has(id))
     return older.filter(message => isSameContent(message.content, content))
   }
 
@@ -251,7 +261,7 @@ export class OwnMessages {
     const { step } = this
     const at = now - step
     known.delete(id)
-    known.set(id, { at, ...took !== undefined && { begun: at - took } })
+    known.set(id, { at, step, ...took !== undefined && { begun: at - took } })
     const [[oldest, entry] = ['', { at }]] = known
     if (known.size > keptIds) {
       known.delete(oldest)
@@ -262,7 +272,7 @@ export class OwnMessages {
   }
 
   /** How far the machine's clock was set since this was made, in milliseconds: chats do not grow old by that. */
-  private get step(): number {
+  get step(): number {
     const step = Math.round(Date.now() - performance.now() - this.origin)
     return Math.abs(step) < leastStep ? 0 : step
   }

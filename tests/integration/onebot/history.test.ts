@@ -205,6 +205,21 @@ test('does not take an older message for the one that is wanted where the clock 
   assert.deepEqual(await find(group, [text('a')], Date.now() + 1), { kind: 'absent' })
 })
 
+test('does not take an older message for the one that is wanted after the machine slept, nor for one that may be it where somebody spoke since', async t => {
+  const real = Date.now.bind(Date)
+  let slept = 0
+  t.mock.method(Date, 'now', () => real() + slept)
+  const { account, simulator, call, find } = await stage(t, { clock: () => Date.now() })
+  await account.message(group, [text('before')]).send(attempt)
+  slept = hours / 2
+  simulator.say({ group: group.id, user: '10000', selfMessage: true, text: 'a' })
+  await call('get_status', {})
+  slept = hours
+  assert.notEqual((await find(group, [text('a')], Date.now() + 1)).kind, 'found')
+  simulator.say({ group: group.id, user: '10001', text: 'b' })
+  assert.deepEqual(await find(group, [text('a')], Date.now() + 1), { kind: 'absent' })
+})
+
 test('does not call a message absent that only the clock says is too old, unless it is known whose it is', async t => {
   const { account, simulator, callUnanswered, find } = await stage(t, { clock: () => Date.now() - hours })
   const since = Date.now()

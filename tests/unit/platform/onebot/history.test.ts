@@ -47,8 +47,9 @@ test('knows an own message by its sender, and without one by its user_id', () =>
 })
 
 test('tells how far a history reaches back, whoever spoke', () => {
-  assert.equal(read([napcat, { ...foreign, time: seconds - 1 }, { ...foreign, time: null }])?.oldest, since - 1_000)
-  assert.equal(read([])?.oldest, Infinity)
+  const page = read([napcat, { ...foreign, time: seconds - 1 }, { ...foreign, time: seconds + 1 }, { ...foreign, time: null }])
+  assert.deepEqual([page?.oldest, page?.newest], [since - 1_000, since + 1_000])
+  assert.deepEqual([read([])?.oldest, read([])?.newest], [Infinity, -Infinity])
 })
 
 test('concludes nothing from an own message that cannot be read', () => {
@@ -87,7 +88,7 @@ test('takes any other failure, and what cannot be read, for a question that was 
 
 test('takes the words for a chat without messages for an empty history', () => {
   for (const message of ['消息undefined不存在', '未找到消息']) {
-    assert.deepEqual(readHistory({ status: 'failed', retcode: 1200, message, data: null }, selfId), { own: [], oldest: Infinity, isReadable: true })
+    assert.deepEqual(readHistory({ status: 'failed', retcode: 1200, message, data: null }, selfId), { own: [], oldest: Infinity, newest: -Infinity, isReadable: true })
   }
 })
 

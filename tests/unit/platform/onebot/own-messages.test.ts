@@ -303,35 +303,56 @@ test('does not forget a chat because the machine\'s clock was set', t => {
 
 describe('the clocks', () => {
   const unknown = { least: -Infinity, most: Infinity }
+  const hour = 3_600_000
 
   test('are compared by what was sent from here', () => {
-    const own = new OwnMessages(now - 3_600_000)
+    const own = new OwnMessages(now - hour)
     own.note('chat', ['1'], now, 300)
     own.note('chat', ['2'], now + 5_000, 4_000)
     own.note('chat', ['3'], now)
     // Its times are whole seconds, and the second message took its time.
-    assert.deepEqual(own.ahead('chat', [message('1', now - 60_000)], now), { least: 60_000 - 1_300, most: 60_000 })
-    assert.deepEqual(own.ahead('chat', [message('1', now), message('2', now + 4_000)], now), { least: -1_300, most: 0 })
-    assert.deepEqual(own.ahead('chat', [message('3', now), message('4', now)], now), unknown, 'nobody knows when those were sent')
-    assert.deepEqual(own.ahead('chat', [message('1', now), message('2', now + 60_000)], now), unknown, 'the platform\'s was set')
+    assert.deepEqual(own.ahead('chat', [message('1', now - 60_000)], -Infinity, now), { least: 60_000 - 1_300, most: 60_000 })
+    assert.deepEqual(own.ahead('chat', [message('1', now), message('2', now + 4_000)], -Infinity, now), { least: -1_300, most: 0 })
+    assert.deepEqual(own.ahead('chat', [message('3', now), message('4', now)], -Infinity, now), unknown, 'nobody knows when those were sent')
+    assert.deepEqual(own.ahead('chat', [message('1', now), message('2', now + 60_000)], -Infinity, now), unknown, 'the platform\'s was set')
   })
 
-  test('are compared as they are now', t => {
+  test('may contradict one another by a little', () => {
+    const own = new OwnMessages(now - hour)
+    own.note('chat', ['1'], now + 100, 50)
+    own.note('chat', ['2'], now + 1_980, 50)
+    const { least, most } = own.ahead('chat', [message('1', now - 1_000 - hour), message('2', now + 2_000 - hour)], -Infinity, now)
+    assert(least > hour - 1_000 && most < hour + 2_000, JSON.stringify({ least, most }))
+  })
+
+  test('are compared by whoever spoke last', () => {
+    const own = new OwnMessages(now - hour)
+    assert.deepEqual(own.ahead('chat', [], now - 5_000, now), { least: -Infinity, most: 5_000 })
+    assert.deepEqual(own.ahead('chat', [], now + hour, now), { least: -Infinity, most: -hour })
+  })
+
+  test('are not compared by what was sent before the machine\'s was set, or it slept', t => {
     const real = Date.now()
     let set = 0
     t.mock.method(Date, 'now', () => real + set)
     const own = new OwnMessages(real)
     own.note('chat', ['1'], real, 0)
-    set = 3_600_000
-    assert.equal(own.ahead('chat', [message('1', real)]).most, 3_600_000)
+    set = hour
+    assert.deepEqual(own.ahead('chat', [message('1', real)], -Infinity), unknown)
+    own.note('chat', ['2'], real + set, 0)
+    assert.equal(own.ahead('chat', [message('2', real)], -Infinity).most, hour)
   })
 })
 
 test('tells what could be wanted but for its time, and of which it is not known whose it is', () => {
   const own = new OwnMessages(now - 3_600_000)
   own.note('chat', ['1'], now)
-  const history = [message('1', now - 20_000), message('2', now - 20_000), message('3', now - 20_000), message('4', now - 20_000, b), message('5', now)]
-  const old = own.tooOld('chat', { content: a, since: now }, history, now)
+  const history = [
+    message('1', now - 20_000), message('2', now - 20_000), message('3', now - 20_000), message('4', now - 20_000, b), message('5', now),
+    message('6', now - 60_000),
+  ]
+  const old = own.tooOld('chat', { content: a, since: now }, history, 30_000, now)
   assert.deepEqual(old.map(({ id }) => id), ['2', '3'])
   assert.deepEqual(own.unexplained('chat', a, old, sends({ messageIds: new Set(['3']) }), now), [message('2', now - 20_000)])
+  assert.deepEqual(own.tooOld('chat', { content: a, since: now }, history, 5_000, now), [])
 })
