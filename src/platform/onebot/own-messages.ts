@@ -31,6 +31,8 @@ const keptChats = 1_000
 const maxAge = 60 * 60_000
 /** The times of a history are cut to whole seconds, in milliseconds. */
 const second = 1_000
+/** No clock is further behind that anybody uses, in milliseconds. */
+const day = 24 * 60 * 60_000
 /** By how much the two clocks of this process may differ without the machine's having been set, in milliseconds. */
 const leastStep = 2_000
 
@@ -181,7 +183,8 @@ export class OwnMessages {
   ahead(chatName: string, history: readonly OwnMessage[], newest: number, now = Date.now()): { least: number, most: number } {
     const { step } = this
     const { known } = this.open(chatName, now)
-    let [least, most] = [-Infinity, now - newest]
+    // A time of next week is none.
+    let [least, most] = [-Infinity, newest - now < day ? now - newest : Infinity]
     for (const { id, time } of history) {
       const entry = known.get(id)
       // Since the clock was set, or the machine slept, both may have become right.

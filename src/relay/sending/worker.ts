@@ -325,6 +325,9 @@ class Work {
       const isClosed = cause instanceof SendError && cause.isAboutTarget
       const indices = isClosed ? [next, ...queue.splice(0)].flatMap(({ indices }) => indices) : next.indices
       for (const index of indices) this.results[index] = result
+      // Nothing follows before it has been looked for once more: what is recorded of the next one would take the place of its doubt.
+      const rest = this.job.delivery.deferred && hasLeft(result) ? queue.splice(0).flatMap(({ indices }) => indices) : []
+      for (const index of rest) this.results[index] = { success: false, error: new RelayError('unsent') }
       // The process may not come to the end of the delivery.
       if (queue.length > 0 && !this.job.store.isDurable) this.log(result)
       this.latest = result

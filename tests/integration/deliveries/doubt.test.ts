@@ -378,22 +378,39 @@ describe('a history that takes its time shows the chat as it was when it was ask
 describe('what could not leave', () => {
   const calls = ({ simulator }: Pick<StoredRelay, 'simulator'>, part: string): number =>
     simulator.calls.filter(({ action, params }) => action.startsWith('send_') && JSON.stringify(params).includes(part)).length
+  const absences = async (relay: StoredRelay): Promise<number> =>
+    Number(/lookups_total\{finding="absent"\} (\d+)/.exec(await (await relay.request('/metrics')).text())?.[1])
 
   test('once more has the attempts that are left, and is looked for again before', async t => {
     const relay = await relayWith(t, { config: { ...once, chatApiMaxRetries: 1, chatSendInterval: 2 } })
     await relay.post({ group_id: group, msg: 'before' })
     relay.simulator.fault({ fault: { kind: 'silent' }, action: /^send_/, times: 3 })
-    const absences = async (): Promise<number> =>
-      Number(/lookups_total\{finding="absent"\} (\d+)/.exec(await (await relay.request('/metrics')).text())?.[1])
     const id = await relay.queue('hello')
-    await until('it was looked for in vain', async () => await absences() === 1, 20_000)
+    await until('it was looked for in vain', async () => await absences(relay) === 1, 20_000)
     const goOnline = await takeOffline(relay)
     await relay.reaches(id, 'queued')
     assert.equal(calls(relay, 'hello'), 1)
     await goOnline()
     await relay.reaches(id, 'unanswered')
     assert.equal(calls(relay, 'hello'), 2)
-    assert(await absences() > 1)
+    assert(await absences(relay) > 1)
+  })
+
+  test('once more is not overtaken by the rest of its batch', async t => {
+    const relay = await relayWith(t, { config: { ...once, chatApiMaxRetries: 1, chatSendInterval: 2 } })
+    await relay.post({ group_id: group, msg: 'before' })
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /^send_/ })
+    const id = await send(relay, { messages: [{ msg: 'text' }, { type: 'video', url: 'base64://YQ==' }] }, later)
+    await until('it was looked for in vain', async () => await absences(relay) === 1, 20_000)
+    const goOnline = await takeOffline(relay)
+    const isWaiting = async (): Promise<boolean> => {
+      const { state, results } = await relay.show(id)
+      return state === 'queued' || results.some(result => result.outcome === 'unsent')
+    }
+    await until('the text could not leave', isWaiting, 20_000)
+    await goOnline()
+    await relay.reaches(id, 'sent')
+    assert.deepEqual(relay.simulator.ledger.map(({ media }) => media.length), [0, 0, 1])
   })
 
   test('leaves the rest as open as it was, also for the next process', async t => {

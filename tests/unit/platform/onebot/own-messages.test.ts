@@ -329,6 +329,7 @@ describe('the clocks', () => {
     const own = new OwnMessages(now - hour)
     assert.deepEqual(own.ahead('chat', [], now - 5_000, now), { least: -Infinity, most: 5_000 })
     assert.deepEqual(own.ahead('chat', [], now + hour, now), { least: -Infinity, most: -hour })
+    assert.deepEqual(own.ahead('chat', [], now * 1_000, now), unknown)
   })
 
   test('are not compared by what was sent before the machine\'s was set, or it slept', t => {
