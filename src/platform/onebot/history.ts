@@ -64,17 +64,19 @@ export async function search(account: Searched, target: Target, content: Content
       parse_mult_msg: false,
     })
     const page = readHistory(answer, bot.selfId)
-    const { least, most } = own.ahead(chat, page?.own ?? [], page?.newest ?? -Infinity)
+    // The report may have come while the history was asked.
+    if (!page) {
+      const reported = await look([])
+      return reported?.kind === 'found' ? reported : { kind: 'no-history' }
+    }
+    const { least, most } = own.ahead(chat, page.own, page.newest)
     // As far as they surely differ by more than is borne with anyway.
     const ahead = least > clockTolerance ? least : most < -clockTolerance ? most : 0
-    const history = page?.own.map(message => ({ ...message, time: message.time + ahead })) ?? []
+    const history = page.own.map(message => ({ ...message, time: message.time + ahead }))
     const doubtful = own.tooOld(chat, wanted(), history, most - ahead)
     const isBefore = ({ id }: OwnMessage): boolean => own.isKnownBefore(chat, id, wanted().since)
-    const reachesBack = (page?.oldest ?? Infinity) + ahead < wanted().since - clockTolerance || history.some(isBefore)
-    // The report may have come while the history was asked.
+    const reachesBack = page.oldest + ahead < wanted().since - clockTolerance || history.some(isBefore)
     const finding = await look(history)
-    if (finding?.kind === 'found') return finding
-    if (!page) return { kind: 'no-history' }
     if (finding) return finding
     if (page.isReadable && reachesBack && !await mayBeAmong(doubtful)) return { kind: 'absent' }
   }

@@ -221,8 +221,7 @@ export class OwnMessages {
 
   /** Of messages with this content those that nobody is known to have sent. */
   unexplained(chatName: string, content: Content, messages: readonly OwnMessage[], sends: KnownSends, now = Date.now()): OwnMessage[] {
-    const named = nameSends(this.open(chatName, now), content, messages, sends)
-    return messages.filter(({ id }) => !sends.messageIds.has(id) && !named.has(id))
+    return nobodys(this.open(chatName, now), content, messages, messages, sends)
   }
 
   /**
@@ -233,8 +232,7 @@ export class OwnMessages {
    */
   take(chatName: string, wanted: Wanted, history: readonly OwnMessage[], sends: KnownSends, now = Date.now()): OwnMessage | 'unclear' | undefined {
     const chat = this.open(chatName, now)
-    const named = nameSends(chat, wanted.content, history, sends)
-    const free = candidates(chat, wanted, history).filter(({ id }) => !sends.messageIds.has(id) && !named.has(id))
+    const free = nobodys(chat, wanted.content, candidates(chat, wanted, history), history, sends)
     // What this process has sent it knows itself, whatever is known besides.
     const complete = Math.min(chat.since + this.step, sends.since)
     const sure = wanted.since >= complete ? free : free.filter(({ time }) => time >= complete + clockTolerance)
@@ -331,6 +329,14 @@ function candidates({ known, seen }: Chat, { content, since }: Wanted, history: 
   // What was reported has the time of its arrival, by the local clock.
   const recent = [...seen.filter(({ time }) => time >= since), ...history.filter(({ time }) => time >= since - clockTolerance)]
   return recent.filter(message => !known.has(message.id) && isSameContent(message.content, content))
+}
+
+/** Those of these messages that nobody is known to have sent; the history is what sends without an ID may be in. */
+function nobodys(
+  chat: Chat, content: Content, messages: readonly OwnMessage[], history: readonly OwnMessage[], sends: KnownSends,
+): OwnMessage[] {
+  const named = nameSends(chat, content, history, sends)
+  return messages.filter(({ id }) => !sends.messageIds.has(id) && !named.has(id))
 }
 
 /**
