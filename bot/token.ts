@@ -1,7 +1,7 @@
 import type {} from '@koishijs/plugin-server'
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { equalsSecret } from '../src/lib/secret'
+import { equalsSecret } from '../src/lib/crypto'
 
 /**
  * Turns away whoever introduces himself as a OneBot implementation and does not give the token, because adapter-onebot 6.9.4 takes

@@ -1,6 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { RelayError } from '../errors'
-import { sha256 } from '../lib/secret'
+import { sha256 } from '../lib/crypto'
 import { Caller, type Usage } from './caller'
 import type { Key } from './keys'
 import { scopes } from './scopes'

@@ -1,4 +1,4 @@
-import { matchesGlob } from '../lib/glob'
+import { matchesGlob } from '../lib/words'
 import type { Target, TargetNames } from '../message/model'
 import { readAddress } from '../message/target'
 

@@ -1,4 +1,4 @@
-import { readList } from '../lib/list'
+import { readList } from '../lib/words'
 import { isSigningSecret } from '../lib/webhook-signature'
 import { isObject, type JsonObject } from '../message/parse'
 

@@ -6,7 +6,7 @@ import type { Access } from '../access/access'
 import { consoleName, type KeyView } from '../access/keys'
 import { scopes } from '../access/scopes'
 import { RelayError } from '../errors'
-import { sha256 } from '../lib/secret'
+import { sha256 } from '../lib/crypto'
 import { forward, parsePageRequest, type PageAnswer } from './request'
 
 declare module '@koishijs/console' {

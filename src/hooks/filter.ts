@@ -1,5 +1,4 @@
-import { matchesGlob } from '../lib/glob'
-import { readList } from '../lib/list'
+import { matchesGlob, readList } from '../lib/words'
 import type { HookEvent } from './source'
 
 /**

@@ -1,11 +1,17 @@
 import { onAbort } from './abort'
 
-/** Waits a while, in milliseconds, but not past the stop. */
+/** Gives the event loop a turn: the statements of an embedded database do not. */
+export { setImmediate as yieldToOthers } from 'node:timers/promises'
+
+/** The longest wait of a Node.js timer, in milliseconds; a longer one ends at once. */
+export const longestTimer = 2 ** 31 - 1
+
+/** Waits for a time in milliseconds; the stop ends the wait. */
 export function sleep(time: number, stop: AbortSignal): Promise<void> {
   return waitFor(new Promise(() => undefined), time, stop)
 }
 
-/** Waits for some work, but no longer than this, in milliseconds, and not past the stop. Rejects as the work does. */
+/** Waits for some work, at most for a time in milliseconds; the stop ends the wait. Rejects as the work does. */
 export function waitFor(work: Promise<unknown>, time: number, stop: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = (): void => {
@@ -23,7 +29,7 @@ export function waitFor(work: Promise<unknown>, time: number, stop: AbortSignal)
   })
 }
 
-/** What the work brings within this time, in milliseconds; `undefined` where it fails or takes longer. */
+/** The result of some work; `undefined` where it fails or takes longer than a time in milliseconds. */
 export async function inTime<T>(work: () => Promise<T>, time: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>(resolve => {
@@ -38,19 +44,11 @@ export async function inTime<T>(work: () => Promise<T>, time: number): Promise<T
   }
 }
 
-/** Gives the event loop a turn: the statements of an embedded database do not. */
-export function yieldToOthers(): Promise<void> {
-  return new Promise(resolve => setImmediate(resolve))
-}
-
-/** What a timer can wait at most, in milliseconds; one for longer goes off at once. */
-export const longestTimer = 2 ** 31 - 1
-
-/** Lets work with the same key happen one after the other. */
+/** Runs work with the same key one after the other. */
 export class Mutex {
   private readonly tails = new Map<string, Promise<unknown>>()
 
-  /** Does the work once all earlier work with this key is done, whether that succeeded or not. */
+  /** Does the work once all earlier work with this key has ended, well or not. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.tails.get(key)
     const mine = before ? before.then(work, work) : work()

@@ -1,42 +1,38 @@
-/** An address that is posted to, taken apart so that its secrets go where they belong and into no log. */
+/** The parts of an address to which the relay posts. Only the origin may be logged. */
 export interface Endpoint {
-  /** The address to fetch, without credentials and fragment. */
+  /** The address without credentials and fragment. */
   readonly url: string
-  /** The credentials of the address as an `Authorization` header: `fetch` refuses an address that holds any. */
+  /** The credentials as an `Authorization` header: `fetch` refuses an address that holds any. */
   readonly authorization?: string
-  /** What may be logged: what makes an address of an incoming webhook a secret is in its path or in its query. */
+  /** Fit for the log: the secret of an incoming webhook is in its path or query. */
   readonly origin: string
 }
 
-/** Reads such an address; `undefined` when it is no http(s) link. */
+/** Takes an address apart; `undefined` when it is no http(s) link. */
 export function parseEndpoint(address: string): Endpoint | undefined {
   if (!URL.canParse(address)) return
   const url = new URL(address)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return
   const { username, password } = url
   url.username = url.password = url.hash = ''
-  return {
-    url: url.href,
-    origin: url.origin,
-    ...(username || password) && { authorization: toBasic(username, password) },
-  }
+  return { url: url.href, origin: url.origin, ...(username || password) && { authorization: toBasic(username, password) } }
 }
 
-/** The header of RFC 7617 for credentials as they stand in an address. */
-function toBasic(username: string, password: string): string {
-  return `Basic ${Buffer.from(`${unescape(username)}:${unescape(password)}`).toString('base64')}`
+/** The header of RFC 7617 for credentials as an address has them. */
+function toBasic(...credentials: readonly [username: string, password: string]): string {
+  return `Basic ${Buffer.from(credentials.map(unescape).join(':')).toString('base64')}`
 }
 
 function unescape(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // An address may hold a `%` that begins no escape; it stands for itself.
+    // A `%` that begins no escape stands for itself.
     return text
   }
 }
 
-/** What codes of Node.js, OpenSSL, zlib and undici mean. The first row that fits counts. */
+/** The meaning of error codes of Node.js, OpenSSL, zlib and undici. The first row that fits counts. */
 const reasons: readonly (readonly [codes: RegExp, text: string])[] = [
   [/^ECONNREFUSED$/, 'connection refused'],
   [/^(ENOTFOUND|EAI_\w+)$/, 'the host name was not found'],
@@ -50,9 +46,8 @@ const reasons: readonly (readonly [codes: RegExp, text: string])[] = [
 ]
 
 /**
- * Says in a few words why a `fetch` failed. Texts of errors are not passed on: they may quote the address or the answer.
- *
- * @param error what `fetch`, or the reading of its body, threw; the code is somewhere along its causes
+ * Says in a few words why a `fetch`, or the reading of its body, failed. The texts of errors may quote the address or the answer, so only
+ * their codes are used; the code is somewhere along the causes.
  */
 export function networkReason(error: unknown): string {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

@@ -1,15 +1,17 @@
+import { EventEmitter, once } from 'node:events'
 import { RelayError } from '../errors'
+import { inTime } from './async'
 
-/** How long what is under way may take to end by itself when the relay stops, in milliseconds. */
+/** How long a stop waits for work to end by itself, in milliseconds. */
 const grace = 4_000
-/** How long the answers to what was then cut off may take to leave, in milliseconds. */
+/** How long a stop waits for the answers to work that it cut off, in milliseconds. */
 const answerTime = 500
 
-/** Counts what is under way, so that a stop can wait for it. */
+/** Counts the work in flight, so that a stop can wait for it. */
 export class InFlight {
   private count = 0
   private isClosed = false
-  private readonly waiting = new Set<() => void>()
+  private readonly events = new EventEmitter()
 
   /**
    * Counts one more.
@@ -24,40 +26,26 @@ export class InFlight {
     return () => {
       if (hasEnded) return
       hasEnded = true
-      this.count--
-      if (this.count === 0) for (const settle of this.waiting) settle()
+      if (--this.count === 0) this.events.emit('idle')
     }
   }
 
-  /** From now on nothing new may begin. */
+  /** Lets nothing new begin. */
   close(): void {
     this.isClosed = true
   }
 
-  /**
-   * Waits until nothing is under way any more.
-   *
-   * @param timeout the longest wait, in milliseconds
-   */
-  async drain(timeout: number): Promise<void> {
-    if (this.count === 0) return
-    await new Promise<void>(resolve => {
-      const settle = (): void => {
-        clearTimeout(timer)
-        this.waiting.delete(settle)
-        resolve()
-      }
-      const timer = setTimeout(settle, timeout)
-      this.waiting.add(settle)
-    })
+  /** Waits until nothing is in flight, at most for a time in milliseconds. */
+  async drain(time: number): Promise<void> {
+    if (this.count > 0) await inTime(() => once(this.events, 'idle'), time)
   }
 }
 
 /**
- * Stops the relay within five seconds: nothing new begins, what is under way may end by itself for four of them, and what has not
- * ended by then is cut off and answered.
+ * Stops the relay within five seconds: nothing new begins, work in flight has four seconds to end by itself, and the rest is cut off and
+ * answered.
  *
- * @param stop aborted to cut off what is left
+ * @param stop aborted to cut off the rest
  */
 export async function shutDown(inFlight: InFlight, stop: AbortController): Promise<void> {
   inFlight.close()

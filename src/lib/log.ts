@@ -1,24 +1,52 @@
 /**
- * Makes text of unknown origin fit for one line of a log: a line break, a control character, a mark that changes the direction of
- * writing and half a character each become U+FFFD.
+ * Makes foreign text fit for one line of a log: line breaks, control characters, marks that change the direction of writing and lone
+ * surrogates become U+FFFD.
  */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '\ufffd')
 }
 
-/** An unexpected error with what it says, in one line of at most 200 characters, and below it its stack. */
+/** An unexpected error: its text, in one line of at most 200 characters, and its stack. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   return [printable(`${error.name}: ${error.message}`.slice(0, 200)), ...framesOf(error).map(frame => `    at ${frame}`)].join('\n')
 }
 
-/** The same for an error whose text may hold what was to be sent: its class and the place where it was thrown. */
+/** An error whose text may hold the content of a message: its class and the place where it was thrown. */
 export function describePlace(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   return `"${printable(error.name)}" at "${printable(framesOf(error)[0] ?? 'unknown')}"`
 }
 
-/** The lines of the stack that name a place. The message stands before them, and a part of it may look like such a line. */
+/** The places in a stack. The message stands before them, and may itself hold a line that looks like one. */
 function framesOf({ message, stack = '' }: Error): string[] {
   return [...stack.slice(stack.indexOf(message) + message.length).matchAll(/^\s+at (.*)$/gm)].map(([, place = '']) => place)
+}
+
+/** Reports the count of a frequent event: the first event at once, the events after it at most once a minute. */
+export class Tally {
+  private count = 0
+  private timer: NodeJS.Timeout | undefined
+
+  /** @param report gets the number of events since the last report */
+  constructor(private readonly report: (count: number) => void) {}
+
+  add(): void {
+    this.count++
+    if (!this.timer) this.flush()
+  }
+
+  /** Reports what is left, and ends the timer. */
+  end(): void {
+    clearTimeout(this.timer)
+    this.timer = undefined
+    if (this.count > 0) this.report(this.count)
+    this.count = 0
+  }
+
+  private flush(): void {
+    const wasQuiet = this.count === 0
+    this.end()
+    if (!wasQuiet) this.timer = setTimeout(() => this.flush(), 60_000)
+  }
 }

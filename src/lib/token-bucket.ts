@@ -1,23 +1,18 @@
 const minute = 60_000
 
-/** Bounds how much happens in a minute: tokens come in steadily, and are kept until there are as many as come in a minute. */
+/** A rate limit: tokens come in steadily, up to as many as come in a minute. All times are milliseconds on the monotonic clock. */
 export class TokenBucket {
   private tokens: number
 
-  /**
-   * It is full at first.
-   *
-   * @param perMinute how many tokens come in a minute
-   * @param filled milliseconds on the monotonic clock, like all times here
-   */
+  /** The bucket is full at first. */
   constructor(private readonly perMinute: number, private filled = performance.now()) {
     this.tokens = perMinute
   }
 
   /**
-   * Takes tokens. More than it can hold are given when it is full, and owed afterwards.
+   * Takes tokens. A full bucket also gives more than it holds, and owes them afterwards.
    *
-   * @returns 0 when they were taken; otherwise nothing was, and it is the time until they could be, in milliseconds
+   * @returns 0 when they were taken; otherwise the time until they could be, and none was
    */
   take(count: number, now = performance.now()): number {
     this.tokens = Math.min(this.perMinute, this.tokens + (now - this.filled) * this.perMinute / minute)

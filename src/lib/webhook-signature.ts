@@ -1,60 +1,45 @@
 import { createHmac } from 'node:crypto'
-import { equalsSecret } from './secret'
+import { equalsSecret } from './crypto'
 
-/** What a secret begins with that holds its key in base64. */
+/** Begins a secret that holds its key in base64. */
 const keyPrefix = 'whsec_'
-
-/** How far the clocks of both sides may differ, and for how long what was seen on its way could be sent again, in milliseconds. */
+/** How far the clocks of both sides may differ, and for how long a recorded message could be sent again, in milliseconds. */
 const tolerance = 5 * 60_000
 
 /** Whether a text can be a secret: `whsec_` and then the key in base64 with its padding, or any other text but an empty one. */
 export function isSigningSecret(text: string): boolean {
   if (!text.startsWith(keyPrefix)) return text !== ''
   const key = text.slice(keyPrefix.length)
-  // Node.js skips what is no base64, so only a text that comes out again is one.
+  // Node.js skips characters that are not base64, so only an exact round trip is valid.
   return key !== '' && Buffer.from(key, 'base64').toString('base64') === key
 }
 
-/** What is signed. */
-export interface SignedMessage {
-  /** `webhook-id`: the same each time that the same is sent. It must hold no dot, which separates the parts of what is signed. */
-  id: string
-  /** When it is sent, in milliseconds since the epoch. */
-  time: number
-  /** The body, as it is sent. */
-  body: Buffer | string
-}
-
 /**
- * The headers that prove, beside `webhook-id`, who sent a message and when: HMAC-SHA256 as the Standard Webhooks specification has it
- * (https://www.standardwebhooks.com). The bytes behind `whsec_` are the key, or else those of the whole text in UTF-8.
+ * The headers that, beside `webhook-id`, sign a message with HMAC-SHA256 by the Standard Webhooks specification
+ * (https://www.standardwebhooks.com). The key is the bytes behind `whsec_`, or else the whole text in UTF-8.
  *
  * @param secret one for which {@link isSigningSecret} holds
+ * @param message with its `webhook-id`, which holds no dot and stays the same when it is sent again, and its time in milliseconds since the
+ *   epoch
  */
-export function signatureHeaders(secret: string, { id, time, body }: SignedMessage) {
+export function signatureHeaders(secret: string, { id, time, body }: { id: string, time: number, body: Buffer | string }) {
   const timestamp = String(Math.floor(time / 1000))
   return { 'webhook-timestamp': timestamp, 'webhook-signature': sign(secret, id, timestamp, body) }
 }
 
-/** A message as it came, with the headers that are to prove where it comes from. */
+/** A received message with the values of its signature headers. */
 export interface ReceivedMessage {
-  /** `webhook-id` */
   id: string
-  /** `webhook-timestamp`: whole seconds since the epoch. */
+  /** Whole seconds since the epoch. */
   timestamp: string
-  /** `webhook-signature`: one signature, or several with blanks between them. */
+  /** One signature, or several with blanks between them. */
   signature: string
-  /** The bytes of the body, as they came. */
   body: Buffer
 }
 
-/**
- * Whether a message was signed with a secret, and about now. Compared in constant time.
- *
- * @param now in milliseconds since the epoch
- */
+/** Whether a message was signed with a secret within five minutes of now, in milliseconds since the epoch. Compared in constant time. */
 export function isSignedWith(secret: string, { id, timestamp, signature, body }: ReceivedMessage, now = Date.now()): boolean {
-  // A key that is no base64 would become a shorter one, or none at all.
+  // Node.js would make a shorter or empty key of malformed base64.
   if (!isSigningSecret(secret) || !isRecent(timestamp, now)) return false
   const right = sign(secret, id, timestamp, body)
   return signature.split(' ').some(each => equalsSecret(each, right))

@@ -1,4 +1,4 @@
-import { readList } from '../lib/list'
+import { readList } from '../lib/words'
 import { printable } from '../lib/log'
 import type { Address, Named, TargetNames } from './model'
 import { isObject, type JsonObject } from './parse'

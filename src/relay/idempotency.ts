@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { digest } from '../lib/digest'
+import { digest } from '../lib/crypto'
 import { isUnfinished, type Delivery, type Idempotency } from './delivery/delivery'
 import { fingerprintOf } from './delivery/fingerprint'
 import { keyConflict, type Submission, type Submitted } from './delivery/submission'

@@ -1,9 +1,9 @@
+import { LRUCache } from 'lru-cache'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { realpath, rmdir, stat, unlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RelayError } from '../errors'
-import { Recent } from '../lib/recent'
 import { parseFileId } from './names'
 import { defaultRetention, sweep, type SweepOptions, type SweepResult } from './sweep'
 import { Upload } from './upload'
@@ -26,7 +26,7 @@ export class UploadStore {
   readonly #active = new Set<string>()
   readonly #holds = new Map<string, number>()
   /** Of the contents of files, by their IDs: what is stored never changes. */
-  readonly #digests = new Recent<string>(1_000)
+  readonly #digests = new LRUCache<string, string>({ max: 1_000 })
   #sweep: Promise<SweepResult> | undefined
 
   /**

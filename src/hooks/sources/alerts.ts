@@ -1,6 +1,6 @@
 // What Alertmanager and Grafana have in common: groups of alerts, and the view that their templates are given.
 import { RelayError } from '../../errors'
-import { digest } from '../../lib/digest'
+import { digest } from '../../lib/crypto'
 import type { JsonObject } from '../../message/parse'
 import type { EventKey, HookEvent } from '../source'
 import { address, count, date, labelled, line, object, objects } from '../fields'

@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import { isHmac } from '../../lib/hmac'
+import { isHmac } from '../../lib/crypto'
 import type { JsonObject } from '../../message/parse'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import type { Source } from '../source'

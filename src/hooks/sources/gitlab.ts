@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import { sha256 } from '../../lib/secret'
+import { sha256 } from '../../lib/crypto'
 import { isSignedWith } from '../../lib/webhook-signature'
 import type { JsonObject } from '../../message/parse'
 import { address, count, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'

@@ -1,4 +1,4 @@
-import { isHmac } from '../../lib/hmac'
+import { isHmac } from '../../lib/crypto'
 import { isRecent } from '../../lib/webhook-signature'
 import type { Source } from '../source'
 import { keyOfAlerts, readAlerts } from './alerts'

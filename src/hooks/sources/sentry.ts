@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import { isHmac } from '../../lib/hmac'
+import { isHmac } from '../../lib/crypto'
 import type { JsonObject } from '../../message/parse'
 import type { Reading, Source } from '../source'
 import { address, demandObject, firstOf, header, line, object } from '../fields'

@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import { digest } from '../../lib/digest'
+import { digest } from '../../lib/crypto'
 import { writeLink } from '../../message/link'
 import type { Item, MessageRequest, ParsedItem } from '../../message/model'
 import { writeTarget } from '../../message/target'

@@ -1,7 +1,7 @@
 import { $, type Context, type Query } from 'koishi'
 import { RelayError } from '../../errors'
 import { Mutex, yieldToOthers } from '../../lib/async'
-import { digest } from '../../lib/digest'
+import { digest } from '../../lib/crypto'
 import { unwrap } from '../../lib/unwrap'
 import type { ParsedItem } from '../../message/model'
 import { readItems, writeItems } from '../../message/parse'

@@ -1,7 +1,7 @@
 import type { Context } from 'koishi'
 import { uptime } from 'node:os'
 import { performance } from 'node:perf_hooks'
-import { digest } from '../../lib/digest'
+import { digest } from '../../lib/crypto'
 import { unwrap } from '../../lib/unwrap'
 
 declare module 'koishi' {

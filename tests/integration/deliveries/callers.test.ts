@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { digest } from '../../../src/lib/digest'
+import { digest } from '../../../src/lib/crypto'
 import { driverOf, group, later, other, relayWith, takeOffline, type StoredRelay } from './support'
 
 const keys = [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { Limiter, OverloadError, type Limits } from '../../../src/lib/limiter'
 
 /** A limiter, and work for it that ends when told to. */
@@ -23,10 +24,12 @@ describe('a limiter', () => {
     assert.deepEqual(begun, ['a', 'b'])
     end('b')
     assert.equal(await b, 'b')
+    await setImmediate()
     assert.deepEqual(begun, ['a', 'b', 'c'])
     const f = run('f')
     for (const name of ['a', 'c']) end(name)
     assert.deepEqual(await Promise.all([a, c]), ['a', 'c'])
+    await setImmediate()
     assert.deepEqual(begun, ['a', 'b', 'c', 'd', 'f'])
     for (const name of ['d', 'f']) end(name)
     assert.deepEqual(await Promise.all([d, f]), ['d', 'f'])

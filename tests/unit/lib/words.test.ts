@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { matchesGlob } from '../../../src/lib/glob'
+import { matchesGlob } from '../../../src/lib/words'
 import { Random } from '../../faults/random'
 
 /** The same by definition: a star takes nothing, or one character and is still there. */

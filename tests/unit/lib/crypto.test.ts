@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { equalsSecret } from '../../../src/lib/secret'
+import { equalsSecret } from '../../../src/lib/crypto'
 
 test('a secret equals itself, as text or as bytes, and nothing else of any length', () => {
   assert.ok(equalsSecret('ключ', 'ключ'))

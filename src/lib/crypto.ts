@@ -1,0 +1,25 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+
+/** SHA-256 of a text or bytes, which may come in pieces. */
+export function sha256(...pieces: readonly (Buffer | string)[]): Buffer {
+  const hash = createHash('sha256')
+  for (const piece of pieces) hash.update(piece)
+  return hash.digest()
+}
+
+/** SHA-256 of a text, which may come in pieces, in hexadecimal. */
+export function digest(...pieces: readonly string[]): string {
+  return sha256(...pieces).toString('hex')
+}
+
+/** Compares secrets by their digests, which have one length, so that the time of the comparison tells nothing about them. */
+export function equalsSecret(candidate: Buffer | string, secret: Buffer | string): boolean {
+  return timingSafeEqual(sha256(candidate), sha256(secret))
+}
+
+/** Whether a signature is the HMAC-SHA256 of these pieces together, in small hexadecimal digits. Compared in constant time. */
+export function isHmac(signature: string, secret: string, ...pieces: readonly (Buffer | string)[]): boolean {
+  const hmac = createHmac('sha256', secret)
+  for (const piece of pieces) hmac.update(piece)
+  return equalsSecret(signature, hmac.digest('hex'))
+}

@@ -1,0 +1,25 @@
+/**
+ * Reads a list of words, or a text with commas between its words; `undefined` for anything else. Blank words are left out. A word of
+ * digits is a number in YAML.
+ */
+export function readList(value: unknown): string[] | undefined {
+  const elements: unknown[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [undefined]
+  if (!elements.every(element => typeof element === 'string' || typeof element === 'number')) return
+  return elements.map(element => String(element).trim()).filter(Boolean)
+}
+
+/** Whether a text matches a pattern in which `*` stands for any characters, also for none. Case counts. */
+export function matchesGlob(pattern: string, text: string): boolean {
+  const [start = '', ...parts] = pattern.split('*')
+  const end = parts.pop()
+  if (end === undefined) return text === pattern
+  if (!text.startsWith(start)) return false
+  let at = start.length
+  // The first place that matches leaves the most for the rest.
+  for (const part of parts) {
+    const place = text.indexOf(part, at)
+    if (place < 0) return false
+    at = place + part.length
+  }
+  return text.length - end.length >= at && text.endsWith(end)
+}
