@@ -1,100 +1,68 @@
 import type { RelayError } from '../errors'
 
-/** Where a message goes: a group (a channel, on other platforms) or the private chat with a user. */
-export interface Target {
-  kind: 'group' | 'private'
-  id: string
-}
+/** Where a message goes: a group (elsewhere called channel) or the private chat with a user. */
+export interface Target { kind: 'group' | 'private', id: string }
 
-/** A target, and the platform that it is on where that was said. */
-export interface Address {
-  target: Target
-  /** As Koishi names it, such as `discord`. */
-  platform?: string
-}
+/** A target, and its platform where that was given, such as `discord`. */
+export interface Address { target: Target, platform?: string }
 
 /** What a name for targets leads to. */
 export interface Named {
   addresses: readonly Address[]
-  /** Whether it was given as a list, however many are in it. */
+  /** Whether it was given as a list, however short. */
   isList: boolean
-  /** The account that is to send. */
+  /** The account that sends. */
   selfId?: string
 }
 
-/** Names for targets. A name has no colon, so that it is never taken for a target. */
+/** Names for targets. A name has no colon, which a target always has. */
 export type TargetNames = ReadonlyMap<string, Named>
 
-/** Which bot is to send, where several are online. */
-export interface BotSelector {
-  platform?: string
-  selfId?: string
-}
+/** Selects the bot that sends. */
+export interface BotSelector { platform?: string, selfId?: string }
 
 /** Where the bytes of a picture, video or file are. */
 export type Link = RemoteLink | DataLink | UploadLink
 
-/** `http://` or `https://`, as given but for the case of the scheme and for dot segments, which are resolved. */
-export interface RemoteLink {
-  kind: 'remote'
-  url: string
-}
+/** An `http://` or `https://` link as given, with its scheme in lower case and its dot segments resolved. */
+export interface RemoteLink { kind: 'remote', url: string }
 
-/** Bytes that came along. */
-export interface DataLink {
-  kind: 'data'
-  /** In the standard alphabet. */
-  base64: string
-  /** The media type, where one was given. */
-  mediaType?: string
-}
+/** Inline bytes in the standard alphabet of base64. */
+export interface DataLink { kind: 'data', base64: string, mediaType?: string }
 
 /** A file ID: `<uuid>/<file name>` below the upload directory. */
-export interface UploadLink {
-  kind: 'upload'
-  id: string
-}
+export interface UploadLink { kind: 'upload', id: string }
 
 /** One thing to send. */
 export type Item = TextItem | MediaItem | MentionItem | ReplyItem
 
-/** Plain text: whatever markup it holds arrives letter for letter. */
-export interface TextItem {
-  type: 'text'
-  text: string
-}
+/** Plain text: markup in it arrives letter for letter. */
+export interface TextItem { type: 'text', text: string }
 
 /** A picture, video, voice message or file. */
 export interface MediaItem {
   type: 'image' | 'file' | 'video' | 'audio'
   link: Link
-  /** What a file is shown as, fit for that; otherwise it has the name that its link ends with. */
+  /** The safe name of a file in the chat; by default the end of its link. */
   name?: string
 }
 
-/** A mention, which goes with the text or picture that follows it. */
-export interface MentionItem {
-  type: 'at'
-  /** `null` for everybody. */
-  userId: string | null
-}
+/** A mention, which goes with the text or picture after it; `null` for everybody. */
+export interface MentionItem { type: 'at', userId: string | null }
 
-/** What makes the message that it is in the answer to another one. */
-export interface ReplyItem {
-  type: 'reply'
-  messageId: string
-}
+/** Makes the message around it the answer to another one. */
+export interface ReplyItem { type: 'reply', messageId: string }
 
-/** An item of a batch, or why it is none. */
+/** An item of a batch, or its error. */
 export type ParsedItem = Item | RelayError
 
-/** What a caller wants to be sent, wherever it goes. */
+/** The content of a message, wherever it goes. */
 export interface Content {
   /** Whether the answer tells of one message, or of each item of a list. */
   mode: 'single' | 'batch'
-  /** Those of a single message are right and go together; in a batch an item may be an error. */
+  /** The items of a single message go together, and none is an error. */
   items: readonly ParsedItem[]
-  /** After which time it is not to be delivered any more, in milliseconds. */
+  /** Time to live, in milliseconds. */
   expiresIn?: number
 }
 
@@ -102,27 +70,20 @@ export interface Content {
 export interface Destination {
   target: Target
   bot: BotSelector
-  /** The target in the caller's own words: what a name leads to is told to nobody who may not send there. */
+  /** The target in the caller's own words: only those who may send to a target learn what a name leads to. */
   asked: string
 }
 
 /** Where a request goes. */
 export interface Destinations {
-  /** At least one, without doubles. */
+  /** At least one, without duplicates. */
   list: readonly Destination[]
-  /** Whether the caller is answered with a list, however many are in it. */
+  /** Whether the answer is a list, however short. */
   isList: boolean
 }
 
-/** What is to be sent to one target. */
-export interface MessageRequest extends Content {
-  target: Target
-  bot: BotSelector
-}
+/** A message for one target. */
+export interface MessageRequest extends Content { target: Target, bot: BotSelector }
 
-/** What a command callback wants to be sent. */
-export interface Reply {
-  /** Absent: to where the command came from. */
-  target?: Target
-  items: ParsedItem[]
-}
+/** The reply of a command callback, by default to the chat of the command. */
+export interface Reply { target?: Target, items: ParsedItem[] }

@@ -7,10 +7,10 @@ export interface Segment {
 }
 
 /**
- * Reads the `message` of an event or of a history (OneBot 11, "message format"): an array of segments, or a string with CQ
- * codes, in which every value is text.
+ * Reads the `message` of an event or of a history (OneBot 11, "message format"): an array of segments, or a string with CQ codes, whose
+ * values are all text.
  *
- * @returns `undefined` when it is neither
+ * @returns `undefined` for anything else
  */
 export function readMessage(message: unknown): Segment[] | undefined {
   if (typeof message === 'string') return [...readCodes(message)]
@@ -18,15 +18,15 @@ export function readMessage(message: unknown): Segment[] | undefined {
   return message.flatMap((segment: unknown) => readSegment(segment) ?? [])
 }
 
-/** Reads one segment, whose `data` may be left out; `undefined` when it is none. */
+/** Reads one segment, with or without `data`; `undefined` for anything else. */
 export function readSegment(segment: unknown): Segment | undefined {
   if (!isObject(segment) || typeof segment.type !== 'string') return
   return { type: segment.type, data: isObject(segment.data) ? segment.data : {} }
 }
 
 /**
- * Reads a string with CQ codes, one segment after the other. A `[` that is text stands there escaped, so each `[CQ:` begins a code that the
- * next `]` ends; where none follows, it is text.
+ * Reads a string with CQ codes, one segment after the other. Text escapes its brackets, so each `[CQ:` begins a code, up to the next `]`;
+ * without one it is text.
  */
 export function* readCodes(source: string): Generator<Segment> {
   let position = 0

@@ -1,36 +1,36 @@
 import type { Address, BotSelector, Target } from './model'
 
-// Built once: the compiler makes such a pattern anew wherever it stands.
-const pattern = /^(group|private):(\P{Cc}{1,255})$/u
+const targetPattern = /^(group|private):(\P{Cc}{1,255})$/u
+const addressPattern = /^([^:\s]{1,255}):(.*)$/su
 
 /** A target in one word, such as `group:123456`. */
 export function writeTarget({ kind, id }: Target): string {
   return `${kind}:${id}`
 }
 
-/** Reads what `writeTarget` wrote, `undefined` for anything else. */
+/** Reads the result of `writeTarget`, `undefined` for anything else. */
 export function readTarget(text: string): Target | undefined {
-  const [, kind, id] = pattern.exec(text) ?? []
+  const [, kind, id] = targetPattern.exec(text) ?? []
   if (id !== undefined && (kind === 'group' || kind === 'private')) return { kind, id }
 }
 
-/** The platform of a bot, of which `platform:selfId` is known; `undefined` where there was none. */
+/** The platform of a bot known as `platform:selfId`; `undefined` where there is none. */
 export function platformOf(bot: string): string | undefined {
   const end = bot.indexOf(':')
   return end > 0 ? bot.slice(0, end) : undefined
 }
 
-/** What asks for a bot of which `platform:selfId` is known. */
+/** Selects a bot known as `platform:selfId`. */
 export function selectorOf(bot: string): Required<BotSelector> {
   const platform = platformOf(bot) ?? ''
   return { platform, selfId: bot.slice(platform.length + 1) }
 }
 
-/** Reads a target that may have its platform in front, such as `discord:group:3`; `undefined` for anything else. */
+/** Reads a target, with its platform in front or not, such as `discord:group:3`; `undefined` for anything else. */
 export function readAddress(text: string): Address | undefined {
   const bare = readTarget(text)
   if (bare) return { target: bare }
-  const [, platform, rest = ''] = /^([^:\s]{1,255}):(.*)$/su.exec(text) ?? []
+  const [, platform, rest = ''] = addressPattern.exec(text) ?? []
   const target = readTarget(rest)
   if (platform !== undefined && target) return { platform, target }
 }

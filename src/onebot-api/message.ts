@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import { safeName } from '../lib/file-name'
 import { parseLink } from '../message/link'
 import type { Item, MediaItem } from '../message/model'
-import { isObject, parseId, parseMentioned, toText } from '../message/parse'
+import { isObject, parseId, parseMentioned } from '../message/parse'
 import { readCodes, readSegment, type Segment } from '../message/segments'
 
 /** The most segments of a message. */
@@ -65,7 +65,7 @@ function toItem(segment: Segment): Item {
   switch (type) {
     case 'text':
       if (typeof data.text !== 'string' && typeof data.text !== 'number') throw new RelayError('bad-request', 'text: text must be a text')
-      return { type, text: toText(String(data.text)) }
+      return { type, text: String(data.text).toWellFormed() }
     case 'face':
       return { type: 'text', text: face }
     case 'image':

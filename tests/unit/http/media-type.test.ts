@@ -28,6 +28,7 @@ describe('a file name', () => {
     const cases = [
       ['a.png', 'image'], ['a.JPeG', 'image'], ['a.tar.webp', 'image'], ['a.mp4', 'video'], ['a.mov', 'video'], ['a.log', 'file'], ['png', 'file'],
       ['.png', 'file'], ['a.', 'file'], ['', 'file'], ['a.png/b', 'file'], ['a.constructor', 'file'], ['a.svg', 'file'],
+      ['a.ts', 'file'], ['a.m4v', 'video'],
     ]
     assert.deepEqual(cases.map(([name = '']) => kindOfName(name)), cases.map(([, kind]) => kind))
   })
@@ -38,6 +39,10 @@ describe('a file name', () => {
     assert.equal(nameFor('file', 'application/x-made-up'), 'file')
     assert.equal(nameFor('video', ''), 'video')
     assert.equal(nameFor('file', 'constructor'), 'file')
+    assert.equal(nameFor('file', 'application/octet-stream'), 'file')
+    assert.equal(nameFor('video', 'video/quicktime'), 'video.mov')
+    assert.equal(nameFor('file', 'audio/mpeg'), 'file.mp3')
+    assert.equal(nameFor('file', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'), 'file.docx')
   })
 })
 
