@@ -176,14 +176,17 @@ async function createEngine(pictureHosts: readonly string[]): Promise<Engine> {
   }
 }
 
-/** Bytes that came along, or a link to a host that the operator has named; `undefined` for anything else, which stays text. */
+/** Inline bytes, or a link to a host that the operator allows; `undefined` for anything else, which stays text. */
 function pictureOf(value: string, hosts: ReadonlySet<string>): Link | undefined {
   try {
     const link = parseLink(value)
     if (link.kind === 'data') return /^data:image\//i.test(value) ? link : undefined
-    if (link.kind === 'remote' && hosts.has(new URL(link.url).hostname)) return link
+    if (link.kind !== 'remote') return
+    // Others read `http://allowed\@evil` differently, so the platform gets the normal form.
+    const { hostname, href } = new URL(link.url)
+    if (hosts.has(hostname)) return { ...link, url: href }
   } catch {
-    // It is no link at all.
+    // It is no link.
   }
 }
 

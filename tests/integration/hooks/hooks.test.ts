@@ -509,6 +509,13 @@ describe('a picture', () => {
     const dry = await post(relay, 'discord/ops?dry_run=1', { content: 'a', embeds: [{ image: { url: 'https://charts.example.com/1.png' } }, { image: { url: link } }] })
     assert.deepEqual(dry.data.messages, [[{ type: 'text', msg: `a\n${link}` }, { type: 'image', url: 'https://charts.example.com/1.png' }]])
   })
+
+  test('is fetched from the host that was allowed, however its link is read', async () => {
+    await relay.reload({ keys, targets: { ops: `group:${group}` }, pictureHosts: ['charts.example.com'] })
+    const urls = ['http://charts.example.com\\@evil.example/x.png', 'http://charts.example.com@evil.example/x.png']
+    const dry = await post(relay, 'discord/ops?dry_run=1', { content: 'a', embeds: urls.map(url => ({ image: { url } })) })
+    assert.deepEqual(dry.data.messages, [[{ type: 'text', msg: `a\n${urls[1]}` }, { type: 'image', url: 'http://charts.example.com/@evil.example/x.png' }]])
+  })
 })
 
 describe('a picture that cannot be read', () => {
