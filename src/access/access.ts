@@ -5,32 +5,29 @@ import { Caller, type Usage } from './caller'
 import type { Key } from './keys'
 import { scopes } from './scopes'
 
-/** The number of comparisons is a multiple of this: as long as there are fewer keys, it does not tell how many there are. */
+/** The number of comparisons is a multiple of this, so that it does not tell the number of keys. */
 const slots = 32
 
-/** Knows the keys, and who has which. */
+/** Holds the keys, and identifies callers by them. */
 export class Access {
   private keys: readonly Key[] = []
-  /** Those of the keys, at their places, and after them some that nobody can have. */
+  /** The digests of the keys, at the same places, and random ones after them. */
   private digests: readonly Buffer[] = []
 
   /** @param keys those beside the master key, which may do everything */
   constructor(apiKey: string, keys: readonly Key[]) {
-    const caller = new Caller(null, { allow: new Set(scopes) })
-    const master: Key = { digest: sha256(apiKey), secrets: [apiKey], expires: Infinity, isFrom: () => true, caller }
-    this.set([master, ...keys])
+    this.set([fullKey(null, apiKey, [apiKey]), ...keys])
   }
 
   /**
-   * Makes a key that may do everything, for a part of the plugin that makes requests itself. It is in memory only.
+   * Makes a key with all rights, in memory only, for a part of the plugin that makes requests itself.
    *
-   * @param name by which log and records call it
-   * @returns the key, and what takes it back
+   * @param name its name in log and records
+   * @returns the key, and a function that takes it back
    */
   lend(name: string): { key: string, takeBack: () => void } {
     const text = randomBytes(32).toString('base64url')
-    const caller = new Caller(name, { allow: new Set(scopes) })
-    const key: Key = { digest: sha256(text), secrets: [], expires: Infinity, isFrom: () => true, caller }
+    const key = fullKey(name, text, [])
     this.set([...this.keys, key])
     return { key: text, takeBack: () => this.set(this.keys.filter(each => each !== key)) }
   }
@@ -41,41 +38,41 @@ export class Access {
     this.digests = [...keys.map(({ digest }) => digest), ...Array.from({ length: spare }, () => randomBytes(32))]
   }
 
-  /** How the keys of each name were used; `null` is the name of the master key. */
+  /** The usage of the keys of each name; `null` is the name of the master key. */
   usage(): Map<string | null, Usage> {
     const usages = new Map<string | null, Usage>()
     for (const { caller: { name, usage } } of this.keys) {
-      const before = usages.get(name) ?? usage
+      const before = usages.get(name) ?? { last: 0, address: undefined, messages: 0, refused: 0 }
       const { last, address } = usage.last > before.last ? usage : before
-      const sum = before === usage ? usage : { messages: before.messages + usage.messages, refused: before.refused + usage.refused }
-      usages.set(name, { last, address, messages: sum.messages, refused: sum.refused })
+      usages.set(name, { last, address, messages: before.messages + usage.messages, refused: before.refused + usage.refused })
     }
     return usages
   }
 
   /**
-   * Finds out who makes a request.
+   * Identifies the caller of a request.
    *
-   * @param candidates what was given as a key, at different places; a right one among them suffices
-   * @param addressOf tells where it came from, `undefined` where that is not known; only asked where it counts
+   * @param candidates the keys of the request, from several places; one right key is enough
+   * @param addressOf the caller's address, `undefined` where it is unknown; asked for only by a key that is bound to addresses
    * @param now in milliseconds since the epoch
-   * @throws RelayError `unauthorized`, in the same words whatever was wrong; only the log is told
+   * @throws RelayError `unauthorized`, with the same text for every reason; only the log tells it
    */
   identify(candidates: readonly Buffer[], addressOf: () => string | undefined, now = Date.now()): Caller {
     let reason = candidates.length > 0 ? 'wrong API key' : 'no API key'
     for (const candidate of candidates) {
       const key = this.find(sha256(candidate))
       if (!key) continue
-      if (key.expires > now && key.isFrom(addressOf)) return key.caller
-      reason = reasonOf(key, now)
+      const refusal = whyRefused(key, addressOf, now)
+      if (refusal === undefined) return key.caller
+      reason = refusal
     }
     throw unauthorized(reason)
   }
 
   /**
-   * Finds out who makes a request that carries a signature: whoever has the secret that it was made with, and is allowed `hooks`.
+   * Identifies the caller of a signed request: the key that is allowed `hooks` and has the secret of the signature.
    *
-   * @param matches whether it was made with a secret; asked for all of them, whatever fits first
+   * @param matches whether the signature was made with a secret; called for every secret, so that the time tells nothing
    * @param addressOf as for {@link identify}
    * @param now in milliseconds since the epoch
    * @throws RelayError `unauthorized`
@@ -83,26 +80,31 @@ export class Access {
   verify(matches: (secret: string) => boolean, addressOf: () => string | undefined, now = Date.now()): Caller {
     const signers = this.keys.filter(({ caller }) => caller.may('hooks'))
     const [key] = signers.filter(({ secrets }) => secrets.filter(secret => matches(secret)).length > 0)
-    if (!key) throw unauthorized('wrong signature')
-    if (key.expires > now && key.isFrom(addressOf)) return key.caller
-    throw unauthorized(reasonOf(key, now))
+    const reason = key ? whyRefused(key, addressOf, now) : 'wrong signature'
+    if (!key || reason !== undefined) throw unauthorized(reason)
+    return key.caller
   }
 
-  /** Compares all of them, however early one is found: how long it takes tells nothing about them. */
+  /** Compares the candidate with every digest, so that the time tells nothing about them. */
   private find(candidate: Buffer): Key | undefined {
     let found = -1
-    this.digests.forEach((digest, place) => {
-      if (timingSafeEqual(candidate, digest)) found = place
-    })
+    for (const [place, digest] of this.digests.entries()) if (timingSafeEqual(candidate, digest)) found = place
     return this.keys[found]
   }
 }
 
-/** Why a right key is refused, for the log. */
-function reasonOf({ caller, expires }: Key, now: number): string {
-  return `the key ${JSON.stringify(caller.name)} ${expires > now ? 'may not be used from there' : 'has expired'}`
+function fullKey(name: string | null, text: string, secrets: readonly string[]): Key {
+  return { digest: sha256(text), secrets, expires: Infinity, caller: new Caller(name, { allow: new Set(scopes) }) }
 }
 
-function unauthorized(logText: string): RelayError {
+/** Why a right key does not count here and now, for the log. */
+function whyRefused({ expires, isFrom, caller: { name } }: Key, addressOf: () => string | undefined, now: number): string | undefined {
+  if (expires <= now) return `the key ${JSON.stringify(name)} has expired`
+  if (!isFrom) return
+  const address = addressOf()
+  if (address === undefined || !isFrom(address)) return `the key ${JSON.stringify(name)} may not be used from there`
+}
+
+function unauthorized(logText: string | undefined): RelayError {
   return new RelayError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' }, logText })
 }

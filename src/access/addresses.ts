@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
-/** An address as it is compared and logged: one of IPv4 within IPv6 as that of IPv4, without a zone. `undefined` for anything else. */
+/** Normalises an address for comparison and log: without a zone, and an IPv4 address within IPv6 as IPv4; `undefined` for anything else. */
 export function plainAddress(text: string): string | undefined {
   const address = text.replace(/%.*$/s, '').replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
   return isIP(address) > 0 ? address : undefined
@@ -9,7 +9,7 @@ export function plainAddress(text: string): string | undefined {
 /**
  * Reads addresses and ranges in CIDR notation, such as `10.0.0.0/8` or `2001:db8::/32`.
  *
- * @returns tells whether a plain address is one of them; `undefined` when something in the list is neither
+ * @returns whether a plain address is one of them; `undefined` when an element of the list is neither
  */
 export function parseRanges(list: readonly string[]): ((address: string) => boolean) | undefined {
   const ranges = new BlockList()

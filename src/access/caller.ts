@@ -9,35 +9,36 @@ export interface Rights {
   allow: ReadonlySet<Scope>
   /** Absent: every target. */
   targets?: readonly TargetPattern[]
-  /** Absent: as many messages as it likes. */
+  /** Absent: no limit. */
   rate?: TokenBucket
 }
 
 /** How a key was used since the plugin was loaded. */
 export interface Usage {
-  /** When it was given last, in milliseconds since the epoch; 0 for never. */
+  /** The time of its last request, in milliseconds since the epoch; 0 for never. */
   last: number
-  /** Where it came from then, where that is known. */
+  /** The address of its last request, where it is known. */
   address: string | undefined
-  /** How many messages it was let send. */
+  /** The messages that it was allowed to send. */
   messages: number
-  /** How many of its requests were refused, because they were not allowed or too much. */
+  /** Its requests that were refused as forbidden or too many. */
   refused: number
 }
 
-/** Whoever makes a request, known by its key. */
+/** The caller of a request, identified by a key. */
 export class Caller {
   readonly usage: Usage = { last: 0, address: undefined, messages: 0, refused: 0 }
 
-  /** @param name that of the key, which several may share; `null` for the master key */
+  /** @param name that of the key, which several keys may share; `null` for the master key */
   constructor(readonly name: string | null, private readonly rights: Rights) {}
 
-  /** Notes that its key was given now. */
+  /** Notes a request. */
   note(address: string | undefined): void {
-    Object.assign(this.usage, { last: Date.now(), address })
+    this.usage.last = Date.now()
+    this.usage.address = address
   }
 
-  /** Counts a request that was refused because it was not allowed, or too much. */
+  /** Counts a request that was refused as forbidden or too many. */
   noteRefusal(): void {
     this.usage.refused++
   }
@@ -46,26 +47,27 @@ export class Caller {
     return this.rights.allow.has(scope)
   }
 
-  /** The only key whose deliveries it may see, by its name; `undefined` where it may see all. */
+  /** The name of the only key whose deliveries the caller may see; `undefined` for all of them. */
   get confinedTo(): string | undefined {
     return this.name === null || this.may('manage') ? undefined : this.name
   }
 
   /**
-   * Checks that it may do something.
+   * Checks that the caller has one of these scopes.
    *
-   * @param allowed the scopes of which one suffices; the first says what it is about
+   * @param allowed the first one names the deed in the error
    * @throws RelayError `forbidden`
    */
   demand(allowed: readonly [Scope, ...Scope[]]): void {
-    if (!allowed.some(scope => this.may(scope))) throw new RelayError('forbidden', `this key may not ${deeds[allowed[0]]}`)
+    for (const scope of allowed) if (this.rights.allow.has(scope)) return
+    throw new RelayError('forbidden', `this key may not ${deeds[allowed[0]]}`)
   }
 
   /**
-   * Checks that it may send to a target.
+   * Checks that the caller may send to a target.
    *
-   * @param platform `undefined` while it is not known through which bot the message goes: then it may be any
-   * @param asked the target in the caller's own words, for what a name leads to is told to nobody who may not send there
+   * @param platform `undefined` while the bot is not chosen: then any platform will do
+   * @param asked the target in the caller's own words, which the error repeats
    * @throws RelayError `forbidden`
    */
   demandTarget(target: Target, platform: string | undefined, asked: string): void {
@@ -73,22 +75,22 @@ export class Caller {
   }
 
   /**
-   * Checks that it may mention those whom items mention.
+   * Checks that the caller may mention everybody, where an item does so.
    *
    * @throws RelayError `forbidden`
    */
   demandMentions(items: readonly ParsedItem[]): void {
-    if (items.some(item => !(item instanceof RelayError) && item.type === 'at' && item.userId === null)) this.demand(['mention-all'])
+    for (const item of items) if ('userId' in item && item.userId === null) this.demand(['mention-all'])
   }
 
-  /** Whether it may send to a target; the platform as for `demandTarget`. */
+  /** Whether the caller may send to a target; the platform as for `demandTarget`. */
   maySendTo(target: Target, platform: string | undefined): boolean {
     const { targets } = this.rights
     return !targets || targets.some(pattern => fits(pattern, target, platform))
   }
 
   /**
-   * Counts messages that it is about to send.
+   * Counts messages that are about to be sent.
    *
    * @throws RelayError `rate-limited`
    */

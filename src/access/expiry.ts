@@ -1,18 +1,20 @@
 import type { Context, Logger } from 'koishi'
-import type { Caller } from './caller'
+import type { Key } from './keys'
 
 const day = 24 * 60 * 60 * 1000
-/** How long before its end a key is spoken of, in milliseconds. */
+/** How long before its end the log warns about a key, in milliseconds. */
 const notice = 7 * day
 
+const pattern = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/i
+
 /**
- * Reads when something ends: a date, to its end in the time zone of the process, or a date-time, in that time zone unless it names one.
+ * Reads the end of a key: a date, whose last day counts, or a date-time, both in the time zone of the process unless they name one.
  *
- * @returns the first moment after it, in milliseconds since the epoch; `undefined` when it is neither, or there is no such day
+ * @returns the first moment after the end, in milliseconds since the epoch; `undefined` for anything else, such as a 30 February
  */
 export function parseExpiry(value: unknown): number | undefined {
   if (typeof value !== 'string') return
-  const [, year, month, date, time, zone = ''] = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/i.exec(value.trim()) ?? []
+  const [, year, month, date, time, zone = ''] = pattern.exec(value.trim()) ?? []
   const midnight = new Date(Number(year), Number(month) - 1, Number(date))
   if (midnight.getMonth() !== Number(month) - 1) return
   const moment = time === undefined ? midnight.setDate(midnight.getDate() + 1) : Date.parse(`${year}-${month}-${date}T${time}${zone.toUpperCase()}`)
@@ -20,13 +22,9 @@ export function parseExpiry(value: unknown): number | undefined {
 }
 
 /** A key with an end. */
-interface Ending {
-  /** In milliseconds since the epoch. */
-  expires: number
-  caller: Pick<Caller, 'name'>
-}
+type Ending = Pick<Key, 'expires'> & { caller: Pick<Key['caller'], 'name'> }
 
-/** Logs once a day, until the context is disposed, which keys end within a week or have ended. */
+/** Warns once a day, until the context is disposed, about keys that end within a week or have ended. */
 export function announceExpiry(ctx: Pick<Context, 'setInterval'>, keys: readonly Ending[], logger: Pick<Logger, 'warn'>): void {
   const announce = (): void => {
     for (const line of describeExpiry(keys, Date.now())) logger.warn('%s', line)
@@ -39,6 +37,6 @@ export function announceExpiry(ctx: Pick<Context, 'setInterval'>, keys: readonly
 export function describeExpiry(keys: readonly Ending[], now: number): string[] {
   return keys.filter(({ expires }) => expires - now < notice).map(({ expires, caller: { name } }) => {
     const verb = expires > now ? 'expires' : 'expired'
-    return `the key ${JSON.stringify(name)} ${verb} at ${new Date(expires).toISOString()}: put a new one of the same name beside it, and remove this one later`
+    return `the key ${JSON.stringify(name)} ${verb} at ${new Date(expires).toISOString()}: add a new key of the same name, and remove this one later`
   })
 }

@@ -1,14 +1,15 @@
-/** For how long the next refusals of an address are not logged, in milliseconds. */
+/** How long further refusals of an address are not logged, in milliseconds. */
 const silence = 60_000
-/** How many addresses are remembered. All others together count as one. */
+/** The most addresses that are told apart. All others together count as one. */
 const maxAddresses = 1000
 
-/** Counts what was refused, and says what of it is worth a line in the log: a scan is not to fill the disk. */
+/** Counts refused requests, and limits their lines in the log, so that a scan cannot fill the disk. */
 export class Refusals {
   private readonly counted = new Map<string, number>()
+  /** The address that was logged first comes first. */
   private readonly addresses = new Map<string, { logged: number, silent: number }>()
 
-  /** How often something was refused for each reason. */
+  /** The number of refusals for each reason. */
   get counts(): ReadonlyMap<string, number> {
     return this.counted
   }
@@ -17,7 +18,7 @@ export class Refusals {
    * Counts a refusal.
    *
    * @param now milliseconds on the monotonic clock
-   * @returns `undefined` when it is not to be logged, otherwise how many of the same address were not since the last line
+   * @returns how many refusals of the address had no line since its last one; `undefined` when this one has none either
    */
   add(reason: string, address: string, now = performance.now()): number | undefined {
     this.counted.set(reason, (this.counted.get(reason) ?? 0) + 1)
@@ -27,7 +28,6 @@ export class Refusals {
       known.silent++
       return
     }
-    // At the end, so that the oldest stay first.
     this.addresses.delete(place)
     this.addresses.set(place, { logged: now, silent: 0 })
     return known?.silent ?? 0

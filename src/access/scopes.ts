@@ -2,10 +2,10 @@
 export const scopes = ['send', 'upload', 'hooks', 'onebot', 'mention-all', 'read', 'manage'] as const
 export type Scope = typeof scopes[number]
 
-/** What a key may do that says nothing of it. */
+/** The scopes of a key that names none. */
 export const defaultScopes: readonly Scope[] = ['send', 'upload', 'read']
 
-/** What whoever has a scope may do, in words that follow "this key may not". */
+/** The deed that each scope allows, in words that follow "this key may not". */
 export const deeds: Readonly<Record<Scope, string>> = {
   'send': 'send messages',
   'upload': 'upload files',

@@ -2,18 +2,13 @@ import { matchesGlob } from '../lib/words'
 import type { Target, TargetNames } from '../message/model'
 import { readAddress } from '../message/target'
 
-/** Targets that a key may send to; a star in it stands for any characters. */
-export interface TargetPattern {
-  kind: Target['kind']
-  id: string
-  /** Absent: every platform. */
-  platform?: string
-}
+/** Targets that a key may send to; `*` stands for any characters. Without a platform it covers all platforms. */
+export interface TargetPattern extends Target { platform?: string }
 
 /**
- * Reads targets as a key has them: `*` for all, a target with stars or without, or a name.
+ * Reads a target of a key: `*` for all, a target with stars or without, or a name.
  *
- * @returns the patterns that it stands for, `undefined` when it is none of these
+ * @returns its patterns, `undefined` for anything else
  */
 export function parsePatterns(text: string, names: TargetNames): TargetPattern[] | undefined {
   if (text === '*') return [{ kind: 'group', id: '*' }, { kind: 'private', id: '*' }]
@@ -23,9 +18,9 @@ export function parsePatterns(text: string, names: TargetNames): TargetPattern[]
 }
 
 /**
- * Whether a target is among those of a pattern.
+ * Whether a pattern covers a target.
  *
- * @param platform the one that it is on; `undefined` while that is not known, and then any may be the one
+ * @param platform of the target; `undefined` while it is unknown, and then any will do
  */
 export function fits({ kind, id, platform: on }: TargetPattern, target: Target, platform: string | undefined): boolean {
   return kind === target.kind && matchesGlob(id, target.id) && (on === undefined || platform === undefined || matchesGlob(on, platform))

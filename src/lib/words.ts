@@ -23,3 +23,8 @@ export function matchesGlob(pattern: string, text: string): boolean {
   }
   return text.length - end.length >= at && text.endsWith(end)
 }
+
+/** Whether a setting holds a value: null and blank text count as absent. */
+export function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '')
+}
