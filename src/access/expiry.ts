@@ -1,5 +1,5 @@
 import type { Context, Logger } from 'koishi'
-import type { Key } from './keys'
+import type { Caller } from './caller'
 
 const day = 24 * 60 * 60 * 1000
 /** How long before its end the log warns about a key, in milliseconds. */
@@ -21,8 +21,8 @@ export function parseExpiry(value: unknown): number | undefined {
   return Number.isNaN(moment) ? undefined : moment
 }
 
-/** A key with an end. */
-type Ending = Pick<Key, 'expires'> & { caller: Pick<Key['caller'], 'name'> }
+/** A key with its end, in milliseconds since the epoch. */
+interface Ending { expires: number, caller: Pick<Caller, 'name'> }
 
 /** Warns once a day, until the context is disposed, about keys that end within a week or have ended. */
 export function announceExpiry(ctx: Pick<Context, 'setInterval'>, keys: readonly Ending[], logger: Pick<Logger, 'warn'>): void {

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { v4 as uuid } from 'uuid'
 
 /**
- * The API key: the one that is configured, otherwise a new one, written to `api-key` in the data folder and readable by its owner
- * only. The log tells which, and names the file, but never holds the key.
+ * Provides the API key: the configured one, otherwise a new one, which is written to `api-key` in the data folder, readable by its owner
+ * only. The log names the file, but never holds the key.
  *
- * @param configured empty when there is none
- * @returns `undefined` when the new key cannot be written, and so nobody could ever know it
+ * @param configured empty for none
+ * @returns `undefined` when the new key cannot be written, because then no caller could know it
  */
 export function provideKey(configured: string, dataDir: string, logger: Logger): string | undefined {
   if (configured) {
@@ -29,10 +29,7 @@ export function provideKey(configured: string, dataDir: string, logger: Logger):
   return key
 }
 
-/**
- * Writes a secret under a temporary name first: whoever reads the file while a bot starts gets all of it. Where its folder is not there
- * yet, it is made for its owner only.
- */
+/** Writes a secret under a temporary name first, so that a reader gets all of it. A new folder is for its owner only. */
 function write(file: string, secret: string): void {
   const temporary = `${file}.${process.pid}.tmp`
   mkdirSync(join(file, '..'), { recursive: true, mode: 0o700 })

@@ -1,112 +1,173 @@
 import { Schema } from 'koishi'
 import { parseEndpoint } from '../lib/endpoint'
-import type { JsonObject } from '../message/parse'
-import * as parsers from './parsers'
-import type { Parser } from './parsers'
+import { isSigningSecret } from '../lib/webhook-signature'
+import { readList } from '../lib/words'
+import { isObject, type JsonObject } from '../message/parse'
 
-/** A kind of value that a setting can have: how it is read, how the config page asks for it, and how it is shown. */
+/** The kind of a setting: how its values are read, described, asked for on the config page, and shown. */
 export interface Kind<T> {
-  parse: Parser<T>
+  /** Reads a raw value from koishi.yml or the environment; `undefined` when it is malformed. */
+  parse: (value: unknown) => T | undefined
+  /** The expected value, in the words of the warning about a malformed one. */
+  rule: string
   /** The control on the config page, without a default. */
   control: Schema
-  /** Further forms that may stand in koishi.yml, each transformed to the one that the control takes. */
+  /** Further forms in koishi.yml, each transformed to the form of the control. */
   others?: readonly Schema[]
-  /** What of a value may be shown, in the log and to whoever can open the config page; `undefined` when nothing may. */
+  /** The part of a value that the log and the config page may show; `undefined` for none. */
   show: (value: T) => unknown
 }
 
-const asItIs = (value: unknown): unknown => value
-
-/** Text; outer white space does not count. */
-export const text: Kind<string> = { parse: parsers.text, control: Schema.string(), show: asItIs }
-
-/** Text taken exactly as it is written. */
-export const verbatim: Kind<string> = { parse: parsers.verbatim, control: Schema.string(), show: asItIs }
-
-/** Text that is never shown. A default of the config page would be sent to the browser, so it has none either. */
-export const secret: Kind<string> = { parse: parsers.text, control: Schema.string().role('secret'), show: () => undefined }
-
-/** A secret that signs, never shown. `undefined` stands for a malformed one: without it nothing may be sent that is to be signed. */
-export const signingSecret: Kind<string | undefined> = { ...secret, parse: parsers.signingSecret, show: () => undefined }
-
-/** The prefix of routes, such as `/relay`. */
-export const routePrefix: Kind<string> = { parse: parsers.routePrefix, control: Schema.string(), show: asItIs }
-
-/** An http(s) address that is posted to. */
-export const httpUrl: Kind<string> = { parse: parsers.httpUrl, control: Schema.string().role('link'), show: originOf }
-
-/** Whom alerts are told: targets, names for them, or an http(s) address. */
-export const recipient: Kind<string> = { ...text, show: value => value.includes('://') ? originOf(value) : value }
-
-/** An http(s) address that paths are appended to. */
-export const baseUrl: Kind<string> = { ...httpUrl, parse: parsers.baseUrl, show: withoutCredentials }
-
-/** Yes or no. */
-export const flag: Kind<boolean> = { parse: parsers.flag, control: Schema.boolean(), show: asItIs }
-
-/** A list of words. */
-export const list: Kind<string[]> = { parse: parsers.list, control: Schema.array(String).role('table'), show: asItIs }
-
-/** Keys that callers send, each of which is read by itself. Nothing of them is shown. */
-export const keyTable: Kind<readonly unknown[]> = {
-  parse: parsers.entries,
-  control: Schema.array(Schema.object({
-    name: Schema.string(),
-    key: Schema.string().role('secret'),
-    secret: Schema.string().role('secret'),
-    targets: Schema.string(),
-    allow: Schema.string(),
-    expires: Schema.string(),
-    rate: Schema.natural(),
-    from: Schema.string(),
-  })).role('table'),
-  show: () => undefined,
+function kind<T>(rule: string, control: Schema, parse: Kind<T>['parse'], show: Kind<T>['show'] = value => value): Kind<T> {
+  return { parse, rule, control, show }
 }
 
-/** Names for targets, each of which is read by itself. */
-export const targetTable: Kind<JsonObject> = { parse: parsers.dictionary, control: Schema.dict(String).role('table'), show: asItIs }
+const readText = (value: unknown): string | undefined => typeof value === 'string' ? value.trim() : undefined
+const hide = (): undefined => undefined
 
-/** One of a few words. */
+/** Text; outer white space does not count. */
+export const text = kind('text', Schema.string(), readText)
+
+/** Text exactly as it is written. */
+export const verbatim = kind('text', Schema.string(), value => typeof value === 'string' ? value : undefined)
+
+/** Text that is never shown. It has no default on the config page, which would send it to the browser. */
+export const secret = kind('text', Schema.string().role('secret'), readText, hide)
+
+/** A secret for signatures. `undefined` stands for a malformed one, without which nothing may be sent that needs a signature. */
+export const signingSecret = kind<string | undefined>('whsec_ and base64, or any other text', Schema.string().role('secret'), value => {
+  const key = readText(value)
+  return key !== undefined && isSigningSecret(key) ? key : undefined
+}, hide)
+
+/** A route prefix: `relay`, `/relay` and `/relay/` all become `/relay`. */
+export const routePrefix = kind('a path of letters, digits, dots, hyphens, underlines and tildes', Schema.string(), value => {
+  const segments = readText(value)?.split('/').filter(Boolean)
+  // The router takes these letter for letter. Clients resolve `..`, and `:`, `*` and parentheses are patterns.
+  if (segments?.every(segment => /^(?!\.\.?$)[\w.~-]+$/.test(segment))) return segments.map(segment => `/${segment}`).join('')
+})
+
+function readUrl(value: unknown): string | undefined {
+  const url = readText(value) ?? ''
+  return /^https?:\/\//i.test(url) && URL.canParse(url) ? url : undefined
+}
+
+/** The origin of an address: the path and query of an incoming webhook are its secret. */
+const originOf = (address: string): string | undefined => parseEndpoint(address)?.origin
+
+/** An http(s) address to which the relay posts. */
+export const httpUrl = kind('an http(s) address', Schema.string().role('link'), readUrl, originOf)
+
+/** The receivers of alerts: targets, names for them, or an http(s) address. */
+export const recipient = kind('text', Schema.string(), readText, value => value.includes('://') ? originOf(value) : value)
+
+/** An http(s) address to which paths are appended, without a slash at its end. */
+export const baseUrl = kind('an http(s) address without query and fragment', Schema.string().role('link'), value => {
+  const url = readUrl(value)
+  return url === undefined || /[?#]/.test(url) ? undefined : url.replace(/\/+$/, '')
+}, address => {
+  if (!URL.canParse(address)) return address
+  const { origin, pathname, username, password } = new URL(address)
+  return username || password ? origin + pathname : address
+})
+
+/** Yes or no, in one of the usual words. */
+export const flag = kind('true or false', Schema.boolean(), value => {
+  const word = String(value).trim().toLowerCase()
+  if (['true', '1', 'yes', 'on'].includes(word)) return true
+  if (['false', '0', 'no', 'off'].includes(word)) return false
+})
+
+/** One of a few words, in any case. */
 export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
-  return { parse: parsers.oneOf(...words), control: Schema.union(words), show: asItIs }
+  return kind(`one of ${words.join(', ')}`, Schema.union(words), value => words.find(word => readText(value)?.toLowerCase() === word))
+}
+
+/** A list of words, or a text with commas between them. */
+export const list = kind('a list of words', Schema.array(String).role('table'), readList)
+
+/** Keys of callers, each of which is read by itself; never shown. */
+export const keyTable = kind<readonly unknown[]>('a list, or JSON of one', Schema.array(Schema.object({
+  name: Schema.string(),
+  key: Schema.string().role('secret'),
+  secret: Schema.string().role('secret'),
+  targets: Schema.string(),
+  allow: Schema.string(),
+  expires: Schema.string(),
+  rate: Schema.natural(),
+  from: Schema.string(),
+})).role('table'), value => {
+  const parsed = readJson(value)
+  return Array.isArray(parsed) ? parsed : undefined
+}, hide)
+
+/** Names for targets, each of which is read by itself. */
+export const targetTable = kind<JsonObject>('a dictionary, or JSON of one', Schema.dict(String).role('table'), value => {
+  const parsed = readJson(value)
+  return isObject(parsed) ? parsed : undefined
+})
+
+/** Parses a text as JSON, `undefined` when it is malformed; any other value stays as it is. */
+function readJson(value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  try {
+    return JSON.parse(value)
+  } catch {
+    return undefined
+  }
+}
+
+const numeral = String.raw`[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?`
+const numberPattern = new RegExp(`^\\s*${numeral}\\s*$`, 'i')
+
+function readNumber(value: unknown, min: number, max = Infinity): number | undefined {
+  const number = typeof value === 'string' && numberPattern.test(value) ? Number(value) : value
+  return typeof number === 'number' && number >= min && number <= max ? number : undefined
+}
+
+function readInteger(value: unknown, min: number, max = Number.MAX_SAFE_INTEGER): number | undefined {
+  const number = readNumber(value, min, max)
+  return Number.isSafeInteger(number) ? number : undefined
 }
 
 /** A whole number between two bounds, both included. */
 export function integer(min: number, max?: number): Kind<number> {
   const control = Schema.natural().min(min)
-  return { parse: parsers.integer(min, max), control: max === undefined ? control : control.max(max), show: asItIs }
+  const rule = `a whole number ${max === undefined ? `of at least ${min}` : `from ${min} to ${max}`}`
+  return kind(rule, max === undefined ? control : control.max(max), value => readInteger(value, min, max))
 }
 
-/** A size in bytes between two bounds, both included, which may be written with a unit. */
-export function size(min: number, max?: number): Kind<number> {
-  return {
-    parse: parsers.size(min, max),
-    control: Schema.string().pattern(parsers.sizePattern),
-    others: [Schema.transform(Schema.number(), bytes => String(bytes), true)],
-    show: parsers.formatSize,
-  }
-}
-
-/** The longest time that a Node.js timer can wait, in seconds. */
+/** The longest wait of a Node.js timer, in seconds. */
 const longestWait = Math.floor((2 ** 31 - 1) / 1000)
 
-/**
- * A time in seconds, as long as a timer can wait at most.
- *
- * @param min least time; that of a timer is a millisecond
- */
+/** A time in seconds that a timer can wait, fractions included. The least wait of a timer is a millisecond. */
 export function seconds(min = 0.001): Kind<number> {
-  return { parse: parsers.decimal(min, longestWait), control: Schema.number().min(min).max(longestWait), show: asItIs }
+  const control = Schema.number().min(min).max(longestWait)
+  return kind(`a number of seconds from ${min} to ${longestWait}`, control, value => readNumber(value, min, longestWait))
 }
 
-/** All that may be shown of an address that is posted to: path and query of an incoming webhook are its secret. */
-function originOf(address: string): string | undefined {
-  return parseEndpoint(address)?.origin
+const sizePattern = new RegExp(`^\\s*(${numeral})\\s*(?:B|([KMG])(?:i?B)?)?\\s*$`, 'i')
+const sizeUnits = ['', 'K', 'M', 'G']
+
+/**
+ * A size in bytes between two bounds, both included: a whole number, or a text such as `20MB`, `1.5 GiB` or `512k`. Written KB or KiB, a
+ * unit is a power of 1024. With a unit a fraction of a byte is rounded down; without one it is malformed.
+ */
+export function size(min: number, max?: number): Kind<number> {
+  const rule = `a size such as 512KB or 20MB, ${max === undefined ? `of at least ${formatSize(min)}` : `from ${formatSize(min)} to ${formatSize(max)}`}`
+  const parse = (value: unknown): number | undefined => {
+    if (typeof value !== 'string') return readInteger(value, min, max)
+    const [, number, unit = ''] = sizePattern.exec(value) ?? []
+    const bytes = Number(number) * 1024 ** sizeUnits.indexOf(unit.toUpperCase())
+    return readInteger(unit ? Math.floor(bytes) : bytes, min, max)
+  }
+  const fromNumber = Schema.transform(Schema.number(), bytes => String(bytes), true)
+  return { ...kind(rule, Schema.string().pattern(sizePattern), parse, formatSize), others: [fromNumber] }
 }
 
-/** An address that has neither query nor fragment, without user name and password. */
-function withoutCredentials(address: string): string {
-  if (!URL.canParse(address)) return address
-  const { origin, pathname, username, password } = new URL(address)
-  return username || password ? origin + pathname : address
+/** Bytes in the largest unit without a fraction: `20 MB`, `1234 B`. */
+function formatSize(bytes: number): string {
+  let power = 0
+  while (bytes > 0 && power < sizeUnits.length - 1 && bytes % 1024 ** (power + 1) === 0) power++
+  return `${bytes / 1024 ** power} ${sizeUnits[power] ?? ''}B`
 }

@@ -1,47 +1,41 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isSet } from '../lib/words'
 import { groups, table, type Settings } from './table'
 
-export type { Settings } from './table'
+export type Environment = Readonly<Partial<Record<string, string>>>
 
-/** How an uploaded file reaches the platform: as a path, within the message, or as a link. */
-export type MediaTransport = Settings['mediaTransport']
-
-/** Where one effective setting came from. */
+/** The source of an effective setting. */
 export interface Origin {
   field: keyof Settings
-  /** The environment variable that sets it. */
   variable: string
   source: 'koishi.yml' | 'environment' | 'default'
   value: unknown
-  /** What of the value may be shown; `undefined` for a secret. */
+  /** The part of the value that may be shown; `undefined` for a secret. */
   shown: unknown
 }
 
-/** What koishi.yml says of the settings, not yet read. */
-export type RawSettings = Readonly<Partial<Record<keyof Settings, unknown>>>
-
 /**
- * Works out the effective settings: a value in koishi.yml, then the environment variable, then the default. A blank value
- * counts as unset; a malformed one is named in a warning, without its content, and the default is used, or what the table says instead.
+ * Resolves the effective settings: a value in koishi.yml, or else the environment variable, or else the default. A blank value counts as
+ * absent. A malformed one gives way to the default, or to what the table says; its warning does not repeat it.
  *
- * @returns the settings; where each came from, in the order of the config page; the warnings, one a line of the log
+ * @returns the settings, their origins in the order of the config page, and warnings of one line each
  */
-export function resolveSettings(config: RawSettings, environment: Readonly<Partial<Record<string, string>>>) {
+export function resolveSettings(config: Readonly<Partial<Record<keyof Settings, unknown>>>, environment: Environment) {
   const settings: Partial<Settings> = {}
   const origins: Origin[] = []
   const warnings: string[] = []
 
   function resolve<Name extends keyof Settings>(field: Name, into: Partial<Pick<Settings, Name>>): void {
-    const { variable, fallback, parse, show, refusal = { value: fallback, consequence: 'the default is used' } } = table[field]
-    const fromFile = isSet(config[field])
-    const raw: unknown = fromFile ? config[field] : environment[variable]
+    const { variable, fallback, parse, rule, show, refusal = { value: fallback, consequence: 'the default is used' } } = table[field]
+    const isInFile = isSet(config[field])
+    const raw: unknown = isInFile ? config[field] : environment[variable]
     const parsed = isSet(raw) ? parse(raw) : undefined
     const isMalformed = isSet(raw) && parsed === undefined
-    if (isMalformed) warnings.push(`${fromFile ? `${field} in koishi.yml` : `the variable ${variable}`} is malformed: ${refusal.consequence}`)
+    const place = isInFile ? `${field} in koishi.yml` : `the variable ${variable}`
+    if (isMalformed) warnings.push(`${place} is malformed, it must be ${rule}: ${refusal.consequence}`)
     const value = parsed ?? (isMalformed ? refusal.value : fallback)
-    const source = parsed === undefined ? 'default' : fromFile ? 'koishi.yml' : 'environment'
     into[field] = value
-    origins.push({ field, variable, source, value, shown: show(value) })
+    origins.push({ field, variable, source: parsed === undefined ? 'default' : isInFile ? 'koishi.yml' : 'environment', value, shown: show(value) })
   }
 
   for (const field of groups.flat()) resolve(field, settings)
@@ -53,21 +47,11 @@ function isComplete(settings: Partial<Settings>): settings is Settings {
   return Object.keys(table).every(field => field in settings)
 }
 
-/**
- * One line for the log: the settings that differ from their defaults, and where each came from. Of a secret it says only that
- * there is one, and of an address that is posted to its origin.
- */
+/** One line for the log: the settings that differ from their defaults, with their sources and the parts that may be shown. */
 export function describeSettings(origins: readonly Origin[]): string {
   const different = origins.filter(({ field, source, value }) => source !== 'default' && !isDeepStrictEqual(value, table[field].fallback))
   if (different.length === 0) return 'settings: all have their defaults'
-  return `settings: ${different.map(describe).join(', ')}; all others have their defaults`
-}
-
-function describe({ field, variable, source, shown }: Origin): string {
-  return `${field}${shown === undefined ? '' : ` = ${JSON.stringify(shown)}`} (${source === 'environment' ? variable : source})`
-}
-
-/** Whether something stands there: neither nothing nor white space alone. */
-export function isSet(value: unknown): boolean {
-  return value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '')
+  const parts = different.map(({ field, variable, source, shown }) =>
+    `${field}${shown === undefined ? '' : ` = ${JSON.stringify(shown)}`} (${source === 'environment' ? variable : source})`)
+  return `settings: ${parts.join(', ')}; all others have their defaults`
 }

@@ -7,19 +7,13 @@ import {
 export interface Field<T> extends Kind<T> {
   /** The environment variable that sets it. */
   variable: string
-  /** What holds when neither koishi.yml nor the variable says anything; an empty text, list or dictionary stands for none. */
+  /** The default; an empty text, list or dictionary stands for none. */
   fallback: T
-  /** What a malformed value leads to, where it would not be safe to go on with the default. */
-  refusal?: Refusal<T>
+  /** The value in the place of a malformed one, where the default would not be safe, and its consequence in the words of the warning. */
+  refusal?: { value: T, consequence: string }
 }
 
-/** What holds instead of a malformed value, and what follows from that, in the words of the warning. */
-export interface Refusal<T> {
-  value: T
-  consequence: string
-}
-
-function field<T>(variable: string, fallback: NoInfer<T>, kind: Kind<T>, refusal?: Refusal<NoInfer<T>>): Field<T> {
+function field<T>(variable: string, fallback: NoInfer<T>, kind: Kind<T>, refusal?: Field<NoInfer<T>>['refusal']): Field<T> {
   return { variable, fallback, ...kind, ...refusal && { refusal } }
 }
 
@@ -47,7 +41,7 @@ const files = {
 const sending = {
   chatApiTimeout: field('CHAT_API_TIMEOUT', 10, seconds()),
   chatApiMaxRetries: field('CHAT_API_MAX_RETRIES', 2, integer(0, 100)),
-  chatSettleTime: field('CHAT_SETTLE_TIME', 30, seconds()),
+  chatSettleTime: field('CHAT_SETTLE_TIME', 30, seconds(0)),
   chatRetryUnanswered: field('CHAT_RETRY_UNANSWERED', true, flag),
   chatSendInterval: field('CHAT_SEND_INTERVAL', 0, seconds(0)),
   chatQueueLimit: field('CHAT_QUEUE_LIMIT', 1000, integer(0, 1_000_000)),
@@ -64,20 +58,20 @@ const commands = {
   commandPrefix: field('COMMAND_PREFIX', '#', verbatim),
   commandLength: field('COMMAND_LENGTH', 4, integer(1, 1000)),
   commandCallbackSecret: field('COMMAND_CALLBACK_SECRET', '', signingSecret, {
-    value: undefined, consequence: 'no command is posted until it is put right',
+    value: undefined, consequence: 'no command is posted until it is fixed',
   }),
   commandCallbackRetry: field('COMMAND_CALLBACK_RETRY', false, flag),
 }
 
 const all = { ...http, ...files, ...sending, ...commands }
 
-/** The effective settings; an empty text, list or dictionary stands for none, `undefined` for a value that was refused. */
+/** The effective settings; an empty text, list or dictionary stands for none, `undefined` for a refused value. */
 export type Settings = { [Name in keyof typeof all]: (typeof all)[Name]['fallback'] }
 
-/** Every setting, in the order of the config page: the one place that says how it is called, read, asked for and what its default is. */
+/** Every setting in the order of the config page, with its variable, default and kind: schema, parser and documents follow this table. */
 export const table: { readonly [Name in keyof Settings]: Field<Settings[Name]> } = all
 
 const isName = (name: string): name is keyof Settings => Object.hasOwn(all, name)
 
-/** The names of the settings in the groups that the config page shows; the texts in `locales/` follow the same order. */
+/** The names of the settings in each group of the config page; the texts in `locales/` have the same order. */
 export const groups = [http, files, sending, commands].map(group => Object.keys(group).filter(isName))

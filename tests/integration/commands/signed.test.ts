@@ -124,7 +124,7 @@ describe('a command', () => {
     say(relay)
     await until('the command goes on to the others', () => passed.length === 1)
     assert.deepEqual(callback.posts, [])
-    assert(relay.logs.includes('message-relay warn commandCallbackSecret in koishi.yml is malformed: no command is posted until it is put right'))
+    assert(relay.logs.includes('message-relay warn commandCallbackSecret in koishi.yml is malformed, it must be whsec_ and base64, or any other text: no command is posted until it is fixed'))
     assert(!relay.logs.join('\n').includes('s3cret'))
     await relay.update({ commandCallbackUrl: callback.url, commandCallbackSecret: secret })
     say(relay)

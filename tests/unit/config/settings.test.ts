@@ -71,9 +71,25 @@ describe('settings', () => {
       const { settings, warnings } = resolveSettings({}, { [variable]: value })
       assert.deepEqual(settings, resolveSettings({}, {}).settings)
       assert.equal(warnings.length, 1)
-      assert.match(warnings[0] ?? '', new RegExp(`${variable} is malformed`))
+      assert.match(warnings[0] ?? '', new RegExp(`${variable} is malformed, it must be `))
     })
   }
+
+  test('name their bounds in a warning', () => {
+    const rules = Object.entries({
+      CHAT_SETTLE_TIME: ['-1', 'a number of seconds from 0 to 2147483'], CHAT_PAUSE_TIME: ['0', 'a number of seconds from 0.001 to 2147483'],
+      CHAT_PAUSE_AFTER: ['0', 'a whole number of at least 1'], COMMAND_LENGTH: ['0', 'a whole number from 1 to 1000'],
+      MAX_BODY_SIZE: ['1GB', 'a size such as 512KB or 20MB, from 1 B to 256 MB'], MEDIA_TRANSPORT: ['pigeon', 'one of path, base64, url'],
+    })
+    for (const [variable, [value, rule]] of rules) {
+      assert.deepEqual(resolveSettings({}, { [variable]: value }).warnings, [`the variable ${variable} is malformed, it must be ${rule}: the default is used`])
+    }
+  })
+
+  test('take no time at all for a call to settle', () => {
+    assert.equal(resolveSettings({}, { CHAT_SETTLE_TIME: '0' }).settings.chatSettleTime, 0)
+    assert.equal(resolveSettings(load({ chatSettleTime: 0 }), {}).settings.chatSettleTime, 0)
+  })
 
   test('never show a secret in a warning', () => {
     const config = { apiKey: ['s3cret'], keys: { key: 's3cret' }, commandCallbackSecret: 'whsec_s3cret' }
@@ -108,7 +124,7 @@ describe('settings', () => {
     ] as const) {
       const { settings, warnings, origins } = resolveSettings(config, environment)
       assert.equal(settings.commandCallbackSecret, undefined)
-      assert.deepEqual(warnings, [`${place} is malformed: no command is posted until it is put right`])
+      assert.deepEqual(warnings, [`${place} is malformed, it must be whsec_ and base64, or any other text: no command is posted until it is fixed`])
       assert.equal(describeSettings(origins), 'settings: all have their defaults')
     }
   })
