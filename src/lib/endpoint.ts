@@ -15,12 +15,10 @@ export function parseEndpoint(address: string): Endpoint | undefined {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return
   const { username, password } = url
   url.username = url.password = url.hash = ''
-  return { url: url.href, origin: url.origin, ...(username || password) && { authorization: toBasic(username, password) } }
-}
-
-/** The header of RFC 7617 for credentials as an address has them. */
-function toBasic(...credentials: readonly [username: string, password: string]): string {
-  return `Basic ${Buffer.from(credentials.map(unescape).join(':')).toString('base64')}`
+  const credentials = [username, password].map(unescape).join(':')
+  // The header of RFC 7617.
+  const authorization = credentials === ':' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`
+  return { url: url.href, origin: url.origin, ...authorization !== undefined && { authorization } }
 }
 
 function unescape(text: string): string {

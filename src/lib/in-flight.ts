@@ -2,11 +2,6 @@ import { EventEmitter, once } from 'node:events'
 import { RelayError } from '../errors'
 import { inTime } from './async'
 
-/** How long a stop waits for work to end by itself, in milliseconds. */
-const grace = 4_000
-/** How long a stop waits for the answers to work that it cut off, in milliseconds. */
-const answerTime = 500
-
 /** Counts the work in flight, so that a stop can wait for it. */
 export class InFlight {
   private count = 0
@@ -49,7 +44,8 @@ export class InFlight {
  */
 export async function shutDown(inFlight: InFlight, stop: AbortController): Promise<void> {
   inFlight.close()
-  await inFlight.drain(grace)
+  await inFlight.drain(4_000)
   stop.abort()
-  await inFlight.drain(answerTime)
+  // For the answers.
+  await inFlight.drain(500)
 }

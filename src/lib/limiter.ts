@@ -1,14 +1,7 @@
 import { longestTimer, waitFor } from './async'
 
-/** Bounds of concurrent work. */
-export interface Limits {
-  /** How many run at a time. */
-  concurrency: number
-  /** How many wait at a time. */
-  capacity: number
-  /** How long each waits at most, in milliseconds. */
-  patience: number
-}
+/** How many tasks run at a time, how many others wait, and how long each waits at most, in milliseconds. */
+export interface Limits { concurrency: number, capacity: number, patience: number }
 
 /** Work that was not begun because too much was under way. */
 export class OverloadError extends Error {

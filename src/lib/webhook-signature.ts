@@ -27,15 +27,8 @@ export function signatureHeaders(secret: string, { id, time, body }: { id: strin
   return { 'webhook-timestamp': timestamp, 'webhook-signature': sign(secret, id, timestamp, body) }
 }
 
-/** A received message with the values of its signature headers. */
-export interface ReceivedMessage {
-  id: string
-  /** Whole seconds since the epoch. */
-  timestamp: string
-  /** One signature, or several with blanks between them. */
-  signature: string
-  body: Buffer
-}
+/** A received message with the values of its signature headers; the timestamp is in whole seconds since the epoch. */
+export interface ReceivedMessage { id: string, timestamp: string, signature: string, body: Buffer }
 
 /** Whether a message was signed with a secret within five minutes of now, in milliseconds since the epoch. Compared in constant time. */
 export function isSignedWith(secret: string, { id, timestamp, signature, body }: ReceivedMessage, now = Date.now()): boolean {

@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import { safeName } from '../lib/file-name'
 import type { Link } from './model'
 
-const fileId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\/[^/\\]+$/
+const fileId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\/(?!\.{1,2}$)[^/\\%#?\p{Cc}]+$/u
 const remote = /^(https?:\/\/)([^/\\?#]+)([^?#]*)/i
 const data = /^(?:base64:\/\/|data:([^,]*?);base64,)/i
 // Blanks and control characters could end a link early or hide its meaning; a lone surrogate has no form in UTF-8.
@@ -32,7 +32,7 @@ export function parseLink(url: string): Link {
   if (url.length > maxLength || Buffer.byteLength(url) > maxLength) {
     throw new RelayError('bad-request', `url must have at most ${maxLength} bytes, unless it is base64 data`)
   }
-  if (fileId.test(url)) return parseFileId(url)
+  if (fileId.test(url)) return { kind: 'upload', id: url }
   const parts = remote.exec(url)
   if (parts) return parseRemote(url, parts)
   throw new RelayError('bad-request', expected)
@@ -95,14 +95,6 @@ function resolveDots(path: string): string {
   }
   // A dot segment at the end names a folder.
   return kept.join('') + (dotSegment.test(segments.at(-1) ?? '') ? '/' : '')
-}
-
-function parseFileId(id: string): Link {
-  // Stored names hold none of these, so somebody made up the ID.
-  if (/[%#?\p{Cc}]/u.test(id) || id.endsWith('/.') || id.endsWith('/..')) {
-    throw new RelayError('bad-request', 'url is not a file ID returned by /upload')
-  }
-  return { kind: 'upload', id }
 }
 
 function parseBase64(text: string): string {

@@ -26,14 +26,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function bad(text: string): RelayError {
-  return new RelayError('bad-request', text)
+function demand(condition: boolean, rule: string): asserts condition {
+  if (!condition) throw new RelayError('bad-request', rule)
 }
 
-function demandObject(body: unknown): JsonObject {
-  if (!isObject(body)) throw bad('the body must be a JSON object')
-  return body
-}
+const bodyRule = 'the body must be a JSON object'
 
 /**
  * Reads the content of a body of `POST /webhook`: a batch where it has `messages`, otherwise a single message.
@@ -41,16 +38,17 @@ function demandObject(body: unknown): JsonObject {
  * @throws RelayError `bad-request`. The error of a wrong item of a batch is not thrown but takes the item's place.
  */
 export function parseContent(body: unknown): Content {
-  const fields = demandObject(body)
-  const expiry = parseExpiry(fields)
-  const messages = readMessages(fields)
-  if (!messages) {
-    const main = parseItem(fields, true)
-    const isAlone = fields.at === undefined && fields.reply_to === undefined
-    return { mode: 'single', ...expiry, items: isAlone ? [main] : addCompanions(main, fields) }
+  demand(isObject(body), bodyRule)
+  const expiry = parseExpiry(body)
+  const messages = body.messages ?? undefined
+  if (messages === undefined) {
+    const main = parseItem(body, true)
+    const isAlone = body.at === undefined && body.reply_to === undefined
+    return { mode: 'single', ...expiry, items: isAlone ? [main] : addCompanions(main, body) }
   }
-  if (messages.length === 0) throw bad('messages must not be empty')
-  return { mode: 'batch', ...expiry, items: parseItems(messages) }
+  const values = readMessages(messages)
+  demand(values.length > 0, 'messages must not be empty')
+  return { mode: 'batch', ...expiry, items: parseItems(values) }
 }
 
 /**
@@ -62,13 +60,13 @@ export function parseContent(body: unknown): Content {
 export function parseTo(body: unknown, names: TargetNames = new Map()): Destinations {
   const { bot, target, to } = parseRoute(body)
   if (to === '') {
-    if (!target) throw bad('to, group_id or user_id is required')
+    demand(target !== undefined, 'to, group_id or user_id is required')
     return { list: [{ target, bot, asked: writeTarget(target) }], isList: false }
   }
-  if (target) throw bad('give to, group_id or user_id, only one of them')
+  demand(!target, 'give to, group_id or user_id, only one of them')
   if (typeof to === 'string') return parseDestinations([to], false, bot, names)
-  if (Array.isArray(to) && to.every(word => typeof word === 'string')) return parseDestinations(to, true, bot, names)
-  throw bad('to must be one target, as text, or a list of them')
+  demand(Array.isArray(to) && to.every(word => typeof word === 'string'), 'to must be one target, as text, or a list of them')
+  return parseDestinations(to, true, bot, names)
 }
 
 /**
@@ -78,23 +76,23 @@ export function parseTo(body: unknown, names: TargetNames = new Map()): Destinat
  */
 export function parseSelector(body: unknown): BotSelector {
   const { bot, target, to } = parseRoute(body)
-  if (target || to !== '') throw bad('the target is in the path: leave out to, group_id and user_id')
+  demand(!target && to === '', 'the target is in the path: leave out to, group_id and user_id')
   return bot
 }
 
 function parseRoute(body: unknown): { bot: BotSelector, target: Target | undefined, to: unknown } {
-  const fields = demandObject(body)
-  const platform = fields.platform ?? ''
-  if (typeof platform !== 'string') throw bad('platform must be a string')
-  const selfId = parseId(fields, 'self_id')
-  const group = parseId(fields, 'group_id')
-  const user = parseId(fields, 'user_id')
-  if (group !== undefined && user !== undefined) throw bad('give group_id or user_id, not both')
+  demand(isObject(body), bodyRule)
+  const { platform, to } = body
+  demand(platform === undefined || platform === null || typeof platform === 'string', 'platform must be a string')
+  const selfId = parseId(body, 'self_id')
+  const group = parseId(body, 'group_id')
+  const user = parseId(body, 'user_id')
+  demand(group === undefined || user === undefined, 'give group_id or user_id, not both')
   const id = group ?? user
   return {
     bot: { ...platform && { platform }, ...selfId !== undefined && { selfId } },
     target: id === undefined ? undefined : { kind: group === undefined ? 'private' : 'group', id },
-    to: fields.to ?? '',
+    to: to ?? '',
   }
 }
 
@@ -163,10 +161,11 @@ export function readItems(stored: unknown): ParsedItem[] {
  * @throws RelayError `bad-request` for a wrong target or shape. The error of a wrong item takes the item's place.
  */
 export function parseReply(body: JsonObject): Reply | undefined {
-  const messages = readMessages(body) ?? []
-  const reply = body.reply ?? ''
+  const { reply } = body
+  const messages = readMessages(body.messages ?? [])
   if (messages.length === 0) {
-    if (typeof reply !== 'string') throw bad('reply must be a string')
+    if (reply === undefined || reply === null) return
+    demand(typeof reply === 'string', 'reply must be a string')
     if (!reply.trim()) return
   }
   const items = parseItems(messages.length > 0 ? messages : [{ msg: reply }])
@@ -185,8 +184,9 @@ export function parseReply(body: JsonObject): Reply | undefined {
 export function parseExpiry(fields: JsonObject): Pick<Content, 'expiresIn'> {
   const seconds = fields.expires_in ?? undefined
   if (seconds === undefined) return {}
-  if (typeof seconds === 'number' && seconds > 0 && seconds <= maxExpiry) return { expiresIn: seconds * 1000 }
-  throw bad(`expires_in must be a number of seconds, above 0 and up to ${maxExpiry}`)
+  const isTime = typeof seconds === 'number' && seconds > 0 && seconds <= maxExpiry
+  demand(isTime, `expires_in must be a number of seconds, above 0 and up to ${maxExpiry}`)
+  return { expiresIn: seconds * 1000 }
 }
 
 /**
@@ -198,8 +198,8 @@ export function parseId(fields: JsonObject, name: string): string | undefined {
   const value = fields[name] ?? ''
   if (value === '') return
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
-  if (typeof value !== 'string') throw bad(`${name} must be a string or a whole number`)
-  if (value.length > maxIdLength || !value.trim() || control.test(value)) throw bad(`${name} is not an ID`)
+  demand(typeof value === 'string', `${name} must be a string or a whole number`)
+  demand(value.length <= maxIdLength && value.trim() !== '' && !control.test(value), `${name} is not an ID`)
   return value
 }
 
@@ -210,42 +210,40 @@ export function parseId(fields: JsonObject, name: string): string | undefined {
  *   a key needs a right of its own to mention everybody
  */
 export function parseMentioned(id: string): string | null {
-  if (!mentionable.test(id)) throw bad('this is not the ID of somebody to mention')
+  demand(mentionable.test(id), 'this is not the ID of somebody to mention')
   // Zero is everybody to go-cqhttp and Lagrange.
-  if (/^[+-]?0+$/.test(id)) throw bad(`0 is the ID of nobody: "${everybody}" mentions everybody`)
+  demand(!/^[+-]?0+$/.test(id), `0 is the ID of nobody: "${everybody}" mentions everybody`)
   return id === everybody ? null : id
 }
 
-function readMessages({ messages }: JsonObject): readonly unknown[] | undefined {
-  if (messages === undefined || messages === null) return
-  if (!Array.isArray(messages)) throw bad('messages must be an array')
-  const items: readonly unknown[] = messages
-  if (items.length > maxItems) throw bad(`messages must hold at most ${maxItems} items`)
-  return items
+function readMessages(messages: unknown): readonly unknown[] {
+  demand(Array.isArray(messages), 'messages must be an array')
+  demand(messages.length <= maxItems, `messages must hold at most ${maxItems} items`)
+  return messages
 }
 
 /** Reads a list of items. A reply without a text, picture or mention is wrong: no platform takes it by itself. */
 function parseItems(values: readonly unknown[]): ParsedItem[] {
   const items = values.map(parseItemSafely)
   if (items.some(item => 'type' in item && ['text', 'image', 'at'].includes(item.type))) return items
-  return items.map(item => 'messageId' in item ? bad('a reply needs a text, picture or mention that it goes with') : item)
+  const rule = 'a reply needs a text, picture or mention that it goes with'
+  return items.map(item => 'messageId' in item ? new RelayError('bad-request', rule) : item)
 }
 
 function parseItemSafely(value: unknown): ParsedItem {
   try {
-    if (!isObject(value)) throw bad('an item of messages must be an object')
+    demand(isObject(value), 'an item of messages must be an object')
     return parseItem(value, false)
   } catch (error) {
     return RelayError.from(error)
   }
 }
 
-/** Reads an item of each type from its fields. */
 const readers: Readonly<Record<Item['type'], (fields: JsonObject) => Item>> = {
   text({ msg }) {
-    if (msg === undefined || msg === null) throw bad('msg is required for type text')
-    if (typeof msg !== 'string') throw bad('msg must be a string')
-    if (!msg.trim()) throw bad('msg must not be blank')
+    demand(msg !== undefined && msg !== null, 'msg is required for type text')
+    demand(typeof msg === 'string', 'msg must be a string')
+    demand(msg.trim() !== '', 'msg must not be blank')
     // UTF-8 has no lone surrogates: the history of the platform would show U+FFFD.
     return { type: 'text', text: msg.toWellFormed() }
   },
@@ -255,38 +253,41 @@ const readers: Readonly<Record<Item['type'], (fields: JsonObject) => Item>> = {
   audio: ({ url }) => ({ type: 'audio', link: readLink(url, 'audio') }),
   at(fields) {
     const userId = parseId(fields, 'user_id')
-    if (userId === undefined) throw bad(`user_id is required for type at: an ID, or "${everybody}" for everybody`)
+    demand(userId !== undefined, `user_id is required for type at: an ID, or "${everybody}" for everybody`)
     return { type: 'at', userId: parseMentioned(userId) }
   },
   reply(fields) {
     const messageId = parseId(fields, 'message_id')
-    if (messageId === undefined) throw bad('message_id is required for type reply')
+    demand(messageId !== undefined, 'message_id is required for type reply')
     return { type: 'reply', messageId }
   },
 }
 
-const isType = (type: unknown): type is Item['type'] => typeof type === 'string' && Object.hasOwn(readers, type)
+/** Reads an item of each type from its fields. */
+const readersByType: ReadonlyMap<unknown, (fields: JsonObject) => Item> = new Map(Object.entries(readers))
 
 /** @param isAlone whether it is a single message, which no mention or reply can be */
 function parseItem(fields: JsonObject, isAlone: boolean): Item {
   const type = fields.type ?? 'text'
-  if (!isType(type) || (isAlone && (type === 'at' || type === 'reply'))) throw bad('type must be text, image, file, video or audio, and in messages at or reply as well')
-  return readers[type](fields)
+  const read = isAlone && (type === 'at' || type === 'reply') ? undefined : readersByType.get(type)
+  demand(read !== undefined, 'type must be text, image, file, video or audio, and in messages at or reply as well')
+  return read(fields)
 }
 
 /** Puts the mentions (`at`) and the quotation (`reply_to`) of a single message before it. */
 function addCompanions(main: Item, fields: JsonObject): Item[] {
   const messageId = parseId(fields, 'reply_to')
   const mentioned = [fields.at].flat().flatMap(at => parseId({ at }, 'at') ?? [])
-  if (mentioned.length > maxItems) throw bad(`at must hold at most ${maxItems} IDs`)
+  demand(mentioned.length <= maxItems, `at must hold at most ${maxItems} IDs`)
   const companions: Item[] = mentioned.map(id => ({ type: 'at', userId: parseMentioned(id) }))
   if (messageId !== undefined) companions.unshift({ type: 'reply', messageId })
-  if (companions.length > 0 && main.type !== 'text' && main.type !== 'image') throw bad('at and reply_to go with a text or an image')
+  const isFit = companions.length === 0 || main.type === 'text' || main.type === 'image'
+  demand(isFit, 'at and reply_to go with a text or an image')
   return [...companions, main]
 }
 
 function readLink(url: unknown, type: Item['type']) {
-  if (url === undefined || url === null || url === '') throw bad(`url is required for type ${type}`)
-  if (typeof url !== 'string') throw bad('url must be a string')
+  demand(url !== undefined && url !== null && url !== '', `url is required for type ${type}`)
+  demand(typeof url === 'string', 'url must be a string')
   return parseLink(url)
 }
