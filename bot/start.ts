@@ -1,9 +1,11 @@
 import { Logger, type Context } from 'koishi'
 import Loader from '@koishijs/loader'
 import { once } from 'node:events'
-import { accessSync, constants, mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { systemClock } from '../src/relay/clock'
+import { FileLock, FolderError } from '../src/relay/owner'
 import { addressIn, findAddress, serveConsole } from './console'
 import { demandToken } from './token'
 
@@ -30,6 +32,9 @@ const repository = resolve(__dirname, '../..')
 
 /** How long everything may take to end after a signal, in milliseconds: a little more than the relay's own limits are together. */
 const patience = 4_950
+/** How long it is watched whether the lock of a process on another machine is renewed, in milliseconds, and how often. */
+const otherMachineTime = 14_000
+const lookInterval = 100
 
 /**
  * Makes the environment what koishi.yml expects: relative folders are relative to where `npm start` was run, although npm
@@ -98,16 +103,18 @@ function isAddress(value: unknown): value is { host: string, port: number } {
 }
 
 /**
- * Makes the folder for the database, which does not do that itself.
+ * Takes the lock of the data folder, which is made where it is missing: two processes on one SQLite database destroy it.
  *
  * @throws StartError
  */
-function makeDataFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-    accessSync(folder, constants.W_OK)
-  } catch (error) {
-    throw new StartError(`cannot write to the data folder ${folder} (${codeOf(error)}): set DATA_DIR to a folder that can be written`)
+async function lockDataFolder(folder: string): Promise<void> {
+  const lock = new FileLock(folder, systemClock)
+  const end = performance.now() + otherMachineTime
+  while (!lock.take()) {
+    if (performance.now() > end || lock.isHeldHere) {
+      throw new StartError(`${lock.holder ?? 'another process'} works the data folder ${folder}: end it, or set DATA_DIR to another folder`)
+    }
+    await delay(lookInterval)
   }
 }
 
@@ -138,7 +145,7 @@ async function start(): Promise<void> {
   prepareEnvironment(process.env)
   await checkAddress(loader.interpolate(loader.config.plugins?.server))
   const token = tokenOf(process.env)
-  makeDataFolder(process.env.DATA_DIR ?? resolve(repository, 'data'))
+  await lockDataFolder(process.env.DATA_DIR ?? resolve(repository, 'data'))
   const app = await loader.createApp()
   if (token !== undefined) demandToken(app.server._http, token)
   endOnSignal(app)
@@ -151,7 +158,7 @@ process.on('unhandledRejection', reason => {
   logger.warn(reason)
 })
 start().catch((error: unknown) => {
-  if (error instanceof StartError) logger.error('%s', error.message)
+  if (error instanceof StartError || error instanceof FolderError) logger.error('%s', error.message)
   else logger.error(error)
   process.exit(1)
 })

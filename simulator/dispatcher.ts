@@ -1,4 +1,5 @@
-import { actionsOf, perform, type Action } from './actions/index'
+import type { Action } from './actions/action'
+import { actionsOf, perform } from './actions/index'
 import { ActionFailure, failed, success, type Answer } from './answers'
 import type { Connection } from './connections'
 import { FaultBook, sends } from './faults'

@@ -16,7 +16,7 @@ const table = {
   'too-slow': [408, 'the request body arrived too slowly: send it again'],
   'too-large': [413, 'request body too large'],
   'unsupported-type': [415, 'unsupported content type'],
-  'key-reused': [422, 'this Idempotency-Key was used for a request that meant something else: use a new key for a new message'],
+  'key-reused': [422, 'this Idempotency-Key was used for a different request: use a new key for a new message'],
   'rate-limited': [429, 'this key has sent as many messages as it may: nothing was sent, try again later'],
   'queue-full': [429, 'too many messages are waiting for this target: nothing was sent, try again later'],
   'internal': [500, 'internal error: see the log of the bot for this request ID'],
@@ -24,18 +24,20 @@ const table = {
   'refused': [502, 'the platform refused the message'],
   'suppressed': [502, 'another plugin of the bot suppressed the message: nothing was sent'],
   'unsent': [503, 'no bot is online: try again later'],
-  'paused': [503, 'this target has failed too often in a row and is left alone for a while: nothing was sent, try again later'],
+  'paused': [503, 'this target has failed too often in a row and is paused: nothing was sent, try again later'],
   'expired': [503, 'the message was not delivered in its time, and was dropped: nothing was sent'],
   'store-down': [503, 'the database of the relay does not answer: try again later'],
-  'key-unknown': [503, 'the database of the relay does not answer, so nobody knows what became of this Idempotency-Key: try again later'],
+  'standby': [503, 'another relay works the database of this bot, and this one stands by: nothing was sent, try again later'],
+  'key-unknown': [503, 'the database of the relay does not answer, so the state of this Idempotency-Key is unknown: try again later'],
   'stopping': [503, 'the relay is stopping: nothing was sent, try again later'],
   'unanswered': [504, 'the platform did not answer in time: the message may have arrived'],
+  'storage-full': [507, 'the disk of the relay is full: nothing was stored or sent; free some space, then try again'],
 } as const satisfies Record<string, readonly [status: number, text: string]>
 
 /** Names of the failures that a caller can meet. */
 export type ErrorCode = keyof typeof table
 
-/** What became of a message: it arrived, the platform said no, it never left, or it may have arrived. */
+/** The outcome of a message: it arrived, the platform said no, it never left, or it may have arrived. */
 export type Outcome = 'sent' | 'refused' | 'unsent' | 'unanswered'
 
 /** The outcomes behind the failures of a send; the other failures come before anything is tried. */
@@ -47,6 +49,7 @@ const outcomes: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   'paused': 'unsent',
   'expired': 'unsent',
   'store-down': 'unsent',
+  'standby': 'unsent',
   'stopping': 'unsent',
   'unanswered': 'unanswered',
 }
@@ -58,13 +61,13 @@ export function isErrorCode(value: unknown): value is ErrorCode {
 
 /** What a failure may carry besides its code. */
 export interface RelayErrorOptions {
-  /** The failure behind it: for the log only, a caller never sees it. */
+  /** The failure behind it, for the log only. */
   cause?: unknown
   /** Response headers that belong to this failure. */
   headers?: Readonly<Record<string, string>>
   /** What the log says instead of the message, which may hold text of a platform or an adapter. */
   logText?: string
-  /** HTTP status, where the callers of a door would take that of the code for something else. */
+  /** HTTP status, where the callers of a door expect another than that of the code. */
   status?: number
 }
 

@@ -26,7 +26,8 @@ import { OneBot } from './platform/onebot/account'
 import { keepConnected } from './platform/onebot/connection'
 import { guardConnections } from './platform/onebot/guard'
 import { incomingOneBot } from './platform/onebot/incoming'
-import { Relay, tellAll } from './relay/relay'
+import { startRelay } from './relay/start'
+import { tellAll } from './relay/relay'
 import { UploadStore } from './uploads/store'
 import { scheduleSweeps } from './uploads/sweep'
 
@@ -71,17 +72,16 @@ export function apply(ctx: Context, config: Config): void {
   // Some timers take whole numbers only.
   const timeout = Math.ceil(settings.chatApiTimeout * 1000)
   const inFlight = new InFlight()
-  const { relay, pause, end, finish } = Relay.start(ctx, {
-    port, logger, inFlight, dataDir,
+  const { relay, finish } = startRelay(ctx, {
+    port, logger, dataDir,
     policy: {
       timeout, interval, retries: settings.chatApiMaxRetries, retryUnanswered: settings.chatRetryUnanswered,
       settleTime: settings.chatSettleTime * 1000,
     },
-    queues: { interval, capacity: settings.chatQueueLimit, pauseAfter: settings.chatPauseAfter, pauseFor: settings.chatPauseTime * 1000 },
+    lanes: { interval, capacity: settings.chatQueueLimit, pauseAfter: settings.chatPauseAfter, pauseFor: settings.chatPauseTime * 1000 },
     media: { transport: settings.mediaTransport, resolve: id => uploads.resolve(id), link: file => links.to(file) },
-    holdUpload: id => uploads.hold(id),
-    keepUpload: (id, until) => uploads.keepUntil(id, until),
-    digestUpload: id => uploads.digest(id),
+    files: uploads,
+    enter: () => inFlight.enter(),
     observer: alerts ? tellAll([metrics, alerts]) : metrics,
     retention: settings.recordRetention * day,
     recordLimit: settings.recordLimit,
@@ -89,7 +89,7 @@ export function apply(ctx: Context, config: Config): void {
   })
 
   const stop = new AbortController()
-  stop.signal.addEventListener('abort', end)
+  stop.signal.addEventListener('abort', () => relay.end())
   const access = new Access(apiKey, keys)
   const sender = new Sender(relay, settings.path)
   const limits = { maxSize: settings.maxBodySize }
@@ -97,8 +97,7 @@ export function apply(ctx: Context, config: Config): void {
   void templates.check().then(warnings => warnings.forEach(warning => logger.warn('%s', warning)))
   const refusals = new Refusals()
   serveHttp(server, {
-    prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, refusals, logger,
-    observe: (route, method, status) => metrics.answered(route, method, status),
+    prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, refusals, logger, observer: metrics,
   }, {
     limits: settings,
     names,
@@ -110,9 +109,9 @@ export function apply(ctx: Context, config: Config): void {
     bots: () => port.describe(),
     metrics: () => metrics.read({
       bots: () => port.describe(),
-      queues: () => relay.operations.states(),
+      queues: () => relay.lanes(),
       capacity: settings.chatQueueLimit,
-      backlog: () => relay.operations.backlog(),
+      backlog: () => relay.backlog(),
       refusals: () => refusals.counts,
     }),
     stop: stop.signal,
@@ -147,11 +146,11 @@ export function apply(ctx: Context, config: Config): void {
   alerts?.start({
     relay, inFlight, timeout, stop: stop.signal, bots: () => port.describe(), language,
   })
-  scheduleSweeps(ctx, options => uploads.sweep(Date.now(), options), logger)
+  scheduleSweeps(ctx, signal => uploads.sweep(Date.now(), signal), logger)
   keepConnected(ctx, logger)
 
   const shut = (): Promise<void> => {
-    pause()
+    relay.drain()
     return shutDown(inFlight, stop).then(finish)
   }
   ctx.on('exit', shut)

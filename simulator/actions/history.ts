@@ -2,7 +2,7 @@ import { badParameter, executionError } from '../answers'
 import { parseInteger } from '../parse'
 import type { Platform } from '../platform'
 import type { Target } from '../types'
-import type { Action } from './index'
+import type { Action } from './action'
 import { requireId } from './targets'
 
 const defaultCount = 20

@@ -1,19 +1,10 @@
 import { unknownAction } from '../answers'
 import type { Platform } from '../platform'
-import type { Call } from '../types'
+import type { Action, ActionContext } from './action'
 import { historyActions, messageActions } from './history'
 import { infoActions } from './info'
 import { sendActions } from './send'
 import { uploadActions } from './upload'
-
-/** What an action gets: the platform, the call and about how many bytes the call was. */
-export interface ActionContext { platform: Platform, call: Call, weight: number }
-
-/**
- * An action: returns the `data` of its answer, or a promise for it when bytes have to be read first.
- * @throws ActionFailure
- */
-export type Action = (context: ActionContext) => unknown
 
 /** The actions of a platform: those of its profile and options. */
 export function actionsOf({ profile, settings }: Platform): ReadonlyMap<string, Action> {

@@ -3,7 +3,7 @@ import { parseId } from '../parse'
 import type { Platform } from '../platform'
 import type { Person } from '../types'
 import type { Group } from '../world'
-import type { Action } from './index'
+import type { Action } from './action'
 import { requireId } from './targets'
 
 /** Who the bot is and whom it knows. Data as OneBot 11 has it. */

@@ -3,7 +3,7 @@ import { inTurn } from '../messages'
 import { parseText } from '../parse'
 import { isMedia, parseMessage } from '../segments'
 import type { Target } from '../types'
-import type { Action, ActionContext } from './index'
+import type { Action, ActionContext } from './action'
 import { groupTarget, privateTarget } from './targets'
 
 /** The send actions. Data: `{ message_id }`. */

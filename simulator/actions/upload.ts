@@ -5,7 +5,7 @@ import { nameOfLink } from '../media'
 import { inTurn } from '../messages'
 import { parseText } from '../parse'
 import type { Target } from '../types'
-import type { Action, ActionContext } from './index'
+import type { Action, ActionContext } from './action'
 import { groupTarget, privateTarget } from './targets'
 
 /** The actions about files. */

@@ -9,8 +9,8 @@ import { unwrap } from '../lib/unwrap'
 import { parseDestinations } from '../message/destination'
 import type { Destination, TargetNames } from '../message/model'
 import { writeTarget } from '../message/target'
-import type { Delivery } from '../relay/delivery/delivery'
-import { queueOf, readQueue, type Observer, type Relay } from '../relay/relay'
+import type { Delivery } from '../relay/delivery'
+import { laneOf, readLane, type Observer, type Relay } from '../relay/relay'
 import { postAlert, toBody } from './post'
 import { writeAlert, type Alert, type Kind, type Subject } from './texts'
 import { Watch, type Trouble } from './watch'
@@ -18,18 +18,18 @@ import { Watch, type Trouble } from './watch'
 /** The door by which alerts are submitted. */
 export const alertDoor = 'alert'
 
-/** How often is looked, in milliseconds. */
+/** The time between two looks, in milliseconds. */
 const interval = 1_000
 const minute = 60_000
-/** How long an alert to a target is worth delivering, in milliseconds. */
+/** How long an alert to a target may wait, in milliseconds. */
 const lifetime = 10 * minute
 
-/** Whom alerts are told. */
+/** Where alerts go. */
 type Recipient = { endpoint: Endpoint } | { destinations: readonly Destination[] }
 
-/** What alerts need of the rest of the plugin. */
+/** What alerts need of the plugin. */
 export interface AlertOptions {
-  relay: Pick<Relay, 'submit' | 'operations'>
+  relay: Pick<Relay, 'submit' | 'failing' | 'isActive'>
   /** `platform:selfId` of each bot, and its state. */
   bots: () => readonly { platform: string, self_id: string, status: string }[]
   language: Language
@@ -40,37 +40,37 @@ export interface AlertOptions {
   stop: AbortSignal
 }
 
-/** The same, and whom they are told. */
+/** The same, and the recipient. */
 interface Telling extends AlertOptions {
   recipient: Recipient
   logger: Logger
 }
 
-/** What was seen and told so far. It belongs to the app: nothing is told again because the plugin was loaded again. */
+/** The troubles seen and told so far. They belong to the app, so that a reload of the plugin tells none again. */
 class Watches {
   readonly paused = new Watch({ begin: 10_000, end: 5 * minute })
   readonly offline = new Watch({ begin: 5 * minute, end: minute })
   readonly expired = new Watch({ begin: 0, end: 60 * minute })
-  /** Where messages have expired since the last look, by the names of their queues. */
+  /** The queues whose messages have expired since the last look, by their names. */
   readonly dropped = new Set<string>()
 }
 
 const known = new WeakMap<object, Watches>()
 
 /**
- * Tells somebody what goes wrong when nobody looks. Alerts about the way of the alerts themselves are not sent: they would not arrive, or
- * lead to further ones.
+ * Sends alerts about paused targets, offline bots and expired messages. The targets of the alerts themselves cause none: it would not
+ * arrive, or lead to further ones.
  */
 export class Alerts implements Partial<Observer> {
   private readonly watches: Watches
 
-  /** The alerts that the setting `alertTo` asks for, `undefined` where nobody is to be told, or can be. */
+  /** The alerts that the setting `alertTo` asks for, `undefined` where it is empty or malformed. */
   static to(setting: string, names: TargetNames, ctx: Context, logger: Logger): Alerts | undefined {
     if (setting === '') return
     try {
       return new Alerts(parseRecipient(setting, names), ctx, logger)
     } catch (error) {
-      logger.warn('%s', `alertTo is not used, and nobody is alerted: ${RelayError.from(error).message}`)
+      logger.warn('%s', `no alerts are sent, because alertTo cannot be used: ${RelayError.from(error).message}`)
     }
   }
 
@@ -81,10 +81,10 @@ export class Alerts implements Partial<Observer> {
   }
 
   ended({ state, door, bot, target }: Delivery): void {
-    if (state === 'expired' && door !== alertDoor) this.watches.dropped.add(queueOf(bot, target))
+    if (state === 'expired' && door !== alertDoor) this.watches.dropped.add(laneOf({ bot, target }))
   }
 
-  /** Looks and tells until the plugin is disposed. */
+  /** Looks for troubles every second until the plugin is disposed. */
   start(options: AlertOptions): void {
     this.ctx.setInterval(() => this.look(options), interval)
   }
@@ -93,10 +93,12 @@ export class Alerts implements Partial<Observer> {
     const { paused, offline, expired, dropped } = this.watches
     const { recipient, logger } = this
     const { relay, bots } = options
+    // A standby leaves alerts to the relay that works the database.
+    if (!relay.isActive) return
     const telling = { ...options, recipient, logger }
     const now = performance.now()
     const own = new Set('destinations' in recipient ? recipient.destinations.map(({ target }) => writeTarget(target)) : [])
-    const failing = relay.operations.failing().filter(queue => !own.has(placeOf(queue).target ?? ''))
+    const failing = relay.failing().filter(queue => !own.has(placeOf(queue).target ?? ''))
     const all = bots()
     const names = new Set(all.map(nameOf))
     // One that was removed is neither offline nor online again.
@@ -110,7 +112,7 @@ export class Alerts implements Partial<Observer> {
       const { begun, over } = watch.look(present, now)
       if (begun.length > 0) {
         void tell(toAlert(kind, false, begun, now), telling).then(hasLeft => {
-          // After a reload it is told by what was loaded then.
+          // The plugin was disposed first: what is loaded next tells it.
           if (!hasLeft) watch.takeBack(begun)
         })
       }
@@ -139,16 +141,16 @@ function nameOf({ platform, self_id: selfId }: { platform: string, self_id: stri
   return `${platform}:${selfId}`
 }
 
-/** Where the messages of a queue go, as alerts tell it. */
+/** The target and the bot of a queue, for an alert. */
 function placeOf(queue: string): Pick<Subject, 'target' | 'bot'> {
-  const { bot = '', target } = readQueue(queue) ?? {}
+  const { bot = '', target } = readLane(queue) ?? {}
   return { ...target && { target: writeTarget(target) }, ...bot !== '' && { bot } }
 }
 
 /**
- * Tells an alert; never throws. Each recipient has a line in the log.
+ * Sends an alert; never throws. The log has a line for each recipient.
  *
- * @returns whether it was tried as often as it may be: the stop of the plugin may have come first
+ * @returns `false` where the stop of the plugin ended its attempts
  */
 async function tell(alert: Alert, telling: Telling): Promise<boolean> {
   const { recipient, language, timeout, stop, logger } = telling
@@ -182,7 +184,7 @@ async function submit(what: string, text: string, { target, bot }: Destination, 
   }
 }
 
-/** The same for a text of several lines. */
+/** `printable` for a text of several lines. */
 function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n')
 }

@@ -3,12 +3,12 @@ import { networkReason, type Endpoint } from '../lib/endpoint'
 import type { Language } from '../lib/language'
 import { writeAlert, type Alert } from './texts'
 
-/** How long to wait before each further try, in milliseconds. */
+/** The waits before the second and the third attempt, in milliseconds. */
 const pauses = [2_000, 15_000]
-/** How many subjects are posted. */
+/** The most subjects of one post. */
 const maxSubjects = 100
 
-/** What an address is posted. */
+/** The body of a post. */
 export interface AlertBody {
   alert: Alert['kind']
   state: 'firing' | 'resolved'
@@ -31,10 +31,10 @@ export function toBody(alert: Alert, language: Language): AlertBody {
 }
 
 /**
- * Posts an alert, at most three times: it may come twice where an answer was lost.
+ * Posts an alert, at most three times. The receiver may get it twice where an answer was lost.
  *
- * @param timeout of each try, in whole milliseconds
- * @returns why it did not arrive, in words that hold neither the address nor the answer; `undefined` when it has
+ * @param timeout of each attempt, in whole milliseconds
+ * @returns why the alert did not arrive, without the address and the answer; `undefined` when it has arrived
  */
 export async function postAlert(endpoint: Endpoint, body: AlertBody, timeout: number, stop: AbortSignal): Promise<string | undefined> {
   let failure = await post(endpoint, body, timeout, stop)

@@ -1,8 +1,8 @@
 /** When a trouble is worth an alert, in milliseconds. */
 export interface Patience {
-  /** How long it has to last. */
+  /** How long the trouble has to last. */
   begin: number
-  /** How long it has to be over, so that what comes and goes is one trouble. */
+  /** How long it has to be over. A trouble that comes back within this time is the same one. */
   end: number
 }
 
@@ -13,7 +13,7 @@ export interface Trouble {
   readonly since: number
 }
 
-/** What is to be told now: each trouble once when it has begun, and once more when it is over. */
+/** The troubles to tell now: each once when it has begun, and once more when it is over. */
 export interface News {
   begun: Trouble[]
   over: Trouble[]
@@ -25,12 +25,12 @@ interface Watched extends Trouble {
   isTold: boolean
 }
 
-/** The least time between two alerts that say the same of others, in milliseconds: what comes in between is told together. */
+/** The least time between two alerts of one kind, in milliseconds: the troubles in between are told together. */
 const gap = 60_000
-/** How many troubles are told apart; further ones are not told. */
+/** The most troubles that are watched; further ones are not told. */
 const most = 1_000
 
-/** Watches for one kind of trouble, and says what of it is to be told. */
+/** Watches one kind of trouble, and says which troubles to tell. */
 export class Watch {
   private readonly watched = new Map<string, Watched>()
   private lastBegin = -Infinity
@@ -39,9 +39,9 @@ export class Watch {
   constructor(private readonly patience: Patience) {}
 
   /**
-   * To be called again and again.
+   * To be called every second.
    *
-   * @param present what is in trouble now
+   * @param present the names of what is in trouble now
    * @param now in milliseconds, on a clock that only runs forward
    */
   look(present: Iterable<string>, now: number): News {
@@ -72,7 +72,7 @@ export class Watch {
     return news
   }
 
-  /** What was to be told of the beginning of these did not leave: it is told again. */
+  /** The alert about the beginning of these did not leave: they are told again. */
   takeBack(begun: readonly Trouble[]): void {
     this.lastBegin = -Infinity
     for (const { name } of begun) {
@@ -81,7 +81,7 @@ export class Watch {
     }
   }
 
-  /** Forgets a trouble of which there is nothing more to tell. */
+  /** Forgets troubles whose subject is gone. */
   forget(isGone: (name: string) => boolean): void {
     for (const name of this.watched.keys()) if (isGone(name)) this.watched.delete(name)
   }

@@ -12,19 +12,19 @@ import type { Relay } from '../relay/relay'
 import { CallbackError, type CommandBody, postCommand, type PostOptions } from './callback'
 import { type CommandMatch, type CommandPattern, matchCommand } from './matcher'
 
-/** How many callbacks are asked at once: each takes a connection, and those are limited. */
+/** How many posts to the callback may be open at once: each takes a connection. */
 const maxCallbacks = 64
-/** How many further commands wait for that. */
+/** How many further commands may wait for one. */
 const maxWaiting = 256
-/** How long a callback that could not answer is left alone before it is asked once more, in milliseconds. */
+/** The wait before a callback that could not answer is asked a second time, in milliseconds. */
 const retryPause = 1000
 
-/** What is listened for, and who is told. */
+/** Which messages are commands, and where they are posted. */
 export interface CommandSettings extends CommandPattern {
   callbackUrl: string
   /** What the posts are signed with, as `isSigningSecret` has it; an empty text: they are not signed. */
   secret: string
-  /** Whether a callback that answers 503, or not at all, is asked once more. */
+  /** Whether a callback that answers 503, or not at all, is asked a second time. */
   retry: boolean
   /** For each exchange with the callback, in milliseconds. */
   timeout: number
@@ -43,8 +43,8 @@ export interface Source {
 
 /** What the commands need of the rest of the plugin. */
 export interface CommandOptions {
-  relay: Pick<Relay, 'submit'>
-  /** Reads a message: its text as it was typed, and where it came from. That is `undefined` when nobody is to be answered, or can be. */
+  relay: Pick<Relay, 'submit' | 'active'>
+  /** Reads a message: its text as typed, and its source, which is `undefined` where no reply is wanted or possible. */
   readIncoming: (session: Session) => { readonly text: string, readonly source: Source | undefined }
   /** Counts the replies that are being sent. */
   inFlight: InFlight
@@ -77,17 +77,17 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     lifetime.abort()
     dropped.end()
   })
-  // Whoever has waited for as long as an answer may take does not expect one any more.
+  // After the time that an answer may take, the member no longer expects one.
   const callbacks = new Limiter({ concurrency: maxCallbacks, capacity: maxWaiting, patience: timeout }, signal)
 
-  /** Posts a command, where the settings say so a second time. It keeps its place among those that are asked at once. */
+  /** Posts a command, a second time where the settings allow it. In between it keeps its place among the open posts. */
   const post = async (id: string, body: CommandBody): Promise<JsonObject | undefined> => {
     const options: PostOptions = { timeout, signal, ...(secret || retry) && { identity: { id, secret } } }
     try {
       return await postCommand(endpoint, body, options)
     } catch (error) {
       if (!retry || !(error instanceof CallbackError) || !error.isTemporary) throw error
-      logger.warn('%s', `${id} the callback is asked once more: ${error.message}`)
+      logger.warn('%s', `${id} the callback could not answer and is asked a second time: ${error.message}`)
     }
     await sleep(retryPause, signal)
     return postCommand(endpoint, body, options)
@@ -121,6 +121,8 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
 
   /** Handles one command; never throws. Tells whether there was a reply, so that the message ends here. */
   const handle = async (source: Source, body: CommandBody): Promise<boolean> => {
+    // The relay that works the database posts this command; a standby must not do so as well.
+    if (await relay.active().then(() => false, () => true)) return false
     const id = uuid()
     const log = startEntry(logger, id, body.command, source.target)
     let reply: Reply | undefined
@@ -183,7 +185,7 @@ function startEntry(logger: Logger, id: string, command: string, { kind, id: tar
   }
 }
 
-/** Why a command came to nothing. Other errors than our own may hold what was to be sent in their texts. */
+/** Why a command had no reply. The texts of foreign errors may hold the message, and are left out. */
 function reasonOf(error: unknown): string {
   if (error instanceof RelayError) return `${error.logText} (${error.code})`
   return error instanceof CallbackError ? error.message : describePlace(error)

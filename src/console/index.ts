@@ -17,7 +17,7 @@ declare module '@koishijs/console' {
   }
 }
 
-/** What the page knows without asking the HTTP interface: what its users have entered, and nothing that is secret. */
+/** What the page knows without asking the HTTP interface: settings, and nothing secret. */
 export interface About {
   /** Stands before each path. */
   prefix: string
@@ -35,14 +35,14 @@ export interface About {
   scopes: readonly string[]
 }
 
-/** A key just made. Nobody else has it, and it counts only once its digest is in the settings. */
+/** A new key. It works once its digest is in the settings. */
 export interface NewKey {
   key: string
-  /** What stands in the settings in its place. */
+  /** The entry for the settings. */
   digest: string
 }
 
-/** What the page needs of the rest of the plugin. */
+/** What the page needs of the plugin. */
 export interface ConsoleOptions {
   /** The server that the routes of the plugin are on. */
   server: Server
@@ -57,12 +57,12 @@ export interface ConsoleOptions {
   stop: AbortSignal
 }
 
-/** What whoever uses the page has to be allowed, where somebody asks for it: as much as it takes to configure a plugin. */
+/** The authority that a user of the page needs: that for configuring a plugin. */
 const authority = 4
 
 /**
- * Shows the page in Koishi's console, as long as there is one. Behind the page is the HTTP interface: it makes real requests, with a key
- * that this lends to it, so that it can do nothing that curl could not.
+ * Shows the page in Koishi's console, while there is one. The page makes real requests to the HTTP interface, with a key lent to it, so
+ * that it can do nothing that curl could not.
  */
 export function serveConsole(ctx: Context, options: ConsoleOptions): void {
   const { server, prefix, page, access, stop } = options
@@ -75,7 +75,7 @@ export function serveConsole(ctx: Context, options: ConsoleOptions): void {
     console.addListener('message-relay/key', makeKey, { authority })
     inner.on('dispose', () => {
       takeBack()
-      // The console keeps what it was given.
+      // The console keeps listeners of disposed plugins.
       for (const name of ['about', 'request', 'key']) Reflect.deleteProperty(console.listeners, `message-relay/${name}`)
     })
   })
@@ -86,7 +86,7 @@ function describe({ server, prefix, publicUrl, about }: ConsoleOptions): About {
   return { ...about(), prefix, scopes, url: entered === '' ? baseOf(server, prefix) ?? '' : entered + prefix, isPublic: entered !== '' }
 }
 
-/** Answers in the envelope also where no request was made: what is thrown would reach the page with its stack. */
+/** Answers in the envelope even where no request was made: an error would reach the page with its stack. */
 async function answer(value: unknown, base: string | undefined, key: string, stop: AbortSignal): Promise<PageAnswer> {
   try {
     if (base === undefined) throw new RelayError('unsent', 'the server of the bot does not listen')

@@ -1,14 +1,19 @@
+import { Readable } from 'node:stream'
 import { RelayError } from '../errors'
-import { parseJson, refuseEncoding } from '../http/body'
+import { credentialsOf, queryCredentialsOf } from '../http/auth'
+import { parseJson } from '../http/body'
 import { decodeText } from '../http/media-type'
 import type { Exchange } from '../http/routes'
+import { yieldToOthers } from '../lib/async'
 import { isObject, type JsonObject } from '../message/parse'
-import { MultipartReader, parseFileName, parseParameters } from '../uploads/multipart'
-import { parseBoundary } from '../uploads/receive'
+import { parseForm } from '../uploads/multipart'
+import { header } from './fields'
 import type { HookRequest, SignedRequest, Source } from './source'
 
 /** The most fields of a form. */
 const maxFields = 1_000
+/** How much of a multipart body is parsed at a time, in bytes. */
+const sliceSize = 64 * 1024
 /** The most values of a payload: a push may have thousands of commits, and a group thousands of alerts, of which a few are told. */
 const maxValues = 250_000
 
@@ -28,7 +33,6 @@ const wrappers: ReadonlySet<string> = new Set(['payload', 'payload_json', 'data'
 export async function receiveHook({ request, parsedBody }: Exchange, read: () => Promise<Buffer>): Promise<SignedRequest> {
   const { headers, method } = request
   if (method !== 'POST' || isParsed(parsedBody)) return { headers, raw: Buffer.alloc(0) }
-  refuseEncoding(request)
   return { headers, raw: typeof parsedBody === 'string' ? Buffer.from(parsedBody) : await read() }
 }
 
@@ -37,12 +41,12 @@ export async function receiveHook({ request, parsedBody }: Exchange, read: () =>
  *
  * @throws RelayError `invalid-json`, `bad-request`
  */
-export function parseHook(exchange: Exchange, { headers, raw }: SignedRequest, source: Source): HookRequest {
+export async function parseHook(exchange: Exchange, { headers, raw }: SignedRequest, source: Source): Promise<HookRequest> {
   const { request: { method }, parsedBody } = exchange
   const query = new URLSearchParams(exchange.query)
   for (const name of ownParameters) query.delete(name)
   if (isParsed(parsedBody)) return { headers, query, raw, payload: parsedBody }
-  const payload = method === 'POST' ? parsePayload(raw, headers['content-type'] ?? '', source.textFields, query) : fieldsOf(query)
+  const payload = method === 'POST' ? await parsePayload(raw, headers['content-type'] ?? '', source.textFields, query) : fieldsOf(query)
   return { headers, query, raw, payload }
 }
 
@@ -51,10 +55,12 @@ function isParsed(body: unknown): body is JsonObject {
 }
 
 /** @param textFields those of the source, where a body may be its text as well */
-function parsePayload(raw: Buffer, type: string, textFields: readonly string[] | undefined, query: URLSearchParams): JsonObject {
+async function parsePayload(
+  raw: Buffer, type: string, textFields: readonly string[] | undefined, query: URLSearchParams,
+): Promise<JsonObject> {
   // What there is may stand in the query.
   if (textFields && raw.length === 0) return {}
-  if (/^\s*multipart\/form-data/i.test(type)) return unwrap(readMultipart(raw, type))
+  if (/^\s*multipart\/form-data/i.test(type)) return unwrap(await readMultipart(raw, type))
   // Many a script sends JSON and says that it is something else.
   const looksLikeJson = /^\ufeff?\s*\{/.test(raw.toString('utf8', 0, 64))
   const isForm = /^\s*application\/x-www-form-urlencoded/i.test(type)
@@ -103,34 +109,43 @@ function fieldsOf(parameters: URLSearchParams): JsonObject {
   return Object.fromEntries(parameters)
 }
 
-/** The fields of a multipart body; its files do not count. */
-function readMultipart(raw: Buffer, type: string): JsonObject {
+/** Reads the fields of a multipart body and ignores its files. */
+async function readMultipart(raw: Buffer, type: string): Promise<JsonObject> {
   const fields: [name: string, pieces: Buffer[]][] = []
-  let pieces: Buffer[] | undefined
-  let count = 0
-  const reader = new MultipartReader(parseBoundary(type), {
-    onPart(headers) {
-      // Files as well: each part takes its time, and whoever signs is not known before.
-      refuseTooMany(++count)
-      const disposition = headers.get('content-disposition') ?? ''
-      pieces = parseFileName(disposition) === undefined ? [] : undefined
-      if (!pieces) return
-      fields.push([Buffer.from(parseParameters(disposition).get('name') ?? '', 'latin1').toString(), pieces])
-    },
-    onContent(bytes) {
-      pieces?.push(bytes)
-    },
-    onPartEnd() {
-      pieces = undefined
-    },
+  await parseForm(Readable.from(slices(raw), { autoDestroy: false }), type, ({ name, fileName, content }) => {
+    if (fileName !== undefined) return
+    const pieces: Buffer[] = []
+    fields.push([name, pieces])
+    content.on('data', (bytes: Buffer) => pieces.push(bytes))
   })
-  reader.push(raw)
-  reader.end()
-  return Object.fromEntries(fields.map(([name, parts]) => [name, Buffer.concat(parts).toString()]))
+  return Object.fromEntries(fields.map(([name, pieces]) => [name, Buffer.concat(pieces).toString()]))
+}
+
+/** Other requests get their turn between two slices. */
+async function* slices(raw: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < raw.length; at += sliceSize) {
+    yield raw.subarray(at, at + sliceSize)
+    await yieldToOthers()
+  }
 }
 
 function unwrap(form: JsonObject): JsonObject {
   const [[name, value] = ['', ''], ...others] = Object.entries(form)
   if (others.length > 0 || !wrappers.has(name) || typeof value !== 'string' || !/^\s*\{/.test(value)) return form
   return readObject(Buffer.from(value))
+}
+
+/**
+ * The keys that a request gives, at all places where senders can be told to put one: the headers of the relay, the password of Basic (RFC
+ * 7617, with any user name), `key` or `access_token` in the address, and the header of a source.
+ *
+ * @throws RelayError `unauthorized` where one of the two stands there with different values
+ */
+export function hookCredentialsOf({ request: { headers }, query }: Exchange, source: Source | undefined): Buffer[] {
+  const basic = /^Basic +([A-Za-z0-9+/_-]+=*)$/i.exec(headers.authorization ?? '')?.[1]
+  const pair = Buffer.from(basic ?? '', 'base64')
+  const password = pair.subarray(pair.indexOf(':') + 1)
+  const inQuery = ['key', 'access_token'].flatMap(name => queryCredentialsOf(query, name, 'unauthorized'))
+  const own = source?.keyHeader === undefined ? '' : header(headers, source.keyHeader)
+  return [...credentialsOf(headers), Buffer.from(own, 'latin1'), password, ...inQuery].filter(({ length }) => length > 0)
 }

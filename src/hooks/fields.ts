@@ -109,10 +109,9 @@ export function date(value: unknown): string {
   return Number.isNaN(time.getTime()) || time.getUTCFullYear() < 1970 ? '' : time.toISOString()
 }
 
-/** One header, empty where it was not sent; the first where it was sent more than once. */
-export function header(headers: IncomingHttpHeaders, name: string): string {
-  const value = headers[name]
-  return (Array.isArray(value) ? value[0] : value) ?? ''
+/** The first of several headers that is not empty; of one that was sent more than once, the first value. Empty where there is none. */
+export function header(headers: IncomingHttpHeaders, ...names: readonly string[]): string {
+  return names.map(name => [headers[name]].flat()[0] ?? '').find(value => value !== '') ?? ''
 }
 
 /** Texts one below the other, without those that are empty. */

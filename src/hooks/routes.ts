@@ -1,35 +1,35 @@
 import type { Logger } from 'koishi'
+import type { Access } from '../access/access'
 import type { Caller } from '../access/caller'
 import { RelayError, type ErrorCode } from '../errors'
 import { readBody, type BodyLimits } from '../http/body'
 import { itemsOfText } from '../http/long-text'
-import { parseConduct, readExpiry, type Expiry } from '../http/preferences'
-import { failure, type AllowedExchange, type Answer, type Exchange, type GuardedRoute, type PlainAnswer, type Success } from '../http/routes'
-import type { Sender } from '../http/sender'
+import { parseHandling, readChoice, readExpiry, type Expiry } from '../http/preferences'
+import { failure, type Answer, type Exchange, type PlainAnswer, type Route, type Success } from '../http/routes'
+import type { Order, Sender } from '../http/sender'
 import type { Language } from '../lib/language'
+import { matchesGlob, readList } from '../lib/words'
 import { printable } from '../lib/log'
 import { parsePath } from '../message/destination'
-import type { Destinations, TargetNames } from '../message/model'
+import type { TargetNames } from '../message/model'
 import { RequestFiles } from '../uploads/request-files'
 import type { UploadStore } from '../uploads/store'
-import { parseHook, receiveHook } from './body'
-import { hookCredentialsOf } from './credentials'
-import { whyFilteredOut } from './filter'
-import { payloadRoute, type LastPayloads } from './payloads'
+import { hookCredentialsOf, parseHook, receiveHook } from './body'
+import type { LastPayloads } from './payloads'
 import { renderPlainly, tidy } from './plain'
 import type { EventKey, HookEvent, HookRequest, SignedRequest, Source } from './source'
 import { sources } from './sources'
 import { reasonOf, type Rendered, type Templates } from './templates'
 import { UnprovenBodies } from './unproven'
 
-/** What the routes need of the rest of the plugin. */
+/** What the routes need of the plugin. */
 export interface HookOptions {
   sender: Sender
   templates: Templates
-  /** Takes what came last, for whoever wants to try a template. */
+  /** Keeps the last payload of each source, for trying a template. */
   payloads: LastPayloads
   uploads: UploadStore
-  /** Those that may stand for targets. */
+  /** Names that may stand for targets. */
   names: TargetNames
   limits: BodyLimits
   /** The language that the bot speaks, where an address asks for none. */
@@ -39,49 +39,49 @@ export interface HookOptions {
   stop: AbortSignal
 }
 
-/** How long a sender waits for the result where nothing is stored, in milliseconds. Some give a second in all. */
+/** How long the relay waits for the result where nothing is stored, in milliseconds. Some senders wait a second in all. */
 const patience = 800
-/** When a sender may come again with what could not be accepted, in seconds. */
+/** When a sender may repeat what could not be accepted, in seconds. */
 const retryAfter = 30
 
-/** What could not be accepted now, and may be later. Many senders come again after nothing but a 5xx. */
-const temporary: ReadonlySet<ErrorCode> = new Set(['queue-full', 'rate-limited', 'in-progress', 'no-database'])
+/** Failures that may be over later. Many senders come again only after a 5xx. */
+const temporary: ReadonlySet<ErrorCode> = new Set(['queue-full', 'rate-limited', 'in-progress', 'no-database', 'storage-full'])
 
 const path = '/hooks/:source/:targets'
 
 const known: ReadonlyMap<string, Source> = new Map(sources.map(source => [source.name, source]))
 
 /**
- * `POST` and `GET /hooks/<source>/<target>[,<target>…]`: takes what other systems post by themselves. `GET /payloads/<source>`: what came
- * last.
+ * `POST` and `GET /hooks/<source>/<target>[,<target>…]`: takes what other systems post by themselves. `GET /payloads/<source>`: the last
+ * payload.
  */
-export function hookRoutes(options: HookOptions): GuardedRoute[] {
+export function hookRoutes(options: HookOptions): Route[] {
   const hooks = new Hooks(options)
-  const taking = (['GET', 'POST'] as const).map((method): GuardedRoute => ({
+  const taking = (['GET', 'POST'] as const).map((method): Route => ({
     path,
     method,
     allow: ['hooks'],
     identify: (exchange, access, addressOf) => hooks.identify(exchange, access, addressOf),
     handle: exchange => hooks.handle(exchange),
     fail: (error, exchange) => hooks.fail(error, exchange),
-    // Of a name that is none of them, it is not known yet.
+    // Of a template of the operator it is only known later.
     methods: ({ params: { source = '' } }) => known.has(source) && !known.get(source)?.takesGet ? ['POST'] : ['GET', 'POST'],
   }))
-  return [...taking, payloadRoute(options.payloads)]
+  return [...taking, options.payloads.route()]
 }
 
 class Hooks {
   private readonly unproven = new UnprovenBodies()
-  /** What was received already to find out who makes a request. */
+  /** The bodies that were read to check their signatures. */
   private readonly received = new WeakMap<Exchange, SignedRequest>()
 
   constructor(private readonly options: HookOptions) {}
 
   /** A key comes first: Sentry signs with a secret of its own, whatever its address has. */
-  async identify(exchange: Exchange, ...[access, addressOf]: Identification): Promise<Caller> {
-    const { request, query } = exchange
-    const source = known.get(exchange.params.source ?? '')
-    const given = hookCredentialsOf(request.headers, query, source?.keyHeader)
+  async identify(exchange: Exchange, access: Access, addressOf: () => string | undefined): Promise<Caller> {
+    const { request, params } = exchange
+    const source = known.get(params.source ?? '')
+    const given = hookCredentialsOf(exchange, source)
     if (request.method !== 'POST' || !source?.isSigned?.(request)) return access.identify(given, addressOf)
     try {
       if (given.length > 0) return access.identify(given, addressOf)
@@ -94,7 +94,7 @@ class Hooks {
     return access.verify(secret => source.verify?.(received, secret) ?? false, addressOf)
   }
 
-  async handle(exchange: AllowedExchange): Promise<Answer> {
+  async handle(exchange: Exchange): Promise<Answer> {
     try {
       const source = await this.find(exchange)
       const answer = await this.take(exchange, source)
@@ -119,41 +119,42 @@ class Hooks {
     return shape.failure({ status, message, headers: status === 503 ? { ...headers, 'retry-after': given } : headers })
   }
 
-  private async take(exchange: AllowedExchange, source: Source): Promise<Success> {
+  private async take(exchange: Exchange, source: Source): Promise<Success> {
     const { params, query, caller } = exchange
-    const { sender, names, payloads } = this.options
+    const { sender, names, payloads, limits, stop } = this.options
     const destinations = parsePath(params.targets ?? '', {}, names)
     sender.demandTargets(exchange, destinations)
+    const handling = parseHandling({}, query)
     const expiry = readExpiry(query)
-    const language = readLanguage(query.get('lang')) ?? this.options.language
-    const hook = await this.readHook(exchange, source)
-    const kept = parseConduct(query).isDry ? undefined : payloads.keep(source.name, caller.name, hook)
+    const language = readChoice(query, 'lang', ['zh-CN', 'en-US']) ?? this.options.language
+    const received = this.received.get(exchange) ?? await receiveHook(exchange, () => readBody(exchange.request, limits, stop))
+    // A payload is many times as large as the message that it becomes, and need not be there until that is sent.
+    this.received.delete(exchange)
+    const hook = await parseHook(exchange, received, source)
+    const kept = handling.isDry ? undefined : payloads.keep(source.name, caller.name, hook)
     const reading = source.read(hook)
-    if (kept && 'name' in reading) kept.event = reading.name
-    const why = 'skipped' in reading ? reading.skipped : whyFilteredOut(reading, query)
-    if (why !== undefined || 'skipped' in reading) return skip(exchange, why ?? '')
+    if ('skipped' in reading) return skip(exchange, reading.skipped)
+    if (kept) kept.event = reading.name
+    const why = whyFilteredOut(reading, query)
+    if (why !== undefined) return skip(exchange, why)
     const { text, pictures } = await this.render(exchange.id, source, reading, language)
     if (text === '' && pictures.length === 0) return skip(exchange, 'its template gives no text')
-    return this.send(exchange, { text, pictures, destinations, expiry, door: `hooks/${source.name}`, key: keyFor(exchange, source, hook) })
+    const key = keyFor(exchange, source, hook)
+    return this.send(exchange, { text, pictures }, {
+      ...handling, destinations, door: `hooks/${source.name}`, deferred: { wait: 0, inMemory: patience }, tellsState: true,
+      ...key && { key: key.text, event: { ...key.lifetime !== undefined && { lifetime: key.lifetime } } },
+    }, expiry)
   }
 
-  private async send(exchange: AllowedExchange, { text, pictures, destinations, expiry, door, key }: Message): Promise<Success> {
+  private async send(exchange: Exchange, { text, pictures }: Rendered, order: Omit<Order, 'content'>, expiry: Expiry): Promise<Success> {
     const { sender, uploads } = this.options
     const files = new RequestFiles(uploads)
     try {
       const words = text === '' ? [] : await itemsOfText(text, files)
       const items = [...words, ...pictures.map(link => ({ type: 'image' as const, link }))]
-      const order = {
-        door,
-        content: { mode: items.length === 1 ? 'single' as const : 'batch' as const, items, ...expiry },
-        destinations,
-        files,
-        deferred: { wait: 0, inMemory: patience },
-        tellsState: true,
-        ...key && { key: key.text, event: { ...key.lifetime !== undefined && { lifetime: key.lifetime } } },
-      }
-      sender.admit(exchange, order)
-      return await sender.send(exchange, order)
+      const whole = { ...order, files, content: { mode: items.length === 1 ? 'single' as const : 'batch' as const, items, ...expiry } }
+      sender.admit(exchange, whole)
+      return await sender.send(exchange, whole)
     } finally {
       await files.end()
     }
@@ -169,14 +170,6 @@ class Hooks {
     return ownSource(name)
   }
 
-  private async readHook(exchange: Exchange, source: Source): Promise<HookRequest> {
-    const { limits, stop } = this.options
-    const received = this.received.get(exchange)
-    // What was posted is many times as large as the message that it becomes, and need not be there until that is sent.
-    this.received.delete(exchange)
-    return parseHook(exchange, received ?? await receiveHook(exchange, () => readBody(exchange.request, limits, stop)), source)
-  }
-
   /** Makes the text of an event. Where its template fails, its main fields are better than nothing. */
   private async render(id: string, source: Source, { view }: HookEvent, language: Language): Promise<Rendered> {
     const { templates, logger } = this.options
@@ -184,23 +177,13 @@ class Hooks {
       const { text, pictures } = await templates.render(source.name, view, language)
       return { text: tidy(text), pictures }
     } catch (error) {
-      logger.warn('%s', printable(`${id} the template of ${JSON.stringify(source.name)} failed, and a plain text is sent: ${reasonOf(error)}`))
+      logger.warn('%s', printable(`${id} the template of ${JSON.stringify(source.name)} failed, so a plain text is sent: ${reasonOf(error)}`))
       return { text: tidy(renderPlainly(view)), pictures: [] }
     }
   }
 }
 
-type Identification = Parameters<NonNullable<GuardedRoute['identify']>> extends [unknown, ...infer Rest] ? Rest : never
-
-/** What an event has become. */
-interface Message extends Rendered {
-  door: string
-  destinations: Destinations
-  expiry: Expiry
-  key: EventKey | undefined
-}
-
-/** A source that is nothing but a template of the operator. */
+/** The source of a template of the operator. */
 function ownSource(name: string): Source {
   return { name, read: ({ payload }) => ({ name, view: payload }) }
 }
@@ -210,7 +193,7 @@ function skip(exchange: Exchange, why: string): Success {
   return { data: { skipped: why } }
 }
 
-/** No two addresses have an event in common. Where a request came from and its key are no part of what it tells. */
+/** Each address has events of its own. The key in the address is no part of the event. */
 function keyFor({ params, query }: Exchange, source: Source, hook: HookRequest): EventKey | undefined {
   const key = source.keyOf?.(hook)
   if (!key) return
@@ -218,16 +201,23 @@ function keyFor({ params, query }: Exchange, source: Source, hook: HookRequest):
   return { ...key, text: JSON.stringify([source.name, params.targets, parameters, key.text]) }
 }
 
+/**
+ * Says why the address does not ask for an event, by `?events=`, `?branch=` and `?status=`; `undefined` when it does. Each is a list with
+ * commas, in which `*` stands for any characters, also slashes. A property that the event does not have passes.
+ */
+function whyFilteredOut({ name, branch, status }: HookEvent, query: URLSearchParams): string | undefined {
+  const isOut = (parameter: string, value: string | undefined): boolean => {
+    const patterns = readList(query.getAll(parameter).join(',')) ?? []
+    return value !== undefined && patterns.length > 0 && !patterns.some(pattern => matchesGlob(pattern, value))
+  }
+  if (isOut('events', name)) return 'not one of the events that were asked for'
+  if (isOut('branch', branch)) return 'not on a branch that was asked for'
+  if (isOut('status', status)) return 'not with a status that was asked for'
+}
+
 function unknownSource(): RelayError {
   const list = sources.map(({ name }) => name).join(', ')
   return new RelayError('not-found', `no such source: the address is /hooks/<source>/<target>, with one of ${list}, or the name of a template`, {
     logText: 'no such source',
   })
-}
-
-/** @throws RelayError `bad-request` */
-function readLanguage(text: string | null): Language | undefined {
-  if (text === null || text === '') return
-  if (text === 'zh-CN' || text === 'en-US') return text
-  throw new RelayError('bad-request', 'lang must be zh-CN or en-US')
 }

@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { isHmac } from '../lib/crypto'
 import type { JsonObject } from '../message/parse'
+import { header } from './fields'
 import type { Shape } from './shapes'
 
 /** What a signature may be made of. */
@@ -66,4 +68,23 @@ export interface Source {
   isSigned?(request: Pick<SignedRequest, 'headers'>): boolean
   /** Whether the signature was made with this secret; compared in constant time. */
   verify?(request: SignedRequest, secret: string): boolean
+}
+
+/** For a source whose events have an ID in one of these headers. */
+export function keyIn(...names: readonly string[]): NonNullable<Source['keyOf']> {
+  return ({ headers }) => {
+    const text = header(headers, ...names).trim()
+    return text === '' ? undefined : { text }
+  }
+}
+
+/** For a source that sends the HMAC-SHA256 of its body in a header, behind a prefix. */
+export function signedIn(name: string, prefix = ''): Required<Pick<Source, 'isSigned' | 'verify'>> {
+  return {
+    isSigned: ({ headers }) => header(headers, name) !== '',
+    verify({ headers, raw }, secret) {
+      const given = header(headers, name)
+      return given.startsWith(prefix) && isHmac(given.slice(prefix.length), secret, raw)
+    },
+  }
 }

@@ -3,16 +3,15 @@ import { RelayError } from '../errors'
 import { readBody, type BodyLimits } from '../http/body'
 import { onAbort } from '../lib/abort'
 
-/** How much may have arrived in all, in bytes. */
+/** The bound for all bodies together, in bytes. */
 const maxTotal = 32 * 1024 * 1024
 
 /**
- * The bodies of those who prove by a signature who they are: it can only be checked once all of its body is there. What has arrived of
- * them is bounded in all. Where more comes, the one that has been arriving for the longest time gives way: who has something to say needs
- * a moment for it.
+ * The bodies of signed requests. A signature can only be checked once the whole body is there, so that anyone may send one: all of them
+ * together are bounded. Beyond the bound the oldest body gives way, because an honest sender needs only a moment.
  */
 export class UnprovenBodies {
-  /** How much has arrived of each, the oldest first. */
+  /** How many bytes of each body have arrived, the oldest body first. */
   private readonly arriving = new Map<AbortController, number>()
   private total = 0
 
@@ -20,7 +19,7 @@ export class UnprovenBodies {
    * Reads a body whole.
    *
    * @param stop aborted when the relay is stopping
-   * @throws RelayError those of `readBody`; `too-slow`, with 503, where it gives way
+   * @throws RelayError those of `readBody`; `too-slow`, with 503, where the body gives way
    */
   async read(request: IncomingMessage, { maxSize, ...limits }: BodyLimits, stop: AbortSignal): Promise<Buffer> {
     const giveUp = new AbortController()

@@ -19,7 +19,7 @@ export interface BodyLimits {
   timeout?: number
 }
 
-/** From which size on the event loop gets a turn after a body was parsed, in bytes. */
+/** From this size on, in bytes, the event loop gets a turn after a body was parsed. */
 const large = 64 * 1024
 
 // Refuses what is not UTF-8, and skips a byte order mark.
@@ -29,31 +29,31 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  * Reads a body as JSON (RFC 8259), whatever its Content-Type.
  *
  * @param stop aborted when the relay is stopping
- * @throws RelayError `invalid-json`, `bad-request` for more levels or values than are taken, `unsupported-type` for a compressed body,
- *   and those of {@link readBody}
+ * @throws RelayError `invalid-json`, `bad-request` for too many levels or values, and those of {@link readBody}
  */
 export async function readJson({ request, parsedBody }: Received, limits: BodyLimits, stop: AbortSignal): Promise<unknown> {
   if (typeof parsedBody === 'object' && parsedBody !== null) {
-    refuseExcess(excessOfValue(parsedBody))
+    const excess = excessOfValue(parsedBody)
+    if (excess !== undefined) throw new RelayError('bad-request', `the body has ${excess}`)
     return parsedBody
   }
   if (typeof parsedBody === 'string') return parseJson(Buffer.from(parsedBody))
-  refuseEncoding(request)
   const source = await readBody(request, limits, stop)
   const body = parseJson(source)
-  // What follows takes about as long again.
+  // Reading the parsed body takes about as long again.
   if (source.length > large) await yieldToOthers()
   return body
 }
 
 /**
- * Reads bytes as JSON.
+ * Parses bytes as JSON.
  *
- * @param maxValues the most values, where another number than for a request to send is taken
- * @throws RelayError `invalid-json`, `bad-request` for more levels or values than are taken
+ * @param maxValues the most values; that of a request to send unless given
+ * @throws RelayError `invalid-json`, `bad-request` for too many levels or values
  */
 export function parseJson(source: Buffer, maxValues?: number): unknown {
-  refuseExcess(excessOfJson(source, maxValues))
+  const excess = excessOfJson(source, maxValues)
+  if (excess !== undefined) throw new RelayError('bad-request', `the body has ${excess}`)
   try {
     return JSON.parse(utf8.decode(source))
   } catch {
@@ -61,82 +61,75 @@ export function parseJson(source: Buffer, maxValues?: number): unknown {
   }
 }
 
-function refuseExcess(excess: string | undefined): void {
-  if (excess !== undefined) throw new RelayError('bad-request', `the body has ${excess}`)
+/**
+ * Checks that a body can be read as a stream of plain bytes.
+ *
+ * @throws RelayError `internal` where another plugin has read it, `unsupported-type` where it is compressed
+ */
+export function demandUnread({ request, parsedBody }: Received): void {
+  if (parsedBody !== undefined) {
+    throw new RelayError('internal', 'another plugin of the bot has read the upload: its catch-all route has to come after this one')
+  }
+  refuseEncoding(request)
 }
 
-/**
- * Demands that a body is still to be read, for what takes its bytes as they come.
- *
- * @throws RelayError `internal`
- */
-export function demandUnread({ parsedBody }: Received): void {
-  if (parsedBody === undefined) return
-  throw new RelayError('internal', 'another plugin of the bot has read the upload: its catch-all route has to come after this one')
-}
-
-/**
- * Refuses a compressed body (RFC 9110, section 8.4): nothing here decompresses one.
- *
- * @throws RelayError `unsupported-type`
- */
-export function refuseEncoding({ headers }: IncomingMessage): void {
+/** A compressed body (RFC 9110, section 8.4) is refused: nothing here decompresses one. */
+function refuseEncoding({ headers }: IncomingMessage): void {
   if (/^(?:identity)?$/i.test(headers['content-encoding'] ?? '')) return
   throw new RelayError('unsupported-type', 'send the body as it is, without a Content-Encoding')
 }
 
 /**
- * Reads a body whole.
+ * Reads a body whole. After a failure the rest of it is still to be read, see {@link discardBody}.
  *
- * @param stop aborted when the relay is stopping, or with a RelayError that says why else this is not to go on
- * @throws RelayError `too-large`, `too-slow`, `stopping`, the reason of `stop`, or `bad-request` when the client goes away in the middle
+ * @param stop aborted when the relay is stopping, or with a RelayError as another reason to end
+ * @throws RelayError `unsupported-type` where it is compressed, `too-large`, `too-slow`, `stopping`, the reason of `stop`, or
+ *   `bad-request` when the client goes away in the middle
  */
-export function readBody(request: IncomingMessage, { maxSize, timeout = 60_000 }: BodyLimits, stop: AbortSignal): Promise<Buffer> {
-  const announced = Number(request.headers['content-length'] ?? 0)
-  if (announced > maxSize) return Promise.reject(tooLarge(maxSize))
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-
-    const end = (error?: RelayError): void => {
-      clearTimeout(timer)
-      unwatch()
-      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose)
-      if (error) reject(error)
-      else resolve(Buffer.concat(chunks))
-    }
-    const onData = (chunk: Buffer): void => {
-      size += chunk.length
-      chunks.push(chunk)
-      if (size > maxSize) end(tooLarge(maxSize))
-    }
-    const onEnd = (): void => end()
-    const onClose = (): void => end(new RelayError('bad-request', 'the request body ended early'))
-    const onStop = (): void => end(stop.reason instanceof RelayError ? stop.reason : new RelayError('stopping'))
-    const timer = setTimeout(() => end(new RelayError('too-slow')), timeout)
-    const unwatch = onAbort(stop, onStop)
-    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)
-  })
+export async function readBody(request: IncomingMessage, { maxSize, timeout = 60_000 }: BodyLimits, stop: AbortSignal): Promise<Buffer> {
+  refuseEncoding(request)
+  if (Number(request.headers['content-length'] ?? 0) > maxSize) throw tooLarge(maxSize)
+  const chunks: Buffer[] = []
+  let size = 0
+  let timer: NodeJS.Timeout | undefined
+  let unwatch: (() => void) | undefined
+  let collect: (chunk: Buffer) => void = () => undefined
+  try {
+    await new Promise<void>((resolve, reject) => {
+      timer = setTimeout(() => reject(new RelayError('too-slow')), timeout)
+      unwatch = onAbort(stop, () => reject(stop.reason instanceof RelayError ? stop.reason : new RelayError('stopping')))
+      collect = chunk => {
+        size += chunk.length
+        chunks.push(chunk)
+        if (size > maxSize) reject(tooLarge(maxSize))
+      }
+      // A request closes after its last byte too.
+      request.on('data', collect).once('close', resolve)
+    })
+  } finally {
+    clearTimeout(timer)
+    unwatch?.()
+    request.off('data', collect)
+  }
+  if (!request.readableEnded) throw new RelayError('bad-request', 'the request body ended early')
+  return Buffer.concat(chunks)
 }
 
 /**
- * Reads and throws away what is left of a body that was refused, so that the client gets its answer and can go on using the
- * connection. A body of more than 64 MiB, or of more than 30 seconds, is cut off together with the connection.
+ * Reads and throws away the rest of a refused body, so that the client gets its answer and can go on using the connection. A rest of
+ * more than 64 MiB, or of more than 30 seconds, is cut off together with the connection.
  */
 export function discardBody(request: IncomingMessage, { maxSize = 64 * 1024 * 1024, timeout = 30_000 }: Partial<BodyLimits> = {}): void {
-  if (request.complete || request.destroyed) {
-    request.resume()
-    return
+  if (!request.complete && !request.destroyed) {
+    let size = 0
+    const timer = setTimeout(() => request.destroy(), timeout).unref()
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > maxSize) request.destroy()
+    })
+    request.on('error', () => { /* The connection is gone, and with it the rest of the body. */ })
+    request.once('close', () => clearTimeout(timer))
   }
-  let size = 0
-  const timer = setTimeout(() => request.destroy(), timeout)
-  timer.unref()
-  request.on('data', (chunk: Buffer) => {
-    size += chunk.length
-    if (size > maxSize) request.destroy()
-  })
-  request.on('error', () => { /* The connection is gone, and with it the rest of the body. */ })
-  request.once('close', () => clearTimeout(timer))
   request.resume()
 }
 

@@ -1,23 +1,18 @@
 import { RelayError } from '../errors'
 import type { BotSelector, Target } from '../message/model'
 import type { Contact, Inquiries } from '../relay/relay'
-import type { GuardedRoute } from './routes'
+import { route, type Route } from './routes'
 
 /** `GET /contacts`: the groups and friends of a bot by their names, as far as the key may send to them. */
-export function contactsRoute(inquiries: Inquiries): GuardedRoute {
-  return {
-    path: '/contacts',
-    method: 'GET',
-    allow: ['send', 'hooks', 'onebot'],
-    async handle({ caller, query }) {
-      const { platform, id: selfId } = inquiries.sender(parseBot(query.get('bot')))
-      const pick = (kind: Target['kind'], contacts: readonly Contact[]): Contact[] =>
-        contacts.filter(({ id }) => caller.maySendTo({ kind, id }, platform))
-      const bot = { platform, selfId }
-      const [groups, friends] = await Promise.all([inquiries.groups(bot), inquiries.friends(bot)])
-      return { data: { bot: `${platform}:${selfId}`, groups: pick('group', groups), friends: pick('private', friends) } }
-    },
-  }
+export function contactsRoute(inquiries: Inquiries): Route {
+  return route('GET', '/contacts', ['send', 'hooks', 'onebot'], async ({ caller, query }) => {
+    const { platform, id: selfId } = inquiries.sender(parseBot(query.get('bot')))
+    const pick = (kind: Target['kind'], contacts: readonly Contact[]): Contact[] =>
+      contacts.filter(({ id }) => caller.maySendTo({ kind, id }, platform))
+    const bot = { platform, selfId }
+    const [groups, friends] = await Promise.all([inquiries.groups(bot), inquiries.friends(bot)])
+    return { data: { bot: `${platform}:${selfId}`, groups: pick('group', groups), friends: pick('private', friends) } }
+  })
 }
 
 /**

@@ -4,17 +4,17 @@ import { RelayError } from '../errors'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { platformOf, readAddress, writeTarget } from '../message/target'
-import { outcomeOf, states, type Delivery, type ItemResult, type Results, type State } from '../relay/delivery/delivery'
+import { outcomeOf, states, type Delivery, type Results, type State } from '../relay/delivery'
 import type { History, ListFilter, Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
-import type { AllowedExchange, GuardedRoute } from './routes'
+import { route, type Exchange, type Route } from './routes'
 
 const defaultLimit = 100
 const maxLimit = 1000
 /** How many hours are counted at most: a week. */
 const maxHours = 168
-/** How many are read at once: other requests get their turn in between. */
+/** How many deliveries are read at once: other requests get their turn in between. */
 const stretch = 50
 /** The length of the deliveries of one answer from which on the rest is left to the next, in characters of JSON. */
 const maxPage = 4 * 1024 * 1024
@@ -26,94 +26,59 @@ const maxPage = 4 * 1024 * 1024
  * @param names those that may stand for targets
  * @param prefix stands before the paths of the plugin
  */
-export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdraw'>, names: TargetNames, uploads: UploadStore, prefix: string): GuardedRoute[] {
-  const { history } = relay
+export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdraw'>, names: TargetNames, uploads: UploadStore, prefix: string): Route[] {
   return [
-    {
-      path: '/deliveries/counts',
-      method: 'GET',
-      allow: ['read', 'manage'],
-      async handle({ caller, query }) {
-        const hours = await history.counts(parseHours(query), caller.confinedTo)
-        return { data: { hours: hours.map(entry => ({ ...entry, hour: new Date(entry.hour).toISOString() })) } }
-      },
-    },
-    {
-      path: '/deliveries',
-      method: 'GET',
-      allow: ['read', 'manage'],
-      async handle({ caller, query, response }) {
-        const { deliveries, next } = await readPage(history, withinReach(parseFilter(query, names), caller.confinedTo))
-        if (next !== undefined) {
-          const rest = new URLSearchParams(query)
-          rest.set('before', next)
-          response.setHeader('Link', `<${prefix}/deliveries?${rest.toString()}>; rel="next"`)
-        }
-        return { data: { deliveries } }
-      },
-    },
-    {
-      path: '/deliveries/:id',
-      method: 'GET',
-      allow: ['read', 'manage'],
-      async handle(exchange) {
-        const { confinedTo } = exchange.caller
-        const delivery = await history.get(idOf(exchange))
-        // As if there were none.
-        if (confinedTo !== undefined && delivery.caller !== confinedTo) throw new RelayError('not-found')
-        return { data: view(delivery, await history.withContent([delivery.id]), history) }
-      },
-    },
-    {
-      path: '/deliveries/:id/items',
-      method: 'GET',
-      allow: ['manage'],
-      async handle(exchange) {
-        return { data: { items: writeItems(await history.items(idOf(exchange))) } }
-      },
-    },
-    {
-      path: '/deliveries/:id/items/:index',
-      method: 'GET',
-      allow: ['manage'],
-      async handle(exchange) {
-        const { index = '' } = exchange.params
-        const item = (await history.items(idOf(exchange)))[/^\d{1,4}$/.test(index) ? Number(index) : -1]
-        if (!item || !('link' in item) || item.link.kind === 'remote') throw new RelayError('not-found', 'the bytes of this item are not with the relay')
-        await sendBytes(exchange, item, item.link, uploads)
-        return 'sent' as const
-      },
-    },
-    {
-      path: '/deliveries/:id',
-      method: 'DELETE',
-      allow: ['manage'],
-      async handle(exchange) {
-        const id = idOf(exchange)
-        return { data: { delivery_id: id, state: await relay.withdraw(id) ?? 'withdrawn' } }
-      },
-    },
-    {
-      path: '/deliveries/:id/retry',
-      method: 'POST',
-      allow: ['manage'],
-      async handle(exchange) {
-        const { caller } = exchange
-        const id = idOf(exchange)
-        const { target, bot } = await history.get(id)
-        caller.demandTarget(target, platformOf(bot), writeTarget(target))
-        let isSpent = false
-        await relay.retry(id, (platform, items) => {
-          caller.demandTarget(target, platform, writeTarget(target))
-          caller.demandMentions(items)
-          // It is asked again where the delivery has changed meanwhile.
-          if (!isSpent) caller.spend(items.length)
-          isSpent = true
-        })
-        exchange.response.setHeader('Location', `${prefix}/deliveries/${id}`)
-        return { status: 202, data: { delivery_id: id, state: 'queued' } }
-      },
-    },
+    route('GET', '/deliveries/counts', ['read', 'manage'], async ({ caller, query }) => {
+      const hours = await (await relay.history()).counts(read(query, 'hours', upTo(maxHours), `a number from 1 to ${maxHours}`) ?? 24, Date.now(), caller.confinedTo)
+      return { data: { hours: hours.map(entry => ({ ...entry, hour: new Date(entry.hour).toISOString() })) } }
+    }),
+    route('GET', '/deliveries', ['read', 'manage'], async ({ caller, query, response }) => {
+      const { deliveries, next } = await readPage(await relay.history(), withinReach(parseFilter(query, names), caller.confinedTo))
+      if (next !== undefined) {
+        const rest = new URLSearchParams(query)
+        rest.set('before', next)
+        response.setHeader('Link', `<${prefix}/deliveries?${rest.toString()}>; rel="next"`)
+      }
+      return { data: { deliveries } }
+    }),
+    route('GET', '/deliveries/:id', ['read', 'manage'], async exchange => {
+      const { confinedTo } = exchange.caller
+      const history = await relay.history()
+      const delivery = await history.get(idOf(exchange))
+      // As if there were none.
+      if (confinedTo !== undefined && delivery.caller !== confinedTo) throw new RelayError('not-found')
+      return { data: view(delivery, await history.withContent([delivery.id])) }
+    }),
+    route('GET', '/deliveries/:id/items', ['manage'], async exchange => {
+      return { data: { items: writeItems(await (await relay.history()).items(idOf(exchange))) } }
+    }),
+    route('GET', '/deliveries/:id/items/:index', ['manage'], async exchange => {
+      const { index = '' } = exchange.params
+      const item = (await (await relay.history()).items(idOf(exchange)))[/^\d{1,4}$/.test(index) ? Number(index) : -1]
+      if (!item || !('link' in item) || item.link.kind === 'remote') throw new RelayError('not-found', 'the bytes of this item are not with the relay')
+      await sendBytes(exchange, item, item.link, uploads)
+      return 'sent' as const
+    }),
+    route('DELETE', '/deliveries/:id', ['manage'], async exchange => {
+      const id = idOf(exchange)
+      return { data: { delivery_id: id, state: await relay.withdraw(id) ?? 'withdrawn' } }
+    }),
+    route('POST', '/deliveries/:id/retry', ['manage'], async exchange => {
+      const { caller } = exchange
+      const id = idOf(exchange)
+      const { target, bot } = await (await relay.history()).get(id)
+      caller.demandTarget(target, platformOf(bot), writeTarget(target))
+      let isSpent = false
+      await relay.retry(id, (platform, items) => {
+        caller.demandTarget(target, platform, writeTarget(target))
+        caller.demandMentions(items)
+        // It is asked again where the delivery has changed meanwhile.
+        if (!isSpent) caller.spend(items.length)
+        isSpent = true
+      })
+      exchange.response.setHeader('Location', `${prefix}/deliveries/${id}`)
+      return { status: 202, data: { delivery_id: id, state: 'queued' } }
+    }),
   ]
 }
 
@@ -131,7 +96,7 @@ async function readPage(history: History, { limit, ...filter }: ListFilter): Pro
     const found = await history.list({ ...from, limit: wanted + 1 })
     const kept = await history.withContent(found.map(({ id }) => id))
     for (const [index, delivery] of found.slice(0, wanted).entries()) {
-      const shown = view(delivery, kept, history)
+      const shown = view(delivery, kept)
       deliveries.push(shown)
       length += JSON.stringify(shown).length
       from = { ...filter, before: delivery.id }
@@ -143,10 +108,9 @@ async function readPage(history: History, { limit, ...filter }: ListFilter): Pro
   }
 }
 
-/** What a caller may see of what it asks for. */
+/** A filter without the deliveries of others, where the caller may not see them. */
 function withinReach(filter: ListFilter, confinedTo: string | undefined): ListFilter {
   if (confinedTo === undefined) return filter
-  // There is nothing of others for it.
   const isForeign = filter.caller !== undefined && filter.caller !== confinedTo
   return { ...filter, caller: confinedTo, ...isForeign && { states: [] } }
 }
@@ -154,11 +118,11 @@ function withinReach(filter: ListFilter, confinedTo: string | undefined): ListFi
 /**
  * A delivery as callers see it.
  *
- * @param kept those of which it is kept what was to be sent
+ * @param kept the IDs of deliveries whose content is kept
  */
-function view(delivery: Delivery, kept: ReadonlySet<string>, history: Pick<History, 'toWall'>): object {
-  const { id, state, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, about } = delivery
-  const toDate = (time: number): string => new Date(history.toWall(time)).toISOString()
+function view(delivery: Delivery, kept: ReadonlySet<string>): object {
+  const { id, state, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, summary } = delivery
+  const toDate = (time: number): string => new Date(time).toISOString()
   return {
     id,
     state,
@@ -172,51 +136,51 @@ function view(delivery: Delivery, kept: ReadonlySet<string>, history: Pick<Histo
     ...expiresAt !== null && { expires_at: toDate(expiresAt) },
     attempts,
     results: viewResults(results),
-    items: about.items,
-    history: about.calls.map(({ at, took, outcome, reason }) => ({
+    items: summary.items,
+    history: summary.calls.map(({ at, took, outcome, reason }) => ({
       at: toDate(at), took_ms: took, outcome, ...reason !== undefined && { reason },
     })),
-    ...about.waited !== null && { waited_ms: Math.round(about.waited) },
-    platform_ms: about.platformTime,
+    ...summary.waited !== null && { waited_ms: Math.round(summary.waited) },
+    platform_ms: summary.platformTime,
     ...kept.has(id) && { content: true },
   }
 }
 
 /** The results of items as callers see them, without those that are not known yet. */
 export function viewResults(results: Results): object[] {
-  return results.flatMap((result, index) => result ? [viewResult(result, index)] : [])
+  return results.flatMap((result, index) => {
+    if (!result) return []
+    if (result.success) return { index, success: true, message_ids: result.messageIds }
+    return { index, success: false, code: result.error.status, msg: result.error.message, outcome: outcomeOf(result) }
+  })
 }
 
-function viewResult(result: ItemResult, index: number): object {
-  if (result.success) return { index, success: true, message_ids: result.messageIds }
-  return { index, success: false, code: result.error.status, msg: result.error.message, outcome: outcomeOf(result) }
-}
-
-function idOf({ params }: AllowedExchange): string {
+function idOf({ params }: Exchange): string {
   return (params.id ?? '').toLowerCase()
 }
 
 /** @throws RelayError `bad-request` */
 function parseFilter(query: URLSearchParams, names: TargetNames): ListFilter {
-  function read<T>(name: string, parse: (text: string) => T | undefined, requirement: string): T | undefined {
-    const text = query.get(name)
-    if (!text) return
-    const value = parse(text)
-    if (value === undefined) throw new RelayError('bad-request', `${name} must be ${requirement}`)
-    return value
-  }
-
   return {
-    limit: read('limit', parseLimit, `a number from 1 to ${maxLimit}`) ?? defaultLimit,
-    states: read('state', parseStates, `one of ${states.join(', ')}, or several with commas`),
-    targets: read('target', text => parseTargets(text, names), 'group:<id>, private:<id>, one of these with its platform in front, or a name that the settings have'),
-    door: read('door', text => text, ''),
-    text: read('text', text => text, ''),
-    caller: read('key', text => text, ''),
-    since: read('since', parseTime, 'a time as in 2026-11-20T10:37:29Z'),
-    until: read('until', parseTime, 'a time as in 2026-11-20T10:37:29Z'),
-    before: read('before', text => isUuid(text) ? text.toLowerCase() : undefined, 'the ID of a delivery'),
+    limit: read(query, 'limit', upTo(maxLimit), `a number from 1 to ${maxLimit}`) ?? defaultLimit,
+    states: read(query, 'state', parseStates, `one of ${states.join(', ')}, or several with commas`),
+    targets: read(query, 'target', text => parseTargets(text, names), 'group:<id>, private:<id>, one of these with its platform in front, or a name that the settings have'),
+    door: query.get('door') || undefined,
+    text: query.get('text') || undefined,
+    caller: query.get('key') || undefined,
+    since: read(query, 'since', parseTime, 'a time as in 2026-11-20T10:37:29Z'),
+    until: read(query, 'until', parseTime, 'a time as in 2026-11-20T10:37:29Z'),
+    before: read(query, 'before', text => isUuid(text) ? text.toLowerCase() : undefined, 'the ID of a delivery'),
   }
+}
+
+/** Reads a parameter; an empty one counts as absent. */
+function read<T>(query: URLSearchParams, name: string, parse: (text: string) => T | undefined, requirement: string): T | undefined {
+  const text = query.get(name)
+  if (!text) return
+  const value = parse(text)
+  if (value === undefined) throw new RelayError('bad-request', `${name} must be ${requirement}`)
+  return value
 }
 
 function parseStates(text: string): State[] | undefined {
@@ -238,15 +202,10 @@ function parseTime(text: string): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/** The hours that are counted: a day, unless the query says otherwise. */
-function parseHours(query: URLSearchParams): number {
-  const text = query.get('hours') || '24'
-  const hours = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (hours < 1 || hours > maxHours) throw new RelayError('bad-request', `hours must be a number from 1 to ${maxHours}`)
-  return hours
-}
-
-function parseLimit(text: string): number | undefined {
-  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0
-  return limit >= 1 && limit <= maxLimit ? limit : undefined
+/** A whole number from 1 to a maximum. */
+function upTo(max: number): (text: string) => number | undefined {
+  return text => {
+    const number = /^\d{1,4}$/.test(text) ? Number(text) : 0
+    return number >= 1 && number <= max ? number : undefined
+  }
 }

@@ -5,26 +5,22 @@ import { pipeline } from 'node:stream/promises'
 import { RelayError } from '../errors'
 import { equalsSecret } from '../lib/crypto'
 import type { DataLink, MediaItem, UploadLink } from '../message/model'
+import type { Relay } from '../relay/relay'
 import { receive, type ReceiveLimits } from '../uploads/receive'
 import type { StoredFile, UploadStore } from '../uploads/store'
-import { demandUnread, refuseEncoding } from './body'
+import { demandUnread } from './body'
 import { typeOfName } from './media-type'
-import type { Exchange, GuardedRoute, OpenRoute } from './routes'
+import { route, type Exchange, type Route } from './routes'
 
-/** `POST /upload`: stores files. */
-export function uploadRoute(store: UploadStore, limits: ReceiveLimits, stop: AbortSignal): GuardedRoute {
-  return {
-    path: '/upload',
-    method: 'POST',
-    allow: ['upload'],
-    async handle(exchange) {
-      demandUnread(exchange)
-      refuseEncoding(exchange.request)
-      const files = await receive(exchange.request, store, limits, stop)
-      exchange.outcome = `${files.length} stored`
-      return { data: files.length === 1 ? { files, path: files[0] } : { files } }
-    },
-  }
+/** `POST /upload`: stores files. A standby refuses them: the relay that would send them may have another folder. */
+export function uploadRoute(store: UploadStore, relay: Pick<Relay, 'active'>, limits: ReceiveLimits, stop: AbortSignal): Route {
+  return route('POST', '/upload', ['upload'], async exchange => {
+    await relay.active()
+    demandUnread(exchange)
+    const files = await receive(exchange.request, store, limits, stop)
+    exchange.outcome = `${files.length} stored`
+    return { data: files.length === 1 ? { files, path: files[0] } : { files } }
+  })
 }
 
 /** How long a link to an uploaded file is good for, in milliseconds: a platform fetches it right after the send. */
@@ -69,63 +65,56 @@ export class MediaLinks {
   }
 }
 
-/** `GET /media/<file ID>`: the bytes of an uploaded file, for whoever holds a signed link. */
-export function mediaRoute(store: UploadStore, links: MediaLinks): OpenRoute {
-  return {
-    path: '/media/:folder/:name',
-    method: 'GET',
-    allow: 'anyone',
-    async handle({ params, query, request, response }) {
-      const id = `${params.folder ?? ''}/${params.name ?? ''}`
-      if (!links.isValid(id, query)) {
-        throw new RelayError('unauthorized', 'this link has expired or was altered', { headers: { 'www-authenticate': 'Bearer' } })
-      }
-      await sendFile({ request, response }, id, store, octets)
-      return 'sent' as const
-    },
-  }
+/** `GET /media/<file ID>`: the bytes of an uploaded file, for holders of a signed link. */
+export function mediaRoute(store: UploadStore, links: MediaLinks): Route {
+  return route('GET', '/media/:folder/:name', 'anyone', async exchange => {
+    const { params, query } = exchange
+    const id = `${params.folder ?? ''}/${params.name ?? ''}`
+    if (!links.isValid(id, query)) {
+      throw new RelayError('unauthorized', 'this link has expired or was altered', { headers: { 'www-authenticate': 'Bearer' } })
+    }
+    await sendFile(exchange, id, store, octets)
+    return 'sent' as const
+  })
 }
 
 /**
- * Answers with the bytes of an item that are with the relay. Whatever they are, no browser runs them.
+ * Answers with the bytes of an item that are with the relay, in a way that no browser runs them.
  *
  * @throws RelayError `file-not-found`
  */
-export async function sendBytes(exchange: Pick<Exchange, 'request' | 'response'>, item: MediaItem, link: DataLink | UploadLink, store: UploadStore): Promise<void> {
+export async function sendBytes(exchange: Exchange, item: MediaItem, link: DataLink | UploadLink, store: UploadStore): Promise<void> {
   if (link.kind === 'upload') {
     await sendFile(exchange, link.id, store, harmless(typeOfName(link.id)))
     return
   }
   const { request, response } = exchange
   const bytes = Buffer.from(link.base64, 'base64')
-  const type = link.mediaType === undefined ? typeOfBytes(item) : harmless(link.mediaType)
+  // Browsers look at the bytes of a picture for its type.
+  const type = harmless(link.mediaType ?? (item.type === 'image' ? 'image/png' : octets))
   response.writeHead(200, headersOf({ type, size: bytes.length, name: item.name ?? item.type }))
   response.end(request.method === 'HEAD' ? undefined : bytes)
 }
 
-/** The type of what is only bytes. */
+/** The type of unknown bytes. */
 const octets = 'application/octet-stream'
 
-/** What is seen or heard and can hold no script, as an SVG can: nothing else is a browser told of what callers have sent. */
-const seenOrHeard = /^(?:image|video|audio)\/(?!svg)[a-z0-9.+-]{1,64}$/i
-
+/** The type for a browser: only pictures, videos and sounds, and no SVG, which can hold a script. */
 function harmless(type: string): string {
-  return seenOrHeard.test(type) ? type : octets
+  return /^(?:image|video|audio)\/(?!svg)[a-z0-9.+-]{1,64}$/i.test(type) ? type : octets
 }
 
-/** Without a media type a picture is shown all the same: browsers look at its bytes. */
-function typeOfBytes({ type }: MediaItem): string {
-  return type === 'image' ? 'image/png' : octets
-}
-
-async function sendFile({ request, response }: Pick<Exchange, 'request' | 'response'>, id: string, store: UploadStore, type: string): Promise<void> {
+async function sendFile({ request, response }: Exchange, id: string, store: UploadStore, type: string): Promise<void> {
   const release = store.hold(id)
   try {
     const file = await store.resolve(id)
     response.writeHead(200, headersOf({ type, size: file.size, name: file.name }))
     // A read stream takes no empty range.
     if (request.method === 'HEAD' || file.size === 0) response.end()
-    else await pipeline(createReadStream(file.path, { end: file.size - 1 }), response).catch(toRelayError)
+    else await pipeline(createReadStream(file.path, { end: file.size - 1 }), response)
+  } catch (cause) {
+    const isGone = cause instanceof Error && 'code' in cause && cause.code === 'ERR_STREAM_PREMATURE_CLOSE'
+    throw isGone ? new RelayError('bad-request', 'the connection ended before all of the file was sent', { cause }) : cause
   } finally {
     release()
   }
@@ -139,9 +128,4 @@ function headersOf({ type, size, name }: { type: string, size: number, name: str
     'content-security-policy': 'sandbox; default-src \'none\'',
     'x-content-type-options': 'nosniff',
   }
-}
-
-function toRelayError(cause: unknown): never {
-  const isGone = cause instanceof Error && 'code' in cause && cause.code === 'ERR_STREAM_PREMATURE_CLOSE'
-  throw isGone ? new RelayError('bad-request', 'the connection ended before all of the file was sent', { cause }) : cause
 }

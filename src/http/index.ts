@@ -6,8 +6,7 @@ import type { UploadStore } from '../uploads/store'
 import { contactsRoute } from './contacts'
 import { deliveryRoutes } from './deliveries'
 import { mediaRoute, uploadRoute, type MediaLinks } from './files'
-import { healthRoute, readyRoute, statusRoute, type BotState } from './health'
-import { metricsRoute } from './metrics'
+import { healthRoute, metricsRoute, readyRoute, statusRoute, type BotState } from './monitoring'
 import { queueRoutes } from './queues'
 import { registerRoutes, type Route, type RouteOptions } from './routes'
 import { sendRoutes } from './send'
@@ -42,20 +41,20 @@ export interface HttpOptions {
 export function serveHttp(server: Server, routing: RouteOptions, options: HttpOptions): void {
   const { limits, relay, sender, uploads, links, names, isOnline, bots, metrics, stop, others } = options
   const { prefix } = routing
-  const { operations, inquiries } = relay
+  const { inquiries } = relay
   const text = { maxSize: limits.maxBodySize }
   const files = { maxFileSize: limits.maxUploadSize, allowedExtensions: parseExtensions(limits.allowedExtensions) }
   registerRoutes(server, [
     healthRoute,
-    readyRoute(operations, isOnline),
-    statusRoute(operations, bots, routing.access),
+    readyRoute(relay, isOnline),
+    statusRoute(relay, bots, routing.access),
     metricsRoute(metrics),
-    uploadRoute(uploads, files, stop),
+    uploadRoute(uploads, relay, files, stop),
     mediaRoute(uploads, links),
     webhookRoute(sender, names, text, stop),
     ...sendRoutes({ sender, uploads, names, limits: { text, files }, stop }),
     ...deliveryRoutes(relay, names, uploads, prefix),
-    ...queueRoutes(operations),
+    ...queueRoutes(relay),
     contactsRoute(inquiries),
     ...others,
   ], routing)

@@ -1,41 +1,25 @@
 import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
 import { platformOf, writeTarget } from '../message/target'
-import { readQueue, type HeldQueue, type Operations } from '../relay/relay'
-import type { AllowedExchange, GuardedRoute } from './routes'
+import { readLane, type LaneState, type Relay } from '../relay/relay'
+import { route, type Exchange, type Route } from './routes'
 
 /** `GET /queues`, `POST /queues/<queue>/resume` and `DELETE /queues/<queue>`: what waits, what holds it, and how to go on. */
-export function queueRoutes(operations: Operations): GuardedRoute[] {
+export function queueRoutes(relay: Pick<Relay, 'lanes' | 'resume' | 'drop'>): Route[] {
   return [
-    {
-      path: '/queues',
-      method: 'GET',
-      allow: ['read', 'manage'],
-      quiet: true,
-      handle: async ({ caller }) => {
-        const queues = await operations.held()
-        return { data: { queues: queues.filter(({ queue }) => maySee(caller, queue)).map(view) } }
-      },
-    },
-    {
-      path: '/queues/:queue/resume',
-      method: 'POST',
-      allow: ['manage'],
-      async handle(exchange) {
-        const queue = await find(operations, exchange)
-        operations.resume(queue)
-        return { data: { queue } }
-      },
-    },
-    {
-      path: '/queues/:queue',
-      method: 'DELETE',
-      allow: ['manage'],
-      async handle(exchange) {
-        const queue = await find(operations, exchange)
-        return { data: { queue, dropped: await operations.drop(queue) } }
-      },
-    },
+    route('GET', '/queues', ['read', 'manage'], ({ caller }) => {
+      const queues = relay.lanes()
+      return { data: { queues: queues.filter(({ queue }) => maySee(caller, queue)).map(view) } }
+    }, { quiet: true }),
+    route('POST', '/queues/:queue/resume', ['manage'], exchange => {
+      const queue = find(relay, exchange)
+      relay.resume(queue)
+      return { data: { queue } }
+    }),
+    route('DELETE', '/queues/:queue', ['manage'], async exchange => {
+      const queue = find(relay, exchange)
+      return { data: { queue, dropped: await relay.drop(queue) } }
+    }),
   ]
 }
 
@@ -44,9 +28,9 @@ export function queueRoutes(operations: Operations): GuardedRoute[] {
  *
  * @throws RelayError `not-found`
  */
-async function find(operations: Operations, exchange: AllowedExchange): Promise<string> {
+function find(relay: Pick<Relay, 'lanes'>, exchange: Exchange): string {
   const { params: { queue: name = '' }, caller } = exchange
-  const found = (await operations.held()).find(({ queue }) => queue === name)
+  const found = relay.lanes().find(({ queue }) => queue === name)
   if (!found || !maySee(caller, name)) throw new RelayError('not-found', 'no such queue has anything that waits')
   exchange.target = writeTarget(found.target)
   return name
@@ -54,11 +38,11 @@ async function find(operations: Operations, exchange: AllowedExchange): Promise<
 
 /** Whether a caller is told of a queue: its name tells where somebody sends to. */
 export function maySee(caller: Caller, queue: string): boolean {
-  const place = readQueue(queue)
+  const place = readLane(queue)
   return place !== undefined && caller.maySendTo(place.target, platformOf(place.bot))
 }
 
-function view({ queue, bot, target, waiting, hold, pausedUntil, reason }: HeldQueue): object {
+function view({ queue, bot, target, waiting, hold, pausedUntil, reason }: LaneState): object {
   return {
     queue, bot, target: writeTarget(target), waiting, state: hold,
     ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },

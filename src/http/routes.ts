@@ -1,15 +1,15 @@
 import type { Server } from '@koishijs/plugin-server'
 import type { Logger } from 'koishi'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { v7 as uuid } from 'uuid'
 import type { Access } from '../access/access'
-import type { Caller } from '../access/caller'
+import { Caller } from '../access/caller'
 import { consoleName } from '../access/keys'
 import type { Refusals } from '../access/refusals'
 import type { Scope } from '../access/scopes'
 import { RelayError, type ErrorCode } from '../errors'
-import { gather, turnEnd } from '../lib/gather'
 import type { InFlight } from '../lib/in-flight'
+import { corkForTurn } from '../lib/cork'
 import { describeError, printable } from '../lib/log'
 import { addressOf, credentialsOf } from './auth'
 import { discardBody, type Received } from './body'
@@ -25,19 +25,14 @@ export interface Exchange extends Received {
   /** The parameters of the path, decoded. */
   readonly params: Readonly<Partial<Record<string, string>>>
   readonly query: URLSearchParams
-  /** Who makes it, where the path wants a key. */
-  caller?: Caller
-  /** For the log: whom the request is about. */
-  target?: string
-  /** For the log: what came of it; `ok` unless given. */
-  outcome?: string
-  /** For the log: fields of the body that have no meaning, fit for a line of it. */
-  ignored?: readonly string[]
-}
-
-/** A request by somebody who may make it. */
-export interface AllowedExchange extends Exchange {
+  /** Who makes the request. It has no rights where the path wants no key, and until the key was checked. */
   caller: Caller
+  /** For the log: the target of the request. */
+  target?: string
+  /** For the log: the result; `ok` unless given. */
+  outcome?: string
+  /** For the log: fields of the body without a meaning, fit for a line. */
+  ignored?: readonly string[]
 }
 
 /** `data` of the envelope, and the status, 200 unless given. One from 400 on is that of a request of which only a part succeeded. */
@@ -48,7 +43,7 @@ export interface Success {
   msg?: string
 }
 
-/** An answer in the shape that a caller expects who knows nothing of the relay. */
+/** An answer in another shape than the envelope, for callers that know nothing of the relay. */
 export interface PlainAnswer {
   status: number
   /** Its Content-Type. */
@@ -60,47 +55,48 @@ export interface PlainAnswer {
 export type Answer = Success | PlainAnswer | 'sent'
 
 /** One method of one path of the plugin. */
-export type Route = OpenRoute | GuardedRoute
-
-interface Endpoint {
+export interface Route {
   /** In the syntax of Koishi's router, with parameters as `:name`. */
   path: string
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** The scopes of which the key must have one. Where one route of a path wants no key, none of them does. */
+  allow: 'anyone' | readonly [Scope, ...Scope[]]
   /** Whether its requests are logged as debug lines only, because monitoring asks every few seconds. */
   quiet?: boolean
-  /** Puts a failure into the shape that its callers expect, in the place of the envelope. */
+  /** @throws RelayError */
+  handle: (exchange: Exchange) => Answer | Promise<Answer>
+  /**
+   * Finds out who makes a request, where callers authenticate otherwise than by the headers of the relay. All routes of a path have the
+   * same.
+   *
+   * @param addressOf tells where the request came from
+   * @throws RelayError `unauthorized`
+   */
+  identify?: (exchange: Exchange, access: Access, addressOf: () => string | undefined) => Caller | Promise<Caller>
+  /** Puts a failure into the shape that its callers expect, instead of the envelope. */
   fail?: (error: RelayError, exchange: Exchange) => PlainAnswer
   /**
-   * The methods of an address, where they are not those of the routes of its path with HEAD beside GET, as where a GET does something:
-   * a HEAD must do nothing (RFC 9110, section 9.2.1). All routes of a path have the same.
+   * The methods of an address, where they are not those of the routes of its path with HEAD beside GET. An address whose GET has an effect
+   * has no HEAD, which must have none (RFC 9110, section 9.2.1). All routes of a path have the same.
    */
   methods?: (exchange: Exchange) => readonly string[]
 }
 
-/** One that answers without a key. */
-export interface OpenRoute extends Endpoint {
-  allow: 'anyone'
-  /** @throws RelayError */
-  handle: (exchange: Exchange) => Answer | Promise<Answer>
+/** Makes a route whose callers authenticate with a key of the relay and are answered in the envelope. */
+export function route(
+  method: Route['method'], path: string, allow: Route['allow'], handle: Route['handle'], further: Pick<Route, 'quiet'> = {},
+): Route {
+  return { method, path, allow, handle, ...further }
 }
 
-/** One that wants a key. */
-export interface GuardedRoute extends Endpoint {
-  /** The scopes of which the key must have one. */
-  allow: readonly [Scope, ...Scope[]]
+/** Is told of each request that was answered. */
+export interface RequestObserver {
   /**
-   * Finds out who makes a request, where its callers prove that otherwise than by the headers of the relay.
-   *
-   * @param addressOf tells where it came from
-   * @throws RelayError `unauthorized`
+   * @param route its path without the prefix
+   * @param method `undefined` where the route has no such method
    */
-  identify?: (exchange: Exchange, access: Access, addressOf: () => string | undefined) => Caller | Promise<Caller>
-  /** @throws RelayError */
-  handle: (exchange: AllowedExchange) => Answer | Promise<Answer>
+  answered: (route: string, method: string | undefined, status: number) => void
 }
-
-/** Is told of each request that was answered: of its route without the prefix, and of its method where that is one of the route's. */
-export type RequestObserver = (route: string, method: string | undefined, status: number) => void
 
 /** What all routes share. */
 export interface RouteOptions {
@@ -111,9 +107,9 @@ export interface RouteOptions {
   trustedProxies: number
   /** Counts the requests that are not answered yet. */
   inFlight: InFlight
-  /** Counts what was refused. */
+  /** Counts the refused requests. */
   refusals: Refusals
-  observe: RequestObserver
+  observer: RequestObserver
   logger: Logger
 }
 
@@ -130,83 +126,74 @@ const unparsedBody = Symbol.for('unparsedBody')
  */
 export function registerRoutes(server: Server, routes: readonly Route[], options: RouteOptions): void {
   for (const path of new Set(routes.map(route => route.path))) {
-    const siblings = routes.filter(route => route.path === path)
-    const handler = (context: Context) => answer(context, path, siblings, options)
+    const handler = handlerOf(path, routes.filter(route => route.path === path), options)
     // Without this the server would parse and store bodies before the key is checked.
     server.all(options.prefix + path, Object.assign(handler, { [noParseBody]: true }))
   }
 }
 
-/** @param siblings the routes of the path, one for each method */
-async function answer(context: Context, path: string, siblings: readonly Route[], options: RouteOptions): Promise<void> {
-  const started = performance.now()
-  const exchange = toExchange(context)
-  const methods = methodsOf(siblings, exchange)
-  const method = context.method === 'HEAD' && methods.includes('HEAD') ? 'GET' : context.method
-  const route = siblings.find(sibling => sibling.method === method)
-  const { response } = exchange
-  response.setHeader('X-Request-Id', exchange.id)
-  // Koa would print a stack for each client that goes away, and its request has a line in the log anyway.
-  context.onerror = (failed: Error | null) => {
-    if (failed) response.destroy()
-  }
-  let leave: (() => void) | undefined
-  let error: RelayError | undefined
-  let plain: PlainAnswer | 'sent'
-  try {
-    leave = options.inFlight.enter()
-    // A response is closed once its last byte or its client has left.
-    response.once('close', leave)
-    const guarded = [route, ...siblings].find((each): each is GuardedRoute => each !== undefined && each.allow !== 'anyone')
-    if (guarded) {
-      exchange.caller = await identify(guarded, exchange, options)
-      exchange.caller.note(addressOf(context.req, options.trustedProxies))
+/** @param routes those of the path, one for each method; either all of them want a key, or none does */
+function handlerOf(path: string, routes: readonly Route[], options: RouteOptions): (context: Context) => Promise<void> {
+  const { access, inFlight, trustedProxies, observer } = options
+  const [first] = routes
+  const byMethod = new Map(routes.flatMap(route => {
+    const methods = route.method === 'GET' && !route.methods ? ['GET', 'HEAD'] : [route.method]
+    return methods.map(method => [method, route])
+  }))
+
+  return async context => {
+    const started = performance.now()
+    const exchange = toExchange(context)
+    const { request, response } = exchange
+    const route = byMethod.get(context.method)
+    const guarded = route ?? first
+    let leave: (() => void) | undefined
+    let error: RelayError | undefined
+    let answer: PlainAnswer | 'sent'
+    response.setHeader('X-Request-Id', exchange.id)
+    // Koa would print a stack for each client that goes away, and the request has a line in the log anyway.
+    context.onerror = (failed: Error | null) => {
+      if (failed) response.destroy()
     }
-    if (!route || !methods.includes(context.method)) {
-      const allow = methods.join(', ')
-      throw new RelayError('method-not-allowed', `use ${allow}`, { headers: { allow } })
+    try {
+      leave = inFlight.enter()
+      // A response is closed once its last byte or its client has left.
+      response.once('close', leave)
+      if (guarded && guarded.allow !== 'anyone') {
+        const address = addressOf(request, trustedProxies)
+        const from = (): string | undefined => address
+        exchange.caller = await (guarded.identify?.(exchange, access, from) ?? access.identify(credentialsOf(request.headers), from))
+        exchange.caller.note(address)
+      }
+      const methods = first?.methods?.(exchange) ?? [...byMethod.keys()]
+      if (!route || !methods.includes(context.method)) {
+        const allow = methods.join(', ')
+        throw new RelayError('method-not-allowed', `use ${allow}`, { headers: { allow } })
+      }
+      if (route.allow !== 'anyone') exchange.caller.demand(route.allow)
+      const result = await route.handle(exchange)
+      answer = result === 'sent' || 'body' in result ? result : envelope(result)
+    } catch (thrown) {
+      error = RelayError.from(thrown)
+      if (refusalCodes.has(error.code)) exchange.caller.noteRefusal()
+      // Unlike `setHeader`, this does nothing once the headers are sent.
+      if (error.outcome) context.set('Relay-Outcome', error.outcome)
+      context.set(error.headers)
+      answer = route?.fail?.(error, exchange) ?? failure(error)
     }
-    const result = await handle(route, exchange)
-    plain = result === 'sent' || 'body' in result ? result : success(result)
-  } catch (thrown) {
-    error = RelayError.from(thrown)
-    if (refusalCodes.has(error.code)) exchange.caller?.noteRefusal()
-    // Unlike `setHeader`, this does nothing once the headers are sent.
-    if (error.outcome) context.set('Relay-Outcome', error.outcome)
-    context.set(error.headers)
-    plain = route?.fail?.(error, exchange) ?? failure(error)
+    if (answer === 'sent') context.respond = false
+    else respond(context, answer)
+    if (request.complete) request.resume()
+    else discardBody(request)
+    // When the client goes away, a pipelined response that still waits for the one before it has no socket and is never closed.
+    if (!response.socket) leave?.()
+    observer.answered(path, route?.method, response.statusCode)
+    logRequest(options, exchange, { path, route, error, duration: performance.now() - started })
   }
-  // What was sent is written down before anybody is told; and the next messages leave first, so that the time that the platform takes for
-  // them is spent on this answer. Whoever has no key is told nothing of it.
-  if (exchange.caller) await turnEnd()
-  if (plain === 'sent') context.respond = false
-  else respond(context, plain)
-  discardBody(exchange.request)
-  // When the client goes away, a pipelined response that still waits for the one before it has no socket and is never closed.
-  if (!response.socket) leave?.()
-  options.observe(path, route?.method, response.statusCode)
-  logRequest(options, { exchange, route: route ?? { path }, error, duration: performance.now() - started })
 }
 
-/** @param siblings the routes of a path */
-function methodsOf(siblings: readonly Route[], exchange: Exchange): readonly string[] {
-  return siblings[0]?.methods?.(exchange) ?? siblings.flatMap(({ method }) => method === 'GET' ? ['GET', 'HEAD'] : method)
-}
-
-function identify({ identify }: GuardedRoute, exchange: Exchange, { access, trustedProxies }: RouteOptions): Caller | Promise<Caller> {
-  const { request } = exchange
-  const from = (): string | undefined => addressOf(request, trustedProxies)
-  return identify ? identify(exchange, access, from) : access.identify(credentialsOf(request.headers), from)
-}
-
-function handle(route: Route, exchange: Exchange): Answer | Promise<Answer> {
-  if (route.allow === 'anyone') return route.handle(exchange)
-  const { caller } = exchange
-  // Where one route of a path wants a key, all do.
-  if (!caller) throw new RelayError('internal')
-  caller.demand(route.allow)
-  return route.handle(Object.assign(exchange, { caller }))
-}
+/** The caller of a request without a key. */
+const stranger = new Caller(null, { allow: new Set() })
 
 function toExchange(context: Context): Exchange {
   const parsed: unknown = Reflect.get(context, isBodyParsed) === true ? context.request.body : undefined
@@ -219,6 +206,7 @@ function toExchange(context: Context): Exchange {
     // `context.URL` is empty where the Host header is malformed.
     query: new URLSearchParams(context.querystring),
     parsedBody: typeof unparsed === 'string' ? unparsed : parsed,
+    caller: stranger,
   }
 }
 
@@ -239,22 +227,21 @@ function respond(context: Context, { status, type, body }: PlainAnswer): void {
   }
 }
 
-const json = 'application/json; charset=utf-8'
-
-/** The envelope of a success. */
-function success({ data, status = 200, msg = 'ok' }: Success): PlainAnswer {
-  return { status, type: json, body: JSON.stringify({ code: status < 400 ? 0 : status, msg, data }) }
+/** The envelope of a success; of a failure, `code` equals the HTTP status. */
+function envelope({ data, status = 200, msg = 'ok' }: { data: object | null, status?: number, msg?: string }): PlainAnswer {
+  return { status, type: 'application/json; charset=utf-8', body: JSON.stringify({ code: status < 400 ? 0 : status, msg, data }) }
 }
 
-/** The envelope of a failure: `code` equals the HTTP status. */
+/** The envelope of a failure. */
 export function failure({ status, message }: Pick<RelayError, 'status' | 'message'>): PlainAnswer {
-  return { status, type: json, body: JSON.stringify({ code: status, msg: message, data: null }) }
+  return envelope({ status, msg: message, data: null })
 }
 
-/** What the log is told of a request. */
+/** What the log is told of a request beside its exchange. */
 interface Entry {
-  exchange: Exchange
-  route: Pick<Route, 'path'> & Partial<Pick<Route, 'method' | 'methods' | 'quiet'>>
+  path: string
+  /** Absent where the path has no such method. */
+  route: Route | undefined
   error: RelayError | undefined
   /** In milliseconds. */
   duration: number
@@ -263,42 +250,34 @@ interface Entry {
 /** The failures that say nothing but that the caller may not. */
 const refusalCodes: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', 'rate-limited'])
 
-/** Logs a request: its ID, route, target, key, outcome and duration. Nothing of what was to be sent is in it. */
-function logRequest(options: RouteOptions, entry: Entry): void {
-  const { logger } = options
-  const { exchange: { id, request }, error } = entry
-  const origin = error && refusalCodes.has(error.code) ? describeOrigin(options, request, error.code) : ''
-  if (origin === undefined) return
-  const line = printable(describe(entry, origin))
-  gather(process.stdout)
-  if (isRoutine(entry)) logger.debug('%s', line)
-  else if (error && error.status >= 500) logger.warn('%s', line)
-  else logger.info('%s', line)
+/** Logs a request: its ID, route, target, key, outcome and duration, and nothing of the message. */
+function logRequest({ logger, refusals, trustedProxies }: RouteOptions, exchange: Exchange, entry: Entry): void {
+  const { id, request, caller } = exchange
+  const { route, error } = entry
+  let origin = ''
+  if (error && refusalCodes.has(error.code)) {
+    const address = addressOf(request, trustedProxies) ?? 'unknown'
+    const silent = refusals.add(error.code, address)
+    if (silent === undefined) return
+    origin = `from ${address}${silent > 0 ? ` (and ${silent} more)` : ''}`
+  }
+  const line = printable(describe(exchange, entry, origin))
+  // Probes and an open page in the console ask every few seconds: they would fill the log. "Not ready" is an answer to a probe; why it is
+  // not ready is logged elsewhere. A route whose GET has an effect names its methods.
+  const isRoutine = route?.quiet
+    ? !error || error.code === 'unsent'
+    : !error && caller.name === consoleName && route?.method === 'GET' && !route.methods
+  corkForTurn(process.stdout)
+  logger[isRoutine ? 'debug' : error && error.status >= 500 ? 'warn' : 'info']('%s', line)
   if (error?.code === 'internal' && error.cause !== undefined) logger.warn('%s', `${id} ${describeError(error.cause)}`)
 }
 
-/** Whether a request is one of those that come every few seconds and tell nothing: they would fill the log. */
-function isRoutine({ exchange: { caller }, route: { method, methods, quiet }, error }: Entry): boolean {
-  // A probe that says "not ready" is one of them as well; why it says so is logged elsewhere.
-  if (quiet) return !error || error.code === 'unsent'
-  // So is an open page in the console, as long as it only reads: a route whose GET does something names its methods.
-  return !error && caller?.name === consoleName && method === 'GET' && !methods
-}
-
-/** Where a refused request came from, and how many others of the same address have no line; `undefined` when it is to have none either. */
-function describeOrigin({ refusals, trustedProxies }: RouteOptions, request: IncomingMessage, reason: ErrorCode): string | undefined {
-  const address = addressOf(request, trustedProxies) ?? 'unknown'
-  const silent = refusals.add(reason, address)
-  if (silent === undefined) return
-  return `from ${address}${silent > 0 ? ` (and ${silent} more)` : ''}`
-}
-
-/** @param origin where it came from, where that is worth telling */
-function describe({ exchange, route, error, duration }: Entry, origin: string): string {
-  const { id, caller, target, outcome, ignored = [], request, response } = exchange
+/** @param origin where the request came from, where that is worth telling */
+function describe(exchange: Exchange, { path, error, duration }: Entry, origin: string): string {
+  const { id, caller, target, outcome, ignored, request, response } = exchange
   const result = error ? `${error.status} ${error.code}: ${error.logText}` : `${response.statusCode} ${outcome ?? 'ok'}`
-  const omission = ignored.length > 0 ? ` (ignored: ${ignored.map(name => JSON.stringify(name)).join(', ')})` : ''
-  const key = caller && caller.name !== null ? `key ${JSON.stringify(caller.name)}` : ''
+  const omission = ignored?.length ? ` (ignored: ${ignored.map(name => JSON.stringify(name)).join(', ')})` : ''
+  const key = caller.name === null ? '' : `key ${JSON.stringify(caller.name)}`
   const about = [target, key, origin].filter(Boolean).join(' ') || '-'
-  return `${id} ${request.method ?? '-'} ${route.path} ${about} ${result}${omission} ${duration.toFixed(1)} ms`
+  return `${id} ${request.method ?? '-'} ${path} ${about} ${result}${omission} ${duration.toFixed(1)} ms`
 }

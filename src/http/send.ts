@@ -1,17 +1,23 @@
+import { RelayError } from '../errors'
 import { parsePath } from '../message/destination'
-import type { TargetNames } from '../message/model'
+import type { BotSelector, Content, ParsedItem, TargetNames } from '../message/model'
+import { maxItems, parseContent, parseSelector, printNames, ignoredFields } from '../message/parse'
+import { parseFileName } from '../uploads/multipart'
+import { receiveFile, receiveForm, type ReceivedPart, type ReceiveLimits } from '../uploads/receive'
 import { RequestFiles } from '../uploads/request-files'
 import type { UploadStore } from '../uploads/store'
-import { parseConduct, parseHandling } from './preferences'
-import type { AllowedExchange, GuardedRoute, Success } from './routes'
-import { readWish, type SendLimits } from './send-body'
+import { demandUnread, readBody, readJson, type BodyLimits } from './body'
+import { itemsOfText } from './long-text'
+import { charsetOf, decodeText, kindOfName, kindOfType, kinds, mediaTypeOf, nameFor, type Kind } from './media-type'
+import { parseHandling, readChoice, readExpiry } from './preferences'
+import { route, type Exchange, type Route, type Success } from './routes'
 import type { Sender } from './sender'
 
 /** What `/send` needs of the rest of the relay. */
 export interface SendOptions {
   sender: Sender
   uploads: UploadStore
-  /** Those that a path may have in the place of a target. */
+  /** Those that may stand for a target in the path. */
   names: TargetNames
   limits: SendLimits
   /** Aborted when the relay is stopping. */
@@ -22,24 +28,21 @@ export interface SendOptions {
  * `POST` and `PUT /send/<target>[,<target>…]`, and `PUT` with `/<file name>` behind it: sends a body as it is, for callers that make no
  * JSON.
  */
-export function sendRoutes(options: SendOptions): GuardedRoute[] {
-  const handle: GuardedRoute['handle'] = exchange => send(exchange, options)
-  return [
-    { path: '/send/:targets', method: 'POST', allow: ['send'], handle },
-    { path: '/send/:targets', method: 'PUT', allow: ['send'], handle },
-    { path: '/send/:targets/:name', method: 'PUT', allow: ['send'], handle },
-  ]
+export function sendRoutes(options: SendOptions): Route[] {
+  const handle: Route['handle'] = exchange => send(exchange, options)
+  const to = (method: 'POST' | 'PUT', path: string): Route => route(method, path, ['send'], handle)
+  return [to('POST', '/send/:targets'), to('PUT', '/send/:targets'), to('PUT', '/send/:targets/:name')]
 }
 
-async function send(exchange: AllowedExchange, { sender, uploads, names, limits, stop }: SendOptions): Promise<Success> {
+async function send(exchange: Exchange, options: SendOptions): Promise<Success> {
+  const { sender, uploads, names } = options
   const { params: { targets = '' }, query, request } = exchange
-  // Whatever can be refused is, before anything of the body is read.
+  // What can be refused already is refused before any of the body is read.
   sender.demandTargets(exchange, parsePath(targets, {}, names))
-  const handling = parseHandling(request.headers)
-  parseConduct(query)
+  const handling = parseHandling(request.headers, query)
   const files = new RequestFiles(uploads)
   try {
-    const { content, bot, ignored } = await readWish(exchange, files, limits, stop)
+    const { content, bot, ignored } = await readWish(exchange, files, options)
     exchange.ignored = ignored
     const order = { door: 'send', content, destinations: parsePath(targets, bot, names), files, ...handling }
     sender.admit(exchange, order)
@@ -47,4 +50,110 @@ async function send(exchange: AllowedExchange, { sender, uploads, names, limits,
   } finally {
     await files.end()
   }
+}
+
+/** How much a body may hold: as JSON or text, and as files. */
+interface SendLimits {
+  text: BodyLimits
+  files: ReceiveLimits
+}
+
+/** What a body asks for. */
+interface Wish {
+  content: Content
+  /** Which bot is to send; only JSON says so. */
+  bot: BotSelector
+  /** The fields without a meaning, fit for a line of the log. */
+  ignored: readonly string[]
+}
+
+/** What else the caller can do with bytes that are not text. */
+const asFile = 'or send it as a file with ?type=file'
+
+/** The parts of a form that are text although they are no files. */
+const textNames: readonly string[] = ['msg', 'text']
+
+/**
+ * Reads the body of `/send`, and stores the files in it. Its Content-Type says what it is, unless the path has a name for it, or the query
+ * a `type`.
+ *
+ * @param files where files are stored; after a failure they are of no use
+ * @throws RelayError `bad-request`, also for a body that is empty; `too-large`, `unsupported-type`, `too-slow`, `stopping`
+ */
+async function readWish(exchange: Exchange, files: RequestFiles, { limits, stop }: SendOptions): Promise<Wish> {
+  const { query, params: { name }, request: { headers } } = exchange
+  const asked = readChoice(query, 'type', kinds)
+  const expiry = readExpiry(query)
+  const contentType = headers['content-type'] ?? ''
+  const mediaType = name === undefined ? mediaTypeOf(contentType) : ''
+  if (mediaType === 'application/json' && asked === undefined) {
+    const body = await readJson(exchange, limits.text, stop)
+    return { content: { ...expiry, ...parseContent(body) }, bot: parseSelector(body), ignored: ignoredFields(body) }
+  }
+  if (mediaType === 'multipart/form-data') {
+    demandUnread(exchange)
+    const isText = (field: string, isFile: boolean): boolean => isFile ? asked === 'text' : textNames.includes(field)
+    const formLimits = { ...limits.files, isText, maxTextSize: limits.text.maxSize }
+    const { parts, skipped } = await receiveForm(exchange.request, files.store, formLimits, stop)
+    return { content: { mode: 'batch', items: await itemsOfForm(parts, asked, files), ...expiry }, bot: {}, ignored: printNames(skipped) }
+  }
+  const kind = asked ?? (name === undefined ? kindOfBody(mediaType) : kindOfName(name))
+  if (kind === 'text') {
+    const items = await itemsOfText(await readText(exchange, contentType, limits.text, stop), files)
+    return { content: { mode: items.length > 1 ? 'batch' : 'single', items, ...expiry }, bot: {}, ignored: [] }
+  }
+  demandUnread(exchange)
+  const given = name ?? parseFileName(headers['content-disposition'] ?? '')
+  const id = await receiveFile(exchange.request, given || query.get('filename') || nameFor(kind, contentType), files.store, limits.files, stop)
+  files.add([id])
+  return { content: { mode: 'single', items: [{ type: kind, link: { kind: 'upload', id } }], ...expiry }, bot: {}, ignored: [] }
+}
+
+/** The Content-Type that curl gives to `-d`, whatever that is, counts as text. */
+function kindOfBody(mediaType: string): Kind {
+  if (mediaType === '' || mediaType.startsWith('text/') || mediaType === 'application/x-www-form-urlencoded') return 'text'
+  return kindOfType(mediaType) ?? 'file'
+}
+
+async function readText(exchange: Exchange, contentType: string, limits: BodyLimits, stop: AbortSignal): Promise<string> {
+  // Another plugin that has read the body took it for UTF-8.
+  if (typeof exchange.parsedBody === 'string' && charsetOf(contentType) === 'utf-8') return demandText(exchange.parsedBody)
+  demandUnread(exchange)
+  return demandText(decodeText(await readBody(exchange.request, limits, stop), contentType, asFile))
+}
+
+function demandText(text: string): string {
+  if (!text.trim()) throw new RelayError('bad-request', 'there is nothing to send: the text is empty')
+  return text
+}
+
+/** @param asked what the parts with a file name are to be, where the query says so */
+async function itemsOfForm(parts: readonly ReceivedPart[], asked: Kind | undefined, files: RequestFiles): Promise<ParsedItem[]> {
+  files.add(parts.flatMap(part => 'id' in part ? [part.id] : []))
+  if (parts.length === 0) throw new RelayError('bad-request', 'there is nothing to send: no part is named msg or text, and none is a file')
+  const items: ParsedItem[] = []
+  for (const part of parts) {
+    items.push(...await itemsOfPart(part, asked, files))
+    if (items.length > maxItems) {
+      throw new RelayError('bad-request', `a form may become at most ${maxItems} items: a long text is two of them, its first lines and a file`)
+    }
+  }
+  const [first] = items
+  if (first instanceof RelayError && items.every(item => item instanceof RelayError)) throw first
+  return items
+}
+
+/** A malformed text stands as its error, as in a batch of `/webhook`. */
+async function itemsOfPart(part: ReceivedPart, asked: Kind | undefined, files: RequestFiles): Promise<ParsedItem[]> {
+  if ('text' in part) {
+    try {
+      return await itemsOfText(demandText(decodeText(part.text, part.type, asFile)), files)
+    } catch (error) {
+      if (error instanceof RelayError) return [error]
+      throw error
+    }
+  }
+  const { id } = part
+  const type = asked === undefined || asked === 'text' ? kindOfType(part.type) ?? kindOfName(id) : asked
+  return [{ type, link: { kind: 'upload', id } }]
 }

@@ -1,130 +1,129 @@
 import { v7 as uuid } from 'uuid'
-import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
 import { goneSignal } from '../lib/abort'
 import { keyOf } from '../message/destination'
 import type { Content, Destination, Destinations } from '../message/model'
 import { platformOf, writeTarget } from '../message/target'
-import { isUnfinished, outcomeOf, type Delivery, type Results } from '../relay/delivery/delivery'
+import { isUnfinished, outcomeOf, type Delivery, type Results } from '../relay/delivery'
 import type { Relay, Submission, Submitted } from '../relay/relay'
 import type { RequestFiles } from '../uploads/request-files'
 import { viewResults } from './deliveries'
-import { parseConduct } from './preferences'
-import type { AllowedExchange, Exchange, Success } from './routes'
+import type { Handling } from './preferences'
+import type { Exchange, Success } from './routes'
 
 /** What a request wants sent, and how. */
-export interface Order extends Pick<Submission, 'door' | 'key' | 'event' | 'deferred'> {
+export interface Order extends Pick<Submission, 'door' | 'event' | 'deferred'>, Partial<Omit<Handling, 'deferred'>> {
   content: Content
   destinations: Destinations
-  /** Whether it is to fail where something in the request would be ignored. */
-  isStrict?: boolean
-  /** The files that it brings along: they are kept where a delivery comes of it. */
+  /** The files that came with the request: they are kept where it becomes a delivery. */
   files?: RequestFiles
-  /** Whether its caller only asks whether it was accepted, and is told the state of the delivery; what becomes of it is in the record. */
+  /** Whether the caller is told the state of the delivery only, not its results: it asks whether the order was accepted. */
   tellsState?: boolean
 }
 
 /** How many targets a line of the log names. */
 const maxNamed = 5
 
-/**
- * Has the relay send what a request asks for, to one target or several, and makes the answer of it, for the doors that answer in the
- * envelope.
- */
+/** Has the relay send an order to one target or several, and makes the answer, for the doors that answer in the envelope. */
 export class Sender {
   /** @param prefix stands before the paths of the plugin */
   constructor(private readonly relay: Relay, private readonly prefix: string) {}
 
   /**
-   * Checks that a caller may send to these, for a door that knows them before it has read what is to be sent.
+   * Checks that the caller may send to these targets, for a door that knows them before it has read the message.
    *
    * @throws RelayError `forbidden`, also where only one of several targets is not allowed
    */
-  demandTargets(exchange: AllowedExchange, { list }: Destinations): void {
-    const named = list.slice(0, maxNamed).map(({ target }) => writeTarget(target)).join()
-    exchange.target = list.length > maxNamed ? `${named},… (${list.length} targets)` : named
+  demandTargets(exchange: Exchange, { list }: Destinations): void {
+    const named: string[] = []
+    for (const { target } of list) if (named.length < maxNamed) named.push(writeTarget(target))
+    exchange.target = list.length > maxNamed ? `${named.join()},… (${list.length} targets)` : named.join()
     for (const { target, bot, asked } of list) exchange.caller.demandTarget(target, bot.platform, asked)
   }
 
   /**
-   * Checks that a caller may send this, and counts it. To be called once, before anything is sent.
+   * Checks that the caller may send an order, and counts its messages. To be called once, before anything is sent.
    *
    * @throws RelayError `bad-request` where nothing may be ignored and something would be; `forbidden`, as `demandTargets`; `rate-limited`
    */
-  admit(exchange: AllowedExchange, { content: { items }, destinations, isStrict }: Order): void {
+  admit(exchange: Exchange, { content: { items }, destinations, isStrict }: Order): void {
     const { caller, ignored = [] } = exchange
-    const { list } = destinations
-    if (isStrict && ignored.length > 0) throw ignoredError(ignored)
+    const { list, isList } = destinations
+    if (isStrict && ignored.length > 0) {
+      throw new RelayError('bad-request', `these fields have no meaning here: ${ignored.join(', ')}`, {
+        headers: { 'preference-applied': strict },
+        logText: 'fields without a meaning',
+      })
+    }
     this.demandTargets(exchange, destinations)
-    if (destinations.isList) this.demandPlatforms(caller, destinations)
+    // The platform of each message is only certain once it leaves, and by then others of the list would have left.
+    if (isList) for (const { target, bot, asked } of list) caller.demandTarget(target, this.relay.inquiries.platformFor(bot), asked)
     caller.demandMentions(items)
     caller.spend(items.length * list.length)
   }
 
   /**
-   * Checks that a caller may send to all of several targets where their messages would go now. Of each that is only known once it leaves,
-   * and by then others would have left.
-   */
-  private demandPlatforms(caller: Caller, { list }: Destinations): void {
-    for (const { target, bot, asked } of list) caller.demandTarget(target, this.relay.inquiries.platformFor(bot), asked)
-  }
-
-  /**
    * Sends an order that was admitted, or, with `dry_run`, shows what would be sent.
    *
-   * @throws RelayError what stops a request for one target; of several, each has its own answer
+   * @throws RelayError the failure of an order for one target; in a list, each target has its own answer
    */
-  async send(exchange: AllowedExchange, order: Order): Promise<Success> {
-    const { ignored = [] } = exchange
-    const answer = await this.sendAll(exchange, order)
-    if (order.isStrict) exchange.response.appendHeader('Preference-Applied', strict)
+  async send(exchange: Exchange, order: Order): Promise<Success> {
+    const { response, ignored = [] } = exchange
+    const { list: [first], isList } = order.destinations
+    if (!first) throw new RelayError('internal')
+    const answer = isList ? await this.sendList(exchange, order) : await this.sendOne(exchange, order, first)
+    if (order.isStrict) response.appendHeader('Preference-Applied', strict)
     return ignored.length > 0 ? { ...answer, data: { ...answer.data, ignored } } : answer
   }
 
-  private async sendAll(exchange: AllowedExchange, order: Order): Promise<Success> {
-    const { query, response } = exchange
-    const { list, isList } = order.destinations
-    const [first] = list
-    if (!first) throw new RelayError('internal')
-    const { isDry } = parseConduct(query)
-    if (!isList && isDry) return { data: { dry_run: true, ...await this.preview(exchange, order, first) } }
+  private async sendOne(exchange: Exchange, order: Order, destination: Destination): Promise<Success> {
+    const { id, response } = exchange
+    if (order.isDry) return { data: { dry_run: true, ...await this.preview(exchange, order, destination) } }
+    const { delivery, isReplay, retryAfter } = await this.submit(exchange, order, destination, { id, signal: () => goneSignal(response) })
+    const place = `${this.prefix}/deliveries/${delivery.id}`
+    if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
+    // The record is that of the first request with the key (RFC 9110, section 8.7).
+    if (delivery.id !== id) response.setHeader('Content-Location', place)
+    // A batch is answered with success, which has no such header.
+    if (retryAfter !== undefined && delivery.mode === 'single') response.setHeader('Retry-After', retryAfter)
+    if (order.tellsState) return toStateAnswer(exchange, delivery)
+    if (isUnfinished(delivery.state)) {
+      exchange.outcome = delivery.state
+      response.setHeader('Location', place)
+      if (order.deferred) response.appendHeader('Preference-Applied', 'respond-async')
+      return { status: 202, data: { delivery_id: delivery.id, state: delivery.state } }
+    }
+    if (delivery.mode === 'batch') return toBatchAnswer(exchange, order, delivery.results)
+    const [result] = delivery.results
+    if (!result) throw new RelayError('internal')
+    response.setHeader('Relay-Outcome', outcomeOf(result))
+    if (!result.success) throw result.error
+    exchange.outcome = 'sent'
+    return { data: { message_ids: result.messageIds } }
+  }
+
+  private async sendList(exchange: Exchange, order: Order): Promise<Success> {
+    const { destinations: { list }, isDry, tellsState } = order
     let gone: AbortSignal | undefined
-    const signal = (): AbortSignal => gone ??= goneSignal(response)
-    if (!isList) return this.sendOne(exchange, order, first, signal)
+    const signal = (): AbortSignal => gone ??= goneSignal(exchange.response)
     const deliveries = await Promise.all(list.map(async destination => {
-      const entry = isDry ? this.preview(exchange, order, destination) : this.sendOneOfMany(exchange, order, destination, signal)
+      const entry = isDry ? this.preview(exchange, order, destination) : this.sendOneOfList(exchange, order, destination, signal)
       return { target: writeTarget(destination.target), ...await entry.catch((error: unknown) => viewError(RelayError.from(error))) }
     }))
     const failed = deliveries.filter(({ success }) => !success).length
     exchange.outcome = `${failed} of ${list.length} deliveries failed${isDry ? ', as a dry run' : ''}`
     const data = { ...isDry && { dry_run: true }, total: list.length, success: list.length - failed, failed, deliveries }
-    // Nothing of it was accepted, which is all that whoever asks for no more has to be told.
-    if (order.tellsState && !isDry && failed === list.length) return { status: statusOf(deliveries), msg: `${failed} of ${failed} failed`, data }
-    return withFailures(exchange, failed, data)
+    // Nothing of it was accepted, and a caller that asks for no more than that has to be told by the status.
+    if (tellsState && !isDry && failed === list.length) return { status: statusOf(deliveries), msg: `${failed} of ${failed} failed`, data }
+    return withFailures(order, failed, data)
   }
 
-  private async sendOne(exchange: AllowedExchange, order: Order, destination: Destination, signal: Signal): Promise<Success> {
-    const { id, response } = exchange
-    const { content: { mode }, deferred } = order
-    const { delivery, isReplay, retryAfter } = await this.submit(exchange.caller, order, destination, { id, signal })
-    if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
-    // The record is that of the first request with the key (RFC 9110, section 8.7).
-    if (delivery.id !== id) response.setHeader('Content-Location', `${this.prefix}/deliveries/${delivery.id}`)
-    // Of a batch the answer is no failure, which is what this header is for.
-    if (retryAfter !== undefined && mode === 'single') response.setHeader('Retry-After', retryAfter)
-    if (order.tellsState) return toStateAnswer(exchange, delivery)
-    const answer = this.toAnswer(exchange, delivery)
-    if (deferred && answer.status === 202) response.appendHeader('Preference-Applied', 'respond-async')
-    return answer
-  }
-
-  private async sendOneOfMany({ caller }: AllowedExchange, order: Order, destination: Destination, signal: Signal): Promise<Entry> {
+  private async sendOneOfList(exchange: Exchange, order: Order, destination: Destination, signal: () => AbortSignal): Promise<Entry> {
     const id = uuid()
-    // A key holds for each target by itself. None has a blank in it, so that this is never the key of a request for one target.
+    // A key holds for each target by itself. A key of a caller has no blank, so that this never equals the key of a request for one target.
     const key = order.key && `${order.key} ${keyOf(destination)}`
     try {
-      const own = { ...order, ...key !== undefined && { key } }
-      const { delivery, isReplay, retryAfter } = await this.submit(caller, own, destination, { id, signal })
+      const { delivery, isReplay, retryAfter } = await this.submit(exchange, { ...order, key }, destination, { id, signal })
       const told = order.tellsState ? viewState(delivery) : viewDelivery(delivery)
       const isTold = retryAfter !== undefined && !order.tellsState && delivery.mode === 'single'
       return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...told, ...isTold && { retry_after: retryAfter } }
@@ -136,10 +135,10 @@ export class Sender {
   }
 
   private async submit(
-    caller: Caller, order: Order, { target, bot, asked }: Destination, { id, signal }: Pick<Submission, 'id' | 'signal'>,
+    { caller }: Exchange, order: Order, { target, bot, asked }: Destination, { id, signal }: Pick<Submission, 'id' | 'signal'>,
   ): Promise<Submitted> {
     const { content: { mode, items, expiresIn }, door, key, event, deferred, files } = order
-    // Field by field: an object that is spread, and then added to, takes a good part of a request.
+    // Field by field: spreading an object, and then adding to it, takes a good part of the time of a request.
     const submission: Submission = {
       id, signal, door, key, event, deferred,
       request: { mode, items, expiresIn, target, bot },
@@ -157,51 +156,40 @@ export class Sender {
     }
   }
 
-  private async preview({ caller }: AllowedExchange, { content }: Order, { target, bot, asked }: Destination): Promise<Entry> {
+  private async preview({ caller }: Exchange, { content }: Order, { target, bot, asked }: Destination): Promise<Entry> {
     const { bot: chosen, messages, wrong } = await this.relay.preview({ ...content, target, bot })
     caller.demandTarget(target, platformOf(chosen), asked)
     return { success: wrong.length === 0, target: writeTarget(target), bot: chosen, messages, ...wrong.length > 0 && { wrong } }
   }
-
-  private toAnswer(exchange: Exchange, { id, state, mode, results }: Delivery): Success {
-    const { response } = exchange
-    if (isUnfinished(state)) {
-      exchange.outcome = state
-      response.setHeader('Location', `${this.prefix}/deliveries/${id}`)
-      return { status: 202, data: { delivery_id: id, state } }
-    }
-    const outcome = outcomeOf(results[0])
-    if (results.every(result => outcomeOf(result) === outcome)) response.setHeader('Relay-Outcome', outcome)
-    if (mode === 'batch') return toBatchAnswer(exchange, results)
-    const [result] = results
-    if (!result) throw new RelayError('internal')
-    if (!result.success) throw result.error
-    exchange.outcome = 'sent'
-    return { data: { message_ids: result.messageIds } }
-  }
 }
-
-/** Gives what is aborted when the client has gone away before its answer. */
-type Signal = () => AbortSignal
 
 /** What became of one of several targets. */
 type Entry = { success: boolean, code?: number } & Readonly<Record<string, unknown>>
 
-/** What stands for failures that may be over when the request comes again (RFC 6585, section 4; RFC 9110, section 15.6.4). */
+/** The statuses of failures that may be over when the request comes again (RFC 6585, section 4; RFC 9110, section 15.6.4). */
 const temporary: ReadonlySet<number | undefined> = new Set([429, 503])
 
-/** The status of a request of which everything has failed. Whoever is told to come again does, so that must be of use to one target. */
+/** The status of a request of which everything has failed: it asks to come again where that helps at least one target. */
 function statusOf(entries: readonly Entry[]): number {
   const mayHelp = entries.some(({ code, retry_after: retryAfter }) => temporary.has(code) || retryAfter !== undefined)
   return mayHelp ? 503 : entries[0]?.code ?? 500
 }
 
-function viewDelivery({ state, mode, results }: Delivery): Entry {
-  if (isUnfinished(state)) return { success: true, state }
-  if (mode === 'batch') return { success: results.every(result => result?.success), results: viewResults(results) }
-  const [result] = results
-  if (!result) return viewError(new RelayError('internal'))
-  return result.success ? { success: true, message_ids: result.messageIds } : viewError(result.error)
+function toBatchAnswer(exchange: Exchange, order: Order, results: Results): Success {
+  const outcome = outcomeOf(results[0])
+  if (results.every(result => outcomeOf(result) === outcome)) exchange.response.setHeader('Relay-Outcome', outcome)
+  const statuses = new Set(results.flatMap(result => !result || result.success ? [] : [result.error.status]))
+  const success = results.filter(result => result?.success).length
+  const failed = results.length - success
+  exchange.outcome = `${success} of ${results.length} sent${statuses.size > 0 ? `, the others ${[...statuses].join(' ')}` : ''}`
+  const data = { total: results.length, success, failed, results: viewResults(results) }
+  return withFailures(order, failed, data)
+}
+
+/** The answer of a request of which a part may have failed. With `fail=any` this makes it a failure as a whole, for `curl -f`. */
+function withFailures({ failsWithAny }: Order, failed: number, data: { total: number }): Success {
+  if (failed === 0 || !failsWithAny) return { data }
+  return { status: 502, msg: `${failed} of ${data.total} failed`, data }
 }
 
 /** The answer of a request whose caller only wants to know that it was accepted. */
@@ -217,14 +205,21 @@ function viewState({ state, results }: Delivery): Entry {
   return error ? viewError(error) : { success: true, state }
 }
 
+function viewDelivery({ state, mode, results }: Delivery): Entry {
+  if (isUnfinished(state)) return { success: true, state }
+  if (mode === 'batch') return { success: results.every(result => result?.success), results: viewResults(results) }
+  const [result] = results
+  if (!result) return viewError(new RelayError('internal'))
+  return result.success ? { success: true, message_ids: result.messageIds } : viewError(result.error)
+}
+
 /** Why nothing of a delivery has arrived, where that is known already. */
 function failureOf(results: Results): RelayError | undefined {
   const [first] = results
   return first && !first.success && results.every(result => result && !result.success) ? first.error : undefined
 }
 
-function viewError({ status, message, outcome, headers }: RelayError): Entry {
-  const { 'retry-after': retryAfter } = headers
+function viewError({ status, message, outcome, headers: { 'retry-after': retryAfter } }: RelayError): Entry {
   return {
     success: false, code: status, msg: message,
     ...outcome && { outcome },
@@ -232,27 +227,5 @@ function viewError({ status, message, outcome, headers }: RelayError): Entry {
   }
 }
 
-function toBatchAnswer(exchange: Exchange, results: Results): Success {
-  const success = results.filter(result => result?.success).length
-  const statuses = new Set(results.flatMap(result => !result || result.success ? [] : [result.error.status]))
-  const failed = results.length - success
-  exchange.outcome = `${success} of ${results.length} sent${statuses.size > 0 ? `, the others ${[...statuses].join(' ')}` : ''}`
-  const data = { total: results.length, success, failed, results: viewResults(results) }
-  return withFailures(exchange, failed, data)
-}
-
-/** The answer of a request of which a part may have failed. With `fail=any` this makes it a failure as a whole, for `curl -f`. */
-function withFailures({ query }: Exchange, failed: number, data: { total: number }): Success {
-  if (failed === 0 || !parseConduct(query).failsWithAny) return { data }
-  return { status: 502, msg: `${failed} of ${data.total} failed`, data }
-}
-
 /** The preference for a failure where something in the request would be ignored (RFC 7240, section 4.4). */
 const strict = 'handling=strict'
-
-function ignoredError(names: readonly string[]): RelayError {
-  return new RelayError('bad-request', `these fields have no meaning here: ${names.join(', ')}`, {
-    headers: { 'preference-applied': strict },
-    logText: 'fields without a meaning',
-  })
-}

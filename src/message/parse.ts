@@ -26,6 +26,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The fields of a JSON object; none for any other value. */
+export function fieldsOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {}
+}
+
 function demand(condition: boolean, rule: string): asserts condition {
   if (!condition) throw new RelayError('bad-request', rule)
 }

@@ -1,4 +1,4 @@
-import type { Address, BotSelector, Target } from './model'
+import type { Address, Target } from './model'
 
 const targetPattern = /^(group|private):(\P{Cc}{1,255})$/u
 const addressPattern = /^([^:\s]{1,255}):(.*)$/su
@@ -18,12 +18,6 @@ export function readTarget(text: string): Target | undefined {
 export function platformOf(bot: string): string | undefined {
   const end = bot.indexOf(':')
   return end > 0 ? bot.slice(0, end) : undefined
-}
-
-/** Selects a bot known as `platform:selfId`. */
-export function selectorOf(bot: string): Required<BotSelector> {
-  const platform = platformOf(bot) ?? ''
-  return { platform, selfId: bot.slice(platform.length + 1) }
 }
 
 /** Reads a target, with its platform in front or not, such as `discord:group:3`; `undefined` for anything else. */

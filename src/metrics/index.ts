@@ -1,28 +1,51 @@
 import type { Context } from 'koishi'
 import { unwrap } from '../lib/unwrap'
-import type { Delivery } from '../relay/delivery/delivery'
-import type { CallOutcome, LookUp } from '../relay/relay'
-import { createInstruments } from './instruments'
-import { Recorder, type Events, type Sources } from './recorder'
+import { outcomeOf, type Delivery } from '../relay/delivery'
+import type { Backlog, CallOutcome, LaneState, LookUp, Observer } from '../relay/relay'
+import { createInstruments, type Instruments } from './instruments'
 
-/** How long after the first event prom-client is loaded, in milliseconds: that takes some tens, which no message is to wait for. */
+/** What is asked when the metrics are read. */
+export interface Sources {
+  bots: () => readonly { status: string }[]
+  queues: () => readonly LaneState[]
+  /** How many may wait in a queue. */
+  capacity: number
+  /** What waits to be sent later; `undefined` without a database. */
+  backlog: () => Backlog | undefined
+  /** How many requests were refused for each reason, since the plugin was loaded. */
+  refusals: () => ReadonlyMap<string, number>
+}
+
+const outcomes = ['sent', 'refused', 'unsent', 'unanswered', 'expired'] as const
+const callOutcomes = ['sent', 'refused', 'suppressed', 'unsent', 'unanswered'] as const satisfies CallOutcome[]
+const findings = ['found', 'absent', 'inconclusive', 'no-history', 'silent'] as const satisfies LookUp[]
+const botStates = ['online', 'connecting', 'reconnecting', 'disconnecting', 'offline']
+const reasons = ['unauthorized', 'forbidden', 'rate-limited']
+
+/** The labels of doors without one of their own: templates of an operator, and records of an earlier release. */
+const templateDoor = 'hooks/template'
+const unknownDoor = 'unknown'
+/** How long after the first event prom-client is loaded, in milliseconds: loading takes some tens, and no message is to wait for it. */
 const loadDelay = 1_000
 
 const known = new WeakMap<object, Metrics>()
 
 /**
- * Counts what happens, for `GET /metrics`. There is one for an app: it outlives a reload of the plugin, as the relay does. Of prom-client
- * nothing is loaded before something happens, so that the start does not wait for it.
+ * Counts what happens, for `GET /metrics`. There is one for an app: it outlives a reload of the plugin, as the relay does. prom-client is
+ * loaded after the first event, so that the start does not wait for it; until then the events are kept.
  */
-export class Metrics implements Events {
-  private recorder: Recorder | undefined
-  private loading: Promise<Recorder> | undefined
+export class Metrics implements Observer {
+  private instruments: Instruments | undefined
+  private loading: Promise<Instruments> | undefined
   private timer: NodeJS.Timeout | undefined
-  /** What has happened before there was a recorder. */
-  private readonly early: ((recorder: Recorder) => void)[] = []
+  /** The events from before prom-client was loaded. */
+  private early: (() => void)[] = []
+  private readonly doors: ReadonlySet<string>
 
   /** @param doors all that have a label of their own, as `Submission.door` has them */
-  private constructor(private readonly doors: readonly string[]) {}
+  constructor(doors: readonly string[]) {
+    this.doors = new Set([...doors, templateDoor, unknownDoor])
+  }
 
   /** The metrics of the app that a context belongs to. */
   static of(ctx: Context, doors: readonly string[]): Metrics {
@@ -33,61 +56,99 @@ export class Metrics implements Events {
   }
 
   ended(delivery: Delivery, time: number): void {
-    if (this.recorder) this.recorder.ended(delivery, time)
-    else this.keepEnded({ ...delivery }, time)
+    if (!this.instruments) {
+      // A copy, because the delivery may be sent again before this is counted.
+      const copy = { ...delivery }
+      this.later(() => this.ended(copy, time))
+      return
+    }
+    const { state, results } = delivery
+    const door = this.doors.has(delivery.door) ? delivery.door : delivery.door.startsWith('hooks/') ? templateDoor : unknownDoor
+    // The worst item counts.
+    const outcome = state === 'sent' || state === 'unanswered' || state === 'expired'
+      ? state
+      : results.some(result => outcomeOf(result) === 'refused') ? 'refused' : 'unsent'
+    this.instruments.deliveries.inc({ door, outcome })
+    if (outcome === 'sent') this.instruments.deliveryTime.observe({ door }, Math.max(time, 0) / 1000)
   }
 
   called(outcome: CallOutcome, time: number): void {
-    if (this.recorder) this.recorder.called(outcome, time)
-    else this.keep(recorder => recorder.called(outcome, time))
+    if (this.instruments) this.instruments.callTime.observe({ outcome }, time / 1000)
+    else this.later(() => this.called(outcome, time))
   }
 
   lookedUp(finding: LookUp): void {
-    if (this.recorder) this.recorder.lookedUp(finding)
-    else this.keep(recorder => recorder.lookedUp(finding))
+    if (this.instruments) this.instruments.lookUps.inc({ finding })
+    else this.later(() => this.lookedUp(finding))
   }
 
   paused(): void {
-    if (this.recorder) this.recorder.paused()
-    else this.keep(recorder => recorder.paused())
+    if (this.instruments) this.instruments.pauses.inc()
+    else this.later(() => this.paused())
   }
 
+  /**
+   * A request was answered.
+   *
+   * @param method `undefined` where its path has no such method
+   */
   answered(route: string, method: string | undefined, status: number): void {
-    if (this.recorder) this.recorder.answered(route, method, status)
-    else this.keep(recorder => recorder.answered(route, method, status))
+    if (this.instruments) this.instruments.requests.inc({ route, method: method ?? 'other', status })
+    else this.later(() => this.answered(route, method, status))
   }
 
+  /** A request has brought so many files, of so many bytes together. */
   received(files: number, bytes: number): void {
-    if (this.recorder) this.recorder.received(files, bytes)
-    else this.keep(recorder => recorder.received(files, bytes))
+    if (!this.instruments) {
+      this.later(() => this.received(files, bytes))
+      return
+    }
+    this.instruments.uploads.inc(files)
+    this.instruments.uploadBytes.inc(bytes)
   }
 
-  /** All metrics as Prometheus reads them, and their Content-Type. */
+  /** Asks for what is true now, and gives all metrics as Prometheus reads them, with their Content-Type. */
   async read(sources: Sources): Promise<{ type: string, body: string }> {
-    const recorder = await this.load()
-    return recorder.read(sources)
+    const { registry, bots, refusals, capacity, waiting, longest, paused, outbox, oldest } = await this.load()
+    const states = sources.bots()
+    for (const status of botStates) bots.set({ status }, states.filter(bot => bot.status === status).length)
+    refusals.reset()
+    for (const reason of reasons) refusals.inc({ reason }, sources.refusals().get(reason) ?? 0)
+    capacity.set(sources.capacity)
+    const queues = sources.queues()
+    const backlog = sources.backlog()
+    const lengths = queues.map(queue => queue.waiting)
+    waiting.set(lengths.reduce((sum, length) => sum + length, 0))
+    longest.set(Math.max(...lengths, 0))
+    paused.set(queues.filter(({ pausedUntil }) => pausedUntil !== undefined).length)
+    if (backlog) outbox.set(backlog.size)
+    else outbox.remove()
+    const now = Date.now()
+    const since = Math.min(now, ...[...queues, backlog].flatMap(each => each?.oldest ?? []))
+    oldest.set((now - since) / 1000)
+    return { type: registry.contentType, body: await registry.metrics() }
   }
 
-  /** @param delivery a copy: it may be sent again meanwhile */
-  private keepEnded(delivery: Delivery, time: number): void {
-    this.keep(recorder => recorder.ended(delivery, time))
-  }
-
-  private keep(event: (recorder: Recorder) => void): void {
+  private later(event: () => void): void {
     this.early.push(event)
     this.timer ??= setTimeout(() => void this.load().catch(() => undefined), loadDelay).unref()
   }
 
-  private load(): Promise<Recorder> {
+  private load(): Promise<Instruments> {
     return this.loading ??= import('prom-client').then(prometheus => {
       clearTimeout(this.timer)
-      const recorder = this.recorder = new Recorder(createInstruments(prometheus), this.doors)
-      for (const event of this.early.splice(0)) event(recorder)
-      return recorder
+      const instruments = this.instruments = createInstruments(prometheus)
+      const { deliveries, callTime, lookUps } = instruments
+      // Series are there before they are needed, so that a first failure is seen as one more than none.
+      for (const door of this.doors) for (const outcome of outcomes) deliveries.inc({ door, outcome }, 0)
+      for (const outcome of callOutcomes) callTime.zero({ outcome })
+      for (const finding of findings) lookUps.inc({ finding }, 0)
+      for (const event of this.early.splice(0)) event()
+      return instruments
     }, (error: unknown) => {
-      // It is tried again with what comes next.
+      // The next event tries it again.
       this.loading = this.timer = undefined
-      this.early.length = 0
+      this.early = []
       throw error
     })
   }

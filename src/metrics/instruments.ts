@@ -2,7 +2,7 @@ type Prometheus = typeof import('prom-client')
 
 /** In seconds: from a platform on the same machine to a call that is given up. */
 const callBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
-/** In seconds: those of a call, and what waits for its turn, for its bot or for the end of a pause. */
+/** In seconds: those of a call, and the waits for a turn, for a bot or for the end of a pause. */
 const deliveryBuckets = [...callBuckets, 120, 300, 900, 3600]
 
 /**

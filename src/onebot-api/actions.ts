@@ -1,12 +1,12 @@
 import { RelayError } from '../errors'
-import { parseConduct, parseHandling } from '../http/preferences'
-import type { AllowedExchange } from '../http/routes'
+import { parseHandling } from '../http/preferences'
+import type { Exchange } from '../http/routes'
 import type { Order, Sender } from '../http/sender'
 import { goneSignal } from '../lib/abort'
 import type { Item, Target } from '../message/model'
 import { parseId, type JsonObject } from '../message/parse'
 import { writeTarget } from '../message/target'
-import { messageIdsOf, outcomeOf, type Delivery } from '../relay/delivery/delivery'
+import { messageIdsOf, outcomeOf, type Delivery } from '../relay/delivery'
 import type { Relay } from '../relay/relay'
 import { writeId, type Reply } from './answer'
 import { parseFile, parseMessage } from './message'
@@ -17,7 +17,7 @@ const version = '0.1.2'
 
 /** One call of an action. */
 export interface Call {
-  exchange: AllowedExchange
+  exchange: Exchange
   params: JsonObject
 }
 
@@ -70,12 +70,13 @@ export function actionsOf(options: ActionOptions): ReadonlyMap<string, Action> {
 }
 
 async function send({ relay, sender }: ActionOptions, { exchange }: Call, { target, items }: Wish, isAsync: boolean): Promise<Reply> {
-  const { id, caller, request, response } = exchange
-  const { key } = parseHandling(request.headers)
+  const { id, caller, query, request, response } = exchange
+  const { key, isDry } = parseHandling(request.headers, query)
   const asked = writeTarget(target)
-  const order: Order = { door: 'onebot', content: { mode: 'single', items }, destinations: { list: [{ target, bot: {}, asked }], isList: false } }
+  const destinations = { list: [{ target, bot: {}, asked }], isList: false }
+  const order: Order = { door: 'onebot', content: { mode: 'single', items }, destinations, isDry }
   sender.admit(exchange, order)
-  if (parseConduct(exchange.query).isDry) return { data: (await sender.send(exchange, order)).data }
+  if (isDry) return { data: (await sender.send(exchange, order)).data }
   const { delivery, isReplay } = await relay.submit({
     id,
     door: order.door,
@@ -111,7 +112,7 @@ async function recall(relay: Relay, { exchange, params }: Call): Promise<Reply> 
   const messageId = parseId(params, 'message_id')
   if (messageId === undefined) throw new RelayError('bad-request', 'message_id is required')
   caller.spend(1)
-  await relay.inquiries.recall(messageId, (target, platform) => caller.maySendTo(target, platform))
+  await relay.inquiries.recall(messageId, await relay.history(), (target, platform) => caller.maySendTo(target, platform))
   return { data: null }
 }
 

@@ -3,7 +3,7 @@ import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
 import { credentialsOf, queryCredentialsOf } from '../http/auth'
 import type { BodyLimits } from '../http/body'
-import type { AllowedExchange, Exchange, GuardedRoute, PlainAnswer } from '../http/routes'
+import type { Exchange, PlainAnswer, Route } from '../http/routes'
 import type { Sender } from '../http/sender'
 import type { JsonObject } from '../message/parse'
 import type { Relay } from '../relay/relay'
@@ -26,7 +26,7 @@ export interface OneBotApiOptions {
  * `/onebot/<action>`: what calls the HTTP API of a OneBot 11 implementation today can call this. The path `/onebot` itself is none of it:
  * there a OneBot implementation may dial the bot by WebSocket.
  */
-export function oneBotRoutes(options: OneBotApiOptions): GuardedRoute[] {
+export function oneBotRoutes(options: OneBotApiOptions): Route[] {
   const api = new OneBotApi(options)
   return [api.route('GET'), api.route('POST')]
 }
@@ -40,7 +40,7 @@ class OneBotApi {
     this.actions = actionsOf(options)
   }
 
-  route(method: 'GET' | 'POST'): GuardedRoute {
+  route(method: 'GET' | 'POST'): Route {
     return {
       path: '/onebot/:action',
       method,
@@ -52,7 +52,7 @@ class OneBotApi {
     }
   }
 
-  private async handle(exchange: AllowedExchange): Promise<PlainAnswer> {
+  private async handle(exchange: Exchange): Promise<PlainAnswer> {
     const { query, params: { action: name = '' } } = exchange
     const action = this.actions.get(name)
     if (!action) throw new RelayError('not-found', 'the relay has no such action')

@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { readBody, readJson, refuseEncoding, type BodyLimits, type Received } from '../http/body'
+import { readBody, readJson, type BodyLimits, type Received } from '../http/body'
 import { isObject, type JsonObject } from '../message/parse'
 
 /** The most fields of a form. No action has more than a few. */
@@ -33,7 +33,6 @@ async function readFields(received: Received, limits: BodyLimits, stop: AbortSig
     case 'application/x-www-form-urlencoded':
       if (isObject(parsedBody)) return parsedBody
       if (typeof parsedBody === 'string') return parseForm(parsedBody)
-      refuseEncoding(request)
       return parseForm(decode(await readBody(request, limits, stop)))
     default:
       throw new RelayError('unsupported-type', 'send the parameters as application/json or application/x-www-form-urlencoded, or in the query')

@@ -1,8 +1,7 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
-import { removeFrom } from '../lib/transient'
 import { unwrap } from '../lib/unwrap'
 
-// What Koishi passes on from its core is looked up anew by each read, which takes microseconds.
+// Koishi re-exports this enumeration through a getter, which takes microseconds for each read.
 const online = Universal.Status.ONLINE
 
 /** Whether a bot can send now. */
@@ -10,10 +9,10 @@ export function isOnline(bot: Bot): boolean {
   return bot.status === online
 }
 
-/** The presence of the bots of each app. It outlives a reload of the plugin, because sends that are under way do. */
+/** The presence of the bots of each app. It outlives a reload of the plugin, because calls under way do. */
 const presences = new WeakMap<object, Presence>()
 
-/** Someone who waits for a bot to be online, or not to be. */
+/** A callback for the next time that a bot is online, or is not. */
 interface Waiter {
   readonly bot: Bot
   readonly online: boolean
@@ -21,19 +20,16 @@ interface Waiter {
 }
 
 /**
- * Tells when the bots of an app come and go. Adapters leave a call that is under way when the connection closes without an answer and
- * without an error, so whoever waits for an answer has to watch the bot as well.
- *
- * All who wait share one listener: there is a wait for every message that is sent.
+ * Reports when the bots of an app come online and go offline. Adapters never settle a call whose connection closes, so each call watches
+ * its bot as well. All watches share one listener.
  */
 export class Presence {
-  /** In no order. */
-  private readonly waiters: Waiter[] = []
+  private readonly waiters = new Set<Waiter>()
   private readonly subscribers = new Set<(sid: string) => void>()
   /** The bots that were last seen online. */
   private readonly online = new WeakSet<Bot>()
 
-  /** The presence of the app's bots, which is kept up to date until this context is disposed. */
+  /** The presence of the app's bots. It is kept up to date until this context is disposed. */
   static of(ctx: Context): Presence {
     const app = unwrap(ctx.root)
     const presence = presences.get(app) ?? new Presence()
@@ -42,86 +38,69 @@ export class Presence {
     return presence
   }
 
-  /** How many wait at present. */
+  /** How many callbacks are waiting. */
   get waiting(): number {
-    return this.waiters.length
+    return this.waiters.size
   }
 
   /**
-   * Calls back once when the bot is not online any more, or has been removed; at once when it is not online.
+   * Calls back once when the bot goes offline or is removed; at once when it is not online.
    *
    * @param callback must not throw
-   * @returns what ends the watch
+   * @returns ends the watch
    */
   onOffline(bot: Bot, callback: () => void): () => void {
-    return this.wait(unwrap(bot), false, callback)
+    return this.wait({ bot: unwrap(bot), online: false, callback })
   }
 
   /** Calls back once when the bot is online; at once when it is. Otherwise as `onOffline`. */
   onOnline(bot: Bot, callback: () => void): () => void {
-    return this.wait(unwrap(bot), true, callback)
+    return this.wait({ bot: unwrap(bot), online: true, callback })
   }
 
   /**
    * Calls back with the `sid` of each bot that comes online.
    *
    * @param callback must not throw
-   * @returns what ends that
+   * @returns ends the subscription
    */
   subscribe(callback: (sid: string) => void): () => void {
-    // A function of its own, so that a callback that is given twice is called, and ended, as two.
-    const subscriber = (sid: string): void => callback(sid)
-    this.subscribers.add(subscriber)
+    this.subscribers.add(callback)
     return () => {
-      this.subscribers.delete(subscriber)
+      this.subscribers.delete(callback)
     }
   }
 
   private listen(ctx: Context): void {
-    ctx.on('bot-status-updated', bot => this.update(unwrap(bot)))
-    // A bot changes its status only after it was removed, and no event tells of that.
+    ctx.on('bot-status-updated', bot => this.update([bot]))
+    // Koishi announces a removal before the status of the bot changes, and not at all afterwards.
     ctx.on('bot-removed', removed => this.settle(({ bot, online }) => !online && bot === unwrap(removed)))
-    // Nobody listened before: what happened since the last context was disposed is caught up with.
-    this.settleAll()
-    for (const bot of unwrap(ctx.bots)) this.note(unwrap(bot))
+    // Changes may have been missed since the last context was disposed.
+    this.update(unwrap(ctx.bots))
   }
 
-  private update(bot: Bot): void {
-    // Whichever bot it was, all are looked at: this is rare, and one bot's state can be another's (guild bots of adapter-onebot).
-    this.settleAll()
-    this.note(bot)
-  }
-
-  /** Tells the subscribers if the bot was not online when it was last seen. */
-  private note(bot: Bot): void {
-    if (!isOnline(bot)) {
-      this.online.delete(bot)
-    } else if (!this.online.has(bot)) {
-      this.online.add(bot)
-      for (const subscriber of this.subscribers) subscriber(bot.sid)
-    }
-  }
-
-  private wait(bot: Bot, online: boolean, callback: () => void): () => void {
-    if (isOnline(bot) === online) {
-      callback()
-      return () => undefined
-    }
-    const waiter: Waiter = { bot, online, callback }
-    this.waiters.push(waiter)
-    return () => {
-      removeFrom(this.waiters, waiter)
-    }
-  }
-
-  private settleAll(): void {
+  private update(bots: readonly Bot[]): void {
+    // All waiters are checked: a guild bot of adapter-onebot has the status of another bot, and changes are rare.
     this.settle(({ bot, online }) => isOnline(bot) === online)
+    for (const bot of bots.map(unwrap)) {
+      if (isOnline(bot) && !this.online.has(bot)) for (const callback of this.subscribers) callback(bot.sid)
+      if (isOnline(bot)) this.online.add(bot)
+      else this.online.delete(bot)
+    }
+  }
+
+  private wait(waiter: Waiter): () => void {
+    if (isOnline(waiter.bot) === waiter.online) waiter.callback()
+    else this.waiters.add(waiter)
+    return () => {
+      this.waiters.delete(waiter)
+    }
   }
 
   private settle(applies: (waiter: Waiter) => boolean): void {
-    for (const waiter of [...this.waiters]) {
-      // One that is called back may end the watch of another.
-      if (applies(waiter) && removeFrom(this.waiters, waiter)) waiter.callback()
+    // The copy leaves out waiters that a callback adds. A callback may also end the watch of another waiter.
+    for (const waiter of [...this.waiters].filter(applies)) {
+      if (this.waiters.delete(waiter)) waiter.callback()
     }
   }
 }
@@ -141,16 +120,16 @@ const statusNames: Readonly<Record<Universal.Status, string>> = {
   [Universal.Status.RECONNECT]: 'reconnecting',
 }
 
-/** The bots and their state, without those that Koishi hides. */
+/** The bots and their states, without hidden bots. */
 export function describeBots(bots: Iterable<Pick<Bot, 'platform' | 'selfId' | 'status' | 'hidden'>>): BotState[] {
   const visible = [...bots].filter(bot => !bot.hidden)
   return visible.map(({ platform, selfId, status }) => ({ platform: platform ?? 'unknown', self_id: selfId, status: statusNames[status] }))
 }
 
-/** How long adapters may take to bring their bots before it is worth a warning, in milliseconds. */
+/** How long adapters may take to add a bot before the log has a warning, in milliseconds. */
 const adapterTime = 10_000
 
-/** Logs which bots there are once the app is ready, and from then on when the state of one changes. */
+/** Logs the bots once the app is ready, and each change of their states after that. */
 export function reportBots(ctx: Context, logger: Logger): void {
   const describe = ({ platform, self_id: selfId, status }: BotState): string => `${platform}:${selfId} ${status}`
   ctx.on('ready', () => {

@@ -1,10 +1,11 @@
-import { SendError } from './port'
+import { fieldsOf } from '../message/parse'
+import { SendError, type SendFailure } from './port'
 
 const maxWordingLength = 200
 
 /**
- * Makes a platform's text fit for a caller: one line, at most 200 characters, without what cannot be seen or changes the direction of
- * writing, and without local paths, data or links, which error texts like to repeat from the arguments.
+ * Makes a platform's text fit for a caller: one line of at most 200 characters, without invisible characters and those that change the
+ * direction of writing, and without local paths, data and links: error texts often repeat the arguments of a call.
  */
 export function cleanWording(text: string): string | undefined {
   const clean = text
@@ -17,7 +18,7 @@ export function cleanWording(text: string): string | undefined {
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
   if (clean.length <= maxWordingLength) return clean || undefined
-  // Not between the halves of a character.
+  // A character outside the basic plane is kept or cut whole.
   return `${clean.slice(0, maxWordingLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
@@ -32,10 +33,7 @@ const pathStart = new RegExp([
 
 const closingQuotes: Readonly<Record<string, string>> = { '\'': '\'', '"': '"', '`': '`', '‘': '’', '“': '”', '「': '」', '『': '』', '《': '》', '<': '>' }
 
-/**
- * Cuts paths out of a line. They may hold blanks, so one ends where its quotation does, and without quotation marks nowhere before the
- * end of the line.
- */
+/** Cuts paths out of a line. A path may hold blanks, so it ends with its quotation; without quotation marks it ends with the line. */
 function withoutPaths(line: string): string {
   const start = pathStart.exec(line)?.index
   if (start === undefined) return line
@@ -44,7 +42,7 @@ function withoutPaths(line: string): string {
   return `${line.slice(0, start)}…${end < 0 ? '' : line.charAt(end) + withoutPaths(line.slice(end + 1))}`
 }
 
-/** The place of the last mark that may end a quotation: one within a word does not. -1 when there is none. */
+/** The place of the last mark that may end a quotation, -1 without one. A mark within a word ends none. */
 function lastClosing(line: string, mark: string, from: number): number {
   for (let place = line.lastIndexOf(mark); place >= from; place = line.lastIndexOf(mark, place - 1)) {
     if (!/^[\p{L}\p{N}_]/u.test(line.slice(place + 1))) return place
@@ -52,52 +50,64 @@ function lastClosing(line: string, mark: string, from: number): number {
   return -1
 }
 
-const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])
-const cutOff = /^(?:ECONNRESET|EPIPE|ETIMEDOUT|ECONNABORTED|UND_ERR_.*)$/
+/** Codes of errors that prevent a connection. */
+const neverConnected = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/
+const disconnected = /^(?:ECONNRESET|EPIPE|ETIMEDOUT|ECONNABORTED|UND_ERR_.*)$/
+/** Classes of errors for a time-out, and for an answer that is not JSON. */
+const withoutAnswer = /timeout|abort|^SyntaxError$/i
+/** Messages of `fetch` for a connection that was lost, and for an answer that ended early. */
+const fetchFailed = /^(?:fetch failed|terminated)$/
 
-/** How many errors are looked at of which each is the cause of the one before. */
+/** How many errors of a chain of causes are read. */
 const maxCauses = 5
 
-/**
- * The general rule for what an adapter throws: an answer that names a reason is a refusal; a connection that could not be
- * made means that nothing was sent; time-outs, lost connections, answers that cannot be read and those of 500 and above leave it open.
- */
+/** What is known of an error, and of the errors that caused it. */
+interface Traits {
+  text: string
+  codes: readonly string[]
+  names: readonly string[]
+  texts: readonly string[]
+  /** The HTTP status of the answer. */
+  status: unknown
+}
+
+/** The first rule that fits an error decides. An error that fits no rule is a refusal. */
+const rules: readonly [SendFailure, (traits: Traits) => boolean][] = [
+  ['unsent', ({ codes }) => codes.some(code => neverConnected.test(code))],
+  ['unsent', ({ text }) => text.includes('_request is not a function')],
+  ['unanswered', ({ codes }) => codes.some(code => disconnected.test(code))],
+  ['unanswered', ({ names }) => names.some(name => withoutAnswer.test(name))],
+  ['unanswered', ({ texts }) => texts.some(text => fetchFailed.test(text))],
+  ['unanswered', ({ status }) => Number(status) >= 500],
+]
+
+/** Classifies the errors of adapters: an error that is not about the connection and not about the answer is a refusal. */
 export function classifyThrown(error: unknown): SendError {
   if (error instanceof SendError) return error
-  const options = { cause: error }
-  // Satori's AggregateError (not the global one) holds what became of several platform messages.
-  const errors = field(error, 'errors')
+  // Satori's AggregateError, which is not the global class, holds an error for each platform message.
+  const { errors } = fieldsOf(error)
   if (Array.isArray(errors) && errors.length > 0) return classifyThrown(errors[0])
-  const causes = causesOf(error)
-  const codes = causes.map(cause => field(cause, 'code')).filter(code => typeof code === 'string')
-  const text = error instanceof Error ? error.message : ''
-  if (codes.some(code => neverSent.has(code))) return new SendError('unsent', undefined, options)
-  if (text.includes('_request is not a function')) return new SendError('unsent', undefined, options)
-  if (codes.some(code => cutOff.test(code)) || causes.some(isWithoutAnswer)) return new SendError('unanswered', undefined, options)
-  const status = field(field(error, 'response'), 'status')
-  if (typeof status === 'number' && status >= 500) return new SendError('unanswered', undefined, options)
-  return new SendError('refused', cleanWording(text), options)
+  const traits = traitsOf(error)
+  const [outcome] = rules.find(([, fits]) => fits(traits)) ?? ['refused' as const]
+  return new SendError(outcome, outcome === 'refused' ? cleanWording(traits.text) : undefined, { cause: error })
 }
 
-/** An error, and what has caused it: Koishi's `http` wraps that of `fetch`, which wraps that of the connection. */
-function causesOf(error: unknown): unknown[] {
-  const causes: unknown[] = []
-  for (let next = error; next !== undefined && causes.length < maxCauses; next = field(next, 'cause')) causes.push(next)
-  return causes
-}
-
-/** Whether an error tells of a time-out, of an answer that is no JSON, or of one that ended early or not as HTTP has it. */
-function isWithoutAnswer(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  return error instanceof SyntaxError || /timeout|abort/i.test(`${error.name} ${error.constructor.name}`)
-    || (error instanceof TypeError && /^(?:fetch failed|terminated)$/.test(error.message))
-}
-
-/** Rethrows whatever an adapter threw as a SendError. */
+/** Rethrows the error of an adapter as a SendError. */
 export function throwClassified(error: unknown): never {
   throw classifyThrown(error)
 }
 
-function field(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+/** Koishi's `http` wraps the error of `fetch`, which wraps the error of the connection. */
+function traitsOf(error: unknown): Traits {
+  const chain: unknown[] = []
+  for (let next = error; next !== undefined && chain.length < maxCauses; next = fieldsOf(next).cause) chain.push(next)
+  const causes = chain.filter(cause => cause instanceof Error)
+  const texts = causes.map(({ message }) => message)
+  return {
+    text: error instanceof Error ? error.message : '',
+    codes: chain.map(cause => fieldsOf(cause).code).filter(code => typeof code === 'string'),
+    names: causes.flatMap(({ name, constructor }) => [name, constructor.name]),
+    texts,
+    status: fieldsOf(fieldsOf(error).response).status,
+  }
 }

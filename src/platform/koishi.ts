@@ -1,21 +1,20 @@
-import { Universal, type Bot, type Context } from 'koishi'
+import { h, MessageEncoder, Universal, type Bot, type Context } from 'koishi'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/unwrap'
 import type { BotSelector, ParsedItem, Target } from '../message/model'
 import { describeBots, isOnline, Presence, type BotState } from './bots'
 import { throwClassified } from './failure'
-import { SendError, type Account, type Attempt, type Contact, type Finding, type LoadedItem, type Message, type Port, type Receipt } from './port'
-import { announceSend, createEncoder, createSession, render, toElement } from './sending'
+import { SendError, type Account, type Contact, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt, type Report } from './port'
 
-/** What is particular to one platform. The bots of all others are used as Koishi has them. */
+/** What is particular to one platform. The bots of all others are used through Koishi's own interface. */
 export interface PlatformSupport {
   /** As Koishi names it. */
   readonly platform: string
-  /** The account of a bot on this platform. It must go on working when the plugin is loaded anew. */
+  /** Makes the account of a bot on this platform. It must go on working when the plugin is reloaded. */
   account(bot: Bot, presence: Presence): BotAccount
 }
 
-/** The accounts by their bots. They outlive a reload of the plugin, as the sends through them do. */
+/** The accounts by their bots. They outlive a reload of the plugin, because calls under way do. */
 const accounts = new WeakMap<Bot, BotAccount>()
 
 /** The bots of a Koishi app. */
@@ -24,7 +23,7 @@ export class KoishiPort implements Port {
   private readonly presence: Presence
 
   /**
-   * Listens until the context is disposed. What was made before goes on working when another port is made for the app.
+   * Listens until the context is disposed. Accounts go on working when another port is made for the app.
    *
    * @param preferred the platform whose bots are chosen before others
    */
@@ -34,11 +33,11 @@ export class KoishiPort implements Port {
   }
 
   choose(selector: BotSelector): Account {
-    return this.account(this.choosePresent(selector))
+    return this.account(this.pick(selector, isOnline) ?? refuse(selector))
   }
 
   chooseLater(selector: BotSelector): Account {
-    return this.account(this.prefer(selector, isOnline) ?? this.prefer(selector, () => true) ?? this.choosePresent(selector))
+    return this.account(this.pick(selector, isOnline) ?? this.pick(selector, () => true) ?? refuse(selector))
   }
 
   find(sid: string): Account | undefined {
@@ -56,30 +55,16 @@ export class KoishiPort implements Port {
     return this.bots.some(isOnline)
   }
 
-  /** The bots and their state, for those who look after the relay. */
+  /** The bots and their states, for operators. */
   describe(): BotState[] {
     return describeBots(this.bots)
   }
 
-  private choosePresent(selector: BotSelector): Bot {
-    const bot = this.prefer(selector, isOnline)
-    if (bot) return bot
-    const wanted = selector.platform !== undefined || selector.selfId !== undefined
-    throw new RelayError('unsent', wanted ? 'no bot with this platform and self_id is online: try again later' : undefined)
-  }
-
-  private prefer({ platform, selfId }: BotSelector, isFit: (bot: Bot) => boolean): Bot | undefined {
-    let first: Bot | undefined
-    const wanted = platform !== undefined || selfId !== undefined
-    for (const traced of this.bots) {
-      const bot = unwrap(traced)
-      if (!isFit(bot)) continue
-      const matches = (platform === undefined || bot.platform === platform) && (selfId === undefined || bot.selfId === selfId)
-      if (wanted ? !matches : bot.hidden) continue
-      if (bot.platform === this.preferred.platform) return bot
-      first ??= bot
-    }
-    return first
+  /** The first bot of the preferred platform that fits, otherwise the first that fits. Hidden bots have to be asked for. */
+  private pick(selector: BotSelector, isFit: (bot: Bot) => boolean): Bot | undefined {
+    const isAsked = isNamed(selector)
+    const bots = this.bots.map(unwrap).filter(bot => isFit(bot) && (isAsked ? matches(bot, selector) : !bot.hidden))
+    return bots.find(({ platform }) => platform === this.preferred.platform) ?? bots[0]
   }
 
   private account(traced: Bot): Account {
@@ -92,6 +77,19 @@ export class KoishiPort implements Port {
     accounts.set(bot, account)
     return account
   }
+}
+
+function isNamed({ platform, selfId }: BotSelector): boolean {
+  return (platform ?? selfId) !== undefined
+}
+
+function matches(bot: Bot, { platform = bot.platform, selfId = bot.selfId }: BotSelector): boolean {
+  return bot.platform === platform && bot.selfId === selfId
+}
+
+/** @throws RelayError `unsent` */
+function refuse(selector: BotSelector): never {
+  throw new RelayError('unsent', isNamed(selector) ? 'no bot with this platform and self_id is online: try again later' : undefined)
 }
 
 /** What the accounts of all platforms have in common. */
@@ -123,7 +121,6 @@ export abstract class BotAccount implements Account {
   abstract groups(): Promise<Contact[]>
   abstract friends(): Promise<Contact[]>
   abstract message(target: Target, items: readonly LoadedItem[]): Message
-  abstract recent(target: Target): string[]
 
   onOffline(callback: () => void): () => void {
     return this.presence.onOffline(this.bot, callback)
@@ -136,92 +133,202 @@ export abstract class BotAccount implements Account {
 
 /** An account on any platform, through its adapter. */
 class AdapterAccount extends BotAccount {
-  /** What its IDs look like is not known here, but many an adapter makes one a part of an address as it is (RFC 3986, section 5.2.4). */
+  /** The form of IDs is unknown here, but many adapters put one into an address unescaped (RFC 3986, section 5.2.4). */
   checkIds({ kind, id }: Target): void {
     const leadsElsewhere = id.split(/[/\\]/).some(part => /^(?:\.|%2e){1,2}$/i.test(part))
     if (leadsElsewhere) throw new RelayError('bad-request', `this is no ID of a ${kind === 'group' ? 'group' : 'user'}`)
   }
 
-  async recall({ kind, id }: Target, messageId: string): Promise<void> {
-    const { bot } = this
-    try {
-      await bot.deleteMessage(kind === 'private' ? (await bot.createDirectChannel(id)).id : id, messageId)
-    } catch (error) {
-      throwClassified(error)
-    }
+  async recall(target: Target, messageId: string): Promise<void> {
+    await channelOf(this.bot, target).then(channelId => this.bot.deleteMessage(channelId, messageId)).catch(throwClassified)
   }
 
-  /** What a target names are the channels in them. */
-  async groups(): Promise<Contact[]> {
-    const { bot } = this
-    const groups: Contact[] = []
-    try {
-      for await (const guild of bot.getGuildIter()) {
-        for await (const { id, type, name = guild.name ?? '' } of bot.getChannelIter(guild.id)) {
-          if (type === Universal.Channel.Type.TEXT) groups.push({ id, name })
-        }
-      }
-    } catch (error) {
-      throwClassified(error)
-    }
-    return groups
+  groups(): Promise<Contact[]> {
+    return listChannels(this.bot).catch(throwClassified)
   }
 
-  async friends(): Promise<Contact[]> {
-    const friends: Contact[] = []
-    try {
-      for await (const friend of this.bot.getFriendIter()) friends.push({ id: friend.user?.id ?? '', name: friend.nick ?? friend.user?.name ?? '' })
-    } catch (error) {
-      throwClassified(error)
-    }
-    return friends
+  friends(): Promise<Contact[]> {
+    return listFriends(this.bot).catch(throwClassified)
   }
 
   message(target: Target, items: readonly LoadedItem[]): Message {
     return new AdapterMessage(this.bot, target, items)
   }
-
-  recent(): string[] {
-    return []
-  }
 }
 
-/** A message on any platform: nobody can be asked what became of it. */
+async function channelOf(bot: Bot, { kind, id }: Target): Promise<string> {
+  return kind === 'private' ? (await bot.createDirectChannel(id)).id : id
+}
+
+/** The channels that targets name: those in guilds that take text. */
+async function listChannels(bot: Bot): Promise<Contact[]> {
+  const channels: Contact[] = []
+  for await (const guild of bot.getGuildIter()) {
+    for await (const { id, type, name = guild.name ?? '' } of bot.getChannelIter(guild.id)) {
+      if (type === text) channels.push({ id, name })
+    }
+  }
+  return channels
+}
+
+async function listFriends(bot: Bot): Promise<Contact[]> {
+  const friends: Contact[] = []
+  for await (const { user, nick } of bot.getFriendIter()) friends.push({ id: user?.id ?? '', name: nick ?? user?.name ?? '' })
+  return friends
+}
+
+/** A message on any platform. Koishi has no common interface to the history of a chat, so nothing is ever looked up. */
 class AdapterMessage implements Message {
+  /** All alike: nothing tells apart what is never looked up. */
+  readonly likeness = ''
+
   constructor(private readonly bot: Bot, private readonly target: Target, private readonly items: readonly LoadedItem[]) {}
 
-  send(attempt: Attempt): Promise<Receipt> {
-    return this.call(attempt).catch(throwClassified)
+  async send(begin: () => void): Promise<Receipt> {
+    const ids = await this.call(begin).catch(throwClassified)
+    // This is how `sendMessage` tells that another plugin suppressed the message.
+    if (ids.length === 0) throw new SendError('suppressed')
+    return { messageIds: ids.filter(id => id !== '') }
   }
 
-  find(): Promise<Finding> {
-    return Promise.resolve({ kind: 'no-history' })
+  reports(): readonly Report[] {
+    return []
   }
 
-  release(): void {
-    // Nothing was noted.
+  history(): Promise<HistoryPage | undefined> {
+    return Promise.resolve(undefined)
   }
 
-  /** Takes the steps of Koishi's `sendMessage` one by one: what other plugins do comes before anything may arrive. */
-  private async call(attempt: Attempt): Promise<Receipt> {
+  /** Takes the steps of Koishi's `sendMessage` one by one: other plugins have their say before the message may arrive. */
+  private async call(begin: () => void): Promise<string[]> {
     const { bot, target, items } = this
-    const isDirect = target.kind === 'private'
-    const channelId = isDirect ? (await bot.createDirectChannel(target.id)).id : target.id
+    const channelId = await channelOf(bot, target)
     const encoder = createEncoder(bot, channelId)
     if (!encoder) {
-      attempt.begin()
-      return toReceipt(await bot.sendMessage(channelId, items.map(toElement)))
+      begin()
+      return bot.sendMessage(channelId, items.map(toElement))
     }
-    encoder.session = createSession(bot, channelId, isDirect)
+    encoder.session = createSession(bot, channelId, target.kind === 'private')
     await encoder.prepare()
     await announceSend(bot, encoder.session, await encoder.session.transform(items.map(toElement)))
-    attempt.begin()
-    return toReceipt(await render(encoder))
+    begin()
+    return render(encoder)
   }
 }
 
-/** @throws SendError `suppressed` when there is no message, which is how `sendMessage` tells that another plugin held it back */
-function toReceipt(ids: readonly string[]): Receipt {
-  if (ids.length === 0) throw new SendError('suppressed')
-  return { messageIds: ids.filter(id => id !== '') }
+const direct = Universal.Channel.Type.DIRECT
+const text = Universal.Channel.Type.TEXT
+
+/** The session of a message that is sent, which other plugins see. */
+export type SendSession = ReturnType<Bot['session']>
+
+const mediaElements = { image: 'img', video: 'video', audio: 'audio', file: 'file' } as const
+
+/** An item as a Koishi element. Text becomes a text node, never markup. */
+export function toElement(item: LoadedItem): h {
+  switch (item.type) {
+    case 'text':
+      return h.text(item.text)
+    case 'at':
+      return h('at', item.userId === null ? { type: 'all' } : { id: item.userId })
+    case 'reply':
+      return h('quote', { id: item.messageId })
+    default:
+      return h(mediaElements[item.type], { src: item.src, ...item.type === 'file' && { title: item.name } })
+  }
+}
+
+/**
+ * The session of a message to a channel, as Koishi's own encoders make it.
+ *
+ * @param event further fields of its event
+ */
+export function createSession(bot: Bot, id: string, isDirect: boolean, event: Partial<Universal.Event> = {}): SendSession {
+  return bot.session({ ...event, type: 'send', channel: { id, type: isDirect ? direct : text } })
+}
+
+/**
+ * Whether any plugin listens to messages that are sent. Most apps have no such plugin, and making the session takes a tenth of the time of
+ * a send. The listeners are those of `Lifecycle` in @cordisjs/core 3.18.1; `internal/event` receives all events.
+ */
+export function isHeard(bot: Bot): boolean {
+  const { 'before-send': before, send, 'internal/event': all } = lifecycleOf(bot)._hooks
+  return [before, send, all].some(list => list?.length)
+}
+
+/**
+ * Shows a message to other plugins before it is sent. They may change the elements of the session.
+ *
+ * @returns the elements afterwards
+ * @throws SendError `suppressed` when a plugin suppresses the message, or fails
+ */
+export async function announceSend(bot: Bot, session: SendSession, elements: h[]): Promise<h[]> {
+  session.elements = elements
+  let isSuppressed: unknown
+  try {
+    isSuppressed = await lifecycleOf(bot).serial(session, 'before-send', session, {})
+  } catch (error) {
+    throw new SendError('suppressed', undefined, { cause: error })
+  }
+  if (isSuppressed || !session.elements.length) throw new SendError('suppressed')
+  return session.elements
+}
+
+/** Shows other plugins a message that was sent. Their errors are logged. */
+export function announceSent(bot: Bot, session: SendSession, messageId: string): void {
+  session.messageId = messageId
+  session.userId = bot.selfId
+  try {
+    lifecycleOf(bot).emit(session, 'send', session)
+  } catch (error) {
+    bot.logger.warn(error)
+  }
+}
+
+type Lifecycle = Bot['ctx']['lifecycle']
+
+/** Reading it from the context takes as long as the rest of an announcement. */
+const lifecycles = new WeakMap<Bot, Lifecycle>()
+
+/** The events of a bot's app. */
+function lifecycleOf(bot: Bot): Lifecycle {
+  const lifecycle = lifecycles.get(bot) ?? unwrap(bot.ctx.root.lifecycle)
+  lifecycles.set(bot, lifecycle)
+  return lifecycle
+}
+
+type EncoderClass = new (bot: Bot, channelId: string) => MessageEncoder
+
+/**
+ * The adapter's message encoder for a channel, `undefined` when the bot has none. Its `session`, `results` and `errors` are used as
+ * in @satorijs/core 4.6.0, `MessageEncoder.send`.
+ */
+export function createEncoder(bot: Bot, channelId: string): MessageEncoder | undefined {
+  const Encoder: unknown = Reflect.get(bot.constructor, 'MessageEncoder')
+  return isEncoderClass(Encoder) ? new Encoder(bot, channelId) : undefined
+}
+
+function isEncoderClass(value: unknown): value is EncoderClass {
+  return typeof value === 'function' && value.prototype instanceof MessageEncoder
+}
+
+/**
+ * Sends the elements of the encoder's session without another announcement.
+ *
+ * @returns the IDs of the platform messages; an empty text for a message without an ID
+ * @throws SendError when only a part has arrived, otherwise the error of the adapter
+ */
+export async function render(encoder: MessageEncoder): Promise<string[]> {
+  try {
+    await encoder.render(encoder.session.elements ?? [], true)
+    if (encoder.errors.length > 0) throw new AggregateError(encoder.errors)
+  } catch (error) {
+    throw encoder.results.length > 0 ? partlyArrived(error) : error
+  }
+  return encoder.results.map(message => message.id ?? '')
+}
+
+/** The failure of a message that an adapter has divided. A further call would repeat the part that has arrived. */
+export function partlyArrived(cause: unknown): SendError {
+  return new SendError('unanswered', 'only a part of it has arrived', { isFinal: true, cause })
 }

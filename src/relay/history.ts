@@ -1,16 +1,12 @@
-import { validate as isUuid } from 'uuid'
+import { v7 as uuid, validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
-import { yieldToOthers } from '../lib/async'
 import type { ParsedItem } from '../message/model'
-import type { Delivery } from './delivery/delivery'
-import type { Archive } from './store/archive'
-import type { Clock } from './store/clock'
-import { lastId } from './store/listing'
-import { guard, lowestId, type ListFilter } from './store/store'
-import { writeCaller } from './store/stored'
-import type { Stores } from './stores'
+import type { Deliveries } from './deliveries'
+import type { Delivery } from './delivery'
+import { lowestId, matches, type Journal, type ListFilter } from './journal'
+import { orStoreDown } from './replay'
 
-/** How many deliveries of an hour have ended how. */
+/** How many deliveries of an hour ended how. */
 export interface HourCounts extends Record<typeof endStates[number], number> {
   /** When it began, in milliseconds since the epoch. */
   hour: number
@@ -18,41 +14,28 @@ export interface HourCounts extends Record<typeof endStates[number], number> {
 
 const endStates = ['sent', 'failed', 'unanswered', 'expired'] as const
 const hour = 60 * 60 * 1000
-/** How long items that were read are remembered, in milliseconds: the pictures of a batch are asked for one by one. */
-const memoryOfItems = 5_000
 /** How many records are looked through before others get a turn. */
 const pageSize = 200
 
-/**
- * What is known of all deliveries, those in memory and in the database together. Where something is asked of the database that does not
- * answer, methods reject with the RelayError `store-down`.
- */
+/** What is known of all deliveries: those in memory, and those in the journal. */
 export class History {
-  /** The items that were read last; they change with their delivery only. */
-  private latest: { version: string, items: Promise<readonly ParsedItem[]> } | undefined
-  private forgetting: NodeJS.Timeout | undefined
-
-  constructor(private readonly stores: Pick<Stores, 'memory' | 'storage'>, private readonly clock: Clock) {}
+  constructor(private readonly deliveries: Deliveries, private readonly journal: Journal) {}
 
   /** @throws RelayError `not-found`, `store-down` */
   async get(id: string): Promise<Delivery> {
-    // Whatever else a caller sends need not come as far as the database.
-    const delivery = isUuid(id) ? this.stores.memory.get(id) ?? await guard(this.getStored(id)) : undefined
+    const delivery = isUuid(id) ? this.deliveries.get(id)?.delivery ?? await orStoreDown(this.journal.find(id)) : undefined
     if (!delivery) throw new RelayError('not-found')
     return delivery
   }
 
-  /**
-   * The newest first, those in memory and in the database together.
-   *
-   * @throws RelayError `store-down`
-   */
+  /** The newest first. Memory has the truth of what is active. */
   async list(filter: ListFilter): Promise<Delivery[]> {
-    const remembered = this.stores.memory.list(filter)
-    const ids = new Set(remembered.map(({ id }) => id))
-    // It may have been written meanwhile.
-    const stored = (await guard(this.listStored(filter))).filter(({ id }) => !ids.has(id))
-    return [...remembered, ...stored].sort((a, b) => a.id < b.id ? 1 : -1).slice(0, filter.limit)
+    const stored = await orStoreDown(this.journal.list(filter))
+    const active = [...this.deliveries.values()].map(({ delivery }) => delivery)
+    if (active.length === 0) return stored
+    const ids = new Set(active.map(({ id }) => id))
+    const merged = [...stored.filter(({ id }) => !ids.has(id)), ...active.filter(delivery => matches(delivery, filter))]
+    return merged.sort((a, b) => a.id < b.id ? 1 : -1).slice(0, filter.limit)
   }
 
   /**
@@ -61,117 +44,42 @@ export class History {
    * @throws RelayError `not-found`, also where it is not kept; `store-down`
    */
   async items(id: string): Promise<readonly ParsedItem[]> {
-    const { updatedAt } = await this.get(id)
-    const version = `${id} ${updatedAt}`
-    if (this.latest?.version === version) return this.latest.items
-    const items = this.readItems(id)
-    const latest = this.latest = { version, items }
-    const forget = (): void => {
-      if (this.latest === latest) this.latest = undefined
-    }
-    clearTimeout(this.forgetting)
-    this.forgetting = setTimeout(forget, memoryOfItems).unref()
-    items.catch(forget)
-    return items
-  }
-
-  private async readItems(id: string): Promise<readonly ParsedItem[]> {
-    const { memory, storage } = this.stores
-    const items = memory.items(id) ?? (await guard(storage?.store.getQueued(id)))?.items ?? await guard(storage?.archive.items(id))
+    const { id: found } = await this.get(id)
+    const items = this.deliveries.get(found)?.items ?? await orStoreDown(this.journal.items(found))
     if (!items) throw new RelayError('not-found', 'what was to be sent is not kept of this delivery: see recordContent in the settings')
     return items
   }
 
-  /**
-   * Those of these deliveries of which it is kept what was to be sent.
-   *
-   * @throws RelayError `store-down`
-   */
+  /** Those of these deliveries whose content is kept. */
   async withContent(ids: readonly string[]): Promise<ReadonlySet<string>> {
-    const { memory, storage } = this.stores
-    const [here, there] = [ids.filter(id => memory.hasContent(id)), ids.filter(id => !memory.hasContent(id))]
-    if (!storage || there.length === 0) return new Set(here)
-    const stored = await guard(storage.store.withContent(there))
-    return new Set([...here, ...stored, ...await guard(storage.archive.withContent(there))])
+    return new Set([...ids.filter(id => this.deliveries.get(id)), ...await orStoreDown(this.journal.withContent(ids))])
   }
 
   /**
-   * How many deliveries have ended how, by the hour in which they were accepted, the oldest first.
+   * How many deliveries ended how, by the hour in which they were accepted, the oldest first.
    *
+   * @param wall milliseconds since the epoch
    * @param caller only those of the key with this name
-   * @throws RelayError `store-down`
    */
-  async counts(hours: number, caller?: string): Promise<HourCounts[]> {
-    const { memory, storage } = this.stores
-    const start = (Math.floor(Date.now() / hour) - hours + 1) * hour
-    const counts = Array.from({ length: hours }, (_, index) => ({
-      hour: start + index * hour, sent: 0, failed: 0, unanswered: 0, expired: 0,
-    }))
-    for (const { id, state } of memory.states(lowestId(start), caller)) {
-      const entry = counts[Math.floor((timeOf(id) - start) / hour)]
-      const ended = endStates.find(name => name === state)
-      if (entry && ended) entry[ended]++
+  async counts(hours: number, wall: number, caller?: string): Promise<HourCounts[]> {
+    const start = (Math.floor(wall / hour) - hours + 1) * hour
+    const none = { sent: 0, failed: 0, unanswered: 0, expired: 0 }
+    const counts = Array.from({ length: hours }, (_, index) => ({ hour: start + index * hour, ...none }))
+    const range = (from: number, until: number): { from: string, before: string } => ({ from: lowestId(from), before: lowestId(until) })
+    for (const state of endStates) {
+      // Where there is none at all, no hour needs to be asked for.
+      if (await orStoreDown(this.journal.count(state, range(start, start + hours * hour), caller)) === 0) continue
+      for (const entry of counts) entry[state] = await orStoreDown(this.journal.count(state, range(entry.hour, entry.hour + hour), caller))
     }
-    for (const table of storage ? [storage.store, storage.archive] : []) await guard(countStored(table, counts, caller))
     return counts
   }
 
-  /** The deliveries that were accepted within the last so many milliseconds, the newest first. */
-  async* recent(time: number): AsyncGenerator<Delivery> {
-    const since = this.clock.now() - time
-    for (let before: string | undefined; ;) {
-      const page = await this.list({ limit: pageSize, ...before !== undefined && { before } })
-      for (const delivery of page) {
-        if (delivery.createdAt < since) return
-        yield delivery
-      }
-      before = page.at(-1)?.id
-      if (page.length < pageSize) return
-      await yieldToOthers()
+  /** The deliveries that were accepted since then, in milliseconds since the epoch, the newest first. */
+  async* recent(since: number): AsyncGenerator<Delivery> {
+    for (let before: string | undefined = uuid(); before !== undefined;) {
+      const page = await this.list({ limit: pageSize, since, before })
+      yield* page
+      before = page.length < pageSize ? undefined : page.at(-1)?.id
     }
   }
-
-  /** When a time of a delivery was, in milliseconds since the epoch by the machine's clock as it is now. */
-  toWall(time: number): number {
-    return this.clock.toWall(time)
-  }
-
-  private async getStored(id: string): Promise<Delivery | undefined> {
-    return await this.stores.storage?.store.get(id) ?? await this.stores.storage?.archive.get(id)
-  }
-
-  /** What memory has is newer than what is stored of it, and what is to be sent again newer than its record before that. */
-  private async listStored(filter: ListFilter): Promise<Delivery[]> {
-    const storage = this.stores.storage
-    if (!storage) return []
-    const { store, archive } = storage
-    const stored = (await store.list(filter)).filter(({ id }) => !this.stores.memory.get(id))
-    const found: Delivery[] = []
-    for (let { before } = filter; ;) {
-      const records = await archive.list({ ...filter, ...before !== undefined && { before } })
-      const known = records.length > 0 ? await store.known(records.map(({ id }) => id)) : []
-      found.push(...records.filter(({ id }) => !this.stores.memory.get(id) && !known.includes(id)))
-      before = records.at(-1)?.id
-      if (records.length < filter.limit || found.length >= filter.limit) return [...stored, ...found]
-    }
-  }
-}
-
-/** Counts what a table has of these hours. What nothing is found of is not counted by the hour. */
-async function countStored(table: Pick<Archive, 'countIn'>, counts: HourCounts[], caller: string | undefined): Promise<void> {
-  const [first] = counts
-  if (!first) return
-  const own = caller === undefined ? {} : { caller: writeCaller(caller) }
-  for (const state of endStates) {
-    if (await table.countIn({ ...own, state, id: { $gte: lowestId(first.hour), $lt: lastId } }) === 0) continue
-    for (const entry of counts) {
-      entry[state] += await table.countIn({ ...own, state, id: { $gte: lowestId(entry.hour), $lt: lowestId(entry.hour + hour) } })
-      await yieldToOthers()
-    }
-  }
-}
-
-/** When a UUIDv7 was made, in milliseconds since the epoch by the machine's clock. */
-function timeOf(id: string): number {
-  return parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 }

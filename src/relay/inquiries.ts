@@ -1,13 +1,22 @@
 import { RelayError } from '../errors'
-import { onAbort } from '../lib/abort'
 import { Mutex } from '../lib/async'
 import type { BotSelector, Target } from '../message/model'
-import { SendError, type Account, type Contact } from '../platform/port'
-import { messageIdsOf } from './delivery/delivery'
+import { SendError, type Account, type Contact, type Port } from '../platform/port'
+import type { Policy } from './attempt'
+import { pause, type Clock } from './clock'
+import { messageIdsOf } from './delivery'
 import type { History } from './history'
-import type { Runtime } from './sending/runtime'
 
-/** How old a message may be that is taken back, in milliseconds: platforms allow some minutes, and to administrators of a group more. */
+/** What inquiries need of the rest of the relay. */
+export interface InquiryContext {
+  clock: Clock
+  port: Port
+  policy: Pick<Policy, 'timeout'>
+  /** Aborted when the relay stops. */
+  stop: AbortSignal
+}
+
+/** How old a message may be that is recalled, in milliseconds: platforms allow some minutes, and to administrators of a group more. */
 const recallable = 24 * 60 * 60 * 1000
 
 /** How many deliveries are looked through for it, the newest first: whoever asks for what is not there asks for all of them. */
@@ -17,29 +26,30 @@ const maxLooked = 10_000
 export class Inquiries {
   private readonly looks = new Mutex()
 
-  constructor(private readonly runtime: Pick<Runtime, 'port' | 'policy' | 'stop'>, private readonly history: Pick<History, 'recent'>) {}
+  constructor(private readonly context: InquiryContext) {}
 
   /**
    * Takes a platform message back that was sent within the last day, by one of the last 10,000 deliveries.
    *
    * @param messageId as the platform gave it
+   * @param history where it is looked for
    * @param isAllowed whether its caller may do so where the message was sent; otherwise it is as if there were none
    * @throws RelayError `not-found`, `store-down`, or why the platform did not do it
    */
-  async recall(messageId: string, isAllowed: (target: Target, platform: string) => boolean): Promise<void> {
+  async recall(messageId: string, history: Pick<History, 'recent'>, isAllowed: (target: Target, platform: string) => boolean): Promise<void> {
     // One look at a time: however many callers ask, others get their turn.
-    const found = await this.looks.run('', () => this.findSent(messageId, isAllowed))
+    const found = await this.looks.run('', () => this.findSent(messageId, history, isAllowed))
     if (!found) throw new RelayError('not-found', 'this relay has sent no such message within the last day')
-    return ask(found.account.recall(found.target, messageId), this.runtime)
+    return ask(found.account.recall(found.target, messageId), this.context)
   }
 
   private async findSent(
-    messageId: string, isAllowed: (target: Target, platform: string) => boolean,
+    messageId: string, history: Pick<History, 'recent'>, isAllowed: (target: Target, platform: string) => boolean,
   ): Promise<{ account: Account, target: Target } | undefined> {
     let count = 0
-    for await (const delivery of this.history.recent(recallable)) {
+    for await (const delivery of history.recent(this.context.clock.wall() - recallable)) {
       const { bot, target } = delivery
-      const account = messageIdsOf(delivery).includes(messageId) ? this.runtime.port.find(bot) : undefined
+      const account = messageIdsOf(delivery).includes(messageId) ? this.context.port.find(bot) : undefined
       if (account && isAllowed(target, account.platform)) return { account, target }
       if (++count === maxLooked) return
     }
@@ -51,14 +61,14 @@ export class Inquiries {
    * @throws RelayError `unsent`
    */
   sender(bot: BotSelector): { platform: string, id: string, name: string } {
-    const { platform, selfId, name } = this.runtime.port.choose(bot)
+    const { platform, selfId, name } = this.context.port.choose(bot)
     return { platform, id: selfId, name }
   }
 
   /** The platform of the bot that would send now or later what is asked of this one; `undefined` while there is none. */
   platformFor(bot: BotSelector): string | undefined {
     try {
-      return this.runtime.port.chooseLater(bot).platform
+      return this.context.port.chooseLater(bot).platform
     } catch (error) {
       if (error instanceof RelayError && error.code === 'unsent') return
       throw error
@@ -71,7 +81,7 @@ export class Inquiries {
    * @throws RelayError `unsent`, or why the platform did not tell
    */
   async groups(bot: BotSelector): Promise<Contact[]> {
-    return ask(this.runtime.port.choose(bot).groups(), this.runtime)
+    return ask(this.context.port.choose(bot).groups(), this.context)
   }
 
   /**
@@ -80,7 +90,7 @@ export class Inquiries {
    * @throws RelayError `unsent`, or why the platform did not tell
    */
   async friends(bot: BotSelector): Promise<Contact[]> {
-    return ask(this.runtime.port.choose(bot).friends(), this.runtime)
+    return ask(this.context.port.choose(bot).friends(), this.context)
   }
 }
 
@@ -89,22 +99,18 @@ export class Inquiries {
  *
  * @throws RelayError `refused`, `unsent`, `unanswered`, `stopping`
  */
-async function ask<T>(work: Promise<T>, { policy: { timeout }, stop }: Pick<Runtime, 'policy' | 'stop'>): Promise<T> {
-  let end: () => void = () => undefined
-  const tooLate = new Promise<never>((_, reject) => {
-    const timer = setTimeout(() => reject(new SendError('unanswered')), timeout)
-    const unwatch = onAbort(stop, () => reject(new RelayError('stopping')))
-    end = () => {
-      clearTimeout(timer)
-      unwatch()
-    }
+async function ask<T>(work: Promise<T>, { clock, policy: { timeout }, stop }: InquiryContext): Promise<T> {
+  const end = new AbortController()
+  const tooLate = pause(clock, timeout, AbortSignal.any([stop, end.signal])).then(() => {
+    throw stop.aborted ? new RelayError('stopping') : new SendError('unanswered')
   })
   try {
     return await Promise.race([work, tooLate])
   } catch (error) {
     throw error instanceof SendError ? describe(error) : error
   } finally {
-    end()
+    tooLate.catch(() => undefined)
+    end.abort()
   }
 }
 

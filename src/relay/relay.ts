@@ -1,178 +1,124 @@
-import type { Context } from 'koishi'
 import { RelayError } from '../errors'
-import { unwrap } from '../lib/unwrap'
 import type { MessageRequest } from '../message/model'
-import type { KnownSends } from '../platform/port'
-import { usesUpKey, type Delivery, type State } from './delivery/delivery'
-import type { Submission, Submitted } from './delivery/submission'
-import { FollowUps } from './follow-ups'
-import { History } from './history'
-import { KeyedRequests, keyLifetime } from './idempotency'
+import { Chats } from './chats'
+import { pause, type Clock } from './clock'
+import { nameOfError } from './deliveries'
+import type { State } from './delivery'
+import type { History } from './history'
 import { Inquiries } from './inquiries'
-import { Intake } from './intake'
-import { Operations } from './operations'
-import { preview, type Preview } from './preview'
-import { Repeats, type AdmitRetry } from './repeats'
-import { OpenCalls } from './sending/open-calls'
-import { Outcomes } from './sending/outcomes'
-import { Queues, type QueueOptions } from './sending/queue'
-import { nameOf, type Runtime } from './sending/runtime'
-import { Worker } from './sending/worker'
-import { Clock } from './store/clock'
-import { MemoryStore } from './store/memory-store'
-import { clockMargin, SentLog } from './store/sent-log'
-import { guard } from './store/store'
-import { Stores } from './stores'
+import type { Journal } from './journal'
+import { MemoryJournal } from './journal-memory'
+import { readLane, type Backlog, type LaneFacts, type LaneState } from './lanes'
+import type { Ownership } from './owner'
+import { preview, type Preview } from './compose'
+import type { AdmitRetry, Submission, Submitted } from './submission'
+import { Term, type RelayOptions } from './term'
 
 export type { Contact } from '../platform/port'
-export type { CallOutcome } from './delivery/about'
+export type { Delivery } from './delivery'
 export type { History, HourCounts } from './history'
 export type { Inquiries } from './inquiries'
-export { tellAll, type LookUp, type Observer } from './delivery/observer'
-export type { HeldQueue, Operations } from './operations'
-export type { QueueState } from './sending/queue'
-export { queueOf, readQueue, type Backlog, type ListFilter } from './store/store'
-export type { Submission, Submitted } from './delivery/submission'
+export type { ListFilter } from './journal'
+export { laneOf, readLane, type Backlog, type LaneState } from './lanes'
+export { tellAll, type LookUp, type Observer, type Submission, type Submitted } from './submission'
+export type { CallOutcome } from './summary'
+export type { RelayOptions } from './term'
 
-/** What the relay goes by; a reload of the plugin may bring others. */
-export interface RelayOptions extends Pick<
-  Runtime,
-  'port' | 'policy' | 'media' | 'logger' | 'inFlight' | 'holdUpload' | 'keepUpload' | 'digestUpload' | 'retention' | 'recordContent' | 'observer'
-> {
-  queues: QueueOptions
-  /** Where the log of what was sent is, absolute. */
-  dataDir: string
-  /** How many records are kept in a database, at most, of what was sent without a key, and as many of the rest. */
-  recordLimit: number
+/** What outlives a reload of the plugin in one process: what is known of the chats, pauses and intervals, and the journal in memory. */
+export class Shared {
+  readonly chats: Chats
+  readonly facts = new Map<string, LaneFacts>()
+  readonly journal = new MemoryJournal()
+
+  constructor(clock: Clock) {
+    this.chats = new Chats(clock)
+  }
 }
 
-/** A relay that works, and how it is stopped. */
-interface Started {
-  relay: Relay
-  /** Nothing more begins that nobody waits for. */
-  pause: () => void
-  /** Ends everything at once. */
-  end: () => void
-  /** Writes what is left to be written; to be called last. */
-  finish: () => Promise<void>
-}
+/** How long to wait before a term that could not begin is tried again, in milliseconds. */
+const retryDelay = 1_000
+/** After how long without a term it is worth a line in the log, in milliseconds. */
+const standbyTime = 2_000
+/** How long a caller waits for the first term, in milliseconds: the relay before a reload may have four seconds to end. */
+const startTime = 6_000
+const standbyHeaders = { 'retry-after': '5' }
+const standbyText = 'this relay stands by for the one that works the database, so it does not know this Idempotency-Key: try again later'
 
-const relays = new WeakMap<object, Relay>()
+/** What a relay works. */
+export interface DataStore {
+  journal: Journal
+  ownership: Ownership
+  /** Whether it stands in for a database that has not arrived: nothing that must last is accepted. */
+  isStandIn?: () => boolean
+}
 
 /**
- * The core: it takes submissions from all doors, makes each a delivery, and sees to it that this comes to its end. There is one for an app,
- * and it outlives a reload of the plugin with all that is queued, in flight, keyed and recorded.
+ * The core: it takes submissions from all doors, makes each a delivery, and brings each delivery to its end. It works a data store while it
+ * is the store's owner, and stands by otherwise.
  */
 export class Relay {
-  private readonly runtime: Runtime
-  private readonly queues: Queues
-  private readonly clock = new Clock()
-  private readonly stores = new Stores(new MemoryStore(this.clock))
-  private readonly outcomes: Outcomes
-  private readonly worker: Worker
-  private readonly intake: Intake
-  private readonly repeats: Repeats
-  private readonly keyed: KeyedRequests
-  private readonly followUps: FollowUps
-  /** What is known of all deliveries. */
-  readonly history = new History(this.stores, this.clock)
-  /** What waits, and what holds it up. */
-  readonly operations: Operations
   /** What is asked of the platform besides. */
   readonly inquiries: Inquiries
-  private stop = new AbortController()
-  private starts = 0
+  private readonly stop = new AbortController()
+  private term: Term | undefined
+  private store: DataStore | undefined
+  /** Resolves with the first term, with the end, or when a caller can wait no longer. */
+  private readonly begun: Promise<void>
+  private readonly hasBegun = new AbortController()
+  /** Ends the work on the present data store. */
+  private close = new AbortController()
+  private working: Promise<void> = Promise.resolve()
 
-  /** The relay of the app that a context belongs to, working by these options until `pause`, `end` and `finish` are called. */
-  static start(ctx: Context, options: RelayOptions): Started {
-    const app = unwrap(ctx.root)
-    const relay = relays.get(app) ?? new Relay(options)
-    relays.set(app, relay)
-    const start = relay.start(ctx, options)
-    const isLatest = (): boolean => relay.starts === start
-    return {
-      relay,
-      pause: () => {
-        if (isLatest()) relay.runtime.isPaused = true
-      },
-      end: () => {
-        if (isLatest()) relay.end()
-      },
-      finish: async () => {
-        if (isLatest()) await relay.stores.finish()
-      },
-    }
+  constructor(private readonly shared: Shared, private readonly options: RelayOptions) {
+    this.inquiries = new Inquiries({ ...options, stop: this.stop.signal })
+    shared.journal.keepContent(options.recordContent)
+    this.begun = pause(options.clock, startTime, this.hasBegun.signal)
   }
 
-  private constructor(options: RelayOptions) {
-    const { clock, stores, history } = this
-    const { memory } = stores
-    const queues = this.queues = new Queues(options.queues, () => this.runtime.observer.paused())
-    const runtime = this.runtime = {
-      ...options, clock, sentLog: new SentLog(), openCalls: new OpenCalls(), stop: this.stop.signal, isPaused: true,
-      knownSends: (delivery, since) => this.knownSends(delivery, since),
-    }
-    this.operations = new Operations(queues, runtime, stores)
-    this.inquiries = new Inquiries(runtime, history)
-    const outcomes = this.outcomes = new Outcomes(runtime, memory)
-    const worker = this.worker = new Worker(runtime, outcomes)
-    const followUps = this.followUps = new FollowUps({
-      queues, worker, runtime, sendAgain: delivery => this.repeats.unasked(delivery),
-      keepsItems: store => store.isDurable || memory.keeps('unanswered'), readItems: id => history.items(id),
-    })
-    const intake = this.intake = new Intake(runtime, queues, stores, worker, outcomes)
-    this.repeats = new Repeats(runtime, stores, outcomes, intake, followUps, history)
-    this.keyed = new KeyedRequests(runtime, stores, intake, this.repeats)
-    worker.onEnd = (delivery, items) => intake.keepFiles(delivery, items)
-    worker.onUnanswered = ({ delivery, store, items }) => followUps.add(delivery, store, items)
+  /** Works a data store as soon as this relay is its owner. It may be called again, for one that has arrived late. */
+  open(store: DataStore): void {
+    const before = this.working
+    this.close.abort()
+    const close = this.close = new AbortController()
+    if (this.stop.signal.aborted) close.abort()
+    this.store = store
+    this.working = before.then(() => this.work(store, close.signal))
   }
 
-  private start(ctx: Context, options: RelayOptions): number {
-    const { runtime, queues, worker, stores, stores: { memory }, followUps } = this
-    const {
-      port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, retention, recordContent, observer, dataDir, recordLimit,
-    } = options
-    if (this.stop.signal.aborted) this.stop = new AbortController()
-    Object.assign(runtime, {
-      port, policy, media, logger, inFlight, holdUpload, keepUpload, digestUpload, retention, recordContent, observer,
-      stop: this.stop.signal, isPaused: false,
-    })
-    memory.keeps = state => recordContent === 'full' || (recordContent === 'preview' && state !== 'sent')
-    if (recordContent === 'none') memory.forgetContents()
-    queues.open(options.queues)
-    this.outcomes.resume()
-    followUps.resume()
-    runtime.sentLog.open(dataDir, error => {
-      logger.warn('%s', `what is sent cannot be logged, so that look-ups know less: ${nameOf(error)}`)
-    })
-    stores.attach(ctx, {
-      queues, worker, memory, runtime,
-      onFound: (delivery, store, items) => followUps.add(delivery, store, items),
-    }, { retention, keyLifetime, limit: recordLimit, content: recordContent })
-    return ++this.starts
+  /** What is known of all deliveries. @throws RelayError `standby` */
+  async history(): Promise<History> {
+    return (await this.first()).history
   }
 
-  /** Ends everything at once. What has not left stays in the database. */
-  private end(): void {
-    this.runtime.isPaused = true
-    this.stop.abort()
-    this.queues.close()
-    this.runtime.sentLog.close()
-    this.followUps.pause()
+  /** Whether this relay works its data store. */
+  get isActive(): boolean {
+    return this.term !== undefined
   }
 
   /**
-   * Sends what a request asks for, unless its key says that this was done before. Its `expiresIn` bounds the wait for its turn as well,
-   * when the caller waits for the result.
+   * Right after the start, the first term is waited for.
+   *
+   * @throws RelayError `standby`, `stopping`
+   */
+  async active(): Promise<void> {
+    if (!this.term) await this.first(false)
+  }
+
+  /** Who is active where this relay stands by; `undefined` where it is active itself, or nobody is known to be. */
+  get standsBehind(): string | undefined {
+    return this.term ? undefined : this.store?.ownership.active
+  }
+
+  /**
+   * Sends what a request asks for, unless its key says that this was done before.
    *
    * @throws RelayError what stops the request as such
    */
   async submit(submission: Submission): Promise<Submitted> {
     const { key, deferred } = submission
-    // Without the database that holds it, a key would be taken for a new one, and what waits would be overtaken.
-    if (!this.stores.storage) await this.stores.arrived(key !== undefined || deferred !== undefined)
-    if (key !== undefined) return this.keyed.submit(submission, key)
-    return { delivery: await this.intake.accept(submission), isReplay: false }
+    const term = this.term ?? await this.first(key !== undefined)
+    if ((key !== undefined || deferred) && this.store?.isStandIn?.()) throw new RelayError(key === undefined ? 'store-down' : 'key-unknown')
+    return term.submit(submission)
   }
 
   /**
@@ -181,7 +127,7 @@ export class Relay {
    * @throws RelayError what would stop the request as such
    */
   preview(request: MessageRequest): Promise<Preview> {
-    return preview(request, this.runtime)
+    return preview(request, this.options)
   }
 
   /**
@@ -191,48 +137,131 @@ export class Relay {
    * @throws RelayError `not-found`, `conflict`, `store-down`
    */
   async withdraw(id: string): Promise<State | undefined> {
-    const delivery = await this.history.get(id)
-    const { state, deferred, results, attempts, inDoubt } = delivery
-    if (state === 'queued' && usesUpKey(results)) {
-      throw new RelayError('conflict', 'a part of this delivery has been sent: it cannot be withdrawn any more')
-    }
-    if (state === 'queued' && !deferred) throw new RelayError('conflict', 'the caller of this delivery waits for it: it cannot be withdrawn')
-    const store = this.stores.storage?.store
-    if (state === 'queued' && store) {
-      // A call that a kill has interrupted is in no count.
-      const wasTried = attempts > 0 || inDoubt !== null
-      if (!wasTried && await guard(store.withdraw(id))) return
-      // Its record tells of what was tried before, and what went unanswered then may have arrived.
-      const error = new RelayError('unsent', 'withdrawn while it was waiting: nothing was sent this time')
-      if (wasTried && await guard(this.worker.abandon(delivery, store, error))) return delivery.state
-    }
-    throw new RelayError('conflict', `this delivery is ${(await this.history.get(id)).state}: only a queued one can be withdrawn`)
+    return (await this.first()).withdraw(id)
   }
 
   /**
-   * Sends what was not delivered of a finished delivery again. What went unanswered is looked for first.
+   * Sends what was not delivered of a delivery again. What went unanswered is looked for first.
    *
-   * @param admit told, before anything changes, the platform of the bot that is to send and the items that are to be sent again; whatever
-   *   it throws stops the request. It may be told twice.
+   * @param admit told, before anything changes, the platform of the bot and the items that are to be sent again; what it throws stops this
    * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
    */
-  retry(id: string, admit: AdmitRetry): Promise<void> {
-    return this.repeats.onRequest(id, admit)
+  async retry(id: string, admit: AdmitRetry): Promise<void> {
+    return (await this.first()).retry(id, admit)
   }
 
-  /** @param since in milliseconds since the epoch, by the machine's clock */
-  private async knownSends(delivery: Delivery, since: number): Promise<KnownSends> {
-    // The machine's clock may have been set since that time was read, and what is asked for too long is only known better.
-    const oldest = Math.min(this.clock.fromWall(since), delivery.inDoubt?.since ?? Infinity) - clockMargin
-    // Also those of a database that is away: it is not known then.
-    const { known } = this.stores
-    const stored = await Promise.all(known.map(({ store }) => store.messageIds(delivery, oldest)))
-    const logged = await this.runtime.sentLog.read(delivery.bot, delivery.target)
-    // Older records may have been removed.
-    const kept = known.length > 0 ? Date.now() - this.runtime.retention : -Infinity
-    // What another relay left to this one has to be found although the log of that one is not here.
-    const isShared = known.some(({ isShared }) => isShared)
-    const messageIds = new Set([...logged.messageIds, ...stored.flat()])
-    return { ...logged, messageIds, since: isShared ? kept : Math.max(logged.since, kept) }
+  /** The lanes in which something waits or that are paused. */
+  lanes(): LaneState[] {
+    return this.term?.lanes.states() ?? []
   }
+
+  /** What waits to be sent later; `undefined` without a database. */
+  backlog(): Backlog | undefined {
+    return this.store?.journal.isDurable ? this.term?.lanes.backlog() : undefined
+  }
+
+  /** The lanes that are paused, or were, and in which nothing has got through since. */
+  failing(): string[] {
+    return this.term?.lanes.failing() ?? []
+  }
+
+  /** Ends the pause of a lane before its time. */
+  resume(lane: string): void {
+    this.term?.lanes.resume(lane)
+  }
+
+  /**
+   * Gives up what waits in a lane. What was to be sent later can be sent again.
+   *
+   * @returns how many deliveries there were
+   * @throws RelayError `not-found` for what is no name of a lane
+   */
+  async drop(lane: string): Promise<number> {
+    if (!readLane(lane)) throw new RelayError('not-found')
+    return (await this.first()).lanes.drop(lane, new RelayError('unsent', 'dropped by an operator while it was waiting: nothing was sent'))
+  }
+
+  /** Rejects when this relay is not active, or its database is not there or does not answer. */
+  async ping(): Promise<void> {
+    this.present()
+    if (this.store?.isStandIn?.()) throw new RelayError('store-down')
+    await this.store?.journal.ping()
+  }
+
+  /** Begins nothing more that nobody waits for. */
+  drain(): void {
+    this.term?.lanes.drain()
+  }
+
+  /** Ends everything at once: callers who wait are answered. */
+  end(): void {
+    this.stop.abort()
+    this.close.abort()
+    this.hasBegun.abort()
+  }
+
+  /** Writes what is left to be written, and gives the data store back. */
+  async finish(): Promise<void> {
+    await this.working
+  }
+
+  private present(hasKey = false): Term {
+    if (this.term) return this.term
+    if (this.stop.signal.aborted) throw new RelayError('stopping')
+    // Whether a first request with the key has sent anything, only the active relay knows.
+    if (hasKey) throw new RelayError('key-unknown', standbyText, { headers: standbyHeaders })
+    throw new RelayError('standby', undefined, { headers: standbyHeaders })
+  }
+
+  /** Right after the start, the first term is waited for. */
+  private async first(hasKey = false): Promise<Term> {
+    if (!this.term) await this.begun
+    return this.present(hasKey)
+  }
+
+  private async reportStandby(ownership: Ownership, acquired: Promise<number>, close: AbortSignal): Promise<void> {
+    const { clock, logger } = this.options
+    const end = new AbortController()
+    acquired.catch(() => undefined).finally(() => end.abort())
+    await pause(clock, standbyTime, end.signal)
+    if (end.signal.aborted || close.aborted) return
+    logger.warn('%s', `this relay stands by: ${ownership.active ?? 'another relay'} works its data; it takes over when that one ends`)
+  }
+
+  private async work({ journal, ownership }: DataStore, close: AbortSignal): Promise<void> {
+    const { clock, logger } = this.options
+    const isClosed = (): boolean => close.aborted
+    while (!isClosed()) {
+      let term: Term | undefined
+      try {
+        const acquired = ownership.acquire(close)
+        void this.reportStandby(ownership, acquired, close)
+        const owner = await acquired
+        term = await Term.begin(this.options, this.shared, journal, ownership, owner)
+        this.term = term
+        this.hasBegun.abort()
+        await aborted(ownership.lost, close)
+        if (!isClosed()) logger.warn('%s', 'another relay works the database now: this one stands by')
+      } catch (error) {
+        if (!isClosed()) logger.warn('%s', `the relay cannot begin its work: ${nameOfError(error)}`)
+      }
+      term?.end()
+      await term?.finish()
+      await ownership.release().catch(() => undefined)
+      if (!this.stop.signal.aborted) this.term = undefined
+      await pause(clock, retryDelay, close)
+    }
+  }
+}
+
+/** Resolves as soon as one of them is aborted. */
+function aborted(...signals: AbortSignal[]): Promise<void> {
+  return new Promise(resolve => {
+    const end = (): void => {
+      for (const signal of signals) signal.removeEventListener('abort', end)
+      resolve()
+    }
+    for (const signal of signals) signal.addEventListener('abort', end)
+    if (signals.some(signal => signal.aborted)) end()
+  })
 }

@@ -2,16 +2,16 @@ import { safeName } from '../lib/file-name'
 
 const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 const folder = new RegExp(`^${uuid}$`)
-const temporary = new RegExp(`^\\.message-relay-(${uuid})\\.part$`)
+const temporary = new RegExp(`^\\.message-relay-${uuid}\\.part$`)
 
 /** Name of the file, directly in the upload directory, that an upload is written to until it is complete. */
 export function temporaryName(uuid: string): string {
   return `.message-relay-${uuid}.part`
 }
 
-/** The UUID in a name that {@link temporaryName} gave; `undefined` for any other. */
-export function parseTemporaryName(name: string): string | undefined {
-  return temporary.exec(name)?.[1]
+/** Tells whether {@link temporaryName} gave this name. */
+export function isTemporaryName(name: string): boolean {
+  return temporary.test(name)
 }
 
 /** Tells whether this is the name of a folder that holds an uploaded file. */

@@ -1,231 +1,154 @@
 import type { IncomingMessage } from 'node:http'
+import { PassThrough } from 'node:stream'
+import { finished, pipeline } from 'node:stream/promises'
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/abort'
-import { FileWriter, type FileLimits } from './file-writer'
-import { FormParts, MultipartReader, parseParameters, type TextLimits } from './multipart'
+import { parseForm } from './multipart'
 import type { UploadStore } from './store'
-import type { Upload } from './upload'
+import type { FileLimits, Upload } from './upload'
 
-/** What an upload may be, and how long it may take. */
+/** What an upload may be, and how long it may take, in milliseconds. */
 export interface ReceiveLimits extends FileLimits {
-  /** Longest time without a byte, in milliseconds; 30 seconds unless given. */
+  /** Longest time without a byte, 30 seconds by default. */
   idleTimeout?: number
-  /**
-   * Longest time for the whole body, in milliseconds; 280 seconds unless given, just short of the 300 after which Node.js ends a
-   * request.
-   */
+  /** Longest time for the whole body, by default 280 seconds: just short of the 300 after which Node.js ends a request. */
   totalTimeout?: number
 }
 
-/** How many bytes may wait for the disk before no more are read from the client. */
-const maxBacklog = 64 * 1024
-/** Most bytes that belong to no file: fields, headers and what stands around the parts. formidable allows as many for fields. */
-const maxOverhead = 20 * 1024 * 1024
+/** Which parts of a form are taken as text. */
+export interface TextLimits {
+  isText: (name: string, isFile: boolean) => boolean
+  /** In bytes, for all of them together. */
+  maxTextSize: number
+}
 
-/** Something of a form: a text as it came, or a file by its ID, each with its Content-Type. */
+/** A part of a form: a text as it came, or a file by its ID, each with its Content-Type. */
 export type ReceivedPart = { type: string, text: Buffer } | { type: string, id: string }
 
-/** What a form consists of. */
+/** What a form consists of: the parts in their order, and the names of those that were skipped. */
 export interface ReceivedForm {
-  /** In their order. */
   parts: ReceivedPart[]
-  /** The names of the parts that were skipped. */
   skipped: readonly string[]
 }
 
-/** What takes the bytes of a body, and writes those of files into an upload. */
-interface BodyReader {
-  /** @throws RelayError */
-  push: (chunk: Buffer) => void
-  /** @throws RelayError when the body ends too early */
-  end: () => void
-}
-
 /**
- * Stores the files of a multipart/form-data body (RFC 7578), all of them or none.
+ * Stores the files of a multipart/form-data body (RFC 7578), all of them or none, and reads its texts.
  *
  * After a failure nothing of the request is on disk. The rest of the body is unread and the stream is paused, so that the caller can
  * discard it with `request.resume()`.
  *
- * @param signal aborted when the relay is stopping
- * @returns file IDs in the order of the parts, at least one
- * @throws RelayError `bad-request`, `too-large`, `unsupported-type`, `too-slow` or `stopping`; any other error is one of the file system
- */
-export async function receive(
-  request: IncomingMessage, store: UploadStore, limits: ReceiveLimits, signal?: AbortSignal,
-): Promise<string[]> {
-  const boundary = parseBoundary(request.headers['content-type'] ?? '')
-  const { ids } = await storeBody(request, store, limits, signal, files => {
-    const { push, end } = readForm(boundary, new FormParts(files))
-    return {
-      push,
-      end() {
-        end()
-        if (files.count === 0) throw new RelayError('bad-request', 'no file in the body: a file is a part with a filename')
-      },
-    }
-  })
-  return ids
-}
-
-/**
- * Reads a multipart/form-data body with texts in it, and stores its files as {@link receive} does. It may be one without any file.
- *
- * @param signal aborted when the relay is stopping
+ * @param stop aborted when the relay is stopping
+ * @throws RelayError `bad-request`, `too-large`, `unsupported-type`, `too-slow`, `stopping`, `storage-full`; other file system errors
  */
 export async function receiveForm(
-  request: IncomingMessage, store: UploadStore, limits: ReceiveLimits & TextLimits, signal: AbortSignal,
+  request: IncomingMessage, store: UploadStore, limits: ReceiveLimits & TextLimits, stop?: AbortSignal,
 ): Promise<ReceivedForm> {
-  const boundary = parseBoundary(request.headers['content-type'] ?? '')
-  const { ids, reader } = await storeBody(request, store, limits, signal, files => readForm(boundary, new FormParts(files, limits)))
-  const { parts, skipped } = reader.form
+  const contentType = request.headers['content-type'] ?? ''
+  const taken: { type: string, chunks?: Buffer[] }[] = []
+  const skipped: string[] = []
+  let textSize = 0
+  const ids = await storeBody(request, store, limits, stop, (body, upload) => store.inTurn(() => {
+    return parseForm(body, contentType, ({ name, fileName, type, content }) => {
+      if (limits.isText(name, fileName !== undefined)) {
+        const chunks: Buffer[] = []
+        taken.push({ type, chunks })
+        content.on('data', (bytes: Buffer) => {
+          chunks.push(bytes)
+          textSize += bytes.length
+          if (textSize > limits.maxTextSize) body.destroy(new RelayError('too-large', `more than ${limits.maxTextSize} bytes of text`))
+        })
+      } else if (fileName !== undefined) {
+        taken.push({ type })
+        return upload.open(fileName, content, limits)
+      } else {
+        skipped.push(name)
+      }
+    })
+  }))
   const files = ids.values()
-  return { parts: parts.map(part => 'text' in part ? part : { type: part.type, id: files.next().value ?? '' }), skipped }
+  const parts = taken.map(({ type, chunks }) => chunks ? { type, text: Buffer.concat(chunks) } : { type, id: files.next().value ?? '' })
+  return { parts, skipped }
+}
+
+/** Stores the files of a form, at least one, as {@link receiveForm} does. Returns their IDs in the order of the parts. */
+export async function receive(request: IncomingMessage, store: UploadStore, limits: ReceiveLimits, stop?: AbortSignal): Promise<string[]> {
+  const { parts } = await receiveForm(request, store, { ...limits, isText: () => false, maxTextSize: 0 }, stop)
+  if (parts.length === 0) throw new RelayError('bad-request', 'no file in the body: a file is a part with a filename')
+  return parts.flatMap(part => 'id' in part ? [part.id] : [])
 }
 
 /**
- * Stores a body as it is, as one file; after a failure nothing of it is on disk, as with {@link receive}.
+ * Stores a body as it is, as one file, with the errors of {@link receiveForm}.
  *
  * @param name as the client wrote it
- * @param signal aborted when the relay is stopping
  * @returns the ID of the file
  */
 export async function receiveFile(
-  request: IncomingMessage, name: string, store: UploadStore, limits: ReceiveLimits, signal: AbortSignal,
+  request: IncomingMessage, name: string, store: UploadStore, limits: ReceiveLimits, stop: AbortSignal,
 ): Promise<string> {
-  const { ids: [id = ''] } = await storeBody(request, store, limits, signal, files => {
-    files.begin(name)
-    return {
-      push: chunk => files.write(chunk),
-      end() {
-        if (files.size === 0) throw new RelayError('bad-request', 'the body is empty')
-        files.end()
-      },
-    }
+  const [id = ''] = await storeBody(request, store, limits, stop, async (body, upload) => {
+    await pipeline(body, await upload.open(name, body, limits))
+    if (upload.size === 0) throw new RelayError('bad-request', 'the body is empty')
   })
   return id
 }
 
-/** @throws RelayError `unsupported-type` unless it is multipart/form-data, `bad-request` without a usable boundary */
-export function parseBoundary(contentType: string): string {
-  if (!/^\s*multipart\/form-data\s*(?:;|$)/i.test(contentType)) {
-    throw new RelayError('unsupported-type', 'send the files as multipart/form-data')
-  }
-  const boundary = parseParameters(contentType).get('boundary') ?? ''
-  // RFC 2046, section 5.1.1, allows fewer characters, but clients are seen to use others.
-  if (!/^[\x20-\x7e]{0,69}[\x21-\x7e]$/.test(boundary)) {
-    throw new RelayError('bad-request', 'the Content-Type needs a boundary of 1 to 70 characters')
-  }
-  return boundary
-}
-
-/** Stores what a reader makes of a body. Its rules are those of {@link receive}. */
-async function storeBody<Reader extends BodyReader>(
-  request: IncomingMessage, store: UploadStore, limits: ReceiveLimits, signal: AbortSignal | undefined, open: (files: FileWriter) => Reader,
-): Promise<{ ids: string[], reader: Reader }> {
-  const upload = store.begin()
+/**
+ * Stores the files of a body. It is read through a stream of its own, so that the request can be left at any point.
+ *
+ * @param read opens the files, and resolves when they are written
+ * @returns file IDs in the order in which they were opened
+ */
+async function storeBody(
+  request: IncomingMessage, store: UploadStore, { idleTimeout = 30_000, totalTimeout = 280_000 }: ReceiveLimits,
+  stop: AbortSignal | undefined, read: (body: PassThrough, upload: Upload) => Promise<void>,
+): Promise<string[]> {
+  const body = new PassThrough({ autoDestroy: false })
+  // A body that has ended cannot fail any more, but its files may still be without their names.
   const interruption = new AbortController()
-  const stop = () => interruption.abort(new RelayError('stopping'))
-  const leave = (cause?: unknown) => {
-    interruption.abort(new RelayError('bad-request', 'the connection ended before the upload was complete', { cause }))
+  const fail = (error: Error): void => {
+    interruption.abort(error)
+    body.destroy(error)
   }
-  const unwatch = signal && onAbort(signal, stop)
+  const onStop = (): void => fail(new RelayError('stopping'))
+  const onSlow = (): void => fail(new RelayError('too-slow'))
+  const onLeave = (cause?: unknown): void => {
+    fail(new RelayError('bad-request', 'the connection ended before the upload was complete', { cause }))
+  }
+  const idle = setTimeout(() => {
+    // The client cannot send while the disk is slow, or while other bodies are parsed.
+    if (request.isPaused() || request.complete) idle.refresh()
+    else onSlow()
+  }, idleTimeout)
+  const onData = (): unknown => idle.refresh()
+  const total = setTimeout(onSlow, totalTimeout)
+  const unwatch = stop && onAbort(stop, onStop)
+  body.on('error', fail)
   // Once the body is complete, only the socket tells that the client has gone.
-  request.on('error', leave)
-  request.socket.on('close', leave)
+  request.on('error', onLeave).socket.on('close', onLeave)
   try {
     // Each of these events may have come before there was a listener.
-    if (signal?.aborted) stop()
-    if (request.socket.destroyed || request.readableEnded) leave()
-    const reader = open(new FileWriter(upload, limits))
-    await readBody(request, reader, upload, limits, interruption)
-    const ids = await upload.commit(interruption.signal)
-    if (ids.length > 0) store.onReceived(ids.length, upload.size)
-    return { ids, reader }
-  } catch (error) {
-    await upload.discard()
-    throw error
+    if (stop?.aborted) onStop()
+    if (request.socket.destroyed || request.readableEnded) onLeave()
+    interruption.signal.throwIfAborted()
+    request.on('data', onData).pipe(body)
+    let size = 0
+    const ids = await store.write(async upload => {
+      await read(body, upload)
+      // formidable ignores what fails after the last boundary.
+      await upload.close()
+      // The parser does not wait for what follows the last boundary.
+      await finished(body, { writable: false })
+      size = upload.size
+    }, interruption.signal)
+    if (ids.length > 0) store.onReceived(ids.length, size)
+    return ids
   } finally {
-    unwatch?.()
-    request.off('error', leave)
-    request.socket.off('close', leave)
-  }
-}
-
-/** Reads a form, and bounds what of it is not taken. */
-function readForm(boundary: string, form: FormParts): BodyReader & { form: FormParts } {
-  const reader = new MultipartReader(boundary, form)
-  let received = 0
-  return {
-    form,
-    push(chunk) {
-      received += chunk.length
-      reader.push(chunk)
-      if (received - form.received > maxOverhead) throw new RelayError('too-large', `more than ${maxOverhead} bytes that belong to no file`)
-    },
-    end: () => reader.end(),
-  }
-}
-
-/**
- * Reads a body into an upload. It settles once nothing is being written any more; the stream is then paused.
- *
- * @param interruption aborted to end it early; the reason is then thrown
- */
-async function readBody(
-  request: IncomingMessage, reader: BodyReader, upload: Upload,
-  { idleTimeout = 30_000, totalTimeout = 280_000 }: ReceiveLimits, interruption: AbortController,
-): Promise<void> {
-  const { signal } = interruption
-  let flushing: Promise<void> | undefined
-
-  const fail = (error: unknown) => interruption.abort(error)
-  const flush = async () => {
-    try {
-      while (upload.hasWork) {
-        await upload.flush(signal)
-        if (!signal.aborted) request.resume()
-      }
-    } catch (error) {
-      fail(error)
-    } finally {
-      flushing = undefined
-    }
-  }
-  const onData = (chunk: Buffer) => {
-    idle.refresh()
-    try {
-      reader.push(chunk)
-    } catch (error) {
-      fail(error)
-      return
-    }
-    if (upload.hasWork) flushing ??= flush()
-    if (upload.backlog >= maxBacklog) request.pause()
-  }
-  const slow = () => fail(new RelayError('too-slow'))
-  const idle = setTimeout(() => {
-    // It is the disk that is slow when the request is paused: the client cannot send then.
-    if (request.isPaused()) idle.refresh()
-    else slow()
-  }, idleTimeout)
-  const total = setTimeout(slow, totalTimeout)
-
-  try {
-    await new Promise<void>(resolve => {
-      signal.addEventListener('abort', () => resolve())
-      request.on('data', onData).once('end', resolve)
-      if (signal.aborted) resolve()
-    })
-    signal.throwIfAborted()
-    reader.end()
-    // What the end has brought.
-    if (upload.hasWork) flushing ??= flush()
-  } finally {
-    request.off('data', onData).pause()
     clearTimeout(idle)
     clearTimeout(total)
-    await flushing
+    unwatch?.()
+    request.off('data', onData).off('error', onLeave).unpipe(body).pause()
+    request.socket.off('close', onLeave)
+    body.destroy()
   }
-  signal.throwIfAborted()
 }

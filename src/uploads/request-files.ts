@@ -1,6 +1,6 @@
 import type { UploadStore } from './store'
 
-/** The files that came with a request or were made for it: they are there as long as it needs them, and stay only where that is said. */
+/** The files that came with a request or were made for it. They are removed when it ends, unless something is to send them. */
 export class RequestFiles {
   readonly #ids: string[] = []
   #isKept = false
@@ -12,23 +12,19 @@ export class RequestFiles {
     this.#ids.push(...ids)
   }
 
-  /**
-   * Stores a text as a file.
-   *
-   * @returns its ID
-   */
+  /** Stores a text as a file, and returns its ID. */
   async write(name: string, text: string): Promise<string> {
-    const id = await this.store.write(name, Buffer.from(text))
+    const id = await this.store.saveData(text, name)
     this.add([id])
     return id
   }
 
-  /** From now on they stay as long as any upload, because something is to send them, be it later. */
+  /** From now on the files stay as long as any upload. */
   keep(): void {
     this.#isKept = true
   }
 
-  /** To be called once the request is answered: removes what nobody needs. */
+  /** To be called once the request is answered. */
   async end(): Promise<void> {
     if (this.#isKept) return
     for (const id of this.#ids) await this.store.remove(id)

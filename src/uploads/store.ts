@@ -1,11 +1,12 @@
 import { LRUCache } from 'lru-cache'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { realpath, rmdir, stat, unlink, utimes } from 'node:fs/promises'
+import { realpath, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { RelayError } from '../errors'
 import { parseFileId } from './names'
-import { defaultRetention, sweep, type SweepOptions, type SweepResult } from './sweep'
+import { retention, sweep, type SweepResult } from './sweep'
 import { Upload } from './upload'
 
 /** An uploaded file, as a send needs it. */
@@ -18,16 +19,14 @@ export interface StoredFile {
   size: number
 }
 
-/** How much of a file is read, and held in memory, at a time, in bytes. */
-const pieceSize = 256 * 1024
-
 /** The upload directory: `<uuid v4>/<name>` for each file. Others may keep things of their own in it. */
 export class UploadStore {
-  readonly #active = new Set<string>()
   readonly #holds = new Map<string, number>()
-  /** Of the contents of files, by their IDs: what is stored never changes. */
+  /** By file IDs: the content of a stored file never changes. */
   readonly #digests = new LRUCache<string, string>({ max: 1_000 })
-  #sweep: Promise<SweepResult> | undefined
+  /** How many more uploads may be parsed at once. */
+  #freeTurns = 4
+  readonly #waiting: (() => void)[] = []
 
   /**
    * @param directory absolute; created with the first upload, and may be a symbolic link
@@ -35,40 +34,56 @@ export class UploadStore {
    */
   constructor(private readonly directory: string, readonly onReceived: (files: number, bytes: number) => void = () => undefined) {}
 
-  /** Begins to store the files of one request. */
-  begin(): Upload {
-    return new Upload(this.directory, this.#active)
-  }
-
   /**
-   * Stores one file that was made here.
+   * Stores the files that `fill` opens: all of them, or none when it fails.
    *
-   * @param name a safe one
-   * @returns its ID
+   * @param signal ends it early, with its reason
+   * @returns file IDs in the order of `open`
+   * @throws RelayError `storage-full`; the error of `fill`, and other errors of the file system
    */
-  async write(name: string, bytes: Buffer): Promise<string> {
-    const upload = this.begin()
-    const { signal } = new AbortController()
+  async write(fill: (upload: Upload) => Promise<void>, signal?: AbortSignal): Promise<string[]> {
+    const upload = new Upload(this.directory)
     try {
-      upload.begin(name)
-      upload.write(bytes)
-      upload.end()
-      await upload.flush(signal)
-      const [id = ''] = await upload.commit(signal)
-      return id
+      await fill(upload)
+      return await upload.commit(signal)
     } catch (error) {
       await upload.discard()
-      throw error
+      const isFull = error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
+      throw isFull ? new RelayError('storage-full', undefined, { cause: error }) : error
     }
   }
 
-  /** Removes a file before its time. What cannot be removed is left for the sweep. */
+  /**
+   * Stores data as a file.
+   *
+   * @param name made safe here
+   * @returns its ID
+   * @throws RelayError `storage-full`, and other errors of the file system
+   */
+  async saveData(data: Buffer | string, name: string): Promise<string> {
+    const [id = ''] = await this.write(async upload => {
+      (await upload.open(name)).end(data)
+    })
+    return id
+  }
+
+  /** Runs a task that parses an upload. At most four run at a time, since they share one core; the others wait in their order. */
+  async inTurn<T>(task: () => Promise<T>): Promise<T> {
+    if (this.#freeTurns > 0) this.#freeTurns--
+    else await new Promise<void>(resolve => this.#waiting.push(resolve))
+    try {
+      return await task()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next) next()
+      else this.#freeTurns++
+    }
+  }
+
+  /** Removes a file before its time. The sweep removes what cannot be removed now. */
   async remove(id: string): Promise<void> {
     const parts = parseFileId(id)
-    if (!parts) return
-    const folder = join(this.directory, parts.folder)
-    await unlink(join(folder, parts.name)).catch(() => undefined)
-    await rmdir(folder).catch(() => undefined)
+    if (parts) await rm(join(this.directory, parts.folder), { recursive: true, force: true }).catch(() => undefined)
   }
 
   /**
@@ -79,19 +94,17 @@ export class UploadStore {
   async resolve(id: string): Promise<StoredFile> {
     const parts = parseFileId(id)
     if (!parts) throw new RelayError('file-not-found')
-    const path = join(this.directory, parts.folder, parts.name)
-    const size = await this.#sizeOf(path, parts).catch((cause: unknown) => {
+    const path = join(this.directory, id)
+    try {
+      const stats = await realpath(path) === join(await realpath(this.directory), id) ? await stat(path) : undefined
+      if (!stats?.isFile()) throw new Error('this is no file, or a link is on the way')
+      return { id, path, name: parts.name, size: stats.size }
+    } catch (cause) {
       throw new RelayError('file-not-found', undefined, { cause })
-    })
-    if (size === undefined) throw new RelayError('file-not-found')
-    return { id, path, name: parts.name, size }
+    }
   }
 
-  /**
-   * SHA-256 of the content of a file, in hexadecimal. It is read piece by piece, so that nothing else has to wait.
-   *
-   * @returns `undefined` when it cannot be read, be it because it has been removed
-   */
+  /** SHA-256 of the content of a file, in hexadecimal; `undefined` when the file cannot be read. */
   async digest(id: string): Promise<string | undefined> {
     const known = this.#digests.get(id)
     if (known !== undefined) return known
@@ -99,8 +112,7 @@ export class UploadStore {
     try {
       const { path } = await this.resolve(id)
       const hash = createHash('sha256')
-      const pieces: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: pieceSize })
-      for await (const piece of pieces) hash.update(piece)
+      await pipeline(createReadStream(path), hash)
       const digest = hash.digest('hex')
       this.#digests.set(id, digest)
       return digest
@@ -111,17 +123,13 @@ export class UploadStore {
     }
   }
 
-  /**
-   * Keeps a sweep from removing a file while something uses it.
-   *
-   * @returns ends the hold; further calls do nothing
-   */
+  /** Keeps a sweep from removing a file while something uses it. Returns what ends the hold; further calls of that do nothing. */
   hold(id: string): () => void {
     this.#holds.set(id, (this.#holds.get(id) ?? 0) + 1)
-    let held = true
+    let isHeld = true
     return () => {
-      if (!held) return
-      held = false
+      if (!isHeld) return
+      isHeld = false
       const left = (this.#holds.get(id) ?? 0) - 1
       if (left > 0) this.#holds.set(id, left)
       else this.#holds.delete(id)
@@ -129,8 +137,7 @@ export class UploadStore {
   }
 
   /**
-   * Keeps a file from expiring before a point in time, also through a restart and for other processes that share the directory: its
-   * modification time is moved.
+   * Keeps a file from expiring before a point in time, also through a restart: its modification time is moved.
    *
    * @param until in milliseconds since the epoch
    * @throws RelayError `file-not-found`, as {@link resolve}
@@ -140,7 +147,7 @@ export class UploadStore {
     try {
       const { path } = await this.resolve(id)
       const { mtimeMs } = await stat(path)
-      const modified = new Date(Math.max(mtimeMs, until - defaultRetention))
+      const modified = new Date(Math.max(mtimeMs, until - retention))
       await utimes(path, modified, modified)
     } finally {
       release()
@@ -148,26 +155,12 @@ export class UploadStore {
   }
 
   /**
-   * Removes files past their time and what crashed uploads left. A call during a sweep joins that sweep, whatever its
-   * arguments.
+   * Removes files past their time and what crashed uploads left.
    *
    * @param now in milliseconds since the epoch
+   * @param signal ends the sweep early
    */
-  sweep(now: number, options: SweepOptions = {}): Promise<SweepResult> {
-    this.#sweep ??= sweep(this.directory, now, options, {
-      isActive: uuid => this.#active.has(uuid),
-      isHeld: id => this.#holds.has(id),
-    }).finally(() => {
-      this.#sweep = undefined
-    })
-    return this.#sweep
-  }
-
-  /** @returns `undefined` when it is no regular file, or is reached through a link */
-  async #sizeOf(path: string, { folder, name }: { folder: string, name: string }): Promise<number | undefined> {
-    const root = await realpath(this.directory)
-    if (await realpath(path) !== join(root, folder, name)) return undefined
-    const stats = await stat(path)
-    return stats.isFile() ? stats.size : undefined
+  sweep(now: number, signal?: AbortSignal): Promise<SweepResult> {
+    return sweep(this.directory, now, id => this.#holds.has(id), signal)
   }
 }

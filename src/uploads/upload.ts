@@ -1,145 +1,92 @@
-import { mkdir, open, rename, rmdir, unlink, type FileHandle } from 'node:fs/promises'
+import { once, type EventEmitter } from 'node:events'
+import { createWriteStream, type WriteStream } from 'node:fs'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { v4 } from 'uuid'
-import { temporaryName } from './names'
+import { RelayError } from '../errors'
+import { safeName } from '../lib/file-name'
+import { isAllowed, temporaryName } from './names'
 
-interface UploadedFile {
-  uuid: string
-  name: string
-  /** What of it is on disk. */
-  stage: 'nothing' | 'temporary' | 'folder' | 'stored'
+/** What each file of an upload may be. */
+export interface FileLimits {
+  /** In bytes, for each file. */
+  maxFileSize: number
+  /** As `parseExtensions` gives them: empty allows all. */
+  allowedExtensions: readonly string[]
 }
 
-type Step = { kind: 'begin', file: UploadedFile } | { kind: 'write', bytes: Buffer } | { kind: 'end' }
-
-/**
- * The files of one request: all of them are stored or none. `begin`, `write` and `end` return at once and only queue what is to be
- * written; `flush` writes it to the disk. The last call is either `commit` or `discard`.
- */
+/** The files of one request: all of them are stored or none. The last call is either `commit` or `discard`. */
 export class Upload {
-  readonly #files: UploadedFile[] = []
-  #steps: Step[] = []
-  #backlog = 0
-  #size = 0
-  #handle: FileHandle | undefined
-
-  /**
-   * @param directory upload directory, absolute; created when the first file needs it
-   * @param active UUIDs that the sweep leaves alone
-   */
-  constructor(private readonly directory: string, private readonly active: Set<string>) {}
-
-  get count(): number {
-    return this.#files.length
-  }
-
   /** Bytes of all files together, so far. */
-  get size(): number {
-    return this.#size
-  }
+  size = 0
+  readonly #files: { id: string, temporary: string, folder: string }[] = []
+  #stream: WriteStream | undefined
 
-  /** Bytes that wait for `flush`. */
-  get backlog(): number {
-    return this.#backlog
-  }
-
-  get hasWork(): boolean {
-    return this.#steps.length > 0
-  }
-
-  /** Begins the next file; the one before must have ended. */
-  begin(name: string): void {
-    const file: UploadedFile = { uuid: v4(), name, stage: 'nothing' }
-    this.#files.push(file)
-    this.active.add(file.uuid)
-    this.#steps.push({ kind: 'begin', file })
-  }
-
-  /** The bytes must not change before they are flushed. */
-  write(bytes: Buffer): void {
-    this.#steps.push({ kind: 'write', bytes })
-    this.#backlog += bytes.length
-    this.#size += bytes.length
-  }
-
-  end(): void {
-    this.#steps.push({ kind: 'end' })
-  }
+  /** @param directory upload directory, absolute; created with the first file */
+  constructor(private readonly directory: string) {}
 
   /**
-   * Writes what is queued. One call at a time, also against `commit` and `discard`.
+   * Begins a file under a temporary name, once the file before is closed: a request never has more than one open.
    *
-   * @throws the reason of the signal once that is aborted, or an error of the file system
+   * @param given its name as the client wrote it
+   * @param content emits `data` with its bytes; when there are too many, the stream fails with the RelayError `too-large`
+   * @throws RelayError `unsupported-type` for a file that is not accepted
    */
-  async flush(signal: AbortSignal): Promise<void> {
-    const steps = this.#steps
-    this.#steps = []
-    this.#backlog = 0
-    for (const step of steps) {
-      signal.throwIfAborted()
-      // One after the other, so that a request never has more than one file open.
-      if (step.kind === 'begin') await this.#create(step.file)
-      else if (step.kind === 'end') await this.#close()
-      // Unlike `write`, goes on after a short write.
-      else await this.#handle?.writeFile(step.bytes)
+  async open(given: string, content?: EventEmitter, { maxFileSize, allowedExtensions }: FileLimits = anyFile): Promise<WriteStream> {
+    const name = safeName(given)
+    if (!isAllowed(name, allowedExtensions)) {
+      throw new RelayError('unsupported-type', `files of this kind are not accepted, only: ${allowedExtensions.join(', ')}`)
     }
+    await this.close()
+    await mkdir(this.directory, { recursive: true })
+    const uuid = v4()
+    const temporary = join(this.directory, temporaryName(uuid))
+    this.#files.push({ id: `${uuid}/${name}`, temporary, folder: join(this.directory, uuid) })
+    // `close` reads its errors.
+    const stream = createWriteStream(temporary, { flags: 'wx' }).on('error', () => undefined)
+    let size = 0
+    content?.on('data', (bytes: Buffer) => {
+      size += bytes.length
+      this.size += bytes.length
+      if (size > maxFileSize) stream.destroy(new RelayError('too-large', `a file is larger than ${maxFileSize} bytes`))
+    })
+    this.#stream = stream
+    return stream
   }
 
   /**
-   * Gives the files their names.
+   * Moves the files to where their IDs say. Their streams must have been ended.
    *
    * @param signal checked around each step, so that a client which has gone leaves nothing behind
-   * @returns file IDs in their order
+   * @returns file IDs in the order of `open`
    */
-  async commit(signal: AbortSignal): Promise<string[]> {
-    for (const file of this.#files) {
-      signal.throwIfAborted()
-      const folder = join(this.directory, file.uuid)
+  async commit(signal?: AbortSignal): Promise<string[]> {
+    await this.close()
+    for (const { id, temporary, folder } of this.#files) {
+      signal?.throwIfAborted()
       await mkdir(folder)
-      file.stage = 'folder'
-      signal.throwIfAborted()
-      await rename(this.#temporary(file), join(folder, file.name))
-      file.stage = 'stored'
+      await rename(temporary, join(this.directory, id))
     }
-    signal.throwIfAborted()
-    this.#release()
-    return this.#files.map(file => `${file.uuid}/${file.name}`)
+    signal?.throwIfAborted()
+    return this.#files.map(({ id }) => id)
   }
 
-  /** Removes whatever of this request is on disk. What cannot be removed is left for the sweep. */
+  /** Removes the files of this request. The sweep removes what cannot be removed now. */
   async discard(): Promise<void> {
-    this.#steps = []
-    await this.#close().catch(() => undefined)
-    for (const file of this.#files) {
-      const folder = join(this.directory, file.uuid)
-      if (file.stage === 'temporary' || file.stage === 'folder') await unlink(this.#temporary(file)).catch(() => undefined)
-      if (file.stage === 'stored') await unlink(join(folder, file.name)).catch(() => undefined)
-      if (file.stage === 'stored' || file.stage === 'folder') await rmdir(folder).catch(() => undefined)
+    this.#stream?.destroy()
+    await this.close().catch(() => undefined)
+    for (const path of this.#files.flatMap(({ temporary, folder }) => [temporary, folder])) {
+      await rm(path, { recursive: true, force: true }).catch(() => undefined)
     }
-    this.#release()
   }
 
-  async #create(file: UploadedFile): Promise<void> {
-    const path = this.#temporary(file)
-    this.#handle = await open(path, 'wx').catch(async () => {
-      // The first upload finds no directory. Whatever else may be wrong fails again here.
-      await mkdir(this.directory, { recursive: true })
-      return open(path, 'wx')
-    })
-    file.stage = 'temporary'
-  }
-
-  async #close(): Promise<void> {
-    const handle = this.#handle
-    this.#handle = undefined
-    await handle?.close()
-  }
-
-  #temporary(file: UploadedFile): string {
-    return join(this.directory, temporaryName(file.uuid))
-  }
-
-  #release(): void {
-    for (const file of this.#files) this.active.delete(file.uuid)
+  /** Waits until the last file is written and closed. */
+  async close(): Promise<void> {
+    if (!this.#stream) return
+    if (!this.#stream.closed && !this.#stream.errored) await once(this.#stream, 'close')
+    if (this.#stream.errored) throw this.#stream.errored
   }
 }
+
+/** For files that the relay makes. */
+const anyFile: FileLimits = { maxFileSize: Infinity, allowedExtensions: [] }

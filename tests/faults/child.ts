@@ -1,5 +1,4 @@
 // A relay in a process of its own, for tests that kill it. It tells its parent its address, and when it has been reloaded.
-import { shiftClock } from '../support/clock'
 import { Context, HTTP, Logger } from 'koishi'
 import * as proxyAgent from '@koishijs/plugin-proxy-agent'
 import Server from '@koishijs/plugin-server'
@@ -8,18 +7,19 @@ import Sqlite from 'koishi-plugin-database-sqlite'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import * as relay from '../../src'
+import { TestDriver } from '../integration/several-relays/driver'
 import { until } from '../support/until'
 import { FaultyDatabase } from './database'
 import type { Order, ProcessOptions } from './process'
 
-async function start({ config, apiKey, endpoint, selfId, folder, faults, clock }: ProcessOptions): Promise<void> {
-  let resetClock = shiftClock(clock)
+async function start({ config, apiKey, endpoint, selfId, folder, faults = [], access }: ProcessOptions): Promise<void> {
   Logger.levels.base = Logger.SILENT
   const app = new Context()
   app.plugin(HTTP)
   app.plugin(proxyAgent)
   app.plugin(Server, { host: '127.0.0.1', port: 0 })
-  app.plugin(Sqlite, { path: join(folder, 'koishi.db') })
+  if (access) app.plugin(TestDriver, access)
+  else app.plugin(Sqlite, { path: join(folder, 'koishi.db') })
   app.plugin<OneBotBot.Config>(OneBotBot, {
     protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '', endpoint, selfId,
   })
@@ -32,11 +32,6 @@ async function start({ config, apiKey, endpoint, selfId, folder, faults, clock }
   const settings = Object.assign({ apiKey, uploadDir: join(folder, 'uploads'), dataDir: join(folder, 'data') }, config)
   let fork = app.plugin(relay, settings)
   process.on('message', (order: Order) => {
-    if (order.kind === 'clock') {
-      resetClock()
-      resetClock = shiftClock(order.clock)
-      return
-    }
     if (order.kind === 'heal') {
       database?.plan([])
       return

@@ -4,7 +4,7 @@ import { runPlans } from './group'
 import { createPlan } from './plan'
 import { describeFailure, summarise } from './report'
 
-// The short form; `npm run test:faults` is the long one.
+// The short form; `npm run test:processes` is the long one.
 const firstSeed = Number(process.env.FAULTS_SEED ?? 1)
 
 /** How long all schedules together may take, in milliseconds: far more than they do. */
@@ -12,8 +12,8 @@ const timeout = 300_000
 
 describe('what callers are told is true, whatever fails', { concurrency: 2 }, () => {
   for (const { what, schedules, worlds, kills } of [
-    { what: 'on the way to the platform and in the database', schedules: 64, worlds: 5, kills: false },
-    { what: 'when the relay is killed and started again', schedules: 6, worlds: 2, kills: true },
+    { what: 'on the way to the platform and in the database', schedules: 24, worlds: 5, kills: false },
+    { what: 'when the relay is killed and started again', schedules: 4, worlds: 2, kills: true },
   ]) {
     test(what, { timeout }, async t => {
       const start = Date.now()

@@ -1,6 +1,6 @@
 import { judge, type Judgement } from './judge'
 import { createKind } from './kind'
-import { isClocked, type Plan } from './plan'
+import type { Plan } from './plan'
 import { runPlan, type Run } from './run'
 import { testify } from './witness'
 import { LocalWorld, ProcessWorld, type World } from './world'
@@ -19,20 +19,8 @@ export interface GroupOptions {
   onOutcome?: (outcome: Outcome) => void
 }
 
-/**
- * Carries out plans: those that need the same kind of world share one, and the calm ones among them share it at the same time. Where
- * the relays are in this process, which has one clock, those that set it come after the others.
- */
-export async function runPlans(plans: readonly Plan[], options: GroupOptions): Promise<Outcome[]> {
-  const outcomes: Outcome[] = []
-  for (const isLast of [false, true]) {
-    const phase = plans.filter(plan => (isClocked(plan) && !options.kills) === isLast)
-    outcomes.push(...await runPhase(phase, options))
-  }
-  return outcomes.sort((a, b) => a.run.plan.seed - b.run.plan.seed)
-}
-
-async function runPhase(plans: readonly Plan[], { worlds, kills = false, onOutcome }: GroupOptions): Promise<Outcome[]> {
+/** Carries out plans: those that need the same kind of world share one, and the calm ones among them share it at the same time. */
+export async function runPlans(plans: readonly Plan[], { worlds, kills = false, onOutcome }: GroupOptions): Promise<Outcome[]> {
   const groups = new Map<number, Plan[]>()
   for (const plan of plans) groups.set(plan.kindNumber, [...groups.get(plan.kindNumber) ?? [], plan])
   // The longest first, so that none of them is left alone in the end.
@@ -53,7 +41,7 @@ async function runPhase(plans: readonly Plan[], { worlds, kills = false, onOutco
     }
   }
   await Promise.all(Array.from({ length: worlds }, work))
-  return outcomes
+  return outcomes.sort((a, b) => a.run.plan.seed - b.run.plan.seed)
 }
 
 /** How many calm plans share a world at a time. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Call, LedgerEntry } from '../../simulator'
 import type { Account, Told } from './account'
 import { hasRecords } from './kind'
-import { areMisleading, isClocked, isForgetful, type Plan, type PlannedItem } from './plan'
+import { isForgetful, type Plan, type PlannedItem } from './plan'
 import type { Run } from './run'
 import { isTooSlow, isUnanswered } from './tracker'
 
@@ -37,9 +37,9 @@ export function judge(run: Run, later: readonly Plan[] = []): Judgement {
     const accounts = run.accounts.filter(({ request }) => request.target === target)
     const { plan } = run
     const isRecorded = hasRecords(plan.kind, kind)
-    // Without a history that tells, and with one whose times are not those of the relay's clock, nobody knows that it is there.
-    const mayDouble = (plan.kind.retryUnanswered && (!isRecorded || isForgetful(plan))) || isClocked(plan)
-    const judged = judgeCounts(run, accounts, entries, { mayDouble, isMisled: areMisleading(later) })
+    // Without a history that tells, nobody knows that it is there.
+    const mayDouble = plan.kind.retryUnanswered && (!isRecorded || isForgetful(plan))
+    const judged = judgeCounts(run, accounts, entries, { mayDouble, isMisled: later.some(isForgetful) })
     doubles += judged.doubles
     problems.push(...judged.problems, ...judgeIds(accounts, entries), ...judgeOrder(run, accounts, entries, { isRecorded, mayDouble }))
   }

@@ -1,4 +1,4 @@
-// The fault-injection test in its long form: `npm run test:faults -- [--schedules 3000] [--seed N] [--kills] [--reloads]`.
+// The fault-injection test in its long form: `npm run test:processes -- [--schedules 300] [--seed N] [--kills] [--reloads]`.
 import { parseArgs } from 'node:util'
 import { runPlans } from './group'
 import { createPlan } from './plan'
@@ -6,7 +6,7 @@ import { describeFailure, summarise } from './report'
 
 const { values } = parseArgs({
   options: {
-    schedules: { type: 'string', default: '3000' },
+    schedules: { type: 'string', default: '300' },
     seed: { type: 'string' },
     kills: { type: 'boolean', default: false },
     reloads: { type: 'boolean', default: false },

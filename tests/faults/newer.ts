@@ -3,9 +3,6 @@ import { slowest, type Kind } from './kind'
 import type { Moment, Plan, PlannedFault, PlannedItem, PlannedRequest } from './plan'
 import { Random } from './random'
 
-const hour = 3_600_000
-const year = 365 * 24 * hour
-
 /** What is no OneBot, or no answer to anything. */
 const frames = ['5', 'null', '"x"', '[]', '{', '{"echo":"__proto__"}', '{"echo":"constructor","retcode":0}']
 
@@ -22,11 +19,7 @@ export function addNewer(plan: Plan): Plan {
   const random = new Random(plan.seed + 900_000_000)
   const { kills, reloads } = plan.options
   const moments: Moment[] = []
-  if (random.chance(kills ? 0.15 : 0.05)) {
-    const by = random.pick([hour, -hour, year, -year])
-    moments.push({ when: random.pick(['before-call', 'after-call', 'answer']), nth: random.between(1, 6), what: { kind: 'clock', by, during: random.between(1, 20) * 100 } })
-  }
-  const isRough = plan.isRough || moments.length > 0
+  const { isRough } = plan
   if (isRough && random.chance(0.1)) {
     const what = { kind: 'restart', away: random.between(20, 400), kept: random.pick([0, 1, 3]) } as const
     moments.push({ when: 'after-call', nth: random.between(1, 10), what })

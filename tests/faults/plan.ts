@@ -40,8 +40,6 @@ export type Disturbance
     | { kind: 'restart', away: number, kept?: number, chats?: readonly string[] }
   /** The platform sends something that is no OneBot. */
     | { kind: 'frame', frame: string }
-  /** The relay's clock is set forward, or back, by so much and after a while put right, both in milliseconds. */
-    | { kind: 'clock', by: number, during: number }
   /** The plugin is disposed, and loaded again after so many milliseconds, or at once. */
     | { kind: 'reload', after?: number }
   /** The relay is killed, and started again. */
@@ -94,19 +92,9 @@ export interface PlanOptions {
   reloads?: boolean
 }
 
-/** Whether the relay's clock is set in it. */
-export function isClocked({ moments }: Pick<Plan, 'moments'>): boolean {
-  return moments.some(({ what }) => what.kind === 'clock')
-}
-
 /** Whether the platform's history becomes shorter in it. */
 export function isForgetful({ moments }: Pick<Plan, 'moments'>): boolean {
   return moments.some(({ what }) => what.kind === 'restart' && what.kept !== undefined)
-}
-
-/** Whether what a look-up goes by, the clock or the history, is wrong in one of these for a while. */
-export function areMisleading(plans: readonly Plan[]): boolean {
-  return plans.some(plan => isClocked(plan) || isForgetful(plan))
 }
 
 export function createPlan(seed: number, options: PlanOptions = {}): Plan {

@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Config } from '../../src'
+import type { Access } from '../integration/several-relays/mariadb'
 import type { DatabaseFault } from './plan'
 
 /** What the process is told. */
@@ -13,20 +14,22 @@ export interface ProcessOptions {
   /** Where its database and its uploads are. */
   folder: string
   /** What fails in its database. */
-  faults: readonly DatabaseFault[]
-  /** How far its clock is ahead, in milliseconds. */
-  clock: number
+  faults?: readonly DatabaseFault[]
+  /** A database on a server, instead of a file in the folder. */
+  access?: Access
 }
 
 /** What it is told while it runs. */
-export type Order = { kind: 'reload', after: number } | { kind: 'clock', clock: number } | { kind: 'heal' }
+export type Order = { kind: 'reload', after: number } | { kind: 'heal' }
 
 /** How long a process may take to start, in milliseconds. */
 const patience = 60_000
 
 /** A relay in a process of its own. */
 export class RelayProcess {
-  private constructor(private readonly child: ChildProcess, private readonly url: string, private readonly apiKey: string) {}
+  private constructor(
+    private readonly child: ChildProcess, private readonly url: string, private readonly apiKey: string, readonly folder: string,
+  ) {}
 
   static async start(options: ProcessOptions): Promise<RelayProcess> {
     const child = fork(join(__dirname, 'child.ts'), [JSON.stringify(options)], {
@@ -42,7 +45,7 @@ export class RelayProcess {
         throw new Error(`the relay did not start: ${complaints}`)
       }),
     ])
-    return new RelayProcess(child, url, options.apiKey)
+    return new RelayProcess(child, url, options.apiKey, options.folder)
   }
 
   request(path: string, init: RequestInit = {}): Promise<Response> {
@@ -56,11 +59,6 @@ export class RelayProcess {
     await done
   }
 
-  /** Sets its clock so far ahead, in milliseconds. */
-  setClock(clock: number): void {
-    this.order({ kind: 'clock', clock })
-  }
-
   /** Nothing fails in its database from now on. */
   heal(): void {
     this.order({ kind: 'heal' })
@@ -69,6 +67,11 @@ export class RelayProcess {
   private order(order: Order): void {
     // A process that has been killed takes no orders.
     if (this.child.connected) this.child.send(order, () => undefined)
+  }
+
+  /** Stops it as it is, or lets it go on. */
+  freeze(isFrozen: boolean): void {
+    this.child.kill(isFrozen ? 'SIGSTOP' : 'SIGCONT')
   }
 
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {

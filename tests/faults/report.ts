@@ -3,7 +3,7 @@ import type { Plan } from './plan'
 
 /** The command that repeats the schedule of a seed. */
 export function replayCommand({ seed, options: { kills, reloads } }: Plan): string {
-  return `npm run test:faults -- --seed ${seed} --schedules 1${kills ? ' --kills' : ''}${reloads ? ' --reloads' : ''}`
+  return `npm run test:processes -- --seed ${seed} --schedules 1${kills ? ' --kills' : ''}${reloads ? ' --reloads' : ''}`
 }
 
 /** A schedule that failed: how to repeat it, what was wrong, and what it was. */

@@ -2,7 +2,7 @@ import type { LedgerEntry } from '../../simulator'
 import type { Account, Told } from './account'
 import { countIn } from './judge'
 import { hasRecords } from './kind'
-import { areMisleading, isForgetful, isClocked, type Plan, type PlannedItem } from './plan'
+import { isForgetful, type Plan, type PlannedItem } from './plan'
 import type { Run } from './run'
 import { isTooSlow } from './tracker'
 
@@ -30,13 +30,13 @@ export function testify(run: Run, later: readonly Plan[] = []): string[] {
     const entries = ledger.filter(entry => entry.target.id === id)
     const accounts = run.accounts.filter(({ request }) => request.target === target)
     const isOnce = hasRecords(run.plan.kind, kind) && !isBet(run)
-    return [...testifyCounts(accounts, entries, isOnce, areMisleading(later)), ...testifyOrder(run, accounts, entries, isOnce)]
+    return [...testifyCounts(accounts, entries, isOnce, later.some(isForgetful)), ...testifyOrder(run, accounts, entries, isOnce)]
   })
 }
 
-/** Whether the documentation leaves open that a message comes twice: the platform is slower, its history shorter, or a clock less right. */
+/** Whether the documentation leaves open that a message comes twice: the platform is slower, or its history shorter. */
 function isBet({ plan }: Run): boolean {
-  return plan.faults.some(({ fault }) => isTooSlow(fault, plan.kind)) || isForgetful(plan) || isClocked(plan)
+  return plan.faults.some(({ fault }) => isTooSlow(fault, plan.kind)) || isForgetful(plan)
 }
 
 /** What is equal counts together, and so do pictures, which look alike in every history. */

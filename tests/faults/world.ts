@@ -1,4 +1,3 @@
-import { shiftClock, trueTime } from '../support/clock'
 import Sqlite from 'koishi-plugin-database-sqlite'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -30,8 +29,7 @@ export interface World {
 }
 
 function simulatorOptions({ profile, history, reportSelf }: Kind): SimulatorOptions {
-  // The times of messages are their server's, whatever the relay's clock shows.
-  return { profile, history, reportSelf, anyTarget: true, keep: 0, clock: trueTime }
+  return { profile, history, reportSelf, anyTarget: true, keep: 0 }
 }
 
 /** What both sorts of world have in common. */
@@ -71,13 +69,6 @@ abstract class AnyWorld implements World {
 
   /** @returns the rest of it */
   protected begin(what: Disturbance): () => Promise<void> {
-    if (what.kind === 'clock') {
-      const end = this.shiftClock(what.by)
-      return async () => {
-        await delay(what.during)
-        end()
-      }
-    }
     if (what.kind !== 'restart') throw new Error(`${what.kind} is not for this world`)
     const offline = this.simulator.goOffline()
     return async () => {
@@ -97,9 +88,6 @@ abstract class AnyWorld implements World {
     })
     return () => reloaded
   }
-
-  /** @returns puts it right again */
-  protected abstract shiftClock(by: number): () => void
 }
 
 /** The relay in this process. */
@@ -151,18 +139,12 @@ export class LocalWorld extends AnyWorld {
     if (what.kind !== 'reload') return super.begin(what)
     return this.reloadOnce(() => this.relay.reload(undefined, what.after))
   }
-
-  protected override shiftClock(by: number): () => void {
-    return shiftClock(by)
-  }
 }
 
 /** The relay in a process of its own, which can be killed. */
 export class ProcessWorld extends AnyWorld {
   private process: Promise<RelayProcess>
   private faults: readonly DatabaseFault[] = []
-  /** How far the clock of the process is ahead. */
-  private clock = 0
 
   private constructor(readonly simulator: Simulator, private readonly config: Config, readonly folder: string) {
     super()
@@ -210,21 +192,10 @@ export class ProcessWorld extends AnyWorld {
     return () => this.up()
   }
 
-  protected override shiftClock(by: number): () => void {
-    const shift = (by: number): void => {
-      this.clock += by
-      const { clock } = this
-      // One that is still being started may have been told an earlier time.
-      void this.process.then(process => process.setClock(clock), () => undefined)
-    }
-    shift(by)
-    return () => shift(-by)
-  }
-
   private launch(): Promise<RelayProcess> {
-    const { clock, simulator: { endpoint, selfId } } = this
+    const { simulator: { endpoint, selfId } } = this
     const faults = this.faults
     this.faults = []
-    return RelayProcess.start({ config: this.config, apiKey, endpoint, selfId, folder: this.folder, faults, clock })
+    return RelayProcess.start({ config: this.config, apiKey, endpoint, selfId, folder: this.folder, faults })
   }
 }

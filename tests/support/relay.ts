@@ -8,6 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { after, afterEach, before } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Simulator, type SimulatorOptions } from '../../simulator'
 import * as relay from '../../src'
@@ -49,6 +50,20 @@ export interface TestRelay {
   /** Gives the relay another configuration, as an edit on Koishi's config page does. It only has an effect when something differs. */
   update: (config: relay.Config) => Promise<void>
   stop: () => Promise<void>
+}
+
+/** A relay for the tests of a file. What has arrived, and the faults of its platform, are cleared after each test. */
+export function useRelay(options: RelayOptions, onStart: (relay: TestRelay) => void): void {
+  let relay: TestRelay
+  before(async () => {
+    relay = await startRelay(options)
+    onStart(relay)
+  })
+  after(() => relay.stop())
+  afterEach(() => {
+    relay.simulator.clear()
+    relay.simulator.clearFaults()
+  })
 }
 
 /** An answer, read. */

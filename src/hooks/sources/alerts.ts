@@ -1,10 +1,11 @@
-// What Alertmanager and Grafana have in common: groups of alerts, and the view that their templates are given.
+// Alertmanager and Grafana: both send groups of alerts.
 import { RelayError } from '../../errors'
-import { digest } from '../../lib/crypto'
+import { digest, isHmac } from '../../lib/crypto'
+import { isRecent } from '../../lib/webhook-signature'
 import type { JsonObject } from '../../message/parse'
-import type { EventKey, HookEvent } from '../source'
-import { address, count, date, labelled, line, object, objects } from '../fields'
+import { address, count, date, header, labelled, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
+import type { EventKey, HookEvent, HookRequest, Source } from '../source'
 
 /** How many alerts of a group are named. */
 const maxAlerts = 8
@@ -20,33 +21,24 @@ const lifetime = 5 * 60_000
 /** Labels that say nothing to a reader: the name is told by itself, and the others are the system's own. */
 const silent = /^(?:alertname|grafana_folder|prometheus|__.*__)$/
 
-type AlertView = Readonly<{
-  status: string
-  /** Its name and labels, as far as they tell it from the others of its group, and what it says: `instance=api-1: the disk is full`. */
-  text: string
-  /** When it began, as ISO text, and when it ended; or empty. */
-  since: string
-  until: string
-}>
+export const alertmanager: Source = {
+  name: 'alertmanager',
+  read: ({ payload }) => readAlerts(payload, 'Alertmanager', ['generatorURL']),
+  keyOf,
+}
 
-/** What a template is given. Each field is there; one that has no meaning is empty or zero. */
-type AlertsView = Readonly<{
-  status: string
-  /** The name of the alert, where all have the same; else empty. */
-  name: string
-  /** The labels that all have. */
-  labels: string
-  severity: string
-  /** How many of them fire, how many are over, and how many there are in all, those that were not sent included. */
-  firing: number
-  resolved: number
-  total: number
-  /** Those that fire stand first. */
-  alerts: readonly AlertView[]
-  /** How many are not named. */
-  more: number
-  link: string
-}>
+export const grafana: Source = {
+  name: 'grafana',
+  read: ({ payload }) => readAlerts(payload, 'Grafana', ['panelURL', 'dashboardURL', 'generatorURL']),
+  keyOf,
+  isSigned: ({ headers }) => header(headers, 'x-grafana-alerting-signature') !== '',
+  verify({ headers, raw }, secret) {
+    const signature = header(headers, 'x-grafana-alerting-signature')
+    const timestamp = header(headers, 'x-grafana-alerting-timestamp')
+    if (timestamp === '') return isHmac(signature, secret, raw)
+    return isRecent(timestamp) && isHmac(signature, secret, `${timestamp}:`, raw)
+  },
+}
 
 /**
  * Reads a group of alerts.
@@ -54,7 +46,7 @@ type AlertsView = Readonly<{
  * @param pages the fields of an alert that may hold its page, the best first
  * @throws RelayError `bad-request` where it is none
  */
-export function readAlerts(payload: JsonObject, sender: string, pages: readonly string[]): HookEvent {
+function readAlerts(payload: JsonObject, sender: string, pages: readonly string[]): HookEvent {
   if (!Array.isArray(payload.alerts)) {
     throw new RelayError('bad-request', `this is no notification of ${sender}: it has no alerts; leave its payload as it is by default`)
   }
@@ -67,13 +59,16 @@ export function readAlerts(payload: JsonObject, sender: string, pages: readonly 
   const [first] = named
   const name = line(common.alertname) || (all.length === 1 ? nameOf(first) : '')
   const total = all.length + count(payload.truncatedAlerts)
-  const view: AlertsView = {
+  // Each field is there; one without a meaning is empty or zero.
+  const view = {
     status,
+    // The name and the labels that all alerts have.
     name,
     labels: labelsOf(common),
     severity: line(common.severity, 30),
     firing: firing.length,
     resolved: resolved.length,
+    // Also those that were not sent.
     total,
     alerts: named.map(alert => viewOf(alert, common, name)),
     more: total - named.length,
@@ -87,7 +82,8 @@ function pageOf(value: unknown): string {
   return address(value, maxPage)
 }
 
-function viewOf(alert: JsonObject, common: JsonObject, name: string): AlertView {
+/** The status and the times of an alert, and a text with its name and labels, as far as the others of its group have different ones. */
+function viewOf(alert: JsonObject, common: JsonObject, name: string): JsonObject {
   const { summary, message, description } = object(alert.annotations)
   const isOver = alert.status === 'resolved'
   const which = [name === '' ? nameOf(alert) : '', labelsOf(object(alert.labels), common)].filter(each => each !== '').join(' ')
@@ -111,10 +107,10 @@ function labelsOf(labels: JsonObject, common: JsonObject = {}): string {
 }
 
 /**
- * What tells a notification from others: the group, how it is, and which alerts it is about. Which of them are over counts as well, or a
- * group that goes on firing would be silent about it.
+ * The key of a notification: its group, its status and its alerts. Which of them are resolved counts as well: otherwise a group that goes
+ * on firing would be silent about it.
  */
-export function keyOfAlerts({ groupKey, status, alerts }: JsonObject): EventKey | undefined {
+function keyOf({ payload: { groupKey, status, alerts } }: HookRequest): EventKey | undefined {
   const list = objects(alerts, maxMarks)
   if (!Array.isArray(alerts) || list.length === 0) return undefined
   const marks = list.map(alert => [alert.fingerprint, alert.startsAt, alert.status].map(each => line(each)).join(' ')).sort()

@@ -1,60 +1,57 @@
 // What GitHub, GitLab and Gitea have in common: the view that their templates are given.
 import type { JsonObject } from '../../message/parse'
-import { address, count, firstLine, line, objects } from '../fields'
+import { address, count, demandObject, firstLine, line, objects } from '../fields'
 import { excerpt } from '../markup'
 import type { Reading } from '../source'
 
 /** How many commits of a push are named. */
 const maxCommits = 5
 
-type CommitView = Readonly<Record<'id' | 'title' | 'who', string>>
+const noCommits: readonly Readonly<Record<'id' | 'title' | 'who', string>>[] = []
 
-/** What a template is given of an event. Each field is there; one that has no meaning for the event is empty, zero or false. */
-export type ForgeView = Readonly<{
-  event: string
+/** What a template is given of an event. Each field is there; one without a meaning for the event is empty, zero or false. */
+const nothing = {
+  event: '',
   /** What was done, in the sender's word: `opened`, `merged`, `published`. */
-  action: string
-  /** Owner and name. */
-  repo: string
+  action: '',
+  /** Owner and name of the repository. */
+  repo: '',
   /** Who did it. */
-  who: string
+  who: '',
   /** What it was done to, where there are several kinds: `branch`, `tag`, `issue`, `pull_request`. */
-  kind: string
-  /** The name of a workflow, a check, an environment, a package, a page; the earlier one of a repository. */
-  name: string
-  /** Of an issue or a pull request, or of a run: `12`. */
-  number: string
-  title: string
+  kind: '',
+  /** The name of a workflow, a check, an environment, a package or a page; the earlier name of a repository. */
+  name: '',
+  /** Of an issue, a pull request or a run: `12`. */
+  number: '',
+  title: '',
   /** The beginning of a comment or of notes, in up to three lines. */
-  text: string
-  /** The branch, or the tag, that it is about. */
-  ref: string
+  text: '',
+  /** The branch or the tag. */
+  ref: '',
   /** The branch that a pull request is to be merged into. */
-  into: string
+  into: '',
   /** How it ended, as in `?status=`, and in the sender's own word. */
-  status: string
-  result: string
-  severity: string
+  status: '',
+  result: '',
+  severity: '',
   /** The last commits of a push, the newest last; how many there are in all, and how many are not named. */
-  commits: readonly CommitView[]
-  total: number
-  more: number
-  forced: boolean
-  link: string
-}>
-
-const nothing: ForgeView = {
-  event: '', action: '', repo: '', who: '', kind: '', name: '', number: '', title: '', text: '', ref: '', into: '', status: '', result: '',
-  severity: '', commits: [], total: 0, more: 0, forced: false, link: '',
+  commits: noCommits,
+  total: 0,
+  more: 0,
+  forced: false,
+  link: '',
 }
 
-/** An event as the reader of one kind of event tells it; or why nobody wants to read it. */
+type ForgeView = Readonly<typeof nothing>
+
+/** An event as its reader tells it, or why it makes no message. */
 export type Told = Event | { skipped: string }
 
-/** What is told of an event, besides what is common to all. */
+/** The fields of an event that are not common to all. */
 export type Event = Partial<ForgeView> & { branch?: string }
 
-/** Tells an event, of which `action` is what was done. */
+/** Reads an event of one kind. */
 export type Reader = (payload: JsonObject, action: string) => Told
 
 /**
@@ -79,9 +76,19 @@ export function readEvent(
   }
 }
 
-/** Tells some actions of an event, and skips the others. */
+/** Reads some actions of an event, and skips the others. */
 export function only(actions: readonly string[], reader: Reader): Reader {
   return (payload, action) => actions.includes(action) ? reader(payload, action) : skipAction(action)
+}
+
+/** Reads some actions of an event about the object in one field of its payload. */
+type ReaderAbout = (
+  field: string, actions: readonly string[], read: (subject: JsonObject, action: string, payload: JsonObject) => Told,
+) => Reader
+
+/** @param sender its name, for the error where the object is missing */
+export function readersOf(sender: string): ReaderAbout {
+  return (field, actions, read) => only(actions, (payload, action) => read(demandObject(payload, field, sender), action, payload))
 }
 
 /** Says that an event is not told because of what was done. */

@@ -3,17 +3,19 @@ import { isHmac } from '../../lib/crypto'
 import type { JsonObject } from '../../message/parse'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
-import type { SignedRequest, Source } from '../source'
-import { commentOf, commitsOf, ended, isZero, only, readEvent, refOf, releaseOf, topicOf, type Reader, type Told } from './forge'
+import { keyIn, type SignedRequest, type Source } from '../source'
+import { commentOf, commitsOf, ended, isZero, only, readersOf, readEvent, refOf, releaseOf, topicOf, type Reader, type Told } from './forge'
 
-/** Forgejo and Gitea send the headers of all, Gogs only its own. */
-const names = ['x-forgejo', 'x-gitea', 'x-gogs'] as const
+/** The header of each of the forges: Forgejo and Gitea send those of all, Gogs only its own. */
+function named(what: string): string[] {
+  return ['x-forgejo', 'x-gitea', 'x-gogs'].map(name => `${name}-${what}`)
+}
 
 export const gitea: Source = {
   name: 'gitea',
 
   read({ headers, payload }) {
-    const event = line(find(headers, 'event'))
+    const event = line(header(headers, ...named('event')))
     if (event === '') throw new RelayError('bad-request', 'this is no event of Gitea: the header X-Gitea-Event is missing')
     return readEvent(readers, event, payload, line(payload.action), {
       event,
@@ -22,25 +24,14 @@ export const gitea: Source = {
     })
   },
 
-  keyOf({ headers }) {
-    const text = find(headers, 'delivery')
-    return text === '' ? undefined : { text }
-  },
-
+  keyOf: keyIn(...named('delivery')),
   isSigned: ({ headers }) => signatureOf(headers) !== '',
-
-  verify(request, secret) {
-    return isHmac(signatureOf(request.headers), secret, signedBytes(request))
-  },
-}
-
-function find(headers: SignedRequest['headers'], what: string): string {
-  return names.map(name => header(headers, `${name}-${what}`)).find(value => value !== '') ?? ''
+  verify: (request, secret) => isHmac(signatureOf(request.headers), secret, signedBytes(request)),
 }
 
 /** Empty without a secret: the headers are sent all the same then, with nothing in them. */
 function signatureOf(headers: SignedRequest['headers']): string {
-  return find(headers, 'signature') || header(headers, 'x-hub-signature-256').replace(/^sha256=/, '')
+  return header(headers, ...named('signature')) || header(headers, 'x-hub-signature-256').replace(/^sha256=/, '')
 }
 
 /** What was signed, for each request, which may be asked for it once for each key. */
@@ -61,13 +52,15 @@ function nameOf(user: unknown): string {
   return line(firstOf(login, username), 40)
 }
 
+const about = readersOf('Gitea')
+
 const comments: Reader = only(['created'], payload => {
   const issue = object(payload.issue ?? payload.pull_request)
   const isRequest = payload.is_pull === true || 'pull_request' in payload || Boolean(issue.pull_request)
   return { kind: isRequest ? 'pull_request' : 'issue', ...topicOf(issue), ...commentOf(demandObject(payload, 'comment', 'Gitea')) }
 })
 
-/** Those events that are told. All others are skipped. */
+/** The events that make messages. All others are skipped. */
 const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['push', readPush],
   ['create', payload => {
@@ -80,35 +73,40 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
     const kind = payload.ref_type === 'tag' ? 'tag' : 'branch'
     return { ...kind === 'branch' && { branch: ref }, action: 'deleted', kind, ref }
   }],
-  ['pull_request', only(['opened', 'closed', 'reopened'], readPullRequest)],
+  ['pull_request', about('pull_request', ['opened', 'closed', 'reopened'], (request, action) => {
+    const into = firstOf(object(request.base).ref, request.base_branch)
+    return {
+      branch: into,
+      action: action === 'closed' && request.merged === true ? 'merged' : action,
+      kind: 'pull_request',
+      ref: firstOf(object(request.head).ref, request.head_branch),
+      into,
+      ...topicOf(request),
+    }
+  })],
   ['pull_request_approved', readReview],
   ['pull_request_rejected', readReview],
   ['pull_request_comment', payload => payload.review ? readReview(payload) : comments(payload, line(payload.action))],
-  ['issues', only(['opened', 'closed', 'reopened'], (payload, action) => {
-    const topic = topicOf(demandObject(payload, 'issue', 'Gitea'))
+  ['issues', about('issue', ['opened', 'closed', 'reopened'], (issue, action, payload) => {
+    const topic = topicOf(issue)
     // An issue of Gogs does not say where it is.
     return { action, kind: 'issue', ...topic, link: topic.link || pageOf(payload, `issues/${topic.number}`) }
   })],
   ['issue_comment', comments],
-  ['release', only(['published'], payload => {
-    const { tag_name: tag, name, body, prerelease, html_url: page } = demandObject(payload, 'release', 'Gitea')
-    return { action: prerelease === true ? 'prereleased' : 'published', ...releaseOf(tag, name, body, page) }
-  })],
+  ['release', about('release', ['published'], ({ tag_name: tag, name, body, prerelease, html_url: page }) =>
+    ({ action: prerelease === true ? 'prereleased' : 'published', ...releaseOf(tag, name, body, page) }))],
   ['wiki', only(['created', 'edited', 'deleted'], (payload, action) =>
     ({ action, name: line(payload.page), text: excerpt(payload.comment), link: pageOf(payload, 'wiki') }))],
   ['repository', only(['created', 'deleted'], (payload, action) => ({ action, link: action === 'deleted' ? '' : pageOf(payload) }))],
-  ['package', only(['created'], payload => {
-    const { name, version, html_url: page } = demandObject(payload, 'package', 'Gitea')
-    return { name: line(name), number: line(version, 60), link: address(page) }
-  })],
+  ['package', about('package', ['created'], ({ name, version, html_url: page }) =>
+    ({ name: line(name), number: line(version, 60), link: address(page) }))],
   ['status', payload => {
     const page = address(payload.target_url)
     // Its own runs have a state for each job.
     if (page.includes('/actions/runs/')) return { skipped: 'its workflow_run is told' }
     return ended(line(payload.state), { name: line(payload.context), title: line(payload.description), who: '', link: page })
   }],
-  ['workflow_run', only(['completed'], payload => {
-    const run = demandObject(payload, 'workflow_run', 'Gitea')
+  ['workflow_run', about('workflow_run', ['completed'], (run, _, payload) => {
     const branch = line(run.head_branch, 250)
     const path = line(run.path, 250)
     return ended(line(run.conclusion), {
@@ -154,19 +152,6 @@ function readPush(payload: JsonObject): Told {
     ref,
     ...commits,
     link: address(payload.compare_url) || pageOf(payload, `src/branch/${ref}`),
-  }
-}
-
-function readPullRequest(payload: JsonObject, action: string): Told {
-  const request = demandObject(payload, 'pull_request', 'Gitea')
-  const into = firstOf(object(request.base).ref, request.base_branch)
-  return {
-    branch: into,
-    action: action === 'closed' && request.merged === true ? 'merged' : action,
-    kind: 'pull_request',
-    ref: firstOf(object(request.head).ref, request.head_branch),
-    into,
-    ...topicOf(request),
   }
 }
 

@@ -1,9 +1,8 @@
 import { RelayError } from '../../errors'
-import { isHmac } from '../../lib/crypto'
 import type { JsonObject } from '../../message/parse'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
-import type { Source } from '../source'
-import { commentOf, commitsOf, ended, only, readEvent, refOf, releaseOf, topicOf, type Reader, type Told } from './forge'
+import { keyIn, signedIn, type Source } from '../source'
+import { commentOf, commitsOf, ended, only, readersOf, readEvent, refOf, releaseOf, topicOf, type Reader, type Told } from './forge'
 
 export const github: Source = {
   name: 'github',
@@ -18,53 +17,75 @@ export const github: Source = {
     })
   },
 
-  keyOf({ headers }) {
-    const text = header(headers, 'x-github-delivery')
-    return text === '' ? undefined : { text }
-  },
-
-  isSigned: ({ headers }) => header(headers, 'x-hub-signature-256') !== '',
-
-  verify({ headers, raw }, secret) {
-    const [, signature = ''] = /^sha256=(.*)$/.exec(header(headers, 'x-hub-signature-256')) ?? []
-    return isHmac(signature, secret, raw)
-  },
+  keyOf: keyIn('x-github-delivery'),
+  ...signedIn('x-hub-signature-256', 'sha256='),
 }
 
-/** Those events that are told. All others are skipped. */
+const about = readersOf('GitHub')
+
+/** The events that make messages. All others are skipped. */
 const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['push', readPush],
-  ['pull_request', only(['opened', 'closed', 'reopened', 'ready_for_review'], readPullRequest)],
-  ['pull_request_review', only(['submitted'], readReview)],
-  ['issues', only(['opened', 'closed', 'reopened'], (payload, action) => {
-    const issue = demandObject(payload, 'issue', 'GitHub')
-    return { action, kind: 'issue', result: line(issue.state_reason), ...topicOf(issue) }
+  ['pull_request', about('pull_request', ['opened', 'closed', 'reopened', 'ready_for_review'], (request, action) => {
+    const into = line(object(request.base).ref)
+    return {
+      branch: into,
+      action: action === 'closed' && request.merged === true ? 'merged' : action === 'opened' && request.draft === true ? 'drafted' : action,
+      kind: 'pull_request',
+      ref: line(object(request.head).ref),
+      into,
+      ...topicOf(request),
+    }
   })],
-  ['issue_comment', only(['created'], payload => {
-    const issue = demandObject(payload, 'issue', 'GitHub')
-    return comment(payload, issue, 'pull_request' in issue ? 'pull_request' : 'issue')
+  ['pull_request_review', about('review', ['submitted'], (review, _, payload) => {
+    const state = line(review.state).toLowerCase()
+    const { text, link: page } = commentOf(review)
+    if (state === 'commented' && text === '') return { skipped: 'its comments are told by themselves' }
+    const request = demandObject(payload, 'pull_request', 'GitHub')
+    return { action: state, kind: 'pull_request', branch: line(object(request.base).ref), ...topicOf(request), text, link: page }
   })],
-  ['pull_request_review_comment', only(['created'], payload =>
-    comment(payload, demandObject(payload, 'pull_request', 'GitHub'), 'pull_request'))],
-  ['commit_comment', only(['created'], payload => {
-    const { commit_id: commit, ...fields } = demandObject(payload, 'comment', 'GitHub')
-    return { kind: 'commit', number: line(commit).slice(0, 7), ...commentOf(fields) }
+  ['issues', about('issue', ['opened', 'closed', 'reopened'], (issue, action) =>
+    ({ action, kind: 'issue', result: line(issue.state_reason), ...topicOf(issue) }))],
+  ['issue_comment', about('issue', ['created'], (issue, _, payload) => comment(payload, issue, 'pull_request' in issue ? 'pull_request' : 'issue'))],
+  ['pull_request_review_comment', about('pull_request', ['created'], (request, _, payload) => comment(payload, request, 'pull_request'))],
+  ['commit_comment', about('comment', ['created'], ({ commit_id: commit, ...fields }) =>
+    ({ kind: 'commit', number: line(commit).slice(0, 7), ...commentOf(fields) }))],
+  ['discussion', about('discussion', ['created', 'answered'], (discussion, action) => ({ action, kind: 'discussion', ...topicOf(discussion) }))],
+  ['discussion_comment', about('discussion', ['created'], (discussion, _, payload) => comment(payload, discussion, 'discussion'))],
+  ['release', about('release', ['published'], ({ tag_name: tag, name, body, prerelease, html_url: page }) =>
+    ({ action: prerelease === true ? 'prereleased' : 'published', ...releaseOf(tag, name, notesOf(body), page) }))],
+  ['workflow_run', about('workflow_run', ['completed'], (run, _, payload) => {
+    const branch = line(run.head_branch, 250)
+    return ended(line(run.conclusion), {
+      branch,
+      ref: branch,
+      name: firstOf(run.name, object(payload.workflow).name),
+      number: line(run.run_number, 20),
+      title: firstOf(run.display_title, firstLine(object(run.head_commit).message)),
+      who: firstOf(object(run.triggering_actor).login, object(run.actor).login, object(payload.sender).login),
+      link: address(run.html_url),
+    })
   })],
-  ['discussion', only(['created', 'answered'], (payload, action) => {
-    const discussion = demandObject(payload, 'discussion', 'GitHub')
-    return { action, kind: 'discussion', ...topicOf(discussion) }
+  ['check_run', about('check_run', ['completed'], check => {
+    if (object(check.app).slug === 'github-actions') return { skipped: 'its workflow_run is told' }
+    const branch = line(object(check.check_suite).head_branch, 250)
+    return ended(line(check.conclusion), {
+      branch, ref: branch, name: line(check.name), title: line(object(check.output).title), who: '', link: address(check.html_url),
+    })
   })],
-  ['discussion_comment', only(['created'], payload => comment(payload, demandObject(payload, 'discussion', 'GitHub'), 'discussion'))],
-  ['release', only(['published'], payload => {
-    const { tag_name: tag, name, body, prerelease, html_url: page } = demandObject(payload, 'release', 'GitHub')
-    return { action: prerelease === true ? 'prereleased' : 'published', ...releaseOf(tag, name, notesOf(body), page) }
-  })],
-  ['workflow_run', only(['completed'], readRun)],
-  ['check_run', only(['completed'], readCheck)],
-  ['status', readStatus],
+  ['status', payload => {
+    const branch = line(objects(payload.branches)[0]?.name, 250)
+    return ended(line(payload.state), {
+      branch,
+      ref: branch,
+      name: line(payload.context),
+      title: firstOf(payload.description, firstLine(object(object(payload.commit).commit).message)),
+      who: '',
+      link: address(payload.target_url) || address(object(payload.commit).html_url),
+    })
+  }],
   ['deployment_status', readDeployment],
-  ['package', only(['published'], payload => {
-    const { name, html_url: page, package_version: version } = demandObject(payload, 'package', 'GitHub')
+  ['package', about('package', ['published'], ({ name, html_url: page, package_version: version }) => {
     const { version: text, html_url: versionPage, container_metadata: container } = object(version)
     // The version of an image is a hash.
     const number = firstOf(object(object(container).tag).name, text).replace(/^sha256:.*/, '')
@@ -83,34 +104,19 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
       link: action === 'deleted' ? '' : address(demandObject(payload, 'repository', 'GitHub').html_url),
     }),
   )],
-  ['dependabot_alert', only(['created', 'reintroduced', 'reopened', 'auto_reopened'], (payload, action) => {
-    const alert = demandObject(payload, 'alert', 'GitHub')
-    const advisory = object(alert.security_advisory)
-    return {
-      action,
-      name: line(object(object(alert.dependency).package).name),
-      title: line(advisory.summary),
-      severity: line(advisory.severity),
-      link: address(alert.html_url),
-    }
+  ['dependabot_alert', about('alert', ['created', 'reintroduced', 'reopened', 'auto_reopened'], (alert, action) => {
+    const { summary, severity } = object(alert.security_advisory)
+    const name = line(object(object(alert.dependency).package).name)
+    return { action, name, title: line(summary), severity: line(severity), link: address(alert.html_url) }
   })],
-  ['code_scanning_alert', only(['created', 'reopened', 'reopened_by_user'], (payload, action) => {
-    const { rule, tool, html_url: page } = demandObject(payload, 'alert', 'GitHub')
+  ['code_scanning_alert', about('alert', ['created', 'reopened', 'reopened_by_user'], ({ rule, tool, html_url: page }, action, payload) => {
     const { ref } = refOf(payload.ref)
-    return {
-      action,
-      branch: ref,
-      ref,
-      name: line(object(tool).name),
-      title: firstOf(object(rule).description, object(rule).id),
-      severity: firstOf(object(rule).security_severity_level, object(rule).severity),
-      link: address(page),
-    }
+    const { description, id, security_severity_level: level, severity } = object(rule)
+    const title = firstOf(description, id)
+    return { action, branch: ref, ref, name: line(object(tool).name), title, severity: firstOf(level, severity), link: address(page) }
   })],
-  ['secret_scanning_alert', only(['created', 'reopened', 'publicly_leaked'], (payload, action) => {
-    const alert = demandObject(payload, 'alert', 'GitHub')
-    return { action, title: firstOf(alert.secret_type_display_name, alert.secret_type), link: address(alert.html_url) }
-  })],
+  ['secret_scanning_alert', about('alert', ['created', 'reopened', 'publicly_leaked'], (alert, action) =>
+    ({ action, title: firstOf(alert.secret_type_display_name, alert.secret_type), link: address(alert.html_url) }))],
 ])
 
 function readPush(payload: JsonObject): Told {
@@ -130,84 +136,26 @@ function readPush(payload: JsonObject): Told {
   }
 }
 
-function readPullRequest(payload: JsonObject, action: string): Told {
-  const request = demandObject(payload, 'pull_request', 'GitHub')
-  const into = line(object(request.base).ref)
-  return {
-    branch: into,
-    action: action === 'closed' && request.merged === true ? 'merged' : action === 'opened' && request.draft === true ? 'drafted' : action,
-    kind: 'pull_request',
-    ref: line(object(request.head).ref),
-    into,
-    ...topicOf(request),
-  }
-}
-
-function readReview(payload: JsonObject): Told {
-  const review = demandObject(payload, 'review', 'GitHub')
-  const state = line(review.state).toLowerCase()
-  const { text, link: page } = commentOf(review)
-  if (state === 'commented' && text === '') return { skipped: 'its comments are told by themselves' }
-  const request = demandObject(payload, 'pull_request', 'GitHub')
-  return { action: state, kind: 'pull_request', branch: line(object(request.base).ref), ...topicOf(request), text, link: page }
-}
-
 function comment(payload: JsonObject, topic: JsonObject, kind: string): Told {
   return { kind, ...topicOf(topic), ...commentOf(demandObject(payload, 'comment', 'GitHub')) }
 }
 
-function readRun(payload: JsonObject): Told {
-  const run = demandObject(payload, 'workflow_run', 'GitHub')
-  const branch = line(run.head_branch, 250)
-  return ended(line(run.conclusion), {
-    branch,
-    ref: branch,
-    name: firstOf(run.name, object(payload.workflow).name),
-    number: line(run.run_number, 20),
-    title: firstOf(run.display_title, firstLine(object(run.head_commit).message)),
-    who: firstOf(object(run.triggering_actor).login, object(run.actor).login, object(payload.sender).login),
-    link: address(run.html_url),
-  })
-}
-
-function readCheck(payload: JsonObject): Told {
-  const check = demandObject(payload, 'check_run', 'GitHub')
-  if (object(check.app).slug === 'github-actions') return { skipped: 'its workflow_run is told' }
-  const branch = line(object(check.check_suite).head_branch, 250)
-  return ended(line(check.conclusion), {
-    branch, ref: branch, name: line(check.name), title: line(object(check.output).title), who: '', link: address(check.html_url),
-  })
-}
-
-function readStatus(payload: JsonObject): Told {
-  const branch = line(objects(payload.branches)[0]?.name, 250)
-  return ended(line(payload.state), {
-    branch,
-    ref: branch,
-    name: line(payload.context),
-    title: firstOf(payload.description, firstLine(object(object(payload.commit).commit).message)),
-    who: '',
-    link: address(payload.target_url) || address(object(payload.commit).html_url),
-  })
-}
-
 function readDeployment(payload: JsonObject): Told {
   const status = demandObject(payload, 'deployment_status', 'GitHub')
-  const { ref: deployed } = object(payload.deployment)
-  const hash = /^[0-9a-f]{40}$/.test(line(deployed))
-  const ref = hash ? '' : line(deployed, 250)
+  const { ref: deployed, environment, creator } = object(payload.deployment)
+  const ref = /^[0-9a-f]{40}$/.test(line(deployed)) ? '' : line(deployed, 250)
   const page = address(object(payload.repository).html_url)
   return ended(line(status.state), {
     branch: ref,
     ref,
-    name: firstOf(status.environment, object(payload.deployment).environment),
+    name: firstOf(status.environment, environment),
     title: line(status.description),
-    who: firstOf(object(object(payload.deployment).creator).login, object(payload.sender).login),
+    who: firstOf(object(creator).login, object(payload.sender).login),
     link: address(status.environment_url) || address(status.target_url) || address(status.log_url) || address(page && `${page}/deployments`),
   })
 }
 
-/** The notes of a release without the links that GitHub writes into those that it generates. */
+/** The notes of a release without the links of those that GitHub generates. */
 function notesOf(body: unknown): unknown {
   return typeof body === 'string' ? body.slice(0, 4000).replace(/ by @[\w[\]-]+ in https:\S+/g, '').replace(/^\**Full Changelog.*$/m, '') : ''
 }

@@ -4,8 +4,8 @@ import { isSignedWith } from '../../lib/webhook-signature'
 import type { JsonObject } from '../../message/parse'
 import { address, count, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
-import type { SignedRequest, Source } from '../source'
-import { commitsOf, ended, isZero, only, readEvent, refOf, releaseOf, skipAction, type Event, type Reader, type Told } from './forge'
+import type { Source } from '../source'
+import { commitsOf, ended, isZero, only, readersOf, readEvent, refOf, releaseOf, skipAction, type Event, type Reader, type Told } from './forge'
 
 /** How many failed jobs of a pipeline are named. */
 const maxJobs = 5
@@ -24,9 +24,8 @@ export const gitlab: Source = {
     })
   },
 
-  keyOf(request) {
-    const { headers, raw } = request
-    const id = receivedOf(request).id || header(headers, 'idempotency-key')
+  keyOf({ headers, raw }) {
+    const id = header(headers, 'webhook-id', 'idempotency-key')
     if (id !== '') return { text: id }
     // One UUID may stand for several events, which one push has caused.
     const event = header(headers, 'x-gitlab-event-uuid')
@@ -35,16 +34,9 @@ export const gitlab: Source = {
 
   keyHeader: 'x-gitlab-token',
   isSigned: ({ headers }) => header(headers, 'webhook-signature') !== '',
-  verify: (request, secret) => isSignedWith(secret, receivedOf(request)),
-}
-
-function receivedOf({ headers, raw }: SignedRequest) {
-  return {
-    id: header(headers, 'webhook-id'),
-    timestamp: header(headers, 'webhook-timestamp'),
-    signature: header(headers, 'webhook-signature'),
-    body: raw,
-  }
+  verify: ({ headers, raw }, secret) => isSignedWith(secret, {
+    id: header(headers, 'webhook-id'), timestamp: header(headers, 'webhook-timestamp'), signature: header(headers, 'webhook-signature'), body: raw,
+  }),
 }
 
 /** `merge_request` for `Merge Request Hook`; what system hooks send is called by its kind. */
@@ -58,13 +50,21 @@ function projectOf({ project, project_name: name, group }: JsonObject): string {
   return firstOf(object(project).path_with_namespace, name, object(group).full_path, object(group).group_path, object(project).name)
 }
 
-/** Those events that are told, by `object_kind`. All others are skipped. */
+const about = readersOf('GitLab')
+const issues = about('object_attributes', ['open', 'close', 'reopen'], (issue, action) => ({ action, kind: 'issue', ...topicOf(issue) }))
+
+/** The events that make messages, by `object_kind`. All others are skipped. */
 const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['push', readPush],
   ['tag_push', readPush],
-  ['merge_request', only(['open', 'close', 'reopen', 'merge', 'approved', 'approval'], readMergeRequest)],
-  ['issue', only(['open', 'close', 'reopen'], readIssue)],
-  ['work_item', only(['open', 'close', 'reopen'], readIssue)],
+  ['merge_request', about('object_attributes', ['open', 'close', 'reopen', 'merge', 'approved', 'approval'], (request, action) => {
+    const into = line(request.target_branch, 250)
+    const ref = line(request.source_branch, 250)
+    // An `approval` is one of several that are needed.
+    return { branch: into, action: action === 'approval' ? 'approved' : action, kind: 'merge_request', ref, into, ...topicOf(request) }
+  })],
+  ['issue', issues],
+  ['work_item', issues],
   // Until GitLab 16.11 there was no action, and nothing was sent of edits.
   ['note', only(['', 'create'], readNote)],
   ['pipeline', readPipeline],
@@ -120,17 +120,6 @@ function pageOf({ project, before, after }: JsonObject, ref: string, action: str
   if (page === '') return ''
   const [from, to] = [before, after].map(hash => /^[0-9a-f]{12}/.exec(line(hash))?.[0] ?? '')
   return address(action === '' ? `${page}/-/compare/${from}...${to}` : `${page}/-/commits/${encodeURI(ref)}`)
-}
-
-function readMergeRequest(payload: JsonObject, action: string): Told {
-  const { source_branch: from, target_branch: target, ...request } = attributesOf(payload)
-  const into = line(target, 250)
-  // It is an approval as long as more of them are needed.
-  return { branch: into, action: action === 'approval' ? 'approved' : action, kind: 'merge_request', ref: line(from, 250), into, ...topicOf(request) }
-}
-
-function readIssue(payload: JsonObject, action: string): Told {
-  return { action, kind: 'issue', ...topicOf(attributesOf(payload)) }
 }
 
 function readNote(payload: JsonObject): Told {

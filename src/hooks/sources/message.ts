@@ -1,8 +1,8 @@
 import { RelayError } from '../../errors'
 import type { JsonObject } from '../../message/parse'
-import { header, object, textOf } from '../fields'
+import { object, textOf } from '../fields'
 import { fromMarkdown } from '../markup'
-import type { Source } from '../source'
+import { keyIn, type Source } from '../source'
 
 /** The fields that may hold the title, and those that may hold the text; the first that says something. */
 const titles = ['title', 'subject']
@@ -25,10 +25,7 @@ export const message: Source = {
     }
     return { name: 'message', view: { title, text: isMarkdown(payload) ? fromMarkdown(said) : said } }
   },
-  keyOf({ headers }) {
-    const text = header(headers, 'idempotency-key').trim()
-    return text === '' ? undefined : { text }
-  },
+  keyOf: keyIn('idempotency-key'),
 }
 
 function find(names: readonly string[], places: readonly JsonObject[]): string {

@@ -1,43 +1,37 @@
 import { RelayError } from '../../errors'
-import { isHmac } from '../../lib/crypto'
 import type { JsonObject } from '../../message/parse'
-import type { Reading, Source } from '../source'
+import { keyIn, signedIn, type Reading, type Source } from '../source'
 import { address, demandObject, firstOf, header, line, object } from '../fields'
 import { excerpt } from '../markup'
 
-/** What a template is given. Each field is there; one that has no meaning for the event is empty. */
-type SentryView = Readonly<{
-  event: string
+/** What a template is given. Each field is there; one without a meaning for the event is empty. */
+const nothing = {
+  event: '',
   /** `created`, `resolved`, `unresolved`; of a metric alert `critical`, `warning` or `resolved`. */
-  action: string
-  project: string
-  title: string
+  action: '',
+  project: '',
+  title: '',
   /** Where it happened, or of a metric alert what was measured. */
-  text: string
-  level: string
-  environment: string
-  release: string
-  /** The alert rule that says so. */
-  rule: string
+  text: '',
+  level: '',
+  environment: '',
+  release: '',
+  /** The alert rule behind the event. */
+  rule: '',
   /** Such as `SHOP-9`. */
-  id: string
+  id: '',
   /** How often it happened, and to how many users. */
-  times: string
-  users: string
+  times: '',
+  users: '',
   /** Who resolved it. */
-  who: string
-  link: string
-}>
+  who: '',
+  link: '',
+}
 
 /** How many tags of an event are looked at. */
 const maxTags = 100
 
-const nothing: SentryView = {
-  event: '', action: '', project: '', title: '', text: '', level: '', environment: '', release: '', rule: '', id: '', times: '', users: '',
-  who: '', link: '',
-}
-
-type Told = Partial<SentryView> & { status?: string }
+type Told = Partial<typeof nothing> & { status?: string }
 
 export const sentry: Source = {
   name: 'sentry',
@@ -53,20 +47,14 @@ export const sentry: Source = {
     return { name: event, ...status && { status }, view: { ...nothing, event, action, ...told } }
   },
 
-  keyOf({ headers }) {
-    const text = header(headers, 'request-id')
-    return text === '' ? undefined : { text }
-  },
-
-  isSigned: ({ headers }) => header(headers, 'sentry-hook-signature') !== '',
-
-  verify: ({ headers, raw }, secret) => isHmac(header(headers, 'sentry-hook-signature'), secret, raw),
+  keyOf: keyIn('request-id'),
+  ...signedIn('sentry-hook-signature'),
 }
 
-/** @returns `undefined` where nobody wants to read it */
+/** @returns `undefined` where the event makes no message */
 type Reader = (data: JsonObject, action: string, payload: JsonObject) => Told | undefined
 
-/** Those events that are told. All others are skipped. */
+/** The events that make messages. All others are skipped. */
 const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['event_alert', data => ({ ...eventOf(demandObject(data, 'event', 'Sentry')), rule: line(data.triggered_rule), status: 'firing' })],
   ['error', data => eventOf(demandObject(data, 'error', 'Sentry'))],

@@ -2,50 +2,46 @@ import type { Bot, Context, h } from 'koishi'
 import { RelayError } from '../../errors'
 import type { ParsedItem, Target } from '../../message/model'
 import { isObject, type JsonObject } from '../../message/parse'
-import type { Segment } from '../../message/segments'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
-import { BotAccount, type PlatformSupport } from '../koishi'
-import { SendError, type Attempt, type Contact, type Finding, type LoadedItem, type LoadedMedia, type Message, type Receipt, type SendsSince } from '../port'
-import { announceSend, announceSent, createEncoder, createSession, isHeard, partlyArrived, render, toElement, type SendSession } from '../sending'
-import { platform, recordAnswers, requestOf } from './adapter'
-import { readAnswer } from './answer'
-import { contentOfItems, contentOfMessage, sealContent } from './content'
-import { search } from './history'
-import { toFile, toId, toNumber, toSegments } from './message'
-import { chatOf, OwnMessages } from './own-messages'
+import { announceSend, announceSent, BotAccount, createEncoder, createSession, isHeard, partlyArrived, render, toElement, type PlatformSupport, type SendSession } from '../koishi'
+import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
+import { platform, recordAnswers, requestOf, responseTimeout } from './adapter'
+import { readData, readReceipt, toId, toNumber } from './answer'
+import { chatOf, readHistory, Reports } from './history'
+import { contentOf, likenessOf, toCall, toSegments, type Content } from './message'
 
 /** What is particular to OneBot 11. */
 export class OneBot implements PlatformSupport {
   readonly platform = platform
-  private readonly own: OwnMessages
+  private readonly reports: Reports
 
-  /** Listens to what the bots hear until the context is disposed. */
+  /** Listens to the events of the bots until the context is disposed. */
   constructor(ctx: Context) {
-    this.own = OwnMessages.of(ctx)
+    this.reports = Reports.of(ctx)
   }
 
   account(bot: Bot, presence: Presence): BotAccount {
-    return new OneBotAccount(bot, presence, this.own)
+    return new OneBotAccount(bot, presence, this.reports)
   }
 }
 
 /** An account whose bot speaks OneBot 11. */
-export class OneBotAccount extends BotAccount {
-  constructor(bot: Bot, presence: Presence, readonly own: OwnMessages) {
+class OneBotAccount extends BotAccount {
+  constructor(bot: Bot, presence: Presence, readonly reports: Reports) {
     super(bot, presence)
   }
 
   checkIds({ kind, id }: Target, items: readonly ParsedItem[]): void {
     demandNumber(id, kind === 'group' ? 'group_id' : 'user_id')
     for (const item of items) {
-      // There are implementations that take what comes out as zero for everybody, whom not every key may mention.
+      // Some implementations take an ID that becomes zero for everybody, and not every key may mention everybody.
       if (!(item instanceof RelayError) && item.type === 'at' && item.userId !== null) demandNumber(item.userId, 'the ID of a mention')
     }
   }
 
   async recall(_target: Target, messageId: string): Promise<void> {
-    readAnswer(await this.ask('delete_msg', { message_id: toNumber(messageId) }))
+    readData(await this.ask('delete_msg', { message_id: toNumber(messageId) }))
   }
 
   groups(): Promise<Contact[]> {
@@ -60,14 +56,27 @@ export class OneBotAccount extends BotAccount {
     return new OneBotMessage(this, target, items)
   }
 
-  recent(target: Target): string[] {
-    return this.own.recent(chatOf(this.bot.selfId, target))
+  /**
+   * Makes a call that sends nothing.
+   *
+   * @throws SendError when there is no connection; when the answer takes longer than the adapter waits for one, or the bot goes offline
+   *   before it, whether its connection closes or not
+   */
+  async ask(action: string, params: JsonObject): Promise<unknown> {
+    const request = requestOf(this.bot)
+    if (!this.isOnline) throw new SendError('unsent')
+    const ends: (() => void)[] = []
+    const lost = new Promise<never>((_resolve, reject) => {
+      const timer = setTimeout(() => reject(new SendError('unanswered')), responseTimeout(this.bot))
+      ends.push(() => clearTimeout(timer), this.onOffline(() => reject(new SendError('unanswered', 'the connection was lost'))))
+    })
+    return Promise.race([request(action, params), lost]).catch(throwClassified).finally(() => {
+      for (const end of ends) end()
+    })
   }
 
   private async list(action: string, read: (entry: JsonObject) => Record<keyof Contact, unknown>): Promise<Contact[]> {
-    const answer = await this.ask(action, {})
-    readAnswer(answer)
-    const list: unknown = isObject(answer) ? answer.data : undefined
+    const list = readData(await this.ask(action, {}))
     if (!Array.isArray(list)) throw new SendError('unanswered', 'the answer of the platform cannot be read')
     return list.filter(isObject).flatMap(entry => {
       const { id: given, name } = read(entry)
@@ -75,106 +84,83 @@ export class OneBotAccount extends BotAccount {
       return id === undefined ? [] : [{ id, name: typeof name === 'string' ? name : '' }]
     })
   }
-
-  private async ask(action: string, params: Record<string, unknown>): Promise<unknown> {
-    const request = requestOf(this.bot)
-    if (!request) throw new SendError('unsent')
-    return request(action, params).catch(throwClassified)
-  }
-}
-
-interface Call {
-  action: string
-  params: Record<string, unknown>
-  /** The message in the parameters, `undefined` for the upload of a file. */
-  message?: readonly Segment[]
 }
 
 /**
- * A message through a OneBot bot. The calls are made here and not by the adapter's encoder, because that throws the platform's
- * reasons away; it encodes only what the relay does not make itself.
+ * A message through a OneBot bot. The relay makes the calls itself, because the adapter's encoder discards the platform's reasons. The
+ * encoder is used only for elements of other plugins.
  */
 class OneBotMessage implements Message {
-  /** What was sent, which other plugins may have made of the items; `encoded` when only the adapter knows it. */
-  private sent: readonly Segment[] | 'encoded' | undefined
-  /** Whether a search found the message: then an answer that comes late tells of the same one. */
-  private isFound = false
+  readonly likeness: string
+  /** The elements of the last call, or of the first one that will be made, and what other plugins made of them. */
+  private sent: readonly [elements: readonly h[], announced: readonly h[]]
 
-  constructor(private readonly account: OneBotAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {}
-
-  async send(attempt: Attempt): Promise<Receipt> {
-    const begun = { since: Date.now(), at: performance.now() }
-    const receipt = await this.call(attempt).catch(throwClassified)
-    return this.isFound ? receipt : this.note(receipt, begun)
-  }
-
-  async find(since: number, sends: SendsSince): Promise<Finding> {
-    const { account, target, items, sent } = this
-    if (sent === 'encoded') return { kind: 'no-history' }
-    const finding = await search(account, target, contentOfMessage(sent) ?? contentOfItems(items), since, sends)
-    this.isFound ||= finding.kind === 'found'
-    return finding
-  }
-
-  release(receipt: Receipt): void {
-    this.isFound = false
-    const { account: { own }, chat, sent, items } = this
-    own.release(chat, receipt, contentOfMessage(sent === 'encoded' ? undefined : sent) ?? contentOfItems(items))
-  }
-
-  private get chat(): string {
-    return chatOf(this.account.bot.selfId, this.target)
-  }
-
-  /** @throws SendError `unanswered` where a search has taken the message, for this send or an equal one: it answers for that one only */
-  private note(receipt: Receipt, { since, at }: { since: number, at: number }): Receipt {
-    const { account: { own }, chat, items } = this
-    const isNamed = receipt.messageIds.length > 0
-    const [until, took] = [Date.now(), performance.now() - at]
-    const trace = isNamed ? undefined : { content: sealContent(contentOfItems(items)), since, until, took }
-    const isFree = trace ? own.noteUnnamed(chat, trace) : own.note(chat, receipt.messageIds, until, took)
-    if (!isFree) throw new SendError('unanswered')
-    return trace ? { ...receipt, trace } : receipt
-  }
-
-  private async call(attempt: Attempt): Promise<Receipt> {
-    const { account: { bot }, target, items } = this
-    const isDirect = target.kind === 'private'
-    const channelId = isDirect ? `private:${target.id}` : target.id
-    const create = (): SendSession => createSession(bot, channelId, isDirect, isDirect ? undefined : target.id)
+  constructor(private readonly account: OneBotAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {
     const elements = items.map(toElement)
-    const session = isHeard(bot) ? create() : undefined
-    const announced = session ? await announceSend(bot, session, elements) : elements
-    const request = requestOf(bot)
-    if (!request) throw new SendError('unsent')
-    attempt.begin()
-    const call = toCall(target, items, elements, announced)
-    this.sent = call ? call.message : 'encoded'
-    if (!call) return encode(bot, channelId, session ?? Object.assign(create(), { elements }))
-    const receipt = readAnswer(await request(call.action, call.params))
-    if (session) announceSent(bot, session, receipt.messageIds[0] ?? '')
-    return receipt
+    this.sent = [elements, elements]
+    this.likeness = likenessOf(contentOf(toSegments(items, elements) ?? []))
+  }
+
+  async send(begin: () => void): Promise<Receipt> {
+    const { account: { bot }, target, items } = this
+    try {
+      const elements = items.map(toElement)
+      const session = isHeard(bot) ? sessionTo(bot, target) : undefined
+      const announced = session ? await announceSend(bot, session, elements) : elements
+      const answer = this.post(begin, elements, announced)
+      if (!session) return readReceipt(await answer)
+      if (!answer) return await encode(bot, session)
+      const receipt = readReceipt(await answer)
+      announceSent(bot, session, receipt.messageIds[0] ?? '')
+      return receipt
+    } catch (error) {
+      throw classifyThrown(error)
+    }
+  }
+
+  reports(): readonly Report[] {
+    const { account: { selfId, reports }, target, content } = this
+    return content ? reports.equalTo(content, chatOf(selfId, target)) : []
+  }
+
+  async history(count: number): Promise<HistoryPage | undefined> {
+    const { account, target: { kind, id }, content } = this
+    if (!content) return
+    const [action, chat] = kind === 'group' ? ['get_group_msg_history', 'group_id'] : ['get_friend_msg_history', 'user_id']
+    // NapCat leaves out the links of pictures and files and the contents of forwarded messages, which cost it time. Others ignore this.
+    const params = { [chat]: toNumber(id), count, disable_get_url: true, parse_mult_msg: false }
+    const answer = await account.ask(action, params).catch(failLookUp)
+    return readHistory(answer, account.selfId, content)
+  }
+
+  /** What the last call sent; `undefined` when only the adapter's encoder knows it. */
+  private get content(): Content | undefined {
+    const segments = toSegments(this.items, ...this.sent)
+    return segments && contentOf(segments)
+  }
+
+  /**
+   * Makes the call, and keeps nothing of its parameters while the answer is awaited: they may hold pictures.
+   *
+   * @returns the whole answer; `undefined` when only the adapter's encoder knows the elements
+   */
+  private post(begin: () => void, ...elements: [elements: readonly h[], announced: readonly h[]]): Promise<unknown> | undefined {
+    const request = requestOf(this.account.bot)
+    begin()
+    this.sent = elements
+    const segments = toSegments(this.items, ...elements)
+    return segments && request(...toCall(this.target, segments))
   }
 }
 
-/**
- * The action that sends these elements, `undefined` when they need the adapter's encoder.
- *
- * @param announced what other plugins made of the elements
- */
-function toCall({ kind, id }: Target, items: readonly LoadedItem[], elements: readonly h[], announced: readonly h[]): Call | undefined {
-  const isGroup = kind === 'group'
-  const to = isGroup ? 'group_id' : 'user_id'
-  const file = items.find((item): item is LoadedMedia => item.type === 'file')
-  if (file) {
-    if (announced.length !== 1 || announced[0] !== elements[0]) return
-    return {
-      action: isGroup ? 'upload_group_file' : 'upload_private_file',
-      params: { [to]: toNumber(id), file: file.path ?? toFile(file.src), name: file.name },
-    }
-  }
-  const message = toSegments(announced)
-  return message && { action: isGroup ? 'send_group_msg' : 'send_private_msg', params: { [to]: toNumber(id), message }, message }
+function sessionTo(bot: Bot, { kind, id }: Target): SendSession {
+  return kind === 'private' ? createSession(bot, `private:${id}`, true) : createSession(bot, id, false, { guild: { id } })
+}
+
+/** Rethrows the failure of a look-up. The general rule takes an error with a reason for a refusal, but a look-up cannot be refused. */
+function failLookUp(error: unknown): never {
+  const failure = classifyThrown(error)
+  throw failure.outcome === 'refused' ? new SendError('unanswered', undefined, { cause: error }) : failure
 }
 
 /** @throws RelayError `bad-request` */
@@ -182,28 +168,24 @@ function demandNumber(id: string, what: string): void {
   if (!/^[1-9][0-9]{0,19}$/.test(id)) throw new RelayError('bad-request', `${what} must be a number, as OneBot has it`)
 }
 
-/** Sends what other plugins made of a message with the adapter's encoder, which may make several platform messages of it. */
-async function encode(bot: Bot, channelId: string, session: SendSession): Promise<Receipt> {
+/** Sends the elements of the session with the adapter's encoder, which may divide them into several platform messages. */
+async function encode(bot: Bot, session: SendSession): Promise<Receipt> {
   const { view, answers } = recordAnswers(bot)
-  const encoder = createEncoder(view, channelId)
+  const encoder = createEncoder(view, session.channelId ?? '')
   if (!encoder) throw new SendError('refused', 'the adapter cannot encode what another plugin made of the message')
   encoder.session = session
   await encoder.prepare()
-  let failure: unknown
-  await render(encoder).catch((error: unknown) => {
-    failure = error
-  })
-  const messageIds: string[] = []
-  for (const answer of answers) {
+  const failure: unknown = await render(encoder).then(() => undefined, (error: unknown) => error)
+  const messageIds = answers.flatMap((answer, index) => {
     try {
-      messageIds.push(...readAnswer(answer).messageIds)
+      return readReceipt(answer).messageIds
     } catch (error) {
-      throw answer === answers[0] ? error : partlyArrived(error)
+      throw index === 0 ? error : partlyArrived(error)
     }
-  }
+  })
   if (answers.length === 0) throw failure === undefined ? new SendError('suppressed') : classifyThrown(failure)
-  // The adapter also throws when an answer of success holds no data; then all calls made were answered well.
-  const isWithoutData = failure instanceof TypeError || (failure instanceof SendError && failure.cause instanceof TypeError)
-  if (failure !== undefined && !isWithoutData) throw partlyArrived(failure)
+  // The adapter also throws a TypeError when an answer of success has no data. Then all its calls have succeeded.
+  const cause = failure instanceof SendError ? failure.cause : failure
+  if (failure !== undefined && !(cause instanceof TypeError)) throw partlyArrived(failure)
   return { messageIds }
 }

@@ -1,42 +1,41 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
 import { unwrap } from '../../lib/unwrap'
-import { connectionMode, dials, hasRequest, socketOf, type AdapterSocket, type ConnectionMode } from './adapter'
-import { socketState, Wire, type WireSocket } from './wire'
+import { connectionMode, dials, hasRequest, wireOf, type ConnectionMode } from './adapter'
+import { socketState, type Wire } from './wire'
 
-/** How often it is made sure that the other side is still there, in milliseconds. */
+/** The time between two pings, in milliseconds. */
 const defaultHeartbeat = 15_000
-/** After how many silent intervals in a row the other side is taken for gone. */
+/** How many pings in a row may stay unanswered before the connection is cut. */
 const maxSilence = 3
-/** How long a dial may take, in milliseconds. Without a limit one that is never answered keeps a bot "connecting" for good. */
+/** How long a dial may take, in milliseconds. Without a limit, an unanswered one keeps a bot "connecting" for ever. */
 const dialTimeout = 5_000
-/** The longest wait before the first dial, and the longest at all, in milliseconds: sends are to work again within ten seconds. */
+/** The longest wait before the first dial, and before any dial, in milliseconds: sends are to work again within ten seconds. */
 const initialDelay = 500
 const maxDelay = 5_000
-/** How often a reverse connection that is not in order is looked at, in milliseconds: some of its failures change no status. */
+/** How often a reverse connection that is not online is checked, in milliseconds: some of its failures change no status. */
 const checkInterval = 1_000
 
-/** The forward bots that a person has stopped. Outlives a reload of the plugin, so that the reload does not start them. */
+/** The forward bots that a person has stopped. It outlives a reload of the plugin, so that the reload does not start them. */
 const stopped = new WeakSet<Bot>()
 
-/** The bots that were seen with the adapter's way to make calls. Of others the lack of it means nothing: it may be elsewhere. */
+/** The bots that had the adapter's way to make calls. For other bots its absence means nothing: their adapter may keep it elsewhere. */
 const known = new WeakSet<Bot>()
 
 /**
- * Keeps OneBot bots connected until the plugin is disposed. Adapter-onebot 6.9.4 does not dial again after a forward connection was
- * closed by the other side; a reverse connection that closes after its successor has opened takes the successor's way to make calls
- * away. Bots over HTTP, and forward ones that a person has stopped, are left alone. A stop of a bot that is offline anyway is none:
- * Koishi ignores it.
+ * Keeps OneBot bots connected until the plugin is disposed. Adapter-onebot 6.9.4 does not dial again after the other side closed a forward
+ * connection. A reverse connection that closes after its successor has opened takes away the successor's way to make calls. Bots over HTTP,
+ * and forward bots that a person has stopped, are left alone. Koishi ignores a stop of a bot that is offline.
  *
- * @param heartbeat milliseconds between two looks at whether the other side of a connection is still there
+ * @param heartbeat the time between two pings, in milliseconds
  */
 export function keepConnected(ctx: Context, logger: Logger, heartbeat = defaultHeartbeat): void {
   const bots = unwrap(ctx.bots)
   const supervisors = new Map<Bot, Supervisor>()
 
-  /** The one that looks after this bot; `undefined` when none has to. */
+  /** The supervisor of this bot; `undefined` when it needs none. */
   const supervise = (bot: Bot): Supervisor | undefined => {
     const mode = connectionMode(bot)
-    // While an adapter is reloaded, the last changes of the old bot are announced in the name of the new one.
+    // While an adapter is reloaded, Koishi announces the last changes of the old bot in the name of the new one.
     if (!mode || !bots.some(each => unwrap(each) === bot)) return
     const supervisor = supervisors.get(bot) ?? new Supervisor(bot, mode, logger, heartbeat)
     supervisors.set(bot, supervisor)
@@ -46,16 +45,14 @@ export function keepConnected(ctx: Context, logger: Logger, heartbeat = defaultH
   ctx.on('ready', () => {
     for (const bot of bots) supervise(unwrap(bot))?.begin()
   })
-  // A bot that is added later is noticed by its first change of status: when it is announced, its platform is not known yet.
+  // A later bot is noticed by its first change of status: when Koishi announces the bot, its platform is not known yet.
   ctx.on('bot-status-updated', bot => supervise(unwrap(bot))?.update())
   ctx.on('bot-removed', bot => {
     supervisors.get(unwrap(bot))?.dispose()
     supervisors.delete(unwrap(bot))
   })
   ctx.on('http/websocket-init', (url, options) => {
-    for (const bot of supervisors.keys()) {
-      if (dials(bot, url)) options.handshakeTimeout ??= dialTimeout
-    }
+    if ([...supervisors.keys()].some(bot => dials(bot, url))) options.handshakeTimeout ??= dialTimeout
   })
   ctx.on('dispose', () => {
     for (const supervisor of supervisors.values()) supervisor.dispose()
@@ -68,18 +65,15 @@ class Supervisor {
   private timer: NodeJS.Timeout | undefined
   private endHeartbeat: (() => void) | undefined
   private tries = 0
-  /** Whether the log says that the bot has a problem, and not yet that it is back. */
+  /** Whether the log has reported a problem of the bot, and not yet that the bot is back. */
   private isReported = false
   private isDisposed = false
-  /** When the last dial began that is not known to have ended, on the clock of `performance.now()`. */
+  /** When the present dial began, on the monotonic clock; `-Infinity` when none is under way. */
   private dialled = -Infinity
-  /** The socket that was asked to close. */
-  private closing: AdapterSocket | undefined
+  /** The connection that was asked to close. */
+  private closing: Wire | undefined
 
-  /**
-   * @param bot not one of Koishi's proxies
-   * @param heartbeat milliseconds between two looks at whether the other side is still there
-   */
+  /** @param bot without Koishi's proxies */
   constructor(
     private readonly bot: Bot,
     private readonly mode: ConnectionMode,
@@ -87,7 +81,7 @@ class Supervisor {
     private readonly heartbeat: number,
   ) {}
 
-  /** Takes a bot over as it is found. */
+  /** Takes a bot over in its present status. */
   begin(): void {
     if (this.bot.isActive) stopped.delete(this.bot)
     this.update()
@@ -96,13 +90,12 @@ class Supervisor {
   /** To be called whenever the status of the bot has changed. */
   update(): void {
     this.rest()
-    if (hasRequest(this.bot)) known.add(this.bot)
     switch (this.bot.status) {
       case Universal.Status.ONLINE:
         this.onOnline()
         return
       case Universal.Status.DISCONNECT:
-        // Only a stop by a person comes by this status.
+        // Only a stop by a person leads to this status.
         if (this.mode === 'forward') stopped.add(this.bot)
         this.reset()
         return
@@ -111,10 +104,9 @@ class Supervisor {
         this.dialled = performance.now()
         break
       case Universal.Status.RECONNECT:
-        // The adapter's own tries end up a minute apart and are never given up, and it tells nothing between two of them. Right
-        // now none is under way, and a bot that is offline ends them; where a connection was closed, they have ended already.
+        // The adapter dials a forward bot again, up to once a minute for ever, without a change of status. Offline, the bot ends that.
         this.dialled = -Infinity
-        if (this.mode === 'forward') this.soon(Universal.Status.RECONNECT, () => this.bot.offline())
+        this.soon(Universal.Status.RECONNECT, () => this.bot.offline())
         break
       case Universal.Status.OFFLINE:
         break
@@ -129,46 +121,33 @@ class Supervisor {
 
   private onOnline(): void {
     if (stopped.has(this.bot)) {
-      // Stopped during a dial, which the adapter does not cancel.
+      // A person stopped the bot during a dial, which the adapter does not cancel.
       this.soon(Universal.Status.ONLINE, () => this.bot.stop())
-      return
-    }
-    if (this.hasLostRequest()) {
-      // The login succeeded late, over a connection that is gone. Offline, the bot is looked after like any other.
+    } else if (this.hasLostRequest()) {
+      // The login succeeded after its connection had closed.
       this.soon(Universal.Status.ONLINE, () => this.bot.offline())
-      return
+    } else {
+      if (this.isReported) this.logger.info('%s', `the bot ${this.bot.sid} is back`)
+      this.reset()
+      this.dialled = -Infinity
+      const wire = wireOf(this.bot)
+      this.endHeartbeat = wire && watchHeartbeat(wire, this.heartbeat)
     }
-    if (this.isReported) this.logger.info('%s', `the bot ${this.bot.sid} is back`)
-    this.reset()
-    this.dialled = -Infinity
-    const socket = socketOf(this.bot, this.mode)
-    if (socket) this.endHeartbeat = watchHeartbeat(socket, this.heartbeat)
   }
 
   private schedule(): void {
-    if (this.isDisposed) return
-    if (this.mode === 'forward' && (this.bot.status !== Universal.Status.OFFLINE || stopped.has(this.bot))) return
-    const delay = this.mode === 'forward' ? redialDelay(this.tries, Math.random()) : checkInterval
-    this.timer = setTimeout(() => this.look(), delay)
+    const isForward = this.mode === 'forward'
+    if (isForward && (this.bot.status !== Universal.Status.OFFLINE || stopped.has(this.bot))) return
+    this.timer = setTimeout(() => this.check(), isForward ? redialDelay(this.tries, Math.random()) : checkInterval)
   }
 
-  /**
-   * Whether a dial may still be under way although the bot is offline, as when the connection before it has only now ended.
-   * Two dials at once would make two connections, of which the adapter forgets one.
-   */
-  private mayBeDialling(): boolean {
-    return performance.now() < this.dialled + dialTimeout
-  }
-
-  /** Looks what keeps the bot from being online, and does something about it. */
-  private look(): void {
-    if (hasRequest(this.bot)) known.add(this.bot)
-    const socket = socketOf(this.bot, this.mode)
-    const isOpen = socket !== undefined && socket.readyState !== socketState.closed
-    if (isOpen && (socket === this.closing || this.isUseless(socket))) {
+  /** Closes a connection that is of no use; dials when there is none. */
+  private check(): void {
+    const wire = wireOf(this.bot)
+    if (wire && this.isUseless(wire)) {
       this.report('has a connection that cannot be used: closing it')
       this.dialled = -Infinity
-      this.close(socket)
+      this.close(wire)
     } else if (this.mode === 'forward' && !this.mayBeDialling()) {
       this.report('is not connected: trying until it is')
       this.tries++
@@ -179,28 +158,36 @@ class Supervisor {
   }
 
   /**
-   * Whether a connection that is not closed will never be of use: the adapter lost its way to make calls, could not log in by it, or, where
-   * it was dialled, does so no more.
+   * Whether a dial may be under way although the bot is offline, because the connection before it has only now ended. Two dials at once
+   * would make two connections, of which the adapter forgets one.
    */
-  private isUseless(socket: AdapterSocket): boolean {
-    if (this.mode === 'forward') return this.bot.error !== undefined || !this.mayBeDialling()
-    if (socket.readyState !== socketState.open) return false
-    const isRefused = this.bot.status === Universal.Status.OFFLINE && this.bot.error !== undefined
-    return isRefused || this.hasLostRequest()
+  private mayBeDialling(): boolean {
+    return performance.now() < this.dialled + dialTimeout
+  }
+
+  /** Whether a connection is still there without hope: it does not close, it has no way to make calls, or its login or dial has failed. */
+  private isUseless(wire: Wire): boolean {
+    const { readyState } = wire.socket
+    const hasFailed = this.bot.error !== undefined
+    if (readyState === socketState.closed) return false
+    if (wire === this.closing) return true
+    if (this.mode === 'forward') return hasFailed || !this.mayBeDialling()
+    return readyState === socketState.open && (this.hasLostRequest() || (hasFailed && this.bot.status === Universal.Status.OFFLINE))
   }
 
   private hasLostRequest(): boolean {
+    if (hasRequest(this.bot)) known.add(this.bot)
     return known.has(this.bot) && !hasRequest(this.bot)
   }
 
-  /** Closes it, by force when it did not close the first time. A new one must not open before: the old one's end would harm it. */
-  private close(socket: AdapterSocket): void {
-    if (this.closing === socket) socket.terminate?.()
-    else socket.close()
-    this.closing = socket
+  /** Closes a connection, the second time by force. A new one must not open before: the end of the old one would harm it. */
+  private close(wire: Wire): void {
+    if (this.closing === wire) wire.socket.terminate()
+    else wire.socket.close()
+    this.closing = wire
   }
 
-  /** Acts when the adapter is done with what it is doing, if the bot is then still in this status. */
+  /** Acts after the adapter has finished its present step, if the bot then still has this status. */
   private soon(status: Universal.Status, act: () => unknown): void {
     const run = async (): Promise<void> => {
       await Promise.resolve()
@@ -209,8 +196,8 @@ class Supervisor {
     run().catch((error: unknown) => this.logger.warn(error))
   }
 
-  private report(what: string): void {
-    if (!this.isReported) this.logger.warn('%s', `the bot ${this.bot.sid} ${what}`)
+  private report(problem: string): void {
+    if (!this.isReported) this.logger.warn('%s', `the bot ${this.bot.sid} ${problem}`)
     this.isReported = true
   }
 
@@ -228,10 +215,10 @@ class Supervisor {
 }
 
 /**
- * How long to wait before a bot is started again: twice as long each time, shortened by up to a half at random so that many
- * bots do not dial together.
+ * The wait before a bot is started again: twice as long each time, shortened by up to a half at random, so that many bots do not dial
+ * together.
  *
- * @param tries how many tries have failed so far, from 0
+ * @param tries how many tries have failed, from 0
  * @param random a number from 0 (included) to 1
  * @returns milliseconds
  */
@@ -239,39 +226,28 @@ export function redialDelay(tries: number, random: number): number {
   return Math.min(initialDelay * 2 ** tries, maxDelay) * (1 - random / 2)
 }
 
-/** What a heartbeat needs beyond an AdapterSocket: the methods of the library `ws`, which answers pings by itself. */
-interface PingSocket extends AdapterSocket, WireSocket {
-  readonly bufferedAmount: number
-  ping(): void
-  terminate(): void
-  on(event: string, listener: () => void): void
-  off(event: string, listener: () => void): void
-}
-
 /**
  * Cuts a connection whose other side vanished without closing it, as when its machine loses power: TCP alone needs a quarter of
- * an hour to notice. A side that has never answered a ping is let be, and so is one to which a message is on its way.
+ * an hour to notice. A side that has never answered a ping is spared, and so is one that is still receiving a message.
  *
  * @param interval between two pings, in milliseconds
- * @returns what ends the watch
+ * @returns ends the watch
  */
-export function watchHeartbeat(socket: AdapterSocket, interval: number): () => void {
-  if (!isPingSocket(socket)) return () => undefined
-  // The socket does not tell others of the answers that the wire takes.
-  const wire = Wire.of(socket)
-  let received = wire.received
+export function watchHeartbeat(wire: Wire, interval: number): () => void {
+  const { socket } = wire
+  let { received } = wire
   let silence = 0
-  let answers = false
+  let hasAnswered = false
   const onPong = (): void => {
     silence = 0
-    answers = true
+    hasAnswered = true
   }
   const timer = setInterval(() => {
     if (socket.readyState !== socketState.open) return
-    // A large message counts in full until its last byte has left, and a slow one is no reason to cut it.
+    // A large message stays in the buffer until its last byte has left, however slow the connection is.
     if (socket.bufferedAmount > 0 || wire.received !== received) silence = 0
     received = wire.received
-    if (silence >= maxSilence && answers) socket.terminate()
+    if (silence >= maxSilence && hasAnswered) socket.terminate()
     else socket.ping()
     silence++
   }, interval)
@@ -280,9 +256,4 @@ export function watchHeartbeat(socket: AdapterSocket, interval: number): () => v
     clearInterval(timer)
     socket.off('pong', onPong)
   }
-}
-
-function isPingSocket(socket: AdapterSocket): socket is PingSocket {
-  return typeof Reflect.get(socket, 'bufferedAmount') === 'number'
-    && ['ping', 'terminate', 'on', 'off', 'once', 'emit', 'send'].every(name => typeof Reflect.get(socket, name) === 'function')
 }

@@ -3,79 +3,67 @@ import type { Bot, Context, Logger } from 'koishi'
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import { unwrap } from '../../lib/unwrap'
-import { connectionMode, dials, isWireSocket, wireSocketOf } from './adapter'
-import { Wire } from './wire'
+import { connectionMode, dials, wireOf } from './adapter'
+import { droppedFrames, Wire } from './wire'
 
 /** The least time between two lines in the log about the same bot, in milliseconds. */
 const reportInterval = 60_000
 
-/** What was dropped of the frames for one bot. */
-interface Dropped {
-  /** Since the last line in the log. */
-  count: number
-  /** When the next line may be written, on the clock of `performance.now()`. */
-  next: number
-}
-
 /**
- * Lets nothing come in over the connections of OneBot bots that would end the process, until the plugin is disposed:
+ * Keeps frames away that would end the process, until the plugin is disposed:
  *
- * - Frames that adapter-onebot 6.9.4 cannot read are dropped, from the first one of each connection that is made from now on. Of a
- *   connection that exists already, they are from now on; one that is being made is looked after as soon as its bot is online.
- * - @koishijs/plugin-server 3.2 (field `_ws`) has no listener for the errors of the WebSockets that it accepts, so that a malformed
- *   frame from anybody, at any path, would be an uncaught exception. The adapter throws one, too, at a OneBot without `X-Self-ID`.
+ * - Frames of OneBot bots that adapter-onebot 6.9.4 cannot read are dropped, from the first frame of each new connection. A connection that
+ *   exists already is guarded from now on; one that is being made, once its bot is online.
+ * - @koishijs/plugin-server 3.2 (field `_ws`) has no listener for the errors of the WebSockets that it accepts, so a malformed frame of
+ *   any client, on any path, would be an uncaught exception. The adapter throws such an exception at a OneBot without `X-Self-ID`.
  *
- * The frames of a connection are looked at until it closes, also when the plugin is disposed: calls may be under way over it.
+ * A wire goes on dropping frames until its connection closes, also when the plugin is disposed, because calls may be under way.
  */
 export function guardConnections(ctx: Context, logger: Logger): void {
   const bots = unwrap(ctx.bots)
-  const dropped = new WeakMap<Bot, Dropped>()
+  const owners = new WeakMap<Wire, Bot>()
+  /** When the log last reported a bot, on the monotonic clock. */
+  const reported = new WeakMap<Bot, number>()
 
-  const report = (bot: Bot, reason: string): void => {
-    const state = dropped.get(bot) ?? { count: 0, next: -Infinity }
-    dropped.set(bot, state)
-    state.count++
+  const onDrop = (wire: Wire, reason: string): void => {
+    const bot = owners.get(wire)
     const now = performance.now()
-    if (now < state.next) return
-    const frames = state.count === 1 ? 'a frame that is' : `${state.count} frames that are`
-    logger.warn('%s', `the bot ${bot.sid} got ${frames} no OneBot 11, dropped: ${reason}`)
-    state.count = 0
-    state.next = now + reportInterval
+    if (!bot || now < (reported.get(bot) ?? -Infinity) + reportInterval) return
+    reported.set(bot, now)
+    logger.warn('%s', `the bot ${bot.sid} got a frame that is no OneBot 11, dropped: ${reason}`)
   }
-  const guard = (bot: Bot, socket: unknown): void => {
-    if (isWireSocket(socket)) Wire.of(socket).onDropped = reason => report(bot, reason)
-  }
-  const guardPresent = (traced: Bot): void => {
-    const bot = unwrap(traced)
-    guard(bot, wireSocketOf(bot))
+  const guard = (traced: Bot, wire = wireOf(unwrap(traced))): void => {
+    if (wire) owners.set(wire, unwrap(traced))
   }
 
-  for (const bot of bots) guardPresent(bot)
-  ctx.on('bot-status-updated', guardPresent)
+  for (const bot of bots) guard(bot)
+  ctx.on('bot-status-updated', bot => guard(bot))
+  droppedFrames.on('drop', onDrop)
 
   ctx.on('http/websocket-init', (url, options) => {
     const bot = bots.map(unwrap).find(bot => dials(bot, url))
     if (!bot) return
     const { finishRequest } = options
-    // Of the options of a WebSocket, the one that is given the socket before anything comes in.
+    // The only option of a WebSocket that receives the socket before the first frame.
     options.finishRequest = (request, socket) => {
-      guard(bot, socket)
+      guard(bot, Wire.of(socket))
       if (finishRequest) finishRequest(request, socket)
       else request.end()
     }
   })
 
   const onConnection = (socket: WebSocket, { headers }: IncomingMessage): void => {
-    // The socket closes after an error; there is nothing more to do about it.
+    // The socket closes after an error by itself.
     socket.on('error', error => logger.debug('%s', `a WebSocket was closed: ${error.message}`))
     if (headers['x-client-role'] !== 'Universal') return
     headers['x-self-id'] ??= ''
     const bot = bots.map(unwrap).find(bot => connectionMode(bot) === 'reverse' && bot.selfId === headers['x-self-id'])
-    if (bot) guard(bot, socket)
+    if (bot) guard(bot, Wire.of(socket))
   }
   const { _ws: server } = ctx.server
   server.prependListener('connection', onConnection)
   ctx.on('dispose', () => {
     server.off('connection', onConnection)
+    droppedFrames.off('drop', onDrop)
   })
 }

@@ -1,32 +1,29 @@
 import { unwrap } from '../../lib/unwrap'
-import { isObject } from '../../message/parse'
+import { fieldsOf, type JsonObject } from '../../message/parse'
 import { readMessage } from '../../message/segments'
 import { toMention, toText, type IncomingSupport } from '../incoming'
 
-/** How messages are read that came from OneBot 11. */
+/** How messages from OneBot 11 are read. */
 export const incomingOneBot: IncomingSupport = {
   readText: session => messageText(eventOf(session)),
-  isOwn(session) {
-    const event = eventOf(session)
-    // This is how OneBot reports what another device of the account sent.
-    return isObject(event) && event.post_type === 'message_sent'
-  },
+  // OneBot reports so what another device of the account sent.
+  isOwn: session => eventOf(session).post_type === 'message_sent',
 }
 
-function eventOf(session: object): unknown {
-  return Reflect.get(unwrap(session), 'onebot')
+/** The event that the adapter made a session of, without fields when the session is of another platform. */
+export function eventOf(session: object): JsonObject {
+  return fieldsOf(Reflect.get(unwrap(session), 'onebot'))
 }
 
 /**
- * The text of a OneBot message as its member typed it, with mentions as `@<id>`. It is read from the event and not from the
- * adapter's elements, because the adapter inserts blanks next to pictures.
+ * The text of a OneBot message as the member typed it, with mentions as `@<id>`. It is read from the event and not from the elements of the
+ * adapter, which inserts blanks next to pictures.
  *
- * @param event what the platform sent; its `message` is an array of segments or a string with CQ codes
- * @returns `undefined` when it holds neither: it is no OneBot message
+ * @param event its `message` is an array of segments or a string with CQ codes
+ * @returns `undefined` when the event has no such `message`
  */
 export function messageText(event: unknown): string | undefined {
-  if (!isObject(event)) return
-  return readMessage(event.message)?.map(({ type, data }) => {
+  return readMessage(fieldsOf(event).message)?.map(({ type, data }) => {
     if (type === 'text') return toText(data.text)
     return type === 'at' ? toMention(data.qq) : ''
   }).join('')

@@ -1,43 +1,131 @@
 import type { h } from 'koishi'
+import { createHash } from 'node:crypto'
+import type { Target } from '../../message/model'
 import type { JsonObject } from '../../message/parse'
-import type { Segment } from '../../message/segments'
+import { readMessage, type Segment } from '../../message/segments'
+import { toText } from '../incoming'
+import type { LoadedItem, LoadedMedia } from '../port'
+import { toNumber } from './answer'
+
+/** How an element becomes a segment: the type and the field of the segment, and the attribute of the element with the value. */
+const forms: ReadonlyMap<string, readonly [type: string, field: string, attribute: string]> = new Map([
+  ['text', ['text', 'text', 'content']],
+  ['at', ['at', 'qq', 'id']],
+  ['quote', ['reply', 'id', 'id']],
+  ['img', ['image', 'file', 'src']],
+  ['image', ['image', 'file', 'src']],
+  ['video', ['video', 'file', 'src']],
+  ['audio', ['record', 'file', 'src']],
+])
 
 /**
- * Encodes elements as segments. `undefined` when there is any element that the relay does not make itself, as another plugin
- * may add in `before-send`: the adapter's own encoder knows those.
+ * The segments of a message: an uploaded file is one segment of the type `file`.
+ *
+ * @param elements made of the items
+ * @param announced what other plugins made of the elements
+ * @returns `undefined` when another plugin has added an element that only the adapter's own encoder knows
  */
-export function toSegments(elements: readonly h[]): Segment[] | undefined {
-  const segments = elements.map(toSegment)
-  return segments.every(segment => segment !== undefined) ? segments : undefined
+export function toSegments(items: readonly LoadedItem[], elements: readonly h[], announced = elements): Segment[] | undefined {
+  const [item] = items
+  if (item?.type === 'file' && announced.length === 1 && announced[0] === elements[0]) return [toFileSegment(item)]
+  const segments = announced.flatMap(toSegment)
+  return segments.length === announced.length ? segments : undefined
 }
 
-function toSegment({ type, attrs, children }: h): Segment | undefined {
-  if (children.length > 0) return
+/** The action and the parameters that send these segments. */
+export function toCall({ kind, id }: Target, message: readonly Segment[]): [action: string, params: JsonObject] {
+  const to = { [kind === 'group' ? 'group_id' : 'user_id']: toNumber(id) }
+  const [segment] = message
+  if (segment?.type !== 'file') return [`send_${kind}_msg`, { ...to, message }]
+  const { file, name } = segment.data
+  return [`upload_${kind}_file`, { ...to, file, name }]
+}
+
+/** A segment in a list; an empty list for an element of another form. */
+function toSegment({ type, attrs, children }: h): Segment[] {
+  const [name = '', field = '', attribute = ''] = forms.get(type) ?? []
   const fields: JsonObject = attrs
-  if (type === 'text' && typeof fields.content === 'string') return { type: 'text', data: { text: fields.content } }
-  if (type === 'at' && fields.type === 'all') return { type: 'at', data: { qq: 'all' } }
-  if (type === 'at' && typeof fields.id === 'string') return { type: 'at', data: { qq: fields.id } }
-  if (type === 'quote' && typeof fields.id === 'string') return { type: 'reply', data: { id: fields.id } }
-  const mediaType = mediaTypes.get(type)
-  if (mediaType !== undefined && typeof fields.src === 'string') return { type: mediaType, data: { file: toFile(fields.src) } }
+  const value = type === 'at' && fields.type === 'all' ? 'all' : fields[attribute]
+  if (typeof value !== 'string' || children.length > 0) return []
+  return [{ type: name, data: { [field]: field === 'file' ? toFile(value) : value } }]
 }
 
-/** What OneBot calls the elements with bytes. */
-const mediaTypes: ReadonlyMap<string, string> = new Map([['img', 'image'], ['image', 'image'], ['video', 'video'], ['audio', 'record']])
-
-/** The form in which OneBot takes bytes: what implementations read of `data:` differs, `base64://` they all know. */
-export function toFile(src: string): string {
-  const data = /^data:[^,]*;base64,/i.exec(src)
-  return data ? `base64://${src.slice(data[0].length)}` : src
+/** The size of inline data is known, that of a file on a disk or behind a link is not. */
+function toFileSegment({ name, src, path }: LoadedMedia): Segment {
+  const [head = ''] = inline.exec(src) ?? []
+  const size = head && Buffer.byteLength(src.slice(head.length), 'base64')
+  return { type: 'file', data: { name, file: path ?? toFile(src), size } }
 }
 
-/** An ID as text. Those of messages may be negative. */
-export function toId(value: unknown): string | undefined {
-  return typeof value === 'number' || (typeof value === 'string' && value !== '') ? String(value) : undefined
+const inline = /^data:[^,]*;base64,/i
+
+/** The form in which OneBot takes bytes: implementations read `data:` differently, but all know `base64://`. */
+function toFile(src: string): string {
+  return src.replace(inline, 'base64://')
 }
 
-/** An ID as a number, as far as that is exact: implementations differ in whether they take one as text. */
-export function toNumber(id: string): number | string {
-  const number = Number(id)
-  return Number.isSafeInteger(number) ? number : id
+/**
+ * The parts of a message that stay the same in the history of a platform. Platforms rename pictures and videos, change their links and
+ * sizes, trim texts and break lines differently.
+ */
+export interface Content {
+  /** Equal for equal texts, mentions, replies and kinds of media in the same order. */
+  digest: string
+  files: readonly FileTraits[]
+}
+
+interface FileTraits {
+  /** Implementations differ in the field with the name, so there may be several. */
+  names: readonly string[]
+  /** In bytes; `NaN` or 0 when the platform does not say. */
+  size: number
+}
+
+/** Stands between the parts of a message. */
+const border = '\0'
+
+/** The fields that say what a segment points at. Media point at nothing: their names and links change. */
+const references: ReadonlyMap<string, string> = new Map([['at', 'qq'], ['reply', 'id']])
+
+/** The content of a message made of these segments. */
+export function contentOf(segments: readonly Segment[]): Content {
+  const parts = segments.map(describe).join('').replace(/\r\n?/g, '\n').split(border)
+  const files = segments.filter(({ type }) => type === 'file').map(({ data }) => traitsOf(data))
+  return { digest: digest(parts.map(part => part.trim())), files }
+}
+
+/** The content of the `message` of an event or of a history, `undefined` when it is not a message. */
+export function readContent(message: unknown): Content | undefined {
+  const segments = readMessage(message)
+  return segments && contentOf(segments)
+}
+
+/** Whether two messages look the same. Files are compared by their names and, where both are known, by their sizes. */
+export function isSameContent(a: Content, b: Content): boolean {
+  return a.digest === b.digest && a.files.every((file, index) => isSameFile(file, b.files[index]))
+}
+
+/** A text that is equal for messages that look the same, whatever the sizes of their files. */
+export function likenessOf({ digest: parts, files }: Content): string {
+  return files.length === 0 ? parts : digest([parts, ...files.map(({ names }) => names[0] ?? '')])
+}
+
+/** Text is written as it is, because the platform may divide and merge texts; any other segment between borders. */
+function describe({ type, data }: Segment): string {
+  if (type === 'text') return toText(data.text).replaceAll(border, '')
+  return `${border}${type} ${toText(data[references.get(type) ?? ''])}${border}`
+}
+
+/** The name is in `file` (NapCat, LuckyLilliaBot), `name` (go-cqhttp) or `file_name` (Lagrange). */
+function traitsOf({ name, file_name: fileName, file, file_size: fileSize, size }: JsonObject): FileTraits {
+  return { names: [name, fileName, file].filter(text => typeof text === 'string'), size: Number(fileSize ?? size) }
+}
+
+function isSameFile(a: FileTraits, b: FileTraits | undefined): boolean {
+  const hasSameSize = !a.size || !b?.size || a.size === b.size
+  return hasSameSize && a.names.some(name => b?.names.includes(name))
+}
+
+function digest(parts: readonly string[]): string {
+  return createHash('sha256').update(parts.join(border)).digest('base64url')
 }

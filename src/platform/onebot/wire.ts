@@ -1,91 +1,106 @@
 import { randomBytes } from 'node:crypto'
-import { Registry } from '../../lib/transient'
-import { isObject, type JsonObject } from '../../message/parse'
+import { EventEmitter } from 'node:events'
+import { corkForTurn } from '../../lib/cork'
+import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { SendError } from '../port'
+import { toId } from './answer'
 
-/** What is needed of a WebSocket: one of the library `ws`, which tells of each frame by its method `emit`. Checked against 8.23.0. */
-export interface WireSocket {
+/** The parts of a WebSocket of the library `ws` that the relay uses. It reports each frame by its method `emit`. Checked against 8.23.0. */
+export interface Socket {
   readonly readyState: number
+  /** Bytes that have not left yet. */
+  readonly bufferedAmount: number
   send(data: string): void
+  ping(): void
+  close(): void
+  terminate(): void
   emit(event: string | symbol, ...args: unknown[]): boolean
-  once(event: 'close', listener: () => void): unknown
+  on(event: string, listener: () => void): unknown
+  off(event: string, listener: () => void): unknown
 }
 
-/** States of a WebSocket, as its standard numbers them. */
+const methods = ['send', 'ping', 'close', 'terminate', 'emit', 'on', 'off']
+
+/** States of a WebSocket, by the numbers of its standard. */
 export const socketState = { open: 1, closed: 3 } as const
 
-/** A call that has not been answered. */
+/** A call without an answer. */
 interface Call {
   resolve: (answer: JsonObject) => void
   reject: (error: SendError) => void
-  /** When it was made, on the clock of `performance.now()`. */
+  /** When it was made, on the monotonic clock. */
   since: number
-  /** About how many bytes whoever waits for the answer keeps in memory. */
+  /** How many bytes it keeps in memory, roughly. */
   weight: number
 }
 
-/** For how long a call is waited for in any case, in milliseconds. */
-const certain = 10 * 60_000
-/** How much all calls of a connection may keep in memory before those that are older are given up, in bytes. */
+/** How long a call may wait for its answer in any case, in milliseconds. */
+const guaranteedWait = 10 * 60_000
+/** How many bytes the calls of a connection may keep in memory before the relay gives up older ones. */
 const maxWeight = 64 * 1024 * 1024
-/** What a call keeps beside its parameters, in bytes, roughly. */
+/** How many bytes a call keeps beside its parameters, roughly. */
 const callWeight = 2048
 
-/** Begins each `echo` of a call that is made here. The adapter counts its own calls in numbers. */
+/** Begins the `echo` of each call made here. The adapter numbers its own calls. */
 const mark = `relay-${randomBytes(6).toString('base64url')}-`
 let count = 0
 
-/** The wires by their sockets. They outlive a reload of the plugin, because the calls under way do. */
+/** The wires by their sockets. They outlive a reload of the plugin, because calls under way do. */
 const wires = new WeakMap<object, Wire>()
 
+/** Reports each frame that a wire drops: the wire, and the reason. */
+export const droppedFrames = new EventEmitter<{ drop: [wire: Wire, reason: string] }>()
+
 /**
- * What goes over one WebSocket of a OneBot bot. It stands before the adapter: it makes calls of its own and takes their answers,
- * however late they come over this connection, and lets nothing through that the adapter could not read, because adapter-onebot 6.9.4
- * throws at such a frame where nobody can catch it. It stays for as long as the socket does, also when the plugin is unloaded.
+ * The frames of one WebSocket of a OneBot bot, before the adapter gets them. A wire makes calls of its own and takes their answers, however
+ * late they come over this connection. It drops frames that the adapter cannot read, because adapter-onebot 6.9.4 throws at such a frame
+ * where nothing catches the error. A wire stays as long as its socket, also when the plugin is unloaded.
  */
 export class Wire {
   /** How many frames have come in. */
   received = 0
-  /** Told why a frame was dropped. */
-  onDropped: ((reason: string) => void) | undefined
-  /** By the numbers in their `echo`, the oldest first. */
-  private readonly calls = new Registry<Call>()
+  /** By their `echo`, the oldest first. */
+  private readonly calls = new Map<string, Call>()
   private weight = 0
 
-  /** The wire of a socket, which is made at the first request for it. */
-  static of(socket: WireSocket): Wire {
-    const wire = wires.get(socket) ?? new Wire(socket)
+  /** The wire of a socket, `undefined` when it is not a WebSocket of the library `ws`. */
+  static of(socket: unknown): Wire | undefined {
+    const known = wires.get(fieldsOf(socket))
+    if (known || !isSocket(socket)) return known
+    const wire = new Wire(socket)
     wires.set(socket, wire)
     return wire
   }
 
-  private constructor(private readonly socket: WireSocket) {
+  private constructor(readonly socket: Socket) {
     const emit = socket.emit.bind(socket)
     socket.emit = (event, ...args) => event === 'message' && !this.passes(args[0]) ? false : emit(event, ...args)
-    socket.once('close', () => this.giveUp('the connection was lost', () => true))
+    socket.on('close', () => this.giveUp('the connection was lost', () => true))
   }
 
-  /** How many calls have not been answered. */
+  /** How many calls have no answer yet. */
   get open(): number {
     return this.calls.size
   }
 
   /**
-   * Makes a call. The parameters may be changed as soon as this returns.
+   * Makes a call.
    *
    * @returns the whole answer, unread
-   * @throws SendError `unsent` when the connection is not open; `unanswered` when it closes before the answer comes. An answer that is
-   *   still not there after ten minutes is given up when the calls of this connection keep more than 64 MiB in memory.
+   * @throws SendError `unsent` when the connection is not open; `unanswered` when it closes before the answer. A call that is older than
+   *   ten minutes is given up when the calls of this connection keep more than 64 MiB in memory.
    */
   call(action: string, params: JsonObject): Promise<JsonObject> {
     if (this.socket.readyState !== socketState.open) return Promise.reject(new SendError('unsent'))
-    const number = String(++count)
-    const frame = JSON.stringify({ action, params, echo: mark + number })
+    const echo = mark + String(++count)
+    const frame = JSON.stringify({ action, params, echo })
     return new Promise((resolve, reject) => {
       const call = { resolve, reject, since: performance.now(), weight: frame.length + callWeight }
-      this.calls.set(number, call)
+      this.calls.set(echo, call)
       this.weight += call.weight
-      if (this.weight > maxWeight) this.giveUp('its answer is too late', ({ since }) => this.weight > maxWeight && since < call.since - certain)
+      if (this.weight > maxWeight) this.giveUp('its answer is too late', ({ since }) => this.weight > maxWeight && since < call.since - guaranteedWait)
+      // The connection under a WebSocket of ws 8.23.0.
+      corkForTurn(Reflect.get(this.socket, '_socket'))
       this.socket.send(frame)
     })
   }
@@ -94,48 +109,35 @@ export class Wire {
   private passes(data: unknown): boolean {
     this.received++
     const frame = parse(data)
-    if (!isObject(frame)) return this.drop(frame === undefined ? 'it is not JSON' : 'it is not a JSON object')
-    // The adapter tells events from answers by this field.
-    if ('post_type' in frame) return isEvent(frame) || this.drop('it is an event that lacks what OneBot 11 demands')
-    const { echo } = frame
-    if (typeof echo === 'string' && echo.startsWith(mark)) {
-      this.answer(echo.slice(mark.length), frame)
+    const fields = fieldsOf(frame)
+    if (typeof fields.echo === 'string' && fields.echo.startsWith(mark)) {
+      // There is no call for a second answer, or when the call was given up.
+      this.take(fields.echo)?.resolve(fields)
       return false
     }
-    // With `"__proto__"` and the like the adapter finds what is not one of its calls.
-    if (typeof echo === 'number' || (typeof echo === 'string' && /^\d+$/.test(echo))) return true
-    return this.drop(typeof frame.retcode === 'number' ? `it answers no call (retcode ${frame.retcode})` : 'it answers no call')
+    const fault = faultOf(frame)
+    if (fault !== undefined) droppedFrames.emit('drop', this, fault)
+    return fault === undefined
   }
 
-  private drop(reason: string): false {
-    this.onDropped?.(reason)
-    return false
-  }
-
-  private answer(number: string, frame: JsonObject): void {
-    const call = this.calls.get(number)
-    // It comes a second time, or was given up.
-    if (!call) return
-    this.remove(number, call)
-    call.resolve(frame)
-  }
-
+  /** Gives up the oldest calls, up to the first one that the condition spares. */
   private giveUp(reason: string, applies: (call: Call) => boolean): void {
-    for (const number of this.calls.names()) {
-      const call = this.calls.get(number)
-      if (!call || !applies(call)) return
-      this.remove(number, call)
-      call.reject(new SendError('unanswered', reason))
+    for (const [echo, call] of this.calls) {
+      if (!applies(call)) return
+      this.take(echo)?.reject(new SendError('unanswered', reason))
     }
   }
 
-  private remove(number: string, { weight }: Call): void {
-    this.calls.delete(number)
-    this.weight -= weight
+  /** Removes a call, to settle it. */
+  private take(echo: string): Call | undefined {
+    const call = this.calls.get(echo)
+    this.calls.delete(echo)
+    this.weight -= call?.weight ?? 0
+    return call
   }
 }
 
-/** The JSON of a frame, `undefined` when it is none. */
+/** The JSON of a frame, `undefined` when it is not JSON. */
 function parse(data: unknown): unknown {
   if (typeof data !== 'string' && !Buffer.isBuffer(data)) return
   try {
@@ -146,17 +148,31 @@ function parse(data: unknown): unknown {
   }
 }
 
-/** Whether the adapter can read an event: it reads messages without looking whether their fields are there. */
+/** Why the adapter cannot read a frame, `undefined` when it can. */
+function faultOf(frame: unknown): string | undefined {
+  if (frame === undefined) return 'it is not JSON'
+  if (!isObject(frame)) return 'it is not a JSON object'
+  // The adapter tells events from answers by this field.
+  if ('post_type' in frame) return isEvent(frame) ? undefined : 'it is an event that lacks what OneBot 11 demands'
+  // The adapter looks up any other `echo` in a plain object, where `"__proto__"` and the like are no calls.
+  const { echo, retcode } = frame
+  if (typeof echo === 'number' || (typeof echo === 'string' && /^\d+$/.test(echo))) return
+  return typeof retcode === 'number' ? `it answers no call (retcode ${retcode})` : 'it answers no call'
+}
+
+/** Whether the adapter can read an event: it reads the fields of a message unchecked. */
 function isEvent({ post_type: type, message_id: id, message, sender }: JsonObject): boolean {
   if (type !== 'message' && type !== 'message_sent') return typeof type === 'string'
+  const { user_id: userId, tiny_id: tinyId } = fieldsOf(sender)
   const isReadable = typeof message === 'string' || (Array.isArray(message) && message.every(isSegment))
-  return isReadable && isId(id) && isObject(sender) && (isId(sender.user_id) || isId(sender.tiny_id))
+  return isReadable && [id, userId ?? tinyId].every(value => toId(value) !== undefined)
 }
 
 function isSegment(segment: unknown): boolean {
-  return isObject(segment) && typeof segment.type === 'string' && (segment.type !== 'text' || (isObject(segment.data) && typeof segment.data.text === 'string'))
+  const { type, data } = fieldsOf(segment)
+  return type === 'text' ? typeof fieldsOf(data).text === 'string' : typeof type === 'string'
 }
 
-function isId(value: unknown): boolean {
-  return typeof value === 'number' || typeof value === 'string'
+function isSocket(value: unknown): value is Socket {
+  return typeof value === 'object' && value !== null && methods.every(name => typeof Reflect.get(value, name) === 'function')
 }

@@ -169,6 +169,6 @@ describe('alertTo, as a target', () => {
 
   test('that is none is a warning', async t => {
     const relay = await relayWith(t, { path, config: { alertTo: 'nobody' } })
-    assert(relay.logs.some(line => line.startsWith('message-relay warn alertTo is not used')), relay.logs.join('\n'))
+    assert(relay.logs.some(line => line.startsWith('message-relay warn no alerts are sent, because alertTo cannot be used: ')), relay.logs.join('\n'))
   })
 })

@@ -197,6 +197,21 @@ test('a data folder that cannot be made ends the start with one line', async () 
   assert(!bot.log.includes('    at '))
 })
 
+test('a second process on one data folder ends with one line that names the first, and one that was killed is replaced at once', async () => {
+  const folder = await checkout.folder()
+  const first = await checkout.start({ WEBHOOK_PORT: String(await freePort()) }, { cwd: folder })
+  await first.ready()
+  const second = await checkout.start({ WEBHOOK_PORT: String(await freePort()) }, { cwd: folder })
+  assert.equal(await second.exit(), 1)
+  const [error = '', ...others] = second.lines.filter(line => line.includes('[E]'))
+  assert.match(error, /\[E\] bot process \d+ on \S+ works the data folder \S+data: end it, or set DATA_DIR to another folder$/)
+  assert.deepEqual(others, [])
+  assert(!second.log.includes('    at '))
+  await first.kill()
+  const third = await checkout.start({ WEBHOOK_PORT: String(await freePort()) }, { cwd: folder })
+  await third.ready()
+})
+
 describe('a signal', () => {
   const message = JSON.stringify({ group_id: '123456', msg: 'in flight' })
 

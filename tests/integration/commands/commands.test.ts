@@ -13,8 +13,9 @@ import { RelayError } from '../../../src/errors'
 import { InFlight } from '../../../src/lib/in-flight'
 import { Incoming } from '../../../src/platform/incoming'
 import { incomingOneBot } from '../../../src/platform/onebot/incoming'
-import { createDelivery, type ItemResult, settle } from '../../../src/relay/delivery/delivery'
+import { createDelivery, end, type ItemResult } from '../../../src/relay/delivery'
 import type { Submission } from '../../../src/relay/relay'
+import { summarize } from '../../../src/relay/summary'
 
 /** One exchange with the callback, as its server sees it. */
 interface Exchange { body: Record<string, unknown>, response: ServerResponse }
@@ -97,12 +98,13 @@ class Stage {
     return this.app.plugin((ctx: Context) => {
       listenForCommands(ctx, { prefix: '#', length: 4, callbackUrl: this.callbackUrl, secret: '', retry: false, timeout: 10_000, ...settings }, {
         relay: {
-          submit: async ({ id, request }) => {
+          active: () => Promise.resolve(),
+          submit: async ({ id, request, door }) => {
             this.delivered.push({ id, ...request })
             this.changed()
             const results = await this.send(request)
-            const delivery = createDelivery(id, Date.now(), request)
-            return { delivery: Object.assign(delivery, settle(delivery, results)), isReplay: false }
+            const delivery = createDelivery({ id, caller: null, door, summary: summarize([], 'none') }, 1, Date.now(), request)
+            return { delivery: Object.assign(delivery, end(delivery, results)), isReplay: false }
           },
         },
         readIncoming: session => new Incoming(session, incomingOneBot),

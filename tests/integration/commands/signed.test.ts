@@ -132,7 +132,7 @@ describe('a command', () => {
   })
 })
 
-describe('a callback that is asked once more', () => {
+describe('a callback that is asked a second time', () => {
   test('gets the same ID with another signature', async t => {
     const callback = await startCallback(t, answering(503))
     const { relay, passed } = await startWith(t, callback, { commandCallbackSecret: secret, commandCallbackRetry: true })
@@ -147,7 +147,7 @@ describe('a callback that is asked once more', () => {
     await until('the log says so', () => lines(relay).at(-1)?.includes('replied') === true)
     assert.deepEqual(passed, [])
     assert.deepEqual(lines(relay).slice(-2), [
-      'message-relay warn <id> the callback is asked once more: status 503',
+      'message-relay warn <id> the callback could not answer and is asked a second time: status 503',
       'message-relay info <id> command "ping" from group "123456": replied, <time>',
     ])
   })
@@ -223,7 +223,7 @@ describe('a callback that is asked once more', () => {
       const { relay, passed } = await startWith(t, callback, { commandCallbackRetry: true })
       say(relay)
       await until('the callback is asked', () => callback.posts.length === 1)
-      if (answer !== hanging) await until('the second try is near', () => lines(relay).at(-1)?.includes('once more') === true)
+      if (answer !== hanging) await until('the second try is near', () => lines(relay).at(-1)?.includes('a second time') === true)
       relay.unload()
       await until('the command goes on to the others', () => passed.length === 1)
       assert.equal(lines(relay).at(-1), 'message-relay info <id> command "ping" from group "123456": given up: the relay is stopping, <time>')

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { digest } from '../../../src/lib/crypto'
-import { driverOf, group, later, other, relayWith, takeOffline, type StoredRelay } from './support'
+import { group, later, other, relayWith, takeOffline, type StoredRelay } from './support'
 
 const keys = [
   { name: 'ci', key: 'the-secret-of-ci', allow: ['send', 'read'] },
@@ -107,9 +106,6 @@ describe('deliveries in the database', () => {
       assert.deepEqual([status, headers.get('idempotent-replayed')], [200, 'true'])
     }
     assert.deepEqual(relay.texts(), ['of ci', 'of nightly', 'of nobody'])
-    const rows = await driverOf(relay).database.get('message_relay_delivery', {}, ['key'])
-    assert.equal(new Set(rows.map(row => row.key)).size, 3)
-    assert(rows.some(row => row.key === digest('build-42')))
     // No text that the master key can use is that of another caller.
     assert.equal((await relay.post(master, { 'idempotency-key': 'ci-build-42' })).headers.get('idempotent-replayed'), null)
   })

@@ -1,5 +1,4 @@
 // A relay in a process of its own, that can be killed. The test tells it where things are, and it says where it listens.
-import { shiftClock } from '../../support/clock'
 import { Context, HTTP } from 'koishi'
 import * as proxyAgent from '@koishijs/plugin-proxy-agent'
 import Server from '@koishijs/plugin-server'
@@ -7,13 +6,7 @@ import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import * as relay from '../../../src'
 
-const [endpoint = '', selfId = '', folder = '', key = '', config = '{}', clock = '0'] = process.argv.slice(2)
-let resetClock = shiftClock(Number(clock))
-process.on('message', (by: number) => {
-  resetClock()
-  resetClock = shiftClock(by)
-})
-
+const [endpoint = '', selfId = '', folder = '', key = '', config = '{}'] = process.argv.slice(2)
 async function main(): Promise<void> {
   const app = new Context()
   app.plugin(HTTP)

@@ -4,12 +4,9 @@ import { stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { v4 as uuid } from 'uuid'
 import { isObject } from '../../../src/message/parse'
-import { Clock } from '../../../src/relay/store/clock'
-import { DatabaseStore } from '../../../src/relay/store/database-store'
 import { until } from '../../support/until'
-import { driverOf, failStatements, group, later, other, relayWith, releaseHeld, takeOffline, type StoredRelay } from './support'
+import { countRows, driverOf, group, later, other, relayWith, releaseHeld, takeOffline, type StoredRelay } from './support'
 
 const hello = { group_id: group, msg: 'hello' }
 
@@ -178,39 +175,6 @@ describe('withdrawing', () => {
     assert.deepEqual(relay.texts(), ['hello'])
   })
 
-  test('right before it leaves keeps it from being sent', async t => {
-    const relay = await relayWith(t)
-    const { db } = driverOf(relay)
-    let withdrawn = 0
-    failStatements(relay, sql => {
-      if (!sql.includes('`position` <=') || !sql.includes('\'queued\'')) return false
-      // After it was chosen to be sent, before that is written down.
-      queueMicrotask(() => {
-        if (withdrawn++ === 0) db.run('DELETE FROM message_relay_delivery')
-      })
-      return false
-    })
-    await relay.queue('withdrawn')
-    await relay.reaches(await relay.queue('next'), 'sent')
-    assert(withdrawn > 0)
-    assert.deepEqual(relay.texts(), ['next'])
-  })
-
-  test('and sending cannot both succeed', async t => {
-    const relay = await relayWith(t)
-    await takeOffline(relay)
-    const store = new DatabaseStore(relay.app, new Clock(), uuid())
-    for (const text of ['one', 'two']) {
-      const id = await relay.queue(text)
-      const delivery = await store.get(id)
-      assert(delivery)
-      const begin = () => store.update(delivery, ['queued'], { state: 'sending' })
-      const withdraw = () => store.withdraw(id)
-      const both = text === 'one' ? [begin(), withdraw()] : [withdraw(), begin()]
-      assert.deepEqual(await Promise.all(both), [true, false])
-    }
-  })
-
   test('and sending do not both happen, however close they are', async t => {
     const relay = await relayWith(t)
     for (let i = 0; i < 30; i++) {
@@ -299,35 +263,6 @@ describe('sending again', () => {
     assert.deepEqual(relay.texts(), ['hello', 'ahead'])
   })
 
-  test('does not send twice what is answered while its record is moved', async t => {
-    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 0.3 } })
-    relay.simulator.fault({ fault: { kind: 'hold' } })
-    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
-    const { status, headers } = await relay.post(hello)
-    assert.equal(status, 504)
-    const id = headers.get('x-request-id') ?? ''
-    relay.simulator.clearFaults()
-    await until('it is written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_kept').length > 0)
-    // After the retry has read the record, and before it writes it.
-    const driver = driverOf(relay)
-    const get = driver.get.bind(driver)
-    let isAnswered = false
-    driver.get = async selection => {
-      const rows = get(selection)
-      await rows
-      if (selection.table === 'message_relay_kept' && !isAnswered) {
-        isAnswered = true
-        await releaseHeld(relay)
-        await relay.reaches(id, 'sent')
-      }
-      return rows
-    }
-    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 409)
-    assert(isAnswered)
-    assert.equal((await relay.show(id)).state, 'sent')
-    assert.deepEqual(relay.texts(), ['hello'])
-  })
-
   test('sends what went unanswered and did not arrive', async t => {
     const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 0.3 } })
     relay.simulator.fault({ fault: { kind: 'silent' } })
@@ -338,23 +273,13 @@ describe('sending again', () => {
     assert.deepEqual(relay.texts(), ['hello'])
   })
 
-  test('works for a request with a key whose caller waited', async t => {
-    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
-    relay.simulator.fault({ fault: { kind: 'refuse' } })
-    const { status, headers } = await relay.post(hello, { 'idempotency-key': 'a' })
-    assert.equal(status, 502)
-    const id = headers.get('x-request-id') ?? ''
-    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
-    await relay.reaches(id, 'sent')
-  })
-
   test('works for a request without a key, written behind or not, with a database or without one', async t => {
     for (const [path, isLate] of [[undefined, true], [undefined, false], [null, false]] as const) {
       const relay = await relayWith(t, { path, config: { chatApiMaxRetries: 0 } })
       relay.simulator.fault({ fault: { kind: 'refuse' } })
       const { headers } = await relay.post({ group_id: group, messages: [{ msg: 'a' }, { type: 'file', url: 'base64://YQ==' }, { type: 'image' }] })
       const id = headers.get('x-request-id') ?? ''
-      if (isLate) await until('it is written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_record').length > 0)
+      if (isLate) await until('it is written', () => countRows(relay) > 0)
       assert.equal((await relay.show(id)).content, true)
       // Once it has ended it could be asked for again: its last item always fails.
       relay.simulator.fault({ fault: { kind: 'hold' } })
@@ -496,26 +421,9 @@ describe('what was to be sent', () => {
       }
       await check()
       if (path === null) continue
-      await until('it is written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_record').length > 0)
+      await until('it is written', () => countRows(relay) > 0)
       await check()
     }
-  })
-
-  test('is read once for all pictures of a batch', async t => {
-    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
-    relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
-    const messages = Array.from({ length: 5 }, () => ({ type: 'image', url: `base64://${png}` }))
-    const id = (await relay.post({ group_id: group, messages })).headers.get('x-request-id') ?? ''
-    await until('it is written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_record').length > 0)
-    let count = 0
-    failStatements(relay, sql => {
-      if (/^SELECT .* FROM `?message_relay_kept/s.test(sql)) count++
-      return false
-    })
-    const statuses = await Promise.all(messages.map(async (_, index) => (await relay.request(`/deliveries/${id}/items/${index}`)).status))
-    statuses.push((await relay.request(`/deliveries/${id}/items`)).status)
-    assert.deepEqual(statuses, [200, 200, 200, 200, 200, 200])
-    assert.equal(count, 1)
   })
 
   test('is forgotten once it is delivered, and kept with its files until then', async t => {
@@ -561,7 +469,7 @@ describe('the counts', () => {
       }
       await until('all have ended', async () => (await relay.list('?state=sent,failed')).length === total + 1)
       await check()
-      if (path !== null) await until('all are written', () => driverOf(relay).db.exec('SELECT id FROM message_relay_record')[0]?.values.length === 3)
+      if (path !== null) await until('all are written', () => countRows(relay) === 5)
       await check()
       for (const hours of ['0', '169', 'x', '-1']) assert.equal((await relay.ask(`/deliveries/counts?hours=${hours}`)).status, 400)
     }
@@ -577,7 +485,7 @@ describe('old records', () => {
     await relay.queue('waiting')
     const { db } = driverOf(relay)
     // UUIDv7 of a long time ago.
-    db.run('UPDATE message_relay_delivery SET id = \'010\' || substr(id, 4), updatedAt = 0')
+    db.run('UPDATE message_relay_journal SET id = \'010\' || substr(id, 4), updatedAt = 0')
     await relay.reload()
     await until('they are removed', async () => (await relay.list()).length === 1)
     await online()

@@ -3,11 +3,11 @@ import { describe, test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sends } from '../reload/support'
 import { until } from '../../support/until'
-import { driverOf, failStatements, group, later, other, relayWith, takeOffline, type StoredRelay, type Shown } from './support'
+import { driverOf, group, later, other, relayWith, takeOffline, type StoredRelay, type Shown } from './support'
 import { victim } from './victim'
 
 const key = { 'idempotency-key': 'k' }
-const table = 'message_relay_delivery'
+const table = 'message_relay_journal'
 /** One call, which settles at once when it is over. */
 const once = { chatApiTimeout: 1, chatSettleTime: 1, chatApiMaxRetries: 0, chatRetryUnanswered: false }
 
@@ -35,11 +35,6 @@ async function send(relay: StoredRelay, body: object, headers: Record<string, st
   return response.headers.get('x-request-id') ?? ''
 }
 
-/** Changes the rows of the deliveries, as a process that was killed or another relay leaves them. */
-async function change(relay: StoredRelay, query: object, fields: object): Promise<void> {
-  await relay.app.get('database')?.set(table, query, fields)
-}
-
 function outcomes({ results }: Shown): unknown[] {
   return results.map(({ success, outcome }) => success === true ? 'sent' : outcome)
 }
@@ -64,19 +59,6 @@ describe('what is in doubt', () => {
     await relay.reaches(last, 'sent')
     assert.deepEqual(relay.texts().sort(), ['before', 'hello', 'last', 'slow'])
     assert.equal((await relay.show(id)).state, 'sent')
-  })
-
-  test('keeps record and key when it is withdrawn, also where a kill left the count of its calls at zero', async t => {
-    const relay = await settledRelay(t)
-    relay.simulator.fault({ fault: { kind: 'lost-answer' } })
-    hideHistory(relay)
-    const id = await send(relay, { msg: 'hello' }, key)
-    await delay(1_200)
-    await change(relay, { id }, { attempts: 0 })
-    await takeOffline(relay)
-    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
-    assert.equal((await relay.ask(`/deliveries/${id}`, 'DELETE')).status, 200)
-    assert.equal((await relay.show(id)).state, 'unanswered')
   })
 
   test('is put right by a late answer, and what was sent meanwhile stays sent', async t => {
@@ -142,48 +124,6 @@ describe('an event that is told again in other words', () => {
   })
 })
 
-describe('what another relay has settled', () => {
-  test('is not sent by the one that was taken for dead', async t => {
-    const relay = await relayWith(t)
-    answerLate(relay, 1_200)
-    const slow = relay.post({ group_id: group, msg: 'slow' })
-    await until('it is under way', () => sends(relay).length === 1)
-    const keyed = relay.post({ group_id: group, msg: 'keyed' }, key)
-    await until('it waits', async () => (await relay.list()).length === 2)
-    await change(relay, { state: 'queued' }, { state: 'failed', key: null, owner: 'b' })
-    assert.equal((await slow).status, 200)
-    const { status, headers } = await keyed
-    assert.deepEqual([status, headers.get('relay-outcome')], [503, 'unsent'])
-    assert.deepEqual(relay.texts(), ['slow'])
-    assert.equal((await relay.post({ group_id: group, msg: 'keyed' }, key)).status, 200)
-    assert.deepEqual(relay.texts(), ['slow', 'keyed'])
-  })
-
-  test('as unanswered is put right by the one that has its answer', async t => {
-    const relay = await relayWith(t)
-    answerLate(relay, 600)
-    const keyed = relay.post({ group_id: group, msg: 'keyed' }, key)
-    await until('it is under way', () => sends(relay).length === 1)
-    await change(relay, { state: 'sending' }, { state: 'unanswered', owner: 'b' })
-    assert.equal((await keyed).status, 200)
-    assert.deepEqual((await relay.list()).map(({ state }) => state), ['sent'])
-  })
-})
-
-describe('what a dead relay was to send once more', () => {
-  test('is found by who repeats its key before another one takes it over', async t => {
-    const relay = await settledRelay(t)
-    relay.simulator.fault({ fault: { kind: 'lost-answer' }, action: /^send_/ })
-    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/ })
-    const id = await send(relay, { msg: 'hello' }, key)
-    await delay(1_100)
-    await change(relay, { id }, { state: 'queued', results: '[null]', owner: 'b' })
-    assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 200)
-    assert.deepEqual(relay.texts(), ['before', 'hello'])
-    assert.equal((await relay.show(id)).state, 'sent')
-  })
-})
-
 describe('a database that does not answer', () => {
   test('while an answer comes late: it is written down when the database is back', async t => {
     const relay = await relayWith(t, { config: once })
@@ -200,178 +140,9 @@ describe('a database that does not answer', () => {
     await until('its answer has come', () => relay.texts().length === 1)
     await until('it is known meanwhile', async () => (await relay.show(id)).state === 'sent')
     isDown = false
-    const row = async () => (await relay.app.get('database')?.get(table, { id }))?.[0]
-    await until('it is written', async () => (await row())?.state === 'sent')
+    await until('it is written', async () => (await relay.app.database.get(table, { id }, ['state']))[0]?.state === 'sent')
     assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 200)
     assert.deepEqual(relay.texts(), ['hello'])
-  })
-
-  test('after it has inserted: what was told to be unsent is not sent, and its key is free', async t => {
-    const relay = await relayWith(t)
-    const driver = driverOf(relay)
-    const create: (...args: Parameters<typeof driver.create>) => Promise<unknown> = driver.create.bind(driver)
-    let isDown = true
-    driver.create = async (selection, data) => {
-      const row = await create(selection, data)
-      if (isDown && selection.table === table) throw new Error('connection lost')
-      return row
-    }
-    const restore = failStatements(relay, sql => isDown && sql.startsWith(`DELETE FROM \`${table}\``))
-    assert.equal((await relay.post({ group_id: group, msg: 'deferred' }, later)).status, 503)
-    assert.equal((await relay.post({ group_id: group, msg: 'keyed' }, key)).status, 503)
-    isDown = false
-    restore()
-    await relay.reaches(await relay.queue('next'), 'sent')
-    assert.deepEqual(relay.texts(), ['next'])
-    assert.equal((await relay.post({ group_id: group, msg: 'keyed' }, key)).status, 200)
-    assert.deepEqual(relay.texts(), ['next', 'keyed'])
-  })
-
-  test('when it is to write what became of a request: "send again" says so, and the bot goes on', async t => {
-    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
-    const driver = driverOf(relay)
-    const set = driver.set.bind(driver)
-    let isDown = true
-    driver.set = (selection, data) => {
-      if (isDown && selection.table === table && 'state' in data && data.state === 'failed') throw new Error('disk full')
-      return set(selection, data)
-    }
-    relay.simulator.fault({ fault: { kind: 'refuse' } })
-    const id = await send(relay, { msg: 'hello' }, key)
-    const { status, msg } = await relay.ask(`/deliveries/${id}/retry`, 'POST')
-    assert.deepEqual([status, msg], [503, 'the database of the relay does not answer: try again later'])
-    isDown = false
-    await until('it is written', async () => (await relay.ask(`/deliveries/${id}/retry`, 'POST')).status === 202)
-    assert.equal((await relay.reaches(id, 'sent')).state, 'sent')
-  })
-})
-
-describe('a no that comes late', () => {
-  const slow = { chatApiTimeout: 0.5, chatSettleTime: 30 }
-  const sayNo = ({ simulator }: StoredRelay, ms: number): void => {
-    simulator.fault({ fault: { kind: 'late', ms, delivered: 'never' }, action: /^send_/ })
-  }
-
-  test('lets it be tried again while its caller waits', async t => {
-    const relay = await relayWith(t, { config: { ...slow, chatApiMaxRetries: 2 } })
-    sayNo(relay, 800)
-    const { status, data } = await relay.post({ group_id: group, msg: 'hello' })
-    assert.equal(status, 200)
-    assert.deepEqual(data.message_ids, relay.simulator.ledger.map(({ messageId }) => String(messageId)))
-    assert.deepEqual(relay.texts(), ['hello'])
-    assert.equal(sends(relay).length, 2)
-  })
-
-  test('is told at once where it was the last try', async t => {
-    const relay = await relayWith(t, { config: { chatApiTimeout: 2, chatSettleTime: 30, chatApiMaxRetries: 0 } })
-    sayNo(relay, 1_600)
-    const { status, headers } = await relay.post({ group_id: group, msg: 'hello' })
-    assert.deepEqual([status, headers.get('relay-outcome')], [502, 'refused'])
-  })
-
-  for (const path of [undefined, null]) {
-    test(`is in the record, and frees its key: ${path === null ? 'in memory' : 'in a database'}`, async t => {
-      const relay = await relayWith(t, { path, config: { ...slow, chatApiMaxRetries: 0 } })
-      sayNo(relay, 1_000)
-      const id = await send(relay, { msg: 'hello' }, key)
-      const { status, headers } = await relay.post({ group_id: group, msg: 'hello' }, key)
-      assert.equal(status, 504)
-      assert(Number(headers.get('retry-after')) > 20)
-      await relay.reaches(id, 'failed')
-      assert.deepEqual(outcomes(await relay.show(id)), ['refused'])
-      assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 200)
-      assert.deepEqual(relay.texts(), ['hello'])
-    })
-  }
-
-  for (const attempts of [1, 0]) {
-    const also = attempts === 0 ? ', also where a kill left the count of its calls at zero' : ''
-    test(`says nothing of an earlier call, which may have arrived after its settling time${also}`, async t => {
-      const relay = await relayWith(t, { config: { chatApiTimeout: 0.5, chatSettleTime: 0.5, chatApiMaxRetries: 0 } })
-      await relay.post({ group_id: group, msg: 'before' })
-      await delay(600)
-      relay.simulator.fault({ fault: { kind: 'late', ms: 1_600, delivered: 'then', answered: false }, action: /^send_/ })
-      const id = await send(relay, { msg: 'hello' }, key)
-      assert.equal((await relay.show(id)).state, 'unanswered')
-      await change(relay, { id }, { attempts })
-      await delay(600)
-      sayNo(relay, 1_000)
-      const again = await relay.post({ group_id: group, msg: 'hello' }, key)
-      assert.equal(again.status, 504)
-      assert.equal(sends(relay).length, 3)
-      await relay.simulator.until(({ pending }) => pending.length === 0)
-      assert.deepEqual(relay.texts(), ['before', 'hello'])
-      assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 200)
-      assert.deepEqual(relay.texts(), ['before', 'hello'])
-    })
-  }
-
-  test('counts where all calls before it were refused', async t => {
-    const relay = await relayWith(t, { config: { ...slow, chatApiMaxRetries: 0 } })
-    relay.simulator.fault({ fault: { kind: 'refuse' } })
-    const id = await relay.queue('hello')
-    await relay.reaches(id, 'failed')
-    sayNo(relay, 1_000)
-    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
-    await relay.reaches(id, 'unanswered')
-    assert.deepEqual(outcomes(await relay.reaches(id, 'failed')), ['refused'])
-    assert.deepEqual(relay.texts(), [])
-  })
-
-  test('says nothing of a further call that was made since', async t => {
-    const config = { chatApiTimeout: 0.5, chatSettleTime: 0.5, chatApiMaxRetries: 0, chatRetryUnanswered: true }
-    const relay = await relayWith(t, { config })
-    await relay.post({ group_id: group, msg: 'before' })
-    await delay(1_000)
-    sayNo(relay, 2_500)
-    const id = await send(relay, { msg: 'hello' }, key)
-    await delay(700)
-    relay.simulator.fault({ fault: { kind: 'silent' }, action: /^send_/ })
-    assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 504)
-    // By then the platform has said no to the first.
-    await delay(1_700)
-    assert.equal((await relay.show(id)).state, 'unanswered')
-  })
-})
-
-describe('a history that takes its time shows the chat as it was when it was asked', () => {
-  /** A call that goes on for longer than its time, on a platform whose history answers after the call has settled. */
-  async function slowHistory(t: TestContext, retries: number, questions: number): Promise<StoredRelay> {
-    const config = { chatApiTimeout: 1, chatSettleTime: 1.5, chatApiMaxRetries: retries, chatRetryUnanswered: false }
-    const relay = await relayWith(t, { config })
-    await relay.post({ group_id: group, msg: 'before' })
-    await delay(1_600)
-    relay.simulator.fault({ fault: { kind: 'late', ms: 1_300, delivered: 'then', answered: false }, action: /^send_/ })
-    relay.simulator.fault({ fault: { kind: 'late', ms: 800 }, action: /history/, times: questions })
-    return relay
-  }
-
-  test('and is asked again for what is sent later', async t => {
-    const relay = await slowHistory(t, 1, 1)
-    await relay.reaches(await send(relay, { msg: 'hello' }, later), 'sent')
-    assert.deepEqual(relay.texts(), ['before', 'hello'])
-    assert.equal(sends(relay).length, 2)
-  })
-
-  test('and what was lost is sent in its place, also when two questions take their time', async t => {
-    const config = { chatApiTimeout: 1, chatSettleTime: 1.5, chatApiMaxRetries: 1, chatRetryUnanswered: false }
-    const relay = await relayWith(t, { config })
-    await relay.post({ group_id: group, msg: 'before' })
-    await delay(1_600)
-    relay.simulator.fault({ fault: { kind: 'silent' }, action: /^send_/ })
-    relay.simulator.fault({ fault: { kind: 'late', ms: 800 }, action: /history/, times: 2 })
-    await relay.queue('hello')
-    await relay.reaches(await relay.queue('next'), 'sent')
-    assert.deepEqual(relay.texts(), ['before', 'hello', 'next'])
-  })
-
-  test('and again for a key that is repeated', async t => {
-    const relay = await slowHistory(t, 0, 3)
-    assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 504)
-    await relay.post({ group_id: group, msg: 'hello' }, key)
-    assert.equal((await relay.post({ group_id: group, msg: 'hello' }, key)).status, 200)
-    assert.deepEqual(relay.texts(), ['before', 'hello'])
-    assert.equal(sends(relay).length, 2)
   })
 })
 
@@ -389,22 +160,6 @@ describe('what could not leave', () => {
       return count > 0 && performance.now() - since > 500
     }, 30_000)
   }
-
-  test('once more has the attempts that are left, and is looked for again before', async t => {
-    const relay = await relayWith(t, { config: { ...once, chatApiMaxRetries: 1, chatSendInterval: 2 } })
-    await relay.post({ group_id: group, msg: 'before' })
-    relay.simulator.fault({ fault: { kind: 'silent' }, action: /^send_/, times: 3 })
-    const id = await relay.queue('hello')
-    await lookedForInVain(relay)
-    const goOnline = await takeOffline(relay)
-    await until('it waits', async () => (await relay.show(id)).state === 'queued', 30_000)
-    assert.equal(calls(relay, 'hello'), 1)
-    const before = await absences(relay)
-    await goOnline()
-    await until('it is given up', async () => (await relay.show(id)).state === 'unanswered', 30_000)
-    assert.equal(calls(relay, 'hello'), 2)
-    assert(await absences(relay) > before)
-  })
 
   test('once more is not overtaken by the rest of its batch', async t => {
     const relay = await relayWith(t, { config: { ...once, chatApiMaxRetries: 1, chatSendInterval: 2 } })

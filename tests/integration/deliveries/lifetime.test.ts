@@ -3,9 +3,6 @@ import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { v4 as uuid } from 'uuid'
-import { Clock } from '../../../src/relay/store/clock'
-import { DatabaseStore } from '../../../src/relay/store/database-store'
 import { until } from '../../support/until'
 import { folderFor, group, later, relayWith, releaseHeld, takeOffline } from './support'
 
@@ -74,8 +71,8 @@ describe('loading the relay again', () => {
     const [driver] = relay.app.model.drivers
     assert(driver)
     relay.unload()
-    driver.logger.warn('a statement about message_relay_delivery')
-    assert(relay.logs.some(line => line.includes('a statement about message_relay_delivery')))
+    driver.logger.warn('a statement about message_relay_journal')
+    assert(relay.logs.some(line => line.includes('a statement about message_relay_journal')))
     assert.equal(driver.logger.warn.name, new Logger('x').warn.name)
   })
 
@@ -97,26 +94,6 @@ describe('loading the relay again', () => {
 
 describe('a database that is loaded and not there yet', () => {
   const keyed = { 'idempotency-key': 'a' }
-
-  test('is waited for, so that a key is not taken for a new one', async t => {
-    const path = join(await folderFor(t), 'koishi.db')
-    const relay = await relayWith(t, { path: null })
-    let come = 0
-    relay.app.server._http.on('request', () => come++)
-    class Slow extends SQLiteDriver {
-      override async start(): Promise<void> {
-        await until('both have come', () => come === 2)
-        await super.start()
-      }
-    }
-    const driver = relay.app.plugin(Slow, { path })
-    const [first, deferred] = await Promise.all([relay.post(hello, keyed), relay.post(hello, later)])
-    assert.equal(first.status, 200)
-    assert.equal(deferred.status, 202)
-    assert.equal((await relay.app.database.get('message_relay_delivery', {})).length, 2)
-    await until('both are delivered', () => relay.texts().length === 2)
-    driver.dispose()
-  })
 
   test('is not waited for much longer, and what needs it is told so', async t => {
     class Stuck extends SQLiteDriver {
@@ -161,8 +138,8 @@ describe('stopping the relay', () => {
     const [leaving, next] = [await relay.queue('leaving'), await relay.queue('next')]
     await relay.reaches(leaving, 'sending')
     await relay.app.parallel('exit', 'SIGTERM')
-    const store = new DatabaseStore(relay.app, new Clock(), uuid())
-    assert.deepEqual([(await store.get(leaving))?.state, (await store.get(next))?.state], ['sent', 'queued'])
+    const rows = await relay.app.database.get('message_relay_journal', { id: [leaving, next] }, ['state'])
+    assert.deepEqual(rows.map(({ state }) => state), ['sent', 'queued'])
     assert.deepEqual(relay.texts(), ['leaving'])
   })
 })

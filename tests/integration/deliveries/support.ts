@@ -185,3 +185,8 @@ export function failStatements(relay: { app: Context }, fails: (sql: string) => 
     db.prepare = prepare
   }
 }
+
+/** How many rows the journal has. */
+export function countRows(relay: { app: Context }): number {
+  return Number(driverOf(relay).db.exec('SELECT count(*) FROM message_relay_journal')[0]?.values[0]?.[0])
+}

@@ -14,24 +14,16 @@ const apiKey = 'a-key-for-tests'
 export class Victim {
   private child: ChildProcess | undefined
   private url = ''
-  /** How far its clock is ahead, in milliseconds. */
-  private clock = 0
 
   constructor(readonly simulator: Simulator, readonly folder: string, private readonly config: Config) {}
 
   async start(): Promise<void> {
-    const { simulator: { endpoint, selfId }, folder, config, clock } = this
-    this.child = fork(join(__dirname, 'child.ts'), [endpoint, selfId, folder, apiKey, JSON.stringify(config), String(clock)], {
+    const { simulator: { endpoint, selfId }, folder, config } = this
+    this.child = fork(join(__dirname, 'child.ts'), [endpoint, selfId, folder, apiKey, JSON.stringify(config)], {
       execArgv: ['--require', 'yml-register', '--import', 'tsx'], stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
     const message: unknown[] = await once(this.child, 'message')
     this.url = `http://127.0.0.1:${String(message[0])}`
-  }
-
-  /** Sets its clock so far ahead of what it should be, in milliseconds, also for when it is started again. */
-  setClock(clock: number): void {
-    this.clock = clock
-    if (this.isRunning()) this.child?.send(clock)
   }
 
   /** SIGKILL. */
@@ -80,13 +72,11 @@ export class Victim {
 }
 
 /** Starts one whose bot is online, and that ends with the test. */
-export async function victim(t: TestContext, config: Config = {}, clock = 0): Promise<Victim> {
-  // The times of messages are their server's, whatever the relay's clock shows.
+export async function victim(t: TestContext, config: Config = {}): Promise<Victim> {
   const simulator = await Simulator.start()
   t.after(() => simulator.close())
   const folder = await mkdtemp(join(tmpdir(), 'relay-victim-'))
   const relay = new Victim(simulator, folder, config)
-  relay.setClock(clock)
   t.after(async () => {
     // It writes until it is gone.
     await relay.kill()

@@ -1,7 +1,7 @@
 import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
-import { startRelay, type TestRelay } from '../../support/relay'
+import { describe, test } from 'node:test'
+import { startRelay, useRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { relayWith } from '../deliveries/support'
 import { group, post, texts, type HookReply } from './support'
@@ -9,13 +9,8 @@ import { group, post, texts, type HookReply } from './support'
 let relay: TestRelay
 let events = 0
 
-before(async () => {
-  relay = await startRelay({ config: { targets: { ops: `group:${group}`, all: [`group:${group}`, 'group:654321'] }, chatApiMaxRetries: 0 } })
-})
-after(() => relay.stop())
-afterEach(() => {
-  relay.simulator.clear()
-  relay.simulator.clearFaults()
+useRelay({ config: { targets: { ops: `group:${group}`, all: [`group:${group}`, 'group:654321'] }, chatApiMaxRetries: 0 } }, each => {
+  relay = each
 })
 
 /** Tells of an event, which its key names. */
@@ -84,8 +79,8 @@ describe('the same event', () => {
       alerts: [{ status: 'firing', fingerprint: 'a', startsAt: '2026-11-22T01:02:03Z', labels: { alertname: 'HostDown' }, annotations: {} }],
     }
     const tellAlerts = async (after: number): Promise<unknown> => {
-      const now = performance.now.bind(performance)
-      const shifted = t.mock.method(performance, 'now', () => now() + after)
+      const { now } = Date
+      const shifted = t.mock.method(Date, 'now', () => now() + after)
       const { status, data } = await post(relay, 'alertmanager/ops', said)
       shifted.mock.restore()
       assert.equal(status, 200)

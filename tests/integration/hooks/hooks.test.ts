@@ -2,8 +2,8 @@ import { Universal } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
-import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
-import { apiKey, startRelay, type TestRelay } from '../../support/relay'
+import { beforeEach, describe, test } from 'node:test'
+import { apiKey, useRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { relayWith } from '../deliveries/support'
 import { get, group, kinds, other, post, putTemplate, texts } from './support'
@@ -18,16 +18,11 @@ const keys = [
 let relay: TestRelay
 let start = 0
 
-before(async () => {
-  relay = await startRelay({ config: { chatApiMaxRetries: 0, keys, targets: { ops: `group:${group}`, all: [`group:${group}`, `group:${other}`] } } })
+useRelay({ config: { chatApiMaxRetries: 0, keys, targets: { ops: `group:${group}`, all: [`group:${group}`, `group:${other}`] } } }, each => {
+  relay = each
 })
-after(() => relay.stop())
 beforeEach(() => {
   start = relay.logs.length
-})
-afterEach(() => {
-  relay.simulator.clear()
-  relay.simulator.clearFaults()
 })
 
 const logged = (): string => relay.logs.slice(start).join('\n')
@@ -351,7 +346,7 @@ describe('what a payload says', () => {
       const parts = new FormData()
       for (let index = 0; index < 1_001; index++) parts.append(`f${index}`, content)
       const { status, body } = await post(relay, 'message/ops', parts)
-      assert.deepEqual([status, body.msg], [400, 'a form may have at most 1000 fields'])
+      assert.deepEqual([status, body.msg], [413, 'more than 1000 parts in one form'])
     }
     assert.deepEqual(texts(relay), [])
   })
@@ -402,8 +397,8 @@ describe('the answer to a hook without a database', () => {
     assert.deepEqual([paused.status, paused.headers.get('retry-after')], [503, '30'])
     assert.deepEqual(texts(relay), [])
     relay.simulator.clearFaults()
-    await relay.reload()
-    await relay.request(`/queues/${encodeURIComponent(`onebot:10000/group:${group}`)}/resume`, { method: 'POST' })
+    const { status } = await relay.request(`/queues/${encodeURIComponent(`onebot:10000/group:${group}`)}/resume`, { method: 'POST' })
+    assert.equal(status, 200)
   })
 
   test('is in the shape that robots expect, failures too', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHash, createHmac } from 'node:crypto'
 import { request } from 'node:http'
-import { after, afterEach, before, describe, test } from 'node:test'
-import { startRelay, type TestRelay } from '../../support/relay'
+import { describe, test } from 'node:test'
+import { useRelay, type TestRelay } from '../../support/relay'
 import { group, other, post, texts } from './support'
 
 const secret = 'the-secret-of-github'
@@ -20,21 +20,17 @@ const body = JSON.stringify({
 
 let relay: TestRelay
 
-before(async () => {
-  relay = await startRelay({
-    config: {
-      keys: [
-        { name: 'github', secret, targets: [`group:${group}`] },
-        { name: 'ci', key: 'the-key-of-the-ci-job', allow: ['send'] },
-        { name: 'gitlab', key: `sha256:${createHash('sha256').update(token).digest('hex')}`, allow: ['hooks'], targets: [`group:${group}`] },
-        { name: 'old', secret: 'the-secret-of-long-ago', expires: '2001-01-01' },
-      ],
-    },
-  })
-})
-after(() => relay.stop())
-afterEach(() => {
-  relay.simulator.clear()
+useRelay({
+  config: {
+    keys: [
+      { name: 'github', secret, targets: [`group:${group}`] },
+      { name: 'ci', key: 'the-key-of-the-ci-job', allow: ['send'] },
+      { name: 'gitlab', key: `sha256:${createHash('sha256').update(token).digest('hex')}`, allow: ['hooks'], targets: [`group:${group}`] },
+      { name: 'old', secret: 'the-secret-of-long-ago', expires: '2001-01-01' },
+    ],
+  },
+}, each => {
+  relay = each
 })
 
 /** A push as GitHub posts it, signed with a secret. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
-import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { scopes, type Scope } from '../../../src/access/scopes'
 import { isObject } from '../../../src/message/parse'
 import { OtherBot } from '../../support/other-bot'
-import { apiKey, read, startRelay, type Reply, type TestRelay } from '../../support/relay'
+import { apiKey, read, useRelay, type Reply, type TestRelay } from '../../support/relay'
 import { assertFailure, Wire } from './support'
 
 const group = '123456'
@@ -15,20 +15,16 @@ const secretOf = (name: string): string => `the-secret-of-${name}`
 let relay: TestRelay
 let start = 0
 
-before(async () => {
-  relay = await startRelay({
-    setup(app) {
-      // So that a target alone does not say where a message goes.
-      app.plugin(OtherBot, {})
-    },
-  })
+useRelay({
+  setup(app) {
+    // So that a target alone does not say where a message goes.
+    app.plugin(OtherBot, {})
+  },
+}, each => {
+  relay = each
 })
-after(() => relay.stop())
 beforeEach(() => {
   start = relay.logs.length
-})
-afterEach(() => {
-  relay.simulator.clear()
 })
 
 /** An entry of the setting `keys`. */

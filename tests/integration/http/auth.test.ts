@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { Access } from '../../../src/access/access'
 import { credentialsOf } from '../../../src/http/auth'
-import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
+import { apiKey, read, useRelay, type TestRelay } from '../../support/relay'
 import { assertFailure, multipart, Wire } from './support'
 
 let relay: TestRelay
 
-before(async () => {
-  relay = await startRelay()
-})
-after(() => relay.stop())
-afterEach(() => {
-  relay.simulator.clear()
+useRelay({}, each => {
+  relay = each
 })
 
 const message = JSON.stringify({ group_id: '123456', msg: 'hello' })

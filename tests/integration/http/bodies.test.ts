@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
+import { apiKey, read, startRelay, useRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { assertFailure, Wire } from './support'
 
 let relay: TestRelay
 
-before(async () => {
-  relay = await startRelay({ config: { maxBodySize: 100_000 } })
-})
-after(() => relay.stop())
-afterEach(() => {
-  relay.simulator.clear()
+useRelay({ config: { maxBodySize: 100_000 } }, each => {
+  relay = each
 })
 
 const head = ['POST /webhook HTTP/1.1', 'Host: relay', `X-API-Key: ${apiKey}`]

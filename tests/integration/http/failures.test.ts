@@ -36,7 +36,7 @@ test('an upload that cannot be stored is a 500 that tells nothing of the machine
 })
 
 test('an upload directory that cannot be looked through is a warning with the reason', async () => {
-  await until('it is logged', () => relay.logs.some(line => line.includes('the upload directory could not be cleaned up') && line.includes('ENOTDIR')))
+  await until('it is logged', () => relay.logs.some(line => line.includes('failed to clean up the upload directory') && line.includes('ENOTDIR')))
 })
 
 test('a key that cannot be written is told in one line, the relay does not run, and the bot does', async () => {

@@ -2,8 +2,8 @@ import { Bot, MessageEncoder, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
-import { read, startRelay, type TestRelay } from '../../support/relay'
+import { beforeEach, describe, test } from 'node:test'
+import { read, useRelay, type TestRelay } from '../../support/relay'
 import { multipart } from './support'
 
 let relay: TestRelay
@@ -37,21 +37,16 @@ class LeakyBot extends Bot {
   }
 }
 
-before(async () => {
-  relay = await startRelay({
-    config: { chatApiTimeout: 0.3, chatApiMaxRetries: 0 },
-    setup(app) {
-      app.plugin(LeakyBot, {})
-    },
-  })
+useRelay({
+  config: { chatApiTimeout: 0.3, chatApiMaxRetries: 0 },
+  setup(app) {
+    app.plugin(LeakyBot, {})
+  },
+}, each => {
+  relay = each
 })
-after(() => relay.stop())
 beforeEach(() => {
   start = relay.logs.length
-})
-afterEach(() => {
-  relay.simulator.clear()
-  relay.simulator.clearFaults()
 })
 
 /** What was logged since the test began, without what the adapter writes for its own developers. */

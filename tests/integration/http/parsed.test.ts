@@ -1,24 +1,20 @@
 import assert from 'node:assert/strict'
 import { readdir, rm } from 'node:fs/promises'
-import { after, afterEach, before, describe, test } from 'node:test'
-import { read, startRelay, type TestRelay } from '../../support/relay'
+import { describe, test } from 'node:test'
+import { read, useRelay, type TestRelay } from '../../support/relay'
 import { multipart } from './support'
 
 let relay: TestRelay
 
-before(async () => {
-  relay = await startRelay({
-    setup(app) {
-      // As plugins do that look at every request: the server reads the body for them.
-      app.inject(['server'], inner => {
-        inner.server.all('/(.*)', (_, next) => next())
-      })
-    },
-  })
-})
-after(() => relay.stop())
-afterEach(() => {
-  relay.simulator.clear()
+useRelay({
+  setup(app) {
+    // As plugins do that look at every request: the server reads the body for them.
+    app.inject(['server'], inner => {
+      inner.server.all('/(.*)', (_, next) => next())
+    })
+  },
+}, each => {
+  relay = each
 })
 
 describe('behind a catch-all route that has read the body', () => {

@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, afterEach, before, describe, test } from 'node:test'
-import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
+import { describe, test } from 'node:test'
+import { apiKey, read, useRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { assertFailure, multipart, Wire } from './support'
 
 let relay: TestRelay
 
-before(async () => {
-  relay = await startRelay({ config: { maxUploadSize: 1000, allowedExtensions: 'txt,png' } })
-})
-after(() => relay.stop())
-afterEach(() => {
-  relay.simulator.clear()
+useRelay({ config: { maxUploadSize: 1000, allowedExtensions: 'txt,png' } }, each => {
+  relay = each
 })
 
 const head = ['POST /upload HTTP/1.1', 'Host: relay', `X-API-Key: ${apiKey}`]
@@ -98,4 +95,31 @@ test('fifty uploads at once are all stored', async () => {
   assert.equal((await stored()).length, before.length + 50)
   process.off('warning', onWarning)
   assert.deepEqual(warnings, [])
+})
+
+test('a full disk is answered 507, nothing stays, and the connection goes on', async t => {
+  await mkdir(relay.uploadDir, { recursive: true })
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', relay.uploadDir], { stdio: 'ignore' })
+  } catch {
+    t.skip('needs the right to mount a small disk')
+    return
+  }
+  t.after(() => execFileSync('umount', ['-l', relay.uploadDir]))
+  // Enough for the folders and the names, not for the content.
+  const file = multipart([['a.txt', 'abc'], ['b.txt', 'x'.repeat(1000)]])
+  const rest = join(relay.uploadDir, 'of others')
+  await assert.rejects(writeFile(rest, Buffer.alloc(1_000_000)), { code: 'ENOSPC' })
+  const wire = await Wire.open(relay.url)
+  wire.send([...head, type, `Content-Length: ${file.length}`], file)
+  assertFailure(await wire.answer(), 507, /disk of the relay is full/)
+  for (const [path, body] of [['send/group:1/a.txt', 'abc'], ['send/group:1', 'word '.repeat(1000)]] as const) {
+    wire.send([`PUT /${path} HTTP/1.1`.replace(/^PUT(?=.*:1 )/, 'POST'), ...head.slice(1), `Content-Length: ${body.length}`], body)
+    assertFailure(await wire.answer(), 507, /disk of the relay is full/)
+  }
+  assert.deepEqual(await readdir(relay.uploadDir), ['of others'])
+  await rm(rest)
+  wire.send([...head, type, `Content-Length: ${file.length}`], file)
+  assert.equal((await wire.answer()).status, 200)
+  wire.socket.destroy()
 })

@@ -2,10 +2,10 @@ import { Universal } from 'koishi'
 import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { Simulator } from '../../../simulator'
 import { isObject } from '../../../src/message/parse'
-import { apiKey, startRelay, type TestRelay } from '../../support/relay'
+import { apiKey, useRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { call, failureOf, group, idsOf, messageIdOf, only, readReply, seen, sends, user } from './support'
 
@@ -15,23 +15,18 @@ const stranger = 'the-secret-of-stranger'
 let relay: TestRelay
 let start = 0
 
-before(async () => {
-  relay = await startRelay({
-    config: {
-      keys: [
-        { name: 'restricted', key: restricted, allow: ['onebot'], targets: [`group:${group}`], rate: 1000 },
-        { name: 'stranger', key: stranger },
-      ],
-    },
-  })
+useRelay({
+  config: {
+    keys: [
+      { name: 'restricted', key: restricted, allow: ['onebot'], targets: [`group:${group}`], rate: 1000 },
+      { name: 'stranger', key: stranger },
+    ],
+  },
+}, each => {
+  relay = each
 })
-after(() => relay.stop())
 beforeEach(() => {
   start = relay.logs.length
-})
-afterEach(() => {
-  relay.simulator.clear()
-  relay.simulator.clearFaults()
 })
 
 test('a dry run shows what would be sent, and sends nothing', async () => {

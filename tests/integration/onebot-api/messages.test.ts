@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
-import { startRelay, type TestRelay } from '../../support/relay'
+import { describe, test } from 'node:test'
+import { useRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { call, failureOf, group, linkServer, messageIdOf, only, seen, sends, sha256, upload, user } from './support'
 
 let relay: TestRelay
 
-before(async () => {
-  relay = await startRelay({ config: { chatApiTimeout: 0.5, chatApiMaxRetries: 0 } })
-})
-after(() => relay.stop())
-afterEach(() => {
-  relay.simulator.clear()
-  relay.simulator.clearFaults()
+useRelay({ config: { chatApiTimeout: 0.5, chatApiMaxRetries: 0 } }, each => {
+  relay = each
 })
 
 const base64 = (text: string): string => `base64://${Buffer.from(text).toString('base64')}`

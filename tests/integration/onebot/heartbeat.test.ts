@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { describe, test, type TestContext } from 'node:test'
 import { WebSocket, WebSocketServer } from 'ws'
 import { watchHeartbeat } from '../../../src/platform/onebot/connection'
+import { Wire } from '../../../src/platform/onebot/wire'
 import { until } from '../../support/until'
 
 /** Between two pings, in milliseconds. */
@@ -31,11 +32,17 @@ async function connect(t: TestContext, autoPong: boolean): Promise<{ socket: Web
   return { socket, other, pings: () => pings }
 }
 
+function watch(socket: WebSocket, time = interval): () => void {
+  const wire = Wire.of(socket)
+  assert(wire)
+  return watchHeartbeat(wire, time)
+}
+
 describe('the heartbeat of a connection', () => {
   test('keeps one that answers, and ends without a trace', async t => {
     const { socket, pings } = await connect(t, true)
     const before = socket.listenerCount('message') + socket.listenerCount('pong')
-    const end = watchHeartbeat(socket, interval)
+    const end = watch(socket)
     await until('it was asked often enough', () => pings() >= 10)
     assert.equal(socket.readyState, WebSocket.OPEN)
     end()
@@ -44,7 +51,7 @@ describe('the heartbeat of a connection', () => {
 
   test('cuts one that answers no more', async t => {
     const { socket, other } = await connect(t, true)
-    t.after(watchHeartbeat(socket, interval))
+    t.after(watch(socket))
     await once(socket, 'pong')
     other.pause()
     await once(socket, 'close')
@@ -52,14 +59,14 @@ describe('the heartbeat of a connection', () => {
 
   test('keeps one that never answers pings at all', async t => {
     const { socket, pings } = await connect(t, false)
-    t.after(watchHeartbeat(socket, interval))
+    t.after(watch(socket))
     await until('it was asked often enough', () => pings() >= 10)
     assert.equal(socket.readyState, WebSocket.OPEN)
   })
 
   test('keeps one that answers pings no more but has something to say', async t => {
     const { socket, other, pings } = await connect(t, false)
-    t.after(watchHeartbeat(socket, interval))
+    t.after(watch(socket))
     other.once('ping', () => other.pong())
     other.on('ping', () => other.send('{}'))
     await until('it was asked often enough', () => pings() >= 10)
@@ -69,7 +76,7 @@ describe('the heartbeat of a connection', () => {
   test('keeps one that is still taking in what was sent', async t => {
     const { socket, other } = await connect(t, true)
     // What has left this end may lie in the system's buffers for as long as the other end takes to read those.
-    t.after(watchHeartbeat(socket, 5 * interval))
+    t.after(watch(socket, 5 * interval))
     await once(socket, 'pong')
     const received = once(other, 'message')
     socket.send(Buffer.alloc(48 << 20))

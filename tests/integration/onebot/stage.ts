@@ -5,20 +5,15 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { Simulator, type SimulatorOptions } from '../../../simulator'
 import { unwrap } from '../../../src/lib/unwrap'
-import type { Target } from '../../../src/message/model'
 import { isObject } from '../../../src/message/parse'
 import { KoishiPort } from '../../../src/platform/koishi'
 import { OneBot } from '../../../src/platform/onebot/account'
 import { requestOf } from '../../../src/platform/onebot/adapter'
-import { chatOf, OwnMessages } from '../../../src/platform/onebot/own-messages'
-import type { Account, Finding, KnownSends, LoadedItem, Port } from '../../../src/platform/port'
+import type { Account, Port } from '../../../src/platform/port'
 import { until } from '../../support/until'
 
-/** An attempt that is never given up. */
-export const attempt = { begin: () => undefined }
-
-/** Nothing is known but what this process remembers. */
-export const nothing: KnownSends = { since: Infinity, messageIds: new Set(), unnamed: [] }
+/** Begins an attempt that nobody gives up. */
+export const begin = (): void => undefined
 
 /** A bot of the real adapter on a simulator, with a port of its own. */
 export interface Stage {
@@ -32,10 +27,6 @@ export interface Stage {
   call: (action: string, params: object) => Promise<string | undefined>
   /** Calls one that the simulator performs without answering. */
   callUnanswered: (action: string, params: object) => Promise<void>
-  /** Has the messages with these IDs known to be somebody's. */
-  note: (target: Target, ...ids: readonly (string | undefined)[]) => void
-  /** Searches for a message that this process has not sent. */
-  find: (target: Target, items: readonly LoadedItem[], since: number, sends?: KnownSends) => Promise<Finding>
 }
 
 export async function stage(t: TestContext, options: SimulatorOptions = {}): Promise<Stage> {
@@ -65,11 +56,7 @@ export async function stage(t: TestContext, options: SimulatorOptions = {}): Pro
   assert(traced)
   const bot = unwrap(traced)
   const account = port.choose({})
-  const request = (action: string, params: object): unknown => {
-    const call = requestOf(bot)
-    assert(call)
-    return call(action, { ...params })
-  }
+  const request = (action: string, params: object): Promise<unknown> => requestOf(bot)(action, { ...params })
   return {
     app,
     bot,
@@ -84,14 +71,9 @@ export async function stage(t: TestContext, options: SimulatorOptions = {}): Pro
     async callUnanswered(action, params) {
       const delivered = simulator.ledger.length
       simulator.fault({ action, fault: { kind: 'lost-answer' } })
-      void Promise.resolve(request(action, params)).catch(() => undefined)
+      void request(action, params).catch(() => undefined)
       await simulator.until(({ ledger }) => ledger.length > delivered)
     },
-    note: (target, ...ids) => OwnMessages.of(app).note(chatOf(bot.selfId, target), ids.map(id => {
-      assert(id !== undefined)
-      return id
-    })),
-    find: (target, items, since, sends = nothing) => account.message(target, items).find(since, () => Promise.resolve(sends)),
   }
 }
 

@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Call } from '../../../simulator/types'
-import { startRelay, type TestRelay } from '../../support/relay'
+import { useRelay, type TestRelay } from '../../support/relay'
 import { batchOf, failureOf, group, only, outline, relayFor, sends, sha256, shape, upload, user, type BatchData } from './support'
 
 const retries = 1
 let relay: TestRelay
 
-before(async () => {
-  relay = await startRelay({ config: { chatApiTimeout: 5, chatApiMaxRetries: retries } })
-})
-after(() => relay.stop())
-afterEach(() => {
-  relay.simulator.clear()
-  relay.simulator.clearFaults()
+useRelay({ config: { chatApiTimeout: 5, chatApiMaxRetries: retries } }, each => {
+  relay = each
 })
 
 const text = (msg: string) => ({ type: 'text', msg })

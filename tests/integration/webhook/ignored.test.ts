@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
-import { read, startRelay, type Reply, type TestRelay } from '../../support/relay'
+import { describe, test } from 'node:test'
+import { read, useRelay, type Reply, type TestRelay } from '../../support/relay'
 import { failureOf, group } from './support'
 
 let relay: TestRelay
 
-before(async () => {
-  relay = await startRelay()
-})
-after(() => relay.stop())
-afterEach(() => {
-  relay.simulator.clear()
+useRelay({}, each => {
+  relay = each
 })
 
 /** A body as it stands. */

@@ -32,11 +32,14 @@ test('unloading the relay leaves no route, listener or timer, however often it i
   relay.unload()
   // What the start of the app itself leaves for a moment.
   let clean = traces(relay)
+  let since = performance.now()
   await until('the app has come to rest', async () => {
     const previous = clean
     await relay.app.lifecycle.flush()
     clean = traces(relay)
-    return JSON.stringify(previous) === JSON.stringify(clean) && clean['open files'] === 0
+    if (JSON.stringify(previous) !== JSON.stringify(clean) || clean['open files'] !== 0) since = performance.now()
+    // The adapter's timers take two seconds.
+    return performance.now() - since > 2_100
   })
   for (let round = 0; round < 3; round++) {
     await relay.reload()

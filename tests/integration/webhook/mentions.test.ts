@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { LedgerEntry } from '../../../simulator/types'
-import { startRelay, type TestRelay } from '../../support/relay'
+import { useRelay, type TestRelay } from '../../support/relay'
 import { batchOf, failureOf, group, idsOf, only, sends, shape, user } from './support'
 
 let relay: TestRelay
 
-before(async () => {
-  relay = await startRelay({ config: { chatApiTimeout: 5, chatApiMaxRetries: 0 } })
-})
-after(() => relay.stop())
-afterEach(() => {
-  relay.simulator.clear()
-  relay.simulator.clearFaults()
+useRelay({ config: { chatApiTimeout: 5, chatApiMaxRetries: 0 } }, each => {
+  relay = each
 })
 
 const text = (msg: string) => ({ type: 'text', msg })

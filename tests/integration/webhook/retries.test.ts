@@ -1,9 +1,9 @@
 import { Universal } from 'koishi'
 import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Fault, ProfileName } from '../../../simulator/types'
-import { startRelay, type Reply, type TestRelay } from '../../support/relay'
+import { startRelay, useRelay, type Reply, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { batchOf, failureOf, idsOf, oneBot, only, outline, reconnect, relayFor, sends } from './support'
 
@@ -16,13 +16,8 @@ const longest = (1 + retries) * timeout + 1.5 * 200 * (2 ** retries - 1) + 500
 let relay: TestRelay
 let groups = 0
 
-before(async () => {
-  relay = await startRelay({ config })
-})
-after(() => relay.stop())
-afterEach(() => {
-  relay.simulator.clear()
-  relay.simulator.clearFaults()
+useRelay({ config }, each => {
+  relay = each
 })
 
 /** A group that no other test has written to. */

@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
-import { read, startRelay, type TestRelay } from '../../support/relay'
+import { describe, test } from 'node:test'
+import { read, useRelay, type TestRelay } from '../../support/relay'
 import { failureOf, group, idsOf, only, sends, user } from './support'
 
 let relay: TestRelay
 
-before(async () => {
-  relay = await startRelay()
-})
-after(() => relay.stop())
-afterEach(() => {
-  relay.simulator.clear()
-  relay.simulator.clearFaults()
+useRelay({}, each => {
+  relay = each
 })
 
 /** The text of the one message that was delivered, and nothing but text. */

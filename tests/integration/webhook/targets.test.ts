@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { isObject, type JsonObject } from '../../../src/message/parse'
-import { apiKey, read, startRelay, type Reply, type TestRelay } from '../../support/relay'
+import { apiKey, read, useRelay, type Reply, type TestRelay } from '../../support/relay'
 import { failureOf, group, outline, sha256, upload, user } from './support'
 
 const other = '654321'
@@ -15,13 +15,8 @@ const keys = [
 ]
 let relay: TestRelay
 
-before(async () => {
-  relay = await startRelay({ config: { chatApiTimeout: 5, chatApiMaxRetries: 0, targets, keys } })
-})
-after(() => relay.stop())
-afterEach(() => {
-  relay.simulator.clear()
-  relay.simulator.clearFaults()
+useRelay({ config: { chatApiTimeout: 5, chatApiMaxRetries: 0, targets, keys } }, each => {
+  relay = each
 })
 
 async function send(body: object, query = '', headers: Record<string, string> = {}): Promise<Reply> {

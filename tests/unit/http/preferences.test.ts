@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parseHandling } from '../../../src/http/preferences'
+import { parseHandling, type Handling } from '../../../src/http/preferences'
+
+/** What a header says, beside an empty query. */
+function parse(prefer: string): Partial<Handling> {
+  const { isStrict, deferred } = parseHandling({ prefer }, new URLSearchParams())
+  return { isStrict, ...deferred && { deferred } }
+}
 
 const now = { isStrict: false, deferred: { wait: 0 } }
 const strict = { isStrict: true }
@@ -18,7 +24,7 @@ describe('the header Prefer', () => {
   ]
   for (const [header, handling] of cases) {
     test(`is read: ${header}`, () => {
-      assert.deepEqual(parseHandling({ prefer: header }), handling)
+      assert.deepEqual(parse(header), handling)
     })
   }
 
@@ -26,7 +32,7 @@ describe('the header Prefer', () => {
     const blanks = ' '.repeat(60_000)
     const start = performance.now()
     for (const header of [`a=${blanks}"`, `a${blanks}"`, `${blanks}"`, `a="${blanks}`, `a=""${blanks}"`, `a=b${blanks}"`]) {
-      assert.deepEqual(parseHandling({ prefer: header }), neither)
+      assert.deepEqual(parse(header), neither)
     }
     assert(performance.now() - start < 1_000)
   })

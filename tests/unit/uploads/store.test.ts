@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { RelayError } from '../../../src/errors'
 import { UploadStore } from '../../../src/uploads/store'
+import type { Upload } from '../../../src/uploads/upload'
 import { temporaryDirectory, tree } from '../../support/uploads'
-
-const running = new AbortController().signal
 
 /** A store in a directory that does not exist yet, next to which a test may put things. */
 async function createStore(t: TestContext) {
@@ -16,15 +15,8 @@ async function createStore(t: TestContext) {
 }
 
 /** Stores files without a request, and gives their IDs. */
-async function put(store: UploadStore, ...names: string[]): Promise<string[]> {
-  const upload = store.begin()
-  for (const name of names) {
-    upload.begin(name)
-    upload.write(Buffer.from(`content of ${name}`))
-    upload.end()
-  }
-  await upload.flush(running)
-  return upload.commit(running)
+function put(store: UploadStore, ...names: string[]): Promise<string[]> {
+  return Promise.all(names.map(name => store.saveData(`content of ${name}`, name)))
 }
 
 async function putOne(store: UploadStore, name: string) {
@@ -141,66 +133,76 @@ describe('digest', () => {
 describe('an upload', () => {
   const names = ['a', 'b', 'c']
 
-  test('shows no file before it is committed', async t => {
+  async function fill(upload: Upload): Promise<void> {
+    for (const name of names) (await upload.open(name)).end('content')
+    await upload.close()
+  }
+
+  test('shows no file before all are written', async t => {
     const { directory, store } = await createStore(t)
-    const upload = store.begin()
-    assert.deepEqual(await tree(dirname(directory)), [])
-    for (const name of names) {
-      upload.begin(name)
-      upload.end()
-    }
-    await upload.flush(running)
-    const before = await tree(directory)
+    let before: string[] = []
+    const ids = await store.write(async upload => {
+      await fill(upload)
+      before = await tree(directory)
+    })
     assert.equal(before.length, 3)
     for (const name of before) assert.match(name, /^\.message-relay-[0-9a-f-]{36}\.part$/)
-    const ids = await upload.commit(running)
     assert.deepEqual(ids.map(id => id.slice(37)), names)
     assert.deepEqual(await tree(directory), ids.flatMap(id => [id.slice(0, 36), id]).sort())
   })
 
   test('leaves nothing behind when it is interrupted at any step', async t => {
     const { directory, store } = await createStore(t)
-    let last: string[] | undefined
-    let step = 0
-    while (!last) {
-      const controller = new AbortController()
+    let steps = 0
+    for (let isDone = false; !isDone; steps++) {
       // Counts the places where an interruption is noticed, and comes at each of them in turn.
-      let left = step++
-      const signal = Object.assign(controller.signal, { throwIfAborted: () => {
+      let left = steps
+      const signal = Object.assign(new AbortController().signal, { throwIfAborted: () => {
         if (left-- === 0) throw new Error('interrupted')
       } })
-      const upload = store.begin()
-      for (const name of names) {
-        upload.begin(name)
-        upload.write(Buffer.from('content'))
-        upload.end()
-      }
-      try {
-        await upload.flush(signal)
-        last = await upload.commit(signal)
-      } catch (error) {
+      isDone = await store.write(fill, signal).then(() => true, (error: unknown) => {
         assert.ok(error instanceof Error && error.message === 'interrupted')
-        await upload.discard()
-        assert.deepEqual(await tree(directory), [], `at step ${step}`)
-      }
+        return false
+      })
+      if (!isDone) assert.deepEqual(await tree(directory), [], `at step ${steps}`)
     }
-    // Three steps in writing and two in naming each file, and one look at the end.
-    assert.equal(step, 3 * 3 + 3 * 2 + 1 + 1)
+    assert.equal(steps, names.length + 2)
     assert.equal((await tree(directory)).length, 6)
   })
 
   test('leaves nothing behind when a later file cannot be named', async t => {
     const { directory, store } = await createStore(t)
-    const upload = store.begin()
-    for (const name of names) {
-      upload.begin(name)
-      upload.end()
-    }
-    await upload.flush(running)
-    const temporary = (await tree(directory))[1] ?? ''
-    await rm(join(directory, temporary))
-    await assert.rejects(upload.commit(running), { code: 'ENOENT' })
-    await upload.discard()
+    await assert.rejects(store.write(async upload => {
+      await fill(upload)
+      await rm(join(directory, (await tree(directory))[1] ?? ''))
+    }), { code: 'ENOENT' })
     assert.deepEqual(await tree(directory), [])
   })
+})
+
+describe('saveData', () => {
+  test('stores bytes and text under a safe name', async t => {
+    const { directory, store } = await createStore(t)
+    const [first, second] = [await store.saveData(Buffer.of(0, 255), '../a%.bin'), await store.saveData('内容', '内容.txt')]
+    assert.match(first, /^[0-9a-f-]{36}\/a\.bin$/)
+    assert.deepEqual(await readFile(join(directory, first)), Buffer.of(0, 255))
+    assert.equal(await readFile(join(directory, second), 'utf8'), '内容')
+    assert.deepEqual(await tree(directory), [first, second].flatMap(id => [id.slice(0, 36), id]).sort())
+  })
+
+  test('rejects, and leaves nothing behind, when the file cannot be written', async t => {
+    const { directory, store } = await createStore(t)
+    await writeFile(directory, 'in the way')
+    await assert.rejects(store.saveData('a', 'a'), { code: 'EEXIST' })
+    assert.deepEqual(await tree(dirname(directory)), ['uploads'])
+  })
+})
+
+test('remove takes a file and its folder, and nothing else whatever the ID', async t => {
+  const { directory, store } = await createStore(t)
+  const [first = '', second = ''] = await put(store, 'a', 'b')
+  for (const id of ['', '..', '../uploads', `${second.slice(0, 36)}/../x`, second.slice(0, 36), `${first.slice(0, 35)}0/x`]) await store.remove(id)
+  await store.remove(first)
+  await store.remove(first)
+  assert.deepEqual(await tree(directory), [second.slice(0, 36), second])
 })

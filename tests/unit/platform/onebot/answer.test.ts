@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { readAnswer } from '../../../../src/platform/onebot/answer'
+import { readReceipt } from '../../../../src/platform/onebot/answer'
 import { SendError } from '../../../../src/platform/port'
 
 describe('the answer of a OneBot implementation', () => {
   test('gives the message ID as text, also a negative one', () => {
-    assert.deepEqual(readAnswer({ status: 'ok', retcode: 0, data: { message_id: -17 } }), { messageIds: ['-17'] })
-    assert.deepEqual(readAnswer({ status: 'ok', retcode: 0, data: { message_id: 'a' } }), { messageIds: ['a'] })
+    assert.deepEqual(readReceipt({ status: 'ok', retcode: 0, data: { message_id: -17 } }), { messageIds: ['-17'] })
+    assert.deepEqual(readReceipt({ status: 'ok', retcode: 0, data: { message_id: 'a' } }), { messageIds: ['a'] })
   })
 
   test('gives none for a file, and none when the data is null', () => {
-    assert.deepEqual(readAnswer({ status: 'ok', retcode: 0, data: { file_id: '/x' } }), { messageIds: [] })
-    assert.deepEqual(readAnswer({ status: 'ok', retcode: 0, data: null }), { messageIds: [] })
+    assert.deepEqual(readReceipt({ status: 'ok', retcode: 0, data: { file_id: '/x' } }), { messageIds: [] })
+    assert.deepEqual(readReceipt({ status: 'ok', retcode: 0, data: null }), { messageIds: [] })
   })
 
   const cases: [string, Record<string, unknown>, SendError['outcome'] | 'sent', boolean][] = [
@@ -30,10 +30,10 @@ describe('the answer of a OneBot implementation', () => {
   for (const [what, answer, outcome, aboutTarget] of cases) {
     test(`${what}: ${outcome}`, () => {
       if (outcome === 'sent') {
-        assert.deepEqual(readAnswer(answer), { messageIds: [] })
+        assert.deepEqual(readReceipt(answer), { messageIds: [] })
         return
       }
-      assert.throws(() => readAnswer(answer), (error: unknown) => error instanceof SendError
+      assert.throws(() => readReceipt(answer), (error: unknown) => error instanceof SendError
         && error.outcome === outcome && error.isAboutTarget === aboutTarget)
     })
   }
@@ -65,19 +65,19 @@ describe('the answer of a OneBot implementation', () => {
   ]
   for (const [what, answer] of unclear) {
     test(`is none when it is neither a clear yes nor a clear no: ${what}`, () => {
-      assert.throws(() => readAnswer(answer), (error: unknown) => error instanceof SendError && error.outcome === 'unanswered' && error.isRetryable)
+      assert.throws(() => readReceipt(answer), (error: unknown) => error instanceof SendError && error.outcome === 'unanswered' && error.isRetryable)
     })
   }
 
   test('is read by its retcode when it has no status', () => {
     for (const status of [undefined, null, '']) {
-      assert.deepEqual(readAnswer({ status, retcode: 0, data: { message_id: 7 } }), { messageIds: ['7'] })
-      assert.throws(() => readAnswer({ status, retcode: -1 }), (error: unknown) => error instanceof SendError && error.outcome === 'refused')
+      assert.deepEqual(readReceipt({ status, retcode: 0, data: { message_id: 7 } }), { messageIds: ['7'] })
+      assert.throws(() => readReceipt({ status, retcode: -1 }), (error: unknown) => error instanceof SendError && error.outcome === 'refused')
     }
   })
 
   test('is a no when Lagrange reports a failed upload with the retcode for async', () => {
-    assert.throws(() => readAnswer({ status: 'failed', retcode: 1, data: null }), (error: unknown) => {
+    assert.throws(() => readReceipt({ status: 'failed', retcode: 1, data: null }), (error: unknown) => {
       return error instanceof SendError && error.outcome === 'refused' && error.wording === 'retcode 1'
     })
   })

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { contentOfItems } from '../../../../src/platform/onebot/content'
-import { readHistory, type HistoryPage } from '../../../../src/platform/onebot/history'
-import { readOwn } from '../../../../src/platform/onebot/own-messages'
-import { SendError } from '../../../../src/platform/port'
-import { text } from '../../../support/items'
+import { chatOf, readHistory, Reports } from '../../../../src/platform/onebot/history'
+import { readContent } from '../../../../src/platform/onebot/message'
+import { SendError, type HistoryPage } from '../../../../src/platform/port'
 
 const seconds = 1_700_000_000
 const since = seconds * 1000
 const selfId = '10000'
+const content = readContent('a') ?? assert.fail()
 
 /** As NapCat has it; LuckyLilliaBot's is the same without `target_id`. */
 const napcat = {
@@ -30,13 +29,13 @@ const goCqhttp = {
 const foreign = { ...napcat, message_id: 5, user_id: 10001, sender: { user_id: 10001 }, post_type: 'message' }
 
 function read(messages: unknown): HistoryPage | undefined {
-  return readHistory({ status: 'ok', retcode: 0, data: { messages } }, selfId)
+  return readHistory({ status: 'ok', retcode: 0, data: { messages } }, selfId, content)
 }
 
 test('reads the own messages of NapCat, LuckyLilliaBot and go-cqhttp', () => {
   const page = read([foreign, napcat, null, luckyLillia, goCqhttp])
-  const content = contentOfItems([text('a')])
-  assert.deepEqual(page?.own, ['1804289383', '77', '-1204289383'].map(id => ({ id, time: since, content })))
+  assert.deepEqual(page?.own, ['1804289383', '77', '-1204289383'].map(id => ({ id, time: since, isEqual: true })))
+  assert.deepEqual(read([{ ...napcat, message: 'b' }])?.own.map(({ isEqual }) => isEqual), [false])
 })
 
 test('knows an own message by its sender, and without one by its user_id', () => {
@@ -48,8 +47,8 @@ test('knows an own message by its sender, and without one by its user_id', () =>
 
 test('tells how far a history reaches back, whoever spoke', () => {
   const page = read([napcat, { ...foreign, time: seconds - 1 }, { ...foreign, time: seconds + 1 }, { ...foreign, time: null }])
-  assert.deepEqual([page?.oldest, page?.newest], [since - 1_000, since + 1_000])
-  assert.deepEqual([read([])?.oldest, read([])?.newest], [Infinity, -Infinity])
+  assert.equal(page?.oldest, since - 1_000)
+  assert.equal(read([])?.oldest, Infinity)
 })
 
 test('concludes nothing from an own message that cannot be read', () => {
@@ -67,7 +66,7 @@ test('takes an unknown action and data of another form for no history', () => {
     { status: 'failed', retcode: 1200, message: 'Unsupported API', data: null },
     { status: 'ok', retcode: 0, data: null },
     { status: 'ok', retcode: 0, data: { messages: {} } },
-  ]) assert.equal(readHistory(answer, selfId), undefined, JSON.stringify(answer))
+  ]) assert.equal(readHistory(answer, selfId, content), undefined, JSON.stringify(answer))
 })
 
 test('takes any other failure, and what cannot be read, for a question that was not answered', () => {
@@ -82,16 +81,48 @@ test('takes any other failure, and what cannot be read, for a question that was 
     { status: 'failed', retcode: 200, data: null },
     { status: 'failed', retcode: 100, msg: 'GROUP_NOT_FOUND', wording: '群聊不存在', data: null },
   ]) {
-    assert.throws(() => readHistory(answer, selfId), (error: unknown) => error instanceof SendError && error.outcome === 'unanswered')
+    assert.throws(() => readHistory(answer, selfId, content), (error: unknown) => error instanceof SendError && error.outcome === 'unanswered')
   }
 })
 
 test('takes the words for a chat without messages for an empty history', () => {
   for (const message of ['消息undefined不存在', '未找到消息']) {
-    assert.deepEqual(readHistory({ status: 'failed', retcode: 1200, message, data: null }, selfId), { own: [], oldest: Infinity, newest: -Infinity, isReadable: true })
+    assert.deepEqual(readHistory({ status: 'failed', retcode: 1200, message, data: null }, selfId, content), { own: [], oldest: Infinity, isReadable: true })
   }
 })
 
-test('reads an own message of a CQ string', () => {
-  assert.deepEqual(readOwn({ ...napcat, message: 'a' })?.content, contentOfItems([text('a')]))
+/** A report of a message in a group, or to a friend. */
+const report = { ...napcat, message_id: 1 }
+const privately = { ...luckyLillia, target_id: 10001 }
+const chat = chatOf(selfId, { kind: 'group', id: '123456' })
+
+test('keeps the reports of own messages by chat and content, each once, the oldest first', () => {
+  const reports = new Reports()
+  const ids = (name: string): string[] => reports.equalTo(content, name).map(({ id }) => id)
+  const other = { ...report, message_id: 3, message: 'b' }
+  for (const event of [report, other, { ...goCqhttp, message_id: 2 }, report, { ...report, group_id: 5 }, privately]) reports.hear(event)
+  assert.deepEqual(ids(chat), ['1', '2'])
+  assert.deepEqual(ids(chatOf(selfId, { kind: 'private', id: '10001' })), ['77'])
+  assert.deepEqual(ids(chatOf('10001', { kind: 'group', id: '123456' })), [])
+})
+
+test('keeps no report of anything else', () => {
+  const reports = new Reports()
+  const events = [{}, foreign, { ...report, post_type: 'notice' }, { ...report, self_id: null }, { ...report, group_id: undefined },
+    { ...report, message_id: '' }, { ...report, message: null }]
+  for (const event of events) reports.hear(event)
+  assert.deepEqual(reports.equalTo(content, chat), [])
+})
+
+test('keeps the last 200 reports of a chat for an hour', t => {
+  let now = performance.now()
+  t.mock.method(performance, 'now', () => now)
+  const reports = new Reports()
+  for (let id = 1; id <= 201; id++) reports.hear({ ...report, message_id: id })
+  now += 1_800_000
+  reports.hear({ ...report, message_id: 202 })
+  const kept = reports.equalTo(content, chat)
+  assert.deepEqual([kept.length, kept[0]?.id, kept.at(-1)], [200, '3', { id: '202', heardAt: now }])
+  now += 1_800_001
+  assert.deepEqual(reports.equalTo(content, chat).map(({ id }) => id), ['202'])
 })

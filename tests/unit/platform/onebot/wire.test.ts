@@ -5,9 +5,17 @@ import { isObject } from '../../../../src/message/parse'
 import { Wire } from '../../../../src/platform/onebot/wire'
 import { SendError } from '../../../../src/platform/port'
 
+function unused(): void {
+  assert.fail('a wire sends only')
+}
+
 /** A WebSocket whose other side is the test. */
 class Socket extends EventEmitter {
   readyState = 1
+  readonly bufferedAmount = 0
+  readonly ping = unused
+  readonly close = unused
+  readonly terminate = unused
   readonly echoes: string[] = []
   /** What gets past the wire. */
   readonly passed: string[] = []
@@ -38,6 +46,12 @@ function stopClock(t: TestContext): (time: number) => void {
   }
 }
 
+function wireOf(socket = new Socket()): Wire {
+  const wire = Wire.of(socket)
+  assert(wire)
+  return wire
+}
+
 const minute = 60_000
 /** About 30 MiB. */
 const large = { message: 'x'.repeat(30 * 1024 * 1024) }
@@ -45,13 +59,14 @@ const large = { message: 'x'.repeat(30 * 1024 * 1024) }
 describe('a wire', () => {
   test('is one for each socket', () => {
     const socket = new Socket()
-    assert.equal(Wire.of(socket), Wire.of(socket))
-    assert.notEqual(Wire.of(socket), Wire.of(new Socket()))
+    assert.equal(wireOf(socket), wireOf(socket))
+    assert.notEqual(wireOf(socket), wireOf())
+    for (const other of [undefined, null, 'x', {}, new EventEmitter()]) assert.equal(Wire.of(other), undefined)
   })
 
   test('hands events and the answers to others on, and keeps its own', async () => {
     const socket = new Socket()
-    const wire = Wire.of(socket)
+    const wire = wireOf(socket)
     const answer = wire.call('get_status', {})
     const others = [
       '{"post_type":"meta_event"}', '{"retcode":0,"echo":2}', '{"retcode":0,"echo":"2"}',
@@ -69,13 +84,13 @@ describe('a wire', () => {
   test('makes no call over a connection that is not open', async () => {
     const socket = new Socket()
     socket.readyState = 2
-    await assert.rejects(Wire.of(socket).call('get_status', {}), (error: unknown) => error instanceof SendError && error.outcome === 'unsent')
+    await assert.rejects(wireOf(socket).call('get_status', {}), (error: unknown) => error instanceof SendError && error.outcome === 'unsent')
     assert.deepEqual(socket.echoes, [])
   })
 
   test('waits for an answer without end while its calls keep little in memory', t => {
     const pass = stopClock(t)
-    const wire = Wire.of(new Socket())
+    const wire = wireOf()
     for (let index = 0; index < 1_000; index++) {
       void wire.call('send_group_msg', {})
       pass(minute)
@@ -85,7 +100,7 @@ describe('a wire', () => {
 
   test('gives up calls that are older than ten minutes when all together keep more than 64 MiB', async t => {
     const pass = stopClock(t)
-    const wire = Wire.of(new Socket())
+    const wire = wireOf()
     const first = wire.call('send_group_msg', large)
     pass(minute)
     void wire.call('send_group_msg', large)

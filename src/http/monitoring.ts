@@ -1,0 +1,82 @@
+import type { Access } from '../access/access'
+import type { Usage } from '../access/caller'
+import { RelayError } from '../errors'
+import { inTime } from '../lib/async'
+import type { Backlog, Relay } from '../relay/relay'
+import { maySee, toIso } from './queues'
+import { route, type Route } from './routes'
+
+/** How long the check of readiness may take, in milliseconds: "not ready" tells a probe more than no answer does. */
+const checkTime = 2_000
+/** How long an answer of the database is good for, in milliseconds: anyone may ask, as often as they like. */
+const memory = 1_000
+
+/** `GET /healthz`: says that the service answers, to anyone. */
+export const healthRoute: Route = route('GET', '/healthz', 'anyone', () => ({ data: { health: 'ok' } }), { quiet: true })
+
+/**
+ * `GET /readyz`: tells anyone whether a message could be sent now, and whether a bot or the database is missing; nothing else of either.
+ *
+ * @param now milliseconds on the monotonic clock
+ */
+export function readyRoute(relay: Pick<Relay, 'ping' | 'standsBehind'>, isOnline: () => boolean, now = () => performance.now()): Route {
+  const ping = async (): Promise<true> => {
+    await relay.ping()
+    return true
+  }
+  let last: { at: number, answers: Promise<true | undefined> } | undefined
+  const doesAnswer = (): Promise<true | undefined> => {
+    if (!last || now() - last.at >= memory) last = { at: now(), answers: inTime(ping, checkTime) }
+    return last.answers
+  }
+  return route('GET', '/readyz', 'anyone', async () => {
+    if (relay.standsBehind !== undefined) throw new RelayError('unsent', 'not ready: another relay works the database, and this one stands by')
+    if (await doesAnswer() !== true) throw new RelayError('unsent', 'not ready: the database of the bot does not answer')
+    if (!isOnline()) throw new RelayError('unsent', 'not ready: no bot is online')
+    return { data: { ready: true } }
+  }, { quiet: true })
+}
+
+/** A bot as `GET /statusz` shows it. */
+export interface BotState {
+  platform: string
+  self_id: string
+  status: string
+}
+
+/**
+ * `GET /statusz`: the state of bots, queues and keys. It is not `/status`, which is the WebSocket path of Koishi's console: a proxy that
+ * forwards that for monitoring would forward the console as well.
+ */
+export function statusRoute(relay: Pick<Relay, 'lanes' | 'backlog' | 'standsBehind'>, bots: () => BotState[], access: Pick<Access, 'usage'>): Route {
+  return route('GET', '/statusz', ['read'], ({ caller }) => ({
+    data: {
+      bots: bots(),
+      queues: relay.lanes().filter(({ queue }) => maySee(caller, queue)).map(({ queue, waiting, pausedUntil }) => ({
+        queue, waiting, ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
+      })),
+      outbox: viewBacklog(relay.backlog()),
+      ...relay.standsBehind !== undefined && { standby_for: relay.standsBehind },
+      ...caller.may('manage') && { keys: [...access.usage()].map(([name, usage]) => viewUsage(name, usage)) },
+    },
+  }), { quiet: true })
+}
+
+/** @param name `null` for the master key */
+function viewUsage(name: string | null, { last, address, messages, refused }: Usage): object {
+  return { name, ...last > 0 && { last_used: toIso(last), last_address: address ?? null }, messages, refused }
+}
+
+function viewBacklog(backlog: Backlog | undefined): object | null {
+  if (!backlog) return null
+  const { size, oldest } = backlog
+  return { size, ...oldest !== undefined && { oldest: toIso(oldest) } }
+}
+
+/** `GET /metrics`: what was counted, as Prometheus reads it. */
+export function metricsRoute(read: () => Promise<{ type: string, body: string }>): Route {
+  return route('GET', '/metrics', ['read'], async () => {
+    const { type, body } = await read()
+    return { status: 200, type, body }
+  }, { quiet: true })
+}

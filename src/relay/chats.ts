@@ -1,0 +1,264 @@
+import { LRUCache } from 'lru-cache'
+import type { Target } from '../message/model'
+import type { Account, HistoryPage, Message, Receipt, Report } from '../platform/port'
+import type { Clock } from './clock'
+import type { Delivery, Open } from './delivery'
+import type { Journal } from './journal'
+import type { LookUp, Observer } from './submission'
+
+/** A platform message of a delivery that was called, and whose ID is not known. */
+export interface OpenCall {
+  /** Which message of which delivery. */
+  readonly name: string
+  readonly likeness: string
+  /** When its first call was made, on the monotonic clock. */
+  readonly begunAt: number
+  /** By how much the machine's clock was ahead of the monotonic one then; absent for a call of an earlier process. */
+  readonly offset?: number
+  /** When the platform is taken not to carry it out any more, on the monotonic clock. */
+  settledAt: number
+  /** Whether the platform took it without giving it an ID. */
+  isUnnamed: boolean
+  /** Its late answer. */
+  receipt?: Receipt
+  /** The ID by which a look-up found it. */
+  foundAs?: string
+}
+
+/** What the platform's records say of a message without an answer. */
+export type Verdict
+  = | { kind: 'found', id: string }
+    /** By an own message of the page that is known to have been there before the call, or else by the clocks. */
+    | { kind: 'absent', isAnchored: boolean }
+    | { kind: 'inconclusive' }
+    | { kind: 'no-history' }
+
+/** How far the clocks of the machine and of the platform may differ where no message shows it, in milliseconds. */
+const tolerance = 10_000
+/** A change of the machine's clock that counts as a step, in milliseconds. */
+const leastStep = 2_000
+/** For how long a message without an ID is remembered, in milliseconds. */
+const day = 24 * 60 * 60 * 1000
+/** How many chats, message IDs of a chat, and messages without an ID of a chat are remembered. */
+const most = { chats: 5_000, claims: 1_000, calls: 1_000 }
+
+/**
+ * What this process knows of the messages in each chat: which IDs are claimed by deliveries, and which deliveries have a message there
+ * without an ID. It is named like the lanes, and outlives a reload of the plugin.
+ */
+export class Chats {
+  /** IDs of messages, and since when, on the monotonic clock, each is known to be in the chat. */
+  private readonly claims = new LRUCache<string, Map<string, number>>({ max: most.chats })
+  private readonly calls = new Map<string, Map<string, OpenCall>>()
+
+  constructor(private readonly clock: Clock) {}
+
+  /** A call is about to be made: from now on the message may arrive. */
+  begin(chat: string, name: string, likeness: string, settle: number): OpenCall {
+    const now = this.clock.now()
+    const settledAt = now + settle
+    const known = this.calls.get(chat)?.get(name)
+    if (known) {
+      known.settledAt = settledAt
+      return known
+    }
+    return this.add(chat, { name, likeness, begunAt: now, offset: this.clock.wall() - now, settledAt, isUnnamed: false })
+  }
+
+  /** A message that an earlier process called. Its settling time counts from now, and where it left by the machine's clock. */
+  restore(chat: string, name: string, { likeness, since, settle }: Open): OpenCall {
+    const now = this.clock.now()
+    const begunAt = now - Math.max(this.clock.wall() - since, 0)
+    return this.calls.get(chat)?.get(name) ?? this.add(chat, { name, likeness, begunAt, settledAt: now + settle, isUnnamed: false })
+  }
+
+  /** What earlier deliveries have become: claims, and messages without an ID of the last day. */
+  learn(chat: string, deliveries: readonly Delivery[]): void {
+    const now = this.clock.now()
+    for (const { id, results, updatedAt } of deliveries) {
+      for (const [index, result] of results.entries()) {
+        if (!result?.success) continue
+        for (const messageId of result.messageIds) this.claim(chat, messageId)
+        const age = Math.max(this.clock.wall() - updatedAt, 0)
+        const name = nameOf(id, [index])
+        if (result.likeness === undefined || age > day || this.calls.get(chat)?.has(name)) continue
+        this.add(chat, { name, likeness: result.likeness, begunAt: now - age, settledAt: now, isUnnamed: true })
+      }
+    }
+  }
+
+  find(chat: string, name: string): OpenCall | undefined {
+    return this.calls.get(chat)?.get(name)
+  }
+
+  /**
+   * The platform took a message. The ID in an answer overrides what a look-up found.
+   *
+   * @param isKept whether the next term may not know of the answer: then a look-up of it is answered from here
+   */
+  answered(chat: string, name: string, receipt: Receipt, isKept = false): void {
+    const call = this.find(chat, name)
+    const { foundAs } = call ?? {}
+    const isOther = foundAs !== undefined && receipt.messageIds.length > 0 && !receipt.messageIds.includes(foundAs)
+    if (isOther) this.claims.get(chat)?.delete(foundAs)
+    for (const id of receipt.messageIds) this.claim(chat, id)
+    if (!call) return
+    call.receipt = receipt
+    call.isUnnamed = receipt.messageIds.length === 0
+    if (!call.isUnnamed && !isKept) this.drop(chat, name)
+  }
+
+  /** A look-up found a message under this ID. The call stays known for an answer that comes late. */
+  found(chat: string, call: OpenCall, id: string): void {
+    this.claim(chat, id)
+    call.foundAs = id
+  }
+
+  /** The message is known not to have arrived. */
+  drop(chat: string, name: string): void {
+    const calls = this.calls.get(chat)
+    if (calls?.delete(name) && calls.size === 0) this.calls.delete(chat)
+  }
+
+  /** How long messages with this likeness may still be carried out, in milliseconds; 0 once all have settled. */
+  openFor(chat: string, likeness: string): number {
+    let last = 0
+    for (const call of this.open(chat, likeness)) if (!call.isUnnamed) last = Math.max(last, call.settledAt)
+    return Math.max(last - this.clock.now(), 0)
+  }
+
+  /**
+   * Judges whether a message is in the chat, by what the platform reported and by a page of its history.
+   *
+   * With n equal messages without an ID, one is found only where at least n entries are there that nothing claims; with fewer, none is
+   * absent. The window begins with the newest message that is known to have been there before the call, otherwise at the time of the call
+   * by the machine's clock, less a tolerance; then an equal entry before the window may be the message all the same.
+   */
+  judge(chat: string, call: OpenCall, reports: readonly Report[], page?: HistoryPage): Verdict {
+    const now = this.clock.now()
+    const wall = this.clock.wall()
+    const claims = this.claims.get(chat)
+    const isFree = ({ id }: { id: string }): boolean => !claims?.has(id)
+    const isStepped = call.offset !== undefined && Math.abs(wall - now - call.offset) > leastStep
+    const own = isStepped ? [] : page?.own ?? []
+    const before = own.filter(({ id }) => (claims?.get(id) ?? Infinity) < call.begunAt)
+    const isAnchored = before.length > 0
+    const start = isAnchored ? Math.max(...before.map(({ time }) => time)) : wall - (now - call.begunAt) - tolerance
+    const free = own.filter(entry => entry.isEqual && isFree(entry)).sort((a, b) => a.time - b.time)
+    const heard = reports.filter(report => report.heardAt >= call.begunAt && isFree(report))
+    const within = new Set([...heard, ...free.filter(({ time }) => time >= start)].map(({ id }) => id))
+    const [oldest] = within
+    if (oldest !== undefined && within.size >= this.open(chat, call.likeness).length) return { kind: 'found', id: oldest }
+    if (within.size > 0 || !page?.isReadable || isStepped) return { kind: 'inconclusive' }
+    const isComplete = isAnchored || (page.oldest < start && free.length === 0)
+    return isComplete ? { kind: 'absent', isAnchored } : { kind: 'inconclusive' }
+  }
+
+  /** Messages with this likeness whose ID is not known. */
+  private open(chat: string, likeness: string): OpenCall[] {
+    const isOpen = (call: OpenCall): boolean => call.foundAs === undefined && (call.isUnnamed || !call.receipt)
+    return [...this.calls.get(chat)?.values() ?? []].filter(call => call.likeness === likeness && isOpen(call))
+  }
+
+  private claim(chat: string, id: string): void {
+    let claims = this.claims.get(chat)
+    if (!claims) this.claims.set(chat, claims = new Map())
+    if (!claims.has(id)) claims.set(id, this.clock.now())
+    const [oldest] = claims.size > most.claims ? claims.keys() : []
+    if (oldest !== undefined) claims.delete(oldest)
+  }
+
+  private add(chat: string, call: OpenCall): OpenCall {
+    const calls = this.calls.get(chat) ?? new Map<string, OpenCall>()
+    this.calls.set(chat, calls)
+    calls.set(call.name, call)
+    const old = this.clock.now() - day
+    for (const [name, { settledAt }] of calls) {
+      if (settledAt >= old && calls.size <= most.calls) break
+      calls.delete(name)
+    }
+    return call
+  }
+}
+
+/** What a platform message of a delivery is known by. */
+export function nameOf(id: string, indices: readonly number[]): string {
+  return `${id} ${indices[0] ?? 0}`
+}
+
+/** How many messages of the history are asked for: usually enough, and once more where that does not reach back far enough. */
+const depths = [50, 500]
+/** How many deliveries of a chat claim messages that this process did not send: as many as the history can show, and as many failures. */
+const mostLearned = 1_000
+
+/** What is looked for. */
+export interface Wanted {
+  message: Message
+  /** As the lane is named. */
+  chat: string
+  call: OpenCall
+  /** Whether it is an uploaded file: callers are not told the ID under which it is found. */
+  isFile: boolean
+}
+
+/** What a look-up brought. */
+export type Finding = { kind: 'found', messageIds: readonly string[] } | { kind: Exclude<LookUp, 'found' | 'silent'> }
+
+/** Finds out whether messages without an answer have arrived. */
+export class LookUps {
+  private readonly learned = new Map<string, Promise<void>>()
+
+  constructor(
+    private readonly chats: Chats, private readonly journal: Pick<Journal, 'isDurable' | 'sentTo'>,
+    private readonly observer: Pick<Observer, 'lookedUp'>,
+  ) {}
+
+  /**
+   * Asks once: what the platform reported, then its history. A message that is found is claimed.
+   *
+   * @returns `undefined` when the platform or the database did not answer
+   */
+  async look(account: Account, target: Target, wanted: Wanted): Promise<Finding | undefined> {
+    const { chat, call } = wanted
+    const known = knownOf(wanted)
+    if (known) return known
+    const verdict = await this.search(account, target, wanted).catch(() => undefined)
+    // Its answer may have come while the platform was asked, or another look-up may have found it.
+    const finding = knownOf(wanted) ?? verdict
+    this.observer.lookedUp(finding?.kind ?? 'silent')
+    if (finding?.kind !== 'found' || 'messageIds' in finding) return finding
+    this.chats.found(chat, call, finding.id)
+    return knownOf(wanted)
+  }
+
+  private async search(account: Account, target: Target, { message, chat, call }: Wanted): Promise<Verdict> {
+    await this.learn(account, target, chat)
+    const reported = this.chats.judge(chat, call, message.reports())
+    if (reported.kind === 'found') return reported
+    let last: Verdict = { kind: 'inconclusive' }
+    for (const depth of depths) {
+      const page = await message.history(depth)
+      last = this.chats.judge(chat, call, message.reports(), page)
+      if (!page && last.kind !== 'found') return { kind: 'no-history' }
+      if (last.kind === 'found' || (last.kind === 'absent' && last.isAnchored)) break
+    }
+    return last
+  }
+
+  /** What earlier processes and terms have sent into the chat, as the journal knows it. */
+  private learn(account: Account, target: Target, chat: string): Promise<void> {
+    if (!this.journal.isDurable) return Promise.resolve()
+    const known = this.learned.get(chat)
+    if (known) return known
+    const learned = this.journal.sentTo(account.sid, target, mostLearned).then(sent => this.chats.learn(chat, sent))
+    this.learned.set(chat, learned)
+    learned.catch(() => this.learned.delete(chat))
+    return learned
+  }
+}
+
+/** What is known of a call without asking. */
+function knownOf({ call: { receipt, foundAs }, isFile }: Wanted): Finding | undefined {
+  if (receipt) return { kind: 'found', messageIds: receipt.messageIds }
+  if (foundAs !== undefined) return { kind: 'found', messageIds: isFile ? [] : [foundAs] }
+}

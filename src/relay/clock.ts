@@ -1,0 +1,43 @@
+import { onAbort } from '../lib/abort'
+
+/**
+ * Time as the core sees it. Waits, deadlines and settling run on the monotonic clock; the machine's clock is for what people see, for
+ * expiry across a restart, and for where a look-up begins. Nothing in `relay/` reads a global clock or timer, so that tests simulate time.
+ */
+export interface Clock {
+  /** Milliseconds on a clock that only runs forward. */
+  now(): number
+  /** Milliseconds since the epoch by the machine's clock, which may be set at any time. */
+  wall(): number
+  /** Calls back after so many milliseconds; what it returns cancels that. */
+  after(ms: number, callback: () => void): () => void
+}
+
+/** The longest time that a timer of Node.js can wait, in milliseconds; one for longer goes off at once. */
+const longestTimer = 2 ** 31 - 1
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  wall: () => Date.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, Math.min(Math.max(Math.ceil(ms), 0), longestTimer))
+    return () => clearTimeout(timer)
+  },
+}
+
+/** Waits, but not past the stop. */
+export function pause(clock: Clock, ms: number, stop: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    if (stop.aborted) {
+      resolve()
+      return
+    }
+    const end = (): void => {
+      cancel()
+      unwatch()
+      resolve()
+    }
+    const cancel = clock.after(ms, end)
+    const unwatch = onAbort(stop, end)
+  })
+}

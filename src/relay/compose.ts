@@ -1,0 +1,237 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { pathToFileURL } from 'node:url'
+import { RelayError } from '../errors'
+import { nameOfUrl } from '../message/link'
+import type { Item, MediaItem, MentionItem, MessageRequest, ParsedItem, ReplyItem, TextItem } from '../message/model'
+import { writeItems } from '../message/parse'
+import type { LoadedMedia, Port } from '../platform/port'
+import type { Files } from './deliveries'
+
+/** What the rules of composing look at. */
+interface Composable {
+  type: 'text' | 'image' | 'file' | 'video' | 'audio' | 'at' | 'reply'
+  /** How many bytes of data the item adds to the platform message that holds it. */
+  weight: number
+}
+
+/**
+ * Groups the items of a request into platform messages: text and images in their order share messages, a video or a voice message stands
+ * alone, and every file follows as a message of its own. A mention or a reply goes with the next text or image, and the reply stands
+ * first in its message; with none to come, mentions end the last one. A message that would weigh too much is divided.
+ *
+ * @param maxWeight the most that the data within one platform message may weigh, in bytes
+ */
+export function compose<T extends Composable>(items: readonly T[], maxWeight: number): T[][] {
+  const messages: T[][] = []
+  let mixed: T[] = []
+  let weight = 0
+  /** What goes with the item to come. */
+  let ahead: T[] = []
+
+  /** A reply stands first in its message. */
+  function attach(): void {
+    if (ahead.length === 0) return
+    mixed.unshift(...ahead.filter(isReply))
+    mixed.push(...ahead.filter(each => !isReply(each)))
+    ahead = []
+  }
+
+  function close(): void {
+    if (mixed.length > 0) messages.push(mixed)
+    mixed = []
+    weight = 0
+  }
+
+  for (const item of items) {
+    switch (item.type) {
+      case 'file':
+        break
+      case 'at':
+      case 'reply':
+        ahead.push(item)
+        break
+      case 'video':
+      case 'audio':
+        close()
+        messages.push([item])
+        break
+      default:
+        // A message answers one other message.
+        if (weight + item.weight > maxWeight || (ahead.some(isReply) && mixed.some(isReply))) close()
+        attach()
+        mixed.push(item)
+        weight += item.weight
+    }
+  }
+  attach()
+  close()
+  return [...messages, ...items.filter(item => item.type === 'file').map(item => [item])]
+}
+
+/** Divides a platform message into the least that can be sent: each item with the mentions and the reply that go with it. */
+export function divide<T extends Composable>(message: readonly T[]): T[][] {
+  const parts: T[][] = []
+  let ahead: T[] = []
+  for (const item of message) {
+    ahead.push(item)
+    if (item.type === 'at' || item.type === 'reply') continue
+    parts.push(ahead)
+    ahead = []
+  }
+  const last = parts.pop() ?? []
+  return [...parts, [...last, ...ahead]]
+}
+
+function isReply({ type }: Composable): boolean {
+  return type === 'reply'
+}
+
+/** An item that is known to be there, and how much it weighs. */
+export type PreparedItem = PreparedWords | PreparedMedia
+
+/** What has no bytes besides those of its words. */
+export type PreparedWords = (TextItem | MentionItem | ReplyItem) & {
+  weight: 0
+  bytes: number
+}
+
+export interface PreparedMedia {
+  type: MediaItem['type']
+  /** How much the platform message that holds it grows, in bytes. */
+  weight: number
+  /** How many bytes the platform has to handle, `undefined` where that is not known. */
+  bytes: number | undefined
+  /** Reads what is to be read, right before it is sent: a batch of many files need not fit into memory. */
+  load: () => LoadedMedia | Promise<LoadedMedia>
+}
+
+/**
+ * The most data that travels within one platform message, in bytes of base64. NapCat takes frames of up to 50 MiB;
+ * the rest is left for text and the frame itself.
+ */
+export const maxWeight = 48 * 1024 * 1024
+
+/** An uploaded file, as a send needs it. */
+export interface StoredFile {
+  id: string
+  /** Absolute. */
+  path: string
+  name: string
+  /** In bytes. */
+  size: number
+}
+
+/** What the preparation of media needs from elsewhere. */
+export interface MediaOptions {
+  /** How an uploaded file reaches the platform: it sees the same disk, or gets the bytes, or fetches them by a link. */
+  transport: 'path' | 'base64' | 'url'
+  resolve: (id: string) => Promise<StoredFile>
+  /** A signed link to an uploaded file. */
+  link: (file: StoredFile) => string
+}
+
+/**
+ * Finds out what an item weighs; of one with a link, where its bytes are and how they travel to the platform.
+ *
+ * @throws RelayError `file-not-found` for a file ID that no longer resolves, `too-large` for what fits no frame
+ */
+export function prepareItem(item: Item, options: MediaOptions): PreparedItem | Promise<PreparedMedia> {
+  if ('link' in item) return prepareMedia(item, options)
+  // Field by field: nearly all that is sent is text, and to spread it takes as long as much of the rest.
+  if (item.type === 'text') return { type: item.type, text: item.text, weight: 0, bytes: Buffer.byteLength(item.text) }
+  return { ...item, weight: 0, bytes: 0 }
+}
+
+async function prepareMedia({ type, link, name }: MediaItem, options: MediaOptions): Promise<PreparedMedia> {
+  switch (link.kind) {
+    case 'remote':
+      // Only a file is shown with its name, and to find that in each of a thousand links takes a while.
+      return { type, weight: 0, bytes: undefined, load: () => ({ type, src: link.url, name: name ?? (type === 'file' ? nameOfUrl(link.url) : '') }) }
+    case 'data':
+      return prepareData(type, link.base64.length, name ?? 'file', () => link.base64, link.mediaType)
+    case 'upload': {
+      const file = await options.resolve(link.id)
+      return prepareUpload(type, { ...file, name: name ?? file.name }, options)
+    }
+  }
+}
+
+function prepareUpload(type: MediaItem['type'], file: StoredFile, { transport, link }: MediaOptions): PreparedMedia {
+  const { name, path, size } = file
+  switch (transport) {
+    case 'path':
+      return { type, weight: 0, bytes: size, load: () => ({ type, src: pathToFileURL(path).href, path, name }) }
+    case 'url':
+      return { type, weight: 0, bytes: size, load: () => ({ type, src: link(file), name }) }
+    case 'base64':
+      return prepareData(type, Math.ceil(size / 3) * 4, name, () => readFile(path, 'base64').catch((cause: unknown) => {
+        throw new RelayError('file-not-found', undefined, { cause })
+      }))
+  }
+}
+
+function prepareData(
+  type: MediaItem['type'],
+  weight: number,
+  name: string,
+  read: () => string | Promise<string>,
+  mediaType = 'application/octet-stream',
+): PreparedMedia {
+  if (weight > maxWeight) {
+    throw new RelayError('too-large', 'the file is too large to travel as base64 (36 MiB): send a link, or set MEDIA_TRANSPORT to url')
+  }
+  return { type, weight, bytes: Math.floor(weight * 3 / 4), load: async () => ({ type, src: `data:${mediaType};base64,${await read()}`, name }) }
+}
+
+/** What a request would become, had it been sent. */
+export interface Preview {
+  /** `platform:selfId` of the bot. */
+  bot: string
+  /** The platform messages with their items, in the order in which they would leave. */
+  messages: object[][]
+  /** The items that would fail, by their places in the request. */
+  wrong: { index: number, code: number, msg: string }[]
+}
+
+/** What is needed for it of the rest of the relay. */
+interface PreviewOptions {
+  port: Port
+  media: MediaOptions
+  files: Pick<Files, 'digest'>
+}
+
+/**
+ * Shows what a request would become, and sends nothing.
+ *
+ * @throws RelayError what would stop the request as such
+ */
+export async function preview({ target, bot, items, mode }: MessageRequest, options: PreviewOptions): Promise<Preview> {
+  const account = options.port.choose(bot)
+  account.checkIds(target, items)
+  const ready: (PreparedItem & { shown: object })[] = []
+  const wrong: Preview['wrong'] = []
+  for (const [index, item] of items.entries()) {
+    try {
+      if (item instanceof RelayError) throw item
+      ready.push(Object.assign(await prepareItem(item, options.media), { shown: await show(item, options) }))
+    } catch (thrown) {
+      const error = RelayError.from(thrown)
+      if (mode === 'single') throw error
+      wrong.push({ index, code: error.status, msg: error.message })
+    }
+  }
+  return { bot: account.sid, messages: compose(ready, maxWeight).map(message => message.map(({ shown }) => shown)), wrong }
+}
+
+/** An item as its caller knows it: neither where a file lies nor a link to it. */
+async function show(item: ParsedItem, { media, files }: PreviewOptions): Promise<object> {
+  if (item instanceof RelayError || !('link' in item) || item.link.kind === 'remote') return writeItems([item])[0] ?? {}
+  const { type, link } = item
+  if (link.kind === 'upload') {
+    const { name, size } = await media.resolve(link.id)
+    return { type, name: item.name ?? name, size, sha256: await files.digest(link.id) ?? null }
+  }
+  const bytes = Buffer.from(link.base64, 'base64')
+  return { type, ...item.name !== undefined && { name: item.name }, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
+}

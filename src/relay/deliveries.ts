@@ -1,0 +1,433 @@
+import type { Logger } from 'koishi'
+import { RelayError } from '../errors'
+import { onAbort } from '../lib/abort'
+import type { ParsedItem } from '../message/model'
+import { writeTarget } from '../message/target'
+import { pause, type Clock } from './clock'
+import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
+import { KeyTaken, NotOwner, type Head, type Journal } from './journal'
+import type { Ownership } from './owner'
+import type { Observer } from './submission'
+import { noteCall, type EndCall, type RecordContent } from './summary'
+
+/** A delivery in memory, with what is to be sent. */
+export interface Active {
+  readonly delivery: Delivery
+  readonly items: readonly ParsedItem[]
+  /** Its key when it came into memory. The key stays taken until the end of the delivery is written. */
+  readonly key: string | null
+  /** Whether each step has to be in the journal before the next one is made. */
+  readonly mustLast: boolean
+  /** Whether it is sent from memory without a caller who waits. */
+  readonly isBackground: boolean
+}
+
+/** One that ended without an answer. */
+export interface Unanswered {
+  readonly active: Active
+  /** On the monotonic clock. */
+  readonly endedAt: number
+}
+
+/** The upload folder, as far as the core uses it. */
+export interface Files {
+  /** Keeps a file from being removed until the function returned is called. */
+  hold: (id: string) => () => void
+  /** Keeps a file at least until then, in milliseconds since the epoch. @throws RelayError `file-not-found` */
+  keepUntil: (id: string, until: number) => Promise<void>
+  /** A digest of its content; `undefined` when there is no such file. */
+  digest: (id: string) => Promise<string | undefined>
+}
+
+export interface DeliveriesOptions {
+  clock: Clock
+  journal: Journal
+  ownership: Pick<Ownership, 'isFresh'>
+  files: Pick<Files, 'keepUntil'>
+  logger: Pick<Logger, 'info' | 'warn'>
+  observer: Observer
+  recordContent: RecordContent
+  /** How long records are kept, in milliseconds. */
+  retention: number
+  /** How long a caller waits for the journal after the last call, in milliseconds. */
+  patience: number
+  /** Aborted when everything ends at once. */
+  stop: AbortSignal
+}
+
+interface Ended {
+  delivery: Delivery
+  /** Why the request as a whole was stopped, before anything was tried. */
+  rejection?: RelayError
+}
+
+/** How long to wait before a write that failed is tried again, in milliseconds. */
+const retryDelay = 1_000
+const contentGone = 'the content of this delivery is gone: send it again as a new request'
+/** How much longer than its delivery may wait an uploaded file is kept, in milliseconds. */
+const fileMargin = 60 * 60 * 1000
+/** How many that ended without an answer are remembered to be looked for. */
+const mostUnanswered = 10_000
+/** How long a stop waits for the journal, in milliseconds. */
+const lastWriteTime = 300
+
+/**
+ * The only owner of what is active. It makes every change of a delivery, has it written down, and tells who waits for the end. Memory is
+ * the truth: what could not be written yet is written later, always as it is then.
+ */
+export class Deliveries {
+  private readonly active = new Map<string, Active>()
+  private readonly keys = new Map<string, Active>()
+  private readonly waiters = new Map<string, Set<(ended: Ended) => void>>()
+  private readonly writing = new Map<string, Promise<void>>()
+  /** Inserts that got no answer and are being cancelled, by ID. */
+  private readonly uncertain = new Map<string, Delivery>()
+  /** Those that ended without an answer in this process, or within the last day, by ID. */
+  readonly unanswered = new Map<string, Unanswered>()
+  private isReported = false
+
+  constructor(private readonly options: DeliveriesOptions) {}
+
+  get isDurable(): boolean {
+    return this.options.journal.isDurable
+  }
+
+  /** Takes a delivery into memory. */
+  add(delivery: Delivery, items: readonly ParsedItem[], isBackground = false): Active {
+    const mustLast = this.isDurable && (delivery.key !== null || delivery.deferred)
+    const active = { delivery, items, key: delivery.key, mustLast, isBackground }
+    this.active.set(delivery.id, active)
+    if (delivery.key !== null) this.keys.set(delivery.key, active)
+    return active
+  }
+
+  /**
+   * Writes a new delivery that must last.
+   *
+   * @throws KeyTaken
+   * @throws RelayError `storage-full`: its content could not be kept
+   * @throws RelayError `store-down`, `key-unknown`: it may have been written, so it is cancelled; until then its key stays taken
+   */
+  async insert({ delivery, items }: Active): Promise<void> {
+    const { journal, logger } = this.options
+    try {
+      await journal.insert(delivery, items)
+    } catch (cause) {
+      this.forget(delivery.id)
+      if (cause instanceof KeyTaken || cause instanceof RelayError) throw cause
+      logger.warn('%s', `${delivery.id} was not accepted: the database does not answer (${nameOfError(cause)})`)
+      this.cancel(delivery)
+      throw new RelayError(delivery.key === null ? 'store-down' : 'key-unknown', undefined, { cause })
+    }
+  }
+
+  /** A delivery that got no place in a lane is not in memory any more. */
+  release({ delivery }: Active): void {
+    this.forget(delivery.id)
+  }
+
+  /** The delivery in memory that has this key, or whose insert with it is being cancelled. */
+  findByKey(key: string): { active?: Active, delivery: Delivery } | undefined {
+    const active = this.keys.get(key)
+    if (active) return { active, delivery: active.delivery }
+    for (const delivery of this.uncertain.values()) if (delivery.key === key) return { delivery }
+  }
+
+  get(id: string): Active | undefined {
+    return this.active.get(id)
+  }
+
+  /** Those in memory. */
+  values(): IterableIterator<Active> {
+    return this.active.values()
+  }
+
+  /** Reads a delivery that waits in its lane; `undefined` when it is gone, or does not wait any more. */
+  async load({ id }: Pick<Head, 'id'>): Promise<Active | undefined> {
+    const known = this.active.get(id)
+    if (known) return known
+    const { journal } = this.options
+    const delivery = await journal.find(id)
+    if (!delivery || !isUnfinished(delivery.state)) return
+    const items = await journal.items(id)
+    if (items) return this.add(delivery, items)
+    return this.add(delivery, delivery.results.map(() => new RelayError('internal', contentGone)))
+  }
+
+  /** A delivery that waits is left to the journal, which keeps it until its turn comes. */
+  unload({ delivery, mustLast }: Active): void {
+    if (mustLast && !this.waiters.has(delivery.id) && !this.writing.has(delivery.id)) this.forget(delivery.id)
+  }
+
+  /** Whether a call may be made for it now: what must last is called for only while this relay is surely the owner. */
+  mayCall({ mustLast }: Active): boolean {
+    return !mustLast || this.options.ownership.isFresh()
+  }
+
+  /**
+   * A platform message leaves; what must last is on disk before this resolves.
+   *
+   * @throws RelayError `store-down` for a caller who waits, `stopping`
+   */
+  leave(active: Active, results: Results, leaving: Open): Promise<void> | undefined {
+    const { delivery, mustLast } = active
+    this.change(delivery, leave(delivery, results, leaving))
+    if (!mustLast) return
+    if (delivery.deferred) return this.save(active)
+    return this.options.journal.update(delivery).catch((cause: unknown) => {
+      throw new RelayError('store-down', undefined, { cause })
+    })
+  }
+
+  /** Notes a call to the platform that is made now. */
+  called({ delivery }: Active): EndCall {
+    const { clock, observer } = this.options
+    delivery.attempts++
+    return noteCall(delivery.summary, clock, (outcome, time) => observer.called(outcome, time))
+  }
+
+  /** Nothing of what is left can be sent right now. At a stop, a message that is open keeps the delivery `sending`, for the next owner. */
+  async postpone(active: Active, results: Results): Promise<void> {
+    const { delivery } = active
+    this.change(delivery, this.options.stop.aborted ? interrupt(delivery, results) : postpone(delivery, results))
+    await this.save(active)
+  }
+
+  /**
+   * A delivery that has ended is sent again. Resolves once that is on disk, where it must last.
+   *
+   * @returns the delivery in memory
+   * @throws the error of the database, and then nothing has changed
+   */
+  async requeue({ delivery, items, isBackground }: Active, change: Change): Promise<Active> {
+    const { id, state, seq, deferred, bot, expiresAt, results, open } = delivery
+    this.unanswered.delete(id)
+    this.change(delivery, change)
+    const active = this.add(delivery, items, isBackground)
+    try {
+      if (active.mustLast) await this.options.journal.update(delivery)
+    } catch (error) {
+      // The row may have been changed all the same: it is written back, and until then the key stays taken.
+      this.change(delivery, { state, seq, deferred, bot, expiresAt, results, open })
+      if (state === 'unanswered') this.remember(active)
+      void this.save(active).catch(() => undefined)
+      throw error
+    }
+    return active
+  }
+
+  /**
+   * A delivery has ended. Resolves once that is written, or the caller can wait no longer; then it is written later.
+   *
+   * @param rejection why the request as a whole was stopped; not told where something may have arrived
+   */
+  async end(active: Active, results: Results, rejection?: RelayError): Promise<void> {
+    const { delivery, items, mustLast } = active
+    const { clock, journal, logger, observer } = this.options
+    this.change(delivery, end(delivery, results))
+    const { id, state, deferred, target, attempts, createdAt } = delivery
+    if (state === 'unanswered') this.remember(active)
+    this.keepFiles(delivery, items)
+    if (mustLast) {
+      const saved = this.save(active).catch(() => undefined)
+      await Promise.race([saved, this.lastMoment()])
+    } else {
+      journal.record(delivery, items)
+      this.forget(id)
+    }
+    if (deferred) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} attempts`)
+    observer.ended(delivery, clock.wall() - createdAt)
+    this.tell({ delivery, ...rejection && state !== 'unanswered' && { rejection } })
+  }
+
+  /** When an answer cannot wait for the journal any longer. */
+  private async lastMoment(): Promise<void> {
+    const { clock, patience, stop } = this.options
+    await pause(clock, patience, stop)
+    if (stop.aborted) await pause(clock, lastWriteTime, new AbortController().signal)
+  }
+
+  /** A request that became no delivery in a lane: its record says why. */
+  reject(delivery: Delivery, items: readonly ParsedItem[], error: RelayError): void {
+    const { clock, journal, observer } = this.options
+    this.change(delivery, { ...end(delivery, failRest(delivery, error)), key: null })
+    journal.record(delivery, items)
+    this.keepFiles(delivery, items)
+    observer.ended(delivery, clock.wall() - delivery.createdAt)
+  }
+
+  /**
+   * A delivery that waited is taken back: neither it nor its key remains.
+   *
+   * @throws RelayError `store-down`: it is not sent any more, and its row goes as soon as the database answers
+   */
+  async withdraw(delivery: Delivery): Promise<void> {
+    this.forget(delivery.id)
+    try {
+      await this.options.journal.cancel(delivery.id)
+    } catch (cause) {
+      this.cancel(delivery)
+      throw new RelayError('store-down', undefined, { cause })
+    }
+  }
+
+  /** A platform message of a delivery was found, or its success was answered late, after its send had ended. */
+  async correct(id: string, indices: readonly number[], sent: Sent): Promise<void> {
+    const active = this.active.get(id) ?? this.unanswered.get(id)?.active ?? await this.recall(id)
+    if (!active) return
+    const { delivery, items, mustLast } = active
+    if (indices.every(index => delivery.results[index]?.success)) return
+    const results = withSent(delivery.results, indices, sent)
+    this.change(delivery, isUnfinished(delivery.state) ? { results } : end(delivery, results))
+    if (isUnfinished(delivery.state)) return
+    if (delivery.state !== 'unanswered') this.unanswered.delete(delivery.id)
+    if (!mustLast) {
+      this.options.journal.record(delivery, items)
+      return
+    }
+    // Until it is written, memory has the truth.
+    this.active.set(id, active)
+    if (active.key !== null) this.keys.set(active.key, active)
+    await Promise.race([this.save(active).catch(() => undefined), this.lastMoment()])
+  }
+
+  /**
+   * The end of a delivery.
+   *
+   * @param limit milliseconds after which the present state is told
+   * @throws RelayError why the request as a whole was stopped
+   */
+  async ended({ delivery }: Active, limit?: number, gone?: AbortSignal): Promise<Delivery> {
+    const { clock, stop } = this.options
+    if (!isUnfinished(delivery.state) || (limit !== undefined && stop.aborted)) return delivery
+    const waiting = this.waiters.get(delivery.id) ?? new Set()
+    const { rejection } = await new Promise<Ended>(resolve => {
+      const finish = (ended: Ended): void => {
+        cancel?.()
+        gone?.removeEventListener('abort', leaveIt)
+        unwatch?.()
+        waiting.delete(finish)
+        if (waiting.size === 0) this.waiters.delete(delivery.id)
+        resolve(ended)
+      }
+      const leaveIt = (): void => finish({ delivery })
+      const cancel = limit === undefined ? undefined : clock.after(limit, leaveIt)
+      // Whoever waits for the result of a deferred delivery is answered with its state; every other caller is told of its end.
+      if (limit !== undefined) {
+        gone?.addEventListener('abort', leaveIt)
+      }
+      const unwatch = limit === undefined ? undefined : onAbort(stop, leaveIt)
+      this.waiters.set(delivery.id, waiting.add(finish))
+    })
+    if (rejection) throw rejection
+    return delivery
+  }
+
+  /** Takes one into memory that ended without an answer before, to be looked for. */
+  remember(active: Active): void {
+    const { unanswered } = this
+    unanswered.set(active.delivery.id, { active, endedAt: this.options.clock.now() })
+    const [oldest] = unanswered.keys()
+    if (unanswered.size > mostUnanswered && oldest !== undefined) unanswered.delete(oldest)
+  }
+
+  /** Keeps the uploaded files of a delivery, until then in milliseconds since the epoch. @throws RelayError `file-not-found` */
+  async keepUploads(items: readonly ParsedItem[], until: number): Promise<void> {
+    for (const item of items) {
+      if ('link' in item && item.link.kind === 'upload') await this.options.files.keepUntil(item.link.id, until + fileMargin)
+    }
+  }
+
+  /** Waits until what is being written of a delivery is written, but not for long. */
+  async written(id: string): Promise<void> {
+    const { clock, stop } = this.options
+    const writing = this.writing.get(id)
+    if (writing) await Promise.race([writing.catch(() => undefined), pause(clock, retryDelay, stop)])
+  }
+
+  /** Waits for what is being written, but not for long. */
+  async finish(): Promise<void> {
+    const { clock, journal } = this.options
+    const written = Promise.all([...this.writing.values(), journal.flush()]).catch(() => undefined)
+    await Promise.race([written, pause(clock, lastWriteTime, new AbortController().signal)])
+  }
+
+  /** Writes a delivery as it is, however long the database takes to come back. A change made meanwhile is written as well. */
+  private save(active: Active): Promise<void> {
+    const { delivery } = active
+    const { id } = delivery
+    const before = this.writing.get(id)
+    const write = (): Promise<void> => this.untilWritten(() => this.options.journal.update(delivery))
+    const saved = before ? before.then(write, write) : write()
+    this.writing.set(id, saved)
+    const done = (): void => {
+      if (this.writing.get(id) !== saved) return
+      this.writing.delete(id)
+      if (!isUnfinished(delivery.state)) this.forget(id)
+    }
+    saved.then(done, done)
+    return saved
+  }
+
+  /** @throws NotOwner, or RelayError `stopping` when it was not written before the stop */
+  private async untilWritten(write: () => Promise<void>): Promise<void> {
+    const { clock, logger, stop } = this.options
+    for (;;) {
+      try {
+        await write()
+        this.isReported = false
+        return
+      } catch (error) {
+        if (error instanceof NotOwner) throw error
+        if (!this.isReported) logger.warn('%s', `the database does not answer, deliveries wait for it: ${nameOfError(error)}`)
+        this.isReported = true
+      }
+      await pause(clock, retryDelay, stop)
+      if (stop.aborted) throw new RelayError('stopping')
+    }
+  }
+
+  /** Cancels a row that may be there, however long the database takes to come back. Until then its key stays taken. */
+  private cancel(delivery: Delivery): void {
+    this.uncertain.set(delivery.id, delivery)
+    void this.untilWritten(() => this.options.journal.cancel(delivery.id)).then(() => this.uncertain.delete(delivery.id), () => undefined)
+  }
+
+  /** One that ended without an answer so long ago that only the journal knows it. */
+  private async recall(id: string): Promise<Active | undefined> {
+    const { journal } = this.options
+    const delivery = await journal.find(id)
+    if (delivery?.state !== 'unanswered') return
+    const mustLast = this.isDurable && (delivery.key !== null || delivery.deferred)
+    return { delivery, items: await journal.items(id) ?? [], key: delivery.key, mustLast, isBackground: false }
+  }
+
+  private forget(id: string): void {
+    const { key } = this.active.get(id) ?? {}
+    this.active.delete(id)
+    if (key) this.keys.delete(key)
+  }
+
+  private change(delivery: Delivery, change: Change): void {
+    Object.assign(delivery, change)
+    delivery.updatedAt = this.options.clock.wall()
+  }
+
+  private tell(ended: Ended): void {
+    for (const finish of [...this.waiters.get(ended.delivery.id) ?? []]) finish(ended)
+  }
+
+  /** What can be sent again needs its files. */
+  private keepFiles({ results }: Delivery, items: readonly ParsedItem[]): void {
+    const { recordContent, clock, retention } = this.options
+    const isWanted = recordContent === 'full' || (recordContent === 'preview' && results.some(result => outcomeOf(result) !== 'sent'))
+    if (isWanted) void this.keepUploads(items, clock.wall() + retention).catch(() => undefined)
+  }
+}
+
+/** Names an error of the database. Its text may hold the values of a statement, and with them messages. */
+export function nameOfError(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  const code: unknown = Reflect.get(error, 'code')
+  return typeof code === 'string' || typeof code === 'number' ? `${error.name} ${code}` : error.name
+}

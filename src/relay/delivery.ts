@@ -1,0 +1,219 @@
+import { RelayError, type Outcome } from '../errors'
+import type { MessageRequest, Target } from '../message/model'
+import type { Summary } from './summary'
+
+/**
+ * A delivery is one submission on its way to one target. Its states, and how it gets from one to the next:
+ *
+ * | state      | meaning                                             | next, and when                                              |
+ * | ---------- | --------------------------------------------------- | ----------------------------------------------------------- |
+ * | queued     | waits for its turn in its lane                      | sending: its turn has come (`leave`)                        |
+ * |            |                                                     | failed, expired, unanswered: it ends without a call (`end`) |
+ * |            |                                                     | gone: withdrawn                                             |
+ * | sending    | its turn has come, something may have arrived       | sent, failed, expired, unanswered: it ends (`end`)          |
+ * |            |                                                     | queued: nothing can be sent right now (`postpone`)          |
+ * | sent       | every item has arrived                              |                                                             |
+ * | failed     | an item was refused or not sent                     | queued: it is sent again (`again`)                          |
+ * | expired    | its time was over before it could be sent           | queued: likewise                                            |
+ * | unanswered | an item may have arrived                            | queued: likewise                                            |
+ * |            |                                                     | sent, failed, unanswered: it was found (`end`)              |
+ *
+ * The functions below are pure: they give what changes. `Deliveries` makes the change and has it written down.
+ */
+export const states = ['queued', 'sending', 'sent', 'failed', 'unanswered', 'expired'] as const
+export type State = typeof states[number]
+
+/** The states of a delivery that has not ended. */
+export const unfinished = ['queued', 'sending'] as const satisfies State[]
+
+/** Whether a delivery in this state has not ended. */
+export function isUnfinished(state: State): boolean {
+  return state === 'queued' || state === 'sending'
+}
+
+/** Whether a delivery in this state can be sent again. */
+export function isRetryable(state: State): boolean {
+  return state === 'failed' || state === 'unanswered' || state === 'expired'
+}
+
+/** What is known of one submission: where it goes, how far it is, and what became of each item. */
+export interface Delivery {
+  /** A UUIDv7, which is the ID of its request in the log as well. */
+  readonly id: string
+  /** Its place in the order of acceptance; a higher one was accepted later. */
+  seq: number
+  state: State
+  readonly mode: 'single' | 'batch'
+  /** Whether it was accepted to be sent later, without a caller who waits. */
+  deferred: boolean
+  readonly target: Target
+  /** The name of its caller's key; `null` for the master key, and for what did not come over HTTP. */
+  readonly caller: string | null
+  /** What it came through, such as `webhook` or `hooks/github`. */
+  readonly door: string
+  /** `platform:selfId` of the bot; empty until there is one. */
+  bot: string
+  /** Milliseconds since the epoch by the machine's clock, like all times here. */
+  readonly createdAt: number
+  updatedAt: number
+  /** When a deferred delivery is dropped. */
+  expiresAt: number | null
+  /** Calls made to the platform so far. */
+  attempts: number
+  results: Results
+  /** The platform messages whose fate is unknown: leaving, or unanswered. */
+  open: readonly Open[]
+  /** Digest of its Idempotency-Key, for as long as the delivery uses it up. */
+  key: string | null
+  /** Digest of what the request means, which tells a repeat from another request with the same key. */
+  readonly fingerprint: string | null
+  /** What its record shows. */
+  readonly summary: Summary
+}
+
+/** A platform message that has left and got no clear answer. */
+export interface Open {
+  /** The places of its items in the request. */
+  readonly indices: readonly number[]
+  /** As `Message.likeness`. */
+  readonly likeness: string
+  /** When its first call was made, in milliseconds since the epoch by the machine's clock. */
+  readonly since: number
+  /** For how long after a call the platform may still carry it out, in milliseconds. */
+  readonly settle: number
+  /** How many calls were made of it. */
+  readonly calls: number
+}
+
+/** What became of one item. */
+export type ItemResult = Sent | Failed
+
+export interface Sent {
+  success: true
+  /** As the platform gave them; none for a file. */
+  messageIds: readonly string[]
+  /** The likeness of a platform message whose ID is not known. */
+  likeness?: string
+}
+
+export interface Failed {
+  success: false
+  error: RelayError
+}
+
+/** The results of a delivery by the places of its items; `undefined` where nothing is known yet. */
+export type Results = readonly (ItemResult | undefined)[]
+
+/** What changes of a delivery. */
+export type Change = Partial<Pick<Delivery, 'state' | 'seq' | 'deferred' | 'bot' | 'expiresAt' | 'results' | 'open' | 'key'>>
+
+/** What identifies a request that may be repeated. */
+export interface Idempotency {
+  /** Digest of the key: databases differ in which texts they take for equal. */
+  key: string
+  fingerprint: string
+}
+
+/** A new delivery, which waits for its turn. */
+export function createDelivery(
+  { id, caller, door, summary }: Pick<Delivery, 'id' | 'caller' | 'door' | 'summary'>, seq: number, now: number,
+  { mode, target, items }: MessageRequest, idempotency?: Idempotency,
+): Delivery {
+  return {
+    id, seq, state: 'queued', mode, deferred: false, target, caller, door, bot: '', createdAt: now, updatedAt: now, expiresAt: null,
+    attempts: 0, results: items.map(() => undefined), open: [], key: idempotency?.key ?? null,
+    fingerprint: idempotency?.fingerprint ?? null, summary,
+  }
+}
+
+/** A platform message leaves. It replaces what was open of the same items. */
+export function leave({ open }: Delivery, results: Results, leaving: Open): Change {
+  return { state: 'sending', results, open: [...open.filter(each => !overlaps(each, leaving.indices)), leaving] }
+}
+
+/** It has ended: each item has a result, or none because it was never tried. A key becomes free when nothing can have arrived. */
+export function end({ open, key }: Delivery, results: Results): Change {
+  return { state: finalState(results), results, open: open.filter(each => isOpen(each, results)), key: usesUpKey(results) ? key : null }
+}
+
+/** Nothing of what is left can be sent right now. */
+export function postpone({ open }: Delivery, results: Results): Change {
+  const known = results.map(result => isUnsent(result) ? undefined : result)
+  return { state: 'queued', open: open.filter(each => isOpen(each, results)), results: known }
+}
+
+/** The relay ends while it is leaving: the next owner looks for what is open. */
+export function interrupt({ open }: Delivery, results: Results): Change {
+  const left = open.filter(each => isOpen(each, results))
+  const sent = results.map(result => result?.success ? result : undefined)
+  return { state: left.length > 0 ? 'sending' : 'queued', open: left, results: sent }
+}
+
+/**
+ * Sends again what has not arrived, at a new place in the order.
+ *
+ * @param isAsked whether a caller or an operator asked for it: then the count of calls begins anew
+ */
+export function again({ open, results }: Delivery, seq: number, isAsked: boolean): Change {
+  return {
+    state: 'queued', seq, open: isAsked ? open.map(each => ({ ...each, calls: 0 })) : open,
+    results: results.map(result => result?.success ? result : undefined),
+  }
+}
+
+/** The results of a delivery that ends for this reason: an open item stays unanswered, the rest fails. */
+export function failRest({ results, open }: Delivery, error: RelayError): Results {
+  const isOpen = (index: number): boolean => open.some(({ indices }) => indices.includes(index))
+  return results.map((result, index) => result ?? (isOpen(index) ? unanswered() : { success: false, error }))
+}
+
+/** The results after a platform message was found, or its success was answered late. */
+export function withSent(results: Results, indices: readonly number[], sent: Sent): Results {
+  return results.map((result, index) => indices.includes(index) ? sent : result)
+}
+
+/** The result of an item that may have arrived. */
+export function unanswered(): Failed {
+  return { success: false, error: new RelayError('unanswered') }
+}
+
+/** How an item ended; one that was never tried is unsent. */
+export function outcomeOf(result: ItemResult | undefined): Outcome {
+  if (result?.success) return 'sent'
+  return result?.error.outcome ?? 'unsent'
+}
+
+/** Whether an item failed for a reason that passes: no bot is online, or the relay stops. */
+export function isUnsent(result: ItemResult | undefined): boolean {
+  return result?.success === false && (result.error.code === 'unsent' || result.error.code === 'stopping')
+}
+
+/** Whether these results use up the request's Idempotency-Key: something arrived, or may have. */
+export function usesUpKey(results: Results): boolean {
+  return results.some(result => result !== undefined && (result.success || result.error.outcome === 'unanswered'))
+}
+
+/** The platform messages that a delivery is known to have become. */
+export function messageIdsOf({ results }: Pick<Delivery, 'results'>): string[] {
+  return results.flatMap(result => result?.success ? result.messageIds : [])
+}
+
+/** Whether the time of a deferred delivery is over. */
+export function isOverdue({ expiresAt }: Pick<Delivery, 'expiresAt'>, wall: number): boolean {
+  return expiresAt !== null && expiresAt < wall
+}
+
+function overlaps({ indices }: Open, others: readonly number[]): boolean {
+  return indices.some(index => others.includes(index))
+}
+
+function isOpen({ indices }: Open, results: Results): boolean {
+  return indices.some(index => outcomeOf(results[index]) === 'unanswered')
+}
+
+function finalState(results: Results): State {
+  const outcomes = results.map(outcomeOf)
+  if (outcomes.every(outcome => outcome === 'sent')) return 'sent'
+  if (outcomes.includes('unanswered')) return 'unanswered'
+  return results.some(result => result?.success === false && result.error.code === 'expired') ? 'expired' : 'failed'
+}

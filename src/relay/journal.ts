@@ -1,0 +1,253 @@
+import { v7 as uuid } from 'uuid'
+import { RelayError, isErrorCode } from '../errors'
+import type { Address, ParsedItem, Target } from '../message/model'
+import { isObject, type JsonObject } from '../message/parse'
+import { platformOf, readTarget, writeTarget } from '../message/target'
+import { isUnfinished, states, type Delivery, type ItemResult, type Open, type Results, type State } from './delivery'
+import { readSummary, wordsOf, writeSummary, type RecordContent } from './summary'
+
+/**
+ * Where deliveries are written down: one table of a database (`journal-database.ts`), or a bounded list in memory
+ * (`journal-memory.ts`). Memory is the truth while a delivery is active; the journal is what outlives it.
+ *
+ * Every method that returns a promise may reject with the error of the database. After such a rejection it is unknown whether the
+ * statement was carried out, or still will be.
+ */
+export interface Journal {
+  /** Whether what is written outlives the process. */
+  readonly isDurable: boolean
+
+  /**
+   * Writes a new delivery that must last.
+   *
+   * @throws KeyTaken where its key is another delivery's
+   */
+  insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void>
+  /**
+   * Writes a delivery as it is at the time of the call. Calls about one delivery are carried out one after another, and an older version
+   * never replaces a newer one. The content goes or stays by the state of the delivery (`recordContent`).
+   *
+   * @throws NotOwner where the row has the number of another owner
+   */
+  update(delivery: Delivery): Promise<void>
+  /** Makes sure that a delivery is not there and never will be: a tombstone takes its place, which a late insert cannot replace. */
+  cancel(id: string): Promise<void>
+  /** Gives the key of a delivery free whose lifetime is over. */
+  freeKey(key: string): Promise<void>
+  /** Writes the record of a delivery that has ended and need not last, a little later and many at a time. It replaces an earlier one. */
+  record(delivery: Delivery, items: readonly ParsedItem[]): void
+  /** Writes what `record` still has to write. */
+  flush(): Promise<void>
+
+  find(id: string): Promise<Delivery | undefined>
+  findByKey(key: string): Promise<Delivery | undefined>
+  /** What was to be sent, item by item; `undefined` where it is not kept. */
+  items(id: string): Promise<readonly ParsedItem[] | undefined>
+  /** The newest first. A row that cannot be read is left out, with a line in the log. */
+  list(filter: ListFilter): Promise<Delivery[]>
+  /** Those of these deliveries whose content is kept. */
+  withContent(ids: readonly string[]): Promise<readonly string[]>
+  /** How many deliveries ended in this state whose IDs are in this range. */
+  count(state: State, range: { from: string, before: string }, caller?: string): Promise<number>
+  /** What the newest so many deliveries through this bot to this target have become, the newest first. */
+  sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]>
+
+  /**
+   * Puts this owner's number on every row that has not ended, or ended `unanswered` since then (milliseconds since the epoch), and from
+   * then on makes every write conditional on it. To be called at the start, and from time to time for rows that came late.
+   *
+   * @returns the rows that had another number, by their sequence numbers
+   */
+  adopt(owner: number, since: number): Promise<Head[]>
+  /** Removes what is past its retention or beyond the limit, some rows at a time. */
+  purge(wall: number): Promise<void>
+  /** Rejects when the database does not answer. */
+  ping(): Promise<void>
+
+  /** The row that names the active relay; `undefined` when there never was one. */
+  readOwner(): Promise<OwnerRow | undefined>
+  /**
+   * Replaces the owner's row, if it still is as `from` has it.
+   *
+   * @returns whether it did
+   */
+  swapOwner(from: OwnerRow | undefined, to: OwnerRow): Promise<boolean>
+}
+
+/** As much of a delivery as its lane needs while it waits. */
+export type Head = Pick<Delivery, 'id' | 'seq' | 'state' | 'deferred' | 'bot' | 'target' | 'expiresAt'>
+
+/** Which relay is active. */
+export interface OwnerRow {
+  /** Grows by one with each take-over; it is the number on the rows of the owner. */
+  number: number
+  /** Grows with each renewal; 0 once the owner has given it back. */
+  beat: number
+  /** Who it is, for people: host and process. */
+  name: string
+}
+
+/** The key of a new delivery is another delivery's. */
+export class KeyTaken extends Error {
+  override readonly name = 'KeyTaken'
+}
+
+/** A row has the number of another owner: this relay has lost the data store. */
+export class NotOwner extends Error {
+  override readonly name = 'NotOwner'
+}
+
+/** Which deliveries are listed. */
+export interface ListFilter {
+  /** Those in one of these states. */
+  states?: readonly State[]
+  /** Those to one of these targets, on its platform where it has one. */
+  targets?: readonly (Target & Pick<Address, 'platform'>)[]
+  /** The name of the caller's key. */
+  caller?: string
+  /** A door, or a kind of doors, such as `hooks`. */
+  door?: string
+  /** A part of the first characters of their texts. The case of ASCII letters does not count. */
+  text?: string
+  /** Accepted from this time on, and before that one, in milliseconds since the epoch. */
+  since?: number
+  until?: number
+  /** Older than the delivery with this ID. */
+  before?: string
+  limit: number
+}
+
+/** A delivery as a row of the journal: the columns by which rows are found, and the rest as JSON. */
+export interface Row {
+  id: string
+  /** A `State`, or `gone`. */
+  state: string
+  /** As `writeTarget` has it. */
+  target: string
+  /** As `writeCaller` has it. */
+  caller: string | null
+  door: string
+  key: string | null
+  /** In milliseconds since the epoch. */
+  updatedAt: number
+  /** As `writeSummary` has it. It has a column of its own, so that a search does not look through everything. */
+  summary: string
+  /** All other fields, as JSON. */
+  record: string
+}
+
+/** The state of a tombstone: the row of a delivery that was cancelled. */
+export const gone = 'gone'
+
+/** It sorts after every ID. */
+export const lastId = 'g'
+
+/** The lowest ID that a delivery accepted at this time can have, in milliseconds since the epoch. */
+export function lowestId(time: number): string {
+  return uuid({ msecs: Math.max(Math.ceil(time), 0), seq: 0, random: new Uint8Array(16) })
+}
+
+/** Whether what was to be sent is kept of a delivery in this state. */
+export function keepsContent(state: State, content: RecordContent): boolean {
+  if (content === 'full' || isUnfinished(state) || state === 'unanswered') return true
+  return content === 'preview' && state !== 'sent'
+}
+
+/** Whether a delivery is one of those that a filter asks for. */
+export function matches({ id, state, target, bot, caller, door, summary }: Delivery, filter: ListFilter): boolean {
+  // A delivery that never had a bot matches every platform.
+  const isTo: NonNullable<ListFilter['targets']>[number] = { ...target, platform: platformOf(bot) }
+  return holds(filter.states, states => states.includes(state))
+    && holds(filter.targets, targets => targets.some(each => each.kind === isTo.kind && each.id === isTo.id
+      && holds(each.platform, platform => holds(isTo.platform, own => own === platform))))
+    && holds(filter.caller, name => name === caller)
+    && holds(filter.door, name => door === name || door.startsWith(`${name}/`))
+    && holds(filter.before, before => id < before)
+    && holds(filter.since, since => id >= lowestId(since))
+    && holds(filter.until, until => id < lowestId(until))
+    && holds(filter.text, text => lowerCase(wordsOf(summary)).includes(lowerCase(text)))
+}
+
+/** Whether a condition holds, or is not asked for. */
+function holds<T>(wanted: T | undefined, condition: (wanted: T) => boolean): boolean {
+  return wanted === undefined || condition(wanted)
+}
+
+/** Of ASCII letters only: other texts may get longer. */
+function lowerCase(text: string): string {
+  return text.replace(/[A-Z]+/g, letters => letters.toLowerCase())
+}
+
+/** The name of a caller as hexadecimal UTF-8: MySQL takes texts for equal that differ in case or in accents. */
+export function writeCaller(caller: string): string {
+  return Buffer.from(caller).toString('hex')
+}
+
+export function toRow(delivery: Delivery): Row {
+  const {
+    id, seq, state, mode, deferred, target, caller, door, bot, createdAt, updatedAt, expiresAt, attempts, results, open, key, fingerprint,
+    summary,
+  } = delivery
+  return {
+    id, state, target: writeTarget(target), caller: caller && writeCaller(caller), door, key, updatedAt, summary: writeSummary(summary),
+    record: JSON.stringify({
+      seq, mode, deferred, bot, createdAt, expiresAt, attempts, results: results.map(writeResult), open, fingerprint,
+    }),
+  }
+}
+
+/** @throws Error when it was not written by `toRow` */
+export function fromRow(row: Row): Delivery {
+  const record = fieldsOf(JSON.parse(row.record))
+  const state = states.find(name => name === row.state)
+  const target = readTarget(row.target)
+  if (!state || !target || !Array.isArray(record.results) || !Array.isArray(record.open)) {
+    throw new Error('the row is damaged')
+  }
+  return {
+    id: row.id,
+    seq: Number(record.seq),
+    state,
+    mode: record.mode === 'batch' ? 'batch' : 'single',
+    deferred: record.deferred === true,
+    target,
+    caller: row.caller === null ? null : Buffer.from(row.caller, 'hex').toString(),
+    door: row.door,
+    bot: String(record.bot),
+    createdAt: Number(record.createdAt),
+    updatedAt: row.updatedAt,
+    expiresAt: record.expiresAt === null ? null : Number(record.expiresAt),
+    attempts: Number(record.attempts),
+    results: Array.from<unknown, ItemResult | undefined>(record.results, readResult),
+    open: record.open.map(readOpen),
+    key: row.key,
+    fingerprint: typeof record.fingerprint === 'string' ? record.fingerprint : null,
+    summary: readSummary(row.summary),
+  }
+}
+
+function writeResult(result: Results[number]): object | null {
+  if (!result) return null
+  return result.success
+    ? { ids: result.messageIds, likeness: result.likeness }
+    : { error: result.error.code, msg: result.error.message }
+}
+
+function readResult(stored: unknown): ItemResult | undefined {
+  if (stored === null) return
+  const { ids, likeness, error, msg } = fieldsOf(stored)
+  if (Array.isArray(ids)) return { success: true, messageIds: ids.map(String), ...typeof likeness === 'string' && { likeness } }
+  // Another release may have had more codes.
+  return { success: false, error: new RelayError(isErrorCode(error) ? error : 'internal', String(msg)) }
+}
+
+function readOpen(stored: unknown): Open {
+  const { indices, likeness, since, settle, calls } = fieldsOf(stored)
+  if (!Array.isArray(indices) || typeof likeness !== 'string') throw new Error('the row is damaged')
+  return { indices: indices.map(Number), likeness, since: Number(since), settle: Number(settle), calls: Number(calls) }
+}
+
+/** The fields of a JSON object; none of anything else. */
+function fieldsOf(stored: unknown): JsonObject {
+  return isObject(stored) ? stored : {}
+}

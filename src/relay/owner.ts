@@ -1,0 +1,368 @@
+import type { Logger } from 'koishi'
+import { mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { pause, type Clock } from './clock'
+import type { Journal, OwnerRow } from './journal'
+
+/** How long an owner that gives no sign of life keeps the data store, in milliseconds. */
+const takeOverAfter = 12_000
+/** How often the owner gives a sign of life. */
+const renewInterval = 4_000
+/** For how long after its last sign of life the owner may act. */
+const freshFor = 8_000
+/** How far the clock of the machine may depart from the monotonic one, which stands still while the machine sleeps. */
+const maxGain = 2_000
+/** How often a standby looks, and how soon a renewal that failed is tried again. */
+const lookInterval = 1_000
+
+/** Which relay works a data store: one is active, the others stand by. */
+export interface Ownership {
+  /** Resolves with the number of this owner once it is active; until then the relay stands by. Rejects only when `stop` is aborted. */
+  acquire(stop: AbortSignal): Promise<number>
+  /** Aborted when ownership was lost. Made anew by each `acquire`. */
+  readonly lost: AbortSignal
+  /** Whether a call for what must last may be made: other relays cannot take this one for dead yet. */
+  isFresh(): boolean
+  /** Who is active, for people; undefined where that is not known. */
+  readonly active: string | undefined
+  /** Gives the data store back, after the last write. */
+  release(): Promise<void>
+}
+
+/** A point in time, by both clocks. */
+interface Moment {
+  now: number
+  wall: number
+}
+
+/** Takes ownership, renews it and notices when it is lost; the subclasses say where it is written down. */
+abstract class RenewedOwner implements Ownership {
+  private losing = new AbortController()
+  private ending = new AbortController()
+  private renewing: Promise<void> = Promise.resolve()
+  private renewed: Moment | undefined
+
+  constructor(protected readonly clock: Clock) {}
+
+  abstract get active(): string | undefined
+  /** @returns the number of this owner, where nobody else is active */
+  protected abstract take(): Promise<number | undefined>
+  /** @returns whether this is still the owner */
+  protected abstract renew(): Promise<boolean>
+  protected abstract giveBack(): Promise<void>
+
+  get lost(): AbortSignal {
+    return this.losing.signal
+  }
+
+  async acquire(stop: AbortSignal): Promise<number> {
+    for (;;) {
+      stop.throwIfAborted()
+      const moment = this.moment()
+      // Where the data store does not answer, this relay stands by.
+      const number = await this.take().catch(() => undefined)
+      if (number !== undefined) {
+        this.losing = new AbortController()
+        this.ending = new AbortController()
+        this.renewed = moment
+        this.renewing = this.keep()
+        return number
+      }
+      await pause(this.clock, lookInterval, stop)
+    }
+  }
+
+  isFresh(): boolean {
+    const { renewed } = this
+    if (!renewed || this.lost.aborted) return false
+    const { now, wall } = this.moment()
+    return now - renewed.now < freshFor && Math.abs(wall - renewed.wall - (now - renewed.now)) <= maxGain
+  }
+
+  async release(): Promise<void> {
+    this.ending.abort()
+    await this.renewing
+    if (this.renewed && !this.lost.aborted) await this.giveBack().catch(() => undefined)
+    this.renewed = undefined
+  }
+
+  private async keep(): Promise<void> {
+    const stop = this.ending.signal
+    let due = this.clock.now() + renewInterval
+    for (;;) {
+      await pause(this.clock, lookInterval, stop)
+      if (stop.aborted) return
+      if (this.clock.now() < due && this.isFresh()) continue
+      const moment = this.moment()
+      const isOwner = await Promise.resolve().then(() => this.renew()).catch(() => undefined)
+      if (isOwner === false) {
+        this.losing.abort()
+        return
+      }
+      if (!isOwner) continue
+      this.renewed = moment
+      due = moment.now + renewInterval
+    }
+  }
+
+  private moment(): Moment {
+    return { now: this.clock.now(), wall: this.clock.wall() }
+  }
+}
+
+/** Notices that something which others should change from time to time did not change, by the own monotonic clock. */
+class Watch {
+  private seen: { state: string, since: number } | undefined
+
+  constructor(private readonly clock: Clock) {}
+
+  /**
+   * @param state as it was read
+   * @param asked when it was asked for
+   */
+  isStale(state: string, asked: number): boolean {
+    if (this.seen?.state !== state) this.seen = { state, since: this.clock.now() }
+    return asked - this.seen.since >= takeOverAfter
+  }
+}
+
+/** Ownership by a row of a database server, for relays that share its database. */
+export class RowOwner extends RenewedOwner {
+  private row: OwnerRow | undefined
+  private readonly watch: Watch
+
+  /** @param name for people: host and process */
+  constructor(private readonly journal: Pick<Journal, 'readOwner' | 'swapOwner'>, clock: Clock, private readonly name: string) {
+    super(clock)
+    this.watch = new Watch(clock)
+  }
+
+  get active(): string | undefined {
+    return this.row && this.row.beat > 0 ? this.row.name : undefined
+  }
+
+  protected async take(): Promise<number | undefined> {
+    const asked = this.clock.now()
+    const row = this.row = await this.journal.readOwner()
+    if (row && row.beat > 0 && !this.watch.isStale(`${row.number} ${row.beat}`, asked)) return
+    const own = { number: (row?.number ?? 0) + 1, beat: 1, name: this.name }
+    if (!await this.journal.swapOwner(row, own)) return
+    this.row = own
+    return own.number
+  }
+
+  protected async renew(): Promise<boolean> {
+    const { row } = this
+    if (!row) return false
+    const next = { ...row, beat: row.beat + 1 }
+    if (await this.journal.swapOwner(row, next)) {
+      this.row = next
+      return true
+    }
+    // A renewal that got no answer may have been carried out all the same.
+    this.row = await this.journal.readOwner()
+    if (this.row?.number !== row.number) return false
+    return this.renew()
+  }
+
+  protected async giveBack(): Promise<void> {
+    if (this.row && await this.renew()) await this.journal.swapOwner(this.row, { ...this.row, beat: 0 })
+  }
+}
+
+/** Ownership of a folder, by a lock file; where there is a database in it, with a number that grows in the database. */
+export class FileOwner extends RenewedOwner {
+  private readonly lock: FileLock
+  /** Whether the folder cannot hold a lock: then it is worked without one. */
+  private isUnlocked = false
+
+  constructor(
+    folder: string, clock: Clock, private readonly journal: Pick<Journal, 'isDurable' | 'readOwner' | 'swapOwner'>,
+    private readonly logger: Pick<Logger, 'warn'>,
+  ) {
+    super(clock)
+    this.lock = new FileLock(folder, clock)
+  }
+
+  get active(): string | undefined {
+    return this.lock.holder
+  }
+
+  protected async take(): Promise<number | undefined> {
+    if (!this.takeLock()) return
+    if (!this.journal.isDurable) return 1
+    const row = await this.journal.readOwner()
+    const own = { number: (row?.number ?? 0) + 1, beat: 1, name: describe(self) }
+    return await this.journal.swapOwner(row, own) ? own.number : undefined
+  }
+
+  protected renew(): Promise<boolean> {
+    return Promise.resolve(this.isUnlocked || this.lock.renew())
+  }
+
+  private takeLock(): boolean {
+    try {
+      return this.isUnlocked || this.lock.take()
+    } catch (error) {
+      if (!(error instanceof FolderError)) throw error
+      this.logger.warn('%s', `nothing keeps a second process from working the same data: ${error.message}`)
+      this.isUnlocked = true
+      return true
+    }
+  }
+
+  /** The lock belongs to the process, which still has the database open; it goes with it. */
+  protected giveBack(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+/** A process, as a lock file names it. */
+interface Holder {
+  /** The machine with its start, and the namespace in which the process ID counts: containers may have equal names. */
+  host: string
+  pid: number
+  /** When the process started: another one may have its ID later. */
+  start: string
+}
+
+const self: Holder = {
+  // Linux: random(4) and pid_namespaces(7).
+  host: [hostname(), attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()), attempt(() => readlinkSync('/proc/self/ns/pid'))].join(' '),
+  pid: process.pid,
+  start: startOf(process.pid),
+}
+
+/**
+ * A lock file, which this process holds until it ends. Others take it over when the process is gone, which a stopped one is not; those on
+ * another machine, when it was not renewed for 12 s. This process may take it as often as it likes.
+ */
+export class FileLock {
+  private readonly path: string
+  private readonly watch: Watch
+  /** Which other process has it, for people; undefined where that is not known. */
+  holder: string | undefined
+  /** Whether a process of this machine has it, which will not lose it before it ends. */
+  isHeldHere = false
+
+  constructor(private readonly folder: string, private readonly clock: Clock) {
+    this.path = join(folder, 'relay.lock')
+    this.watch = new Watch(clock)
+  }
+
+  /**
+   * @returns whether this process has it now; to be called again after a moment where it is not known yet
+   * @throws FolderError
+   */
+  take(): boolean {
+    try {
+      mkdirSync(this.folder, { recursive: true, mode: 0o700 })
+      if (!this.create() && !this.isMine()) {
+        this.takeOver()
+        return false
+      }
+      this.holder = undefined
+      return true
+    } catch (error) {
+      throw new FolderError(`cannot write to the data folder ${this.folder} (${codeOf(error)}): set DATA_DIR to a folder that can be written`)
+    }
+  }
+
+  /** @returns whether this process still has it */
+  renew(): boolean {
+    if (!this.isMine() && !this.create()) return false
+    const now = this.clock.wall() / 1000
+    utimesSync(this.path, now, now)
+    return true
+  }
+
+  private create(): boolean {
+    try {
+      writeFileSync(this.path, write(self), { flag: 'wx', mode: 0o600 })
+    } catch (error) {
+      if (codeOf(error) === 'EEXIST') return false
+      throw error
+    }
+    this.removeAtEnd()
+    return true
+  }
+
+  private isMine(): boolean {
+    return isSame(this.read(), self)
+  }
+
+  /** Two processes may take it over at the same time. Whose file it is in the end, each sees when it looks again. */
+  private takeOver(): void {
+    const asked = this.clock.now()
+    const other = this.read()
+    this.holder = other && describe(other)
+    const isLeft = other?.host === self.host
+      ? isGone(other)
+      : this.watch.isStale(`${String(other && write(other))} ${statSync(this.path).mtimeMs}`, asked)
+    this.isHeldHere = other?.host === self.host && !isLeft
+    if (!isLeft) return
+    const own = `${this.path}.${self.pid}`
+    writeFileSync(own, write(self), { mode: 0o600 })
+    renameSync(own, this.path)
+    this.removeAtEnd()
+  }
+
+  private read(): Holder | undefined {
+    const [pid, start, host] = attempt(() => readFileSync(this.path, 'utf8')).split('\n')
+    if (pid !== undefined && start !== undefined && host !== undefined) return { pid: Number(pid), start, host }
+  }
+
+  private removeAtEnd(): void {
+    process.once('exit', () => {
+      if (this.isMine()) rmSync(this.path, { force: true })
+    })
+  }
+}
+
+/** The data folder cannot be used; the message says what to do. */
+export class FolderError extends Error {
+  override readonly name = 'FolderError'
+}
+
+function write({ pid, start, host }: Holder): string {
+  return [pid, start, host].join('\n')
+}
+
+function describe({ pid, host }: Holder): string {
+  return `process ${pid} on ${host.split(' ', 1).join()}`
+}
+
+function isSame(holder: Holder | undefined, other: Holder): boolean {
+  return holder !== undefined && write(holder) === write(other)
+}
+
+function isGone({ pid, start }: Holder): boolean {
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    // Another user's process is there all the same.
+    if (codeOf(error) === 'ESRCH') return true
+  }
+  return startOf(pid) !== start
+}
+
+/** When a process started, in ticks since the machine did (Linux: proc_pid_stat(5)); empty on other systems, and where it has ended. */
+function startOf(pid: number): string {
+  const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  // The name of the program stands between brackets, and may hold anything.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return fields[0] === 'Z' ? '' : fields[19] ?? ''
+}
+
+function attempt(read: () => string): string {
+  try {
+    return read()
+  } catch {
+    return ''
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+}

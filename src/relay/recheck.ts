@@ -1,0 +1,121 @@
+import { RelayError } from '../errors'
+import type { Port } from '../platform/port'
+import type { AttemptContext } from './attempt'
+import { nameOf } from './chats'
+import type { Active, Unanswered } from './deliveries'
+import { again, isOverdue, type Delivery, type Open } from './delivery'
+import { laneOf, type Lanes } from './lanes'
+import { loadOpen, toSent, type SendContext } from './send'
+
+/** When a delivery without an answer is looked for again, in milliseconds after its end; and once more when it has settled. */
+const looks = [60_000, 5 * 60_000]
+/** How long after its settling time, and how long after a look for which the bot was offline, in milliseconds. */
+const margin = 1_000
+const offlineDelay = 60_000
+/** How often it is looked what is due, in milliseconds. */
+const tickInterval = 1_000
+
+export interface RecheckContext extends Pick<SendContext, 'media'>, AttemptContext {
+  port: Port
+  lanes: Lanes
+}
+
+/**
+ * What became of a delivery that ended unanswered: `settled`, what is still open may be sent again; `settling`, it may be later; `unknown`,
+ * it may not, or nobody could be asked.
+ */
+export type Verdict = 'settled' | 'settling' | 'unknown'
+
+/** Looks again for what ended unanswered, also when nobody waits for it: after one and five minutes, and once it has settled. */
+export class Recheck {
+  /** When each is due, by ID, on the monotonic clock. */
+  private readonly due = new WeakMap<Unanswered, number[]>()
+  private cancel: () => void
+  private isBusy = false
+
+  constructor(private readonly context: RecheckContext) {
+    const tick = (): void => {
+      this.cancel = context.clock.after(tickInterval, tick)
+      if (!this.isBusy) void this.lookAtDue()
+    }
+    this.cancel = context.clock.after(tickInterval, tick)
+  }
+
+  end(): void {
+    this.cancel()
+  }
+
+  /** How long what is open of a delivery may still be carried out, in milliseconds. */
+  settling(delivery: Delivery): number {
+    const lane = laneOf(delivery)
+    return Math.max(0, ...delivery.open.map(({ likeness }) => this.context.chats.openFor(lane, likeness)))
+  }
+
+  /** Asks the platform once for all that is open of a delivery. What is found is recorded. */
+  async look({ delivery, items }: Pick<Active, 'delivery' | 'items'>): Promise<Verdict> {
+    const { port, chats, lookUps, deliveries, policy } = this.context
+    const account = port.find(delivery.bot)
+    if (!account?.isOnline) return 'unknown'
+    const lane = laneOf(delivery)
+    let verdict: Verdict = 'settled'
+    for (const open of delivery.open) {
+      const hadSettled = chats.openFor(lane, open.likeness) === 0
+      const message = account.message(delivery.target, await loadOpen(this.context, items, open))
+      const name = nameOf(delivery.id, open.indices)
+      const call = chats.find(lane, name) ?? chats.restore(lane, name, open)
+      const isFile = isHeavy(items, open, ['file'])
+      const finding = await lookUps.look(account, delivery.target, { message, chat: lane, call, isFile })
+      if (finding?.kind === 'found') {
+        await deliveries.correct(delivery.id, open.indices, toSent(finding, open.likeness))
+        continue
+      }
+      const mayRepeat = finding?.kind === 'absent' || (finding !== undefined && policy.retryUnanswered && !isHeavy(items, open, ['file', 'video', 'audio']))
+      if (!mayRepeat) return hadSettled ? 'unknown' : 'settling'
+      if (!hadSettled && finding.kind !== 'no-history') verdict = 'settling'
+    }
+    return verdict
+  }
+
+  private async lookAtDue(): Promise<void> {
+    const { clock, deliveries } = this.context
+    this.isBusy = true
+    for (const unanswered of [...deliveries.unanswered.values()]) {
+      const due = this.due.get(unanswered) ?? this.plan(unanswered)
+      this.due.set(unanswered, due)
+      const [next] = due
+      if (next === undefined || next > clock.now() || deliveries.unanswered.get(unanswered.active.delivery.id) !== unanswered) continue
+      due.shift()
+      await this.lookAgain(unanswered, due).catch(() => due.unshift(clock.now() + offlineDelay))
+    }
+    this.isBusy = false
+  }
+
+  private plan({ active: { delivery }, endedAt }: Unanswered): number[] {
+    const { clock } = this.context
+    const settled = clock.now() + this.settling(delivery) + margin
+    return [...looks.map(time => endedAt + time), settled].sort((a, b) => a - b)
+  }
+
+  private async lookAgain({ active }: Unanswered, due: number[]): Promise<void> {
+    const { clock, port, deliveries, lanes, policy, stop } = this.context
+    const { delivery } = active
+    // As long as it is in memory its end is still being written.
+    if (!port.find(delivery.bot)?.isOnline || deliveries.get(delivery.id)) throw new RelayError('unsent')
+    const verdict = await this.look(active)
+    const calls = Math.max(0, ...delivery.open.map(({ calls }) => calls))
+    if (verdict !== 'settled' || delivery.state !== 'unanswered' || stop.aborted) return
+    if (!delivery.deferred || calls > policy.retries || isOverdue(delivery, clock.wall())) return
+    due.length = 0
+    // It was accepted for later: it joins its lane again, at its old place.
+    const queued = await deliveries.requeue(active, again(delivery, delivery.seq, false))
+    lanes.join(queued.delivery)
+  }
+}
+
+/** Whether a platform message has an item of one of these types. */
+function isHeavy(items: Active['items'], { indices }: Open, types: readonly string[]): boolean {
+  return indices.some(index => {
+    const item = items[index]
+    return item !== undefined && 'type' in item && types.includes(item.type)
+  })
+}

@@ -1,0 +1,206 @@
+import { RelayError } from '../errors'
+import { digest } from '../lib/crypto'
+import type { ParsedItem } from '../message/model'
+import { platformOf } from '../message/target'
+import type { Port } from '../platform/port'
+import type { Clock } from './clock'
+import type { Active, Deliveries, Files } from './deliveries'
+import { again, isRetryable, isUnfinished, type Change, type Delivery, type Idempotency } from './delivery'
+import { defaultExpiry, type Intake } from './intake'
+import { KeyTaken, type Journal } from './journal'
+import type { Lanes, Waiting } from './lanes'
+import type { Recheck } from './recheck'
+import { fingerprintOf, type AdmitRetry, type Submission, type Submitted } from './submission'
+
+/** How long an Idempotency-Key lives, in milliseconds. */
+export const keyLifetime = 24 * 60 * 60 * 1000
+/** Stands for the fingerprint of an event, whose content is not compared. */
+const anything = 'anything'
+
+export interface ReplayContext {
+  clock: Clock
+  port: Port
+  journal: Journal
+  deliveries: Deliveries
+  lanes: Lanes
+  intake: Intake
+  recheck: Recheck
+  files: Pick<Files, 'digest'>
+  /** How long a caller who repeats the key of a deferred delivery waits, in milliseconds. */
+  patience: number
+}
+
+/** Requests that come again: by their Idempotency-Key, or because an operator has a delivery sent again. */
+export class Replay {
+  /** The keys of requests under way, and what each request means. */
+  private readonly underWay = new Map<string, { fingerprint: string, end: Promise<unknown> }>()
+  private readonly retrying = new Set<string>()
+
+  constructor(private readonly context: ReplayContext) {}
+
+  /**
+   * Carries a request out unless its key says that this was done before.
+   *
+   * @param text its Idempotency-Key
+   * @throws RelayError `in-progress`, `key-reused`, `key-unknown`, or why the request as a whole is stopped
+   */
+  async submit(submission: Submission, text: string): Promise<Submitted> {
+    const { caller = null, event, request } = submission
+    // No two callers share a key: neither a key nor a name contains a line break.
+    const key = caller === null ? digest(text) : digest(`${caller}\n`, text)
+    const fingerprint = event ? anything : await fingerprintOf(request, id => this.context.files.digest(id))
+    for (let other = this.underWay.get(key); other; other = this.underWay.get(key)) {
+      if (!event) throw keyConflict(other.fingerprint === fingerprint)
+      await other.end
+    }
+    const work = this.submitOnce(submission, { key, fingerprint })
+    this.underWay.set(key, { fingerprint, end: work.catch(() => undefined) })
+    try {
+      const submitted = await work
+      const settling = submitted.delivery.state === 'unanswered' ? this.context.recheck.settling(submitted.delivery) : 0
+      return settling > 0 ? { ...submitted, retryAfter: Math.ceil(settling / 1000) } : submitted
+    } finally {
+      this.underWay.delete(key)
+    }
+  }
+
+  private async submitOnce(submission: Submission, idempotency: Idempotency): Promise<Submitted> {
+    const { intake } = this.context
+    const earlier = await this.find(idempotency.key, submission.event?.lifetime)
+    if (earlier) return this.repeat(submission, idempotency, earlier)
+    try {
+      return { delivery: await intake.accept(submission, idempotency), isReplay: false }
+    } catch (error) {
+      if (!(error instanceof KeyTaken)) throw error
+      const taken = await this.find(idempotency.key, submission.event?.lifetime)
+      if (!taken) throw new RelayError('key-unknown', undefined, { cause: error })
+      return this.repeat(submission, idempotency, taken)
+    }
+  }
+
+  private async repeat(submission: Submission, { fingerprint }: Idempotency, earlier: Delivery): Promise<Submitted> {
+    const { event } = submission
+    if (earlier.fingerprint !== fingerprint) throw keyConflict(false)
+    const isUnderWay = isUnfinished(earlier.state) && !earlier.deferred
+    if (isUnderWay && !event) throw keyConflict(true)
+    return earlier.state === 'unanswered' ? this.resend(submission, earlier) : { delivery: earlier, isReplay: true }
+  }
+
+  /** The delivery that has this key. @throws RelayError `in-progress` while its insert, or the end that frees the key, is being written */
+  private async find(key: string, lifetime = keyLifetime): Promise<Delivery | undefined> {
+    const { deliveries, journal, clock } = this.context
+    const known = deliveries.findByKey(key)
+    if (known && (!known.active || known.delivery.key !== key)) throw keyConflict(true)
+    const earlier = known?.delivery ?? await orKeyUnknown(journal.findByKey(key))
+    if (!earlier || earlier.createdAt > clock.wall() - lifetime || isUnfinished(earlier.state)) return earlier
+    await orKeyUnknown(journal.freeKey(key))
+  }
+
+  /** The first request with this key went unanswered: what became of it is told, or what is missing is sent once that may be. */
+  private async resend(submission: Submission, earlier: Delivery): Promise<Submitted> {
+    const { deliveries, recheck, clock, intake, lanes, patience } = this.context
+    const { request: { items, expiresIn }, admit, signal, deferred } = submission
+    const replay: Submitted = { delivery: earlier, isReplay: true }
+    const active = deliveries.unanswered.get(earlier.id)?.active ?? await this.recall(earlier, items)
+    const { delivery } = active
+    replay.delivery = delivery
+    if (await recheck.look(active).catch(() => 'unknown') !== 'settled' || delivery.state !== 'unanswered') return replay
+    admit?.(platformOf(delivery.bot) ?? '')
+    const isLater = delivery.deferred
+    const change = { ...again(delivery, intake.nextSeq(), true), ...isLater && { expiresAt: clock.wall() + (expiresIn ?? defaultExpiry) } }
+    const waiting: Waiting = isLater ? {} : { ...!active.isBackground && signal && { signal }, patience: expiresIn }
+    // Where its lane takes nobody, or the journal does not answer, what left before may have arrived all the same.
+    const queued = await this.requeue(active, change, waiting).catch(() => undefined)
+    if (!queued) return replay
+    lanes.saved(queued)
+    if (active.isBackground) return { delivery: await deliveries.ended(queued, deferred?.inMemory ?? 0), isReplay: false }
+    const ended = isLater ? deliveries.ended(queued, deferred?.wait ?? patience, signal?.()) : deliveries.ended(queued)
+    return { delivery: await ended, isReplay: false }
+  }
+
+  /**
+   * Sends what was not delivered of a delivery again. What went unanswered is looked for first.
+   *
+   * @param admit told, before anything changes, the platform of the bot and the items that are to be sent again; what it throws stops this
+   * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
+   */
+  async retry(id: string, admit: AdmitRetry): Promise<void> {
+    if (this.retrying.has(id)) throw isChanging()
+    this.retrying.add(id)
+    try {
+      await this.context.deliveries.written(id)
+      await this.retryOnce(id, admit)
+    } finally {
+      this.retrying.delete(id)
+    }
+  }
+
+  private async retryOnce(id: string, admit: AdmitRetry): Promise<void> {
+    const { deliveries, journal, port, clock, intake, lanes, recheck } = this.context
+    const known = deliveries.unanswered.get(id)?.active ?? deliveries.get(id)
+    const delivery = known?.delivery ?? await orStoreDown(journal.find(id))
+    if (!delivery) throw new RelayError('not-found')
+    if (!isRetryable(delivery.state)) throw new RelayError('conflict', `this delivery is ${delivery.state}: only one that was not delivered can be sent again`)
+    const items = known?.items ?? await orStoreDown(journal.items(id))
+    if (!items?.length) throw new RelayError('conflict', 'the content of this delivery is not kept: send it as a new request')
+    const seconds = Math.ceil(recheck.settling(delivery) / 1000)
+    if (seconds > 0) {
+      throw new RelayError('conflict', `the platform may still be carrying it out: try again in ${seconds} s`, { headers: { 'retry-after': String(seconds) } })
+    }
+    const account = delivery.bot === '' ? port.chooseLater({}) : undefined
+    account?.checkIds(delivery.target, items)
+    const bot = account?.sid ?? delivery.bot
+    admit(platformOf(bot) ?? '', items.filter((_, index) => !delivery.results[index]?.success))
+    const isLater = deliveries.isDurable
+    const expiresAt = isLater ? clock.wall() + defaultExpiry : null
+    // A file that is gone makes its item fail in its turn.
+    await deliveries.keepUploads(items, expiresAt ?? clock.wall()).catch(() => undefined)
+    const change = { ...again(delivery, intake.nextSeq(), true), bot, deferred: isLater, expiresAt }
+    const active = known ?? { delivery, items, key: delivery.key, mustLast: isLater, isBackground: !isLater }
+    lanes.saved(await orStoreDown(this.requeue(active, change, {})))
+  }
+
+  /** Takes a place at the end of the lane, and writes down that the delivery is sent again. */
+  private async requeue(active: Active, change: Change, waiting: Waiting): Promise<Active> {
+    const { deliveries, lanes } = this.context
+    // Until its end is written, its lane and the journal are not done with it.
+    if (deliveries.get(active.delivery.id)) throw isChanging()
+    const place = { ...active, delivery: { ...active.delivery, ...change }, mustLast: true }
+    lanes.enter(place, waiting)
+    try {
+      return await deliveries.requeue(active, change)
+    } catch (error) {
+      lanes.leave(place.delivery)
+      throw error
+    }
+  }
+
+  /** A delivery that only the journal knows. */
+  private async recall(delivery: Delivery, items: readonly ParsedItem[]): Promise<Active> {
+    const { journal, deliveries } = this.context
+    const stored = await orKeyUnknown(journal.items(delivery.id))
+    return { delivery, items: stored ?? items, key: delivery.key, mustLast: deliveries.isDurable, isBackground: false }
+  }
+}
+
+/** The failure of a request whose key is another request's, which is under way or means something else. */
+function keyConflict(isSame: boolean): RelayError {
+  return isSame ? new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } }) : new RelayError('key-reused')
+}
+
+function isChanging(): RelayError {
+  return new RelayError('conflict', 'this delivery is changing: try again later')
+}
+
+async function orKeyUnknown<T>(work: Promise<T>): Promise<T> {
+  return work.catch((cause: unknown) => {
+    throw new RelayError('key-unknown', undefined, { cause })
+  })
+}
+
+/** @throws RelayError `store-down` for whatever the database throws */
+export async function orStoreDown<T>(work: Promise<T>): Promise<T> {
+  return work.catch((cause: unknown) => {
+    throw cause instanceof RelayError ? cause : new RelayError('store-down', undefined, { cause })
+  })
+}

@@ -1,0 +1,74 @@
+import type { Context } from 'koishi'
+import { hostname } from 'node:os'
+import { unwrap } from '../lib/unwrap'
+import { systemClock } from './clock'
+import { awaitDatabase, DatabaseJournal, isDatabaseLoaded, type ContentFiles } from './journal-database'
+import { FileOwner, RowOwner } from './owner'
+import { Relay, Shared, type RelayOptions } from './relay'
+import { keyLifetime } from './replay'
+
+export interface StartOptions extends Omit<RelayOptions, 'clock'> {
+  /** The folder of what outlives the bot, absolute. */
+  dataDir: string
+  files: RelayOptions['files'] & ContentFiles
+  /** How many records are kept in a database, at most. */
+  recordLimit: number
+}
+
+/** How long a database may take for a statement, in milliseconds. */
+const statementTimeout = 8_000
+
+/** What the relays of each app share. */
+const apps = new WeakMap<object, { shared: Shared, last: Promise<void> }>()
+
+/**
+ * Starts the relay of an app: with the database of the bot where there is one, otherwise in memory. What it shares with the relay before a
+ * reload of the plugin is known to it, and it begins once that one has ended.
+ *
+ * @returns the relay, and what ends it: to be called after `relay.end()`
+ */
+export function startRelay(ctx: Context, started: StartOptions): { relay: Relay, finish: () => Promise<void> } {
+  const { dataDir, recordLimit, ...options } = started
+  const clock = systemClock
+  const key = unwrap(ctx.root)
+  const app = apps.get(key) ?? { shared: new Shared(clock), last: Promise.resolve() }
+  apps.set(key, app)
+  const { shared, last } = app
+  const relay = new Relay(shared, { ...options, clock })
+  const { logger, files, retention, recordContent: content } = options
+  const isLoaded = (): boolean => isDatabaseLoaded(unwrap(ctx.registry))
+  const inMemory = (): void => {
+    relay.open({ journal: shared.journal, ownership: new FileOwner(dataDir, clock, shared.journal, logger), isStandIn: isLoaded })
+  }
+  let hasDatabase = false
+  let isDisposed = false
+  ctx.inject(['database'], inner => {
+    hasDatabase = true
+    const journal = new DatabaseJournal(inner, {
+      clock, logger, files, retention, limit: recordLimit, content, keyLifetime, statementTimeout,
+    })
+    const name = `process ${process.pid} on ${hostname()}`
+    const ownership = journal.isEmbedded ? new FileOwner(dataDir, clock, journal, logger) : new RowOwner(journal, clock, name)
+    void last.then(() => relay.open({ journal, ownership }))
+    inner.on('dispose', () => {
+      hasDatabase = false
+      // With the plugin itself, the relay is given some time to end.
+      queueMicrotask(() => {
+        if (!isDisposed) inMemory()
+      })
+    })
+  })
+  ctx.on('ready', () => {
+    const arrival = isLoaded() ? awaitDatabase(ctx) : Promise.resolve()
+    void Promise.all([arrival, last]).then(() => {
+      if (!hasDatabase) inMemory()
+    })
+  })
+  const finish = (): Promise<void> => last.then(() => relay.finish())
+  const disposed = new Promise<void>(resolve => ctx.on('dispose', () => {
+    isDisposed = true
+    resolve()
+  }))
+  app.last = last.then(() => disposed).then(finish)
+  return { relay, finish }
+}

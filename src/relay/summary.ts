@@ -1,0 +1,171 @@
+import { RelayError } from '../errors'
+import { nameOfUrl } from '../message/link'
+import type { Item, Link, MediaItem, ParsedItem } from '../message/model'
+import { isObject, type JsonObject } from '../message/parse'
+import type { SendFailure } from '../platform/port'
+import type { Clock } from './clock'
+
+/** How much the records keep of what was to be sent: how it begins, all of it, or only of which kinds it was. */
+export const recordContents = ['preview', 'full', 'none'] as const
+export type RecordContent = typeof recordContents[number]
+
+/** What the record of a delivery tells besides how far it is. Nothing depends on it but what people are shown. */
+export interface Summary {
+  /** What was to be sent, item by item. */
+  readonly items: readonly ItemSummary[]
+  /** The calls to the platform that were made last, the oldest first. */
+  readonly calls: Call[]
+  /** How long it waited for its first turn, in milliseconds; `null` until that has come. */
+  waited: number | null
+  /** How long all calls to the platform took together, in milliseconds. */
+  platformTime: number
+}
+
+/** What an item is, in short. */
+export interface ItemSummary {
+  /** `invalid` for an item of a batch that was none. */
+  readonly type: Item['type'] | 'invalid'
+  /** How its text begins. */
+  readonly msg?: string
+  /** What a file is called. */
+  readonly name?: string
+  /** In bytes; of a text only where `msg` is not all of it. */
+  size?: number
+}
+
+/** How a call to the platform ended. */
+export type CallOutcome = 'sent' | SendFailure
+
+/** One call to the platform. */
+export interface Call {
+  /** When it was made, by the relay's clock. */
+  readonly at: number
+  /** How long its answer took, in milliseconds. */
+  took: number
+  /** `unanswered` as long as there is no answer. */
+  outcome: CallOutcome
+  /** In the platform's own words. */
+  reason?: string
+}
+
+/** Told how a call has ended; told again where its answer comes late. */
+export type EndCall = (outcome: CallOutcome, reason?: string) => void
+
+/** How many characters of text are kept of a delivery, and how many of the reason of a call. */
+const maxText = 200
+const maxReason = 300
+/** How many calls are kept. */
+const maxCalls = 20
+
+/** @param content `none` leaves everything out but kinds and sizes */
+export function summarize(items: readonly ParsedItem[], content: RecordContent): Summary {
+  return { items: content === 'none' ? items.map(sizeUp) : shorten(items), calls: [], waited: null, platformTime: 0 }
+}
+
+/**
+ * Notes a call that is made now.
+ *
+ * @param onEnd told once how it has ended, after so many milliseconds; not of an answer that comes late
+ */
+export function noteCall(summary: Summary, clock: Clock, onEnd: (outcome: CallOutcome, time: number) => void): EndCall {
+  const call: Call = { at: clock.wall(), took: 0, outcome: 'unanswered' }
+  summary.calls.push(call)
+  if (summary.calls.length > maxCalls) summary.calls.shift()
+  const start = clock.now()
+  let hasEnded = false
+  return (outcome, reason) => {
+    const took = clock.now() - start
+    if (!hasEnded) onEnd(outcome, took)
+    hasEnded = true
+    // Whole numbers: the fractions would be the longest part of many a record.
+    summary.platformTime += Math.round(took) - call.took
+    call.took = Math.round(took)
+    call.outcome = outcome
+    if (reason === undefined) delete call.reason
+    else call.reason = cut(reason, maxReason)
+  }
+}
+
+/** The text by which a record is found. */
+export function wordsOf({ items }: Summary): string {
+  return items.map(({ msg = '' }) => msg).join('\n')
+}
+
+export function writeSummary({ items, calls, waited, platformTime }: Summary): string {
+  return JSON.stringify([items, calls, waited, platformTime])
+}
+
+/** Reads what `writeSummary` wrote. Nothing is known where an earlier release did not write it. */
+export function readSummary(json: string): Summary {
+  const stored: unknown = JSON.parse(json || '[]')
+  const parts: readonly unknown[] = Array.isArray(stored) ? stored : []
+  const [items, calls, waited, platformTime] = parts
+  return {
+    items: Array.isArray(items) ? items.filter(isObject).map(readItem) : [],
+    calls: Array.isArray(calls) ? calls.filter(isObject).map(readCall) : [],
+    waited: typeof waited === 'number' ? waited : null,
+    platformTime: Number(platformTime ?? 0),
+  }
+}
+
+const types: readonly ItemSummary['type'][] = ['text', 'image', 'file', 'video', 'audio', 'at', 'reply']
+const outcomes: readonly CallOutcome[] = ['sent', 'refused', 'suppressed', 'unsent']
+
+function readItem({ type, msg, name, size }: JsonObject): ItemSummary {
+  return {
+    type: types.find(each => each === type) ?? 'invalid',
+    ...typeof msg === 'string' && { msg },
+    ...typeof name === 'string' && { name },
+    ...typeof size === 'number' && { size },
+  }
+}
+
+function readCall({ at, took, outcome, reason }: JsonObject): Call {
+  return {
+    at: Number(at), took: Number(took), outcome: outcomes.find(each => each === outcome) ?? 'unanswered',
+    ...typeof reason === 'string' && { reason },
+  }
+}
+
+/** The text is that of all items together, so that a long batch is no longer than one message. */
+function shorten(items: readonly ParsedItem[]): ItemSummary[] {
+  let left = maxText
+  return items.map(item => {
+    if (item instanceof RelayError) return { type: 'invalid' }
+    if (item.type !== 'text') return 'link' in item ? nameFile(item) : { type: item.type }
+    const msg = cut(item.text, left)
+    left -= msg.length
+    return msg === item.text ? { type: item.type, msg } : { type: item.type, msg, size: Buffer.byteLength(item.text) }
+  })
+}
+
+/** The size of an uploaded file is not known before it is sent. */
+function sizeUp(item: ParsedItem): ItemSummary {
+  if (item instanceof RelayError) return { type: 'invalid' }
+  if (item.type === 'text') return { type: item.type, size: Buffer.byteLength(item.text) }
+  return 'link' in item && item.link.kind === 'data'
+    ? { type: item.type, size: Buffer.byteLength(item.link.base64, 'base64') }
+    : { type: item.type }
+}
+
+/** What came along as data has no name unless it was given one. */
+function nameFile(item: MediaItem): ItemSummary {
+  const name = item.name ?? nameOf(item.link)
+  return { ...sizeUp(item), ...name !== undefined && { name } }
+}
+
+function nameOf(link: Link): string | undefined {
+  switch (link.kind) {
+    case 'remote':
+      return nameOfUrl(link.url)
+    case 'upload':
+      return link.id.slice(link.id.indexOf('/') + 1)
+    case 'data':
+      return undefined
+  }
+}
+
+/** Cuts a text, but not between the halves of a surrogate pair. */
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : text.slice(0, length).replace(/[\uD800-\uDBFF]$/, '')
+}

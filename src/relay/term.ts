@@ -1,0 +1,212 @@
+import type { Logger } from 'koishi'
+import { RelayError } from '../errors'
+import type { Port } from '../platform/port'
+import type { Policy } from './attempt'
+import { Chats, LookUps, nameOf } from './chats'
+import type { Clock } from './clock'
+import type { MediaOptions } from './compose'
+import { Deliveries, nameOfError, type Files } from './deliveries'
+import { failRest, isUnfinished, type State } from './delivery'
+import { History } from './history'
+import { Intake } from './intake'
+import type { Head, Journal } from './journal'
+import { Lanes, laneOf, type LaneFacts, type LaneOptions } from './lanes'
+import type { Ownership } from './owner'
+import { Recheck } from './recheck'
+import { Replay, orStoreDown } from './replay'
+import type { AdmitRetry, Observer, Submission, Submitted } from './submission'
+import type { RecordContent } from './summary'
+
+/** What the relay works by. */
+export interface RelayOptions {
+  clock: Clock
+  port: Port
+  policy: Policy
+  lanes: LaneOptions
+  media: MediaOptions
+  files: Files
+  logger: Pick<Logger, 'info' | 'warn'>
+  observer: Observer
+  recordContent: RecordContent
+  /** How long records are kept, in milliseconds. */
+  retention: number
+  /** Counts what a stop gives some time to end; the function returned is called at the end. */
+  enter: () => () => void
+}
+
+/** What outlives a reload of the plugin in one process. */
+export interface Memory {
+  chats: Chats
+  facts: Map<string, LaneFacts>
+}
+
+/** For how long what ended unanswered is looked for by the next owner, in milliseconds. */
+const day = 24 * 60 * 60 * 1000
+/** How often rows are adopted that came late, and old ones removed, in milliseconds. */
+const upkeepInterval = 60_000
+
+/**
+ * The relay at work under one owner number. When the ownership is lost, the term ends: its memory is dropped, and it neither calls nor
+ * writes any more.
+ */
+export class Term {
+  readonly history: History
+  readonly lanes: Lanes
+  private readonly deliveries: Deliveries
+  private readonly intake: Intake
+  private readonly replay: Replay
+  private readonly recheck: Recheck
+  private readonly stop = new AbortController()
+  /** What was adopted and is still to be gone on with: where the database does not answer, that is tried again. */
+  private readonly adopted = new Set<Head>()
+  private cancel: () => void
+
+  /**
+   * Begins a term: what the journal has and has not ended goes on.
+   *
+   * @throws the error of the database
+   */
+  static async begin(options: RelayOptions, memory: Memory, journal: Journal, ownership: Ownership, owner: number): Promise<Term> {
+    const heads = await journal.adopt(owner, options.clock.wall() - day)
+    const term = new Term(options, memory, journal, ownership, owner, heads.reduce((last, { seq }) => Math.max(last, seq), 0))
+    try {
+      await term.goOn(heads)
+    } catch (error) {
+      term.end()
+      throw error
+    }
+    // Another setting may keep less than what is there.
+    void term.keepUp([])
+    return term
+  }
+
+  private constructor(
+    private readonly options: RelayOptions, private readonly memory: Memory, private readonly journal: Journal, ownership: Ownership,
+    private readonly owner: number, last: number,
+  ) {
+    const { clock, port, policy, media, files, logger, observer, recordContent, retention, enter } = options
+    const { chats, facts } = memory
+    const stop = this.stop.signal
+    const deliveries = this.deliveries = new Deliveries({
+      clock, journal, ownership, files, logger, observer, recordContent, retention, patience: policy.timeout, stop,
+    })
+    const lookUps = new LookUps(chats, journal, observer)
+    const sending = { clock, policy, chats, deliveries, lookUps, media, files, stop }
+    const lanes = this.lanes = new Lanes({ ...sending, port, facts, logger, observer, enter, options: options.lanes })
+    const intake = this.intake = new Intake({ clock, port, deliveries, lanes, recordContent, enter }, last)
+    const recheck = this.recheck = new Recheck({ ...sending, port, lanes })
+    const patience = policy.timeout * (policy.retries + 1)
+    this.replay = new Replay({ clock, port, journal, deliveries, lanes, intake, recheck, files, patience })
+    this.history = new History(deliveries, journal)
+    const tick = (): void => {
+      this.cancel = clock.after(upkeepInterval, tick)
+      void this.keepUp()
+    }
+    this.cancel = clock.after(upkeepInterval, tick)
+  }
+
+  /** @throws RelayError what stops the request as such */
+  async submit(submission: Submission): Promise<Submitted> {
+    const { key } = submission
+    if (key !== undefined) return this.replay.submit(submission, key)
+    return { delivery: await this.intake.accept(submission), isReplay: false }
+  }
+
+  retry(id: string, admit: AdmitRetry): Promise<void> {
+    return this.replay.retry(id, admit)
+  }
+
+  /**
+   * Takes a delivery back that waits for its turn.
+   *
+   * @returns its state where there is still a record of it, because something of it was tried before
+   * @throws RelayError `not-found`, `conflict`, `store-down`
+   */
+  async withdraw(id: string): Promise<State | undefined> {
+    const { deliveries, lanes } = this
+    const delivery = await this.history.get(id)
+    const { state, deferred, results, attempts, open } = delivery
+    if (state === 'queued' && results.some(result => result?.success)) {
+      throw new RelayError('conflict', 'a part of this delivery has been sent: it cannot be withdrawn any more')
+    }
+    if (state === 'queued' && !deferred) throw new RelayError('conflict', 'the caller of this delivery waits for it: it cannot be withdrawn')
+    if (state === 'queued' && lanes.leave(delivery)) {
+      if (attempts === 0 && open.length === 0) {
+        await deliveries.withdraw(delivery)
+        return
+      }
+      const active = await orStoreDown(deliveries.load(delivery))
+      if (active) await deliveries.end(active, failRest(active.delivery, new RelayError('unsent', 'withdrawn while it was waiting: nothing was sent this time')))
+      return active?.delivery.state
+    }
+    throw new RelayError('conflict', `this delivery is ${(await this.history.get(id)).state}: only a queued one can be withdrawn`)
+  }
+
+  /** Ends everything at once. Callers are answered; what is deferred stays in the journal. */
+  end(): void {
+    this.cancel()
+    this.recheck.end()
+    this.stop.abort()
+    this.lanes.close()
+  }
+
+  /** Waits for the sends that the end cuts short, and writes what is left to be written, but not for long. */
+  async finish(): Promise<void> {
+    await this.lanes.idle()
+    await this.deliveries.finish()
+  }
+
+  /** @param heads what was adopted already; absent: rows that came late are adopted */
+  private async keepUp(heads?: readonly Head[]): Promise<void> {
+    const { clock, logger } = this.options
+    const wall = clock.wall()
+    try {
+      await this.goOn(heads ?? await this.journal.adopt(this.owner, wall - day))
+      await this.journal.purge(wall)
+    } catch (error) {
+      if (!this.stop.signal.aborted) logger.warn('%s', `the upkeep of the database failed: ${nameOfError(error)}`)
+    }
+  }
+
+  /**
+   * Goes on with what another term has left: what is deferred joins its lane; what a caller waited for has ended, unanswered where it was
+   * leaving; what went unanswered is looked for.
+   */
+  private async goOn(heads: readonly Head[]): Promise<void> {
+    const { adopted, stop } = this
+    for (const head of heads) adopted.add(head)
+    for (const head of adopted) {
+      if (stop.signal.aborted) return
+      adopted.delete(head)
+      try {
+        await this.goOnWith(head)
+      } catch (error) {
+        adopted.add(head)
+        throw error
+      }
+    }
+  }
+
+  private async goOnWith(head: Head): Promise<void> {
+    const { deliveries, lanes, memory: { chats } } = this
+    if (deliveries.get(head.id)) return
+    if (head.state === 'queued' && head.deferred) {
+      lanes.join(head)
+      return
+    }
+    const delivery = await this.journal.find(head.id)
+    if (!delivery || !(isUnfinished(delivery.state) || delivery.state === 'unanswered')) return
+    for (const open of delivery.open) chats.restore(laneOf(delivery), nameOf(delivery.id, open.indices), open)
+    if (isUnfinished(delivery.state) && delivery.deferred) {
+      lanes.join(head)
+      return
+    }
+    const active = deliveries.add(delivery, await this.journal.items(head.id) ?? [])
+    if (isUnfinished(delivery.state)) {
+      await deliveries.end(active, failRest(delivery, new RelayError('stopping', 'the relay ended before this could be sent: nothing was sent')))
+    } else {
+      deliveries.release(active)
+      deliveries.remember(active)
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, test } from 'node:test'
+import { read, startRelay } from '../../support/relay'
+
+describe('GET /readyz with a database', () => {
+  class Silent extends SQLiteDriver {
+    override start(): Promise<void> {
+      return new Promise(() => undefined)
+    }
+  }
+
+  const cases: [what: string, driver: typeof SQLiteDriver, content: string][] = [
+    ['that is malformed', SQLiteDriver, 'this is no SQLite file\n'.repeat(1000)],
+    ['that never gets ready', Silent, ''],
+  ]
+  for (const [what, driver, content] of cases) {
+    test(`${what} says that the database does not answer, as a message with a key is told`, async t => {
+      const path = join(mkdtempSync(join(tmpdir(), 'relay-ready-')), 'koishi.db')
+      t.after(() => rmSync(dirname(path), { recursive: true }))
+      writeFileSync(path, content)
+      const relay = await startRelay()
+      t.after(() => relay.stop())
+      relay.app.plugin(driver, { path })
+      const { status, body } = await read(await relay.request('/readyz'))
+      assert.deepEqual([status, body.msg], [503, 'not ready: the database of the bot does not answer'])
+      assert.equal((await relay.send({ group_id: '1', msg: 'hello' }, { 'idempotency-key': 'a' })).status, 503)
+    })
+  }
+})

@@ -1,0 +1,302 @@
+import { Context, Logger } from 'koishi'
+import Sqlite from 'koishi-plugin-database-sqlite'
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test, type TestContext } from 'node:test'
+import { Simulator } from '../../../simulator'
+import { field, readReply, type Reply } from '../../faults/answers'
+import { RelayProcess, type ProcessOptions } from '../../faults/process'
+import { apiKey } from '../../support/relay'
+import { until } from '../../support/until'
+import { missing, MariaDb } from './mariadb'
+import { Proxy } from './proxy'
+
+Logger.levels.base = Logger.SILENT
+
+const group = '123456'
+const later = { prefer: 'respond-async' }
+/** The longest time until a standby is active after the death of the active relay, in milliseconds. */
+const failOver = 15_000
+
+/** Two relays that have the same data, and the platform to which both send. */
+interface Pair {
+  simulator: Simulator
+  active: RelayProcess
+  standby: RelayProcess
+}
+
+type Options = Partial<Pick<ProcessOptions, 'config' | 'access'>> & { port?: number, isOneFolder?: boolean }
+
+/** Starts both, the active one first. They end with the test. */
+async function start(t: TestContext, { config, access, port, isOneFolder }: Options): Promise<Pair> {
+  const simulator = await Simulator.start({ anyTarget: true })
+  const folder = await mkdtemp(join(tmpdir(), 'several-'))
+  const processes: RelayProcess[] = []
+  t.after(async () => {
+    for (const process of processes) await process.end('SIGKILL')
+    await simulator.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const launch = async (name: string): Promise<RelayProcess> => {
+    const process = await RelayProcess.start({
+      apiKey, endpoint: simulator.endpoint, selfId: simulator.selfId,
+      config: Object.assign({ chatApiTimeout: 2, chatSettleTime: 2, chatSendInterval: 0 }, config),
+      folder: isOneFolder ? folder : join(folder, name), ...access && { access: { ...access, port: port ?? access.port } },
+    })
+    processes.push(process)
+    return process
+  }
+  const active = await launch('first')
+  await ready(active)
+  const standby = await launch('second')
+  await until('the second one stands by', async () => await activeFor(standby) !== undefined)
+  return { simulator, active, standby }
+}
+
+async function isReady(relay: RelayProcess): Promise<boolean> {
+  return relay.request('/readyz').then(({ status }) => status === 200, () => false)
+}
+
+async function ready(relay: RelayProcess, timeout = 30_000): Promise<void> {
+  await until('the relay is active', () => isReady(relay), timeout)
+}
+
+/** For which relay this one stands by, as `GET /statusz` tells. */
+async function activeFor(relay: RelayProcess): Promise<unknown> {
+  return field((await readReply(await relay.request('/statusz'))).data, 'standby_for')
+}
+
+async function send(relay: RelayProcess, msg: string, headers: Record<string, string> = {}, target = group): Promise<Reply> {
+  return readReply(await relay.request('/webhook', { method: 'POST', body: JSON.stringify({ group_id: target, msg }), headers }))
+}
+
+/** Has these delivered later. */
+async function post(relay: RelayProcess, ...texts: string[]): Promise<void> {
+  for (const text of texts) {
+    const { status, msg } = await send(relay, text, later)
+    assert.equal(status, 202, msg)
+  }
+}
+
+/** What relays have asked the platform to send to a group, in order. */
+function calls({ calls }: Simulator, target = group): string[] {
+  return calls.filter(({ action, params }) => action === 'send_group_msg' && String(params.group_id) === target)
+    .map(({ params }) => /"text":"([^"]*)"/.exec(JSON.stringify(params.message))?.[1] ?? '')
+}
+
+/** What arrived in a group, in order. */
+function texts({ ledger }: Simulator, target = group): string[] {
+  return ledger.filter(entry => entry.target.id === target).map(({ text }) => text)
+}
+
+/** Waits until everything has ended that a relay knows of. */
+async function allSent(relay: RelayProcess, timeout = 30_000): Promise<void> {
+  let left: unknown[] = []
+  await until('all is sent', async () => {
+    const deliveries = field((await readReply(await relay.request('/deliveries?limit=1000'))).data, 'deliveries')
+    assert(Array.isArray(deliveries))
+    left = deliveries.filter(each => field(each, 'state') !== 'sent')
+    return left.length === 0
+  }, timeout).catch(() => assert.fail(`not sent: ${JSON.stringify(left)}`))
+}
+
+/** How long something takes, in seconds. */
+async function measure(t: TestContext, what: string, work: () => Promise<void>): Promise<number> {
+  const began = performance.now()
+  await work()
+  const seconds = (performance.now() - began) / 1000
+  t.diagnostic(`${what}: ${seconds.toFixed(1)} s`)
+  return seconds
+}
+
+describe('of two relays on one database', { skip: missing, concurrency: 2 }, () => {
+  let server: MariaDb
+
+  before(async () => {
+    server = await MariaDb.start()
+  })
+  after(() => server.stop())
+
+  test('one sends, and the other refuses what it would have to send until it takes over from one that stops', async t => {
+    const posts: string[] = []
+    const callback = createServer((request, response) => {
+      posts.push(request.url ?? '')
+      response.end(JSON.stringify({ reply: 'pong' }))
+    })
+    await once(callback.listen(0, '127.0.0.1'), 'listening')
+    t.after(() => callback.close())
+    const address = callback.address()
+    assert(typeof address === 'object' && address !== null)
+    const { simulator, active, standby } = await start(t, {
+      access: await server.create(), config: { commandCallbackUrl: `http://127.0.0.1:${address.port}/`, commandLength: 4 },
+    })
+    assert.match(String(await activeFor(standby)), /^process \d+ on \S+$/)
+    assert.equal(await activeFor(active), undefined)
+    const form = new FormData()
+    form.append('file', new Blob(['x']), 'x.txt')
+    const refusals: [reply: Reply, outcome: string | null][] = [
+      [await send(standby, 'plain'), 'unsent'],
+      [await send(standby, 'deferred', later), 'unsent'],
+      [await send(standby, 'with a key', { 'idempotency-key': 'a' }), null],
+      [await readReply(await standby.request('/upload', { method: 'POST', body: form })), 'unsent'],
+    ]
+    for (const [{ status, headers, msg }, outcome] of refusals) {
+      assert.deepEqual([status, headers.get('retry-after'), headers.get('relay-outcome')], [503, '5', outcome], msg)
+      assert.match(msg, /another relay works the database|stands by for the one that works the database/)
+    }
+    const { status, msg } = await readReply(await standby.request('/readyz'))
+    assert.deepEqual([status, msg], [503, 'not ready: another relay works the database, and this one stands by'])
+    simulator.say({ group, user: '10001', text: '#ping 1' })
+    await until('the reply is there', () => texts(simulator).includes('pong'))
+
+    simulator.fault({ fault: { kind: 'late', ms: 700 }, times: 2 })
+    await post(active, 'one', 'two')
+    await active.end('SIGTERM')
+    const seconds = await measure(t, 'take-over after a stop', () => ready(standby))
+    assert(seconds < 3, `it took ${seconds} s`)
+    await post(standby, 'three')
+    await allSent(standby)
+    assert.deepEqual(texts(simulator), ['pong', 'one', 'two', 'three'])
+    assert.deepEqual(calls(simulator), texts(simulator))
+    // Both have heard the command.
+    assert.equal(posts.length, 1)
+    assert.equal(await activeFor(standby), undefined)
+  })
+
+  test('the standby takes over from one that was killed, and nothing with a key or deferred is lost or doubled', async t => {
+    const { simulator, active, standby } = await start(t, { access: await server.create() })
+    const isHeld = (text: string): void => {
+      simulator.fault({ fault: { kind: 'lost-answer' }, match: ({ params }) => JSON.stringify(params).includes(text) })
+    }
+    isHeld('one')
+    isHeld('with a key')
+    await post(active, 'one', 'two', 'three')
+    const key = { 'idempotency-key': 'a' }
+    const asked = send(active, 'with a key', key, '654321').catch(() => undefined)
+    await simulator.until(() => texts(simulator, '654321').length === 1 && texts(simulator).length === 1)
+    await active.end('SIGKILL')
+    assert.equal((await send(standby, 'with a key', key, '654321')).headers.get('relay-outcome'), null)
+    const seconds = await measure(t, 'take-over after a kill', () => ready(standby))
+    assert(seconds * 1000 < failOver, `it took ${seconds} s`)
+    await asked
+    await until('it is found', async () => (await send(standby, 'with a key', key, '654321')).status === 200)
+    await allSent(standby)
+    assert.deepEqual([texts(simulator), texts(simulator, '654321')], [['one', 'two', 'three'], ['with a key']])
+    assert.deepEqual([calls(simulator), calls(simulator, '654321')], [['one', 'two', 'three'], ['with a key']])
+  })
+
+  test('the active one sends nothing when it wakes up and the other has taken over', async t => {
+    const { simulator, active, standby } = await start(t, { access: await server.create(), config: { chatApiTimeout: 30 } })
+    simulator.fault({ fault: { kind: 'lost-answer' }, match: ({ params }) => JSON.stringify(params).includes('one') })
+    // On its way for so long that the first relay wakes up meanwhile.
+    simulator.fault({ fault: { kind: 'late', ms: 15_000, delivered: 'then' }, match: ({ params }) => JSON.stringify(params).includes('two') })
+    await post(active, 'one', 'two', 'three')
+    const caller = send(active, 'with a key', { 'idempotency-key': 'a' }).catch(() => undefined)
+    await simulator.until(() => texts(simulator).length === 1)
+    active.freeze(true)
+    const frozen = performance.now()
+    const seconds = await measure(t, 'take-over after a halt', () => ready(standby))
+    assert(seconds * 1000 < failOver, `it took ${seconds} s`)
+    const stillWaits = (): boolean => calls(simulator).includes('two') && !texts(simulator).includes('two')
+    await until('20 s are over', () => performance.now() - frozen > 20_000, 30_000)
+    assert(stillWaits(), calls(simulator).join())
+    active.freeze(false)
+    await until('the first one stands by', async () => await activeFor(active) !== undefined)
+    const reply = await caller
+    assert.notEqual(reply?.status, 200, reply?.msg)
+    assert.equal((await send(active, 'too late', later)).status, 503)
+    await until('all has arrived', () => texts(simulator).includes('three'), 30_000)
+    assert.deepEqual(texts(simulator), ['one', 'two', 'three'])
+    assert.deepEqual(calls(simulator), ['one', 'two', 'three'])
+    assert.equal((await send(standby, 'with a key', { 'idempotency-key': 'a' })).status, 200)
+  })
+
+  test('the active one waits, and stays active, while its renewal is not answered for ten seconds', async t => {
+    const access = await server.create()
+    const proxy = await Proxy.start(t, access.port)
+    const { simulator, active, standby } = await start(t, { access, port: proxy.port })
+    await post(active, 'before')
+    await allSent(active)
+    const hold = proxy.hold('answer', /UPDATE `message_relay_owner`/)
+    await until('the row is renewed', () => hold.isSeen)
+    const held = performance.now()
+    const since = (seconds: number): Promise<void> => until(`${seconds} s are over`, () => performance.now() - held > seconds * 1000, 20_000)
+    // The renewal before it is four seconds older.
+    await since(4.5)
+    await post(active, 'meanwhile')
+    assert.equal((await send(active, 'at once', {}, '654321')).status, 200)
+    assert.deepEqual(calls(simulator), ['before'])
+    await since(10)
+    hold.release()
+    await allSent(active)
+    assert.deepEqual([calls(simulator), texts(simulator, '654321')], [['before', 'meanwhile'], ['at once']])
+    assert.notEqual(await activeFor(standby), undefined)
+    assert.equal(await isReady(active), true)
+  })
+
+  test('what the dead one has written, and the server carries out after the take-over, is sent once', { timeout: 150_000 }, async t => {
+    const access = await server.create()
+    const proxy = await Proxy.start(t, access.port)
+    const { simulator, active, standby } = await start(t, { access, port: proxy.port })
+    const hold = proxy.hold('statement', /INSERT INTO `message_relay_journal`.*belated/s)
+    const key = { 'idempotency-key': 'a', ...later }
+    const asked = send(active, 'belated', key).catch(() => undefined)
+    await until('it is written', () => hold.isSeen)
+    await active.end('SIGKILL')
+    assert.equal(await asked, undefined)
+    await ready(standby)
+    hold.release()
+    await post(standby, 'another')
+    await until('its key is known', async () => (await send(standby, 'belated', key)).headers.get('idempotent-replayed') === 'true')
+    const seconds = await measure(t, 'until a belated row is sent', () => until('it is sent', () => texts(simulator).includes('belated'), 90_000))
+    assert(seconds < 65, `it took ${seconds} s`)
+    await allSent(standby)
+    assert.deepEqual(texts(simulator).sort(), ['another', 'belated'])
+    assert.deepEqual(calls(simulator).sort(), ['another', 'belated'])
+  })
+})
+
+test('of two relays in one folder with SQLite the second stands by, and nothing is lost under load when the first is killed', async t => {
+  const { simulator, active, standby } = await start(t, { isOneFolder: true, config: { chatSettleTime: 0.5 } })
+  assert.match(String(await activeFor(standby)), /^process \d+ on \S+$/)
+  const accepted: string[] = []
+  const load = async (group: number): Promise<void> => {
+    for (let index = 0; ; index++) {
+      const text = `${group}.${index}`
+      const reply = await send(active, text, index % 2 === 0 ? later : { 'idempotency-key': text }, String(group)).catch(() => undefined)
+      if (!reply) return
+      assert([200, 202].includes(reply.status), reply.msg)
+      accepted.push(text)
+    }
+  }
+  const loads = Array.from({ length: 12 }, (_, index) => load(1_000 + index))
+  while (accepted.length < 300) {
+    assert.equal((await send(standby, 'never')).status, 503)
+  }
+  await active.end('SIGKILL')
+  const seconds = await measure(t, 'take-over after a kill, in one folder', () => ready(standby))
+  assert(seconds < 3, `it took ${seconds} s`)
+  await Promise.all(loads)
+  await until('what was deferred has ended', async () => {
+    const { data } = await readReply(await standby.request('/deliveries?state=queued,sending'))
+    const deliveries = field(data, 'deliveries')
+    return Array.isArray(deliveries) && deliveries.length === 0
+  }, 30_000)
+  const arrived = simulator.ledger.map(({ text }) => text)
+  assert.deepEqual(accepted.filter(text => !arrived.includes(text)), [])
+  assert.equal(new Set(arrived).size, arrived.length, 'one came twice')
+  await standby.end('SIGTERM')
+  const app = new Context()
+  app.plugin(Sqlite, { path: join(standby.folder, 'koishi.db') })
+  await app.start()
+  await until('the database is open', () => app.get('database') !== undefined)
+  const [driver] = app.database.drivers
+  const check: unknown = driver && Reflect.get(driver, '_all')
+  assert(typeof check === 'function')
+  assert.deepEqual(await Reflect.apply(check, driver, ['PRAGMA integrity_check']), [{ integrity_check: 'ok' }])
+  await driver?.stop()
+})

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict'
+import { v7 as uuid } from 'uuid'
+import { RelayError } from '../../src/errors'
+import type { MessageRequest, ParsedItem } from '../../src/message/model'
+import { SendError, type Account, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
+import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery'
+import { KeyTaken, type Head, type Journal } from '../../src/relay/journal'
+import { Relay, Shared, tellAll, type RelayOptions, type Submission, type Submitted } from '../../src/relay/relay'
+import { SimulatedClock } from './simulated-clock'
+
+export const chat = { kind: 'group', id: '1' } as const
+export const lane = 'onebot:1/group:1'
+
+/**
+ * What becomes of a call: it arrives after so many milliseconds, or never; it is answered after so many, or never. The answer is a yes
+ * where it arrives, otherwise this failure.
+ */
+export interface Fate {
+  arrives?: number
+  answered?: number
+  error?: SendError
+}
+
+export const fates = {
+  sent: { arrives: 0, answered: 10 },
+  refused: { answered: 10, error: new SendError('refused', 'no') },
+  muted: { answered: 10, error: new SendError('refused', 'muted', { isAboutTarget: true }) },
+  silent: {},
+  lost: { arrives: 0 },
+} as const satisfies Record<string, Fate>
+
+/** A platform with one account, on which calls meet their fates one after another, and then succeed. */
+export class TestPort implements Port {
+  readonly calls: { text: string, at: number }[] = []
+  readonly entries: { id: string, text: string, time: number }[] = []
+  readonly fates: Fate[] = []
+  hasHistory = true
+  private isOnline = true
+  private readonly watches = { online: new Set<() => void>(), offline: new Set<() => void>() }
+
+  constructor(private readonly clock: SimulatedClock) {}
+
+  get texts(): string[] {
+    return this.entries.map(({ text }) => text)
+  }
+
+  set online(isOnline: boolean) {
+    this.isOnline = isOnline
+    for (const callback of [...this.watches[isOnline ? 'online' : 'offline']]) callback()
+  }
+
+  choose(): Account {
+    if (!this.isOnline) throw new RelayError('unsent')
+    return this.chooseLater()
+  }
+
+  chooseLater(): Account {
+    const { isOnline } = this
+    const none = (): Promise<never> => Promise.reject(new SendError('refused'))
+    return {
+      sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, checkIds: () => undefined,
+      message: (_, items) => this.message(items),
+      recall: none, groups: none, friends: none,
+      onOffline: callback => this.watch('offline', callback),
+      onOnline: callback => this.watch('online', callback),
+    }
+  }
+
+  find(sid: string): Account | undefined {
+    return sid === 'onebot:1' ? this.chooseLater() : undefined
+  }
+
+  onOnline(callback: (sid: string) => void): () => void {
+    const call = (): void => callback('onebot:1')
+    this.watches.online.add(call)
+    return () => this.watches.online.delete(call)
+  }
+
+  private watch(state: 'online' | 'offline', callback: () => void): () => void {
+    if (this.isOnline === (state === 'online')) callback()
+    this.watches[state].add(callback)
+    return () => this.watches[state].delete(callback)
+  }
+
+  private message(items: readonly LoadedItem[]): Message {
+    const text = items.map(item => item.type === 'text' ? item.text : item.type).join('+')
+    return {
+      likeness: text,
+      send: begin => this.send(text, begin),
+      reports: () => [],
+      history: count => Promise.resolve(this.hasHistory
+        ? {
+            own: this.entries.slice(-count).map(({ id, time, text: other }) => ({ id, time, isEqual: other === text })),
+            oldest: this.entries.length > count ? this.entries.at(-count)?.time ?? 0 : -Infinity, isReadable: true,
+          }
+        : undefined),
+    }
+  }
+
+  private send(text: string, begin: () => void): Promise<Receipt> {
+    begin()
+    const { clock } = this
+    this.calls.push({ text, at: clock.now() })
+    const id = String(this.calls.length)
+    const { arrives, answered, error }: Fate = this.fates.shift() ?? fates.sent
+    if (arrives !== undefined) clock.after(arrives, () => this.entries.push({ id, text, time: clock.wall() }))
+    return new Promise((resolve, reject) => {
+      if (answered === undefined) return
+      clock.after(answered, () => error ? reject(error) : resolve({ messageIds: [id] }))
+    })
+  }
+}
+
+/** A journal that outlives relays, and gives no answers when a test wants it so. */
+export class TestJournal implements Journal {
+  readonly isDurable = true
+  readonly rows = new Map<string, { delivery: Delivery, items: readonly ParsedItem[], owner: number }>()
+  /** Whether statements get no answer, although they are carried out. */
+  isAway = false
+  private owner = 0
+
+  insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {
+    return this.answer(() => {
+      if (delivery.key !== null && this.byKey(delivery.key)) throw new KeyTaken()
+      this.record(delivery, items)
+    })
+  }
+
+  update(delivery: Delivery): Promise<void> {
+    return this.answer(() => this.record(delivery, this.rows.get(delivery.id)?.items ?? []))
+  }
+
+  cancel(id: string): Promise<void> {
+    return this.answer(() => void this.rows.delete(id))
+  }
+
+  freeKey(key: string): Promise<void> {
+    return this.answer(() => {
+      const delivery = this.byKey(key)
+      if (delivery) delivery.key = null
+    })
+  }
+
+  record(delivery: Delivery, items: readonly ParsedItem[]): void {
+    this.rows.set(delivery.id, { delivery: { ...delivery }, items, owner: this.owner })
+  }
+
+  find(id: string): Promise<Delivery | undefined> {
+    return this.answer(() => copyOf(this.rows.get(id)?.delivery))
+  }
+
+  findByKey(key: string): Promise<Delivery | undefined> {
+    return this.answer(() => copyOf(this.byKey(key)))
+  }
+
+  items(id: string): Promise<readonly ParsedItem[] | undefined> {
+    return this.answer(() => this.rows.get(id)?.items)
+  }
+
+  list(): Promise<Delivery[]> {
+    return this.answer(() => [...this.rows.values()].map(({ delivery }) => ({ ...delivery })))
+  }
+
+  sentTo(): Promise<Delivery[]> {
+    return this.list()
+  }
+
+  adopt(owner: number): Promise<Head[]> {
+    return this.answer(() => {
+      this.owner = owner
+      const left = [...this.rows.values()].filter(row => row.owner < owner && (isUnfinished(row.delivery.state) || row.delivery.state === 'unanswered'))
+      for (const row of left) row.owner = owner
+      return left.map(({ delivery }) => ({ ...delivery })).sort((a, b) => a.seq - b.seq)
+    })
+  }
+
+  readonly withContent = (ids: readonly string[]): Promise<readonly string[]> => Promise.resolve(ids)
+  readonly count = (): Promise<number> => Promise.resolve(0)
+  readonly readOwner = (): Promise<undefined> => Promise.resolve(undefined)
+  readonly swapOwner = (): Promise<boolean> => Promise.resolve(true)
+  readonly flush = (): Promise<void> => Promise.resolve()
+  readonly purge = (): Promise<void> => Promise.resolve()
+  readonly ping = (): Promise<void> => Promise.resolve()
+
+  private byKey(key: string): Delivery | undefined {
+    return [...this.rows.values()].find(({ delivery }) => delivery.key === key)?.delivery
+  }
+
+  private async answer<T>(statement: () => T): Promise<T> {
+    const result = await Promise.resolve(statement())
+    if (this.isAway) throw new Error('away')
+    return result
+  }
+}
+
+function copyOf(delivery: Delivery | undefined): Delivery | undefined {
+  return delivery && { ...delivery }
+}
+
+type Changes = Partial<RelayOptions['policy'] & RelayOptions['lanes']> & { isDurable?: boolean }
+
+/** The core with a platform, in simulated time. */
+export class Core {
+  readonly clock = new SimulatedClock()
+  readonly port = new TestPort(this.clock)
+  readonly journal = new TestJournal()
+  /** What became of each submission, in the order in which that was known. */
+  readonly log: string[] = []
+  private readonly shared = new Shared(this.clock)
+  private owner = 0
+  relay: Relay
+
+  constructor(private readonly changes: Changes = {}) {
+    this.relay = this.start()
+  }
+
+  /** Another relay, as after a reload of the plugin or a restart. */
+  start(): Relay {
+    const { clock, port, changes: { isDurable = true, ...changes } } = this
+    const interval = changes.interval ?? 0
+    this.relay = new Relay(this.shared, {
+      clock, port, policy: { timeout: 10_000, retries: 2, retryUnanswered: true, settleTime: 30_000, interval, ...changes },
+      lanes: { interval, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...changes },
+      media: { transport: 'path', resolve: () => Promise.reject(new RelayError('file-not-found')), link: () => '' },
+      files: { hold: () => () => undefined, keepUntil: () => Promise.resolve(), digest: () => Promise.resolve(undefined) },
+      logger: { info: () => undefined, warn: () => undefined }, observer: tellAll([]), recordContent: 'full', retention: 1e9,
+      enter: () => () => undefined,
+    })
+    const owner = ++this.owner
+    const journal = isDurable ? this.journal : this.shared.journal
+    const lost = new AbortController().signal
+    const [acquire, release] = [() => Promise.resolve(owner), () => Promise.resolve()]
+    this.relay.open({ journal, ownership: { acquire, lost, isFresh: () => true, active: undefined, release } })
+    return this.relay
+  }
+
+  /** Submits a text, or several items; what becomes of it goes to the log under its text. */
+  submit(text: string, more: Partial<Omit<Submission, 'request'> & MessageRequest> = {}): Promise<Submitted> {
+    const { items = [{ type: 'text', text }], mode = 'single', target = chat, bot = {}, expiresIn, ...submission } = more
+    const request: MessageRequest = { items, mode, target, bot, ...expiresIn !== undefined && { expiresIn } }
+    const submitted = this.relay.submit({ id: uuid(), door: 'webhook', request, ...submission })
+    submitted.then(({ delivery, isReplay }) => {
+      const outcome = delivery.deferred && isUnfinished(delivery.state) ? 'accepted' : delivery.results.map(outcomeOf).join()
+      this.log.push(`${text} ${isReplay ? 'replay ' : ''}${outcome}`)
+    }, (error: unknown) => {
+      assert(error instanceof RelayError, String(error))
+      this.log.push(`${text} ${error.code}${error.headers['retry-after'] === undefined ? '' : ` ${error.headers['retry-after']}`}`)
+    })
+    return submitted
+  }
+
+  later(text: string, more: Parameters<Core['submit']>[1] = {}): Promise<Submitted> {
+    return this.submit(text, { deferred: { wait: 0 }, ...more })
+  }
+
+  run(ms = 0): Promise<void> {
+    return this.clock.run(ms)
+  }
+
+  get called(): string[] {
+    return this.port.calls.map(({ text }) => text)
+  }
+
+  /** The states of all deliveries in the journal, by their order. */
+  get states(): string[] {
+    return [...this.journal.rows.values()].map(({ delivery }) => delivery).sort((a, b) => a.seq - b.seq).map(({ state }) => state)
+  }
+}

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { backoff } from '../../../src/relay/attempt'
+import { settlingTime } from '../../../src/relay/send'
+import { Core, fates, type Fate } from '../../support/core'
+
+describe('the back-off', () => {
+  test('doubles from 200 ms to 30 s, with up to half of it as jitter', () => {
+    assert.deepEqual([1, 2, 3, 50].map(failures => backoff(failures, 0)), [200, 400, 800, 30_000])
+    assert.equal(backoff(1, 0.999).toFixed(0), '300')
+  })
+})
+
+describe('the settling time', () => {
+  for (const [what, items, time] of [
+    ['a text', [{ type: 'text', bytes: 10 }], 30_000],
+    ['a picture of 10 MiB', [{ type: 'image', bytes: 10 * 1024 * 1024 }], 70_000],
+    ['a picture of unknown size', [{ type: 'image', bytes: undefined }], 600_000],
+    ['a file', [{ type: 'file', bytes: 1 }], 600_000],
+  ] as const) {
+    test(`of ${what} is ${time / 1000} s`, () => assert.equal(Math.round(settlingTime(items, 30_000) / 1000) * 1000, time))
+  }
+})
+
+interface Case {
+  what: string
+  fates: Fate[]
+  options?: ConstructorParameters<typeof Core>[0] & { hasHistory?: boolean, isFile?: boolean }
+  /** What a caller is told, how many calls are made of its message, and how often it arrives. */
+  caller?: [told: string, calls: number, arrived: number]
+  /** In which state a deferred delivery is after ten minutes, and the same. */
+  deferred?: [state: string, calls: number, arrived: number]
+}
+
+const { refused, muted, silent, lost } = fates
+const link = { kind: 'remote', url: 'http://example.com/x' } as const
+
+/** The time-out is 10 s, a text settles in 30 s, and there are two further calls where nothing else is said. */
+const cases: Case[] = [
+  { what: 'was refused once', fates: [refused], caller: ['sent', 2, 1], deferred: ['sent', 2, 1] },
+  { what: 'is refused', fates: [refused, refused, refused], caller: ['refused', 3, 0], deferred: ['failed', 3, 0] },
+  { what: 'is refused because of its target', fates: [muted], caller: ['refused', 1, 0], deferred: ['failed', 1, 0] },
+  { what: 'arrived, and its answer is lost', fates: [lost], caller: ['sent', 1, 1], deferred: ['sent', 1, 1] },
+  { what: 'did not arrive, with a settling time as long as a call', fates: [silent], options: { settleTime: 10_000 }, caller: ['sent', 2, 1] },
+  { what: 'did not arrive, and cannot settle while its caller waits', fates: [silent], caller: ['unanswered', 1, 0], deferred: ['sent', 2, 1] },
+  { what: 'does not arrive', fates: [silent, silent, silent], deferred: ['unanswered', 3, 0] },
+  { what: 'cannot be looked up', fates: [silent], options: { hasHistory: false }, caller: ['sent', 2, 1], deferred: ['sent', 2, 1] },
+  {
+    what: 'cannot be looked up, and must not come twice', fates: [silent], options: { hasHistory: false, retryUnanswered: false },
+    caller: ['unanswered', 1, 0], deferred: ['unanswered', 1, 0],
+  },
+  { what: 'is a file that cannot be looked up', fates: [silent], options: { hasHistory: false, isFile: true }, caller: ['unanswered', 1, 0], deferred: ['unanswered', 1, 0] },
+  { what: 'is carried out slowly, after its time-out', fates: [{ arrives: 12_000, answered: 12_000 }], caller: ['sent', 1, 1], deferred: ['sent', 1, 1] },
+  {
+    what: 'is refused by a second call, while the first may have arrived', fates: [silent, refused], options: { hasHistory: false, retries: 1 },
+    caller: ['unanswered', 2, 0], deferred: ['unanswered', 2, 0],
+  },
+  { what: 'is refused late', fates: [{ ...refused, answered: 12_000 }], deferred: ['sent', 2, 1] },
+]
+
+describe('a message that', () => {
+  for (const { what, fates, options: { hasHistory = true, isFile = false, ...options } = {}, caller, deferred } of cases) {
+    const start = (): { core: Core, more: Parameters<Core['submit']>[1] } => {
+      const core = new Core(options)
+      core.port.hasHistory = hasHistory
+      core.port.fates.push(...fates)
+      return { core, more: isFile ? { items: [{ type: 'file', link }] } : {} }
+    }
+    if (caller) {
+      const [told, calls, arrived] = caller
+      test(`${what}: its caller is told "${told}" after ${calls} calls`, async () => {
+        const { core, more } = start()
+        void core.submit('x', more)
+        // As long as all calls may take, with their back-off.
+        await core.run(32_000)
+        assert.deepEqual([core.log, core.called.length, core.port.texts.length], [[`x ${told}`], calls, arrived])
+      })
+    }
+    if (deferred) {
+      const [state, calls, arrived] = deferred
+      test(`${what}: accepted for later, it is ${state} after ${calls} calls`, async () => {
+        const { core, more } = start()
+        void core.later('x', more)
+        await core.run(600_000)
+        assert.deepEqual([core.states, core.called.length, core.port.texts.length], [[state], calls, arrived])
+      })
+    }
+  }
+
+  test('is not answered in time becomes sent by a late answer', async () => {
+    const core = new Core({ retryUnanswered: false })
+    core.port.hasHistory = false
+    core.port.fates.push({ arrives: 50_000, answered: 50_000 })
+    void core.submit('x', { key: 'k' })
+    await core.run(40_000)
+    assert.deepEqual([core.log, core.states], [['x unanswered'], ['unanswered']])
+    await core.run(20_000)
+    assert.deepEqual(core.states, ['sent'])
+    void core.submit('x', { key: 'k' })
+    await core.run()
+    assert.equal(core.log[1], 'x replay sent')
+  })
+
+  test('was leaving when the connection was lost is looked for when it is back', async () => {
+    const core = new Core()
+    core.port.fates.push(lost)
+    void core.submit('x')
+    await core.run(1_000)
+    core.port.online = false
+    await core.run(3_000)
+    core.port.online = true
+    await core.run(1_000)
+    assert.deepEqual([core.log, core.called], [['x sent'], ['x']])
+  })
+
+  for (const [what, more, order] of [
+    ['a text holds its lane until it has settled', {}, ['x', 'x', 'next']],
+    ['a file steps aside', { items: [{ type: 'file', link }] }, ['file', 'next']],
+  ] as const) {
+    test(`was accepted for later and is not answered: ${what}`, async () => {
+      const core = new Core()
+      core.port.fates.push(silent)
+      void core.later('x', more)
+      void core.later('next')
+      await core.run(60_000)
+      assert.deepEqual(core.called, order)
+    })
+  }
+
+  test('was refused as a whole goes once more item by item', async () => {
+    const core = new Core({ retries: 0 })
+    core.port.fates.push(refused, fates.sent, refused)
+    void core.submit('x', { mode: 'batch', items: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }] })
+    await core.run(1_000)
+    assert.deepEqual([core.called, core.log], [['a+b', 'a', 'b'], ['x sent,refused']])
+  })
+
+  for (const [what, left] of [['a caller waited for', { key: 'k' }], ['was accepted for later', { deferred: { wait: 0 } }]] as const) {
+    test(`${what} and was leaving at a stop is found by the next relay, and not called again`, async () => {
+      const core = new Core()
+      core.port.fates.push(lost)
+      void core.submit('x', left)
+      await core.run(1_000)
+      core.relay.end()
+      const finished = core.relay.finish()
+      await core.run(1_000)
+      await finished
+      core.start()
+      await core.run(100_000)
+      assert.deepEqual([core.called, core.states], [['x'], ['sent']])
+    })
+  }
+})

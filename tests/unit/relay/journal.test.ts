@@ -1,0 +1,508 @@
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import { Context, Logger } from 'koishi'
+import assert from 'node:assert/strict'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test, type TestContext } from 'node:test'
+import { v7 as uuid } from 'uuid'
+import { RelayError } from '../../../src/errors'
+import type { ParsedItem } from '../../../src/message/model'
+import { systemClock, type Clock } from '../../../src/relay/clock'
+import { states, type Delivery } from '../../../src/relay/delivery'
+import { KeyTaken, NotOwner, type Journal, type ListFilter, type OwnerRow } from '../../../src/relay/journal'
+import { DatabaseJournal, type JournalOptions } from '../../../src/relay/journal-database'
+import { MemoryJournal } from '../../../src/relay/journal-memory'
+import { lastId, lowestId, matches } from '../../../src/relay/journal'
+import { UploadStore } from '../../../src/uploads/store'
+import { TestDriver } from '../../integration/several-relays/driver'
+import { MariaDb, missing, type Access } from '../../integration/several-relays/mariadb'
+import { SimulatedClock } from '../../support/simulated-clock'
+
+Logger.levels.base = Logger.SILENT
+
+const day = 24 * 60 * 60 * 1000
+const text: ParsedItem = { type: 'text', text: 'build #4711 passed' }
+let seq = 0
+
+/** A delivery of one text that was sent without a key, but for what is said otherwise. */
+function deliveryOf(changes: Partial<Delivery> = {}): Delivery {
+  const createdAt = changes.createdAt ?? Date.now()
+  return {
+    // One after another within a millisecond, as long as no time is given.
+    id: changes.createdAt === undefined ? uuid() : uuid({ msecs: createdAt }), seq: ++seq, state: 'sent', mode: 'single', deferred: false, target: { kind: 'group', id: '1' }, caller: null,
+    door: 'webhook', bot: 'onebot:10000', createdAt, updatedAt: createdAt, expiresAt: null, attempts: 1,
+    results: [{ success: true, messageIds: ['1'] }], open: [], key: null, fingerprint: null,
+    summary: { items: [{ type: 'text', msg: 'build #4711 passed' }], calls: [], waited: 0, platformTime: 7 }, ...changes,
+  }
+}
+
+/** A deferred delivery that waits. */
+function queued(changes: Partial<Delivery> = {}): Delivery {
+  return deliveryOf({ state: 'queued', deferred: true, results: [undefined], ...changes })
+}
+
+/** Without the stacks of its errors, which nothing compares. */
+function plain(delivery: Delivery | undefined): unknown {
+  return JSON.parse(JSON.stringify(delivery, (_, value: unknown) => value instanceof RelayError ? [value.code, value.message] : value))
+}
+
+function idsOf(deliveries: readonly { id: string }[]): string[] {
+  return deliveries.map(({ id }) => id)
+}
+
+interface Opened {
+  journal: DatabaseJournal
+  app: Context
+  lines: string[]
+}
+
+async function openDatabase(t: TestContext, clock: Clock, changes: Partial<JournalOptions>, access?: Access): Promise<Opened> {
+  const app = new Context()
+  const lines: string[] = []
+  const warn = (format: string, ...values: unknown[]): void => void lines.push(values.reduce<string>((line, value) => line.replace('%s', String(value)), format))
+  const options = {
+    clock, files: new UploadStore(join(tmpdir(), 'relay-journal-files')), retention: 30 * day, limit: 100_000, content: 'preview' as const, keyLifetime: day, statementTimeout: 8_000, ...changes,
+    logger: Object.assign(new Logger('test'), { warn }),
+  }
+  const fork = access ? app.plugin(TestDriver, access) : app.plugin(SQLiteDriver, { path: ':memory:' })
+  const journal = await new Promise<DatabaseJournal>(resolve => {
+    app.plugin({ name: 'journal', apply: (ctx: Context) => ctx.inject(['database'], inner => resolve(new DatabaseJournal(inner, options))) })
+    void app.start()
+  })
+  t.after(() => fork.dispose())
+  await app.model.prepared()
+  return { journal, app, lines }
+}
+
+let server: MariaDb | undefined
+before(async () => {
+  if (!missing) server = await MariaDb.start()
+})
+after(() => server?.stop())
+
+type Open = (t: TestContext, changes?: Partial<JournalOptions>) => Promise<Journal>
+
+const openSqlite: Open = async (t, changes = {}) => (await openDatabase(t, new SimulatedClock(Date.now()), changes)).journal
+const openMariaDb: Open = async (t, changes = {}) => (await openDatabase(t, systemClock, changes, await server?.create())).journal
+
+const kinds: [string, Open, { skip: string | false }][] = [
+  ['in memory', (_, { content } = {}) => Promise.resolve(new MemoryJournal(content)), { skip: false }],
+  ['in SQLite', openSqlite, { skip: false }],
+  ['in MariaDB', openMariaDb, { skip: missing }],
+]
+
+for (const [kind, open, options] of kinds) {
+  describe(`a journal ${kind}`, options, () => {
+    test('gives back whatever a delivery can hold', async t => {
+      const journal = await open(t)
+      const delivery = deliveryOf({
+        state: 'unanswered', mode: 'batch', target: { kind: 'private', id: '群 / \u2028%09' }, caller: 'CI 群 É', bot: 'a\tb\nc:é', attempts: 12, expiresAt: 7,
+        results: [
+          { success: true, messageIds: ['-2147483648', '🚀'] }, { success: true, messageIds: [], likeness: 'x' }, undefined,
+          { success: false, error: new RelayError('refused', '禁言 🙊 \\ \' "') },
+        ],
+        open: [{ indices: [0, 2], likeness: 'y', since: 1.5, settle: 30_000, calls: 2 }], key: 'k'.repeat(64), fingerprint: 'f'.repeat(64), door: 'hooks/告警',
+        summary: {
+          items: [{ type: 'text', msg: '🚀 \\ \' "\u2028' }, { type: 'file', name: '报告.pdf', size: 7 }, { type: 'invalid' }], waited: 0.5, platformTime: 12.25,
+          calls: [{ at: 0.5, took: 3.25, outcome: 'refused', reason: '禁言' }, { at: 4, took: 9, outcome: 'unanswered' }],
+        },
+      })
+      await journal.insert(delivery, [text])
+      assert.deepEqual(plain(await journal.find(delivery.id)), plain(delivery))
+      assert.deepEqual(plain(await journal.findByKey('k'.repeat(64))), plain(delivery))
+      assert.deepEqual(await journal.items(delivery.id), [text])
+      assert.equal(await journal.find(uuid()), undefined)
+      assert.equal(await journal.findByKey('another'), undefined)
+      assert.equal(await journal.items(uuid()), undefined)
+    })
+
+    test('shows a record at once, and after it was written', async t => {
+      const journal = await open(t)
+      const [sent, failed, again] = [deliveryOf(), deliveryOf({ state: 'failed', key: 'key' }), deliveryOf({ state: 'unanswered' })]
+      for (const delivery of [sent, failed, again]) journal.record(delivery, [text])
+      const check = async (): Promise<void> => {
+        for (const delivery of [sent, failed, again]) assert.deepEqual(plain(await journal.find(delivery.id)), plain(delivery))
+        assert.equal((await journal.findByKey('key'))?.id, failed.id)
+        assert.deepEqual([...await journal.withContent(idsOf([sent, failed, again]))].sort(), idsOf([failed, again]).sort())
+        assert.equal(await journal.items(sent.id), undefined)
+        assert.deepEqual(await journal.items(failed.id), [text])
+        assert.deepEqual(idsOf(await journal.list({ limit: 9 })), idsOf([again, failed, sent]))
+      }
+      await check()
+      await journal.flush()
+      await check()
+      journal.record({ ...again, state: 'sent' }, [text])
+      assert.equal((await journal.find(again.id))?.state, 'sent')
+      assert.deepEqual(idsOf(await journal.list({ limit: 9, states: ['unanswered'] })), [])
+      await journal.flush()
+      assert.equal((await journal.find(again.id))?.state, 'sent')
+      assert.deepEqual(await journal.withContent(idsOf([again])), [])
+    })
+
+    for (const [content, kept] of [['none', ['queued', 'sending', 'unanswered']], ['preview', states.filter(state => state !== 'sent')], ['full', states]] as const) {
+      test(`keeps content by the state where the setting is ${content}`, async t => {
+        const journal = await open(t, { content })
+        for (const state of states) {
+          const [recorded, saved] = [deliveryOf({ state }), queued()]
+          journal.record(recorded, [text])
+          await journal.insert(saved, [text])
+          await journal.update({ ...saved, state })
+          const expected: ParsedItem[] | undefined = kept.some(each => each === state) ? [text] : undefined
+          assert.deepEqual(await journal.items(recorded.id), expected, state)
+          assert.deepEqual(await journal.items(saved.id), expected, state)
+        }
+      })
+    }
+
+    test('writes the changes of a delivery one after another, as it was at each call', async t => {
+      const journal = await open(t)
+      const delivery = queued()
+      const insert = journal.insert(delivery, [text])
+      const changes = [1, 2, 3, 4].map(attempts => {
+        delivery.attempts = attempts
+        return journal.update(delivery)
+      })
+      await Promise.all([insert, ...changes])
+      assert.equal((await journal.find(delivery.id))?.attempts, 4)
+      assert.deepEqual(await journal.items(delivery.id), [text])
+      await journal.update({ ...delivery, state: 'sent' })
+      assert.equal(await journal.items(delivery.id), undefined)
+    })
+
+    test('takes a recorded delivery up again', async t => {
+      const journal = await open(t)
+      const delivery = deliveryOf({ state: 'failed' })
+      journal.record(delivery, [text])
+      await journal.update({ ...delivery, state: 'queued', deferred: true, key: 'again' })
+      assert.equal((await journal.find(delivery.id))?.state, 'queued')
+      assert.equal((await journal.findByKey('again'))?.id, delivery.id)
+      assert.deepEqual(await journal.items(delivery.id), [text])
+    })
+
+    test('has a key once', async t => {
+      const journal = await open(t)
+      const first = queued({ key: 'one' })
+      await journal.insert(first, [text])
+      await assert.rejects(journal.insert(queued({ key: 'one' }), [text]), KeyTaken)
+      await journal.insert(first, [text])
+      await journal.freeKey('one')
+      assert.equal(await journal.findByKey('one'), undefined)
+      const second = queued({ key: 'one' })
+      await journal.insert(second, [text])
+      assert.equal((await journal.findByKey('one'))?.id, second.id)
+      await journal.update({ ...second, state: 'failed', key: null })
+      assert.equal(await journal.findByKey('one'), undefined)
+    })
+
+    test('forgets a delivery that is cancelled, with its key', async t => {
+      const journal = await open(t)
+      const delivery = queued({ key: 'gone' })
+      await journal.insert(delivery, [text])
+      await journal.cancel(delivery.id)
+      await journal.cancel(delivery.id)
+      assert.equal(await journal.find(delivery.id), undefined)
+      assert.equal(await journal.findByKey('gone'), undefined)
+      assert.equal(await journal.items(delivery.id), undefined)
+      assert.deepEqual(await journal.list({ limit: 5 }), [])
+      await journal.insert(queued({ key: 'gone' }), [text])
+    })
+
+    test('lists what a filter asks for, the newest first', async t => {
+      const journal = await open(t)
+      const start = Date.now() - 100_000
+      const pick = <T>(values: readonly T[], index: number): T => values[index % values.length] ?? assert.fail()
+      const all = Array.from({ length: 600 }, (_, index) => deliveryOf({
+        createdAt: start + index * 100, state: pick(states, index), target: { kind: index % 7 ? 'group' : 'private', id: String(index % 3) },
+        caller: pick(['', 'CI', 'ci', 'É'], index) || null, door: pick(['webhook', 'hooks/a', 'hooks/b', 'hooks'], index >> 2), bot: pick(['onebot:1', 'discord:2', ''], index >> 1),
+        summary: { items: [{ type: 'text', msg: pick(['Straße 100%_"\\', 'build.*', '🚀'], index) }], calls: [], waited: null, platformTime: 0 },
+      }))
+      for (const delivery of all) journal.record(delivery, [])
+      const [middle] = all.slice(300)
+      const filters: Omit<ListFilter, 'limit'>[] = [
+        {}, { states: ['failed'] }, { states: ['sent', 'failed'] }, { states: [] }, { targets: [{ kind: 'group', id: '1' }] }, { caller: 'CI' }, { caller: 'ci', states: ['sent'] },
+        { targets: [{ kind: 'private', id: '0', platform: 'discord' }, { kind: 'group', id: '2', platform: 'onebot' }] }, { door: 'hooks' }, { door: 'hooks/b' },
+        { text: 'strAßE 100%_"\\' }, { text: '.*' }, { text: 'nothing' }, { text: '🚀', caller: 'É' }, { since: start + 10_000 }, { until: start + 10_000 },
+        { since: start + 10_000, until: start + 20_000, states: ['unanswered'], door: 'hooks' }, { before: middle?.id }, { before: middle?.id, until: start + 20_000 },
+      ].map(filter => Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)))
+      for (const filter of filters) {
+        for (const limit of [1, 30, 1000]) {
+          const expected = all.filter(each => matches(each, { ...filter, limit })).reverse().slice(0, limit)
+          assert.deepEqual(idsOf(await journal.list({ ...filter, limit })), idsOf(expected), JSON.stringify(filter))
+        }
+      }
+      const to = all.filter(({ bot, target }) => bot === 'onebot:1' && target.kind === 'group' && target.id === '2').reverse()
+      assert.deepEqual(idsOf(await journal.sentTo('onebot:1', { kind: 'group', id: '2' }, 20)), idsOf(to).slice(0, 20))
+      assert.deepEqual(idsOf(await journal.sentTo('onebot:1', { kind: 'group', id: '2' }, 999)), idsOf(to))
+      const range = { from: lowestId(start + 10_000), before: lowestId(start + 20_000) }
+      const inRange = all.slice(100, 200).filter(({ state }) => state === 'sent')
+      assert.equal(await journal.count('sent', range), inRange.length)
+      assert.equal(await journal.count('sent', { from: '', before: lastId }, 'CI'), all.filter(({ state, caller }) => state === 'sent' && caller === 'CI').length)
+    })
+  })
+}
+
+describe('a journal in memory, when there is much,', () => {
+  test('keeps the last deliveries, and their keys for longer', async () => {
+    const journal = new MemoryJournal()
+    const all = Array.from({ length: 10_050 }, (_, index) => deliveryOf({ key: `k${index}`, state: 'failed' }))
+    for (const delivery of all) journal.record(delivery, [text])
+    assert.equal(Math.round((await journal.list({ limit: Infinity })).length / 10), 1_000)
+    const [first, last] = [all[0], all.at(-1)]
+    assert(first && last)
+    assert.equal(await journal.find(first.id), undefined)
+    assert.deepEqual((await journal.findByKey('k0'))?.results, first.results)
+    assert.equal(await journal.findByKey('k0').then(found => found?.id), first.id)
+    // What was tried again under its key is free once nothing of it arrived.
+    journal.record({ ...first, key: null }, [])
+    assert.equal(await journal.findByKey('k0'), undefined)
+    const results = Array.from({ length: 1000 }, (): Delivery['results'][number] => ({ success: true, messageIds: ['1'] }))
+    for (let count = 0; count < 200; count++) journal.record(deliveryOf({ results }), [])
+    const left = (await journal.list({ limit: Infinity })).length
+    assert(left > 80 && left < 200, String(left))
+    assert.equal((await journal.findByKey(last.key ?? ''))?.id, last.id)
+  })
+
+  test('keeps the content of the last deliveries, and that of the very last whatever its size', async () => {
+    const journal = new MemoryJournal('full')
+    const long: ParsedItem = { type: 'text', text: 'x'.repeat(10 * 1024 * 1024) }
+    const all = Array.from({ length: 10 }, () => deliveryOf())
+    for (const delivery of all) journal.record(delivery, [long])
+    assert.deepEqual(await journal.withContent(idsOf(all)), idsOf(all.slice(-6)))
+    const [last] = all
+    assert(last)
+    journal.record(last, Array.from({ length: 7 }, () => long))
+    assert.deepEqual(await journal.withContent(idsOf(all)), [last.id])
+    journal.keepContent('preview')
+    assert.deepEqual(await journal.withContent(idsOf(all)), [])
+    assert.equal((await journal.list({ limit: 99 })).length, 10)
+  })
+})
+
+const servers: [string, Open, { skip: string | false }][] = kinds.slice(1)
+
+for (const [kind, open, options] of servers) {
+  describe(`a database journal ${kind}`, options, () => {
+    test('hands what has not ended, or ended unanswered within the day, to its next owner', async t => {
+      const journal = await open(t)
+      const now = Date.now()
+      await journal.adopt(1, now - day)
+      const waiting = Array.from({ length: 270 }, () => queued())
+      const sending = queued({ state: 'sending', seq: 0 })
+      const [late, old] = [deliveryOf({ state: 'unanswered' }), deliveryOf({ state: 'unanswered', updatedAt: now - day - 1 })]
+      for (const delivery of [...waiting, sending]) journal.record(delivery, [text])
+      for (const delivery of [late, old, deliveryOf(), deliveryOf({ state: 'failed' })]) journal.record(delivery, [])
+      await journal.flush()
+      assert.deepEqual(await journal.adopt(1, now - day), [])
+      const heads = await journal.adopt(2, now - day)
+      assert.deepEqual(idsOf(heads), idsOf([sending, ...waiting, late]))
+      const { id, seq, state, deferred, bot, target, expiresAt } = sending
+      assert.deepEqual(heads[0], { id, seq, state, deferred, bot, target, expiresAt })
+      assert.deepEqual(await journal.adopt(2, now - day), [])
+    })
+
+    test('lets only the newest owner write, and no tombstone be replaced', async t => {
+      const journal = await open(t)
+      await journal.adopt(1, 0)
+      const [waiting, cancelled, ended] = [queued({ key: 'a' }), queued({ key: 'b' }), deliveryOf({ state: 'failed' })]
+      await journal.insert(waiting, [text])
+      journal.record(ended, [text])
+      await journal.cancel(cancelled.id)
+      await assert.rejects(journal.insert(cancelled, [text]))
+      assert.equal(await journal.find(cancelled.id), undefined)
+      assert.equal(await journal.findByKey('b'), undefined)
+      await journal.update(cancelled)
+      assert.deepEqual(idsOf(await journal.list({ limit: 9 })), idsOf([waiting, ended].sort((a, b) => a.id < b.id ? 1 : -1)))
+      assert.deepEqual(idsOf(await journal.adopt(2, 0)), [waiting.id])
+      await journal.update({ ...ended, state: 'queued', deferred: true })
+      // As the owner before it would.
+      await journal.adopt(1, 0)
+      await assert.rejects(journal.update({ ...waiting, state: 'sent' }), NotOwner)
+      await assert.rejects(journal.update(ended), NotOwner)
+      await assert.rejects(journal.cancel(waiting.id), NotOwner)
+      await journal.update(deliveryOf())
+      await journal.adopt(2, 0)
+      assert.equal((await journal.find(waiting.id))?.state, 'queued')
+      assert.equal((await journal.find(ended.id))?.state, 'queued')
+    })
+
+    test('replaces the row of the owner only as it was read', async t => {
+      const journal = await open(t)
+      assert.equal(await journal.readOwner(), undefined)
+      const rows: OwnerRow[] = [1, 2, 3].map(beat => ({ number: beat, beat, name: `process ${beat}` }))
+      assert.deepEqual(await Promise.all(rows.map(row => journal.swapOwner(undefined, row))), [true, false, false])
+      const [first, second, third] = rows
+      assert(first && second && third)
+      assert.deepEqual({ ...await journal.readOwner() }, first)
+      for (const stale of [second, { ...first, beat: 7 }, { ...first, number: 7 }]) {
+        assert.equal(await journal.swapOwner(stale, third), false)
+      }
+      assert.deepEqual(await Promise.all([journal.swapOwner(first, second), journal.swapOwner(first, third)]), [true, false])
+      assert.deepEqual({ ...await journal.readOwner() }, second)
+    })
+
+    test('removes what is past its retention or beyond the limit, but nothing that something depends on', async t => {
+      const journal = await open(t, { retention: 10 * day, limit: 300, keyLifetime: day })
+      const now = Date.now()
+      const at = (age: number): Partial<Delivery> => ({ createdAt: now - age, updatedAt: now - age })
+      const kept = [
+        queued(at(20 * day)), deliveryOf({ ...at(20 * day), updatedAt: now }), deliveryOf({ ...at(day / 2), key: 'young' }),
+        queued({ ...at(day / 2), key: 'waits' }),
+      ]
+      const old = [deliveryOf(at(11 * day)), deliveryOf({ ...at(11 * day), key: 'old' }), deliveryOf({ ...at(11 * day), state: 'unanswered' })]
+      const tombstone = queued()
+      await journal.cancel(tombstone.id)
+      for (const delivery of [...kept, ...old]) journal.record(delivery, [])
+      await journal.flush()
+      await journal.purge(now)
+      assert.deepEqual(idsOf(await journal.list({ limit: 99 })).sort(), idsOf(kept).sort())
+      await assert.rejects(journal.insert(tombstone, []))
+      const many = Array.from({ length: 580 }, (_, index) => deliveryOf(at(1000 - index)))
+      for (const delivery of many) journal.record(delivery, [])
+      await journal.flush()
+      await journal.purge(now)
+      const [waiting, , key, waits] = kept
+      const left = [waiting, key, waits, ...many.slice(-299)].filter(each => each !== undefined)
+      assert.deepEqual(idsOf(await journal.list({ limit: 999 })).sort(), idsOf(left).sort())
+      await journal.purge(now + 2 * day)
+      // The tombstone is gone.
+      await journal.insert(tombstone, [])
+      await journal.purge(now + 11 * day)
+      assert.equal(await journal.findByKey('young'), undefined)
+    })
+
+    test('clears content by and by where none is to be kept', async t => {
+      const journal = await open(t, { content: 'none' })
+      const now = Date.now()
+      const [young, old, waiting] = [deliveryOf({ state: 'unanswered' }), deliveryOf({ state: 'unanswered', updatedAt: now - 2 * day }), queued()]
+      for (const delivery of [young, old, waiting]) journal.record(delivery, [text])
+      await journal.flush()
+      await journal.purge(now + day / 2)
+      assert.deepEqual([...await journal.withContent(idsOf([young, old, waiting]))].sort(), idsOf([young, waiting]).sort())
+    })
+  })
+}
+
+describe('a journal in a database', () => {
+  test('leaves a damaged row out, and says so once', async t => {
+    const { journal, app, lines } = await openDatabase(t, new SimulatedClock(Date.now()), {})
+    await journal.adopt(1, 0)
+    const all = Array.from({ length: 60 }, (_, index) => queued({ key: `k${index}` }))
+    for (const delivery of all) await journal.insert(delivery, [text])
+    const damages = [{ record: '' }, { record: '{"results":7}' }, { summary: '[' }, { state: 'queue' }, { target: 'x' }, { record: '[]' }]
+    for (const [index, damage] of damages.entries()) await app.database.set('message_relay_journal', { id: all[index * 9]?.id ?? '' }, damage)
+    await app.database.set('message_relay_journal', { id: all[1]?.id ?? '' }, { items: '[' })
+    const whole = all.filter((_, index) => index % 9 !== 0 || index > 50)
+    for (let round = 0; round < 2; round++) {
+      assert.deepEqual(idsOf(await journal.list({ limit: 99 })), idsOf(whole).reverse())
+      assert.deepEqual(idsOf(await journal.list({ limit: 10, states: ['queued'] })), idsOf(whole).reverse().slice(0, 10))
+      assert.equal(await journal.find(all[0]?.id ?? ''), undefined)
+      assert.equal(await journal.findByKey('k0'), undefined)
+      assert.equal(await journal.items(all[1]?.id ?? ''), undefined)
+    }
+    assert.deepEqual(idsOf(await journal.adopt(2, 0)), idsOf(whole))
+    assert.equal(lines.length, damages.length + 1)
+    for (const line of lines) assert.match(line, /^the row [-0-9a-f]{36} of the table message_relay_journal is damaged and is left out: /)
+  })
+
+  test('writes records behind, many at a time, and says once when that fails', async t => {
+    const clock = new SimulatedClock(Date.now())
+    const { journal, app, lines } = await openDatabase(t, clock, {})
+    const [driver] = app.model.drivers
+    assert(driver instanceof SQLiteDriver)
+    const statements: string[] = []
+    let isBroken = false
+    const prepare = driver.db.prepare.bind(driver.db)
+    driver.db.prepare = (...args: Parameters<typeof prepare>) => {
+      if (args[0].startsWith('INSERT')) {
+        statements.push(args[0].slice(0, 20))
+        if (isBroken) throw new Error('disk I/O error')
+      }
+      return prepare(...args)
+    }
+    const all = Array.from({ length: 600 }, () => deliveryOf())
+    for (const delivery of all.slice(0, 100)) journal.record(delivery, [])
+    await clock.run(400)
+    assert.equal(statements.length, 0)
+    await clock.run(100)
+    assert.equal(statements.length, 1)
+    for (const delivery of all.slice(100)) journal.record(delivery, [])
+    await clock.run(10)
+    assert.equal(statements.length, 3)
+    isBroken = true
+    const last = deliveryOf()
+    journal.record(last, [])
+    await clock.run(5_000)
+    assert.equal(lines.length, 1)
+    assert.match(lines.join(), /^records cannot be written to the database, and wait in memory: /)
+    assert(statements.length > 4)
+    assert.equal((await journal.find(last.id))?.id, last.id)
+    await assert.rejects(journal.flush())
+    isBroken = false
+    await clock.run(2_000)
+    assert.equal((await app.database.get('message_relay_journal', { id: last.id })).length, 1)
+    assert.deepEqual(idsOf(await journal.list({ limit: 999 })), idsOf([...all, last]).reverse())
+  })
+
+  test('waits for a statement for a limited time', async t => {
+    const clock = new SimulatedClock(Date.now())
+    const { journal, app } = await openDatabase(t, clock, {})
+    const [driver] = app.model.drivers
+    assert(driver instanceof SQLiteDriver)
+    const get = driver.get.bind(driver)
+    driver.get = () => new Promise(() => undefined)
+    const calls = [
+      () => journal.find(uuid()), () => journal.ping(), () => journal.list({ limit: 1 }), () => journal.update(queued()),
+      () => journal.readOwner(),
+    ]
+    for (const call of calls) {
+      let isOver = false
+      const rejection = assert.rejects(call(), { name: 'NoAnswer' }).finally(() => isOver = true)
+      await clock.run(7_999)
+      assert(!isOver)
+      await clock.run(1)
+      await rejection
+    }
+    driver.get = get
+    await journal.ping()
+  })
+
+  test('keeps texts out of the log when a statement fails', async t => {
+    const { journal, app } = await openDatabase(t, new SimulatedClock(Date.now()), {})
+    const [driver] = app.model.drivers
+    const logged: unknown[] = []
+    assert(driver)
+    for (const method of ['warn', 'debug'] as const) driver.logger[method] = (...args: unknown[]) => void logged.push(...args)
+    const first = queued({ key: 'k' })
+    await journal.insert(first, [text])
+    await assert.rejects(journal.insert(queued({ key: 'k' }), [text]), KeyTaken)
+    assert(!JSON.stringify(logged).includes('4711'), JSON.stringify(logged))
+  })
+
+  test('lists the first page of 100,000 records within 50 ms', async t => {
+    const { journal } = await openDatabase(t, new SimulatedClock(Date.now()), {})
+    const start = Date.now() - 200_000
+    for (let index = 0; index < 100_000; index++) {
+      const id = String(index % 50)
+      journal.record(deliveryOf({
+        createdAt: start + index, state: index % 1000 ? 'sent' : 'failed', target: { kind: 'group', id }, caller: index % 3 ? 'CI' : null,
+        door: index % 10 ? 'webhook' : `hooks/${index % 4}`,
+      }), [])
+      if (index % 1000 === 0) await journal.flush()
+    }
+    await journal.flush()
+    const filters: Omit<ListFilter, 'limit'>[] = [
+      {}, { states: ['failed'] }, { states: ['sent'] }, { targets: [{ kind: 'group', id: '7' }] }, { caller: 'CI' }, { door: 'hooks' }, { text: '4711' },
+      { states: ['unanswered'] }, { caller: 'nobody' }, { states: ['failed'], door: 'hooks' }, { before: lowestId(start + 50_000) },
+    ]
+    for (const filter of filters) {
+      const times: number[] = []
+      for (let round = 0; round < 3; round++) {
+        const began = performance.now()
+        await journal.list({ ...filter, limit: 100 })
+        times.push(performance.now() - began)
+      }
+      if (process.env.TIMES) console.log(JSON.stringify(filter), times.map(Math.round).join())
+      assert(Math.min(...times) < 50, `${JSON.stringify(filter)}: ${Math.round(Math.min(...times))} ms`)
+    }
+  })
+})

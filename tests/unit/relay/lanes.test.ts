@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Core, fates, lane } from '../../support/core'
+
+describe('a lane', () => {
+  test('sends one after another, in the order of acceptance, with or without a waiting caller', async () => {
+    const core = new Core()
+    core.port.fates.push({ arrives: 500, answered: 500 })
+    void core.submit('one')
+    void core.later('two')
+    void core.submit('three', { key: 'k' })
+    // A key is looked up first.
+    await core.run(1)
+    void core.later('four')
+    await core.run(498)
+    assert.deepEqual([core.called, core.log], [['one'], ['two accepted', 'four accepted']])
+    await core.run(100)
+    assert.deepEqual(core.port.texts, ['one', 'two', 'three', 'four'])
+  })
+
+  test('does not wait for another one', async () => {
+    const core = new Core()
+    core.port.fates.push({ arrives: 500, answered: 500 })
+    void core.submit('one')
+    void core.submit('two', { target: { kind: 'group', id: '2' } })
+    await core.run(20)
+    assert.deepEqual(core.port.texts, ['two'])
+  })
+
+  test('keeps its interval from the end of a call to the next one, and for nobody who comes later', async () => {
+    const core = new Core({ interval: 1000 })
+    const items = [{ type: 'file', link: { kind: 'remote', url: 'http://x/a' } }, { type: 'file', link: { kind: 'remote', url: 'http://x/b' } }] as const
+    void core.submit('one')
+    void core.submit('batch', { mode: 'batch', items })
+    await core.run(10_000)
+    assert.deepEqual(core.port.calls.map(({ at }) => at), [0, 1010, 2020])
+    void core.submit('late')
+    await core.run()
+    assert.equal(core.port.calls.at(-1)?.at, 10_000)
+  })
+
+  test('lets nothing overtake a delivery that is not saved yet', async () => {
+    const core = new Core()
+    await core.run()
+    void core.later('one')
+    void core.submit('two')
+    await core.run(100)
+    assert.deepEqual(core.called, ['one', 'two'])
+  })
+
+  for (const [capacity, accepted] of [[0, 1], [2, 3]] as const) {
+    test(`of capacity ${capacity} takes ${accepted} at once, and says when to come again`, async () => {
+      const core = new Core({ capacity })
+      for (const text of ['1', '2', '3', '4'].slice(0, accepted)) void core.submit(text)
+      void core.later('too many')
+      await core.run(1000)
+      assert.equal(core.log[0], 'too many queue-full 1')
+      assert.equal(core.called.length, accepted)
+      void core.submit('after')
+      await core.run(100)
+      assert.equal(core.log.at(-1), 'after sent')
+    })
+  }
+
+  test('lets a caller go who has gone away, or whose time is over, and only that one', async () => {
+    const core = new Core()
+    const gone = new AbortController()
+    core.port.fates.push({ arrives: 500, answered: 500 })
+    void core.submit('one')
+    void core.submit('gone', { signal: () => gone.signal })
+    void core.submit('short', { expiresIn: 200 })
+    void core.submit('there')
+    await core.run(100)
+    gone.abort()
+    await core.run(1000)
+    assert.deepEqual(core.log, ['gone unsent', 'short expired', 'one sent', 'there sent'])
+  })
+
+  test('drops what was accepted for later when its time is over, also while its bot is offline', async () => {
+    const core = new Core()
+    await core.run()
+    core.port.online = false
+    void core.later('short', { expiresIn: 3_000 })
+    void core.later('long')
+    await core.run(10_000)
+    assert.deepEqual(core.states, ['expired', 'queued'])
+    core.port.online = true
+    await core.run(2_000)
+    assert.deepEqual([core.called, core.states], [['long'], ['expired', 'sent']])
+  })
+
+  test('is held while its bot is offline: callers behind are refused, the rest goes on when it is back', async () => {
+    const core = new Core()
+    core.port.fates.push({ arrives: 500, answered: 500 })
+    for (const text of ['one', 'two']) void core.later(text)
+    void core.submit('caller')
+    await core.run(100)
+    core.port.online = false
+    await core.run(3_000)
+    assert.equal(core.log.at(-1), 'caller unsent')
+    assert.deepEqual(core.relay.lanes().map(({ hold, waiting }) => [hold, waiting]), [['offline', 1]])
+    core.port.online = true
+    await core.run(2_000)
+    assert.deepEqual(core.port.texts, ['one', 'two'])
+  })
+
+  test('ends what waits in it when an operator drops it, but not what is leaving', async () => {
+    const core = new Core()
+    core.port.fates.push({ arrives: 500, answered: 500 })
+    void core.submit('one')
+    void core.submit('two')
+    void core.later('three')
+    await core.run(100)
+    assert.equal(await Promise.race([core.relay.drop(lane), core.run(1)]), 2)
+    await core.run(1000)
+    assert.deepEqual(core.called, ['one'])
+    assert.deepEqual(core.log.slice(1), ['two unsent', 'one sent'])
+    assert.deepEqual(core.states, ['sent', 'failed', 'failed'])
+    await assert.rejects(core.relay.drop('nonsense'))
+  })
+})
+
+describe('a pause', () => {
+  const closed = async (core: Core, times: number): Promise<void> => {
+    core.port.fates.push(...Array.from({ length: times }, () => fates.muted))
+    for (let index = 0; index < times; index++) {
+      void core.submit('x')
+      await core.run(100)
+    }
+    core.log.length = 0
+  }
+
+  test('begins with so many failures in a row, and tells when it ends', async () => {
+    const core = new Core({ pauseAfter: 3 })
+    await closed(core, 2)
+    void core.submit('good')
+    await core.run(100)
+    await closed(core, 3)
+    void core.submit('paused')
+    void core.later('waits')
+    void core.submit('other', { target: { kind: 'group', id: '2' } })
+    await core.run(100)
+    assert.deepEqual(core.log, ['paused paused 60', 'waits accepted', 'other sent'])
+    const [state] = core.relay.lanes()
+    assert.deepEqual([state?.hold, state?.waiting, state?.pausedUntil === undefined], ['paused', 1, false])
+    assert.match(state?.reason ?? '', /muted/)
+    assert.deepEqual(core.relay.failing(), [lane])
+    await core.run(60_000)
+    assert.equal(core.port.texts.at(-1), 'waits')
+    assert.deepEqual(core.relay.failing(), [])
+  })
+
+  test('turns callers away who wait, and is prolonged by a probe that fails', async () => {
+    const core = new Core({ pauseAfter: 1 })
+    core.port.fates.push({ ...fates.muted, answered: 500 }, fates.muted)
+    void core.submit('first')
+    void core.submit('waiting')
+    await core.run(1000)
+    assert.deepEqual(core.log.sort(), ['first refused', 'waiting paused 60'])
+    await core.run(60_000)
+    void core.submit('probe')
+    await core.run(100)
+    void core.submit('behind')
+    await core.run(100)
+    assert.deepEqual(core.log.slice(2), ['probe refused', 'behind paused 60'])
+  })
+
+  test('ends when an operator wants it, or for good with a success', async () => {
+    const core = new Core({ pauseAfter: 2 })
+    await closed(core, 2)
+    core.relay.resume(lane)
+    await closed(core, 1)
+    void core.submit('probe')
+    await core.run(100)
+    await closed(core, 1)
+    void core.submit('good')
+    await core.run(100)
+    assert.deepEqual(core.log, ['good sent'])
+  })
+})
+
+describe('an end', () => {
+  test('answers callers, leaves the rest to the next relay, and forgets neither interval nor pause', async () => {
+    const core = new Core({ interval: 1000, pauseAfter: 1 })
+    core.port.fates.push(fates.sent, { ...fates.muted })
+    void core.submit('one')
+    void core.submit('muted', { target: { kind: 'group', id: '2' } })
+    await core.run(100)
+    void core.later('two')
+    void core.submit('caller')
+    await core.run(100)
+    core.relay.drain()
+    core.relay.end()
+    const finished = core.relay.finish()
+    await core.run(400)
+    await finished
+    assert.deepEqual(core.log.slice(-1), ['caller stopping'])
+    assert.deepEqual(core.called, ['one', 'muted'])
+    core.start()
+    await core.run(100)
+    void core.submit('paused', { target: { kind: 'group', id: '2' } })
+    await core.run(100)
+    assert.equal(core.log.at(-1), 'paused paused 60')
+    await core.run(2000)
+    assert.deepEqual(core.port.calls.filter(({ text }) => text !== 'muted').map(({ text, at }) => [text, at]), [['one', 0], ['two', 1010]])
+  })
+
+  test('is prepared by a drain, after which nothing deferred begins', async () => {
+    const core = new Core()
+    await core.run()
+    core.relay.drain()
+    void core.later('later')
+    await core.run(1000)
+    assert.deepEqual([core.called, core.states], [[], ['queued']])
+  })
+})

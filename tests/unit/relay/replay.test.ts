@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Core, fates } from '../../support/core'
+
+const key = { key: 'k' }
+const hour = 3_600_000
+
+describe('an Idempotency-Key', () => {
+  test('is answered from the first request, refused for another one, and does not belong to other callers', async () => {
+    const core = new Core()
+    for (const [text, more] of [['x', key], ['x', key], ['y', key], ['z', { ...key, caller: 'ci' }]] as const) {
+      void core.submit(text, more)
+      await core.run(100)
+    }
+    assert.deepEqual(core.log, ['x sent', 'x replay sent', 'y key-reused', 'z sent'])
+  })
+
+  test('is in progress while the first request is under way, and answered for what was accepted for later', async () => {
+    const core = new Core()
+    core.port.fates.push({ arrives: 500, answered: 500 }, { arrives: 500, answered: 500 })
+    void core.submit('x', key)
+    await core.run(100)
+    void core.submit('x', key)
+    await core.run(1000)
+    void core.later('y', { key: 'l' })
+    await core.run(1)
+    void core.later('y', { key: 'l' })
+    await core.run(1000)
+    assert.deepEqual(core.log, ['x in-progress 1', 'x sent', 'y accepted', 'y replay accepted'])
+  })
+
+  test('waits for the first report of an event, and does not compare its content', async () => {
+    const core = new Core()
+    core.port.fates.push({ arrives: 500, answered: 500 })
+    void core.submit('x', { ...key, event: {} })
+    await core.run(100)
+    void core.submit('y', { ...key, event: {} })
+    await core.run(1000)
+    assert.deepEqual([core.log, core.called], [['x sent', 'y replay sent'], ['x']])
+  })
+
+  test('is free again after a failure, and after a day', async () => {
+    const core = new Core({ retries: 0 })
+    await core.run()
+    core.port.online = false
+    void core.submit('x', key)
+    await core.run(100)
+    core.port.online = true
+    core.port.fates.push({ ...fates.sent })
+    void core.submit('x', key)
+    await core.run(25 * hour)
+    void core.submit('x', key)
+    await core.run(100)
+    assert.deepEqual([core.log, core.called], [['x unsent', 'x sent', 'x sent'], ['x', 'x']])
+  })
+
+  test('is unknown while the journal does not answer, and taken until the first insert is cancelled', async () => {
+    const core = new Core()
+    await core.run()
+    core.journal.isAway = true
+    void core.submit('x', key)
+    await core.run(100)
+    core.journal.isAway = false
+    void core.submit('y')
+    await core.run(2_000)
+    void core.submit('x', key)
+    await core.run(100)
+    assert.deepEqual([core.log, core.called], [['x key-unknown', 'y sent', 'x sent'], ['y', 'x']])
+  })
+
+  for (const [what, fate, told, calls] of [
+    ['arrived meanwhile', { arrives: 50_000 }, 'x replay sent', 1],
+    ['did not arrive', {}, 'x sent', 2],
+  ] as const) {
+    test(`of a message that ${what} is answered once it has settled, and until then with the wait`, async () => {
+      const core = new Core({ settleTime: 60_000, retries: 0 })
+      core.port.fates.push(fate)
+      void core.submit('x', key)
+      await core.run(20_000)
+      const early = core.submit('x', key)
+      await core.run(1)
+      assert.equal((await early).retryAfter, 41)
+      await core.run(50_000)
+      void core.submit('x', key)
+      await core.run(1_000)
+      assert.deepEqual([core.log, core.called.length], [['x unanswered', 'x replay unanswered', told], calls])
+    })
+  }
+})
+
+describe('a retry', () => {
+  test('sends what failed at the end of its lane, and nothing that arrived or waits', async () => {
+    const core = new Core({ retries: 0 })
+    core.port.fates.push(fates.refused)
+    const { delivery } = await Promise.race([core.submit('x'), core.run(100).then(() => assert.fail('no answer'))])
+    const failures: string[] = []
+    const retry = (id: string): Promise<void> => core.relay.retry(id, platform => assert.equal(platform, 'onebot'))
+      .catch((error: unknown) => void failures.push(String(error)))
+    core.port.fates.push({ arrives: 500, answered: 500 })
+    void core.submit('before')
+    void retry(delivery.id)
+    await core.run(100)
+    void retry(delivery.id)
+    void retry('nonsense')
+    await core.run(1000)
+    void retry(delivery.id)
+    await core.run(100)
+    assert.deepEqual(core.port.texts, ['before', 'x'])
+    assert.match(failures.join('\n'), /^RelayError: no such delivery\nRelayError: this delivery is queued.*\nRelayError: this delivery is sent.*$|^RelayError: this delivery is queued.*\nRelayError: no such delivery\nRelayError: this delivery is sent.*$/)
+  })
+
+  test('is refused while the platform may still be carrying it out', async () => {
+    const core = new Core({ retries: 0, settleTime: 60_000 })
+    core.port.fates.push(fates.silent)
+    const submitted = core.submit('x')
+    await core.run(15_000)
+    const { delivery } = await submitted
+    await assert.rejects(core.relay.retry(delivery.id, () => undefined), /may still be carrying it out: try again in 46 s/)
+  })
+})
+
+describe('what ended without an answer', () => {
+  test('is found after a minute, also when nobody asks', async () => {
+    const core = new Core({ retries: 0 })
+    core.port.fates.push({ arrives: 40_000 })
+    void core.submit('x')
+    await core.run(45_000)
+    assert.deepEqual([core.log, core.states], [['x unanswered'], ['unanswered']])
+    await core.run(30_000)
+    assert.deepEqual([core.called, core.states], [['x'], ['sent']])
+  })
+
+  test('joins its lane again at its old place, where it was accepted for later and has calls left', async () => {
+    const core = new Core({ retries: 1 })
+    core.port.fates.push(fates.silent)
+    void core.later('x', { items: [{ type: 'image', link: { kind: 'remote', url: 'http://example.com/x' } }] })
+    await core.run(595_000)
+    assert.deepEqual([core.called, core.states], [['image'], ['unanswered']])
+    // One that is leaving when it has settled, and one that waits behind it.
+    core.port.fates.push({ arrives: 9_000, answered: 9_000 })
+    for (const text of ['before', 'behind']) void core.later(text)
+    await core.run(60_000)
+    assert.deepEqual(core.called, ['image', 'before', 'image', 'behind'])
+  })
+
+  test('is left alone by a stop, and looked for by the next relay', async () => {
+    const core = new Core({ retries: 0 })
+    core.port.fates.push({ arrives: 40_000 })
+    void core.submit('x', { key: 'k' })
+    await core.run(30_000)
+    core.relay.end()
+    const finished = core.relay.finish()
+    await core.run(1_000)
+    await finished
+    core.start()
+    await core.run(70_000)
+    assert.deepEqual([core.called, core.states], [['x'], ['sent']])
+  })
+})
