@@ -1,0 +1,203 @@
+import type { Clock } from '../../src/relay/clock'
+
+interface Event {
+  readonly time: number
+  /** Events of the same time happen in the order in which they were planned. */
+  readonly order: number
+  callback: (() => void) | undefined
+}
+
+/** The beginning of each schedule, in milliseconds since the epoch. */
+const epoch = Date.UTC(2026, 10, 20)
+
+/** Simulated time, in milliseconds from the beginning of a schedule, and everything that is going to happen. */
+export class Timeline {
+  now = 0
+  /** What callbacks threw: in a real process nothing would have caught it. */
+  readonly thrown: unknown[] = []
+  private readonly heap: Event[] = []
+  private count = 0
+
+  /** The time of day where every clock is right. */
+  get wall(): number {
+    return epoch + this.now
+  }
+
+  /** Plans an event; what it returns cancels it. */
+  at(time: number, callback: () => void): () => void {
+    const event: Event = { time: Math.max(time, this.now), order: this.count++, callback }
+    this.heap.push(event)
+    this.rise(this.heap.length - 1)
+    return () => {
+      event.callback = undefined
+    }
+  }
+
+  /**
+   * Lets everything happen up to a time. Between two events all promises that can go on do so: each event has its turn of the event loop.
+   *
+   * @param isDone whether to stop earlier
+   */
+  run(until: number, isDone: () => boolean = () => false): Promise<void> {
+    return new Promise(resolve => {
+      const step = (): void => {
+        const event = isDone() ? undefined : this.next(until)
+        if (!event) {
+          resolve()
+          return
+        }
+        this.now = event.time
+        try {
+          event.callback?.()
+        } catch (error) {
+          this.thrown.push(error)
+        }
+        setImmediate(step)
+      }
+      setImmediate(step)
+    })
+  }
+
+  private next(until: number): Event | undefined {
+    for (;;) {
+      const [first] = this.heap
+      if (!first || first.time > until) return
+      const last = this.heap.pop()
+      if (last && last !== first) {
+        this.heap[0] = last
+        this.sink()
+      }
+      if (first.callback) return first
+    }
+  }
+
+  private rise(from: number): void {
+    for (let place = from; place > 0;) {
+      const parent = (place - 1) >> 1
+      if (!this.swapIfBefore(place, parent)) return
+      place = parent
+    }
+  }
+
+  private sink(): void {
+    for (let place = 0; ;) {
+      const left = 2 * place + 1
+      const child = this.isBefore(left + 1, left) ? left + 1 : left
+      if (!this.swapIfBefore(child, place)) return
+      place = child
+    }
+  }
+
+  private isBefore(one: number, other: number): boolean {
+    const [a, b] = [this.heap[one], this.heap[other]]
+    return a !== undefined && b !== undefined && (a.time < b.time || (a.time === b.time && a.order < b.order))
+  }
+
+  private swapIfBefore(one: number, other: number): boolean {
+    const [a, b] = [this.heap[one], this.heap[other]]
+    if (!a || !b || !this.isBefore(one, other)) return false
+    this.heap[one] = b
+    this.heap[other] = a
+    return true
+  }
+}
+
+/** A machine, whose clock may be set and which may sleep. The monotonic clock stands still meanwhile, as on Linux. */
+export class Machine {
+  /** By how much its clock is ahead, in milliseconds. */
+  offset = 0
+  /** Until when nothing runs on it. */
+  wakesAt = 0
+  private slept = 0
+  private asleepSince: number | undefined
+
+  constructor(private readonly timeline: Timeline) {}
+
+  get monotonic(): number {
+    return (this.asleepSince ?? this.timeline.now) - this.slept
+  }
+
+  /** Stops everything for a while: the machine sleeps, or only the process is stopped, in which case the monotonic clock goes on. */
+  freeze(ms: number, isAsleep: boolean): void {
+    if (this.wakesAt > this.timeline.now) return
+    this.wakesAt = this.timeline.now + ms
+    if (!isAsleep) return
+    this.asleepSince = this.timeline.now
+    this.timeline.at(this.wakesAt, () => {
+      this.asleepSince = undefined
+      this.slept += ms
+    })
+  }
+}
+
+/** Time as one process sees it. Once the process is killed nothing reaches it any more. */
+export class ProcessClock implements Clock {
+  isAlive = true
+  private readonly start: number
+
+  constructor(readonly timeline: Timeline, readonly machine: Machine) {
+    this.start = machine.monotonic
+  }
+
+  now(): number {
+    return this.machine.monotonic - this.start
+  }
+
+  wall(): number {
+    return this.timeline.wall + this.machine.offset
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const due = this.now() + Math.max(ms, 0)
+    let cancel = (): void => undefined
+    const wait = (): void => {
+      cancel = this.deliver(this.timeline.now + due - this.now(), () => this.now() < due ? wait() : callback())
+    }
+    wait()
+    return () => cancel()
+  }
+
+  /** Something reaches the process from outside: at this time of the timeline, or when it runs again. */
+  deliver(time: number, callback: () => void): () => void {
+    let cancel = (): void => undefined
+    const arrive = (): void => {
+      if (!this.isAlive) return
+      if (this.machine.wakesAt > this.timeline.now) cancel = this.timeline.at(this.machine.wakesAt, arrive)
+      else callback()
+    }
+    cancel = this.timeline.at(time, arrive)
+    return () => cancel()
+  }
+}
+
+/** The clock of one relay of a process: it knows which timers that relay has not cancelled. */
+export class RelayClock implements Clock {
+  /** When its timers that still wait are due. */
+  readonly pending = new Set<number>()
+
+  private count = 0
+
+  constructor(private readonly clock: Clock) {}
+
+  now(): number {
+    return this.clock.now()
+  }
+
+  wall(): number {
+    return this.clock.wall()
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    // The fraction tells it from others that are due at the same time.
+    const due = this.now() + ms + ++this.count / 1e6
+    this.pending.add(due)
+    const cancel = this.clock.after(ms, () => {
+      this.pending.delete(due)
+      callback()
+    })
+    return () => {
+      this.pending.delete(due)
+      cancel()
+    }
+  }
+}

@@ -1,0 +1,380 @@
+import { isUnfinished, outcomeOf } from '../../src/relay/delivery'
+import type { ProcessClock } from './clock'
+import type { Call, Entry } from './platform'
+import type { Account, Issue, Run } from './run'
+
+/**
+ * Compares what callers were told, and what the records say, with what is in the chats: the first judge. The second one, `watch`, looks at
+ * the calls alone. What the documentation leaves open is excused by the functions at the end, one for each sentence there.
+ *
+ * @returns what is wrong
+ */
+export function judge(run: Run): string[] {
+  return [
+    ...run.problems,
+    ...run.accounts.flatMap(account => [
+      ...judgeAnswers(run, account), ...judgeWords(run, account), ...judgeDoubles(run, account), ...judgeRecord(run, account),
+      ...judgeExpiry(run, account),
+    ]),
+    ...watch(run),
+  ]
+}
+
+/** Everybody gets an answer, and none of them is an accident. */
+function judgeAnswers(run: Run, { request, issues }: Account): string[] {
+  return issues.flatMap(({ word, process }, nth) => {
+    if (word?.kind === 'failed' && word.code === 'internal') return [`request ${request.name} failed by accident`]
+    return word || isKilled(run, process) || isStoppedAtStatement(run, process) ? [] : [`request ${request.name} got no answer (${nth + 1})`]
+  })
+}
+
+/** What was told agrees with what is there. */
+function judgeWords(run: Run, account: Account): string[] {
+  const { request, marks, issues } = account
+  return issues.flatMap((issue, nth) => {
+    const { word } = issue
+    if (!word || word.kind === 'accepted' || (word.kind === 'failed' && word.outcome === undefined) || isTakenBack(run, issue) || isSuperseded(run, account, issue)) return []
+    const since = roundOf(run, account, nth)
+    return marks.flatMap((mark, index) => {
+      const outcome = word.kind === 'results' ? word.outcomes[index] : word.outcome
+      const problems = judgeOutcome(run, { mark, outcome, since, at: word.at })
+      if (word.kind === 'results' && problems.length === 0) problems.push(...judgeIds(run, account, mark, word.messageIds[index] ?? []))
+      return problems.map(problem => `request ${request.name} was told (${nth + 1}) of item ${index}: ${problem}`)
+    })
+  })
+}
+
+/** @param since when the first call was made that the outcome may be about, @param at when it was told */
+function judgeOutcome(
+  run: Run, { mark, outcome, since, at }: { mark: string, outcome: string | undefined, since: number, at: number },
+): string[] {
+  const entries = entriesOf(run, mark).filter(({ call }) => (call.begunAt >= since || outcome === 'sent') && call.begunAt <= at)
+  if (outcome === 'sent' && !entries.some(({ time }) => time <= at) && !isTakenForEqual(run, mark) && !isLateEqual(run, mark)) return ['sent, but it is not there']
+  if ((outcome === 'refused' || outcome === 'unsent') && entries.some(entry => !isCarriedOutLate(entry))) return [`${outcome}, but it is there`]
+  return []
+}
+
+/** The IDs that were told are those of the message. */
+function judgeIds(run: Run, { request }: Account, mark: string, ids: readonly string[]): string[] {
+  if (request.mode === 'batch' || isOneOfEquals(run, mark)) return []
+  const own = new Set(entriesOf(run, mark).map(({ id }) => id))
+  return ids.every(id => own.has(id)) ? [] : [`${ids.join()}, but it is ${[...own].join() || 'not there'}`]
+}
+
+/** A message is there once. */
+function judgeDoubles(run: Run, account: Account): string[] {
+  return account.marks.flatMap(mark => {
+    const entries = entriesOf(run, mark).filter(entry => !isCarriedOutLate(entry))
+    if (entries.length <= 1 || mayComeTwice(run, account, mark)) return []
+    const starts = account.issues.flatMap(({ at }, nth) => roundOf(run, account, nth) === at ? [at] : [])
+    const rounds = new Set(entries.map(({ call }) => starts.findLast(at => at <= call.begunAt)))
+    // "Both may arrive": what an operator sends again, and the repeat of a key that was free.
+    const extra = account.issues.some(isFree) ? account.operations.filter(({ kind, result }) => kind === 'retry' && result === 'done').length : 0
+    return rounds.size + extra >= entries.length ? [] : [`item ${mark} is there ${entries.length} times`]
+  })
+}
+
+/** What was accepted comes to an end, and its record tells which. */
+function judgeRecord(run: Run, account: Account): string[] {
+  const { request: { name, expiresIn, deferred }, marks, issues, operations, record, isForsaken } = account
+  const accepted = issues.find(issue => issue.word?.kind === 'accepted')
+  const isWithdrawn = operations.some(({ kind, result }) => kind === 'withdraw' && ['forgotten', 'unknown', 'store-down'].includes(result))
+  if (!record) {
+    if (!accepted || isWithdrawn || isForgotten(run, accepted, run.plan.end)) return []
+    return [`request ${name} was accepted, and has no record`]
+  }
+  if (isUnfinished(record.state)) return isForsaken ? [] : [`request ${name} is ${record.state} for ever`]
+  if (record.state === 'expired' && expiresIn === undefined) return [`request ${name} expired without a time to expire`]
+  const nth = issues.findIndex(issue => issue.id === record.id)
+  const since = issues[nth]?.at ?? 0
+  const problems = marks.flatMap((mark, index) => {
+    const outcome = outcomeOf(record.results[index])
+    // Where it says that nothing arrived, a repeat of the key may have been sent since, or an earlier delivery once more.
+    const retried = operations.find(({ kind, result }) => kind === 'retry' && result === 'done')?.at ?? Infinity
+    const at = outcome === 'sent' ? Infinity : Math.min(retried, issues[nth + 1]?.at ?? Infinity)
+    return judgeOutcome(run, { mark, outcome, since, at }).map(problem => `the record of request ${name} says of item ${index}: ${problem}`)
+  })
+  const told = issues.findLast(issue => issue.word?.kind === 'results' && issue.word.id === record.id)?.word
+  if (told?.kind === 'results') {
+    for (const [index, outcome] of told.outcomes.entries()) {
+      const now = outcomeOf(record.results[index])
+      const isUnwritten = now === 'unanswered' && ((run.endings.length > 0 && isSlowAtWriting(run)) || run.acquisitions.length > 1)
+      const mayChange = outcome === 'unanswered' || isUnwritten || operations.some(({ result }) => result !== 'conflict')
+      if (now !== outcome && !mayChange && !(record.state === 'sent' && outcome !== 'sent')) {
+        problems.push(`request ${name} was told that item ${index} is ${outcome}, and its record says ${now}`)
+      }
+    }
+  }
+  const calls = callsOf(run, account)
+  if (record.state === 'failed' && run.plan.store !== 'memory' && deferred && accepted && calls.length === 0 && operations.length === 0) {
+    const errors = record.results.map(result => result && !result.success ? result.error.code : 'none')
+    problems.push(`request ${name} was accepted, and failed without a call: ${errors.join()}`)
+  }
+  const open = marks.filter((_, index) => outcomeOf(record.results[index]) === 'unanswered')
+  const isLeft = deferred && operations.length === 0 && expiresIn === undefined
+    && record.open.every(({ calls }) => calls <= run.plan.policy.retries)
+  if (record.state === 'unanswered' && isLeft && open.every(mark => canTell(run, account, mark))) {
+    problems.push(`request ${name} is unanswered for ever, although it is absent and has attempts left`)
+  }
+  return problems
+}
+
+/** Nothing is called for after its time. */
+function judgeExpiry(run: Run, account: Account): string[] {
+  const { request: { name, expiresIn, deferred }, issues, operations } = account
+  if (expiresIn === undefined || operations.length > 0 || hasWrongClock(run) || isSlowAtWriting(run)) return []
+  // "Right after a start or a reload it counts from when the relay is ready."
+  if (issues.some(({ at }) => run.endings.some(ending => ending.at <= at && ending.at > at - 7_000))) return []
+  const [first] = callsOf(run, account)
+  // It was in time when its turn came, but another plugin of the bot held it back.
+  if (run.plan.chats[account.request.chat]?.calls.some(call => call?.heldFor !== undefined)) return []
+  // What was in time when its turn came, and was leaving when its relay ended, is looked for before it leaves.
+  if (first && deferred && run.endings.some(({ at }) => at >= (issues[0]?.at ?? 0) && at <= first.begunAt)) return []
+  const issue = first && issues.findLast(issue => issue.at <= first.begunAt)
+  return !first || !issue || first.begunAt <= issue.at + expiresIn + 100 ? [] : [`request ${name} left when its time was over`]
+}
+
+/** The second judge: what the calls themselves show. */
+export function watch(run: Run): string[] {
+  const { accounts, calls, plan: { policy: { retries, timeout }, lanes: { interval } } } = run
+  const problems: string[] = []
+  for (const account of accounts) {
+    const asked = account.issues.length + account.operations.filter(({ kind }) => kind === 'retry').length
+    for (const mark of account.marks) {
+      const own = calls.filter(({ marks }) => marks.includes(mark))
+      const count = own.filter(({ outcome }) => outcome !== 'unsent').length
+      const most = (retries + 1) * (asked + waitsOf(run, account, own.length - count))
+      // What was refused as a part of a message goes by itself, with calls of its own.
+      if (count > most * (account.marks.length > 1 ? 2 : 1)) problems.push(`item ${mark} was called for ${count} times, not ${most}`)
+    }
+    problems.push(...watchOwners(run, account), ...watchWithdrawn(run, account))
+  }
+  const lanes = new Map<string, Call[]>()
+  for (const call of calls) lanes.set(call.chat, [...lanes.get(call.chat) ?? [], call])
+  for (const lane of lanes.values()) {
+    for (const [place, call] of lane.entries()) {
+      const before = lane[place - 1]
+      if (before?.process !== call.process) continue
+      const answeredAt = before.answeredAt ?? Infinity
+      // A call is given up a little before its time is over, so that there is time for a look-up; its time begins with the save before it.
+      const over = Math.min(answeredAt, before.begunAt + timeout - Math.min(1_500, timeout / 3) - 500)
+      const hasEnded = isEnded(run, before, call) || isAnsweredElsewhere(lane, before, call) || hasWrongClock(run)
+        || isGivenUp(run, before, call) || isRepeat(lane, before)
+      if (call.begunAt < over && !hasEnded) problems.push(`the calls of ${before.marks.join()} and ${call.marks.join()} overlap`)
+      const left = answeredAt <= over && !hasEnded ? answeredAt : before.begunAt
+      if (call.begunAt - left < interval && !hasWrongClock(run)) problems.push(`${call.begunAt - left} ms between ${before.marks.join()} and ${call.marks.join()}`)
+    }
+  }
+  return [...problems, ...watchOrder(run)]
+}
+
+/** What must last is called for by the owner of the database only. */
+function watchOwners({ acquisitions, calls, plan: { store } }: Run, { request: { hasKey, deferred }, marks }: Account): string[] {
+  if (store === 'memory') return []
+  return calls.filter(call => call.marks.some(mark => marks.includes(mark))).flatMap(({ process, begunAt, marks }) => {
+    const own = acquisitions.findLast(acquisition => acquisition.process === process && acquisition.at <= begunAt)
+    if (!own) return [`a standby called for ${marks.join()}`]
+    const other = acquisitions.find(({ at, process: next, number }) => next !== process && number > own.number && at < begunAt)
+    return other && (hasKey || deferred) ? [`${marks.join()} was called for by a relay that is no owner any more`] : []
+  })
+}
+
+function watchWithdrawn(run: Run, account: Account): string[] {
+  const withdrawn = account.operations.find(({ kind, result }) => kind === 'withdraw' && result === 'forgotten')
+  const isLater = (at: number): boolean => withdrawn !== undefined && at > withdrawn.at
+  const isAsked = account.issues.some(({ at }) => isLater(at))
+  return !isAsked && callsOf(run, account).some(({ begunAt }) => isLater(begunAt)) ? [`request ${account.request.name} left after it was withdrawn`] : []
+}
+
+/** What was accepted before another one was issued leaves before it, where both needed one call. */
+function watchOrder(run: Run): string[] {
+  const ready = run.accounts.flatMap(account => {
+    const calls = callsOf(run, account)
+    const [first] = calls
+    const isSimple = first && account.operations.length === 0 && account.issues.length === 1 && calls.every(({ outcome }) => outcome === 'sent')
+    const issue = account.issues[0]
+    if (!isSimple || !issue || calls.length > account.marks.length) return []
+    const isKept = account.request.hasKey || account.request.deferred !== undefined
+    const accepted = issue.word?.kind === 'accepted' ? issue.word.at : isKept ? Infinity : issue.at
+    return [{ account, first, issue, accepted }]
+  })
+  return ready.flatMap(before => ready.flatMap(after => (
+    before.first.chat === after.first.chat && before.first.process === after.first.process
+    && before.issue.process === after.issue.process && before.accepted < after.issue.at
+    && after.first.begunAt < before.first.begunAt && !mayStepAside(run, before)
+      ? [`request ${before.account.request.name} was accepted before request ${after.account.request.name} was issued, and left after it`]
+      : []
+  )))
+}
+
+function entriesOf({ ledger }: Run, mark: string): Entry[] {
+  return ledger.filter(({ call }) => call.marks.includes(mark))
+}
+
+function callsOf({ calls }: Run, { marks }: Account): Call[] {
+  return calls.filter(call => call.marks.some(mark => marks.includes(mark)))
+}
+
+/** From when on an answer speaks: a key makes all requests one, as long as the key is known. */
+function roundOf(run: Run, { request: { hasKey, event }, issues, operations }: Account, nth: number): number {
+  let first = hasKey ? issues[0] : issues[nth]
+  // "The key is free again": what an operator sends again of the first delivery is not the repeat's.
+  const isRetried = operations.some(({ kind, result }) => kind === 'retry' && result === 'done')
+  for (const [place, issue] of issues.slice(0, nth + 1).entries()) {
+    const isOver = first !== undefined && (isForgotten(run, first, issue.at) || issue.at - first.at >= (event?.lifetime ?? Infinity))
+    if (hasKey && (isOver || (isRetried && isFree(issues[place - 1])))) first = issue
+  }
+  return first?.at ?? 0
+}
+
+/** Whether a caller was told that nothing of its request arrived. */
+function isFree(issue: Issue | undefined): boolean {
+  const { word } = issue ?? {}
+  return word?.kind === 'results' && word.outcomes.every(outcome => outcome === 'refused' || outcome === 'unsent')
+}
+
+// What the documentation excuses.
+
+/** "What it carries out after the settling time, ten minutes for a file, may come twice, or be there although it is told `refused`." */
+function isCarriedOutLate({ time, call }: Entry): boolean {
+  return time - call.begunAt >= call.settle
+}
+
+/** "Without a database a restart forgets keys and records." */
+function isForgotten({ plan: { store }, endings }: Run, { process, at }: Issue, until: number): boolean {
+  return store === 'memory' && endings.some(ending => (
+    ending.process === process && ending.at >= at && ending.at < until && ending.kind !== 'reload'
+  ))
+}
+
+/**
+ * "Where the history cannot tell, `chatRetryUnanswered: true` sends texts and pictures again", and `retry` anything. Without a fault of the
+ * history it can tell, where no equal message is there and its times can be compared.
+ */
+function mayComeTwice(run: Run, { operations }: Account, mark: string): boolean {
+  const { plan: { policy: { retryUnanswered }, platform: { hasHistory, offset }, chats, moments } } = run
+  const isHeavy = entriesOf(run, mark).some(({ call }) => /\[(?:file|video)/.test(call.likeness))
+  const isAsked = operations.some(({ kind, result }) => kind === 'retry' && result === 'done')
+  // "With a fixed tolerance": the times of a page without a known message tell nothing where the clocks are further apart.
+  const areApart = Math.abs(offset) > 5_000 || hasWrongClock(run)
+  if (areApart && moments.some(({ what }) => ['chatter', 'restart', 'kill'].includes(what.kind))) return true
+  if (!isAsked && (!retryUnanswered || isHeavy)) return false
+  const isClear = hasHistory && Math.abs(offset) < 5_000 && moments.length === 0 && !isOneOfEquals(run, mark)
+    && chats.every(({ before, questions }) => before > 500 && questions.every(question => !question))
+  return !isClear
+}
+
+/** Whether the history shows that a message is absent, whatever becomes of the relays. */
+function canTell(run: Run, { request }: Account, mark: string): boolean {
+  const { plan: { store, platform: { hasHistory, offset, accounts }, chats, moments } } = run
+  return store !== 'memory' && hasHistory && (request.hasBot || accounts.length === 1) && Math.abs(offset) < 5_000 && entriesOf(run, mark).length === 0 && !isOneOfEquals(run, mark)
+    && moments.every(({ what }) => what.kind === 'kill' || what.kind === 'stop' || what.kind === 'reload')
+    && chats.every(({ before, questions }, chat) => chat !== request.chat || (before > 500 && questions.every(question => !question)))
+}
+
+/** "The look-up goes by content": equal messages cannot be told apart. */
+function isOneOfEquals({ calls }: Run, mark: string): boolean {
+  const likenesses = new Set(calls.filter(({ marks }) => marks.includes(mark)).map(({ chat, likeness }) => `${chat} ${likeness}`))
+  return calls.some(({ chat, likeness, marks }) => !marks.includes(mark) && likenesses.has(`${chat} ${likeness}`))
+}
+
+/** What is carried out after the settling time may be taken for an equal message that was called for later. */
+function isLateEqual({ calls, ledger }: Run, mark: string): boolean {
+  return calls.some(({ marks, chat, likeness }) => marks.includes(mark) && ledger.some(entry => (
+    entry.call.chat === chat && entry.call.likeness === likeness && isCarriedOutLate(entry)
+  )))
+}
+
+/**
+ * "Without a database a restart forgets", and a kill, or another owner, what had no key: what an earlier process has sent is taken for an
+ * equal message of this one.
+ */
+function isTakenForEqual({ plan: { store }, accounts, acquisitions, calls, ledger, endings }: Run, mark: string): boolean {
+  const isUnknown = ({ process, begunAt, marks }: Call): boolean => {
+    if (store === 'memory') return endings.some(ending => ending.process === process)
+    const { request } = accounts.find(account => account.marks.some(mark => marks.includes(mark))) ?? {}
+    const isLast = (at: number): boolean => at >= begunAt && at <= begunAt + 120_000
+    return request !== undefined && !request.hasKey && !request.deferred && (
+      endings.some(ending => ending.process === process && ending.kind === 'kill' && isLast(ending.at))
+      || acquisitions.some(({ at, process: owner }) => owner !== process && at <= begunAt + 120_000)
+    )
+  }
+  const own = calls.filter(({ marks }) => marks.includes(mark))
+  const items = accounts.flatMap(({ marks, request }) => request.items.filter((_, index) => marks[index] === mark))
+  const looks = items.flatMap(({ look }) => [look, `[file ${look}]`])
+  // A kill may have come between the save before its first call and that call.
+  return ledger.some(({ call }) => !call.marks.includes(mark) && isUnknown(call) && (
+    own.length === 0 ? looks.includes(call.likeness) : own.some(({ chat, likeness }) => chat === call.chat && likeness === call.likeness)
+  ))
+}
+
+/** "Callers who wait are answered": a caller whose request still waits for the database when the process ends is not. */
+function isStoppedAtStatement(run: Run, process: ProcessClock): boolean {
+  return isSlowAtWriting(run) && run.endings.some(ending => ending.process === process)
+}
+
+/** A caller learns from its broken connection that the process was killed. */
+function isKilled({ endings }: Run, process: ProcessClock): boolean {
+  return endings.some(ending => ending.process === process && ending.kind === 'kill')
+}
+
+/** "The relay takes the message back": if it is stopped before the database is there again, the next one sends it. */
+function isTakenBack({ endings }: Run, { word, process, at }: Issue): boolean {
+  return word?.kind === 'failed' && word.code === 'store-down' && endings.some(ending => (
+    ending.process === process && ending.at >= at && ending.at <= word.at + 60_000
+  ))
+}
+
+/** "A relay that was stopped for so long that another one took over answers with what it knew itself." */
+function isSuperseded(run: Run, { request: { hasKey, deferred } }: Account, { word, at, process }: Issue): boolean {
+  return (hasKey || deferred !== undefined) && hasWrongClock(run) && run.acquisitions.some(other => (
+    other.process !== process && other.at >= at && word !== undefined && other.at <= word.at
+  ))
+}
+
+/** What was in time when its turn came may leave a little later where the database is slow. */
+function isSlowAtWriting({ plan: { statements, moments } }: Run): boolean {
+  return statements.some(statement => statement) || moments.some(({ what }) => what.kind === 'database')
+}
+
+/** "Times to live are off by as much as the clock was set." */
+function hasWrongClock({ plan: { moments } }: Run): boolean {
+  return moments.some(({ what }) => what.kind === 'clock' || what.kind === 'freeze')
+}
+
+/** "A text with attempts left holds its queue while it is open; everything else steps aside", as what was leaving when its relay ended. */
+function mayStepAside(
+  { endings, plan: { policy: { retries } } }: Run, { account: { request }, first, issue }: { account: Account, first: Call, issue: Issue },
+): boolean {
+  const holds = retries > 0 && request.items.every(({ type }) => type === 'text')
+  return !holds && endings.some(({ at }) => at >= issue.at && at <= first.begunAt)
+}
+
+/** "What had to wait for its bot or for the database begins anew": how often it may have. */
+function waitsOf(run: Run, { request: { deferred } }: Account, unsent: number): number {
+  return deferred ? unsent + (isSlowAtWriting(run) || hasWrongClock(run) ? 2 : 0) : 0
+}
+
+/** Only the first call has the whole of its time; the caller's time may be over in those after it. */
+function isRepeat(lane: readonly Call[], { marks, begunAt }: Call): boolean {
+  return lane.some(other => other.begunAt < begunAt && other.marks.some(mark => marks.includes(mark)))
+}
+
+/** Its caller's time was over, and it was told so. */
+function isGivenUp({ accounts }: Run, before: Call, { begunAt }: Call): boolean {
+  return accounts.some(({ marks, issues }) => before.marks.some(mark => marks.includes(mark)) && issues.some(({ word }) => (
+    word?.kind === 'results' && word.at >= before.begunAt && word.at <= begunAt
+  )))
+}
+
+/** The answer to another call of the same message came meanwhile. */
+function isAnsweredElsewhere(lane: readonly Call[], { marks }: Call, { begunAt }: Call): boolean {
+  return lane.some(({ marks: others, outcome, answeredAt = Infinity }) => (
+    others.join() === marks.join() && outcome === 'sent' && answeredAt <= begunAt
+  ))
+}
+
+/** Where the relay ended everything at once, a call is given up. */
+function isEnded({ endings }: Run, before: Call, call: Call): boolean {
+  return endings.some(({ process, at }) => process === call.process && at <= call.begunAt && at >= before.begunAt - 5_000)
+}

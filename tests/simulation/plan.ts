@@ -1,0 +1,278 @@
+import type { Target } from '../../src/message/model'
+import { Random } from '../faults/random'
+import type { StatementFault } from './journal'
+import type { CallFault, HistoryFault, PlatformOptions } from './platform'
+
+export interface PlannedItem {
+  type: 'text' | 'image' | 'file' | 'video'
+  /** What it looks like: texts and names of files may be equal. */
+  look: string
+  /** Whether it is a link instead of data. */
+  isLink: boolean
+}
+
+/** A request of one caller. With a key the caller repeats it until it knows what became of the message. */
+export interface PlannedRequest {
+  name: number
+  at: number
+  /** Which relay is asked. */
+  host: number
+  chat: number
+  /** Whether it names its bot. */
+  hasBot: boolean
+  mode: 'single' | 'batch'
+  items: readonly PlannedItem[]
+  hasKey: boolean
+  event?: { lifetime?: number }
+  deferred?: { wait: number, inMemory?: number }
+  expiresIn?: number
+  /** When the caller goes away. */
+  leaveAfter?: number
+  /** How long the caller waits before each repeat. */
+  repeats: readonly number[]
+}
+
+/** What an operator does with the delivery of a request. */
+export interface PlannedOperation {
+  at: number
+  kind: 'retry' | 'withdraw'
+  request: number
+}
+
+export type Disturbance
+  = | { kind: 'cut', sid: string, away: number }
+    | { kind: 'restart', sid: string, away: number, kept: number }
+    | { kind: 'chatter', chat: number, others: number }
+    | { kind: 'clock', host: number, by: number }
+    | { kind: 'freeze', host: number, ms: number, isAsleep: boolean }
+    | { kind: 'database', ms: number }
+    /** The process is gone at once, and started again. */
+    | { kind: 'kill', host: number, away: number }
+    /** The process is asked to stop, and started again. */
+    | { kind: 'stop', host: number, away: number }
+    /** The plugin is loaded again in the same process: at once, or when the one before has finished. */
+    | { kind: 'reload', host: number, isAtOnce: boolean }
+
+/** When something happens: at a time, or so long after the n-th call or statement. */
+export interface Moment {
+  on: 'time' | 'call' | 'statement'
+  nth: number
+  after: number
+  what: Disturbance
+}
+
+export interface PlannedChat {
+  sid: string
+  target: Target
+  /** How many messages others have written before. */
+  before: number
+  calls: readonly (CallFault | undefined)[]
+  questions: readonly (HistoryFault | undefined)[]
+}
+
+/** A schedule of requests and faults; everything in it follows from its seed. Times in milliseconds. */
+export interface Plan {
+  seed: number
+  /** In memory only; a database of one process; a database server. */
+  store: 'memory' | 'file' | 'server'
+  /** How many relays work the database. */
+  hosts: number
+  policy: { timeout: number, retries: number, retryUnanswered: boolean, settleTime: number, interval: number }
+  lanes: { interval: number, capacity: number, pauseAfter: number, pauseFor: number }
+  platform: PlatformOptions
+  chats: readonly PlannedChat[]
+  requests: readonly PlannedRequest[]
+  operations: readonly PlannedOperation[]
+  statements: readonly (StatementFault | undefined)[]
+  moments: readonly Moment[]
+  /** After this time nothing goes wrong any more. */
+  faultsEnd: number
+  end: number
+}
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+
+/** After how long the relay gives up waiting for the database, in milliseconds. */
+const statementTimeout = 8_000
+/** What a call with a file, a video or a link may take, in milliseconds. */
+export const mediaSettle = 10 * minute
+
+/** Some of these kinds of faults are in a plan, so that others have none of them. */
+const families = ['calls', 'slow', 'late', 'history', 'statements', 'database', 'connection', 'restart', 'chatter', 'clock', 'freeze', 'end', 'reload'] as const
+type Families = Record<typeof families[number], boolean>
+
+export function createPlan(seed: number): Plan {
+  const random = new Random(seed)
+  const has = Object.fromEntries(families.map(name => [name, random.chance(name === 'late' || name === 'clock' ? 0.12 : 0.4)])) as Families
+  const store = random.weighted<Plan['store']>([[2, 'memory'], [4, 'file'], [4, 'server']])
+  const hosts = store === 'server' && random.chance(0.6) ? 2 : 1
+  const accounts = random.chance(0.75) ? ['onebot:1'] : ['onebot:1', 'onebot:2']
+  const timeout = random.pick([5, 15, 30]) * second
+  const interval = random.pick([0, 0, 1000, 3000])
+  const policy = {
+    timeout, interval, retries: random.between(0, 3), retryUnanswered: random.chance(0.4), settleTime: random.pick([15, 30]) * second,
+  }
+  const faultsEnd = random.pick([1, 3, 6]) * minute
+  const chats = Array.from({ length: random.between(1, 3) }, (_, index): PlannedChat => ({
+    sid: random.pick(accounts),
+    target: { kind: random.chance(0.7) ? 'group' : 'private', id: String(index + 1) },
+    before: random.weighted([[1, 0], [1, 3], [6, 700]]),
+    calls: has.calls || has.slow || has.late ? faultsOf(random, 24, () => callFault(random, has, timeout)) : [],
+    questions: has.history ? faultsOf(random, 30, () => historyFault(random)) : [],
+  }))
+  const requests = createRequests(random, { store, hosts, chats: chats.length, until: faultsEnd })
+  return {
+    seed, store, hosts, policy, chats, requests, faultsEnd,
+    lanes: {
+      interval, capacity: random.pick([2, 20, 20, 20]),
+      pauseAfter: random.pick([2, 1000, 1000]), pauseFor: random.pick([10, 60]) * second,
+    },
+    platform: {
+      hasHistory: random.chance(0.75), reports: random.chance(0.4), isCoarse: random.chance(0.6), accounts,
+      offset: random.weighted([[3, 0], [1, 1700], [1, 3 * hour], [1, -5 * hour]]),
+    },
+    operations: requests.filter(() => random.chance(0.15)).map(({ name, at }) => ({
+      at: at + random.between(0, 2 * minute), kind: random.chance(0.5) ? 'retry' : 'withdraw', request: name,
+    })),
+    statements: has.statements && store !== 'memory' ? faultsOf(random, 80, () => statementFault(random)) : [],
+    moments: [
+      ...createMoments(random, has, { store, hosts, accounts, chats: chats.length, faultsEnd }),
+      ...hosts > 1 ? createTakeOver(random) : [],
+    ],
+    // What went unanswered is looked for after five minutes, and once it has settled.
+    end: faultsEnd + (requests.some(({ items }) => items.some(({ type }) => type !== 'text')) ? 2 * mediaSettle + 5 * minute : 10 * minute),
+  }
+}
+
+/** Some of the first calls, questions or statements go wrong. */
+function faultsOf<T>(random: Random, count: number, create: () => T): (T | undefined)[] {
+  const share = random.next() * 0.7
+  return Array.from({ length: count }, () => random.chance(share) ? create() : undefined)
+}
+
+function createRequests(
+  random: Random, { store, hosts, chats, until }: { store: Plan['store'], hosts: number, chats: number, until: number },
+): PlannedRequest[] {
+  const areLinks = random.chance(0.5)
+  const createItem = (mode: PlannedRequest['mode']): PlannedItem => {
+    const type = random.weighted<PlannedItem['type']>([[mode === 'single' ? 9 : 4, 'text'], [1, 'image'], [1, 'file'], [0.5, 'video']])
+    const text = random.chance(0.4) ? random.between(1, 3) : random.between(4, 1000)
+    const look = type === 'text' ? `text ${text}` : `f${random.between(1, 2)}`
+    return { type, look, isLink: areLinks && random.chance(0.5) }
+  }
+  // Many requests come close to one another, so that they wait for one another.
+  let at = 0
+  return Array.from({ length: random.between(2, 12) }, (_, name): PlannedRequest => {
+    at = Math.min(at + random.weighted([[3, random.between(0, 20)], [3, random.between(0, 3000)], [1, random.between(0, 60_000)]]), until)
+    const mode = random.chance(0.25) ? 'batch' : 'single'
+    const isDeferred = random.chance(0.45)
+    const hasKey = random.chance(0.5)
+    return {
+      name, at, mode, hasKey,
+      host: random.chance(0.85) ? 0 : random.between(0, hosts - 1),
+      chat: random.between(0, chats - 1),
+      hasBot: random.chance(0.8),
+      items: Array.from({ length: mode === 'single' ? 1 : random.between(1, 4) }, () => createItem(mode)),
+      ...hasKey && random.chance(0.25) && { event: random.chance(0.5) ? {} : { lifetime: random.between(10, 200) * second } },
+      ...isDeferred && {
+        deferred: {
+          wait: random.chance(0.25) ? random.between(1, 20) * second : 0,
+          ...(store === 'memory' || random.chance(0.2)) && { inMemory: random.pick([0, 10 * second]) },
+        },
+      },
+      ...random.chance(0.15) && { expiresIn: random.between(1, 90) * second },
+      ...!isDeferred && random.chance(0.06) && { leaveAfter: random.between(0, 20) * second },
+      repeats: hasKey ? Array.from({ length: random.between(0, 5) }, () => random.pick([50, 1000, 40 * second, 4 * minute])) : [],
+    }
+  })
+}
+
+function callFault(random: Random, has: Families, timeout: number): CallFault {
+  const soon = random.between(1, 400)
+  const slow = Math.round(timeout * (0.3 + random.next() * 2.5))
+  const weighted: [number, CallFault][] = [[1, { answer: 'sent', answerAfter: soon, carriedAfter: 1 }]]
+  if (has.calls) {
+    weighted.push(
+      [4, { answer: 'refused', answerAfter: soon }], [1, { answer: 'about-target', answerAfter: soon }],
+      [1, { answer: 'final', answerAfter: soon }],
+      [0.5, { answer: 'suppressed', answerAfter: soon }], [2, { answer: 'unsent', answerAfter: soon }], [3, { answer: 'none', answerAfter: 0 }],
+      [4, { answer: 'none', answerAfter: 0, carriedAfter: soon }], [2, { answer: 'unanswered', answerAfter: soon }],
+      [2, { answer: 'unanswered', answerAfter: soon, carriedAfter: random.between(1, 2 * soon) }],
+      [2, { answer: 'nameless', answerAfter: soon, carriedAfter: 1 }],
+      [1, { answer: 'sent', answerAfter: soon, carriedAfter: 1, heldFor: random.chance(0.5) ? soon : slow }],
+      [2, { answer: 'none', answerAfter: 0, carriedAfter: soon, cutAfter: random.between(0, 2 * soon) }],
+      [1, { answer: 'none', answerAfter: 0, cutAfter: soon }],
+    )
+  }
+  if (has.slow) {
+    const share = random.next() * 0.95
+    weighted.push(
+      [3, { answer: 'sent', answerAfter: slow, carriedAfter: soon }], [3, { answer: 'sent', answerAfter: 0, carriedAfterSettling: share }],
+      [2, { answer: 'none', answerAfter: 0, carriedAfterSettling: share }], [1, { answer: 'refused', answerAfter: slow }],
+      [1, { answer: 'unanswered', answerAfter: slow, carriedAfterSettling: share }],
+      [2, { answer: 'none', answerAfter: 0, carriedAfterSettling: share, cutAfter: soon }],
+    )
+  }
+  if (has.late) {
+    weighted.push([3, { answer: random.chance(0.5) ? 'none' : 'sent', answerAfter: 0, carriedAfterSettling: 1 + random.next() * 2 }])
+  }
+  return random.weighted(weighted)
+}
+
+function historyFault(random: Random): HistoryFault {
+  const answerAfter = random.weighted([[1, random.between(1, 400)], [1, random.between(400, 20_000)]])
+  return {
+    answer: random.weighted([[4, 'page'], [1, 'refused'], [2, 'unanswered'], [2, 'none'], [1, 'unreadable']]),
+    answerAfter, readAfter: random.between(0, answerAfter),
+  }
+}
+
+function statementFault(random: Random): StatementFault {
+  const [soon, late] = [random.between(1, 200), random.between(200, statementTimeout)]
+  const answerAfter = random.weighted([[2, soon], [2, late], [0.5, statementTimeout]])
+  return random.weighted<StatementFault>([
+    [2, { answerAfter, isLost: true }],
+    [3, { carriedAfter: random.between(0, answerAfter), answerAfter, isLost: true }],
+    [2, { carriedAfter: answerAfter + random.between(1, 40_000), answerAfter, isLost: true }],
+    [3, { carriedAfter: random.between(0, answerAfter), answerAfter, isLost: false }],
+  ])
+}
+
+/** The owner is held in the middle of a send, for long enough that the other relay takes over. */
+function createTakeOver(random: Random): Moment[] {
+  return Array.from({ length: random.pick([0, 1, 2]) }, (): Moment => ({
+    on: random.chance(0.7) ? 'statement' : 'call', nth: random.between(3, 60), after: random.between(0, 15),
+    what: { kind: 'freeze', host: 0, ms: random.pick([20, 100]) * second, isAsleep: random.chance(0.3) },
+  }))
+}
+
+function createMoments(
+  random: Random, has: Families,
+  { store, hosts, accounts, chats, faultsEnd }: Pick<Plan, 'store' | 'hosts' | 'faultsEnd'> & { accounts: readonly string[], chats: number },
+): Moment[] {
+  const weighted: [number, () => Disturbance][] = []
+  const host = (): number => random.chance(0.7) ? 0 : random.between(0, hosts - 1)
+  const away = (): number => random.weighted([[3, random.between(10, 3000)], [1, random.between(3000, 40_000)]])
+  if (has.connection) weighted.push([3, () => ({ kind: 'cut', sid: random.pick(accounts), away: away() })])
+  if (has.restart) weighted.push([2, () => ({ kind: 'restart', sid: random.pick(accounts), away: away(), kept: random.pick([0, 1, 3, 1000]) })])
+  if (has.chatter) weighted.push([2, () => ({ kind: 'chatter', chat: random.between(0, chats - 1), others: random.pick([10, 60, 600]) })])
+  if (has.clock) weighted.push([3, () => ({ kind: 'clock', host: host(), by: random.pick([-1, 1]) * random.pick([3, 60, 7200]) * second })])
+  if (has.freeze) {
+    weighted.push([3, () => ({ kind: 'freeze', host: host(), ms: random.pick([3, 9, 20, 100]) * second, isAsleep: random.chance(0.5) })])
+  }
+  if (has.database && store !== 'memory') weighted.push([3, () => ({ kind: 'database', ms: random.pick([2, 10, 40]) * second })])
+  if (has.end) weighted.push([4, () => ({ kind: 'kill', host: host(), away: away() })], [2, () => ({ kind: 'stop', host: host(), away: away() })])
+  if (has.reload) weighted.push([3, () => ({ kind: 'reload', host: host(), isAtOnce: random.chance(0.5) })])
+  if (weighted.length === 0) return []
+  return Array.from({ length: random.between(0, 5) }, (): Moment => {
+    const on = random.weighted<Moment['on']>([[1, 'time'], [4, 'call'], [store === 'memory' ? 0 : 3, 'statement']])
+    return {
+      on,
+      nth: random.between(1, on === 'call' ? 12 : 40),
+      after: on === 'time' ? random.between(0, faultsEnd) : random.weighted([[3, random.between(0, 30)], [1, random.between(0, 40_000)]]),
+      what: random.weighted(weighted)(),
+    }
+  })
+}

@@ -1,0 +1,368 @@
+import { RelayError } from '../../src/errors'
+import type { BotSelector, Target } from '../../src/message/model'
+import {
+  SendError, type Account, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt, type Report,
+} from '../../src/platform/port'
+import type { Random } from '../faults/random'
+import type { ProcessClock, Timeline } from './clock'
+
+/** What divides a text, in a message, from its mark: nothing looks at the mark but the judges. */
+export const markSign = '\u2063'
+
+/** After how long the adapter gives a question for the history up, in milliseconds. */
+const longestQuestion = 30_000
+
+/** What becomes of one call. All times in milliseconds from the call on. */
+export interface CallFault {
+  /** `nameless` is a yes without an ID; with `none` the call is never answered. */
+  answer: 'sent' | 'nameless' | 'refused' | 'about-target' | 'final' | 'suppressed' | 'unsent' | 'unanswered' | 'none'
+  answerAfter: number
+  /** When the message is in the chat; absent where it never is. */
+  carriedAfter?: number
+  /** The same in settling times of the message. */
+  carriedAfterSettling?: number
+  /** When the connection breaks. */
+  cutAfter?: number
+  /** How long another plugin of the bot holds the message back before the call. */
+  heldFor?: number
+}
+
+/** What becomes of one question for the history. */
+export interface HistoryFault {
+  answer: 'page' | 'refused' | 'unanswered' | 'none' | 'unreadable'
+  answerAfter: number
+  /** When the platform looks, between the question and its answer. */
+  readAfter: number
+}
+
+/** What goes wrong in a chat: by the numbers of the calls and of the questions for its history. */
+export interface ChatFaults {
+  calls: readonly (CallFault | undefined)[]
+  questions: readonly (HistoryFault | undefined)[]
+}
+
+/** A platform on which everything happens as planned. */
+export interface PlatformOptions {
+  hasHistory: boolean
+  /** Whether it reports the messages of the bot's own account. */
+  reports: boolean
+  /** Whether its times are whole seconds. */
+  isCoarse: boolean
+  /** By how much its clock is ahead, in milliseconds. */
+  offset: number
+  accounts: readonly string[]
+}
+
+/** A call that was made: `begin` was called. */
+export interface Call {
+  readonly process: ProcessClock
+  readonly chat: string
+  /** Which items of which requests. */
+  readonly marks: readonly string[]
+  readonly likeness: string
+  readonly begunAt: number
+  /** How long the platform may take for it at most, in milliseconds. */
+  readonly settle: number
+  readonly fault: CallFault | undefined
+  /** When the answer reached the relay, or that there is none because of a lost connection. */
+  answeredAt?: number
+  outcome?: string
+}
+
+/** A message that is in a chat. */
+export interface Entry {
+  readonly id: string
+  readonly time: number
+  readonly call: Call
+}
+
+interface Chat {
+  /** What was said, the oldest first: messages of the account, and numbers of messages of others. */
+  log: (Entry | { others: number, time: number })[]
+  calls: number
+  questions: number
+}
+
+interface Connection {
+  readonly process: ProcessClock
+  readonly sid: string
+  reports: Map<string, Report[]>
+  readonly offline: Set<() => void>
+  readonly online: Set<() => void>
+  /** Fail when the connection breaks. */
+  readonly open: Set<(error: SendError) => void>
+}
+
+/** The scripted platform: a ledger of what was carried out, for which calls, and when. */
+export class Platform {
+  readonly ledger: Entry[] = []
+  readonly calls: Call[] = []
+  private readonly chats = new Map<string, Chat>()
+  private readonly offline = new Set<string>()
+  private readonly connections: Connection[] = []
+  /** Cancels what has still to be carried out. */
+  private readonly pending = new Map<string, Set<() => void>>()
+
+  constructor(
+    private readonly timeline: Timeline, private readonly random: Random, private readonly options: PlatformOptions,
+    private readonly faults: (chat: string) => ChatFaults,
+    private readonly settleOf: (items: readonly LoadedItem[]) => number,
+    private readonly onCall: (call: Call) => void,
+  ) {}
+
+  /** Others say something in a chat. */
+  chatter(chat: string, others: number, time = this.timeline.now): void {
+    if (others > 0) this.chatOf(chat).log.push({ others, time })
+  }
+
+  /** The connections of an account break; those of all processes. It is back after a while. */
+  cut(sid: string, away: number): void {
+    this.offline.add(sid)
+    for (const connection of this.connections) {
+      if (connection.sid !== sid) continue
+      for (const fail of [...connection.open]) fail(new SendError('unanswered', 'the connection was lost'))
+      connection.process.deliver(this.timeline.now, () => callAll(connection.offline))
+    }
+    this.timeline.at(this.timeline.now + away, () => {
+      if (!this.offline.delete(sid)) return
+      for (const connection of this.connections) {
+        if (connection.sid === sid) connection.process.deliver(this.timeline.now, () => callAll(connection.online))
+      }
+    })
+  }
+
+  /** The platform restarts: what it has not carried out yet is lost, and its history may be shorter. */
+  restart(sid: string, away: number, kept: number): void {
+    for (const cancel of this.pending.get(sid) ?? []) cancel()
+    for (const [name, chat] of this.chats) if (name.startsWith(sid)) chat.log = kept > 0 ? chat.log.slice(-kept) : []
+    this.cut(sid, away)
+  }
+
+  isOnline(sid: string): boolean {
+    return !this.offline.has(sid)
+  }
+
+  /** The platform as a process sees it. */
+  port(process: ProcessClock): Port {
+    const accounts = this.options.accounts.map(sid => this.account(process, sid))
+    const fits = ({ selfId }: BotSelector) => (account: Account): boolean => selfId === undefined || account.selfId === selfId
+    const choose = (selector: BotSelector): Account => {
+      const chosen = accounts.find(account => account.isOnline && fits(selector)(account))
+      if (!chosen) throw new RelayError('unsent')
+      return chosen
+    }
+    const chooseLater = (selector: BotSelector): Account => {
+      const chosen = accounts.find(account => account.isOnline && fits(selector)(account)) ?? accounts.find(fits(selector))
+      if (!chosen) throw new RelayError('unsent')
+      return chosen
+    }
+    const onOnline = (callback: (sid: string) => void): (() => void) => {
+      const watches = this.connections.filter(connection => connection.process === process).map(({ sid, online }) => {
+        const watch = (): void => {
+          callback(sid)
+          online.add(watch)
+        }
+        online.add(watch)
+        return () => online.delete(watch)
+      })
+      return () => watches.forEach(end => end())
+    }
+    return { choose, chooseLater, find: sid => accounts.find(account => account.sid === sid), onOnline }
+  }
+
+  private account(process: ProcessClock, sid: string): Account {
+    const connection: Connection = { process, sid, reports: new Map(), offline: new Set(), online: new Set(), open: new Set() }
+    this.connections.push(connection)
+    const isOnline = (): boolean => this.isOnline(sid)
+    const once = (watches: Set<() => void>, isNow: () => boolean) => (callback: () => void): (() => void) => {
+      if (isNow()) callback()
+      else watches.add(callback)
+      return () => watches.delete(callback)
+    }
+    return {
+      sid, platform: 'onebot', selfId: sid.slice('onebot:'.length), name: sid,
+      get isOnline() {
+        return isOnline()
+      },
+      checkIds: () => undefined,
+      message: (target, items) => this.message(connection, chatName(sid, target), items),
+      recall: () => Promise.resolve(),
+      groups: () => Promise.resolve([]),
+      friends: () => Promise.resolve([]),
+      onOffline: once(connection.offline, () => !isOnline()),
+      onOnline: once(connection.online, isOnline),
+    }
+  }
+
+  private message(connection: Connection, chat: string, items: readonly LoadedItem[]): Message {
+    const likeness = items.map(likenessOf).join(' ')
+    const marks = items.map(markOf)
+    const settle = this.settleOf(items)
+    return {
+      likeness,
+      send: begin => new Promise((resolve, reject) => {
+        const { calls } = this.faults(chat)
+        const fault = calls[this.chatOf(chat).calls++]
+        const start = (): void => {
+          if (!this.isOnline(connection.sid)) {
+            reject(new SendError('unsent'))
+            return
+          }
+          try {
+            begin()
+          } catch (error) {
+            reject(error instanceof Error ? error : new Error(String(error)))
+            return
+          }
+          const call: Call = { process: connection.process, chat, marks, likeness, begunAt: this.timeline.now, settle, fault }
+          this.calls.push(call)
+          this.carryOut(connection, call, { resolve, reject })
+          this.onCall(call)
+        }
+        if (fault?.heldFor === undefined) start()
+        else connection.process.deliver(this.timeline.now + fault.heldFor, start)
+      }),
+      reports: () => connection.reports.get(`${chat} ${likeness}`) ?? [],
+      history: count => this.history(connection, chat, likeness, count),
+    }
+  }
+
+  private carryOut(
+    connection: Connection, call: Call, { resolve, reject }: { resolve: (receipt: Receipt) => void, reject: (error: Error) => void },
+  ): void {
+    const { now } = this.timeline
+    const took = this.random.between(5, 300)
+    const fault = call.fault ?? { answer: 'sent', answerAfter: took, carriedAfter: this.random.between(1, took) }
+    const carriedAfter = fault.carriedAfterSettling === undefined ? fault.carriedAfter : fault.carriedAfterSettling * call.settle
+    let entry: Entry | undefined
+    if (carriedAfter !== undefined) this.later(connection.sid, carriedAfter, () => entry = this.carry(call))
+    const end = (outcome: string, tell: () => void): void => {
+      if (!connection.open.delete(fail)) return
+      call.answeredAt = this.timeline.now
+      call.outcome = outcome
+      tell()
+    }
+    const fail = (error: SendError): void => {
+      connection.process.deliver(this.timeline.now, () => end('lost', () => reject(error)))
+    }
+    connection.open.add(fail)
+    if (fault.cutAfter !== undefined) this.timeline.at(now + fault.cutAfter, () => this.cut(connection.sid, this.random.between(100, 5000)))
+    const { answer } = fault
+    if (answer === 'none') return
+    const isYes = answer === 'sent' || answer === 'nameless'
+    // The answer travels over the connection of the call, which may have broken.
+    this.later(connection.sid, Math.max(fault.answerAfter, isYes ? carriedAfter ?? 0 : 0), () => {
+      connection.process.deliver(this.timeline.now, () => end(answer, () => {
+        if (isYes) resolve({ messageIds: entry && answer === 'sent' && !call.likeness.startsWith('[file') ? [entry.id] : [] })
+        else reject(failureOf(answer))
+      }))
+    })
+  }
+
+  private carry(call: Call): Entry {
+    const entry = { id: `m${this.ledger.length + 1}`, time: this.timeline.now, call }
+    this.ledger.push(entry)
+    this.chatOf(call.chat).log.push(entry)
+    if (!this.options.reports) return entry
+    for (const { process, sid, reports } of this.connections) {
+      if (!call.chat.startsWith(`${sid} `) || !this.isOnline(sid)) continue
+      process.deliver(this.timeline.now + this.random.between(0, 400), () => {
+        const key = `${call.chat} ${call.likeness}`
+        reports.set(key, [...reports.get(key) ?? [], { id: entry.id, heardAt: process.now() }])
+      })
+    }
+    return entry
+  }
+
+  /** Something that a restart of the platform keeps from happening. */
+  private later(sid: string, ms: number, what: () => void): void {
+    const pending = this.pending.get(sid) ?? new Set()
+    this.pending.set(sid, pending)
+    const cancel = this.timeline.at(this.timeline.now + ms, () => {
+      pending.delete(cancel)
+      what()
+    })
+    pending.add(cancel)
+  }
+
+  private history(connection: Connection, chat: string, likeness: string, count: number): Promise<HistoryPage | undefined> {
+    const { questions } = this.faults(chat)
+    const fault = questions[this.chatOf(chat).questions++] ?? { answer: 'page', answerAfter: this.random.between(2, 100), readAfter: 1 }
+    return new Promise((resolve, reject) => {
+      if (!this.isOnline(connection.sid)) {
+        reject(new SendError('unsent'))
+        return
+      }
+      const fail = (error: SendError): void => {
+        connection.process.deliver(this.timeline.now, () => connection.open.delete(fail) && reject(error))
+      }
+      connection.open.add(fail)
+      let page: HistoryPage | undefined
+      this.timeline.at(this.timeline.now + fault.readAfter, () => page = this.page(chat, likeness, count))
+      const answerAfter = fault.answer === 'none' ? longestQuestion : Math.max(fault.answerAfter, fault.readAfter)
+      connection.process.deliver(this.timeline.now + answerAfter, () => {
+        if (!connection.open.delete(fail)) return
+        if (!this.options.hasHistory) resolve(undefined)
+        else if (fault.answer === 'none') reject(failureOf('unanswered'))
+        else if (fault.answer === 'refused' || fault.answer === 'unanswered') reject(failureOf(fault.answer))
+        else resolve(page && { ...page, isReadable: fault.answer === 'page' })
+      })
+    })
+  }
+
+  private page(chat: string, likeness: string, count: number): HistoryPage {
+    const { log } = this.chatOf(chat)
+    const timeOf = (time: number): number => {
+      const shown = this.timeline.wall - this.timeline.now + time + this.options.offset
+      return this.options.isCoarse ? Math.floor(shown / 1000) * 1000 : shown
+    }
+    const own: HistoryPage['own'][number][] = []
+    let oldest = Infinity
+    let left = count
+    for (let place = log.length - 1; place >= 0 && left > 0; place--) {
+      const said = log[place]
+      if (!said) break
+      left -= 'others' in said ? said.others : 1
+      oldest = timeOf(said.time)
+      if ('id' in said) own.push({ id: said.id, time: oldest, isEqual: said.call.likeness === likeness })
+    }
+    return { own, oldest, isReadable: true }
+  }
+
+  private chatOf(name: string): Chat {
+    const chat = this.chats.get(name) ?? { log: [], calls: 0, questions: 0 }
+    this.chats.set(name, chat)
+    return chat
+  }
+}
+
+export function chatName(sid: string, { kind, id }: Target): string {
+  return `${sid} ${kind}:${id}`
+}
+
+/** Pictures and videos look alike in a history, and so do files of one name. */
+function likenessOf(item: LoadedItem): string {
+  if (item.type === 'text') return item.text.split(markSign)[0] ?? ''
+  return item.type === 'file' ? `[file ${item.name}]` : `[${item.type}]`
+}
+
+/** The mark of an item of media is a part of its link. */
+function markOf(item: LoadedItem): string {
+  if (item.type === 'text') return item.text.split(markSign)[1] ?? ''
+  if (!('src' in item)) return ''
+  const [, base64] = item.src.split(';base64,')
+  return /mark-([\d.]+)-/.exec(base64 === undefined ? item.src : Buffer.from(base64, 'base64').toString())?.[1] ?? ''
+}
+
+function failureOf(answer: Exclude<CallFault['answer'], 'sent' | 'nameless' | 'none'>): SendError {
+  if (answer === 'about-target') return new SendError('refused', 'muted', { isAboutTarget: true })
+  if (answer === 'final') return new SendError('refused', 'no', { isFinal: true })
+  return new SendError(answer, answer)
+}
+
+/** Watches go off once. */
+function callAll(watches: Set<() => void>): void {
+  const called = [...watches]
+  watches.clear()
+  for (const watch of called) watch()
+}

@@ -1,0 +1,116 @@
+// Turns each rule of the core off and shows after how many schedules that is caught:
+// `npm run test:rules -- [--schedules 3000] [--only 3,4]`. A change that does not apply any more is an error.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { bundle, runAll, type Finding, type Patch } from './workers'
+
+interface Rule {
+  /** As the rules of the core are numbered in docs/architecture.md. */
+  number: number
+  /** What is no longer so. */
+  off: string
+  patches: readonly Patch[]
+}
+
+const rules: readonly Rule[] = [
+  {
+    number: 1, off: 'a delivery leaves before its acceptance is saved',
+    patches: [{ file: 'lanes.ts', find: 'isSaved: !mustLast', replace: 'isSaved: true' }],
+  },
+  {
+    number: 2, off: 'an insert without an answer is not cancelled',
+    patches: [{ file: 'deliveries.ts', find: 'void this.untilWritten(() => this.options.journal.cancel(delivery.id))', replace: 'void Promise.resolve()' }],
+  },
+  {
+    number: 2, off: 'a late insert replaces a tombstone',
+    patches: [{ file: 'journal.ts', find: `if (present && !present.delivery) throw new Error('it was cancelled')`, replace: '' }, {
+      file: 'journal.ts', find: '      if (present) return\n', replace: '      if (present?.delivery) return\n',
+    }],
+  },
+  {
+    number: 3, off: 'a standby answers a key with an outcome',
+    patches: [{ file: 'relay.ts', find: 'if (hasKey) throw', replace: 'if (!hasKey) throw' }],
+  },
+  {
+    number: 4, off: 'an older write replaces a newer one',
+    patches: [{ file: 'journal.ts', find: 'if (row.version > version) return', replace: '' }],
+  },
+  {
+    number: 5, off: 'writes are not conditional on the number of the owner',
+    patches: [{ file: 'journal.ts', find: '      if (row.owner > owner) throw new NotOwner()\n      if (row.version', replace: '      if (row.version' }],
+  },
+  {
+    number: 5, off: 'rows that came late are not adopted',
+    patches: [{ file: 'term.ts', find: 'await this.goOn(await this.journal.adopt(this.owner, wall - day))', replace: 'void day' }],
+  },
+  {
+    number: 6, off: 'calls are made when the ownership may be lost',
+    patches: [{ file: 'deliveries.ts', find: '!mustLast || this.options.ownership.isFresh()', replace: '!mustLast || true' }, {
+      file: 'relay.ts', find: 'await aborted(ownership.lost, close)', replace: 'await aborted(close)',
+    }],
+  },
+  {
+    number: 7, off: 'a caller is answered before its message is saved',
+    patches: [{ file: 'intake.ts', find: 'await deliveries.insert(active)', replace: 'void deliveries.insert(active).catch(() => undefined)' }],
+  },
+  {
+    number: 8, off: 'a failure is told as it is while an earlier call is open',
+    patches: [{
+      file: 'attempt.ts', find: `throw this.open.size === 0 || next.outcome === 'unanswered' ? next : new SendError('unanswered', undefined, { cause: next })`,
+      replace: 'throw next',
+    }],
+  },
+  {
+    number: 9, off: 'a deferred delivery that is absent once it has settled stays unanswered',
+    patches: [{ file: 'recheck.ts', find: 'calls > policy.retries', replace: 'calls >= 0' }],
+  },
+  {
+    number: 10, off: 'one entry is enough for several equal messages',
+    patches: [{ file: 'chats.ts', find: 'within.size >= this.open(chat, call.likeness).length', replace: 'within.size > 0' }],
+  },
+  {
+    number: 11, off: 'an equal entry before the window counts for nothing',
+    patches: [{ file: 'chats.ts', find: 'page.oldest < start && free.length === 0', replace: 'page.oldest < start' }],
+  },
+  {
+    number: 12, off: 'the start does not load what ended unanswered',
+    patches: [
+      { file: 'term.ts', find: 'options.clock.wall() - day', replace: 'Infinity' },
+      { file: 'term.ts', find: 'this.owner, wall - day', replace: 'this.owner, Infinity' },
+    ],
+  },
+]
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { schedules: { type: 'string', default: '3000' }, only: { type: 'string' } } })
+  const schedules = Number(values.schedules)
+  const folder = await mkdtemp(join(tmpdir(), 'rules-'))
+  const [file, sound] = [join(folder, 'worker.js'), join(folder, 'sound.js')]
+  try {
+    await bundle(sound)
+    for (const { number, off, patches } of rules) {
+      if (values.only !== undefined && !values.only.split(',').map(Number).includes(number)) continue
+      await bundle(file, patches)
+      const caught = await findFirst(file, sound, schedules)
+      console.log(`| ${number} | ${off} | ${caught ? `${caught.seed} | ${caught.problems[0] ?? ''}` : `more than ${schedules} |`} |`)
+      if (!caught) process.exitCode = 1
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** The first schedule that fails with the changes, and does not without them. */
+async function findFirst(file: string, sound: string, schedules: number): Promise<Finding | undefined> {
+  for (let first = 1; first <= schedules;) {
+    const [finding] = await runAll(file, { first, schedules: schedules - first + 1, workers: 1, isOver: () => true })
+    if (!finding) return
+    const known = await runAll(sound, { first: finding.seed, schedules: 1, workers: 1 })
+    if (known.length === 0) return finding
+    first = finding.seed + 1
+  }
+}
+
+void main()

@@ -1,0 +1,564 @@
+import { RelayError, type Outcome } from '../../src/errors'
+import { onAbort } from '../../src/lib/abort'
+import type { Item } from '../../src/message/model'
+import type { LoadedItem } from '../../src/platform/port'
+import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery'
+import { RowOwner, type Ownership } from '../../src/relay/owner'
+import { Relay, Shared } from '../../src/relay/relay'
+import type { Submission, Submitted } from '../../src/relay/submission'
+import { Random } from '../faults/random'
+import { Machine, ProcessClock, RelayClock, Timeline } from './clock'
+import { copy, Database, SimulatedJournal } from './journal'
+import { mediaSettle, type Disturbance, type Moment, type Plan, type PlannedItem, type PlannedOperation, type PlannedRequest } from './plan'
+import { chatName, markSign, Platform, type Call, type Entry } from './platform'
+
+/** What a caller was told. */
+export type Word
+  = | { kind: 'accepted', id: string }
+    | { kind: 'results', id: string, isReplay: boolean, outcomes: readonly Outcome[], messageIds: readonly (readonly string[])[] }
+    /** The request as such failed; without an outcome it tells nothing of the message. */
+    | { kind: 'failed', code: string, outcome: Outcome | undefined, retryAfter: boolean }
+
+/** One time that a caller asked. */
+export interface Issue {
+  readonly at: number
+  /** The ID of the delivery if this makes one. */
+  readonly id: string
+  readonly process: ProcessClock
+  word?: Word & { at: number }
+}
+
+/** A request with all its repeats. */
+export interface Account {
+  readonly request: PlannedRequest
+  /** The marks of its items, by their places. */
+  readonly marks: readonly string[]
+  readonly issues: Issue[]
+  /** When an operator had it sent again, or withdrew it. */
+  readonly operations: { at: number, kind: PlannedOperation['kind'], result: string }[]
+  /** Whether no relay knows of it before the next start. */
+  isForsaken?: boolean
+  /** What the record says in the end. */
+  record?: Delivery | undefined
+}
+
+/** A relay became the owner of the database. */
+export interface Acquisition {
+  readonly at: number
+  readonly process: ProcessClock
+  /** That of the owner; it only grows. */
+  readonly number: number
+}
+
+/** What came of a plan. */
+export interface Run {
+  readonly plan: Plan
+  readonly accounts: readonly Account[]
+  readonly ledger: readonly Entry[]
+  readonly calls: readonly Call[]
+  readonly acquisitions: readonly Acquisition[]
+  /** Processes that were killed, stopped or reloaded, and when. */
+  readonly endings: readonly { at: number, process: ProcessClock, kind: string }[]
+  /** What was wrong already while it ran. */
+  readonly problems: string[]
+  /** What happened, with times in milliseconds, where that was asked for. */
+  readonly trace: string[]
+}
+
+/** One relay of a process, from its start or reload to its stop. */
+interface Instance {
+  readonly relay: Relay
+  readonly clock: RelayClock
+  /** Resolves once the relay before has ended. */
+  readonly last: Promise<void>
+  isStopping: boolean
+  /** How many callers wait for an answer of it. */
+  callers: number
+}
+
+interface Process {
+  readonly clock: ProcessClock
+  readonly shared: Shared
+  instance: Instance
+  /** Resolves once the relay before a reload has ended: then the next one opens the data store, as in the plugin. */
+  last: Promise<void>
+}
+
+/** How long a stop waits for callers, and how long all of it may take, in milliseconds. */
+const grace = 4_000
+const longestStop = 20_000
+/** After how long nothing of a relay that has finished may be left, in milliseconds. */
+const settled = 500
+/** How long the last write of a caller whose statement was answered after the stop may take, in milliseconds. */
+const lastWrite = 300
+/** When everything is asked for once more, before the end, in milliseconds. */
+const lastLook = 120_000
+
+/** The lock file of a database of one process: it is given on at once when its holder is gone. */
+class LockFile {
+  private holder: ProcessClock | undefined
+  private number = 0
+  private readonly waiting: (() => void)[] = []
+
+  ownership(process: ProcessClock): Ownership {
+    const lost = new AbortController().signal
+    let isMine = false
+    return {
+      lost, active: undefined,
+      isFresh: () => this.holder === process,
+      acquire: stop => new Promise((resolve, reject) => {
+        const take = (): void => {
+          if (stop.aborted || !process.isAlive) return
+          if (this.holder && !isMine) {
+            this.waiting.push(take)
+            return
+          }
+          this.holder = process
+          isMine = true
+          unwatch()
+          resolve(++this.number)
+        }
+        const unwatch = onAbort(stop, () => reject(new Error('stopped')))
+        take()
+      }),
+      release: () => {
+        if (isMine) this.free(process)
+        isMine = false
+        return Promise.resolve()
+      },
+    }
+  }
+
+  /** Its holder has given it back, or is gone. */
+  free(process: ProcessClock): void {
+    if (this.holder !== process) return
+    this.holder = undefined
+    this.waiting.splice(0).forEach(take => take())
+  }
+}
+
+/** Carries out a plan in simulated time. */
+export async function runPlan(plan: Plan, isTraced = false): Promise<Run> {
+  const real = Math.random
+  const random = new Random(plan.seed + 1_000_000_007)
+  const world = new World(plan, isTraced)
+  const onRejection = (error: unknown): void => world.complain(`a rejection that nothing handled: ${String(error)}`)
+  // The jitter of the back-off is part of the schedule.
+  Math.random = () => random.next()
+  process.on('unhandledRejection', onRejection)
+  try {
+    await world.run()
+  } finally {
+    Math.random = real
+    process.off('unhandledRejection', onRejection)
+  }
+  return world
+}
+
+class World implements Run {
+  readonly accounts: Account[]
+  readonly acquisitions: Acquisition[] = []
+  readonly endings: Run['endings'][number][] = []
+  readonly problems: string[] = []
+  readonly trace: string[] = []
+  private readonly timeline = new Timeline()
+  private readonly random: Random
+  private readonly machines: Machine[]
+  private readonly processes: (Process | undefined)[] = []
+  private readonly lock = new LockFile()
+  private readonly database: Database
+  private readonly platform: Platform
+  private readonly files = new Map<string, { data: Buffer, name: string }>()
+  private readonly moments: Moment[]
+  private callCount = 0
+  private statements = 0
+  private ids = 0
+
+  constructor(readonly plan: Plan, private readonly isTraced: boolean) {
+    const { timeline } = this
+    this.random = new Random(plan.seed + 2_000_000_011)
+    this.machines = Array.from({ length: plan.hosts }, () => new Machine(timeline))
+    this.accounts = plan.requests.map(request => ({
+      request, marks: request.items.map((_, index) => `${request.name}.${index}`), issues: [], operations: [],
+    }))
+    this.moments = [...plan.moments]
+    this.database = new Database(timeline, this.random, () => {
+      this.count('statement', ++this.statements)
+      return timeline.now < plan.faultsEnd ? plan.statements[this.statements - 1] : undefined
+    }, what => this.note(what))
+    const faultsOf = new Map(plan.chats.map(({ sid, target, calls, questions }) => [chatName(sid, target), { calls, questions }]))
+    this.platform = new Platform(
+      timeline, this.random, plan.platform,
+      chat => timeline.now < plan.faultsEnd ? faultsOf.get(chat) ?? { calls: [], questions: [] } : { calls: [], questions: [] },
+      items => settleOf(items, plan),
+      call => this.onCall(call),
+    )
+  }
+
+  get ledger(): readonly Entry[] {
+    return this.platform.ledger
+  }
+
+  get calls(): readonly Call[] {
+    return this.platform.calls
+  }
+
+  complain(problem: string): void {
+    this.problems.push(problem)
+    this.note(`PROBLEM ${problem}`)
+  }
+
+  async run(): Promise<void> {
+    const { plan, timeline } = this
+    for (const { sid, target, before } of plan.chats) this.platform.chatter(chatName(sid, target), before, -1000 * 60 * 60)
+    for (let host = 0; host < plan.hosts; host++) this.start(host)
+    for (const account of this.accounts) timeline.at(account.request.at, () => this.issue(account, 0))
+    for (const operation of plan.operations) timeline.at(operation.at, () => this.operate(operation))
+    for (const { on, after, what } of this.moments) if (on === 'time') timeline.at(after, () => this.disturb(what))
+    timeline.at(plan.faultsEnd, () => this.note('from here on nothing goes wrong'))
+    timeline.at(plan.end - lastLook, () => this.lookLast())
+    await timeline.run(plan.end)
+    for (const error of timeline.thrown) this.complain(`a callback threw ${error instanceof Error ? error.stack ?? '' : String(error)}`)
+    for (let host = 0; host < plan.hosts; host++) this.stop(host, undefined)
+    await timeline.run(plan.end + 3 * longestStop)
+  }
+
+  private note(what: string): void {
+    if (this.isTraced) this.trace.push(`${this.timeline.now} ${what}`)
+  }
+
+  /** Starts a process. */
+  private start(host: number): void {
+    const machine = this.machines[host]
+    if (!machine) return
+    const clock = new ProcessClock(this.timeline, machine)
+    const shared = new Shared(clock)
+    const last = Promise.resolve()
+    this.processes[host] = { clock, shared, last, instance: this.createInstance(clock, shared, host, last) }
+    this.note(`relay ${host} is started`)
+  }
+
+  private createInstance(clock: ProcessClock, shared: Shared, host: number, last: Promise<void>): Instance {
+    const { plan, files } = this
+    const own = new RelayClock(clock)
+    const log = (...texts: unknown[]): void => this.note(`relay ${host} logs ${texts.map(String).join(' ')}`)
+    const relay = new Relay(shared, {
+      clock: own,
+      port: this.platform.port(clock),
+      policy: plan.policy,
+      lanes: plan.lanes,
+      media: {
+        transport: 'url',
+        resolve: id => {
+          const file = files.get(id)
+          if (!file) return Promise.reject(new RelayError('file-not-found'))
+          return Promise.resolve({ id, path: `/${id}`, name: file.name, size: file.data.length })
+        },
+        link: ({ id }) => `http://relay/${files.get(id)?.data.toString() ?? ''}`,
+      },
+      files: {
+        hold: () => () => undefined,
+        keepUntil: () => Promise.resolve(),
+        digest: id => Promise.resolve(files.get(id)?.data.toString('hex')),
+      },
+      logger: { info: log, warn: log },
+      observer: { ended: () => undefined, called: () => undefined, lookedUp: finding => this.note(`looked up: ${finding}`), paused: () => this.note('paused') },
+      recordContent: 'preview',
+      retention: 30 * 24 * 60 * 60 * 1000,
+      enter: () => () => undefined,
+    })
+    const journal = plan.store === 'memory' ? shared.journal : new SimulatedJournal(this.database, clock)
+    const ownership = plan.store === 'server' ? new RowOwner(journal, own, `relay ${host}`) : this.lock.ownership(clock)
+    void last.then(() => relay.open({ journal, ownership: this.watch(ownership, clock, host) }))
+    return { relay, last, clock: own, isStopping: false, callers: 0 }
+  }
+
+  /** Takes down who is active from when on. */
+  private watch(ownership: Ownership, process: ProcessClock, host: number): Ownership {
+    const { acquisitions } = this
+    const note = (what: string): void => this.note(`relay ${host} ${what}`)
+    return {
+      get lost() {
+        return ownership.lost
+      },
+      get active() {
+        return ownership.active
+      },
+      isFresh: () => ownership.isFresh(),
+      release: () => ownership.release(),
+      acquire: async stop => {
+        const number = await ownership.acquire(stop)
+        note(`is owner ${number}`)
+        acquisitions.push({ at: process.timeline.now, process, number })
+        return number
+      },
+    }
+  }
+
+  /** Something that moments are counted by has happened. */
+  private count(on: Moment['on'], nth: number): void {
+    for (const moment of this.moments) {
+      if (moment.on !== on || moment.nth !== nth || this.timeline.now + moment.after > this.plan.faultsEnd) continue
+      this.timeline.at(this.timeline.now + moment.after, () => this.disturb(moment.what))
+    }
+  }
+
+  private onCall(call: Call): void {
+    this.note(`call of ${call.marks.join()} in ${call.chat}: ${JSON.stringify(call.fault ?? {})}`)
+    this.count('call', ++this.callCount)
+  }
+
+  private disturb(what: Disturbance): void {
+    this.note(JSON.stringify(what))
+    const now = this.timeline.now
+    switch (what.kind) {
+      case 'cut':
+        this.platform.cut(what.sid, what.away)
+        return
+      case 'restart':
+        this.platform.restart(what.sid, what.away, what.kept)
+        return
+      case 'chatter': {
+        const chat = this.plan.chats[what.chat]
+        if (chat) this.platform.chatter(chatName(chat.sid, chat.target), what.others)
+        return
+      }
+      case 'clock': {
+        const machine = this.machines[what.host]
+        if (machine) machine.offset += what.by
+        return
+      }
+      case 'freeze':
+        this.machines[what.host]?.freeze(what.ms, what.isAsleep)
+        return
+      case 'database':
+        this.database.awayUntil = now + what.ms
+        return
+      case 'kill':
+        this.kill(what.host, what.away)
+        return
+      case 'stop':
+        this.stop(what.host, what.away)
+        return
+      case 'reload':
+        this.reload(what.host, what.isAtOnce)
+    }
+  }
+
+  private kill(host: number, away: number | undefined, kind = 'kill'): void {
+    const process = this.processes[host]
+    const machine = this.machines[host]
+    if (!process || !machine) return
+    process.clock.isAlive = false
+    this.processes[host] = undefined
+    this.endings.push({ at: this.timeline.now, process: process.clock, kind })
+    this.lock.free(process.clock)
+    this.note(`relay ${host} is gone`)
+    if (away !== undefined) this.timeline.at(Math.max(this.timeline.now + away, machine.wakesAt), () => this.start(host))
+  }
+
+  private stop(host: number, away: number | undefined): void {
+    const process = this.processes[host]
+    if (!process || process.instance.isStopping) return
+    this.note(`relay ${host} is asked to stop`)
+    const { clock, instance } = process
+    const end = (): void => {
+      if (this.processes[host] === process) this.kill(host, away, 'stop')
+    }
+    // The machine may sleep meanwhile.
+    let cancel = clock.after(longestStop, () => {
+      cancel = clock.after(longestStop, () => {
+        this.complain('a stop does not end')
+        end()
+      })
+    })
+    void this.finish(instance, clock).then(() => this.checkLeft(instance)).then(() => {
+      cancel()
+      end()
+    })
+  }
+
+  private reload(host: number, isAtOnce: boolean): void {
+    const process = this.processes[host]
+    if (!process || process.instance.isStopping) return
+    this.endings.push({ at: this.timeline.now, process: process.clock, kind: 'reload' })
+    const { clock, shared, instance } = process
+    process.last = this.finish(instance, clock)
+    const checked = process.last.then(() => this.checkLeft(instance))
+    const again = (): void => {
+      if (this.processes[host] === process) process.instance = this.createInstance(clock, shared, host, process.last)
+    }
+    if (isAtOnce) again()
+    else void checked.then(again)
+  }
+
+  /** Ends a relay as a stop of the plugin does. */
+  private async finish(instance: Instance, clock: ProcessClock): Promise<void> {
+    instance.isStopping = true
+    instance.relay.drain()
+    const start = clock.now()
+    while (instance.callers > 0 && clock.now() - start < grace) await new Promise<void>(resolve => clock.after(100, resolve))
+    instance.relay.end()
+    await instance.last
+    await instance.relay.finish()
+    this.note('a relay has finished')
+  }
+
+  /** Nothing is left behind by a relay that has finished, but for the last writes of what a slow database has answered since. */
+  private async checkLeft(instance: Instance): Promise<void> {
+    await new Promise<void>(resolve => instance.clock.after(settled, resolve))
+    const left = [...instance.clock.pending].map(due => Math.floor(due - instance.clock.now())).filter(ms => ms > lastWrite)
+    if (left.length > 0) this.complain(`timers are left behind by a stop, for ${left.join()} ms`)
+  }
+
+  /** A caller asks, for the n-th time. */
+  private issue(account: Account, nth: number): void {
+    const { request } = account
+    const process = this.processes[request.host]
+    if (!process || process.instance.isStopping) {
+      // Nobody listens.
+      this.timeline.at(this.timeline.now + 500, () => this.issue(account, nth))
+      return
+    }
+    process.clock.deliver(this.timeline.now, () => void this.ask(account, nth, process.clock, process.instance))
+    // The caller learns from the broken connection that the process is gone.
+    const watch = (): void => {
+      const issue = account.issues[nth]
+      if (issue?.word) return
+      if (process.clock.isAlive) this.timeline.at(this.timeline.now + 5_000, watch)
+      else if (issue) this.repeat(account, nth)
+      else this.issue(account, nth)
+    }
+    this.timeline.at(this.timeline.now + 5_000, watch)
+  }
+
+  private async ask(account: Account, nth: number, process: ProcessClock, instance: Instance): Promise<void> {
+    const { request } = account
+    const id = this.nextId(process.wall())
+    const issue: Issue = { at: this.timeline.now, id, process }
+    account.issues[nth] = issue
+    const leave = new AbortController()
+    if (request.leaveAfter !== undefined && nth === 0) process.deliver(this.timeline.now + request.leaveAfter, () => leave.abort())
+    instance.callers++
+    this.note(`request ${request.name} is issued (${id})`)
+    const word = await instance.relay.submit(this.submission(account, id, leave.signal)).then(toWord, toFailure)
+    instance.callers--
+    issue.word = { ...word, at: this.timeline.now }
+    this.note(`request ${request.name} is told ${JSON.stringify(word)}`)
+    this.repeat(account, nth)
+  }
+
+  private submission({ request }: Account, id: string, signal: AbortSignal): Submission {
+    const { chat, hasBot, mode, items, deferred, expiresIn, hasKey, event, name } = request
+    const { sid = '', target = { kind: 'group' as const, id: '' } } = this.plan.chats[chat] ?? {}
+    return {
+      id, door: 'webhook', caller: null,
+      request: {
+        mode, target, bot: hasBot ? { selfId: sid.slice('onebot:'.length) } : {},
+        items: items.map((item, index) => toItem(item, `${name}.${index}`)),
+        ...expiresIn !== undefined && { expiresIn },
+      },
+      ...hasKey && { key: `key ${name}` },
+      ...event && { event },
+      ...deferred && { deferred },
+      signal: () => signal,
+    }
+  }
+
+  /** A caller with a key asks again until it knows what became of its message. */
+  private repeat(account: Account, nth: number): void {
+    const { word } = account.issues[nth] ?? {}
+    const { request: { hasKey, repeats } } = account
+    const wait = repeats[nth]
+    const isOver = word?.kind === 'accepted' || (word?.kind === 'results' && !word.outcomes.some(outcome => outcome === 'unanswered' || outcome === 'unsent'))
+    if (!hasKey || isOver || wait === undefined || account.issues.length > nth + 1) return
+    this.timeline.at(this.timeline.now + wait, () => this.issue(account, nth + 1))
+  }
+
+  private operate({ kind, request }: PlannedOperation): void {
+    const account = this.accounts[request]
+    const process = this.processes[account?.request.host ?? 0]
+    const id = account?.issues.find(issue => issue.word?.kind !== 'failed')?.id
+    if (!account || !process || process.instance.isStopping || id === undefined) return
+    const operation = { at: this.timeline.now, kind, result: 'unknown' }
+    account.operations.push(operation)
+    process.clock.deliver(this.timeline.now, () => {
+      const { relay } = process.instance
+      const work = kind === 'retry' ? relay.retry(id, () => undefined).then(() => 'done') : relay.withdraw(id).then(state => state ?? 'forgotten')
+      void work.catch((error: unknown) => RelayError.from(error).code).then(result => {
+        operation.result = result
+        this.note(`${kind} of request ${request}: ${result}`)
+      })
+    })
+  }
+
+  /** Reads the records. */
+  private lookLast(): void {
+    this.note('the records are read')
+    for (const account of this.accounts) {
+      const process = this.processes.find((process, host) => process && this.isActive(host))
+      const ids = account.issues.flatMap(issue => issue.word && issue.word.kind !== 'failed' ? [issue.word.id] : [])
+      const id = ids.at(-1) ?? account.issues.at(-1)?.id
+      if (!process || id === undefined) continue
+      void this.read(process.instance.relay, account, id)
+      for (const issue of account.issues) if (issue.id !== id) void this.readOther(process.instance.relay, issue.id)
+    }
+  }
+
+  /** What became of a request that was told to have failed. */
+  private async readOther(relay: Relay, id: string): Promise<void> {
+    const delivery = await relay.history().then(history => history.get(id)).catch(() => undefined)
+    if (delivery && isUnfinished(delivery.state) && !this.database.forsaken.has(id)) this.complain(`${id} is ${delivery.state} for ever`)
+  }
+
+  private async read(relay: Relay, account: Account, id: string): Promise<void> {
+    try {
+      // "Where the answer to that gets lost as well, it waits for the next start."
+      account.isForsaken = this.database.forsaken.has(id)
+      account.record = copy(await (await relay.history()).get(id))
+      this.note(`the record of request ${account.request.name} says ${account.record.state}`)
+    } catch (error) {
+      this.note(`there is no record of request ${account.request.name}: ${RelayError.from(error).code}`)
+    }
+  }
+
+  private isActive(host: number): boolean {
+    const [last] = [...this.acquisitions].sort((a, b) => b.number - a.number)
+    return this.plan.store !== 'server' || last?.process === this.processes[host]?.clock
+  }
+
+  /** A UUIDv7. */
+  private nextId(wall: number): string {
+    const time = Math.floor(wall).toString(16).padStart(12, '0')
+    const count = (++this.ids).toString(16).padStart(12, '0')
+    return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${count}`
+  }
+}
+
+function toItem({ type, look, isLink }: PlannedItem, mark: string): Item {
+  if (type === 'text') return { type, text: `${look}${markSign}${mark}` }
+  const content = `mark-${mark}-`
+  return {
+    type, name: look,
+    link: isLink ? { kind: 'remote', url: `http://host/${content}/${look}` } : { kind: 'data', base64: Buffer.from(content).toString('base64') },
+  }
+}
+
+/** How long a platform may take for a message at most. */
+function settleOf(items: readonly LoadedItem[], { policy: { settleTime, timeout } }: Plan): number {
+  const isLong = items.some(item => item.type === 'file' || item.type === 'video' || ('src' in item && item.src.startsWith('http://host')))
+  return isLong ? mediaSettle : Math.max(settleTime, timeout)
+}
+
+function toWord({ delivery, isReplay }: Submitted): Word {
+  const { id, state, results } = delivery
+  if (state === 'queued' || state === 'sending') return { kind: 'accepted', id }
+  return {
+    kind: 'results', id, isReplay, outcomes: results.map(outcomeOf), messageIds: results.map(result => result?.success ? result.messageIds : []),
+  }
+}
+
+function toFailure(error: unknown): Word {
+  const { code, outcome, headers } = RelayError.from(error)
+  return { kind: 'failed', code, outcome, retryAfter: 'Retry-After' in headers }
+}

@@ -1,0 +1,18 @@
+// Runs every n-th of so many schedules: `node worker.js <first seed> <schedules> <n>`; writes what it finds, and how many are done.
+import { tryOut } from './harness'
+
+/** How many schedules are reported together. */
+const step = 100
+
+async function main(): Promise<void> {
+  const [first = 1, schedules = 1, n = 1] = process.argv.slice(2).map(Number)
+  let done = 0
+  for (let seed = first; seed - first < schedules; seed += n) {
+    const problems = await tryOut(seed)
+    if (problems.length > 0) console.log([seed, ...problems.map(problem => problem.replaceAll(/\s+/g, ' '))].join('\t'))
+    if (++done % step === 0) console.log(step)
+  }
+  console.log(done % step)
+}
+
+void main()

@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { build } from 'esbuild'
+
+const root = join(__dirname, '../..')
+
+/** A change of the text of a file in `src/relay`, or of the simulated journal, which keeps some of the rules. */
+export interface Patch {
+  file: string
+  find: string
+  replace: string
+}
+
+/** A schedule that failed. */
+export interface Finding {
+  seed: number
+  problems: string[]
+}
+
+export interface WorkOptions {
+  first: number
+  schedules: number
+  workers: number
+  /** Whether to end with the first finding. */
+  isOver?: (finding: Finding) => boolean
+  onProgress?: (done: number) => void
+}
+
+/**
+ * Bundles the simulation and the core, with some changes of the core.
+ *
+ * @throws Error where a text that is to be changed is not there exactly once
+ */
+export async function bundle(outfile: string, patches: readonly Patch[] = []): Promise<void> {
+  await build({
+    entryPoints: [join(__dirname, 'worker.ts')], outfile,
+    bundle: true, platform: 'node', target: 'node20', format: 'cjs', packages: 'external', logLevel: 'warning',
+    plugins: [{
+      name: 'patches',
+      setup(builder) {
+        builder.onLoad({ filter: /[\\/](?:relay|simulation)[\\/][^\\/]+\.ts$/ }, async ({ path }) => {
+          let contents = await readFile(path, 'utf8')
+          for (const { file, find, replace } of patches) {
+            if (file !== basename(path) || (file === 'journal.ts' && !path.includes('simulation'))) continue
+            if (contents.split(find).length !== 2) throw new Error(`${file} does not have this once: ${find}`)
+            contents = contents.replace(find, () => replace)
+          }
+          return { contents, loader: 'ts' }
+        })
+      },
+    }],
+  })
+}
+
+/** Runs schedules in processes of their own. @returns those that failed */
+export async function runAll(file: string, options: WorkOptions): Promise<Finding[]> {
+  const { first, schedules, workers, isOver = () => false, onProgress } = options
+  const findings: Finding[] = []
+  let done = 0
+  await Promise.all(Array.from({ length: workers }, (_, index) => new Promise<void>((resolve, reject) => {
+    const args = [first + index, schedules, workers].map(String)
+    const env = { ...process.env, NODE_PATH: join(root, 'node_modules') }
+    const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'], env })
+    createInterface(child.stdout).on('line', line => {
+      const [finding, count] = readLine(line)
+      if (finding) findings.push(finding)
+      done += count
+      if (count > 0) onProgress?.(done)
+      if (finding && isOver(finding)) child.kill()
+    })
+    child.on('close', (code, signal) => code === 0 || signal === 'SIGTERM' ? resolve() : reject(new Error(`a worker ended with ${code ?? signal ?? ''}`)))
+  })))
+  return findings
+}
+
+/** A line of a worker: a finding, or how many schedules are done. */
+function readLine(line: string): [finding: Finding | undefined, count: number] {
+  const [seed = '', ...problems] = line.split('\t')
+  return problems.length === 0 ? [undefined, Number(seed)] : [{ seed: Number(seed), problems }, 0]
+}
