@@ -1,10 +1,13 @@
 // Runs every tests/**/*.test.ts, or those whose path contains one of the words given: `npm test -- uploads`.
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 
 /** How long one file may take, in milliseconds: one that waits for ever is to fail. */
 const timeout = 300_000
+/** How many files run at a time. They wait most of their time. */
+const concurrency = 2 * availableParallelism()
 
 const words = process.argv.slice(2)
 const files = readdirSync('tests', { recursive: true })
@@ -20,7 +23,7 @@ if (files.length === 0) {
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const hasTimeout = major > 20 || minor >= 11
 const child = spawn(process.execPath, [
-  '--require', 'yml-register', '--import', 'tsx', '--test', '--test-reporter=spec', '--test-concurrency=2',
+  '--require', 'yml-register', '--import', 'tsx', '--test', '--test-reporter=spec', `--test-concurrency=${concurrency}`,
   ...hasTimeout ? [`--test-timeout=${timeout}`] : [],
   ...files,
 ], { stdio: 'inherit' })
