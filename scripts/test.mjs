@@ -6,8 +6,8 @@ import { join } from 'node:path'
 
 /** How long one file may take, in milliseconds: one that waits for ever is to fail. */
 const timeout = 300_000
-/** How many files run at a time. They wait most of their time. */
-const concurrency = 2 * availableParallelism()
+/** How many files run at a time: one more than cores, because they wait most of their time. */
+const concurrency = availableParallelism() + 1
 
 const words = process.argv.slice(2)
 const files = readdirSync('tests', { recursive: true })
