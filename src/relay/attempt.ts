@@ -4,7 +4,7 @@ import { SendError, type Account, type Message, type Receipt } from '../platform
 import { nameOf, type Chats, type Finding, type LookUps, type OpenCall } from './chats'
 import type { Clock } from './clock'
 import type { Active, Deliveries } from './deliveries'
-import type { Open, Results } from './delivery'
+import type { Open, Results, Sent } from './delivery'
 import type { EndCall } from './summary'
 
 /** How calls are made and repeated. Times are in milliseconds. */
@@ -85,6 +85,11 @@ export function backoff(failures: number, random: number): number {
  */
 export function attempt(context: AttemptContext, sending: Sending): Promise<Receipt> {
   return new Attempt(context, sending).run()
+}
+
+/** A message without an ID is remembered by its likeness, so that no look-up takes it for an equal one. */
+export function toSent({ messageIds }: Receipt, likeness: string): Sent {
+  return { success: true, messageIds, ...messageIds.length === 0 && { likeness } }
 }
 
 /** What follows: another call, the end with the success in `answer`, or the end with this failure. */
@@ -208,11 +213,11 @@ class Attempt {
   }
 
   private onSuccess(receipt: Receipt): void {
-    const { context: { chats, deliveries, stop }, sending: { active, indices, chat } } = this
+    const { context: { chats, deliveries, stop }, sending: { active, indices, chat, message } } = this
     // Until its end is written, and after a stop, the next term learns of it from the chat.
     chats.answered(chat, this.name, receipt, active.mustLast || stop.aborted)
     this.answer = receipt
-    const sent = { success: true, ...receipt } as const
+    const sent = toSent(receipt, message.likeness)
     if (this.hasEnded && !stop.aborted) deliveries.correct(active.delivery.id, indices, sent).catch(() => undefined)
     this.wake()
   }

@@ -94,8 +94,7 @@ export class Deliveries {
 
   /** Takes a delivery into memory. */
   add(delivery: Delivery, items: readonly ParsedItem[], isBackground = false): Active {
-    const mustLast = this.isDurable && (delivery.key !== null || delivery.deferred)
-    const active = { delivery, items, key: delivery.key, mustLast, isBackground }
+    const active = this.toActive(delivery, items, isBackground)
     this.active.set(delivery.id, active)
     if (delivery.key !== null) this.keys.set(delivery.key, active)
     return active
@@ -313,9 +312,7 @@ export class Deliveries {
       const leaveIt = (): void => finish({ delivery })
       const cancel = limit === undefined ? undefined : clock.after(limit, leaveIt)
       // Whoever waits for the result of a deferred delivery is answered with its state; every other caller is told of its end.
-      if (limit !== undefined) {
-        gone?.addEventListener('abort', leaveIt)
-      }
+      if (limit !== undefined) gone?.addEventListener('abort', leaveIt)
       const unwatch = limit === undefined ? undefined : onAbort(stop, leaveIt)
       this.waiters.set(delivery.id, waiting.add(finish))
     })
@@ -398,8 +395,12 @@ export class Deliveries {
     const { journal } = this.options
     const delivery = await journal.find(id)
     if (delivery?.state !== 'unanswered') return
+    return this.toActive(delivery, await journal.items(id) ?? [], false)
+  }
+
+  private toActive(delivery: Delivery, items: readonly ParsedItem[], isBackground: boolean): Active {
     const mustLast = this.isDurable && (delivery.key !== null || delivery.deferred)
-    return { delivery, items: await journal.items(id) ?? [], key: delivery.key, mustLast, isBackground: false }
+    return { delivery, items, key: delivery.key, mustLast, isBackground }
   }
 
   private forget(id: string): void {

@@ -1,11 +1,11 @@
 import { RelayError } from '../errors'
 import type { Port } from '../platform/port'
-import type { AttemptContext } from './attempt'
+import { toSent, type AttemptContext } from './attempt'
 import { nameOf } from './chats'
 import type { Active, Unanswered } from './deliveries'
 import { again, isOverdue, type Delivery, type Open } from './delivery'
 import { laneOf, type Lanes } from './lanes'
-import { loadOpen, toSent, type SendContext } from './send'
+import { loadOpen, type SendContext } from './send'
 
 /** When a delivery without an answer is looked for again, in milliseconds after its end; and once more when it has settled. */
 const looks = [60_000, 5 * 60_000]

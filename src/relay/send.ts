@@ -1,7 +1,7 @@
 import { RelayError } from '../errors'
 import type { Item, ParsedItem } from '../message/model'
-import { SendError, type Account, type LoadedItem, type Receipt } from '../platform/port'
-import { attempt, type AttemptContext, type Sending } from './attempt'
+import { SendError, type Account, type LoadedItem } from '../platform/port'
+import { attempt, toSent, type AttemptContext, type Sending } from './attempt'
 import { compose, divide, maxWeight, prepareItem, type MediaOptions, type PreparedItem } from './compose'
 import type { Active, Files } from './deliveries'
 import { isUnsent, type ItemResult, type Open, type Results } from './delivery'
@@ -166,11 +166,6 @@ export function settlingTime(items: readonly Pick<PreparedItem, 'type' | 'bytes'
   const isLong = items.some(({ type, bytes }) => heavyTypes.has(type) || bytes === undefined)
   const bytes = items.reduce((sum, item) => sum + (item.bytes ?? 0), 0)
   return isLong ? Math.max(longest, least) : Math.min(least + bytes / bytesPerMs, Math.max(longest, least))
-}
-
-/** A message without an ID is remembered by its likeness, so that no look-up takes it for an equal one. */
-export function toSent({ messageIds }: Receipt, likeness: string): ItemResult & { success: true } {
-  return { success: true, messageIds, ...messageIds.length === 0 && { likeness } }
 }
 
 /** The platform messages that a delivery is made of, for a look-up of those that are open. */

@@ -74,12 +74,6 @@ export function tellAll(observers: readonly Partial<Observer>[]): Observer {
   }
 }
 
-/** A request-level failure, which answers for a whole request before any item was tried. */
-export interface Rejection {
-  delivery: Delivery
-  error: RelayError
-}
-
 /** Gives a digest of the content of an uploaded file, `undefined` when there is no file with this ID. */
 export type DigestUpload = (id: string) => Promise<string | undefined>
 
