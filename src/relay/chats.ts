@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Target } from '../message/model'
 import type { Account, HistoryPage, Message, Receipt, Report } from '../platform/port'
 import type { Clock } from './clock'
+import { isRepeatable, type MessageKind } from './compose'
 import type { Delivery, Open } from './delivery'
 import type { Journal } from './journal'
 import type { LookUp, Observer } from './submission'
@@ -66,7 +67,7 @@ export class Chats {
   }
 
   /** A message that an earlier process called. Its settling time counts from now, and where it left by the machine's clock. */
-  restore(chat: string, name: string, { likeness, since, settle }: Open): OpenCall {
+  restore(chat: string, name: string, { likeness, since, settle }: Pick<Open, 'likeness' | 'since' | 'settle'>): OpenCall {
     const now = this.clock.now()
     const begunAt = now - Math.max(this.clock.wall() - since, 0)
     return this.calls.get(chat)?.get(name) ?? this.add(chat, { name, likeness, begunAt, settledAt: now + settle, isUnnamed: false })
@@ -191,66 +192,74 @@ const depths = [50, 500]
 /** How many deliveries of a chat claim messages that this process did not send: as many as the history can show, and as many failures. */
 const mostLearned = 1_000
 
-/** What is looked for. */
+/** A platform message that is looked for. */
 export interface Wanted {
+  account: Account
+  target: Target
   message: Message
   /** As the lane is named. */
   chat: string
   call: OpenCall
-  /** Whether it is an uploaded file: callers are not told the ID under which it is found. */
-  isFile: boolean
+  kind: MessageKind
 }
 
 /** What a look-up brought. */
-export type Finding = { kind: 'found', messageIds: readonly string[] } | { kind: Exclude<LookUp, 'found' | 'silent'> }
+export interface Finding {
+  kind: LookUp
+  /** Where it was found. Callers are not told the ID under which a file is found. */
+  messageIds: readonly string[]
+  /** Whether it may be sent again: nothing of it can arrive any more, and it is not there, or nobody can tell and that risk is taken. */
+  mayRepeat: boolean
+}
 
 /** Finds out whether messages without an answer have arrived. */
 export class LookUps {
   private readonly learned = new Map<string, Promise<void>>()
 
+  /** @param retryUnanswered whether a message is sent again where nobody can tell whether it arrived */
   constructor(
     private readonly chats: Chats, private readonly journal: Pick<Journal, 'isDurable' | 'sentTo'>,
-    private readonly observer: Pick<Observer, 'lookedUp'>,
+    private readonly observer: Pick<Observer, 'lookedUp'>, private readonly retryUnanswered: boolean,
   ) {}
 
-  /**
-   * Asks once: what the platform reported, then its history. A message that is found is claimed.
-   *
-   * @returns `undefined` when the platform or the database did not answer
-   */
-  async look(account: Account, target: Target, wanted: Wanted): Promise<Finding | undefined> {
-    const { chat, call } = wanted
+  /** Asks once: what the platform reported, then its history. A message that is found is claimed. */
+  async look(wanted: Wanted): Promise<Finding> {
+    const { chats, observer } = this
+    const { chat, call, kind } = wanted
     const known = knownOf(wanted)
     if (known) return known
-    const verdict = await this.search(account, target, wanted).catch(() => undefined)
+    const hasSettled = chats.openFor(chat, call.likeness) === 0
+    const verdict: Verdict | { kind: 'silent' } = await this.search(wanted).catch(() => ({ kind: 'silent' }))
     // Its answer may have come while the platform was asked, or another look-up may have found it.
-    const finding = knownOf(wanted) ?? verdict
-    this.observer.lookedUp(finding?.kind ?? 'silent')
-    if (finding?.kind !== 'found' || 'messageIds' in finding) return finding
-    this.chats.found(chat, call, finding.id)
-    return knownOf(wanted)
+    if (verdict.kind === 'found' && !knownOf(wanted)) chats.found(chat, call, verdict.id)
+    const found = knownOf(wanted)
+    observer.lookedUp(found ? 'found' : verdict.kind)
+    if (found) return found
+    const isRisked = this.retryUnanswered && isRepeatable(kind)
+    const mayRepeat = verdict.kind === 'absent' ? hasSettled
+      : verdict.kind === 'inconclusive' ? hasSettled && isRisked
+      : verdict.kind === 'no-history' && isRisked
+    return { kind: verdict.kind, messageIds: [], mayRepeat }
   }
 
-  private async search(account: Account, target: Target, { message, chat, call }: Wanted): Promise<Verdict> {
+  private async search({ account, target, message, chat, call }: Wanted): Promise<Verdict> {
     await this.learn(account, target, chat)
-    const reported = this.chats.judge(chat, call, message.reports())
-    if (reported.kind === 'found') return reported
-    let last: Verdict = { kind: 'inconclusive' }
+    let last = this.chats.judge(chat, call, message.reports())
     for (const depth of depths) {
+      if (last.kind === 'found' || (last.kind === 'absent' && last.isAnchored)) break
       const page = await message.history(depth)
       last = this.chats.judge(chat, call, message.reports(), page)
       if (!page && last.kind !== 'found') return { kind: 'no-history' }
-      if (last.kind === 'found' || (last.kind === 'absent' && last.isAnchored)) break
     }
     return last
   }
 
   /** What earlier processes and terms have sent into the chat, as the journal knows it. */
-  private learn(account: Account, target: Target, chat: string): Promise<void> {
+  private learn({ sid }: Account, target: Target, chat: string): Promise<void> {
     if (!this.journal.isDurable) return Promise.resolve()
     const known = this.learned.get(chat)
     if (known) return known
-    const learned = this.journal.sentTo(account.sid, target, mostLearned).then(sent => this.chats.learn(chat, sent))
+    const learned = this.journal.sentTo(sid, target, mostLearned).then(sent => this.chats.learn(chat, sent))
     this.learned.set(chat, learned)
     learned.catch(() => this.learned.delete(chat))
     return learned
@@ -258,7 +267,7 @@ export class LookUps {
 }
 
 /** What is known of a call without asking. */
-function knownOf({ call: { receipt, foundAs }, isFile }: Wanted): Finding | undefined {
-  if (receipt) return { kind: 'found', messageIds: receipt.messageIds }
-  if (foundAs !== undefined) return { kind: 'found', messageIds: isFile ? [] : [foundAs] }
+function knownOf({ call: { receipt, foundAs }, kind }: Wanted): Finding | undefined {
+  const ids = receipt?.messageIds ?? (foundAs === undefined ? undefined : kind === 'file' ? [] : [foundAs])
+  if (ids) return { kind: 'found', messageIds: ids, mayRepeat: false }
 }

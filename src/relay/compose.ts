@@ -87,6 +87,31 @@ function isReply({ type }: Composable): boolean {
   return type === 'reply'
 }
 
+/** What a platform message is: `mixed` has pictures; `heavy` is a video or a voice message, which the platform converts before it sends it. */
+export type MessageKind = 'text' | 'mixed' | 'heavy' | 'file'
+
+export function kindOf(items: readonly Pick<Composable, 'type'>[]): MessageKind {
+  const has = (...types: Composable['type'][]): boolean => items.some(({ type }) => types.includes(type))
+  return has('file') ? 'file' : has('video', 'audio') ? 'heavy' : has('image', 'at', 'reply') ? 'mixed' : 'text'
+}
+
+/** Whether a message may come a second time where nobody can tell whether it arrived. */
+export function isRepeatable(kind: MessageKind): boolean {
+  return kind === 'text' || kind === 'mixed'
+}
+
+/** How fast a platform is taken to carry out what it got, in bytes a millisecond: NapCat itself reckons with 256 KiB a second. */
+const bytesPerMs = 256 * 1024 / 1000
+/** The settling time of anything with a file, a video, a voice message or a link of unknown size, in milliseconds. */
+const longestSettling = 10 * 60_000
+
+/** For how long a call with these items may still be carried out when it got no clear answer, in milliseconds. */
+export function settlingTime(items: readonly Pick<PreparedItem, 'type' | 'bytes'>[], least: number): number {
+  const longest = Math.max(longestSettling, least)
+  const isLong = !isRepeatable(kindOf(items)) || items.some(({ bytes }) => bytes === undefined)
+  return isLong ? longest : Math.min(least + items.reduce((sum, { bytes = 0 }) => sum + bytes, 0) / bytesPerMs, longest)
+}
+
 /** An item that is known to be there, and how much it weighs. */
 export type PreparedItem = PreparedWords | PreparedMedia
 

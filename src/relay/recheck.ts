@@ -3,9 +3,9 @@ import type { Port } from '../platform/port'
 import { toSent, type AttemptContext } from './attempt'
 import { nameOf } from './chats'
 import type { Active, Unanswered } from './deliveries'
-import { again, isOverdue, type Delivery, type Open } from './delivery'
+import { again, isOverdue, type Delivery } from './delivery'
 import { laneOf, type Lanes } from './lanes'
-import { loadOpen, type SendContext } from './send'
+import { openMessage, type SendContext } from './send'
 
 /** When a delivery without an answer is looked for again, in milliseconds after its end; and once more when it has settled. */
 const looks = [60_000, 5 * 60_000]
@@ -19,12 +19,6 @@ export interface RecheckContext extends Pick<SendContext, 'media'>, AttemptConte
   port: Port
   lanes: Lanes
 }
-
-/**
- * What became of a delivery that ended unanswered: `settled`, what is still open may be sent again; `settling`, it may be later; `unknown`,
- * it may not, or nobody could be asked.
- */
-export type Verdict = 'settled' | 'settling' | 'unknown'
 
 /** Looks again for what ended unanswered, also when nobody waits for it: after one and five minutes, and once it has settled. */
 export class Recheck {
@@ -51,29 +45,27 @@ export class Recheck {
     return Math.max(0, ...delivery.open.map(({ likeness }) => this.context.chats.openFor(lane, likeness)))
   }
 
-  /** Asks the platform once for all that is open of a delivery. What is found is recorded. */
-  async look({ delivery, items }: Pick<Active, 'delivery' | 'items'>): Promise<Verdict> {
-    const { port, chats, lookUps, deliveries, policy } = this.context
+  /**
+   * Asks the platform once for all that is open of a delivery. What is found is recorded.
+   *
+   * @returns whether what is still open may be sent again
+   */
+  async look(active: Pick<Active, 'delivery' | 'items'>): Promise<boolean> {
+    const { port, chats, lookUps, deliveries } = this.context
+    const { delivery } = active
     const account = port.find(delivery.bot)
-    if (!account?.isOnline) return 'unknown'
-    const lane = laneOf(delivery)
-    let verdict: Verdict = 'settled'
+    if (!account?.isOnline) return false
+    const chat = laneOf(delivery)
+    let mayRepeat = true
     for (const open of delivery.open) {
-      const hadSettled = chats.openFor(lane, open.likeness) === 0
-      const message = account.message(delivery.target, await loadOpen(this.context, items, open))
       const name = nameOf(delivery.id, open.indices)
-      const call = chats.find(lane, name) ?? chats.restore(lane, name, open)
-      const isFile = isHeavy(items, open, ['file'])
-      const finding = await lookUps.look(account, delivery.target, { message, chat: lane, call, isFile })
-      if (finding?.kind === 'found') {
-        await deliveries.correct(delivery.id, open.indices, toSent(finding, open.likeness))
-        continue
-      }
-      const mayRepeat = finding?.kind === 'absent' || (finding !== undefined && policy.retryUnanswered && !isHeavy(items, open, ['file', 'video', 'audio']))
-      if (!mayRepeat) return hadSettled ? 'unknown' : 'settling'
-      if (!hadSettled && finding.kind !== 'no-history') verdict = 'settling'
+      const call = chats.find(chat, name) ?? chats.restore(chat, name, open)
+      const wanted = { account, target: delivery.target, chat, call, ...await openMessage(this.context, active, open, account) }
+      const finding = await lookUps.look(wanted)
+      if (finding.kind === 'found') await deliveries.correct(delivery.id, open.indices, toSent(finding, open.likeness))
+      else mayRepeat &&= finding.mayRepeat
     }
-    return verdict
+    return mayRepeat
   }
 
   private async lookAtDue(): Promise<void> {
@@ -101,21 +93,13 @@ export class Recheck {
     const { delivery } = active
     // As long as it is in memory its end is still being written.
     if (!port.find(delivery.bot)?.isOnline || deliveries.get(delivery.id)) throw new RelayError('unsent')
-    const verdict = await this.look(active)
+    const mayRepeat = await this.look(active)
     const calls = Math.max(0, ...delivery.open.map(({ calls }) => calls))
-    if (verdict !== 'settled' || delivery.state !== 'unanswered' || stop.aborted) return
+    if (!mayRepeat || delivery.state !== 'unanswered' || stop.aborted) return
     if (!delivery.deferred || calls > policy.retries || isOverdue(delivery, clock.wall())) return
     due.length = 0
     // It was accepted for later: it joins its lane again, at its old place.
     const queued = await deliveries.requeue(active, again(delivery, delivery.seq, false))
     lanes.join(queued.delivery)
   }
-}
-
-/** Whether a platform message has an item of one of these types. */
-function isHeavy(items: Active['items'], { indices }: Open, types: readonly string[]): boolean {
-  return indices.some(index => {
-    const item = items[index]
-    return item !== undefined && 'type' in item && types.includes(item.type)
-  })
 }

@@ -207,9 +207,9 @@ export class Relay {
 
   private present(hasKey = false): Term {
     if (this.term) return this.term
-    if (this.stop.signal.aborted) throw new RelayError('stopping')
-    // Whether a first request with the key has sent anything, only the active relay knows.
+    // Whether a first request with the key has sent anything, only an active relay knows.
     if (hasKey) throw new RelayError('key-unknown', standbyText, { headers: standbyHeaders })
+    if (this.stop.signal.aborted) throw new RelayError('stopping')
     throw new RelayError('standby', undefined, { headers: standbyHeaders })
   }
 

@@ -104,7 +104,7 @@ export class Replay {
     const active = deliveries.unanswered.get(earlier.id)?.active ?? await this.recall(earlier, items)
     const { delivery } = active
     replay.delivery = delivery
-    if (await recheck.look(active).catch(() => 'unknown') !== 'settled' || delivery.state !== 'unanswered') return replay
+    if (!await recheck.look(active).catch(() => false) || delivery.state !== 'unanswered') return replay
     admit?.(platformOf(delivery.bot) ?? '')
     const isLater = delivery.deferred
     const change = { ...again(delivery, intake.nextSeq(), true), ...isLater && { expiresAt: clock.wall() + (expiresIn ?? defaultExpiry) } }

@@ -1,19 +1,10 @@
 import { RelayError } from '../errors'
-import type { Item, ParsedItem } from '../message/model'
-import { SendError, type Account, type LoadedItem } from '../platform/port'
-import { attempt, toSent, type AttemptContext, type Sending } from './attempt'
-import { compose, divide, maxWeight, prepareItem, type MediaOptions, type PreparedItem } from './compose'
+import { SendError, type Account, type LoadedItem, type Message } from '../platform/port'
+import { attempt, toSent, type AttemptContext } from './attempt'
+import { compose, divide, kindOf, maxWeight, prepareItem, settlingTime, type MediaOptions, type MessageKind, type PreparedItem } from './compose'
 import type { Active, Files } from './deliveries'
 import { isUnsent, type ItemResult, type Open, type Results } from './delivery'
 import { NotOwner } from './journal'
-
-/** How fast a platform is taken to carry out what it got, in bytes a millisecond: NapCat itself reckons with 256 KiB a second. */
-const bytesPerMs = 256 * 1024 / 1000
-/** The settling time of anything with a file, a video, a voice message or a link of unknown size, in milliseconds. */
-const longest = 10 * 60_000
-
-/** Files, videos and voice messages: platforms convert them before they send them. */
-const heavyTypes: ReadonlySet<Item['type']> = new Set(['file', 'video', 'audio'])
 
 /** What a send needs of the rest of the core. */
 export interface SendContext extends AttemptContext {
@@ -86,33 +77,27 @@ interface Work {
 }
 
 async function sendAll(context: SendContext, work: Work): Promise<void> {
-  const { policy } = context
-  const { active: { delivery }, results } = work
+  const { active: { delivery: { deferred, open } }, results } = work
+  const { retries } = context.policy
   const ready = await prepareAll(context, work)
-  const { retries } = policy
-  const isIn = (open: Open) => ({ index }: Ready): boolean => open.indices.includes(index)
-  const earlier = delivery.open.map((open): Outgoing => ({ items: ready.filter(isIn(open)), retries, earlier: open }))
-  const fresh = ready.filter(item => !delivery.open.some(open => isIn(open)(item)))
+  const earlier = open.map((each): Outgoing => ({ items: ready.filter(({ index }) => each.indices.includes(index)), retries, earlier: each }))
+  const fresh = ready.filter(item => !earlier.some(({ items }) => items.includes(item)))
   const combined = compose(fresh, maxWeight).map((items): Outgoing => ({ items, retries }))
-  const queue = [...earlier, ...combined].filter(({ items }) => items.length > 0)
+  const queue = [...earlier.filter(({ items }) => items.length > 0), ...combined]
   for (let next = queue.shift(); next; next = queue.shift()) {
     const result = await sendOne(context, work, next)
     const cause = result.success ? undefined : result.error.cause
-    const isRefused = cause instanceof SendError && cause.outcome === 'refused'
     const isClosed = cause instanceof SendError && cause.isAboutTarget
-    const parts = isRefused && !isClosed ? divide(next.items) : []
+    const parts = cause instanceof SendError && cause.outcome === 'refused' && !isClosed ? divide(next.items) : []
     if (parts.length > 1) {
       // Only the bad items are to fail, so each goes by itself, once.
       queue.unshift(...parts.map(items => ({ items, retries: 0 })))
       continue
     }
-    // What is refused because of the target would be refused again, and calls into a closed chat get accounts banned.
-    const ended = isClosed ? [next, ...queue.splice(0)] : [next]
-    for (const { items } of ended) for (const { index } of items) results[index] = result
-    // A deferred delivery tries again later as a whole what could not leave now.
-    if (delivery.deferred && isUnsent(result)) {
-      for (const { items } of queue.splice(0)) for (const { index } of items) results[index] = result
-    }
+    // What is refused because of the target would be refused again, and calls into a closed chat get accounts banned. What could not leave
+    // now, a deferred delivery tries again as a whole.
+    const isForAll = isClosed || (deferred && isUnsent(result))
+    for (const { items } of isForAll ? [next, ...queue.splice(0)] : [next]) for (const { index } of items) results[index] = result
   }
 }
 
@@ -136,21 +121,15 @@ async function prepareAll({ media }: SendContext, { active: { items, delivery: {
 }
 
 async function sendOne(context: SendContext, work: Work, { items, retries, earlier }: Outgoing): Promise<ItemResult> {
-  const { policy } = context
+  const { settleTime, timeout } = context.policy
   const { active, account, chat, pace, results } = work
-  const { delivery: { deferred, target } } = active
   const rest = earlier ? undefined : pace.ready()
   if (rest) await rest
   try {
-    const message = account.message(target, await load(items))
-    const isText = items.every(({ type }) => type === 'text')
-    const sending: Sending = {
-      active, results, chat, account, message, retries, earlier,
-      indices: items.map(({ index }) => index),
-      settle: settlingTime(items, Math.max(policy.settleTime, policy.timeout)),
-      isRepeatable: !items.some(({ type }) => heavyTypes.has(type)),
-      patience: !deferred ? 'caller' : isText ? 'settled' : 'call',
-    }
+    const message = account.message(active.delivery.target, await load(items))
+    const indices = items.map(({ index }) => index)
+    const settle = settlingTime(items, Math.max(settleTime, timeout))
+    const sending = { active, results, indices, chat, account, message, kind: kindOf(items), settle, retries, earlier }
     return toSent(await attempt(context, sending), message.likeness)
   } catch (error) {
     // Another relay has the data store: it finds out what became of this.
@@ -161,21 +140,16 @@ async function sendOne(context: SendContext, work: Work, { items, retries, earli
   }
 }
 
-/** How long a call with these items may still be carried out when it got no clear answer, in milliseconds. */
-export function settlingTime(items: readonly Pick<PreparedItem, 'type' | 'bytes'>[], least: number): number {
-  const isLong = items.some(({ type, bytes }) => heavyTypes.has(type) || bytes === undefined)
-  const bytes = items.reduce((sum, item) => sum + (item.bytes ?? 0), 0)
-  return isLong ? Math.max(longest, least) : Math.min(least + bytes / bytesPerMs, Math.max(longest, least))
-}
-
-/** The platform messages that a delivery is made of, for a look-up of those that are open. */
-export async function loadOpen({ media }: Pick<SendContext, 'media'>, items: readonly ParsedItem[], { indices }: Open): Promise<LoadedItem[]> {
+/** A message that a delivery has left open, for a look-up. */
+export async function openMessage(
+  { media }: Pick<SendContext, 'media'>, { delivery: { target }, items }: Pick<Active, 'delivery' | 'items'>, { indices }: Open, account: Account,
+): Promise<{ message: Message, kind: MessageKind }> {
   const prepared: PreparedItem[] = []
   for (const index of indices) {
     const item = items[index]
     if (item && !(item instanceof RelayError)) prepared.push(await prepareItem(item, media))
   }
-  return load(prepared)
+  return { message: account.message(target, await load(prepared)), kind: kindOf(prepared) }
 }
 
 async function load(items: readonly PreparedItem[]): Promise<LoadedItem[]> {

@@ -90,7 +90,7 @@ export class Term {
     const deliveries = this.deliveries = new Deliveries({
       clock, journal, ownership, files, logger, observer, recordContent, retention, patience: policy.timeout, stop,
     })
-    const lookUps = new LookUps(chats, journal, observer)
+    const lookUps = new LookUps(chats, journal, observer, policy.retryUnanswered)
     const sending = { clock, policy, chats, deliveries, lookUps, media, files, stop }
     const lanes = this.lanes = new Lanes({ ...sending, port, facts, logger, observer, enter, options: options.lanes })
     const intake = this.intake = new Intake({ clock, port, deliveries, lanes, recordContent, enter }, last)

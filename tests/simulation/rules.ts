@@ -43,7 +43,7 @@ const rules: readonly Rule[] = [
   },
   {
     number: 5, off: 'rows that came late are not adopted',
-    patches: [{ file: 'term.ts', find: 'await this.goOn(await this.journal.adopt(this.owner, wall - day))', replace: 'void day' }],
+    patches: [{ file: 'term.ts', find: `await this.goOn(heads ?? await this.journal.adopt(this.owner, wall - day))`, replace: `await this.goOn(heads ?? [])` }],
   },
   {
     number: 6, off: 'calls are made when the ownership may be lost',
@@ -58,8 +58,8 @@ const rules: readonly Rule[] = [
   {
     number: 8, off: 'a failure is told as it is while an earlier call is open',
     patches: [{
-      file: 'attempt.ts', find: `throw this.open.size === 0 || next.outcome === 'unanswered' ? next : new SendError('unanswered', undefined, { cause: next })`,
-      replace: 'throw next',
+      file: 'attempt.ts', find: `throw failure?.outcome === 'unanswered' ? failure : new SendError('unanswered', undefined, { cause: failure })`,
+      replace: `throw failure ?? new SendError('unanswered')`,
     }],
   },
   {

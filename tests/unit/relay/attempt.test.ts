@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { backoff } from '../../../src/relay/attempt'
-import { settlingTime } from '../../../src/relay/send'
+import { settlingTime } from '../../../src/relay/compose'
 import { Core, fates, type Fate } from '../../support/core'
 
 describe('the back-off', () => {

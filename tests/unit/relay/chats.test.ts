@@ -86,7 +86,7 @@ describe('a look-up', () => {
   test('counts the settling time of a message of an earlier process from now, and where it left by the machine\'s clock', async () => {
     const { chats, judge } = await setUp()
     chats.drop('c', 'call')
-    const restored = chats.restore('c', 'restored', { indices: [0], likeness: 'x', since: 20_000, settle, calls: 1 })
+    const restored = chats.restore('c', 'restored', { likeness: 'x', since: 20_000, settle })
     assert.equal(chats.openFor('c', 'x'), settle)
     assert.deepEqual([9_000, 11_000].map(time => told(judge(pageOf([entry('a', time)]), restored))), ['inconclusive', 'found a'])
   })
