@@ -1,4 +1,5 @@
 import { RelayError } from '../errors'
+import { causes, type About, type CauseId } from '../message/causes'
 import type { BotSelector, MediaItem, MentionItem, ParsedItem, ReplyItem, Target, TextItem } from '../message/model'
 
 /**
@@ -146,24 +147,43 @@ export type SendFailure = 'refused' | 'suppressed' | 'unsent' | 'unanswered'
 
 /** What more is known of a failure. */
 export interface SendErrorOptions extends ErrorOptions {
-  /** Whether it is about the target (muted, not a member, no such group), so that further calls are no use. */
-  isAboutTarget?: boolean
-  /** Whether a further call would do harm. */
-  isFinal?: boolean
+  causeId?: CauseId | undefined
+  /** Whether a further call would do harm, or could not succeed. */
+  isFinal?: boolean | undefined
 }
 
 /** A send that failed. */
 export class SendError extends Error {
   override readonly name = 'SendError'
-  readonly isAboutTarget: boolean
-  /** Whether the same call may succeed the next time. */
-  readonly isRetryable: boolean
+  /** Why it failed, where the platform tells it in a way that the relay knows. */
+  readonly causeId: CauseId | undefined
+  /** The cause in plain English, then the platform's own words; fit to be shown to the caller. */
+  readonly wording: string | undefined
+  private readonly isFinal: boolean
 
-  /** @param wording the platform's own words, fit to be shown to the caller */
-  constructor(readonly outcome: SendFailure, readonly wording?: string, options: SendErrorOptions = {}) {
+  /** @param words the platform's own words, fit to be shown to the caller */
+  constructor(readonly outcome: SendFailure, words?: string, { causeId, isFinal = false, ...options }: SendErrorOptions = {}) {
+    const plain = causeId && causes[causeId].en
+    const wording = plain && words ? `${plain} (platform: "${words}")` : plain ?? words
     super(wording ?? outcome, options)
-    this.isAboutTarget = options.isAboutTarget ?? false
-    this.isRetryable = !this.isAboutTarget && !options.isFinal && outcome !== 'suppressed'
+    this.causeId = causeId
+    this.wording = wording
+    this.isFinal = isFinal
+  }
+
+  /** What it is about. */
+  get about(): About {
+    return this.causeId ? causes[this.causeId].about : 'unknown'
+  }
+
+  /** Whether it is about the chat (muted, not a member, no such group), so that further calls into it are no use now. */
+  get isAboutTarget(): boolean {
+    return this.about === 'chat-closed' || this.about === 'chat-gone'
+  }
+
+  /** Whether the same call may succeed the next time. */
+  get isRetryable(): boolean {
+    return !this.isAboutTarget && !this.isFinal && this.outcome !== 'suppressed'
   }
 
   /** The failure as the caller is told; its cause is this one. */

@@ -355,7 +355,7 @@ function markOf(item: LoadedItem): string {
 }
 
 function failureOf(answer: Exclude<CallFault['answer'], 'sent' | 'nameless' | 'none'>): SendError {
-  if (answer === 'about-target') return new SendError('refused', 'muted', { isAboutTarget: true })
+  if (answer === 'about-target') return new SendError('refused', 'muted', { causeId: 'muted' })
   if (answer === 'final') return new SendError('refused', 'no', { isFinal: true })
   return new SendError(answer, answer)
 }

@@ -24,7 +24,7 @@ export interface Fate {
 export const fates = {
   sent: { arrives: 0, answered: 10 },
   refused: { answered: 10, error: new SendError('refused', 'no') },
-  muted: { answered: 10, error: new SendError('refused', 'muted', { isAboutTarget: true }) },
+  muted: { answered: 10, error: new SendError('refused', 'muted', { causeId: 'muted' }) },
   silent: {},
   lost: { arrives: 0 },
 } as const satisfies Record<string, Fate>

@@ -73,8 +73,8 @@ export function chatOf(selfId: string, { kind, id }: Target): string {
 export function readHistory(answer: unknown, selfId: string, content: Content): HistoryPage | undefined {
   const read = readAnswer(answer)
   if (!read.isOk) {
-    if (read.meaning === 'unknown-action') return
-    if (read.meaning === 'empty-chat') return { own: [], oldest: Infinity, isReadable: true }
+    if (read.failure.causeId === 'unknown-action') return
+    if (read.failure.causeId === 'empty-chat') return { own: [], oldest: Infinity, isReadable: true }
     throw new SendError('unanswered')
   }
   const { messages } = fieldsOf(read.data)

@@ -1,0 +1,44 @@
+/**
+ * What a failure is about, and so what it means for what comes next:
+ * - `message`: another message to the same chat may succeed.
+ * - `chat-closed`: nothing reaches this chat for a while.
+ * - `chat-gone`: nothing will reach this chat until a person changes something.
+ * - `account`: the account can send nothing at all.
+ * - `unknown`: the platform does not say, or it is not known.
+ */
+export type About = 'message' | 'chat-closed' | 'chat-gone' | 'account' | 'unknown'
+
+/** A cause in plain words, without a capital and a full stop: they stand before the platform's own words, and in alerts. */
+interface Explained { about: About, en: string, zh: string }
+
+/** Why a message did not arrive, as far as platforms tell. */
+export const causes = {
+  'muted': { about: 'chat-closed', en: 'the bot is muted in this group', zh: '机器人在该群被禁言' },
+  'all-muted': { about: 'chat-closed', en: 'everybody is muted in this group', zh: '该群已开启全员禁言' },
+  'too-fast': { about: 'chat-closed', en: 'too many messages a minute for this group', zh: '发言超过了该群的频率限制' },
+  'restricted': { about: 'chat-closed', en: 'QQ restricts what this account may send here', zh: '账号在此被 QQ 限制发言' },
+
+  'no-such-group': { about: 'chat-gone', en: 'there is no such group, or the bot is not in it', zh: '群不存在，或机器人不在群中' },
+  'removed': { about: 'chat-gone', en: 'the bot is not in this group any more', zh: '机器人已不在该群' },
+  'not-friend': { about: 'chat-gone', en: 'there is no such user, or the user is not a friend of the bot', zh: '用户不存在，或不是机器人的好友' },
+  'blocked': { about: 'chat-gone', en: 'the user and the bot have blocked one another', zh: '机器人与该用户之间已屏蔽' },
+
+  'too-long': { about: 'message', en: 'the message is too long', zh: '消息过长' },
+  'empty': { about: 'message', en: 'the platform finds nothing in the message that it can send', zh: '消息中没有平台能发送的内容' },
+  'at-all-limit': { about: 'message', en: 'no more messages may mention everybody today', zh: '今天 @全体成员 的次数已用完' },
+  'media-failed': { about: 'message', en: 'the platform could not read or upload the file', zh: '平台无法读取或上传该文件' },
+
+  'logged-out': { about: 'account', en: 'the account is logged out, or the platform has no network', zh: '账号已掉线，或平台无法联网' },
+
+  'swallowed': {
+    about: 'unknown',
+    en: 'the platform took the message, but did not confirm it: risk control may have blocked it',
+    zh: '平台已接受消息但未确认，可能被风控拦截',
+  },
+  'unconfirmed': { about: 'unknown', en: 'the platform does not know whether the message was sent', zh: '平台不确定消息是否已发出' },
+  'unknown-action': { about: 'unknown', en: 'the platform does not know this action', zh: '平台不支持此操作' },
+  'empty-chat': { about: 'unknown', en: 'the platform finds no message there', zh: '平台找不到那里的消息' },
+} as const satisfies Record<string, Explained>
+
+/** The name of a cause, for programs. */
+export type CauseId = keyof typeof causes

@@ -1,0 +1,117 @@
+import type { CauseId } from '../../message/causes'
+import type { SendFailure } from '../port'
+
+/** What an answer of failure means: the message was sent all the same, or how it failed, and why. */
+export interface Known {
+  outcome: 'sent' | Exclude<SendFailure, 'suppressed'>
+  cause: CauseId
+  /** Whether the same message would fail again at any time. */
+  isFinal?: true
+}
+
+/** One kind of answers: an answer is of this kind when one of the three fits. */
+interface Row extends Known {
+  /**
+   * What QQ's server, or its client, said to the send. NapCat and LuckyLilliaBot quote it in their words, Lagrange has it as the `retcode`
+   * of an answer without words.
+   */
+  results?: readonly number[]
+  /** The `retcode` of the answer itself. */
+  retcodes?: readonly number[]
+  words?: RegExp
+}
+
+/**
+ * The answers to a send that fails, read from the sources of the implementations and from what their users report. The first row that fits
+ * counts. Where no source is named, the words are for implementations and versions that were not read.
+ *
+ * Sources of the results of QQ: mamoe/mirai `GeneralMessageSenderProtocol.kt`, takayama-lily/oicq `lib/errors.ts`, Mrs4s/MiraiGo
+ * `client/group_msg.go` (`decodeMsgSendResponse`). Sources of the words, if not named otherwise:
+ * - NapNeko/NapCatQQ `packages/napcat-core/helper/event.ts`, `packages/napcat-onebot/api/msg.ts`, `api/file.ts`, `action/msg/SendMsg.ts`
+ * - LLOneBot/LuckyLilliaBot `src/ntqqapi/core.ts`, `src/ntqqapi/api/msg.ts`, `src/onebot11/utils.ts`
+ * - Mrs4s/go-cqhttp `coolq/api.go`, `coolq/bot.go`
+ * - LagrangeDev/Lagrange.Core, branch v1, `Lagrange.OneBot/Core/Operation/Message/SendGroupMessageOperation.cs`
+ */
+const rows: readonly Row[] = [
+  // LuckyLilliaBot: the server took the message and numbered it, only its echo was not seen.
+  { cause: 'unconfirmed', outcome: 'sent', words: /waitForSelfEcho timeout/i },
+
+  // First, because these words quote names of files and links, in which the words of any other row may stand.
+  // NapCat: the file is empty, cannot be downloaded, or QQ's server for media did not take it (NapCatQQ issues 182 and 901).
+  // LuckyLilliaBot `src/common/utils/file.ts`, `src/ntqqapi/entities.ts`.
+  {
+    cause: 'media-failed', outcome: 'refused',
+    words: /rich media transfer failed|文件处理失败|识别URL失败|下载失败, |未知文件类型或路径不存在|^路径不存在|文件异常，大小为/,
+  },
+
+  // mirai, oicq. The whole group muted is told so too. LuckyLilliaBot asks before it sends and says 当前处于被禁言状态.
+  { cause: 'all-muted', outcome: 'refused', words: /全[员体]禁言/ },
+  { cause: 'muted', outcome: 'refused', results: [120], words: /禁言|\bmuted\b/i },
+  // mirai, and its issue 1220: 本群每分钟只能发5条消息.
+  { cause: 'too-fast', outcome: 'refused', results: [299], words: /每分钟只能发|发言过于频繁/ },
+  // mirai: the account is frozen, or limited after complaints; MiraiGo: it has to be verified.
+  { cause: 'restricted', outcome: 'refused', results: [46] },
+
+  // go-cqhttp.
+  { cause: 'no-such-group', outcome: 'refused', words: /GROUP_NOT_FOUND|no such group|群聊?(?:不存在|已解散)/i },
+  // NapCatQQ issue 600: 发送失败，你已被移出该群，请重新加群。
+  { cause: 'removed', outcome: 'refused', results: [110], words: /被移出|被踢|不在(?:该)?群|not (?:a )?(?:group )?member|not in the group/i },
+  // NapCat and LuckyLilliaBot look the account up first: 无法获取用户信息. NapCat `action/go-cqhttp/UploadPrivateFile.ts`: 私聊10002不存在.
+  {
+    cause: 'not-friend', outcome: 'refused',
+    words: /无法获取用户信息|私聊\d+不存在|no such (?:user|friend)|not (?:a )?friend|非好友|不是好友/i,
+  },
+  // MiraiGo.
+  { cause: 'blocked', outcome: 'refused', results: [55] },
+
+  // oicq; mirai.
+  { cause: 'too-long', outcome: 'refused', isFinal: true, results: [10, 34], words: /消息过长/ },
+  // mirai; oicq: AT全体剩余次数不足.
+  { cause: 'at-all-limit', outcome: 'refused', isFinal: true, results: [121] },
+  // go-cqhttp has the last words for a group, beside SEND_MSG_API_ERROR; NapCat and LuckyLilliaBot have the second.
+  { cause: 'empty', outcome: 'refused', isFinal: true, words: /EMPTY_MSG_ERROR|消息体无法解析|^empty message$/m },
+
+  // NapCat when QQ was kicked or has no network. LuckyLilliaBot `src/main/qqProtocol/direct.ts`; `pmhq.ts`: -100 is not logged in.
+  {
+    cause: 'logged-out', outcome: 'unsent',
+    results: [1006514], words: /网络连接异常|Direct client not logged in|PMHQ send failed: cmd=\S+ code=-100\b/,
+  },
+
+  // NapCat: the client took the message, and the server never confirmed it (NapCatQQ issues 182, 808, 1410). LuckyLilliaBot and Lagrange:
+  // the server answered without numbering the message.
+  { cause: 'swallowed', outcome: 'unanswered', results: [0], retcodes: [9000], words: /发送消息失败 \(sequence=0\)/ },
+  // NapCat, where its client did not answer (NapCatQQ issues 600 and 869), and both in older versions: 发送超时 (LuckyLilliaBot issue 314).
+  // LuckyLilliaBot `src/main/qqProtocol/direct-lib/client.ts`, `pmhq.ts`. go-cqhttp, also where the bot is muted. Lagrange: 9057.
+  {
+    cause: 'unconfirmed', outcome: 'unanswered', retcodes: [9057],
+    words: /Timeout: NTEvent|SEND_MSG_API_ERROR|发送超时|Command MessageSvc\.PbSendMsg timed out|wait result timeout/i,
+  },
+
+  // NapCat and LuckyLilliaBot; Lagrange and go-cqhttp.
+  {
+    cause: 'unknown-action', outcome: 'refused', retcodes: [1404, 404],
+    words: /不支持的?\s*(?:API|action|动作|接口)|API\s?不存在|API_NOT_FOUND|unsupported|not supported|(?:no such|unknown) (?:api|action)/i,
+  },
+  // NapCat `action/go-cqhttp/GetGroupMsgHistory.ts`; LuckyLilliaBot.
+  { cause: 'empty-chat', outcome: 'refused', words: /消息\S*不存在|未找到消息/ },
+]
+
+/**
+ * What is known of an answer of failure, by its code and its words: go-cqhttp has the name of the error in one field and its explanation in
+ * another, NapCat has the same text in both, Lagrange has none.
+ *
+ * @param words the texts of the answer, one a line
+ */
+export function classify(retcode: number, words: string): Known | undefined {
+  const result = resultOf(words) ?? (words === '' ? retcode : NaN)
+  return rows.find(row => [row.results?.includes(result), row.retcodes?.includes(retcode), row.words?.test(words)].includes(true))
+}
+
+/** What NapCat quotes of its client's answer to a send, and LuckyLilliaBot of the server's. */
+const quoted = /NodeIKernelMsgService\/sendMsg[^{]*\{\s*"result":\s*(-?\d+)|^发送消息失败 \(code=(-?\d+)\)/
+
+function resultOf(words: string): number | undefined {
+  const [, client, server] = quoted.exec(words) ?? []
+  const result = client ?? server
+  return result === undefined ? undefined : Number(result)
+}

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { CauseId } from '../../../../src/message/causes'
+import { readAnswer } from '../../../../src/platform/onebot/answer'
+
+/** What NapCat says of a send that its client refuses, or does not confirm in time. */
+function ntEvent(what: 'EventChecker Failed' | 'Timeout', result: object): Record<string, unknown> {
+  const event = 'NTEvent serviceAndMethod:NodeIKernelMsgService/sendMsg ListenerName:NodeIKernelMsgListener/onMsgInfoListUpdate'
+  return both(`${what}: ${event} EventRet:\n${JSON.stringify(result, null, 4)}\n`)
+}
+
+/** NapCat and LuckyLilliaBot have the same text in both fields. */
+function both(text: string, retcode = 1200): Record<string, unknown> {
+  return { retcode, message: text, wording: text }
+}
+
+/** go-cqhttp names the error in one field and explains it in two. */
+function goCqhttp(msg: string, wording: string, retcode = 100): Record<string, unknown> {
+  return { retcode, msg, wording, message: wording }
+}
+
+const cases: readonly [implementation: string, answer: Record<string, unknown>, outcome: string, cause: CauseId | undefined][] = [
+  ['LuckyLilliaBot', both('waitForSelfEcho timeout'), 'sent', undefined],
+
+  ['NapCat', ntEvent('EventChecker Failed', { result: -1, errMsg: 'rich media transfer failed' }), 'refused', 'media-failed'],
+  ['NapCat 1.7', ntEvent('Timeout', { result: -1, errMsg: 'rich media transfer failed' }), 'refused', 'media-failed'],
+  ['NapCat', both('文件处理失败: 识别URL失败, uri= /tmp/禁言.png'), 'refused', 'media-failed'],
+  ['NapCat', both('文件异常，大小为0'), 'refused', 'media-failed'],
+  ['LuckyLilliaBot', both('文件异常，大小为 0: /tmp/a.png'), 'refused', 'media-failed'],
+  ['LuckyLilliaBot', both('https://example.com/a.png 下载失败, HTTP error! status: 404 statusText: Not Found'), 'refused', 'media-failed'],
+  ['LuckyLilliaBot', both('未知文件类型或路径不存在: ./不是好友.png'), 'refused', 'media-failed'],
+  ['LuckyLilliaBot', both('路径不存在'), 'refused', 'media-failed'],
+
+  ['another', both('发送失败，该群已开启全员禁言'), 'refused', 'all-muted'],
+  ['NapCat', ntEvent('EventChecker Failed', { result: 120, errMsg: '' }), 'refused', 'muted'],
+  ['LuckyLilliaBot', both('当前处于被禁言状态'), 'refused', 'muted'],
+  ['LuckyLilliaBot', both('发送消息失败 (code=120): '), 'refused', 'muted'],
+  ['Lagrange', { retcode: 120 }, 'refused', 'muted'],
+  ['NapCat', ntEvent('EventChecker Failed', { result: 299, errMsg: '本群每分钟只能发5条消息' }), 'refused', 'too-fast'],
+  ['LuckyLilliaBot', both('发送消息失败 (code=299): 本群每分钟只能发5条消息'), 'refused', 'too-fast'],
+  ['Lagrange', { retcode: 299 }, 'refused', 'too-fast'],
+  ['Lagrange', { retcode: 46 }, 'refused', 'restricted'],
+  ['NapCat', ntEvent('EventChecker Failed', { result: 46, errMsg: '' }), 'refused', 'restricted'],
+
+  ['go-cqhttp', goCqhttp('GROUP_NOT_FOUND', '群聊不存在'), 'refused', 'no-such-group'],
+  ['NapCat', ntEvent('EventChecker Failed', { result: 110, errMsg: '发送失败，你已被移出该群，请重新加群。' }), 'refused', 'removed'],
+  ['LuckyLilliaBot', both('发送消息失败 (code=110): 发送失败，你已被移出该群，请重新加群。'), 'refused', 'removed'],
+  ['Lagrange', { retcode: 110 }, 'refused', 'removed'],
+  ['NapCat, LuckyLilliaBot', both('无法获取用户信息'), 'refused', 'not-friend'],
+  ['NapCat', both('私聊10002不存在'), 'refused', 'not-friend'],
+  ['another', both('对方不是好友'), 'refused', 'not-friend'],
+  ['Lagrange', { retcode: 55 }, 'refused', 'blocked'],
+
+  ['Lagrange', { retcode: 10 }, 'refused', 'too-long'],
+  ['LuckyLilliaBot', both('发送消息失败 (code=34): '), 'refused', 'too-long'],
+  ['LuckyLilliaBot', both('发送消息失败 (code=121): '), 'refused', 'at-all-limit'],
+  ['go-cqhttp', goCqhttp('EMPTY_MSG_ERROR', '消息为空'), 'refused', 'empty'],
+  ['go-cqhttp', goCqhttp('SEND_MSG_API_ERROR', 'empty message'), 'refused', 'empty'],
+  ['NapCat', both('消息体无法解析, 请检查是否发送了不支持的消息类型'), 'refused', 'empty'],
+  ['LuckyLilliaBot', both('消息体无法解析，请检查是否发送了不支持的消息类型'), 'refused', 'empty'],
+
+  ['NapCat', ntEvent('EventChecker Failed', { result: 1006514, errMsg: '网络连接异常!' }), 'unsent', 'logged-out'],
+  ['LuckyLilliaBot', both('Direct client not logged in'), 'unsent', 'logged-out'],
+  ['LuckyLilliaBot', both('PMHQ send failed: cmd=MessageSvc.PbSendMsg code=-100 not login pb=<empty>'), 'unsent', 'logged-out'],
+
+  ['NapCat', ntEvent('Timeout', { result: 0, errMsg: '' }), 'unanswered', 'swallowed'],
+  ['NapCat over HTTP', { ...ntEvent('Timeout', { result: 0, errMsg: '' }), retcode: 200 }, 'unanswered', 'swallowed'],
+  ['LuckyLilliaBot', both('发送消息失败 (sequence=0)'), 'unanswered', 'swallowed'],
+  ['Lagrange', { retcode: 9000 }, 'unanswered', 'swallowed'],
+
+  ['NapCat', ntEvent('Timeout', {}), 'unanswered', 'unconfirmed'],
+  ['NapCat 1', ntEvent('Timeout', { result: 1, errMsg: '' }), 'unanswered', 'unconfirmed'],
+  ['LLOneBot 3', both('发送超时'), 'unanswered', 'unconfirmed'],
+  ['LuckyLilliaBot', both('Command MessageSvc.PbSendMsg timed out after 15000ms'), 'unanswered', 'unconfirmed'],
+  ['LuckyLilliaBot', both('pmhq ws send: wait result timeout'), 'unanswered', 'unconfirmed'],
+  ['go-cqhttp', goCqhttp('SEND_MSG_API_ERROR', 'send group message failed: blocked by server'), 'unanswered', 'unconfirmed'],
+  ['go-cqhttp', goCqhttp('SEND_MSG_API_ERROR', '请参考 go-cqhttp 端输出'), 'unanswered', 'unconfirmed'],
+  ['Lagrange', { retcode: 9057 }, 'unanswered', 'unconfirmed'],
+
+  ['NapCat', both('不支持的Api send_poll', 1404), 'refused', 'unknown-action'],
+  ['LuckyLilliaBot', both('send_poll API 不存在', 404), 'refused', 'unknown-action'],
+  ['Lagrange', { retcode: 404 }, 'refused', 'unknown-action'],
+  ['go-cqhttp', goCqhttp('API_NOT_FOUND', 'API不存在', 404), 'refused', 'unknown-action'],
+  ['NapCat', both('消息undefined不存在'), 'refused', 'empty-chat'],
+  ['LuckyLilliaBot', both('未找到消息'), 'refused', 'empty-chat'],
+
+  ['NapCat', ntEvent('EventChecker Failed', { result: 1, errMsg: '发送失败' }), 'refused', undefined],
+  ['NapCat', both('Key: message, Message: Expected required property', 1400), 'refused', undefined],
+  ['LuckyLilliaBot, of a file', both('发送文件失败 (code=120): upload denied'), 'refused', undefined],
+  ['another, with a code of its own', both('no', 46), 'refused', undefined],
+  ['NapCat, of a recall', both('Timeout: NTEvent serviceAndMethod:NodeIKernelMsgService/recallMsg EventRet:\n{"result": 0}'), 'unanswered', 'unconfirmed'],
+]
+
+describe('an answer of failure', () => {
+  for (const [implementation, answer, outcome, cause] of cases) {
+    test(`${implementation}, ${String(answer.wording ?? answer.retcode).trim().replace(/\s+/g, ' ')}: ${cause ?? outcome}`, () => {
+      const read = readAnswer({ status: 'failed', data: null, ...answer })
+      assert.deepEqual(read.isOk ? ['sent', undefined] : [read.failure.outcome, read.failure.causeId], [outcome, cause])
+    })
+  }
+
+  test('is told in plain words, with the platform\'s own after them', () => {
+    const told = (answer: object): string | undefined => {
+      const read = readAnswer({ status: 'failed', data: null, ...answer })
+      return read.isOk ? undefined : read.failure.toRelayError().message
+    }
+    assert.equal(told(both('当前处于被禁言状态')), 'the platform refused the message: the bot is muted in this group (platform: "当前处于被禁言状态")')
+    assert.equal(told({ retcode: 46 }), 'the platform refused the message: QQ restricts what this account may send here (platform: "retcode 46")')
+    assert.equal(told(both('no')), 'the platform refused the message: no')
+  })
+
+  test('says what it is about, and whether another call may help', () => {
+    const traits = (answer: object): unknown => {
+      const read = readAnswer({ status: 'failed', data: null, ...answer })
+      return read.isOk || [read.failure.about, read.failure.isAboutTarget, read.failure.isRetryable]
+    }
+    assert.deepEqual(traits({ retcode: 120 }), ['chat-closed', true, false])
+    assert.deepEqual(traits({ retcode: 110 }), ['chat-gone', true, false])
+    assert.deepEqual(traits({ retcode: 10 }), ['message', false, false])
+    assert.deepEqual(traits(both('文件异常，大小为0')), ['message', false, true])
+    assert.deepEqual(traits(both('Direct client not logged in')), ['account', false, true])
+    assert.deepEqual(traits({ retcode: 9000 }), ['unknown', false, true])
+    assert.deepEqual(traits(both('no')), ['unknown', false, true])
+  })
+})
