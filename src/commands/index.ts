@@ -78,7 +78,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     dropped.end()
   })
   // After the time that an answer may take, the member no longer expects one.
-  const callbacks = new Limiter({ concurrency: maxCallbacks, capacity: maxWaiting, patience: timeout }, signal)
+  const callbacks = new Limiter({ concurrency: maxCallbacks, capacity: maxWaiting, patience: timeout })
 
   /** Posts a command, a second time where the settings allow it. In between it keeps its place among the open posts. */
   const post = async (id: string, body: CommandBody): Promise<JsonObject | undefined> => {
@@ -127,7 +127,10 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     const log = startEntry(logger, id, body.command, source.target)
     let reply: Reply | undefined
     try {
-      reply = await callbacks.run(() => ask(id, body))
+      reply = await callbacks.run(async () => {
+        signal.throwIfAborted()
+        return ask(id, body)
+      })
       // The context may have been disposed right after the answer came.
       signal.throwIfAborted()
     } catch (error) {

@@ -9,7 +9,6 @@ import type { Refusals } from '../access/refusals'
 import type { Scope } from '../access/scopes'
 import { RelayError, type ErrorCode } from '../errors'
 import type { InFlight } from '../lib/in-flight'
-import { corkForTurn } from '../lib/cork'
 import { describeError, printable } from '../lib/log'
 import { addressOf, credentialsOf } from './auth'
 import { discardBody, type Received } from './body'
@@ -267,7 +266,6 @@ function logRequest({ logger, refusals, trustedProxies }: RouteOptions, exchange
   const isRoutine = route?.quiet
     ? !error || error.code === 'unsent'
     : !error && caller.name === consoleName && route?.method === 'GET' && !route.methods
-  corkForTurn(process.stdout)
   logger[isRoutine ? 'debug' : error && error.status >= 500 ? 'warn' : 'info']('%s', line)
   if (error?.code === 'internal' && error.cause !== undefined) logger.warn('%s', `${id} ${describeError(error.cause)}`)
 }

@@ -16,9 +16,7 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
     signal.addEventListener('abort', () => all.forEach(each => each()), { once: true })
   }
   all.add(callback)
-  return () => {
-    all.delete(callback)
-  }
+  return () => void all.delete(callback)
 }
 
 /** A signal that is aborted when the client disconnects before it has its answer. */

@@ -1,46 +1,22 @@
-import { onAbort } from './abort'
+import { setTimeout } from 'node:timers/promises'
 
 /** Gives the event loop a turn: the statements of an embedded database do not. */
 export { setImmediate as yieldToOthers } from 'node:timers/promises'
 
-/** The longest wait of a Node.js timer, in milliseconds; a longer one ends at once. */
-export const longestTimer = 2 ** 31 - 1
-
 /** Waits for a time in milliseconds; the stop ends the wait. */
-export function sleep(time: number, stop: AbortSignal): Promise<void> {
-  return waitFor(new Promise(() => undefined), time, stop)
-}
-
-/** Waits for some work, at most for a time in milliseconds; the stop ends the wait. Rejects as the work does. */
-export function waitFor(work: Promise<unknown>, time: number, stop: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const end = (): void => {
-      clearTimeout(timer)
-      unwatch()
-      resolve()
-    }
-    const timer = setTimeout(end, time)
-    const unwatch = onAbort(stop, end)
-    work.then(end, (error: unknown) => {
-      reject(error instanceof Error ? error : new Error('it failed', { cause: error }))
-      end()
-    })
-    if (stop.aborted) end()
-  })
+export async function sleep(time: number, stop: AbortSignal): Promise<void> {
+  await setTimeout(time, undefined, { signal: stop }).catch(() => undefined)
 }
 
 /** The result of some work; `undefined` where it fails or takes longer than a time in milliseconds. */
 export async function inTime<T>(work: () => Promise<T>, time: number): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>(resolve => {
-    timer = setTimeout(() => resolve(undefined), time)
-  })
+  const end = new AbortController()
   try {
-    return await Promise.race([work(), late])
+    return await Promise.race([work(), setTimeout(time, undefined, { signal: end.signal })])
   } catch {
     return undefined
   } finally {
-    clearTimeout(timer)
+    end.abort()
   }
 }
 

@@ -1,3 +1,5 @@
+import { unescape } from 'node:querystring'
+
 /** The parts of an address to which the relay posts. Only the origin may be logged. */
 export interface Endpoint {
   /** The address without credentials and fragment. */
@@ -15,19 +17,10 @@ export function parseEndpoint(address: string): Endpoint | undefined {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return
   const { username, password } = url
   url.username = url.password = url.hash = ''
-  const credentials = [username, password].map(unescape).join(':')
+  const credentials = [username, password].map(text => unescape(text)).join(':')
   // The header of RFC 7617.
   const authorization = credentials === ':' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`
   return { url: url.href, origin: url.origin, ...authorization !== undefined && { authorization } }
-}
-
-function unescape(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    // A `%` that begins no escape stands for itself.
-    return text
-  }
 }
 
 /** The meaning of error codes of Node.js, OpenSSL, zlib and undici. The first row that fits counts. */

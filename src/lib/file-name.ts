@@ -1,7 +1,5 @@
 /** The longest name, in bytes of UTF-8. */
 const maxBytes = 120
-/** The longest extension that an overlong name keeps, in bytes of UTF-8. A longer one is cut like the rest of the name. */
-const maxExtensionBytes = 64
 /** How much of each end of a longer name is kept before it is cleaned, in characters: some steps take milliseconds for each thousand. */
 const keptEnds = 2048
 
@@ -11,7 +9,6 @@ const unsafe = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}%#?<>:"|*]/gu
 const edge = /[.\s]/u
 // Devices on Windows, in any folder and with any extension. Windows takes superscript digits for digits here.
 const reserved = /^(?:con|prn|aux|nul|conin\$|conout\$|clock\$|(?:com|lpt)[0-9¹²³])\s*(?:\.|$)/iu
-const graphemes = new Intl.Segmenter()
 
 /**
  * Reduces a foreign file name to a base name that is safe in a path, in a URL and in a chat; `file` when nothing is left. The result never
@@ -37,16 +34,9 @@ function trimEdges(text: string): string {
 
 function shorten(name: string): string {
   if (Buffer.byteLength(name) <= maxBytes) return name
-  // Two extensions (`.tar.gz`) where both are short enough.
-  const extensions = [/\.[^.\s]+\.[^.\s]+$/u, /\.[^.\s]+$/u].map(pattern => pattern.exec(name)?.[0] ?? '')
-  const extension = extensions.find(each => each !== '' && Buffer.byteLength(each) <= maxExtensionBytes) ?? ''
-  const stem = trimEdges(take(name.slice(0, name.length - extension.length), maxBytes - Buffer.byteLength(extension)))
-  return (stem || 'file') + extension
-}
-
-/** The longest beginning of a text that fits into so many bytes, cut between what a reader sees as characters. */
-function take(text: string, bytes: number): string {
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes))
-  // Segments the end only: all of it takes a hundred times as long, and a request may have a thousand names.
-  return text.slice(0, graphemes.segment(text).containing(read)?.index ?? read)
+  // One or two extensions (`.tar.gz`), at most 98 bytes. A longer one is cut like the rest of the name.
+  const [extension = ''] = /(?:\.[^.\s]{1,12}){1,2}$/u.exec(name) ?? []
+  const stem = name.slice(0, name.length - extension.length)
+  const { read } = new TextEncoder().encodeInto(stem, new Uint8Array(maxBytes - Buffer.byteLength(extension)))
+  return trimEdges(stem.slice(0, read)) + extension
 }

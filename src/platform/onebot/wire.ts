@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
-import { corkForTurn } from '../../lib/cork'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { SendError } from '../port'
 import { toId } from './answer'
@@ -99,8 +98,6 @@ export class Wire {
       this.calls.set(echo, call)
       this.weight += call.weight
       if (this.weight > maxWeight) this.giveUp('its answer is too late', ({ since }) => this.weight > maxWeight && since < call.since - guaranteedWait)
-      // The connection under a WebSocket of ws 8.23.0.
-      corkForTurn(Reflect.get(this.socket, '_socket'))
       this.socket.send(frame)
     })
   }
