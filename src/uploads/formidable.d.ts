@@ -11,16 +11,11 @@ declare module 'formidable' {
   }
 
   export class Formidable extends EventEmitter {
-    constructor(options: {
-      encoding: 'binary'
-      allowEmptyFiles: boolean
-      minFileSize: number
-      maxFileSize: number
-      filename: () => string
-      fileWriteStreamHandler: () => Writable
-    })
+    constructor(options: Record<string, unknown> & { fileWriteStreamHandler: () => Writable })
+    error: unknown
     onPart: (part: Part) => Promise<void>
     _handlePart(part: Part): Promise<void>
+    _error(error: unknown): void
     parse(body: Readable & { headers: Record<string, string> }): Promise<unknown>
   }
 

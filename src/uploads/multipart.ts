@@ -22,22 +22,19 @@ const maxParts = 1000
 /**
  * Parses a multipart/form-data body (RFC 7578) with formidable.
  *
- * @param body in chunks of at most 64 KiB, without `autoDestroy`: parsing may fail, and destroys the body, after the body has ended
- * @param onPart called for each part in its order, and awaited before the content. It may listen to the content, or return the stream that
- *   stores the part as a file. It may throw.
+ * @param body in chunks of at most 64 KiB
+ * @param onPart called for each part in its order, before its content. It may listen to the content, or return the stream that stores the
+ *   part as a file. It may throw.
  * @throws RelayError `bad-request`, `unsupported-type`, `too-large`; the error of `onPart`, and that of the body
  */
-export async function parseForm(
-  body: Readable, contentType: string, onPart: (part: FormPart) => Promise<Writable | undefined> | undefined,
-): Promise<void> {
+export async function parseForm(body: Readable, contentType: string, onPart: (part: FormPart) => Writable | undefined): Promise<void> {
   if (!/^\s*multipart\/form-data\s*(?:;|$)/i.test(contentType)) {
     throw new RelayError('unsupported-type', 'send the files as multipart/form-data')
   }
-  throwErrorOf(body)
+  if (body.errored) throw body.errored
   let file: Writable | undefined
   let received = 0
   let lastContent = 0
-  let held = 0
   let parts = 0
   const form = new Formidable({
     // One character per byte: formidable damages a UTF-8 name that two chunks share.
@@ -52,53 +49,36 @@ export async function parseForm(
       return file
     },
   })
-  const handle = async (part: Part): Promise<void> => {
-    if (body.destroyed) return
-    part.on('data', () => {
-      lastContent = received
-    })
-    held++
+  form.onPart = async part => {
+    // The parser goes on with what it has got after it has begun a part.
+    if (form.error) return
+    // It does so before the next chunk comes.
     body.pause()
+    setImmediate(() => body.resume())
+    const onContent = (): void => {
+      lastContent = received
+    }
+    onContent()
+    part.on('data', onContent)
     try {
       if (++parts > maxParts) throw new RelayError('too-large', `more than ${maxParts} parts in one form`)
-      file = await onPart(describe(part))
-      if (!file) return
+      file = onPart(describe(part))
       // formidable takes a part without a type for a field.
       part.mimetype ||= 'application/octet-stream'
-      await form._handlePart(part)
+      if (file) await form._handlePart(part)
     } catch (error) {
-      body.destroy(error instanceof Error ? error : new Error('it failed', { cause: error }))
-    } finally {
-      // The parser first goes through the rest of what it has got.
-      setImmediate(() => {
-        lastContent = received
-        if (--held === 0) body.resume()
-      })
+      form._error(error)
     }
   }
-  let handling = Promise.resolve()
-  form.onPart = part => handling = handle(part)
   form.on('progress', (bytes: number) => {
     received = bytes
-    // formidable resumes the body after each write, even one of the file before.
-    if (held > 0) body.pause()
-    else if (received - lastContent > maxWithoutContent) body.destroy(new RelayError('bad-request', 'the headers of a part are too long'))
+    if (received - lastContent > maxWithoutContent) form._error(new RelayError('bad-request', 'the headers of a part are too long'))
   })
-  try {
-    // Without a length formidable takes the body for empty.
-    await form.parse(Object.assign(body, { headers: { 'content-type': contentType, 'transfer-encoding': 'chunked' } }))
-  } catch (error) {
+  // Without a length formidable takes the body for empty.
+  const headers = { 'content-type': contentType, 'transfer-encoding': 'chunked' }
+  await form.parse(Object.assign(body, { headers })).catch((error: unknown) => {
     throw toRelayError(error)
-  } finally {
-    // formidable gives up at once, even while a file is being opened.
-    await handling
-  }
-  // It may have failed at a part in its last chunk, when formidable was done already.
-  throwErrorOf(body)
-}
-
-function throwErrorOf({ errored }: Readable): void {
-  if (errored) throw errored
+  })
 }
 
 function describe(part: Part): FormPart {
@@ -123,9 +103,6 @@ function toRelayError(error: unknown): unknown {
 
 // `; name=value`, the value quoted or not. A quote that is never closed ends with the header.
 const parameter = /;\s*([^\s=;"]+)\s*=\s*(?:"((?:\\"|[^"])*)(?:"|$)|([^;]*))/g
-// RFC 5987: charset'language'value, of which only these two charsets ever came into use.
-const extended = /^(utf-8|iso-8859-1)'[^']*'(.*)$/i
-
 /**
  * Reads the parameters of a Content-Type or Content-Disposition. Names are in lower case and the first of several holds.
  * In quotes only `\"` is an escape: some clients send a Windows path, and its backslashes are meant.
@@ -148,14 +125,11 @@ export function parseParameters(header: string): Map<string, string> {
  */
 export function parseFileName(disposition: string): string | undefined {
   const parameters = parseParameters(disposition)
-  const plain = parameters.get('filename')
-  const given = parameters.get('filename*')
-  // Browsers escape these three and nothing else (HTML Standard, "multipart/form-data encoding algorithm").
-  if (given === undefined) return plain && Buffer.from(unescapeBytes(plain, /%(22|0D|0A)/gi), 'latin1').toString()
-  const [, charset, text = ''] = extended.exec(given) ?? []
-  if (charset === undefined) return plain ?? ''
-  const bytes = unescapeBytes(text, /%([0-9a-f]{2})/gi)
-  return charset.toLowerCase() === 'utf-8' ? Buffer.from(bytes, 'latin1').toString() : bytes
+  const [plain, extended] = [parameters.get('filename'), parameters.get('filename*')]
+  const [, text] = /^utf-8'[^']*'(.*)$/i.exec(extended ?? '') ?? []
+  // Browsers escape these three in a plain name and nothing else (HTML Standard, "multipart/form-data encoding algorithm").
+  const bytes = text === undefined ? plain && unescapeBytes(plain, /%(22|0D|0A)/gi) : unescapeBytes(text, /%([0-9a-f]{2})/gi)
+  return bytes === undefined ? extended && '' : Buffer.from(bytes, 'latin1').toString()
 }
 
 function unescapeBytes(text: string, escape: RegExp): string {

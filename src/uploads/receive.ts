@@ -47,7 +47,7 @@ export async function receiveForm(
   const taken: { type: string, chunks?: Buffer[] }[] = []
   const skipped: string[] = []
   let textSize = 0
-  const ids = await storeBody(request, store, limits, stop, (body, upload) => store.inTurn(() => {
+  const ids = await storeBody(request, store, limits, stop, (body, upload) => store.parsing.run(() => {
     return parseForm(body, contentType, ({ name, fileName, type, content }) => {
       if (limits.isText(name, fileName !== undefined)) {
         const chunks: Buffer[] = []
@@ -87,7 +87,7 @@ export async function receiveFile(
   request: IncomingMessage, name: string, store: UploadStore, limits: ReceiveLimits, stop: AbortSignal,
 ): Promise<string> {
   const [id = ''] = await storeBody(request, store, limits, stop, async (body, upload) => {
-    await pipeline(body, await upload.open(name, body, limits))
+    await pipeline(body, upload.open(name, body, limits))
     if (upload.size === 0) throw new RelayError('bad-request', 'the body is empty')
   })
   return id
@@ -136,7 +136,7 @@ async function storeBody(
     const ids = await store.write(async upload => {
       await read(body, upload)
       // formidable ignores what fails after the last boundary.
-      await upload.close()
+      await upload.written()
       // The parser does not wait for what follows the last boundary.
       await finished(body, { writable: false })
       size = upload.size

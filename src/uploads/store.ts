@@ -1,10 +1,10 @@
-import { LRUCache } from 'lru-cache'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { realpath, rm, stat, utimes } from 'node:fs/promises'
+import { mkdir, realpath, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { RelayError } from '../errors'
+import { Limiter } from '../lib/limiter'
 import { parseFileId } from './names'
 import { retention, sweep, type SweepResult } from './sweep'
 import { Upload } from './upload'
@@ -22,11 +22,8 @@ export interface StoredFile {
 /** The upload directory: `<uuid v4>/<name>` for each file. Others may keep things of their own in it. */
 export class UploadStore {
   readonly #holds = new Map<string, number>()
-  /** By file IDs: the content of a stored file never changes. */
-  readonly #digests = new LRUCache<string, string>({ max: 1_000 })
-  /** How many more uploads may be parsed at once. */
-  #freeTurns = 4
-  readonly #waiting: (() => void)[] = []
+  /** Those that parse uploads share one core. */
+  readonly parsing = new Limiter({ concurrency: 4, capacity: Infinity, patience: Infinity })
 
   /**
    * @param directory absolute; created with the first upload, and may be a symbolic link
@@ -41,9 +38,10 @@ export class UploadStore {
    * @returns file IDs in the order of `open`
    * @throws RelayError `storage-full`; the error of `fill`, and other errors of the file system
    */
-  async write(fill: (upload: Upload) => Promise<void>, signal?: AbortSignal): Promise<string[]> {
+  async write(fill: (upload: Upload) => Promise<void> | void, signal?: AbortSignal): Promise<string[]> {
     const upload = new Upload(this.directory)
     try {
+      await mkdir(this.directory, { recursive: true })
       await fill(upload)
       return await upload.commit(signal)
     } catch (error) {
@@ -61,23 +59,8 @@ export class UploadStore {
    * @throws RelayError `storage-full`, and other errors of the file system
    */
   async saveData(data: Buffer | string, name: string): Promise<string> {
-    const [id = ''] = await this.write(async upload => {
-      (await upload.open(name)).end(data)
-    })
+    const [id = ''] = await this.write(upload => void upload.open(name).end(data))
     return id
-  }
-
-  /** Runs a task that parses an upload. At most four run at a time, since they share one core; the others wait in their order. */
-  async inTurn<T>(task: () => Promise<T>): Promise<T> {
-    if (this.#freeTurns > 0) this.#freeTurns--
-    else await new Promise<void>(resolve => this.#waiting.push(resolve))
-    try {
-      return await task()
-    } finally {
-      const next = this.#waiting.shift()
-      if (next) next()
-      else this.#freeTurns++
-    }
   }
 
   /** Removes a file before its time. The sweep removes what cannot be removed now. */
@@ -106,16 +89,12 @@ export class UploadStore {
 
   /** SHA-256 of the content of a file, in hexadecimal; `undefined` when the file cannot be read. */
   async digest(id: string): Promise<string | undefined> {
-    const known = this.#digests.get(id)
-    if (known !== undefined) return known
     const release = this.hold(id)
     try {
       const { path } = await this.resolve(id)
       const hash = createHash('sha256')
       await pipeline(createReadStream(path), hash)
-      const digest = hash.digest('hex')
-      this.#digests.set(id, digest)
-      return digest
+      return hash.digest('hex')
     } catch {
       return undefined
     } finally {

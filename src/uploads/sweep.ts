@@ -3,12 +3,8 @@ import { lstat, opendir, readdir, rmdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isFolderName, isTemporaryName } from './names'
 
-/** What a sweep did, in files. */
-export interface SweepResult {
-  removed: number
-  /** What could not be looked at or removed. For the log: the messages hold paths. */
-  errors: unknown[]
-}
+/** What a sweep did: how many files it removed, and what could not be looked at or removed. For the log: the messages hold paths. */
+export interface SweepResult { removed: number, errors: unknown[] }
 
 /** How long an uploaded file stays, in milliseconds. */
 export const retention = 24 * 60 * 60 * 1000
@@ -45,43 +41,30 @@ export function scheduleSweeps(ctx: Context, sweep: (signal: AbortSignal) => Pro
  */
 export async function sweep(directory: string, now: number, isHeld: (id: string) => boolean, signal?: AbortSignal): Promise<SweepResult> {
   const result: SweepResult = { removed: 0, errors: [] }
-  await attempt(async () => {
-    for await (const entry of await opendir(directory)) {
-      if (signal?.aborted) break
-      if (entry.isDirectory() && isFolderName(entry.name)) await attempt(() => sweepFolder(entry.name))
-      else if (entry.isFile() && isTemporaryName(entry.name)) await attempt(() => removeFile(join(directory, entry.name), staleAfter))
-    }
-  })
-  return result
-
-  async function sweepFolder(uuid: string): Promise<void> {
-    const folder = join(directory, uuid)
-    const entries = await readdir(folder, { withFileTypes: true })
-    for (const { name } of entries.filter(entry => entry.isFile())) {
-      await attempt(() => removeFile(join(folder, name), retention, `${uuid}/${name}`))
-    }
-    // An upload may be about to move its file into a folder that was empty before: only an old one is removed.
-    if (entries.length > 0 || await isOlder(folder, staleAfter)) await rmdir(folder)
-  }
-
-  async function removeFile(path: string, age: number, id = ''): Promise<void> {
+  const isOlder = async (path: string, age: number): Promise<boolean> => now - (await lstat(path)).mtimeMs > age
+  const removeFile = async (id: string, age: number): Promise<void> => {
     // Nothing is awaited between the look at the holds and the removal: a later holder finds that the file is gone.
-    if (!await isOlder(path, age) || isHeld(id)) return
-    await unlink(path)
+    if (!await isOlder(join(directory, id), age) || isHeld(id)) return
+    await unlink(join(directory, id))
     result.removed++
   }
-
-  async function isOlder(path: string, age: number): Promise<boolean> {
-    return now - (await lstat(path)).mtimeMs > age
-  }
-
   /** One failure must not end the sweep. A file that has gone, or a folder that is in use, is no failure. */
-  async function attempt(step: () => Promise<void>): Promise<void> {
-    try {
-      await step()
-    } catch (error) {
-      if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTEMPTY')) return
-      result.errors.push(error)
+  const attempt = (step: Promise<unknown>): Promise<unknown> => step.catch((error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTEMPTY'))) result.errors.push(error)
+  })
+  const sweepFolder = async (folder: string): Promise<void> => {
+    const entries = await readdir(join(directory, folder), { withFileTypes: true })
+    for (const { name } of entries.filter(entry => entry.isFile())) await attempt(removeFile(`${folder}/${name}`, retention))
+    // An upload may be about to move its file into a folder that was empty before: only an old one is removed.
+    if (entries.length > 0 || await isOlder(join(directory, folder), staleAfter)) await rmdir(join(directory, folder))
+  }
+  const sweepAll = async (): Promise<void> => {
+    for await (const entry of await opendir(directory)) {
+      if (signal?.aborted) return
+      if (entry.isDirectory() && isFolderName(entry.name)) await attempt(sweepFolder(entry.name))
+      else if (entry.isFile() && isTemporaryName(entry.name)) await attempt(removeFile(entry.name, staleAfter))
     }
   }
+  await attempt(sweepAll())
+  return result
 }

@@ -31,7 +31,6 @@ const table: [disposition: string, name: string | undefined][] = [
   [`form-data; filename*=UTF-8''%E5%8F%91%E7%A5%A8.pdf`, '发票.pdf'],
   [`form-data; filename="fallback.pdf"; filename*=utf-8'zh'%E5%8F%91.pdf`, '发.pdf'],
   [`form-data; filename*=utf-8''%E5%8F%91.pdf; filename="fallback.pdf"`, '发.pdf'],
-  [`form-data; filename*=iso-8859-1'en'%A3%20rates.txt`, '£ rates.txt'],
   [`form-data; filename*=koi8-r''%C1.txt; filename="fallback.txt"`, 'fallback.txt'],
   [`form-data; filename*=nonsense`, ''],
   [`form-data; filename*=UTF-8''%zz%4`, '%zz%4'],
