@@ -33,21 +33,13 @@ const pathStart = new RegExp([
 
 const closingQuotes: Readonly<Record<string, string>> = { '\'': '\'', '"': '"', '`': '`', '‘': '’', '“': '”', '「': '」', '『': '』', '《': '》', '<': '>' }
 
-/** Cuts paths out of a line. A path may hold blanks, so it ends with its quotation; without quotation marks it ends with the line. */
+/** Cuts paths out of a line. A path may hold blanks, so it ends with the last quotation mark; without such marks it ends with the line. */
 function withoutPaths(line: string): string {
   const start = pathStart.exec(line)?.index
   if (start === undefined) return line
   const closing = closingQuotes[line.charAt(start - 1)]
-  const end = closing === undefined ? -1 : lastClosing(line, closing, start)
-  return `${line.slice(0, start)}…${end < 0 ? '' : line.charAt(end) + withoutPaths(line.slice(end + 1))}`
-}
-
-/** The place of the last mark that may end a quotation, -1 without one. A mark within a word ends none. */
-function lastClosing(line: string, mark: string, from: number): number {
-  for (let place = line.lastIndexOf(mark); place >= from; place = line.lastIndexOf(mark, place - 1)) {
-    if (!/^[\p{L}\p{N}_]/u.test(line.slice(place + 1))) return place
-  }
-  return -1
+  const end = closing === undefined ? -1 : line.lastIndexOf(closing)
+  return `${line.slice(0, start)}…${end < start ? '' : line.charAt(end) + withoutPaths(line.slice(end + 1))}`
 }
 
 /** Codes of errors that prevent a connection. */
