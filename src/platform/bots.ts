@@ -38,11 +38,6 @@ export class Presence {
     return presence
   }
 
-  /** How many callbacks are waiting. */
-  get waiting(): number {
-    return this.waiters.size
-  }
-
   /**
    * Calls back once when the bot goes offline or is removed; at once when it is not online.
    *

@@ -65,48 +65,29 @@ const texts = new Map<unknown, (attrs: JsonObject) => string>([
 
 /** No member nests deeper on purpose. A hostile message must not exhaust the stack. */
 const maxDepth = 64
+/** Stands at both ends of a paragraph. */
+const border = '\0'
 
 /**
  * The text of the elements that an adapter made of a message, with mentions as `@<id>`. Line breaks are text: `<br/>` as well as the
  * borders of paragraphs. A link without a text is its address.
  */
 export function elementsText(elements: unknown): string {
-  const output: Output = { text: '', isLineDone: false }
-  writeElements(elements, output, 0)
-  return output.text
+  const pieces = textWithin(elements, 0).split(border).filter(Boolean)
+  return pieces.reduce((text, piece) => text + (text === '' || text.endsWith('\n') ? '' : '\n') + piece, '')
 }
 
-interface Output {
-  text: string
-  /** The next text begins a new line. */
-  isLineDone: boolean
+function textWithin(elements: unknown, depth: number): string {
+  if (!Array.isArray(elements) || depth > maxDepth) return ''
+  return elements.map(element => textOfElement(fieldsOf(element), depth)).join('')
 }
 
-function writeElements(elements: unknown, output: Output, depth: number): void {
-  if (!Array.isArray(elements) || depth > maxDepth) return
-  for (const element of elements) writeElement(fieldsOf(element), output, depth)
-}
-
-function writeElement({ type, attrs, children }: JsonObject, output: Output, depth: number): void {
+function textOfElement({ type, attrs, children }: JsonObject, depth: number): string {
   const fields = fieldsOf(attrs)
-  const isParagraph = type === 'p'
-  const isEmptyLink = type === 'a' && (!Array.isArray(children) || children.length === 0)
-  append(output, isEmptyLink ? toText(fields.href) : texts.get(type)?.(fields))
-  if (!styles.has(type)) return
-  if (isParagraph) endLine(output)
-  writeElements(children, output, depth + 1)
-  if (isParagraph) endLine(output)
-}
-
-/** Puts the next text on a line of its own. */
-function endLine(output: Output): void {
-  output.isLineDone = output.text !== '' && !output.text.endsWith('\n')
-}
-
-function append(output: Output, text = ''): void {
-  if (!text) return
-  output.text += output.isLineDone ? `\n${text}` : text
-  output.isLineDone = false
+  if (!styles.has(type)) return (texts.get(type)?.(fields) ?? '').replaceAll(border, '')
+  const text = textWithin(children, depth + 1)
+  if (type === 'a' && text === '') return toText(fields.href)
+  return type === 'p' ? border + text + border : text
 }
 
 /** The text of a mention; empty without an ID. */

@@ -84,9 +84,9 @@ export function connectionMode(bot: Bot): ConnectionMode | undefined {
 export function wireOf(bot: Bot): Wire | undefined {
   const mode = connectionMode(bot)
   if (mode === undefined) return
-  if (mode === 'forward') return Wire.of(fieldsOf(bot.adapter).socket)
+  if (mode === 'forward') return Wire.of(fieldsOf(bot.adapter).socket, bot.sid)
   const symbol = Object.getOwnPropertySymbols(bot).find(({ description }) => description === 'socket')
-  return symbol && Wire.of(Reflect.get(bot, symbol))
+  return symbol && Wire.of(Reflect.get(bot, symbol), bot.sid)
 }
 
 /** Whether this bot dials this address. */

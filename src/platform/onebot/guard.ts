@@ -1,5 +1,5 @@
 import type {} from '@koishijs/plugin-server'
-import type { Bot, Context, Logger } from 'koishi'
+import type { Context, Logger } from 'koishi'
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import { unwrap } from '../../lib/unwrap'
@@ -21,23 +21,18 @@ const reportInterval = 60_000
  */
 export function guardConnections(ctx: Context, logger: Logger): void {
   const bots = unwrap(ctx.bots)
-  const owners = new WeakMap<Wire, Bot>()
   /** When the log last reported a bot, on the monotonic clock. */
-  const reported = new WeakMap<Bot, number>()
+  const reported = new Map<string, number>()
 
-  const onDrop = (wire: Wire, reason: string): void => {
-    const bot = owners.get(wire)
+  const onDrop = (owner: string, reason: string): void => {
     const now = performance.now()
-    if (!bot || now < (reported.get(bot) ?? -Infinity) + reportInterval) return
-    reported.set(bot, now)
-    logger.warn('%s', `the bot ${bot.sid} got a frame that is no OneBot 11, dropped: ${reason}`)
-  }
-  const guard = (traced: Bot, wire = wireOf(unwrap(traced))): void => {
-    if (wire) owners.set(wire, unwrap(traced))
+    if (now < (reported.get(owner) ?? -Infinity) + reportInterval) return
+    reported.set(owner, now)
+    logger.warn('%s', `the bot ${owner} got a frame that is no OneBot 11, dropped: ${reason}`)
   }
 
-  for (const bot of bots) guard(bot)
-  ctx.on('bot-status-updated', bot => guard(bot))
+  for (const bot of bots) wireOf(unwrap(bot))
+  ctx.on('bot-status-updated', bot => void wireOf(unwrap(bot)))
   droppedFrames.on('drop', onDrop)
 
   ctx.on('http/websocket-init', (url, options) => {
@@ -46,7 +41,7 @@ export function guardConnections(ctx: Context, logger: Logger): void {
     const { finishRequest } = options
     // The only option of a WebSocket that receives the socket before the first frame.
     options.finishRequest = (request, socket) => {
-      guard(bot, Wire.of(socket))
+      Wire.of(socket, bot.sid)
       if (finishRequest) finishRequest(request, socket)
       else request.end()
     }
@@ -58,7 +53,7 @@ export function guardConnections(ctx: Context, logger: Logger): void {
     if (headers['x-client-role'] !== 'Universal') return
     headers['x-self-id'] ??= ''
     const bot = bots.map(unwrap).find(bot => connectionMode(bot) === 'reverse' && bot.selfId === headers['x-self-id'])
-    if (bot) guard(bot, Wire.of(socket))
+    if (bot) Wire.of(socket, bot.sid)
   }
   const { _ws: server } = ctx.server
   server.prependListener('connection', onConnection)

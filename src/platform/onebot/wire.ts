@@ -47,8 +47,8 @@ let count = 0
 /** The wires by their sockets. They outlive a reload of the plugin, because calls under way do. */
 const wires = new WeakMap<object, Wire>()
 
-/** Reports each frame that a wire drops: the wire, and the reason. */
-export const droppedFrames = new EventEmitter<{ drop: [wire: Wire, reason: string] }>()
+/** Reports each frame that a wire drops. */
+export const droppedFrames = new EventEmitter<{ drop: [owner: string, reason: string] }>()
 
 /**
  * The frames of one WebSocket of a OneBot bot, before the adapter gets them. A wire makes calls of its own and takes their answers, however
@@ -62,24 +62,19 @@ export class Wire {
   private readonly calls = new Map<string, Call>()
   private weight = 0
 
-  /** The wire of a socket, `undefined` when it is not a WebSocket of the library `ws`. */
-  static of(socket: unknown): Wire | undefined {
+  /** The wire of a socket and the `sid` of its bot; `undefined` when it is not a WebSocket of the library `ws`. */
+  static of(socket: unknown, owner: string): Wire | undefined {
     const known = wires.get(fieldsOf(socket))
     if (known || !isSocket(socket)) return known
-    const wire = new Wire(socket)
+    const wire = new Wire(socket, owner)
     wires.set(socket, wire)
     return wire
   }
 
-  private constructor(readonly socket: Socket) {
+  private constructor(readonly socket: Socket, private readonly owner: string) {
     const emit = socket.emit.bind(socket)
     socket.emit = (event, ...args) => event === 'message' && !this.passes(args[0]) ? false : emit(event, ...args)
     socket.on('close', () => this.giveUp('the connection was lost', () => true))
-  }
-
-  /** How many calls have no answer yet. */
-  get open(): number {
-    return this.calls.size
   }
 
   /**
@@ -113,7 +108,7 @@ export class Wire {
       return false
     }
     const fault = faultOf(frame)
-    if (fault !== undefined) droppedFrames.emit('drop', this, fault)
+    if (fault !== undefined) droppedFrames.emit('drop', this.owner, fault)
     return fault === undefined
   }
 

@@ -33,7 +33,7 @@ async function connect(t: TestContext, autoPong: boolean): Promise<{ socket: Web
 }
 
 function watch(socket: WebSocket, time = interval): () => void {
-  const wire = Wire.of(socket)
+  const wire = Wire.of(socket, 'onebot:1')
   assert(wire)
   return watchHeartbeat(wire, time)
 }
