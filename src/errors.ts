@@ -69,6 +69,8 @@ export interface RelayErrorOptions {
   logText?: string
   /** HTTP status, where the callers of a door expect another than that of the code. */
   status?: number
+  /** The `data` of the envelope. */
+  data?: object
 }
 
 /**
@@ -82,12 +84,14 @@ export class RelayError extends Error {
   readonly headers: Readonly<Record<string, string>>
   /** What may be written to the log. */
   readonly logText: string
+  readonly data: object | null
 
   constructor(readonly code: ErrorCode, message?: string, options: RelayErrorOptions = {}) {
     super(message ?? table[code][1], { cause: options.cause })
     this.status = options.status ?? table[code][0]
     this.headers = options.headers ?? {}
     this.logText = options.logText ?? this.message
+    this.data = options.data ?? null
   }
 
   /** What became of the message, where that is what this failure is about. */

@@ -1,6 +1,8 @@
 import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
+import { causes } from '../message/causes'
 import { platformOf, writeTarget } from '../message/target'
+import type { Hold } from '../relay/delivery'
 import { readLane, type LaneState, type Relay } from '../relay/relay'
 import { route, type Exchange, type Route } from './routes'
 
@@ -42,12 +44,18 @@ export function maySee(caller: Caller, queue: string): boolean {
   return place !== undefined && caller.maySendTo(place.target, platformOf(place.bot))
 }
 
-function view({ queue, bot, target, waiting, hold, pausedUntil, reason }: LaneState): object {
+function view({ queue, bot, target, waiting, state, hold, pausedUntil, reason }: LaneState): object {
   return {
-    queue, bot, target: writeTarget(target), waiting, state: hold,
+    queue, bot, target: writeTarget(target), waiting, state,
     ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
     ...reason !== undefined && { reason },
+    ...hold && { held: viewHold(hold) },
   }
+}
+
+/** Why and until when a chat takes nothing, as callers see it. */
+export function viewHold({ cause, since, until }: Hold): object {
+  return { cause, reason: causes[cause].en, since: toIso(since), until: until === null ? null : toIso(until) }
 }
 
 /** A time in milliseconds since the epoch as callers see it. */

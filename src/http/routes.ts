@@ -232,8 +232,8 @@ function envelope({ data, status = 200, msg = 'ok' }: { data: object | null, sta
 }
 
 /** The envelope of a failure. */
-export function failure({ status, message }: Pick<RelayError, 'status' | 'message'>): PlainAnswer {
-  return envelope({ status, msg: message, data: null })
+export function failure({ status, message, data }: Pick<RelayError, 'status' | 'message'> & { data?: object | null }): PlainAnswer {
+  return envelope({ status, msg: message, data: data ?? null })
 }
 
 /** What the log is told of a request beside its exchange. */

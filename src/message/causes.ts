@@ -35,6 +35,7 @@ export const causes = {
     en: 'the platform took the message, but did not confirm it: risk control may have blocked it',
     zh: '平台已接受消息但未确认，可能被风控拦截',
   },
+  'vanished': { about: 'unknown', en: 'the platform does not show the message: it may have been lost on the way', zh: '平台上看不到该消息，可能已丢失' },
   'unconfirmed': { about: 'unknown', en: 'the platform does not know whether the message was sent', zh: '平台不确定消息是否已发出' },
   'unknown-action': { about: 'unknown', en: 'the platform does not know this action', zh: '平台不支持此操作' },
   'empty-chat': { about: 'unknown', en: 'the platform finds no message there', zh: '平台找不到那里的消息' },
@@ -42,3 +43,8 @@ export const causes = {
 
 /** The name of a cause, for programs. */
 export type CauseId = keyof typeof causes
+
+/** Tells the name of a cause from any other value. */
+export function isCauseId(value: unknown): value is CauseId {
+  return typeof value === 'string' && Object.hasOwn(causes, value)
+}

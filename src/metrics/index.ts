@@ -18,7 +18,7 @@ export interface Sources {
 
 const outcomes = ['sent', 'refused', 'unsent', 'unanswered', 'expired'] as const
 const callOutcomes = ['sent', 'refused', 'suppressed', 'unsent', 'unanswered'] as const satisfies CallOutcome[]
-const findings = ['found', 'absent', 'inconclusive', 'no-history', 'silent'] as const satisfies LookUp[]
+const findings = ['found', 'local', 'absent', 'inconclusive', 'no-history', 'silent'] as const satisfies LookUp[]
 const botStates = ['online', 'connecting', 'reconnecting', 'disconnecting', 'offline']
 const reasons = ['unauthorized', 'forbidden', 'rate-limited']
 

@@ -1,5 +1,6 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
 import { unwrap } from '../lib/unwrap'
+import type { Port } from './port'
 
 // Koishi re-exports this enumeration through a getter, which takes microseconds for each read.
 const online = Universal.Status.ONLINE
@@ -8,6 +9,9 @@ const online = Universal.Status.ONLINE
 export function isOnline(bot: Bot): boolean {
   return bot.status === online
 }
+
+/** As `Port.onChat`. */
+type ChatListener = Parameters<Port['onChat']>[0]
 
 /** The presence of the bots of each app. It outlives a reload of the plugin, because calls under way do. */
 const presences = new WeakMap<object, Presence>()
@@ -26,6 +30,7 @@ interface Waiter {
 export class Presence {
   private readonly waiters = new Set<Waiter>()
   private readonly subscribers = new Set<(sid: string) => void>()
+  private readonly listeners = new Set<ChatListener>()
   /** The bots that were last seen online. */
   private readonly online = new WeakSet<Bot>()
 
@@ -64,6 +69,19 @@ export class Presence {
     return () => {
       this.subscribers.delete(callback)
     }
+  }
+
+  /** Calls back when a platform reports that it has closed a chat, or opened it again. As `subscribe`. */
+  onChat(listener: ChatListener): () => void {
+    this.listeners.add(listener)
+    return () => {
+      this.listeners.delete(listener)
+    }
+  }
+
+  /** A platform has reported it. */
+  readonly tellOfChat: ChatListener = (sid, target, closure) => {
+    for (const listener of this.listeners) listener(sid, target, closure)
   }
 
   private listen(ctx: Context): void {

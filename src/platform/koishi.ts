@@ -4,7 +4,7 @@ import { unwrap } from '../lib/unwrap'
 import type { BotSelector, ParsedItem, Target } from '../message/model'
 import { describeBots, isOnline, Presence, type BotState } from './bots'
 import { throwClassified } from './failure'
-import { SendError, type Account, type Contact, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt, type Report } from './port'
+import { SendError, type Account, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt } from './port'
 
 /** What is particular to one platform. The bots of all others are used through Koishi's own interface. */
 export interface PlatformSupport {
@@ -48,6 +48,10 @@ export class KoishiPort implements Port {
 
   onOnline(callback: (sid: string) => void): () => void {
     return this.presence.subscribe(callback)
+  }
+
+  onChat(callback: Parameters<Port['onChat']>[0]): () => void {
+    return this.presence.onChat(callback)
   }
 
   /** Whether any bot can send now. */
@@ -118,6 +122,7 @@ export abstract class BotAccount implements Account {
 
   abstract checkIds(target: Target, items: readonly ParsedItem[]): void
   abstract recall(target: Target, messageId: string): Promise<void>
+  abstract closure(target: Target): Promise<Closure | 'open' | undefined>
   abstract groups(): Promise<Contact[]>
   abstract friends(): Promise<Contact[]>
   abstract message(target: Target, items: readonly LoadedItem[]): Message
@@ -141,6 +146,11 @@ class AdapterAccount extends BotAccount {
 
   async recall(target: Target, messageId: string): Promise<void> {
     await channelOf(this.bot, target).then(channelId => this.bot.deleteMessage(channelId, messageId)).catch(throwClassified)
+  }
+
+  /** Koishi has no common way to ask for it. */
+  closure(): Promise<undefined> {
+    return Promise.resolve(undefined)
   }
 
   groups(): Promise<Contact[]> {
@@ -189,10 +199,6 @@ class AdapterMessage implements Message {
     // This is how `sendMessage` tells that another plugin suppressed the message.
     if (ids.length === 0) throw new SendError('suppressed')
     return { messageIds: ids.filter(id => id !== '') }
-  }
-
-  reports(): readonly Report[] {
-    return []
   }
 
   history(): Promise<HistoryPage | undefined> {

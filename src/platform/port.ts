@@ -23,6 +23,8 @@ export interface Port {
   find(sid: string): Account | undefined
   /** Calls back with the `sid` of each bot that comes online; the function returned ends that. */
   onOnline(callback: (sid: string) => void): () => void
+  /** Calls back when a platform reports that it has closed a chat to an account, or opened it again; the function returned ends that. */
+  onChat(callback: (sid: string, target: Target, closure: Closure | 'open') => void): () => void
 }
 
 /** One account of a bot on one platform. */
@@ -51,6 +53,13 @@ export interface Account {
    */
   recall(target: Target, messageId: string): Promise<void>
   /**
+   * Asks whether the platform takes messages to a chat now.
+   *
+   * @returns `undefined` where the platform cannot tell
+   * @throws SendError
+   */
+  closure(target: Target): Promise<Closure | 'open' | undefined>
+  /**
    * The groups that it is in, as targets can name them.
    *
    * @throws SendError
@@ -66,6 +75,13 @@ export interface Account {
   onOffline(callback: () => void): () => void
   /** Calls back once when the bot is online, at once if it is; the function returned ends the watch. The callback must not throw. */
   onOnline(callback: () => void): () => void
+}
+
+/** Why a chat takes nothing from an account for a while. */
+export interface Closure {
+  cause: CauseId
+  /** When that ends, in milliseconds since the epoch; `null` where the platform does not say. */
+  until: number | null
 }
 
 /** A group that an account is in (a channel, on other platforms), or a friend of it. */
@@ -87,8 +103,8 @@ export interface Message {
    * @throws SendError
    */
   send(begin: () => void): Promise<Receipt>
-  /** The equal messages that the platform has reported by itself, the oldest first. */
-  reports(): readonly Report[]
+  /** The equal messages that the platform has reported by itself, the oldest first; absent where a platform never does. */
+  reports?(): readonly Report[]
   /**
    * Asks the platform for the last so many messages of the chat.
    *
@@ -127,6 +143,8 @@ export interface HistoryEntry {
   time: number
   /** Whether it looks like the message that is looked for. */
   isEqual: boolean
+  /** Whether the server of the platform has seen it; without that it may exist for the client alone, which is how risk control blocks. */
+  isSeen: boolean
 }
 
 /** An item in the form in which the platform gets it. */
@@ -183,7 +201,7 @@ export class SendError extends Error {
 
   /** Whether the same call may succeed the next time. */
   get isRetryable(): boolean {
-    return !this.isAboutTarget && !this.isFinal && this.outcome !== 'suppressed'
+    return !this.isAboutTarget && this.about !== 'account' && !this.isFinal && this.outcome !== 'suppressed'
   }
 
   /** The failure as the caller is told; its cause is this one. */

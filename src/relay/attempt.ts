@@ -104,6 +104,8 @@ class Attempt {
   private receipt: Receipt | undefined
   /** Ends the present wait. */
   private wake: () => void = () => undefined
+  /** Whether the connection was lost during the last call. */
+  private isCut = false
   private hasEnded = false
 
   constructor(private readonly context: AttemptContext, private readonly sending: Sending) {
@@ -167,13 +169,15 @@ class Attempt {
     let unwatch: (() => void) | undefined
     let failure: SendError | undefined
     let isOver = false
+    this.isCut = false
     const begin = (): void => {
-      if (isOver || this.receipt || stop.aborted || !deliveries.mayCall(active)) throw new SendError('unsent')
+      if (isOver || this.receipt || stop.aborted || !account.isOnline || !deliveries.mayCall(active)) throw new SendError('unsent')
       endCall = deliveries.called(active)
       this.open++
       chats.begin(chat, this.name, message.likeness, settle)
       unwatch = account.onOffline(() => {
         failure ??= new SendError('unanswered', 'the connection was lost')
+        this.isCut = true
         this.wake()
       })
     }
@@ -219,7 +223,8 @@ class Attempt {
   /** Looks for the message until it is there, may be sent again, or the time is over. */
   private async lookUp(failure: SendError): Promise<SendError | undefined> {
     const { clock, chats, policy: { timeout }, stop } = this.context
-    const { chat, active, kind, message: { likeness }, settle } = this.sending
+    const { chat, active, kind, message, settle } = this.sending
+    const { likeness } = message
     const call = chats.find(chat, this.name) ?? chats.restore(chat, this.name, { likeness, since: this.since ?? clock.wall(), settle })
     // A deferred text with calls left holds its lane until it has settled; everything else that is deferred steps aside.
     const patience = kind === 'text' && !this.isLast ? chats.openFor(chat, likeness) + 2 * timeout : timeout
@@ -231,25 +236,23 @@ class Attempt {
       if (finding?.mayRepeat) {
         const end = await this.rest(failure)
         if (!end && finding.kind === 'absent') this.open = 0
-        return end
+        return end && !this.isCut ? explain(end, finding) : end
       }
       const left = until - clock.now()
-      if (finding?.kind === 'no-history' || left <= 0 || stop.aborted) return failure
+      const isVain = finding?.kind === 'no-history' && !message.reports
+      if (isVain || left <= 0 || stop.aborted) return this.isCut ? failure : explain(failure, finding)
       await this.wait(Math.min(moment, left, chats.openFor(chat, likeness) || moment))
     }
   }
 
   /** Looks once, as soon as the bot is online. */
   private async look(call: OpenCall, until: number): Promise<Finding | undefined> {
-    const { context: { lookUps, clock, policy: { timeout } }, sending: { account, chat, message, kind, active: { delivery: { target } } } } = this
-    let isOnline = false
-    const unwatch = account.onOnline(() => {
-      isOnline = true
-      this.wake()
-    })
-    await this.wait(until - clock.now(), () => isOnline)
+    const { lookUps, clock, policy: { timeout } } = this.context
+    const { account, chat, message, kind, active: { delivery: { target } } } = this.sending
+    const unwatch = account.onOnline(() => this.wake())
+    await this.wait(until - clock.now(), () => account.isOnline)
     unwatch()
-    if (!isOnline || this.receipt) return
+    if (!account.isOnline || this.receipt) return
     let finding: Finding | undefined
     void lookUps.look({ account, target, message, chat, call, kind }).then(found => {
       finding = found
@@ -282,4 +285,11 @@ class Attempt {
       if (isOver()) end()
     })
   }
+}
+
+/** What a look-up adds to the failure of a call that got no answer: how its message came to nothing. */
+function explain(failure: SendError, finding: Finding | undefined): SendError {
+  if (finding?.kind === 'local') return new SendError('unanswered', undefined, { causeId: 'swallowed', cause: failure })
+  if (finding?.kind !== 'absent' || failure.causeId) return failure
+  return new SendError('unanswered', undefined, { causeId: 'vanished', cause: failure })
 }

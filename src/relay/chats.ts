@@ -32,6 +32,8 @@ export type Verdict
     /** By an own message of the page that is known to have been there before the call, or else by the clocks. */
     | { kind: 'absent', isAnchored: boolean }
     | { kind: 'inconclusive' }
+    /** The platform's client has it, and the server has not seen it. */
+    | { kind: 'local' }
     | { kind: 'no-history' }
 
 /** How far the clocks of the machine and of the platform may differ where no message shows it, in milliseconds. */
@@ -145,11 +147,13 @@ export class Chats {
     const before = own.filter(({ id }) => (claims?.get(id) ?? Infinity) < call.begunAt)
     const isAnchored = before.length > 0
     const start = isAnchored ? Math.max(...before.map(({ time }) => time)) : wall - (now - call.begunAt) - tolerance
-    const free = own.filter(entry => entry.isEqual && isFree(entry)).sort((a, b) => a.time - b.time)
+    const equal = own.filter(entry => entry.isEqual && isFree(entry)).sort((a, b) => a.time - b.time)
+    const free = equal.filter(({ isSeen }) => isSeen)
     const heard = reports.filter(report => report.heardAt >= call.begunAt && isFree(report))
     const within = new Set([...heard, ...free.filter(({ time }) => time >= start)].map(({ id }) => id))
     const [oldest] = within
     if (oldest !== undefined && within.size >= this.open(chat, call.likeness).length) return { kind: 'found', id: oldest }
+    if (within.size === 0 && equal.some(({ isSeen, time }) => !isSeen && time >= start)) return { kind: 'local' }
     if (within.size > 0 || !page?.isReadable || isStepped) return { kind: 'inconclusive' }
     const isComplete = isAnchored || (page.oldest < start && free.length === 0)
     return isComplete ? { kind: 'absent', isAnchored } : { kind: 'inconclusive' }
@@ -236,19 +240,21 @@ export class LookUps {
     observer.lookedUp(found ? 'found' : verdict.kind)
     if (found) return found
     const isRisked = this.retryUnanswered && isRepeatable(kind)
-    const mayRepeat = verdict.kind === 'absent' ? hasSettled
-      : verdict.kind === 'inconclusive' ? hasSettled && isRisked
-      : verdict.kind === 'no-history' && isRisked
+    const mayRepeat = verdict.kind === 'absent'
+      ? hasSettled
+      : verdict.kind === 'inconclusive'
+        ? hasSettled && isRisked
+        : verdict.kind === 'no-history' && isRisked
     return { kind: verdict.kind, messageIds: [], mayRepeat }
   }
 
   private async search({ account, target, message, chat, call }: Wanted): Promise<Verdict> {
     await this.learn(account, target, chat)
-    let last = this.chats.judge(chat, call, message.reports())
+    let last = this.chats.judge(chat, call, message.reports?.() ?? [])
     for (const depth of depths) {
       if (last.kind === 'found' || (last.kind === 'absent' && last.isAnchored)) break
       const page = await message.history(depth)
-      last = this.chats.judge(chat, call, message.reports(), page)
+      last = this.chats.judge(chat, call, message.reports?.() ?? [], page)
       if (!page && last.kind !== 'found') return { kind: 'no-history' }
     }
     return last

@@ -87,7 +87,7 @@ function isReply({ type }: Composable): boolean {
   return type === 'reply'
 }
 
-/** What a platform message is: `mixed` has pictures; `heavy` is a video or a voice message, which the platform converts before it sends it. */
+/** What a platform message is: `mixed` has pictures or mentions; `heavy` is a video or a voice message, which takes a while. */
 export type MessageKind = 'text' | 'mixed' | 'heavy' | 'file'
 
 export function kindOf(items: readonly Pick<Composable, 'type'>[]): MessageKind {

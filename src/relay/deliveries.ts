@@ -4,7 +4,7 @@ import { onAbort } from '../lib/abort'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { pause, type Clock } from './clock'
-import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
+import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
 import { KeyTaken, NotOwner, type Head, type Journal } from './journal'
 import type { Ownership } from './owner'
 import type { Observer } from './submission'
@@ -186,9 +186,9 @@ export class Deliveries {
   }
 
   /** Nothing of what is left can be sent right now. At a stop, a message that is open keeps the delivery `sending`, for the next owner. */
-  async postpone(active: Active, results: Results): Promise<void> {
+  async postpone(active: Active, results: Results, held: Hold | null): Promise<void> {
     const { delivery } = active
-    this.change(delivery, this.options.stop.aborted ? interrupt(delivery, results) : postpone(delivery, results))
+    this.change(delivery, this.options.stop.aborted ? interrupt(delivery, results) : postpone(delivery, results, held))
     await this.save(active)
   }
 

@@ -1,5 +1,7 @@
 import { RelayError, type Outcome } from '../errors'
+import type { CauseId } from '../message/causes'
 import type { MessageRequest, Target } from '../message/model'
+import { SendError } from '../platform/port'
 import type { Summary } from './summary'
 
 /**
@@ -63,12 +65,22 @@ export interface Delivery {
   results: Results
   /** The platform messages whose fate is unknown: leaving, or unanswered. */
   open: readonly Open[]
+  /** Why it was postponed when its turn came, where that was because of its chat. */
+  held: Hold | null
   /** Digest of its Idempotency-Key, for as long as the delivery uses it up. */
   key: string | null
   /** Digest of what the request means, which tells a repeat from another request with the same key. */
   readonly fingerprint: string | null
   /** What its record shows. */
   readonly summary: Summary
+}
+
+/** A chat takes nothing for a while. Times are in milliseconds since the epoch. */
+export interface Hold {
+  readonly cause: CauseId
+  readonly since: number
+  /** When it ends; `null` where the platform does not say. */
+  readonly until: number | null
 }
 
 /** A platform message that has left and got no clear answer. */
@@ -105,7 +117,7 @@ export interface Failed {
 export type Results = readonly (ItemResult | undefined)[]
 
 /** What changes of a delivery. */
-export type Change = Partial<Pick<Delivery, 'state' | 'seq' | 'deferred' | 'bot' | 'expiresAt' | 'results' | 'open' | 'key'>>
+export type Change = Partial<Pick<Delivery, 'state' | 'seq' | 'deferred' | 'bot' | 'expiresAt' | 'results' | 'open' | 'held' | 'key'>>
 
 /** What identifies a request that may be repeated. */
 export interface Idempotency {
@@ -121,14 +133,14 @@ export function createDelivery(
 ): Delivery {
   return {
     id, seq, state: 'queued', mode, deferred: false, target, caller, door, bot: '', createdAt: now, updatedAt: now, expiresAt: null,
-    attempts: 0, results: items.map(() => undefined), open: [], key: idempotency?.key ?? null,
+    attempts: 0, results: items.map(() => undefined), open: [], held: null, key: idempotency?.key ?? null,
     fingerprint: idempotency?.fingerprint ?? null, summary,
   }
 }
 
 /** A platform message leaves. It replaces what was open of the same items. */
 export function leave({ open }: Delivery, results: Results, leaving: Open): Change {
-  return { state: 'sending', results, open: [...open.filter(each => !overlaps(each, leaving.indices)), leaving] }
+  return { state: 'sending', results, held: null, open: [...open.filter(each => !overlaps(each, leaving.indices)), leaving] }
 }
 
 /** It has ended: each item has a result, or none because it was never tried. A key becomes free when nothing can have arrived. */
@@ -136,10 +148,10 @@ export function end({ open, key }: Delivery, results: Results): Change {
   return { state: finalState(results), results, open: open.filter(each => isOpen(each, results)), key: usesUpKey(results) ? key : null }
 }
 
-/** Nothing of what is left can be sent right now. */
-export function postpone({ open }: Delivery, results: Results): Change {
-  const known = results.map(result => isUnsent(result) ? undefined : result)
-  return { state: 'queued', open: open.filter(each => isOpen(each, results)), results: known }
+/** Nothing of what is left can be sent right now, because its bot is offline or its chat is held. */
+export function postpone({ open }: Delivery, results: Results, held: Hold | null): Change {
+  const known = results.map(result => isPassing(result) ? undefined : result)
+  return { state: 'queued', held, open: open.filter(each => isOpen(each, results)), results: known }
 }
 
 /** The relay ends while it is leaving: the next owner looks for what is open. */
@@ -183,9 +195,11 @@ export function outcomeOf(result: ItemResult | undefined): Outcome {
   return result?.error.outcome ?? 'unsent'
 }
 
-/** Whether an item failed for a reason that passes: no bot is online, or the relay stops. */
-export function isUnsent(result: ItemResult | undefined): boolean {
-  return result?.success === false && (result.error.code === 'unsent' || result.error.code === 'stopping')
+/** Whether an item failed for a reason that passes: no bot is online, its chat is closed for a while, or the relay stops. */
+export function isPassing(result: ItemResult | undefined): boolean {
+  if (result === undefined || result.success) return false
+  const { code, cause } = result.error
+  return code === 'unsent' || code === 'stopping' || (cause instanceof SendError && cause.about === 'chat-closed')
 }
 
 /** Whether these results use up the request's Idempotency-Key: something arrived, or may have. */

@@ -9,7 +9,7 @@ import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import type { Clock } from './clock'
 import { isUnfinished, unfinished, type Delivery, type State } from './delivery'
-import { KeyTaken, NotOwner, fromRow, gone, keepsContent, lastId, lowestId, matches, toRow, writeCaller, type Head, type Journal, type ListFilter, type OwnerRow, type Row } from './journal'
+import { KeyTaken, NotOwner, fromRow, gone, headOf, keepsContent, lastId, lowestId, matches, toRow, writeCaller, type Head, type Journal, type ListFilter, type OwnerRow, type Row } from './journal'
 import { MemoryJournal } from './journal-memory'
 import type { RecordContent } from './summary'
 
@@ -561,10 +561,6 @@ function conditionsOf({ states, targets, caller, door, text }: ListFilter): Quer
 /** What finds a text in JSON, whatever its case. */
 function textPattern(text: string): RegExp {
   return new RegExp(JSON.stringify(text).slice(1, -1).replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), 'i')
-}
-
-function headOf({ id, seq, state, deferred, bot, target, expiresAt }: Delivery): Head {
-  return { id, seq, state, deferred, bot, target, expiresAt }
 }
 
 async function drain(work: AsyncGenerator): Promise<void> {

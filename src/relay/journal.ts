@@ -1,9 +1,10 @@
 import { v7 as uuid } from 'uuid'
 import { RelayError, isErrorCode } from '../errors'
+import { isCauseId } from '../message/causes'
 import type { Address, ParsedItem, Target } from '../message/model'
 import { isObject, type JsonObject } from '../message/parse'
 import { platformOf, readTarget, writeTarget } from '../message/target'
-import { isUnfinished, states, type Delivery, type ItemResult, type Open, type Results, type State } from './delivery'
+import { isUnfinished, states, type Delivery, type Hold, type ItemResult, type Open, type Results, type State } from './delivery'
 import { readSummary, wordsOf, writeSummary, type RecordContent } from './summary'
 
 /**
@@ -75,7 +76,11 @@ export interface Journal {
 }
 
 /** As much of a delivery as its lane needs while it waits. */
-export type Head = Pick<Delivery, 'id' | 'seq' | 'state' | 'deferred' | 'bot' | 'target' | 'expiresAt'>
+export type Head = Pick<Delivery, 'id' | 'seq' | 'state' | 'deferred' | 'bot' | 'target' | 'expiresAt' | 'held'>
+
+export function headOf({ id, seq, state, deferred, bot, target, expiresAt, held }: Delivery): Head {
+  return { id, seq, state, deferred, bot, target, expiresAt, held }
+}
 
 /** Which relay is active. */
 export interface OwnerRow {
@@ -185,13 +190,13 @@ export function writeCaller(caller: string): string {
 
 export function toRow(delivery: Delivery): Row {
   const {
-    id, seq, state, mode, deferred, target, caller, door, bot, createdAt, updatedAt, expiresAt, attempts, results, open, key, fingerprint,
-    summary,
+    id, seq, state, mode, deferred, target, caller, door, bot, createdAt, updatedAt, expiresAt, attempts, results, open, held, key,
+    fingerprint, summary,
   } = delivery
   return {
     id, state, target: writeTarget(target), caller: caller && writeCaller(caller), door, key, updatedAt, summary: writeSummary(summary),
     record: JSON.stringify({
-      seq, mode, deferred, bot, createdAt, expiresAt, attempts, results: results.map(writeResult), open, fingerprint,
+      seq, mode, deferred, bot, createdAt, expiresAt, attempts, results: results.map(writeResult), open, held, fingerprint,
     }),
   }
 }
@@ -220,6 +225,7 @@ export function fromRow(row: Row): Delivery {
     attempts: Number(record.attempts),
     results: Array.from<unknown, ItemResult | undefined>(record.results, readResult),
     open: record.open.map(readOpen),
+    held: readHold(record.held),
     key: row.key,
     fingerprint: typeof record.fingerprint === 'string' ? record.fingerprint : null,
     summary: readSummary(row.summary),
@@ -245,6 +251,11 @@ function readOpen(stored: unknown): Open {
   const { indices, likeness, since, settle, calls } = fieldsOf(stored)
   if (!Array.isArray(indices) || typeof likeness !== 'string') throw new Error('the row is damaged')
   return { indices: indices.map(Number), likeness, since: Number(since), settle: Number(settle), calls: Number(calls) }
+}
+
+function readHold(stored: unknown): Hold | null {
+  const { cause, since, until } = fieldsOf(stored)
+  return isCauseId(cause) ? { cause, since: Number(since), until: until === null ? null : Number(until) } : null
 }
 
 /** The fields of a JSON object; none of anything else. */

@@ -1,37 +1,15 @@
 import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
+import { causes } from '../message/causes'
 import type { Target } from '../message/model'
 import { readTarget, writeTarget } from '../message/target'
-import type { Port } from '../platform/port'
+import type { Closure, Port } from '../platform/port'
 import { pause } from './clock'
 import { nameOfError, type Active } from './deliveries'
-import { failRest, isOverdue, type Delivery } from './delivery'
-import type { Head } from './journal'
-import { send, type Pace, type SendContext } from './send'
-import type { Observer } from './submission'
-
-/** How lanes are worked. Times are in milliseconds. */
-export interface LaneOptions {
-  /** The least time from one platform message to the next in a lane. */
-  interval: number
-  /** How many deliveries may wait in a lane. */
-  capacity: number
-  /** After how many failures in a row that are about its target a lane is paused. */
-  pauseAfter: number
-  /** For how long. */
-  pauseFor: number
-}
-
-/** What is known of the target of a lane. It outlives a reload of the plugin. */
-export interface LaneFacts {
-  /** Failures in a row. */
-  failures: number
-  /** What the last of them said. */
-  reason?: string
-  /** On the monotonic clock, like `lastSent`. */
-  pausedUntil: number
-  lastSent: number
-}
+import { failRest, isOverdue, isPassing, type Delivery, type Hold } from './delivery'
+import type { Gated, Gates } from './gates'
+import { headOf, type Head } from './journal'
+import { send, type Pace, type SendContext, type SendEnd } from './send'
 
 /** A lane in which something waits, or that is paused, as operators see it. */
 export interface LaneState {
@@ -41,14 +19,15 @@ export interface LaneState {
   target: Target
   /** How many deliveries wait in it. */
   waiting: number
-  /** What holds it: a pause after failures, a bot that is offline, a message on its way, or the interval between two messages. */
-  hold: 'paused' | 'offline' | 'busy' | 'waiting'
+  /** What keeps it: failures in a row, a chat that is closed for a while, a bot that is offline, a message on its way, or its interval. */
+  state: 'paused' | 'held' | 'offline' | 'busy' | 'waiting'
   /** Since when the first of them waits, in milliseconds since the epoch. */
   oldest?: number
   /** When its pause ends, in milliseconds since the epoch. */
   pausedUntil?: number
-  /** Why it is paused. */
+  /** Why it is paused or held. */
   reason?: string
+  hold?: Hold
 }
 
 /** What waits to be sent later. */
@@ -70,11 +49,7 @@ interface Place extends Head {
   unwatch?: () => void
 }
 
-interface Lane {
-  readonly name: string
-  readonly bot: string
-  readonly target: Target
-  readonly facts: LaneFacts
+interface Lane extends Gated {
   readonly line: Place[]
   isBusy: boolean
   /** Cancels the timer of its next look. */
@@ -84,10 +59,10 @@ interface Lane {
 /** What lanes need of the rest of the core. */
 export interface LanesContext extends SendContext {
   port: Port
-  options: LaneOptions
-  facts: Map<string, LaneFacts>
+  gates: Gates
+  /** How many deliveries may wait in a lane. */
+  capacity: number
   logger: Pick<Logger, 'warn'>
-  observer: Pick<Observer, 'paused'>
   /** Counts what a stop gives some time to end; the function returned is called at the end. */
   enter: () => () => void
 }
@@ -109,14 +84,14 @@ const expiryInterval = 5_000
 
 /**
  * One lane per chat: the line of what goes to one target through one bot, in the order of acceptance, with or without a waiting caller. One
- * loop works it: it waits for the interval, drops what expired, sends the head, and notes what that says about the target.
+ * loop works it: it waits until its gate opens, drops what expired, sends the head, and tells the gate what came of it.
  *
- * | the lane is | until                                   | a deferred delivery | a caller                        |
- * | ----------- | --------------------------------------- | ------------------- | ------------------------------- |
- * | free        |                                         | leaves              | leaves                          |
- * | busy        | the head has ended                      | waits               | waits                           |
- * | paused      | `pauseFor` is over, or an operator acts | waits               | is refused, also when it waits  |
- * | held        | the bot is online, the data store ours  | waits               | is refused behind one that waits |
+ * | the lane is | until                                  | a deferred delivery | a caller                         |
+ * | ----------- | -------------------------------------- | ------------------- | -------------------------------- |
+ * | free        |                                        | leaves              | leaves                           |
+ * | busy        | the head has ended                     | waits               | waits                            |
+ * | closed      | its gate opens (`gates.ts`)            | waits               | is refused, also when it waits   |
+ * | held        | the bot is online, the data store ours | waits               | is refused behind one that waits |
  */
 export class Lanes {
   private readonly lanes = new Map<string, Lane>()
@@ -126,15 +101,19 @@ export class Lanes {
   private isDraining = false
 
   constructor(private readonly context: LanesContext) {
-    const { port, clock } = context
-    const unwatch = port.onOnline(() => this.advanceAll())
+    const { port, clock, gates } = context
+    const unwatch = port.onOnline(bot => {
+      gates.online(bot)
+      for (const lane of this.lanes.values()) this.advance(lane)
+    })
+    const unwatchChats = port.onChat((bot, target, closure) => this.onChat(this.open({ bot, target }), closure))
     let cancel = (): void => undefined
     const tick = (): void => {
       this.dropExpired()
       cancel = clock.after(expiryInterval, tick)
     }
     cancel = clock.after(expiryInterval, tick)
-    this.endWatches = [unwatch, () => cancel()]
+    this.endWatches = [unwatch, unwatchChats, () => cancel()]
   }
 
   /**
@@ -143,13 +122,13 @@ export class Lanes {
    * @throws RelayError `queue-full`, `paused`, `stopping`
    */
   enter({ delivery, mustLast }: Active, { signal, patience = Infinity }: Waiting = {}): void {
-    const { clock, options } = this.context
+    const { clock, gates, capacity } = this.context
     if (this.isClosed) throw new RelayError('stopping')
     const lane = this.open(delivery)
-    const pause = this.pauseOf(lane)
-    if (pause > 0 && !delivery.deferred) throw pausedError(pause)
-    const isNext = lane.line.length === 0 && !lane.isBusy && this.restOf(lane) === 0 && this.isOnline(lane)
-    if (!isNext && waitingIn(lane) >= options.capacity) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
+    const refusal = delivery.deferred ? undefined : gates.refusal(lane)
+    if (refusal) throw refusal
+    const isNext = lane.line.length === 0 && !lane.isBusy && gates.rest(lane) === 0 && this.isOnline(lane)
+    if (!isNext && waitingIn(lane) >= capacity) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     const since = clock.now()
     const place: Place = { ...headOf(delivery), since, isSaved: !mustLast, until: since + patience }
     lane.line.push(place)
@@ -176,6 +155,7 @@ export class Lanes {
   join(head: Head): void {
     const lane = this.open(head)
     if (lane.line.some(({ id }) => id === head.id)) return
+    if (head.held) this.context.gates.restore(lane.name, head.held)
     const place = { ...head, since: this.context.clock.now(), isSaved: true, until: Infinity }
     const isBusy = lane.isBusy ? 1 : 0
     let index = lane.line.length
@@ -199,19 +179,19 @@ export class Lanes {
     return true
   }
 
-  /** The lanes in which something waits or that are paused. */
+  /** The lanes in which something waits, or that are paused or held. */
   states(): LaneState[] {
-    const { clock } = this.context
-    const now = clock.now()
+    const { clock, gates } = this.context
     return [...this.lanes.values()].flatMap(lane => {
-      const { name: queue, bot, target, line: [first], facts: { reason }, isBusy } = lane
-      const [waiting, pause] = [waitingIn(lane), this.pauseOf(lane)]
-      if (waiting === 0 && pause === 0) return []
-      const hold = pause > 0 ? 'paused' : !this.isOnline(lane) ? 'offline' : isBusy ? 'busy' : 'waiting'
+      const { name: queue, bot, target, line: [first], isBusy } = lane
+      const [waiting, pause, hold] = [waitingIn(lane), gates.pause(queue), gates.hold(queue)]
+      if (waiting === 0 && pause === 0 && !hold) return []
+      const state = hold ? 'held' : pause > 0 ? 'paused' : !this.isOnline(lane) ? 'offline' : isBusy ? 'busy' : 'waiting'
       return [{
-        queue, bot, target, waiting, hold,
-        ...first && { oldest: clock.wall() - (now - first.since) },
-        ...pause > 0 && { pausedUntil: clock.wall() + pause, reason },
+        queue, bot, target, waiting, state,
+        ...first && { oldest: clock.wall() - (clock.now() - first.since) },
+        ...pause > 0 && { pausedUntil: clock.wall() + pause, reason: gates.reason(queue) },
+        ...hold && { hold, reason: causes[hold.cause].en },
       }]
     })
   }
@@ -229,17 +209,10 @@ export class Lanes {
     return backlog
   }
 
-  /** The lanes whose targets keep failing: they are paused, or were, and nothing has got through since. */
-  failing(): string[] {
-    const { facts, options } = this.context
-    return [...facts].flatMap(([name, { failures }]) => failures >= options.pauseAfter ? [name] : [])
-  }
-
-  /** Ends the pause of a lane before its time. */
+  /** Ends what keeps a lane from sending. */
   resume(name: string): void {
     const lane = this.lanes.get(name)
-    const facts = this.context.facts.get(name)
-    if (facts) Object.assign(facts, { failures: 0, reason: undefined, pausedUntil: -Infinity })
+    this.context.gates.resume(name)
     if (lane) this.advance(lane)
   }
 
@@ -280,9 +253,7 @@ export class Lanes {
     const name = laneOf({ bot, target })
     const known = this.lanes.get(name)
     if (known) return known
-    const facts = this.context.facts.get(name) ?? { failures: 0, pausedUntil: -Infinity, lastSent: -Infinity }
-    const lane: Lane = { name, bot, target, facts, line: [], isBusy: false, cancel: () => undefined }
-    this.context.facts.set(name, facts)
+    const lane: Lane = { name, bot, target, line: [], isBusy: false, cancel: () => undefined }
     this.lanes.set(name, lane)
     return lane
   }
@@ -307,8 +278,13 @@ export class Lanes {
     if (gone?.aborted) queueMicrotask(onGone)
   }
 
-  private advanceAll(): void {
-    for (const lane of this.lanes.values()) this.advance(lane)
+  /** The platform reports that it has closed a chat, or opened it again. */
+  private onChat(lane: Lane, closure: Closure | 'open'): void {
+    const { gates } = this.context
+    if (closure === 'open') gates.open(lane.name)
+    else gates.close(lane.name, closure)
+    this.turnAwayClosed(lane)
+    this.advance(lane)
   }
 
   /** Sends the head, as soon as that may be. */
@@ -322,12 +298,13 @@ export class Lanes {
       return
     }
     if (!head.isSaved || (this.isDraining && head.deferred)) return
-    const rest = this.restOf(lane)
+    const rest = this.context.gates.rest(lane)
     if (rest > 0) {
       lane.cancel = clock.after(rest, () => this.advance(lane))
       return
     }
     lane.isBusy = true
+    this.context.gates.leaving(lane.bot)
     // A caller who waits is counted by its door.
     const leave = head.deferred ? this.context.enter() : undefined
     const work = this.work(lane, head).then(isDone => {
@@ -345,7 +322,7 @@ export class Lanes {
   private async work(lane: Lane, head: Place): Promise<boolean> {
     head.unwatch?.()
     const { context } = this
-    const { deliveries, clock, logger } = context
+    const { deliveries, clock, gates, logger } = context
     try {
       const account = context.port.find(lane.bot)
       const loaded = deliveries.get(head.id)
@@ -359,9 +336,14 @@ export class Lanes {
         await deliveries.end(active, failRest(active.delivery, new RelayError(account || head.deferred ? 'expired' : 'unsent')))
         return true
       }
-      const { isPostponed, verdict, reason } = await send(context, active, account, lane.name, this.paceOf(lane))
-      this.note(lane, verdict, reason)
-      return !isPostponed
+      if (!await gates.mayTry(lane, account)) {
+        const refusal = gates.refusal(lane) ?? new RelayError('unsent')
+        this.turnAway(lane, refusal)
+        if (!head.deferred) await deliveries.end(active, failRest(active.delivery, refusal), refusal)
+        return !head.deferred
+      }
+      const sending = gates.isRestricted(lane.bot) ? { ...context, policy: { ...context.policy, retries: 0 } } : context
+      return await this.conclude(lane, active, await send(sending, active, account, lane.name, this.paceOf(lane)))
     } catch (error) {
       // The journal does not answer, or this relay has lost it.
       this.turnAway(lane, new RelayError('store-down'))
@@ -370,30 +352,33 @@ export class Lanes {
     }
   }
 
+  /** @returns whether the delivery has ended; a deferred one waits on where nothing of it could leave now */
+  private async conclude(lane: Lane, active: Active, { results, hasArrived, failure }: SendEnd): Promise<boolean> {
+    const { deliveries, gates, stop } = this.context
+    if (hasArrived) gates.arrived(lane)
+    if (failure?.causeId === 'swallowed' || failure?.causeId === 'vanished') gates.vanished(lane.bot, lane.name)
+    if (failure && gates.failed(lane, failure)) this.turnAwayClosed(lane)
+    const waits = active.delivery.deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
+    if (waits) await deliveries.postpone(active, results, gates.hold(lane.name) ?? null)
+    else await deliveries.end(active, results)
+    return !waits
+  }
+
   private paceOf(lane: Lane): Pace {
-    const { clock, stop } = this.context
+    const { clock, gates, stop } = this.context
     return {
       ready: () => {
-        const rest = this.intervalOf(lane)
+        const rest = gates.spacing(lane)
         return rest > 0 ? pause(clock, rest, stop) : undefined
       },
-      sent: () => {
-        lane.facts.lastSent = clock.now()
-      },
+      sent: () => gates.left(lane),
     }
   }
 
-  private note(lane: Lane, verdict: 'good' | 'bad' | 'none', reason: string | undefined): void {
-    const { facts } = lane
-    const { clock, options: { pauseAfter, pauseFor }, observer } = this.context
-    if (verdict === 'good') facts.failures = 0
-    if (verdict !== 'bad') return
-    facts.reason = reason
-    if (++facts.failures < pauseAfter) return
-    // From here on each failure, also that of a single probe, prolongs the pause.
-    facts.pausedUntil = clock.now() + pauseFor
-    this.turnAway(lane, pausedError(pauseFor))
-    observer.paused()
+  /** Refuses the callers that wait in a lane whose gate is closed. */
+  private turnAwayClosed(lane: Lane): void {
+    const refusal = this.context.gates.refusal(lane)
+    if (refusal) this.turnAway(lane, refusal)
   }
 
   /** Refuses the callers that wait in a lane. */
@@ -427,33 +412,19 @@ export class Lanes {
 
   /** Drops an empty lane once there is nothing left to remember. */
   private forget(lane: Lane): void {
-    const { name } = lane
-    const { clock, facts, options: { pauseFor } } = this.context
-    // A target that failed is remembered for one more pause, so that its next failure counts.
-    const keep = this.restOf(lane) + (lane.facts.failures > 0 ? pauseFor : 0)
+    const { clock, gates } = this.context
+    const rest = gates.memorable(lane)
+    if (rest === Infinity) return
     const drop = (): void => {
-      this.lanes.delete(name)
-      facts.delete(name)
+      this.lanes.delete(lane.name)
+      gates.forget(lane.name)
     }
-    if (keep > 0) lane.cancel = clock.after(keep, drop)
+    if (rest > 0) lane.cancel = clock.after(rest, drop)
     else drop()
   }
 
   private isOnline({ bot }: Lane): boolean {
     return this.context.port.find(bot)?.isOnline === true
-  }
-
-  /** How long nothing may leave from a lane, in milliseconds. */
-  private restOf(lane: Lane): number {
-    return Math.max(this.intervalOf(lane), this.pauseOf(lane))
-  }
-
-  private intervalOf({ facts }: Lane): number {
-    return Math.max(facts.lastSent + this.context.options.interval - this.context.clock.now(), 0)
-  }
-
-  private pauseOf({ facts }: Lane): number {
-    return Math.max(facts.pausedUntil - this.context.clock.now(), 0)
   }
 }
 
@@ -474,14 +445,6 @@ function timeOf(id: string): number {
   return parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 }
 
-function headOf({ id, seq, state, deferred, bot, target, expiresAt }: Delivery): Head {
-  return { id, seq, state, deferred, bot, target, expiresAt }
-}
-
 function waitingIn({ line, isBusy }: Lane): number {
   return line.length - (isBusy ? 1 : 0)
-}
-
-function pausedError(time: number): RelayError {
-  return new RelayError('paused', undefined, { headers: { 'retry-after': String(Math.max(Math.ceil(time / 1000), 1)) } })
 }

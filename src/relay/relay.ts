@@ -3,12 +3,13 @@ import type { MessageRequest } from '../message/model'
 import { Chats } from './chats'
 import { pause, type Clock } from './clock'
 import { nameOfError } from './deliveries'
-import type { State } from './delivery'
+import type { Delivery, Hold, State } from './delivery'
+import { GateMemory } from './gates'
 import type { History } from './history'
 import { Inquiries } from './inquiries'
 import type { Journal } from './journal'
 import { MemoryJournal } from './journal-memory'
-import { readLane, type Backlog, type LaneFacts, type LaneState } from './lanes'
+import { laneOf, readLane, type Backlog, type LaneState } from './lanes'
 import type { Ownership } from './owner'
 import { preview, type Preview } from './compose'
 import type { AdmitRetry, Submission, Submitted } from './submission'
@@ -27,7 +28,7 @@ export type { RelayOptions } from './term'
 /** What outlives a reload of the plugin in one process: what is known of the chats, pauses and intervals, and the journal in memory. */
 export class Shared {
   readonly chats: Chats
-  readonly facts = new Map<string, LaneFacts>()
+  readonly gates = new GateMemory()
   readonly journal = new MemoryJournal()
 
   constructor(clock: Clock) {
@@ -162,7 +163,17 @@ export class Relay {
 
   /** The lanes that are paused, or were, and in which nothing has got through since. */
   failing(): string[] {
-    return this.term?.lanes.failing() ?? []
+    return this.term?.gates.failing() ?? []
+  }
+
+  /** Since when each restricted account is, in milliseconds since the epoch, by its `sid`. */
+  restricted(): ReadonlyMap<string, number> {
+    return this.term?.gates.restricted() ?? new Map()
+  }
+
+  /** Why a delivery that waits does so, where its chat is closed for a while. */
+  holdOf(delivery: Delivery): Hold | undefined {
+    return delivery.state === 'queued' ? this.term?.gates.hold(laneOf(delivery)) : undefined
   }
 
   /** Ends the pause of a lane before its time. */

@@ -3,7 +3,7 @@ import { SendError, type Account, type LoadedItem, type Message } from '../platf
 import { attempt, toSent, type AttemptContext } from './attempt'
 import { compose, divide, kindOf, maxWeight, prepareItem, settlingTime, type MediaOptions, type MessageKind, type PreparedItem } from './compose'
 import type { Active, Files } from './deliveries'
-import { isUnsent, type ItemResult, type Open, type Results } from './delivery'
+import { isPassing, type ItemResult, type Open, type Results } from './delivery'
 import { NotOwner } from './journal'
 
 /** What a send needs of the rest of the core. */
@@ -22,12 +22,11 @@ export interface Pace {
 
 /** What a send has shown. */
 export interface SendEnd {
-  /** Whether something could not leave, so that a deferred delivery stays in its lane. */
-  isPostponed: boolean
-  /** What it says about the target: `bad` when it is muted, unknown or does not answer. */
-  verdict: 'good' | 'bad' | 'none'
-  /** What the last failure said. */
-  reason?: string
+  results: Results
+  /** Whether something has arrived now. */
+  hasArrived: boolean
+  /** Why the last platform message has not. */
+  failure: SendError | undefined
 }
 
 /** An item that can be sent, with its place in the request. */
@@ -41,15 +40,14 @@ interface Outgoing {
 }
 
 /**
- * Sends what is left of a delivery whose turn has come, combined where items can be combined, and ends it. A deferred delivery of which
- * something could not leave is postponed instead.
+ * Sends what is left of a delivery whose turn has come, combined where items can be combined.
  *
  * @param chat as the lane is named
  */
 export async function send(context: SendContext, active: Active, account: Account, chat: string, pace: Pace): Promise<SendEnd> {
   const { delivery, items } = active
-  const { summary, createdAt, deferred } = delivery
-  const { deliveries, stop, clock, files } = context
+  const { summary, createdAt } = delivery
+  const { clock, files } = context
   const releases = items.flatMap(item => 'link' in item && item.link.kind === 'upload' ? [files.hold(item.link.id)] : [])
   summary.waited ??= Math.max(clock.wall() - createdAt, 0)
   const results = [...delivery.results]
@@ -61,10 +59,9 @@ export async function send(context: SendContext, active: Active, account: Accoun
   }
   // What was answered late meanwhile is known by the delivery.
   const all = results.map((result, index) => delivery.results[index]?.success ? delivery.results[index] : result)
-  const isPostponed = deferred && (stop.aborted ? !all.every(result => result?.success) : all.some(isUnsent))
-  if (isPostponed) await deliveries.postpone(active, all)
-  else await deliveries.end(active, all)
-  return { isPostponed, ...judge(all.filter((_, index) => !known[index])) }
+  const fresh = all.filter((_, index) => !known[index])
+  const causes = fresh.flatMap(result => result && !result.success ? [result.error.cause] : [])
+  return { results: all, hasArrived: fresh.some(result => result?.success), failure: causes.findLast(cause => cause instanceof SendError) }
 }
 
 /** The work on one delivery; results are filled in as they come. */
@@ -80,7 +77,8 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
   const { active: { delivery: { deferred, open } }, results } = work
   const { retries } = context.policy
   const ready = await prepareAll(context, work)
-  const earlier = open.map((each): Outgoing => ({ items: ready.filter(({ index }) => each.indices.includes(index)), retries, earlier: each }))
+  const isOf = ({ indices }: Open) => ({ index }: Ready): boolean => indices.includes(index)
+  const earlier = open.map((each): Outgoing => ({ items: ready.filter(isOf(each)), retries, earlier: each }))
   const fresh = ready.filter(item => !earlier.some(({ items }) => items.includes(item)))
   const combined = compose(fresh, maxWeight).map((items): Outgoing => ({ items, retries }))
   const queue = [...earlier.filter(({ items }) => items.length > 0), ...combined]
@@ -96,7 +94,7 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
     }
     // What is refused because of the target would be refused again, and calls into a closed chat get accounts banned. What could not leave
     // now, a deferred delivery tries again as a whole.
-    const isForAll = isClosed || (deferred && isUnsent(result))
+    const isForAll = isClosed || (deferred && isPassing(result))
     for (const { items } of isForAll ? [next, ...queue.splice(0)] : [next]) for (const { index } of items) results[index] = result
   }
 }
@@ -156,11 +154,4 @@ async function load(items: readonly PreparedItem[]): Promise<LoadedItem[]> {
   const loaded: LoadedItem[] = []
   for (const item of items) loaded.push('load' in item ? await item.load() : item)
   return loaded
-}
-
-function judge(results: Results): Pick<SendEnd, 'verdict' | 'reason'> {
-  if (results.some(result => result?.success)) return { verdict: 'good' }
-  const failures = results.flatMap(result => result && !result.success ? [result.error] : [])
-  const isBad = failures.some(({ cause }) => cause instanceof SendError && (cause.isAboutTarget || cause.outcome === 'unanswered'))
-  return { verdict: isBad ? 'bad' : 'none', reason: failures.at(-1)?.message }
 }

@@ -49,8 +49,8 @@ export interface Submitted {
 /** Checks whether the caller may send these items again through a bot of this platform. @throws RelayError */
 export type AdmitRetry = (platform: string, items: readonly ParsedItem[]) => void
 
-/** What a look-up brought; `silent` when the platform did not answer it. */
-export type LookUp = 'found' | 'absent' | 'inconclusive' | 'no-history' | 'silent'
+/** What a look-up brought; `local` when only the client of the platform has the message, `silent` when the platform did not answer it. */
+export type LookUp = 'found' | 'local' | 'absent' | 'inconclusive' | 'no-history' | 'silent'
 
 /** Is told what happens in the relay, as it happens. What it does is quick, and does not throw. */
 export interface Observer {

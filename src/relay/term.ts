@@ -7,10 +7,11 @@ import type { Clock } from './clock'
 import type { MediaOptions } from './compose'
 import { Deliveries, nameOfError, type Files } from './deliveries'
 import { failRest, isUnfinished, type State } from './delivery'
+import { Gates, type GateMemory, type LaneOptions } from './gates'
 import { History } from './history'
 import { Intake } from './intake'
 import type { Head, Journal } from './journal'
-import { Lanes, laneOf, type LaneFacts, type LaneOptions } from './lanes'
+import { Lanes, laneOf } from './lanes'
 import type { Ownership } from './owner'
 import { Recheck } from './recheck'
 import { Replay, orStoreDown } from './replay'
@@ -37,7 +38,7 @@ export interface RelayOptions {
 /** What outlives a reload of the plugin in one process. */
 export interface Memory {
   chats: Chats
-  facts: Map<string, LaneFacts>
+  gates: GateMemory
 }
 
 /** For how long what ended unanswered is looked for by the next owner, in milliseconds. */
@@ -52,6 +53,7 @@ const upkeepInterval = 60_000
 export class Term {
   readonly history: History
   readonly lanes: Lanes
+  readonly gates: Gates
   private readonly deliveries: Deliveries
   private readonly intake: Intake
   private readonly replay: Replay
@@ -85,14 +87,15 @@ export class Term {
     private readonly owner: number, last: number,
   ) {
     const { clock, port, policy, media, files, logger, observer, recordContent, retention, enter } = options
-    const { chats, facts } = memory
+    const { chats } = memory
     const stop = this.stop.signal
     const deliveries = this.deliveries = new Deliveries({
       clock, journal, ownership, files, logger, observer, recordContent, retention, patience: policy.timeout, stop,
     })
     const lookUps = new LookUps(chats, journal, observer, policy.retryUnanswered)
     const sending = { clock, policy, chats, deliveries, lookUps, media, files, stop }
-    const lanes = this.lanes = new Lanes({ ...sending, port, facts, logger, observer, enter, options: options.lanes })
+    const gates = this.gates = new Gates({ clock, logger, observer, options: options.lanes }, memory.gates)
+    const lanes = this.lanes = new Lanes({ ...sending, port, gates, logger, enter, capacity: options.lanes.capacity })
     const intake = this.intake = new Intake({ clock, port, deliveries, lanes, recordContent, enter }, last)
     const recheck = this.recheck = new Recheck({ ...sending, port, lanes })
     const patience = policy.timeout * (policy.retries + 1)

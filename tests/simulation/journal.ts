@@ -1,6 +1,6 @@
 import type { ParsedItem, Target } from '../../src/message/model'
 import { isUnfinished, type Delivery, type State } from '../../src/relay/delivery'
-import { KeyTaken, NotOwner, type Head, type Journal, type ListFilter, type OwnerRow } from '../../src/relay/journal'
+import { KeyTaken, NotOwner, headOf, type Head, type Journal, type ListFilter, type OwnerRow } from '../../src/relay/journal'
 import type { Random } from '../faults/random'
 import type { ProcessClock, Timeline } from './clock'
 
@@ -202,8 +202,7 @@ export class SimulatedJournal implements Journal {
       row.owner = owner
       stamped.push(row.id)
       if (isLost) forsaken.add(row.id)
-      const { id, seq, state, deferred, bot, target, expiresAt } = delivery
-      return [{ id, seq, state, deferred, bot, target, expiresAt }]
+      return [headOf(delivery)]
     }).sort((a, b) => a.seq - b.seq))
     void heads.catch(() => {
       isLost = true

@@ -142,7 +142,9 @@ export function watch(run: Run): string[] {
     const asked = account.issues.length + account.operations.filter(({ kind }) => kind === 'retry').length
     for (const mark of account.marks) {
       const own = calls.filter(({ marks }) => marks.includes(mark))
-      const count = own.filter(({ outcome }) => outcome !== 'unsent').length
+      // What is accepted for later is tried until its chat is open.
+      const isTry = (outcome: string | undefined): boolean => outcome === 'unsent' || (outcome === 'about-target' && account.request.deferred !== undefined)
+      const count = own.filter(({ outcome }) => !isTry(outcome)).length
       const most = (retries + 1) * (asked + waitsOf(run, account, own.length - count))
       // What was refused as a part of a message goes by itself, with calls of its own.
       if (count > most * (account.marks.length > 1 ? 2 : 1)) problems.push(`item ${mark} was called for ${count} times, not ${most}`)

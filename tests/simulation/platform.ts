@@ -167,7 +167,7 @@ export class Platform {
       })
       return () => watches.forEach(end => end())
     }
-    return { choose, chooseLater, find: sid => accounts.find(account => account.sid === sid), onOnline }
+    return { choose, chooseLater, find: sid => accounts.find(account => account.sid === sid), onOnline, onChat: () => () => undefined }
   }
 
   private account(process: ProcessClock, sid: string): Account {
@@ -187,6 +187,7 @@ export class Platform {
       checkIds: () => undefined,
       message: (target, items) => this.message(connection, chatName(sid, target), items),
       recall: () => Promise.resolve(),
+      closure: () => Promise.resolve(undefined),
       groups: () => Promise.resolve([]),
       friends: () => Promise.resolve([]),
       onOffline: once(connection.offline, () => !isOnline()),
@@ -324,7 +325,7 @@ export class Platform {
       if (!said) break
       left -= 'others' in said ? said.others : 1
       oldest = timeOf(said.time)
-      if ('id' in said) own.push({ id: said.id, time: oldest, isEqual: said.call.likeness === likeness })
+      if ('id' in said) own.push({ id: said.id, time: oldest, isEqual: said.call.likeness === likeness, isSeen: true })
     }
     return { own, oldest, isReadable: true }
   }

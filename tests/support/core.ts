@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
 import type { MessageRequest, ParsedItem } from '../../src/message/model'
-import { SendError, type Account, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
+import { SendError, type Account, type Closure, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
 import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery'
 import { KeyTaken, type Head, type Journal } from '../../src/relay/journal'
 import { Relay, Shared, tellAll, type RelayOptions, type Submission, type Submitted } from '../../src/relay/relay'
@@ -25,6 +25,7 @@ export const fates = {
   sent: { arrives: 0, answered: 10 },
   refused: { answered: 10, error: new SendError('refused', 'no') },
   muted: { answered: 10, error: new SendError('refused', 'muted', { causeId: 'muted' }) },
+  removed: { answered: 10, error: new SendError('refused', 'removed', { causeId: 'removed' }) },
   silent: {},
   lost: { arrives: 0 },
 } as const satisfies Record<string, Fate>
@@ -35,6 +36,10 @@ export class TestPort implements Port {
   readonly entries: { id: string, text: string, time: number }[] = []
   readonly fates: Fate[] = []
   hasHistory = true
+  /** What the platform says when it is asked whether the chat is closed. */
+  chat: Closure | 'open' | undefined
+  /** The platform reports that the chat is closed, or open. */
+  tellOfChat: (closure: Closure | 'open') => void = () => undefined
   private isOnline = true
   private readonly watches = { online: new Set<() => void>(), offline: new Set<() => void>() }
 
@@ -61,6 +66,7 @@ export class TestPort implements Port {
       sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, checkIds: () => undefined,
       message: (_, items) => this.message(items),
       recall: none, groups: none, friends: none,
+      closure: () => Promise.resolve(this.chat),
       onOffline: callback => this.watch('offline', callback),
       onOnline: callback => this.watch('online', callback),
     }
@@ -74,6 +80,11 @@ export class TestPort implements Port {
     const call = (): void => callback('onebot:1')
     this.watches.online.add(call)
     return () => this.watches.online.delete(call)
+  }
+
+  onChat(callback: Parameters<Port['onChat']>[0]): () => void {
+    this.tellOfChat = closure => callback('onebot:1', chat, closure)
+    return () => undefined
   }
 
   private watch(state: 'online' | 'offline', callback: () => void): () => void {
@@ -90,7 +101,7 @@ export class TestPort implements Port {
       reports: () => [],
       history: count => Promise.resolve(this.hasHistory
         ? {
-            own: this.entries.slice(-count).map(({ id, time, text: other }) => ({ id, time, isEqual: other === text })),
+            own: this.entries.slice(-count).map(({ id, time, text: other }) => ({ id, time, isEqual: other === text, isSeen: true })),
             oldest: this.entries.length > count ? this.entries.at(-count)?.time ?? 0 : -Infinity, isReadable: true,
           }
         : undefined),
@@ -206,7 +217,7 @@ export class Core {
   readonly journal = new TestJournal()
   /** What became of each submission, in the order in which that was known. */
   readonly log: string[] = []
-  private readonly shared = new Shared(this.clock)
+  private shared = new Shared(this.clock)
   private owner = 0
   relay: Relay
 
@@ -214,7 +225,13 @@ export class Core {
     this.relay = this.start()
   }
 
-  /** Another relay, as after a reload of the plugin or a restart. */
+  /** Another relay of another process: only the journal is left. */
+  restart(): Relay {
+    this.shared = new Shared(this.clock)
+    return this.start()
+  }
+
+  /** Another relay, as after a reload of the plugin. */
   start(): Relay {
     const { clock, port, changes: { isDurable = true, ...changes } } = this
     const interval = changes.interval ?? 0

@@ -52,6 +52,10 @@ class OneBotAccount extends BotAccount {
     return this.list('get_friend_list', ({ user_id: id, remark, nickname }) => ({ id, name: remark || nickname }))
   }
 
+  closure(): Promise<undefined> {
+    return Promise.resolve(undefined)
+  }
+
   message(target: Target, items: readonly LoadedItem[]): Message {
     return new OneBotMessage(this, target, items)
   }

@@ -90,7 +90,7 @@ export function readHistory(answer: unknown, selfId: string, content: Content): 
 /** An entry of a history; `undefined` when the message lacks an ID, a time or a content. */
 function readEntry(message: JsonObject, wanted: Content): HistoryEntry | undefined {
   const [id, time, content] = [toId(message.message_id), timeOf(message), readContent(message.message)]
-  if (id !== undefined && content && !Number.isNaN(time)) return { id, time, isEqual: isSameContent(content, wanted) }
+  if (id !== undefined && content && !Number.isNaN(time)) return { id, time, isEqual: isSameContent(content, wanted), isSeen: true }
 }
 
 /** Whether the bot's own account sent a message, here or on another device. */

@@ -73,8 +73,8 @@ describe('GET /statusz', () => {
     await untilStatus(botOf(app), Universal.Status.ONLINE)
     const lane = { bot: 'onebot:10000', target: { kind: 'group', id: '1' } } as const
     const lanes: LaneState[] = [
-      { ...lane, queue: 'onebot:10000/group:1', waiting: 2, hold: 'paused', pausedUntil: 1_000 },
-      { ...lane, queue: 'onebot:10000/group:2', waiting: 1, hold: 'busy' },
+      { ...lane, queue: 'onebot:10000/group:1', waiting: 2, state: 'paused', pausedUntil: 1_000 },
+      { ...lane, queue: 'onebot:10000/group:2', waiting: 1, state: 'busy' },
     ]
     const relay = { lanes: () => lanes, backlog: () => ({ size: 3, oldest: 0 }), standsBehind: undefined }
     const url = await serve(t, statusRoute(relay, () => describeBots(app.bots), unused))

@@ -99,9 +99,9 @@ describe('how things stand', () => {
     const now = Date.now()
     const lane = { bot: 'onebot:1', target: { kind: 'group', id: '1' } } as const
     const queues: LaneState[] = [
-      { ...lane, queue: 'a', waiting: 3, hold: 'busy', oldest: now - 60_000 },
-      { ...lane, queue: 'b', waiting: 5, hold: 'paused', oldest: now - 5_000, pausedUntil: now + 1 },
-      { ...lane, queue: 'c', waiting: 0, hold: 'paused', pausedUntil: now + 1 },
+      { ...lane, queue: 'a', waiting: 3, state: 'busy', oldest: now - 60_000 },
+      { ...lane, queue: 'b', waiting: 5, state: 'paused', oldest: now - 5_000, pausedUntil: now + 1 },
+      { ...lane, queue: 'c', waiting: 0, state: 'paused', pausedUntil: now + 1 },
     ]
     const text = await read({
       bots: () => [{ status: 'online' }, { status: 'offline' }, { status: 'online' }],

@@ -32,14 +32,15 @@ interface Case {
   deferred?: [state: string, calls: number, arrived: number]
 }
 
-const { refused, muted, silent, lost } = fates
+const { refused, muted, removed, silent, lost } = fates
 const link = { kind: 'remote', url: 'http://example.com/x' } as const
 
 /** The time-out is 10 s, a text settles in 30 s, and there are two further calls where nothing else is said. */
 const cases: Case[] = [
   { what: 'was refused once', fates: [refused], caller: ['sent', 2, 1], deferred: ['sent', 2, 1] },
   { what: 'is refused', fates: [refused, refused, refused], caller: ['refused', 3, 0], deferred: ['failed', 3, 0] },
-  { what: 'is refused because of its target', fates: [muted], caller: ['refused', 1, 0], deferred: ['failed', 1, 0] },
+  { what: 'is refused for good because of its target', fates: [removed], caller: ['refused', 1, 0], deferred: ['failed', 1, 0] },
+  { what: 'is refused for a while because of its target', fates: [muted], caller: ['refused', 1, 0], deferred: ['sent', 2, 1] },
   { what: 'arrived, and its answer is lost', fates: [lost], caller: ['sent', 1, 1], deferred: ['sent', 1, 1] },
   { what: 'did not arrive, with a settling time as long as a call', fates: [silent], options: { settleTime: 10_000 }, caller: ['sent', 2, 1] },
   { what: 'did not arrive, and cannot settle while its caller waits', fates: [silent], caller: ['unanswered', 1, 0], deferred: ['sent', 2, 1] },

@@ -18,7 +18,7 @@ async function setUp(before: (chats: Chats, clock: SimulatedClock) => void = () 
   return { clock, chats, call, judge }
 }
 
-const entry = (id: string, time: number, isEqual = true): HistoryEntry => ({ id, time, isEqual })
+const entry = (id: string, time: number, isEqual = true, isSeen = true): HistoryEntry => ({ id, time, isEqual, isSeen })
 const pageOf = (own: HistoryEntry[], oldest = -Infinity, isReadable = true): HistoryPage => ({ own, oldest, isReadable })
 const told = (verdict: Verdict): string => verdict.kind === 'found' ? `found ${verdict.id}` : verdict.kind
 

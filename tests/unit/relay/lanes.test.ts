@@ -98,7 +98,7 @@ describe('a lane', () => {
     core.port.online = false
     await core.run(3_000)
     assert.equal(core.log.at(-1), 'caller unsent')
-    assert.deepEqual(core.relay.lanes().map(({ hold, waiting }) => [hold, waiting]), [['offline', 1]])
+    assert.deepEqual(core.relay.lanes().map(({ state, waiting }) => [state, waiting]), [['offline', 1]])
     core.port.online = true
     await core.run(2_000)
     assert.deepEqual(core.port.texts, ['one', 'two'])
@@ -122,7 +122,7 @@ describe('a lane', () => {
 
 describe('a pause', () => {
   const closed = async (core: Core, times: number): Promise<void> => {
-    core.port.fates.push(...Array.from({ length: times }, () => fates.muted))
+    core.port.fates.push(...Array.from({ length: times }, () => fates.removed))
     for (let index = 0; index < times; index++) {
       void core.submit('x')
       await core.run(100)
@@ -142,8 +142,8 @@ describe('a pause', () => {
     await core.run(100)
     assert.deepEqual(core.log, ['paused paused 60', 'waits accepted', 'other sent'])
     const [state] = core.relay.lanes()
-    assert.deepEqual([state?.hold, state?.waiting, state?.pausedUntil === undefined], ['paused', 1, false])
-    assert.match(state?.reason ?? '', /muted/)
+    assert.deepEqual([state?.state, state?.waiting, state?.pausedUntil === undefined], ['paused', 1, false])
+    assert.match(state?.reason ?? '', /not in this group/)
     assert.deepEqual(core.relay.failing(), [lane])
     await core.run(60_000)
     assert.equal(core.port.texts.at(-1), 'waits')
@@ -152,7 +152,7 @@ describe('a pause', () => {
 
   test('turns callers away who wait, and is prolonged by a probe that fails', async () => {
     const core = new Core({ pauseAfter: 1 })
-    core.port.fates.push({ ...fates.muted, answered: 500 }, fates.muted)
+    core.port.fates.push({ ...fates.removed, answered: 500 }, fates.removed)
     void core.submit('first')
     void core.submit('waiting')
     await core.run(1000)
@@ -182,7 +182,7 @@ describe('a pause', () => {
 describe('an end', () => {
   test('answers callers, leaves the rest to the next relay, and forgets neither interval nor pause', async () => {
     const core = new Core({ interval: 1000, pauseAfter: 1 })
-    core.port.fates.push(fates.sent, { ...fates.muted })
+    core.port.fates.push(fates.sent, { ...fates.removed })
     void core.submit('one')
     void core.submit('muted', { target: { kind: 'group', id: '2' } })
     await core.run(100)

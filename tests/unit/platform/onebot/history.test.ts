@@ -34,7 +34,7 @@ function read(messages: unknown): HistoryPage | undefined {
 
 test('reads the own messages of NapCat, LuckyLilliaBot and go-cqhttp', () => {
   const page = read([foreign, napcat, null, luckyLillia, goCqhttp])
-  assert.deepEqual(page?.own, ['1804289383', '77', '-1204289383'].map(id => ({ id, time: since, isEqual: true })))
+  assert.deepEqual(page?.own, ['1804289383', '77', '-1204289383'].map(id => ({ id, time: since, isEqual: true, isSeen: true })))
   assert.deepEqual(read([{ ...napcat, message: 'b' }])?.own.map(({ isEqual }) => isEqual), [false])
 })
 

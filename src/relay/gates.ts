@@ -1,0 +1,298 @@
+import type { Logger } from 'koishi'
+import { RelayError } from '../errors'
+import { causes } from '../message/causes'
+import type { Target } from '../message/model'
+import type { Account, Closure, SendError } from '../platform/port'
+import type { Clock } from './clock'
+import type { Hold } from './delivery'
+import type { Observer } from './submission'
+
+/** How lanes are worked. Times are in milliseconds. */
+export interface LaneOptions {
+  /** The least time from one platform message to the next in a lane. */
+  interval: number
+  /** How many deliveries may wait in a lane. */
+  capacity: number
+  /** After how many failures in a row that are about its target a lane is paused. */
+  pauseAfter: number
+  /** For how long. */
+  pauseFor: number
+}
+
+/** What a lane is to its gate. */
+export interface Gated {
+  readonly name: string
+  /** `platform:selfId`. */
+  readonly bot: string
+  readonly target: Target
+}
+
+/** What is known of the chat of a lane. Times are those of the monotonic clock, in milliseconds. */
+interface Gate {
+  /** Failures in a row that are about the target. */
+  failures: number
+  /** What the last of them said. */
+  reason: string | undefined
+  pausedUntil: number
+  lastSent: number
+  hold: Hold | undefined
+  /** How often the head of the held lane was tried in vain. */
+  tries: number
+  /** When the platform is asked, or the head tried, whether the hold is over. */
+  nextTry: number
+  /** Whether the platform called the chat open, and then refused again: it is not asked any more. */
+  isDoubted: boolean
+}
+
+/** What is known of an account beyond what its platform says. Times as above. */
+interface Standing {
+  /** The calls since the last success whose messages never became visible. */
+  vanished: { chat: string, at: number }[]
+  /** It takes messages that nobody ever sees: one leaves at a time, with long waits between. */
+  restriction: { since: number, next: number, spacing: number } | undefined
+}
+
+/** What outlives a reload of the plugin: gates by the names of their lanes, standings by the `sid` of bots. */
+export class GateMemory {
+  readonly gates = new Map<string, Gate>()
+  readonly standings = new Map<string, Standing>()
+}
+
+export interface GatesContext {
+  clock: Clock
+  options: LaneOptions
+  observer: Pick<Observer, 'paused'>
+  logger: Pick<Logger, 'info' | 'warn'>
+}
+
+const minute = 60_000
+/** The waits before the head of a held lane is tried where nobody can tell whether the hold is over; the last one again and again. */
+const tryWaits = [1 * minute, 2 * minute, 4 * minute, 8 * minute, 15 * minute] as const
+/** How long to wait at least, and at most, before the platform is asked again. */
+const askAfter = { least: 1_000, most: 15 * minute }
+/** An account is restricted after so many calls that came to nothing, in so many chats, within this time. */
+const signs = { calls: 3, chats: 2, within: 10 * minute }
+/** The first wait between two messages of a restricted account, and the longest. */
+const spacing = { first: minute / 2, longest: 5 * minute }
+/** What a caller is told at most in `Retry-After`, in seconds. */
+const mostRetryAfter = 60
+
+/**
+ * What keeps lanes from sending. Each lane has a gate, and each account a standing:
+ *
+ * | a lane is  | because                                    | until                                                             |
+ * | ---------- | ------------------------------------------ | ----------------------------------------------------------------- |
+ * | resting    | a message has just left                    | its interval is over                                              |
+ * | paused     | its target failed too often in a row       | `pauseFor` is over, or an operator resumes it                     |
+ * | held       | the platform closed the chat for a while   | the platform says that it is open, a try succeeds, or as above    |
+ * | restricted | messages of its account vanish             | one arrives; until then one of the account leaves at a time       |
+ */
+export class Gates {
+  constructor(private readonly context: GatesContext, private readonly memory: GateMemory) {}
+
+  /** How long nothing may leave from a lane, in milliseconds. */
+  rest(lane: Gated): number {
+    const { pausedUntil, hold, nextTry } = this.gate(lane.name)
+    return Math.max(this.spacing(lane), Math.max(pausedUntil, hold ? nextTry : -Infinity) - this.context.clock.now())
+  }
+
+  /** How long until the next message of a delivery that is leaving may leave, in milliseconds. */
+  spacing({ name, bot }: Gated): number {
+    const next = Math.max(this.gate(name).lastSent + this.context.options.interval, this.restrictionOf(bot)?.next ?? -Infinity)
+    return Math.max(next - this.context.clock.now(), 0)
+  }
+
+  /** How long a lane is paused, in milliseconds. */
+  pause(name: string): number {
+    return Math.max(this.gate(name).pausedUntil - this.context.clock.now(), 0)
+  }
+
+  /** How long a lane without deliveries is remembered, in milliseconds: the next failure of a target that failed is to count. */
+  memorable(lane: Gated): number {
+    const { failures, hold } = this.gate(lane.name)
+    return hold ? Infinity : this.rest(lane) + (failures > 0 ? this.context.options.pauseFor : 0)
+  }
+
+  forget(name: string): void {
+    this.memory.gates.delete(name)
+  }
+
+  /** What the last failure of a paused target said. */
+  reason(name: string): string | undefined {
+    return this.gate(name).reason
+  }
+
+  hold(name: string): Hold | undefined {
+    return this.memory.gates.get(name)?.hold
+  }
+
+  /** The lanes that are held. */
+  held(): string[] {
+    return [...this.memory.gates].flatMap(([name, { hold }]) => hold ? [name] : [])
+  }
+
+  /** The lanes whose targets keep failing: they are paused, or were, and nothing has got through since. */
+  failing(): string[] {
+    return [...this.memory.gates].flatMap(([name, { failures }]) => failures >= this.context.options.pauseAfter ? [name] : [])
+  }
+
+  /** Since when each restricted account is, in milliseconds since the epoch, by its `sid`. */
+  restricted(): Map<string, number> {
+    return new Map([...this.memory.standings].flatMap(([bot, { restriction }]) => restriction ? [[bot, restriction.since]] : []))
+  }
+
+  isRestricted(bot: string): boolean {
+    return this.restrictionOf(bot) !== undefined
+  }
+
+  /** Why a caller cannot wait in a lane now; `undefined` where it can. */
+  refusal({ name, bot }: Gated): RelayError | undefined {
+    const now = this.context.clock.now()
+    const { hold, nextTry, pausedUntil } = this.gate(name)
+    const next = this.restrictionOf(bot)?.next ?? -Infinity
+    if (hold && nextTry > now) {
+      const { until } = hold
+      const rest = until === null ? nextTry - now : until - this.context.clock.wall()
+      return later('unsent', rest, `${causes[hold.cause].en}: nothing was sent, and what is accepted for later waits`, until)
+    }
+    if (next > now) return later('unsent', next - now, 'messages of this account vanish, so it sends one at a time: nothing was sent')
+    if (pausedUntil > now) return later('paused', pausedUntil - now)
+  }
+
+  /** A delivery leaves: no other one of a restricted account does meanwhile. */
+  leaving(bot: string): void {
+    const restriction = this.restrictionOf(bot)
+    if (!restriction) return
+    restriction.next = this.context.clock.now() + restriction.spacing
+    restriction.spacing = Math.min(2 * restriction.spacing, spacing.longest)
+  }
+
+  /** A platform message has left, or could not. */
+  left({ name, bot }: Gated): void {
+    const now = this.context.clock.now()
+    this.gate(name).lastSent = now
+    const restriction = this.restrictionOf(bot)
+    if (restriction) restriction.next = now + restriction.spacing
+  }
+
+  /** Something has arrived. */
+  arrived({ name, bot }: Gated): void {
+    this.gate(name).failures = 0
+    this.open(name)
+    if (this.isRestricted(bot)) this.context.logger.info('%s', `${bot} is not restricted any more: a message has arrived`)
+    this.memory.standings.delete(bot)
+  }
+
+  /** A call was taken, or answered by nothing, and its message never became visible. */
+  vanished(bot: string, chat: string): void {
+    const { clock, logger } = this.context
+    const now = clock.now()
+    const standing = this.memory.standings.get(bot) ?? { vanished: [], restriction: undefined }
+    this.memory.standings.set(bot, standing)
+    const vanished = standing.vanished = [...standing.vanished.filter(({ at }) => at > now - signs.within), { chat, at: now }]
+    if (standing.restriction || vanished.length < signs.calls || new Set(vanished.map(each => each.chat)).size < signs.chats) return
+    standing.restriction = { since: clock.wall(), next: now + spacing.first, spacing: spacing.first }
+    logger.warn('%s', `${bot} is restricted: ${vanished.length} messages were taken and never seen, so it sends one at a time`)
+  }
+
+  /**
+   * A send to a lane has failed.
+   *
+   * @returns whether nothing leaves from the lane for a while now
+   */
+  failed({ name }: Gated, failure: SendError): boolean {
+    const { clock, options: { pauseAfter, pauseFor }, observer } = this.context
+    const gate = this.gate(name)
+    if (failure.causeId && (failure.about === 'chat-closed' || failure.about === 'account')) {
+      this.close(name, { cause: failure.causeId, until: null })
+      return true
+    }
+    if (!failure.isAboutTarget && failure.outcome !== 'unanswered') return false
+    gate.reason = failure.wording ?? failure.toRelayError().message
+    if (++gate.failures < pauseAfter) return false
+    // From here on each failure, also that of a single probe, prolongs the pause.
+    gate.pausedUntil = clock.now() + pauseFor
+    observer.paused()
+    return true
+  }
+
+  /** The platform has closed a chat, or refused because it is closed. */
+  close(name: string, { cause, until }: Closure): void {
+    const { clock, logger } = this.context
+    const gate = this.gate(name)
+    if (!gate.hold) {
+      Object.assign(gate, { tries: 0, isDoubted: cause === 'too-fast' })
+      logger.info('%s', `${name} is held: ${causes[cause].en}`)
+    }
+    gate.hold = { cause, since: gate.hold?.since ?? clock.wall(), until }
+    gate.nextTry = clock.now() + (until === null ? waitFor(gate.tries++) : within(until - clock.wall()))
+  }
+
+  /** Holds a lane as it was before a restart, until the platform was asked. */
+  restore(name: string, hold: Hold): void {
+    const gate = this.gate(name)
+    gate.hold ??= hold
+  }
+
+  /** Ends a hold. */
+  open(name: string): void {
+    const gate = this.gate(name)
+    if (gate.hold) this.context.logger.info('%s', `${name} is not held any more`)
+    gate.hold = undefined
+  }
+
+  /** An account is online again: what was held because of it may leave. */
+  online(bot: string): void {
+    for (const [name, { hold }] of this.memory.gates) if (hold && causes[hold.cause].about === 'account' && name.startsWith(`${bot}/`)) this.open(name)
+  }
+
+  /** An operator ends what keeps a lane from sending. */
+  resume(name: string): void {
+    this.open(name)
+    Object.assign(this.gate(name), { failures: 0, reason: undefined, pausedUntil: -Infinity })
+  }
+
+  /**
+   * Whether the head of a lane may be tried. Where it is held, the platform is asked first.
+   *
+   * @param account the account of the lane
+   */
+  async mayTry({ name, target }: Gated, account: Account): Promise<boolean> {
+    const gate = this.gate(name)
+    if (!gate.hold || gate.isDoubted) return true
+    const state = await account.closure(target).catch(() => undefined)
+    if (state && state !== 'open') this.close(name, state)
+    else gate.isDoubted = state === 'open'
+    return state === 'open' || !state
+  }
+
+  private gate(name: string): Gate {
+    const { gates } = this.memory
+    const known = gates.get(name)
+    if (known) return known
+    const gate: Gate = {
+      failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity,
+      hold: undefined, tries: 0, nextTry: -Infinity, isDoubted: false,
+    }
+    gates.set(name, gate)
+    return gate
+  }
+
+  private restrictionOf(bot: string): Standing['restriction'] {
+    return this.memory.standings.get(bot)?.restriction
+  }
+}
+
+function waitFor(tries: number): number {
+  return tryWaits[tries] ?? 15 * minute
+}
+
+function within(ms: number): number {
+  return Math.min(Math.max(ms, askAfter.least), askAfter.most)
+}
+
+/** A refusal that passes in so many milliseconds. */
+function later(code: 'unsent' | 'paused', ms: number, text?: string, until: number | null = null): RelayError {
+  const seconds = Math.min(Math.max(Math.ceil(ms / 1000), 1), code === 'paused' ? Infinity : mostRetryAfter)
+  return new RelayError(code, text, { headers: { 'retry-after': String(seconds) }, ...until !== null && { data: { held_until: new Date(until).toISOString() } } })
+}

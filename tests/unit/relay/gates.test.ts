@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { SendError } from '../../../src/platform/port'
+import { Core, fates, lane } from '../../support/core'
+
+const minute = 60_000
+const { muted, sent, silent } = fates
+const swallowed = { answered: 10, error: new SendError('unanswered', 'Timeout: NTEvent', { causeId: 'swallowed' }) } as const
+
+/** The states of what was accepted for later, in its order. */
+function deferred({ journal }: Core): string[] {
+  return [...journal.rows.values()].flatMap(({ delivery }) => delivery.deferred ? [delivery.state] : [])
+}
+
+/** When each call was made, in minutes since the start. */
+const times = (core: Core): number[] => core.port.calls.map(({ at }) => Math.round(at / minute * 10) / 10)
+
+describe('a chat that is closed for a while', () => {
+  test('loses nothing that was accepted for later, and keeps its order', async () => {
+    const core = new Core()
+    core.port.fates.push(muted, muted)
+    for (const text of ['1', '2', '3']) void core.later(text)
+    await core.run(2 * minute)
+    assert.deepEqual([deferred(core), core.called], [['queued', 'queued', 'queued'], ['1', '1']])
+    const [state] = core.relay.lanes()
+    assert.deepEqual([state?.state, state?.waiting, state?.hold?.cause, state?.reason], ['held', 3, 'muted', 'the bot is muted in this group'])
+    await core.run(2 * minute)
+    assert.deepEqual([deferred(core), core.port.texts], [['sent', 'sent', 'sent'], ['1', '2', '3']])
+    assert.deepEqual(core.relay.lanes(), [])
+  })
+
+  test('tries the head after 1, 2, 4, 8 and then every 15 minutes where nobody can tell', async () => {
+    const core = new Core()
+    core.port.fates.push(...Array.from({ length: 7 }, () => muted))
+    void core.later('x')
+    await core.run(75 * minute)
+    assert.deepEqual(times(core), [0, 1, 3, 7, 15, 30, 45, 60])
+    assert.deepEqual(deferred(core), ['sent'])
+  })
+
+  test('refuses the caller whose call found out, and every later one without a call, until a try is due', async () => {
+    const core = new Core()
+    core.port.fates.push(muted)
+    void core.submit('first')
+    void core.submit('behind')
+    await core.run(100)
+    void core.submit('later')
+    await core.run(minute - 1000)
+    assert.deepEqual([core.log.sort(), core.called], [['behind unsent 60', 'first refused', 'later unsent 60'], ['first']])
+    await core.run(1000)
+    void core.submit('again')
+    await core.run(100)
+    assert.deepEqual([core.log.at(-1), core.called], ['again sent', ['first', 'again']])
+  })
+
+  test('waits until the platform says that it is over, however long', async () => {
+    const core = new Core()
+    core.port.fates.push(muted)
+    void core.later('x')
+    await core.run(1000)
+    core.port.chat = { cause: 'muted', until: core.clock.wall() + 40 * minute }
+    await core.run(39 * minute)
+    assert.deepEqual([times(core), deferred(core)], [[0], ['queued']])
+    void core.submit('caller')
+    await core.run(100)
+    assert.equal(core.log.at(-1), 'caller unsent 60')
+    core.port.chat = 'open'
+    await core.run(2 * minute)
+    assert.deepEqual(deferred(core), ['sent'])
+  })
+
+  test('is not asked any more once it refused after it was said to be open', async () => {
+    const core = new Core()
+    core.port.fates.push(muted, muted, muted)
+    core.port.chat = 'open'
+    void core.later('x')
+    await core.run(8 * minute)
+    assert.deepEqual([times(core), deferred(core)], [[0, 1, 3, 7], ['sent']])
+  })
+
+  test('is held and released at once when the platform reports it', async () => {
+    const core = new Core()
+    await core.run()
+    core.port.tellOfChat({ cause: 'all-muted', until: null })
+    void core.later('x')
+    void core.submit('caller')
+    await core.run(1000)
+    assert.deepEqual([core.called, core.log], [[], ['caller unsent 60', 'x accepted']])
+    core.port.tellOfChat('open')
+    await core.run(100)
+    assert.deepEqual(deferred(core), ['sent'])
+  })
+
+  test('is held again after a restart, until the platform is asked', async () => {
+    const core = new Core()
+    core.port.fates.push(muted)
+    void core.later('x')
+    await core.run(1000)
+    core.relay.end()
+    await core.relay.finish()
+    core.port.chat = { cause: 'muted', until: core.clock.wall() + 10 * minute }
+    const relay = core.restart()
+    await core.run(5 * minute)
+    assert.deepEqual([core.called, relay.lanes()[0]?.hold?.cause], [['x'], 'muted'])
+    core.port.chat = 'open'
+    await core.run(6 * minute)
+    assert.deepEqual(deferred(core), ['sent'])
+  })
+
+  test('is tried at once when an operator says so', async () => {
+    const core = new Core()
+    core.port.fates.push(muted, muted, muted)
+    void core.later('x')
+    await core.run(4 * minute)
+    core.relay.resume(lane)
+    await core.run(100)
+    assert.deepEqual([times(core), deferred(core)], [[0, 1, 3, 4], ['sent']])
+  })
+})
+
+describe('an account', () => {
+  test('that is logged out although it is connected makes no calls, and sends what waits in order when it is back', async () => {
+    const core = new Core()
+    core.port.fates.push({ answered: 10, error: new SendError('unsent', '网络连接异常', { causeId: 'logged-out' }) })
+    void core.later('1')
+    await core.run(100)
+    core.port.online = false
+    void core.later('2')
+    void core.submit('caller')
+    await core.run(60 * minute)
+    assert.deepEqual([core.called, core.log.at(-1)], [['1'], '2 accepted'])
+    assert(core.log.includes('caller unsent'))
+    core.port.online = true
+    await core.run(100)
+    assert.deepEqual([core.port.texts, deferred(core)], [['1', '2'], ['sent', 'sent']])
+  })
+
+  const targets = ['1', '2', '3'].map(id => ({ kind: 'group', id } as const))
+  const vanish = async (fate: typeof swallowed | typeof silent): Promise<Core> => {
+    const core = new Core({ retries: 0 })
+    core.port.fates.push(fate, fate, fate)
+    for (const target of targets) void core.submit(target.id, { target })
+    await core.run(minute)
+    return core
+  }
+
+  for (const [what, fate] of [['are swallowed', swallowed], ['are never seen', silent]] as const) {
+    test(`whose messages ${what} sends one at a time, from 30 s to 5 min apart, until one arrives`, async () => {
+      const core = await vanish(fate)
+      assert.deepEqual([...core.relay.restricted().keys()], ['onebot:1'])
+      core.port.fates.push(...Array.from({ length: 2 }, () => fate))
+      for (const target of targets) void core.later(`later ${target.id}`, { target })
+      await core.run(100)
+      void core.submit('caller', { target: { kind: 'group', id: '4' } })
+      await core.run(30 * minute)
+      assert(core.log.includes('caller unsent 30'), core.log.join())
+      const gaps = times(core).slice(3).map((time, index, all) => time - (all[index - 1] ?? time)).slice(1)
+      assert(gaps.every(gap => gap >= 1), gaps.join())
+      assert.deepEqual([core.relay.restricted().size, deferred(core).includes('sent')], [0, true])
+    })
+  }
+
+  test('is not restricted where its connection was lost, one chat is silent, or a message arrived between', async () => {
+    for (const change of [
+      async (core: Core) => {
+        for (const target of targets) void core.submit(target.id, { target })
+        await core.run(100)
+        core.port.online = false
+        await core.run(minute)
+        core.port.online = true
+      },
+      async (core: Core) => {
+        for (const text of ['a', 'b', 'c']) void core.submit(text)
+        await core.run(minute)
+      },
+      async (core: Core) => {
+        for (const target of targets.slice(1)) void core.submit(target.id, { target })
+        await core.run(minute)
+        core.port.fates.unshift(sent)
+        void core.submit('between', { target: { kind: 'group', id: '2' } })
+        await core.run(100)
+        void core.submit('last')
+        await core.run(minute)
+      },
+    ]) {
+      const core = new Core({ retries: 0 })
+      core.port.fates.push(silent, silent, silent)
+      await change(core)
+      await core.run(minute)
+      assert.equal(core.relay.restricted().size, 0)
+    }
+  })
+})
