@@ -85,8 +85,9 @@ async function run(): Promise<void> {
 
 function printMessages(simulator: Simulator): void {
   simulator.watch({
-    onMessage({ target, sender, segments }) {
-      process.stdout.write(`[${target.type} ${target.id}] ${sender.name}: ${printable(encodeCq(segments))}\n`)
+    onMessage({ target, sender, segments, isSwallowed }) {
+      const note = isSwallowed ? ' (swallowed 已被风控拦截)' : ''
+      process.stdout.write(`[${target.type} ${target.id}] ${sender.name}${note}: ${printable(encodeCq(segments))}\n`)
     },
     onRefusal({ target, retcode, wording }) {
       const place = target === null ? '?' : `${target.type} ${target.id}`

@@ -7,11 +7,13 @@ import { isRecord, parseJson } from './parse'
 import type { Platform } from './platform'
 import type { Reason } from './profiles'
 import { targetOf } from './switches'
-import type { Timers } from './timers'
 import type { Call, Fault } from './types'
 
-/** A call on its way: which connection it came by, as which of that connection's calls, and about how many bytes it was. */
-interface Received { connection: Connection, number: number, call: Call, weight: number }
+/**
+ * A call on its way: which connection it came by, as which of that connection's calls, about how many bytes it was, and whether nobody is
+ * to see what it sends.
+ */
+interface Received { connection: Connection, number: number, call: Call, weight: number, isSwallowed?: boolean }
 
 /** Takes frames, runs the calls in them and answers, with the scripted faults in between. */
 export class Dispatcher {
@@ -20,7 +22,7 @@ export class Dispatcher {
   readonly pending = new Set<Call>()
   private readonly actions: ReadonlyMap<string, Action>
 
-  constructor(private readonly platform: Platform, private readonly timers: Timers) {
+  constructor(private readonly platform: Platform) {
     this.actions = actionsOf(platform)
   }
 
@@ -70,7 +72,7 @@ export class Dispatcher {
     else use(answer)
   }
 
-  private answerTo({ call, weight }: Received): Answer | Promise<Answer> {
+  private answerTo({ call, weight, isSwallowed = false }: Received): Answer | Promise<Answer> {
     const { profile } = this.platform
     const fail = (error: unknown): Answer => {
       if (error instanceof ActionFailure) return failed(profile, error.reason, call.echo)
@@ -78,7 +80,7 @@ export class Dispatcher {
       return failed(profile, { retcode: profile.retcodes.execution, wording }, call.echo)
     }
     try {
-      const data = perform(this.actions, { platform: this.platform, call, weight })
+      const data = perform(this.actions, { platform: this.platform, call, weight, isSwallowed })
       if (!(data instanceof Promise)) return success(profile, data, call.echo)
       return data.then((value: unknown) => success(profile, value, call.echo), fail)
     } catch (error) {
@@ -100,7 +102,15 @@ export class Dispatcher {
       }
       case 'muted':
       case 'not-member':
+      case 'too-fast':
+      case 'logged-out':
         refuse(profile.reasons[fault.kind])
+        return
+      case 'swallowed':
+        this.run({ ...received, isSwallowed: true }, answer => {
+          if (answer.status === 'ok') refuse(profile.reasons.swallowed)
+          else this.answer(received, answer)
+        })
         return
       case 'silent':
         return
@@ -171,13 +181,13 @@ export class Dispatcher {
       waiters.changed()
     }
     if (delivered === 'never') {
-      this.timers.after(ms, () => {
+      this.platform.timers.after(ms, () => {
         answer(failed(profile, profile.reasons.refused, received.call.echo))
       })
       return
     }
     if (delivered === 'then') {
-      this.timers.after(ms, () => {
+      this.platform.timers.after(ms, () => {
         this.run(received, answer)
       })
       return
@@ -185,7 +195,7 @@ export class Dispatcher {
     const start = performance.now()
     this.run(received, early => {
       // Counted from the call, reading included.
-      this.timers.after(Math.max(0, ms - (performance.now() - start)), () => {
+      this.platform.timers.after(Math.max(0, ms - (performance.now() - start)), () => {
         answer(early)
       })
     })

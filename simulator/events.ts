@@ -1,8 +1,9 @@
 import { encodeCq } from './cqcode'
 import type { StoredMessage } from './messages'
+import type { Profile } from './profiles'
 
 /** What an event says about where it comes from. */
-export interface Voice { selfId: string, format: 'array' | 'string' }
+export interface Voice { selfId: string, format: 'array' | 'string', tells: Profile['tells'] }
 
 const seconds = (ms: number): number => Math.floor(ms / 1000)
 
@@ -18,20 +19,51 @@ export function lifecycle(selfId: string, time: number): object {
 }
 
 /** Sent every `interval` ms. */
-export function heartbeat(selfId: string, time: number, interval: number): object {
+export function heartbeat(selfId: string, time: number, interval: number, online: boolean): object {
   return {
     time: seconds(time),
     self_id: Number(selfId),
     post_type: 'meta_event',
     meta_event_type: 'heartbeat',
-    status: { online: true, good: true },
+    status: { online, good: true },
     interval,
   }
 }
 
+/** Sent once when the platform logs the account out. */
+export function botOffline(selfId: string, time: number): object {
+  return {
+    time: seconds(time),
+    self_id: Number(selfId),
+    post_type: 'notice',
+    notice_type: 'bot_offline',
+    user_id: Number(selfId),
+    tag: '下线通知',
+    message: '你的账号已在另一台设备登录，本设备已下线。',
+  }
+}
+
+/** Who is muted in a group, the account `0` being everybody; for how many seconds, -1 without an end and 0 where the mute is lifted. */
+export interface Ban { group: string, user: string, operator: string, duration: number }
+
+/** Sent when somebody, or everybody, is muted in a group or may speak again. Not sent for a mute that ends by itself. */
+export function groupBan(selfId: string, time: number, { group, user, operator, duration }: Ban): object {
+  return {
+    time: seconds(time),
+    self_id: Number(selfId),
+    post_type: 'notice',
+    notice_type: 'group_ban',
+    sub_type: duration === 0 ? 'lift_ban' : 'ban',
+    group_id: Number(group),
+    user_id: Number(user),
+    operator_id: Number(operator),
+    duration,
+  }
+}
+
 /** A message as events, `get_msg` and the histories show it; times are whole seconds. */
-export function messageBody(message: StoredMessage, { selfId, format }: Voice): Record<string, unknown> {
-  const { id, chatSeq, sender, target, time } = message
+export function messageBody(message: StoredMessage, { selfId, format, tells }: Voice): Record<string, unknown> {
+  const { id, chatSeq, sender, target, time, isSwallowed } = message
   const raw = encodeCq(message.segments)
   const inGroup = target.type === 'group'
   return {
@@ -39,8 +71,11 @@ export function messageBody(message: StoredMessage, { selfId, format }: Voice): 
     user_id: Number(sender.id),
     time: seconds(time),
     message_id: id,
-    message_seq: chatSeq,
+    // Most number their messages by a hash of their own.
+    message_seq: tells.has('message_seq') ? chatSeq : id,
     real_id: id,
+    // A message that the server has not seen has no number of it.
+    ...(tells.has('real_seq') ? { real_seq: isSwallowed ? '0' : String(chatSeq) } : {}),
     message_type: target.type,
     sender: inGroup
       ? { user_id: Number(sender.id), nickname: sender.name, card: '', role: 'member' }

@@ -9,6 +9,8 @@ export interface StoredMessage {
   chatSeq: number
   id: number
   isFile: boolean
+  /** Whether it stands in the bot's own history only, because risk control let nobody see it. */
+  isSwallowed: boolean
   /** Milliseconds since the epoch. */
   time: number
   target: Target

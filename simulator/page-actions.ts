@@ -1,6 +1,6 @@
 import { parseId, parseText } from './parse'
 import type { Platform } from './platform'
-import { parseSwitch } from './switches'
+import { parseSeconds, parseSwitch } from './switches'
 import type { Saying } from './types'
 
 /** What the page can do beside looking: takes the body, gives the answer, or says what is wrong with the body. */
@@ -13,14 +13,19 @@ export const pageActions: Readonly<Record<string, PageAction>> = {
     const saying = parseSaying(body, platform)
     return 'error' in saying ? saying : { id: platform.say(saying) }
   },
-  /** `{ name, on, type, chat }`: turns a switch, for one chat or, without `type` and `chat`, for all. Answer: `{ on }`. */
+  /**
+   * `{ name, on, type, chat, seconds }`: turns a switch, for one chat or, without `type` and `chat`, for all; `seconds` is how long a mute
+   * lasts. Answer: `{ on }`.
+   */
   switch({ switches, world }, body) {
     const found = parseSwitch(body)
     if ('error' in found) return found
     const { on } = body
     if (typeof on !== 'boolean') return { error: 'on must be true or false' }
     if (found.target?.type === 'group' && !world.groups.has(found.target.id)) return { error: `there is no group ${found.target.id}` }
-    switches.turn(found, on)
+    const seconds = parseSeconds(found, body.seconds)
+    if (typeof seconds === 'object') return seconds
+    switches.turn(found, on, seconds)
     return { on }
   },
 }

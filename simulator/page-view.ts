@@ -29,6 +29,8 @@ export interface PageMessage {
   sender: { id: string, name: string, self: boolean }
   parts: Part[]
   segments: readonly Segment[]
+  /** Only for one that nobody in the chat sees. */
+  isSwallowed?: true
 }
 
 /** A chat as the page lists it. */
@@ -69,8 +71,9 @@ export function pageChat({ world }: Platform, { type, id }: Target): PageChat {
   return { type, id, name: group.name, members: [...group.members.values()].filter(member => member.id !== world.self.id) }
 }
 
-export function pageMessage(platform: Platform, { seq, id, isFile, time, sender, segments }: StoredMessage): PageMessage {
-  return { seq, id: isFile ? null : id, time, sender, parts: segments.map(segment => part(platform, segment)), segments }
+export function pageMessage(platform: Platform, { seq, id, isFile, isSwallowed, time, sender, segments }: StoredMessage): PageMessage {
+  const parts = segments.map(segment => part(platform, segment))
+  return { seq, id: isFile ? null : id, time, sender, parts, segments, ...(isSwallowed ? { isSwallowed } : {}) }
 }
 
 function part({ world, origin }: Platform, segment: Segment): Part {

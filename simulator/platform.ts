@@ -1,5 +1,5 @@
 import { Connections, type ConnectionListener } from './connections'
-import { messageBody, type Voice } from './events'
+import { botOffline, groupBan, messageBody, type Voice } from './events'
 import { MediaOpener, type Opened } from './media'
 import { MediaStore } from './media-store'
 import { Messages, type StoredMessage } from './messages'
@@ -8,7 +8,8 @@ import { profiles, type Profile } from './profiles'
 import { Ring } from './ring'
 import { isMedia, textOf } from './segments'
 import { DownloadFolder } from './downloads'
-import { Switches } from './switches'
+import { Switches, type Switch } from './switches'
+import { Timers } from './timers'
 import type { Call, LedgerEntry, Refusal, Saying, Segment, Target } from './types'
 import { Waiters } from './waiters'
 import { World } from './world'
@@ -25,6 +26,8 @@ export interface Delivery {
   /** Of the media segments in order, or of the one file. */
   media: Opened[]
   weight: number
+  /** Whether nobody is to see it. */
+  isSwallowed: boolean
 }
 
 /** Told of every new message of either side, of sends that were refused, of bots coming and going and of switches that were turned. */
@@ -47,6 +50,7 @@ export class Platform {
   readonly downloads = new DownloadFolder()
   readonly connections: Connections
   readonly waiters: Waiters
+  readonly timers = new Timers()
   readonly switches: Switches
   readonly watchers = new Set<Watcher>()
   /** The last send that was refused. */
@@ -65,10 +69,10 @@ export class Platform {
     this.calls = new Ring(settings.keep, weightBudget)
     this.media = new MediaStore(settings.keep)
     this.opener = new MediaOpener(this.profile, settings.sharedDisk, () => this.downloads.path, this.aborter.signal)
-    this.voice = { selfId: settings.selfId, format: settings.messageFormat }
+    this.voice = { selfId: settings.selfId, format: settings.messageFormat, tells: this.profile.tells }
     this.waiters = new Waiters(() => this.describe())
-    this.switches = new Switches(() => {
-      this.switched()
+    this.switches = new Switches(settings.clock, this.timers, (turned, on, seconds) => {
+      this.switched(turned, on, seconds)
     })
     if (settings.anyTarget) this.switches.turn({ name: 'anyTarget', target: null }, true)
     this.connections = new Connections({
@@ -78,6 +82,11 @@ export class Platform {
         this.waiters.changed()
       },
     })
+  }
+
+  /** Whether the account is online, as heartbeats and `get_status` have it: some say so whatever happens. */
+  get isOnline(): boolean {
+    return !this.profile.tells.has('status') || !this.isLoggedOut
   }
 
   /** Aborts reading and downloading when the simulator is closed. */
@@ -90,14 +99,14 @@ export class Platform {
     this.waiters.changed()
   }
 
-  /** Puts something into a chat and the ledger; returns the message it became. */
-  deliver({ target, kind, action, segments, media, weight }: Delivery): StoredMessage {
+  /** Puts something into a chat and, unless it is swallowed, the ledger; returns the message it became. */
+  deliver({ target, kind, action, segments, media, weight, isSwallowed }: Delivery): StoredMessage {
     const time = this.settings.clock()
     const isFile = kind === 'file'
     const id = this.messages.freshId()
     const shown = media.length === 0 ? segments : isFile ? media.map(medium => this.showFile(medium)) : this.show(segments, media)
     const types = isFile ? ['file' as const] : segments.filter(isMedia).map(segment => segment.type)
-    this.ledger.push({
+    if (!isSwallowed) this.ledger.push({
       seq: ++this.deliveries,
       time,
       target,
@@ -109,13 +118,13 @@ export class Platform {
       media: media.map(({ name, size, sha256, source }, index) => ({ type: types[index] ?? 'file', name, size, sha256, source })),
     }, weight)
     const sender = { ...this.world.self, self: true }
-    const message = this.messages.add({ id, isFile, time, target, sender, segments: shown })
-    if (this.settings.reportSelf) this.connections.broadcast(this.body(message))
+    const message = this.messages.add({ id, isFile, isSwallowed, time, target, sender, segments: shown })
+    if (this.settings.reportSelf && !isSwallowed) this.connections.broadcast(this.body(message))
     this.tell(message)
     return message
   }
 
-  /** Somebody says something; the bot is told. Returns the message id. */
+  /** Somebody says something; the bot is told, unless its account is logged out. Returns the message id. */
   say({ group, user, text, segments, messageId, subType, selfMessage = false, replyTo, raw }: Saying): number {
     const said: Segment[] = replyTo === undefined ? [] : [{ type: 'reply', data: { id: String(replyTo) } }]
     if (segments !== undefined) said.push(...segments)
@@ -124,13 +133,14 @@ export class Platform {
     const message = this.messages.add({
       id: messageId ?? this.messages.freshId(),
       isFile: false,
+      isSwallowed: false,
       time: this.settings.clock(),
       target: group === undefined ? { type: 'private', id: user } : { type: 'group', id: group },
       sender: { ...speaker, self: selfMessage },
       segments: said,
     })
     const event = this.body(message)
-    this.connections.broadcast({ ...event, ...(subType === undefined ? {} : { sub_type: subType }), ...raw })
+    if (!this.isLoggedOut) this.connections.broadcast({ ...event, ...(subType === undefined ? {} : { sub_type: subType }), ...raw })
     this.tell(message)
     return message.id
   }
@@ -151,9 +161,21 @@ export class Platform {
     await this.downloads.remove()
   }
 
-  private switched(): void {
-    if (this.switches.isOn('offline', null)) this.connections.dropAll()
+  private get isLoggedOut(): boolean {
+    return this.switches.isOn('loggedOut', null)
+  }
+
+  private switched({ name, target }: Switch, on: boolean, seconds: number | null): void {
+    const { selfId, clock } = this.settings
+    if (name === 'offline' && on) this.connections.dropAll()
+    if (name === 'loggedOut' && on && this.profile.tells.has('kick')) this.connections.broadcast(botOffline(selfId, clock()))
+    if ((name === 'muted' || name === 'allMuted') && target !== null && seconds !== null) {
+      const [operator = selfId] = [...this.world.ensureGroup(target.id).members.keys()].filter(id => id !== selfId)
+      const ban = { group: target.id, user: name === 'muted' ? selfId : '0', operator, duration: name === 'muted' ? seconds : -1 }
+      this.connections.broadcast(groupBan(selfId, clock(), on ? ban : { ...ban, duration: 0 }))
+    }
     for (const watcher of this.watchers) watcher.onSwitches()
+    this.waiters.changed()
   }
 
   private tell(message: StoredMessage): void {

@@ -1,10 +1,18 @@
 import type { MediaForm, ProfileName } from './types'
 
 /** Failures that each implementation words in its own way. */
-export type PlatformFailure = 'refused' | 'muted' | 'not-member' | 'not-friend' | 'timeout' | 'empty'
+export type PlatformFailure
+  = 'refused' | 'muted' | 'not-member' | 'not-friend' | 'too-fast' | 'logged-out' | 'swallowed' | 'timeout' | 'empty'
 
 /** `code` is go-cqhttp's `msg`, a constant; the others have none. */
 export interface Reason { retcode: number, wording: string, code?: string }
+
+/**
+ * What an implementation may tell beyond answers: that the account was logged out, by a notice; that it is, by heartbeats and `get_status`;
+ * until when the bot is muted, and whether everybody is; the number that the server gave a message (`real_seq`), or that its own
+ * `message_seq` is this number.
+ */
+export type Telling = 'kick' | 'status' | 'mute' | 'all-muted' | 'real_seq' | 'message_seq'
 
 /** The differences of one implementation, as its source has them. */
 export interface Profile {
@@ -15,6 +23,7 @@ export interface Profile {
   /** Where the reason of a failure stands: in `message` and `wording`, in `wording` (with a constant in `msg`), or nowhere. */
   reasonIn: 'both' | 'wording' | 'none'
   reasons: Record<PlatformFailure, Reason>
+  tells: ReadonlySet<Telling>
   /** Forms taken in image and record segments, in video segments, and by the upload actions. */
   forms: Record<'image' | 'record' | 'video' | 'file' | 'upload', readonly MediaForm[]>
   absentActions: readonly string[]
@@ -39,6 +48,7 @@ function sendEvent(kind: 'EventChecker Failed' | 'Timeout', result: number, errM
 
 const removed = '发送失败，你已被移出该群，请重新加群。'
 const muted = '发送失败，你已被禁言'
+const tooFast = '本群每分钟只能发5条消息'
 
 const napcat: Profile = {
   name: 'napcat',
@@ -51,9 +61,13 @@ const napcat: Profile = {
     'muted': { retcode: 1200, wording: sendEvent('EventChecker Failed', 120, muted) },
     'not-member': { retcode: 1200, wording: sendEvent('EventChecker Failed', 110, removed) },
     'not-friend': { retcode: 1200, wording: '无法获取用户信息' },
+    'too-fast': { retcode: 1200, wording: sendEvent('EventChecker Failed', 299, tooFast) },
+    'logged-out': { retcode: 1200, wording: sendEvent('EventChecker Failed', 1006514, '网络连接异常!') },
+    'swallowed': { retcode: 1200, wording: sendEvent('Timeout', 0, '') },
     'timeout': { retcode: 1200, wording: sendEvent('Timeout', 0, '') },
     'empty': { retcode: 1200, wording: '消息体无法解析, 请检查是否发送了不支持的消息类型' },
   },
+  tells: new Set(['kick', 'status', 'mute', 'all-muted', 'real_seq']),
   forms: { image: allForms, record: allForms, video: allForms, file: allForms, upload: allForms },
   absentActions: [],
   tokenRefusal: 'frame',
@@ -70,13 +84,17 @@ const llbot: Profile = {
   appName: 'LLOneBot',
   appVersion: '6.0.0',
   reasons: {
-    'refused': { retcode: 1200, wording: '消息发送失败' },
-    'muted': { retcode: 1200, wording: muted },
-    'not-member': { retcode: 1200, wording: removed },
+    'refused': { retcode: 1200, wording: '发送消息失败 (code=1): ' },
+    'muted': { retcode: 1200, wording: '当前处于被禁言状态' },
+    'not-member': { retcode: 1200, wording: `发送消息失败 (code=110): ${removed}` },
     'not-friend': { retcode: 1200, wording: '无法获取用户信息' },
+    'too-fast': { retcode: 1200, wording: `发送消息失败 (code=299): ${tooFast}` },
+    'logged-out': { retcode: 1200, wording: 'Direct client not logged in' },
+    'swallowed': { retcode: 1200, wording: '发送消息失败 (sequence=0)' },
     'timeout': { retcode: 1200, wording: 'waitForSelfEcho timeout' },
-    'empty': { retcode: 1200, wording: '消息体无法解析' },
+    'empty': { retcode: 1200, wording: '消息体无法解析，请检查是否发送了不支持的消息类型' },
   },
+  tells: new Set(['status', 'mute']),
   decodesPaths: false,
   uploadName: { required: false, slashes: false },
   maxFrame: 100 * 1024 * 1024,
@@ -95,9 +113,13 @@ const lagrange: Profile = {
     'muted': { retcode: 120, wording: '' },
     'not-member': { retcode: 110, wording: '' },
     'not-friend': { retcode: 200, wording: '' },
+    'too-fast': { retcode: 299, wording: '' },
+    'logged-out': { retcode: 9057, wording: '' },
+    'swallowed': { retcode: 9000, wording: '' },
     'timeout': { retcode: 9057, wording: '' },
     'empty': { retcode: 200, wording: '' },
   },
+  tells: new Set(['kick', 'message_seq']),
   forms: { image: lagrangeForms, record: lagrangeForms, video: lagrangeForms, file: lagrangeForms, upload: ['path'] },
   absentActions: ['download_file', 'get_group_msg_history', 'get_friend_msg_history'],
   tokenRefusal: 'http',
@@ -117,14 +139,18 @@ const gocqhttp: Profile = {
   retcodes: { parameter: 100, execution: 100, unknown: 404 },
   reasonIn: 'wording',
   reasons: {
-    // go-cqhttp does not tell a mute from any other failed send.
+    // go-cqhttp waits for a receipt, and does not tell a mute from any other send that got none.
     'refused': unclear,
     'muted': unclear,
     'not-member': { retcode: 100, code: 'GROUP_NOT_FOUND', wording: '群聊不存在' },
     'not-friend': unclear,
+    'too-fast': unclear,
+    'logged-out': unclear,
+    'swallowed': unclear,
     'timeout': unclear,
     'empty': { retcode: 100, code: 'EMPTY_MSG_ERROR', wording: '消息为空' },
   },
+  tells: new Set(['status', 'mute', 'message_seq']),
   forms: {
     image: ['file', 'base64', 'http'],
     record: ['file', 'base64', 'http'],

@@ -5,9 +5,9 @@ import { PageServer } from './page-server'
 import { Platform, type Watcher } from './platform'
 import { ReverseDialer } from './reverse'
 import { Server } from './server'
-import type { Switch } from './switches'
-import { Timers } from './timers'
-import type { Call, FaultHandle, FaultRule, LedgerEntry, Saying } from './types'
+import type { SwitchedOn, SwitchName } from './switches'
+import type { Call, FaultHandle, FaultRule, LedgerEntry, Saying, Target } from './types'
+import type { Role } from './world'
 
 /**
  * A OneBot 11 platform on 127.0.0.1 that behaves like a real one, keeps a ledger of what was delivered and fails on demand.
@@ -19,7 +19,6 @@ export class Simulator {
   private readonly server: Server
   private readonly page: PageServer
   private readonly dialer: ReverseDialer | null
-  private readonly timers = new Timers()
   private heartbeat: NodeJS.Timeout | null = null
   private currentPort = 0
 
@@ -29,7 +28,7 @@ export class Simulator {
     this.platform = new Platform(settings, (connection, text) => {
       this.dispatcher.receive(connection, text)
     })
-    this.dispatcher = new Dispatcher(this.platform, this.timers)
+    this.dispatcher = new Dispatcher(this.platform)
     this.page = new PageServer(this.platform, () => this.endpoint)
     const { profile, connections, switches } = this.platform
     const isOffline = (): boolean => switches.isOn('offline', null)
@@ -94,7 +93,7 @@ export class Simulator {
   }
 
   /** The switches that are on, those of the page among them. */
-  get switches(): readonly Switch[] {
+  get switches(): readonly SwitchedOn[] {
     return this.platform.switches.list
   }
 
@@ -117,9 +116,19 @@ export class Simulator {
     this.platform.connections.broadcastFrame(frame)
   }
 
-  /** Mutes the bot in a group: sends are refused as the profile words it. */
-  mute(group: string, muted: boolean): void {
-    this.platform.switches.turn({ name: 'muted', target: { type: 'group', id: group } }, muted)
+  /** Turns a switch, for one chat or for all: `turn('loggedOut', true)`. Each is explained in `switches.ts`. */
+  turn(name: SwitchName, on: boolean, target: Target | null = null): void {
+    this.platform.switches.turn({ name, target }, on)
+  }
+
+  /** Mutes the bot in a group, for a day unless told otherwise, or lets it speak again: sends are refused as the profile words it. */
+  mute(group: string, muted: boolean, seconds?: number): void {
+    this.platform.switches.turn({ name: 'muted', target: { type: 'group', id: group } }, muted, seconds)
+  }
+
+  /** Makes the bot an admin or the owner of a group, who may speak while everybody is muted, or a member again. */
+  setRole(group: string, role: Role): void {
+    this.platform.world.ensureGroup(group).role = role
   }
 
   /** Takes the bot out of a group: sends are refused as the profile words it. */
@@ -157,7 +166,7 @@ export class Simulator {
     this.currentPort = await this.server.listen(this.currentPort === 0 ? port : this.currentPort)
     this.platform.origin = `http://127.0.0.1:${this.currentPort}`
     this.heartbeat = setInterval(() => {
-      this.platform.connections.broadcast(heartbeat(selfId, clock(), heartbeatInterval))
+      this.platform.connections.broadcast(heartbeat(selfId, clock(), heartbeatInterval, this.platform.isOnline))
     }, heartbeatInterval)
     this.dialer?.start()
   }
@@ -183,7 +192,7 @@ export class Simulator {
 
   /** Ends everything that was started: sockets, timers, downloads. May be called twice. */
   async close(): Promise<void> {
-    this.timers.clear()
+    this.platform.timers.clear()
     await this.goOffline()
     await this.platform.close()
   }

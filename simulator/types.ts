@@ -51,10 +51,10 @@ export interface Refusal { target: Target | null, time: number, retcode: number,
 export type Fault
   /** Nothing delivered, failure answer; by default the profile's execution error. */
   = | { kind: 'refuse', retcode?: number, wording?: string }
-  /** The bot is muted in the group, as the profile words it. */
-    | { kind: 'muted' }
-  /** The bot is not in the group, as the profile words it. */
-    | { kind: 'not-member' }
+  /** Refused as the profile words it: the bot is muted in the group, is not in it, sends too fast for it, or its account is logged out. */
+    | { kind: 'muted' | 'not-member' | 'too-fast' | 'logged-out' }
+  /** Taken, but seen by nobody: it stands in the bot's own history only, and the answer is that of the profile for it. */
+    | { kind: 'swallowed' }
   /** Not delivered, never answered. */
     | { kind: 'silent' }
   /** Delivered, never answered. */

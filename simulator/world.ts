@@ -1,8 +1,11 @@
 import type { Settings } from './options'
 import type { Person } from './types'
 
-/** A group; `hasBot` tells whether the bot is in it. */
-export interface Group { id: string, name: string, members: Map<string, Person>, hasBot: boolean }
+/** What somebody may do in a group. */
+export type Role = 'member' | 'admin' | 'owner'
+
+/** A group; `hasBot` tells whether the bot is in it, and `role` what it may do there. */
+export interface Group { id: string, name: string, members: Map<string, Person>, hasBot: boolean, role: Role }
 
 /** Who and what exists on the platform. */
 export class World {
@@ -24,7 +27,7 @@ export class World {
   ensureGroup(id: string): Group {
     const known = this.groups.get(id)
     if (known !== undefined) return known
-    const group = { id, name: `群 ${id}`, members: new Map([[this.self.id, this.self]]), hasBot: true }
+    const group: Group = { id, name: `群 ${id}`, members: new Map([[this.self.id, this.self]]), hasBot: true, role: 'member' }
     this.groups.set(id, group)
     return group
   }

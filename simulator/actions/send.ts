@@ -18,11 +18,11 @@ export const sendActions: Readonly<Record<string, Action>> = {
   },
 }
 
-function send({ platform, call: { action, params }, weight }: ActionContext, target: Target): unknown {
+function send({ platform, call: { action, params }, weight, isSwallowed }: ActionContext, target: Target): unknown {
   const segments = parseMessage(platform.profile, params.message, params.auto_escape)
   const media = segments.filter(isMedia)
   const chat = platform.messages.chat(target)
-  const delivery = { target, kind: 'message' as const, action, segments, weight }
+  const delivery = { target, kind: 'message' as const, action, segments, weight, isSwallowed }
   if (media.length === 0 && chat.tail === null) return { message_id: platform.deliver({ ...delivery, media: [] }).id }
   // Read at once, so that other chats need not wait, but delivered in turn.
   const opening = Promise.all(media.map(({ type, data }) => (

@@ -17,7 +17,7 @@ export function groupTarget(platform: Platform, params: Record<string, unknown>)
   const target: Target = { type: 'group', id }
   const group = switches.isOn('anyTarget', null) ? world.ensureGroup(id) : world.groups.get(id)
   if (group?.hasBot !== true) throw platformFailure(profile, 'not-member')
-  if (switches.isOn('muted', target)) throw platformFailure(profile, 'muted')
+  if (switches.isOn('muted', target) || (switches.isOn('allMuted', target) && group.role === 'member')) throw platformFailure(profile, 'muted')
   return target
 }
 

@@ -15,7 +15,7 @@ export const uploadActions: Readonly<Record<string, Action>> = {
   download_file: context => download(context),
 }
 
-function upload({ platform, call: { action, params }, weight }: ActionContext, target: Target): Promise<unknown> {
+function upload({ platform, call: { action, params }, weight, isSwallowed }: ActionContext, target: Target): Promise<unknown> {
   const { profile } = platform
   const file = parseText(params.file)
   if (file === null) throw badParameter(profile, 'file must be given')
@@ -28,7 +28,7 @@ function upload({ platform, call: { action, params }, weight }: ActionContext, t
   opening.catch(() => undefined)
   return inTurn(platform.messages.chat(target), async () => {
     const media = [await opening]
-    platform.deliver({ target, kind: 'file', action, segments: [], media, weight })
+    platform.deliver({ target, kind: 'file', action, segments: [], media, weight, isSwallowed })
     return profile.uploadData === 'null' ? null : { file_id: `/${media[0]?.sha256?.slice(0, 32) ?? name ?? ''}` }
   })
 }

@@ -43,8 +43,9 @@ export async function say(said) {
  * @param {string} name
  * @param {{ type: 'group' | 'private', id: string } | null} chat
  * @param {boolean} on
+ * @param {number} [seconds] how long a mute lasts
  * @throws {Refusal} when the simulator says no; another error when it cannot be reached
  */
-export async function turn(name, chat, on) {
-  await post('switch', chat === null ? { name, on } : { name, on, type: chat.type, chat: chat.id })
+export async function turn(name, chat, on, seconds) {
+  await post('switch', chat === null ? { name, on } : { name, on, type: chat.type, chat: chat.id, seconds })
 }

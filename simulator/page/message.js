@@ -33,7 +33,8 @@ export function renderMessage(message, variant, context) {
     el('p', { class: 'head' }, name, tag, time),
     el('div', { class: 'line' },
       el('div', { class: bare ? 'bubble bare' : 'bubble' }, ...renderParts(parts, context)),
-      sourceButton(message, context)))
+      sourceButton(message, context)),
+    message.isSwallowed ? el('p', { class: 'swallowed' }, t.swallowed) : null)
   return el('li', { 'class': `message ${sender.self ? 'theirs' : 'own'} ${variant}`, 'data-seq': message.seq, 'tabindex': -1 },
     variant === 'new-day' ? el('p', { class: 'day' }, el('span', {}, day(message.time, language))) : null,
     el('div', { class: 'row' }, avatar(sender.name, sender.id), body))

@@ -45,6 +45,6 @@ export class Header {
 function statusOf(state) {
   if (!state.loaded) return 'loading'
   if (!state.online) return 'offline'
-  if (state.connected) return 'connected'
+  if (state.connected) return isOn(state, 'loggedOut', null) ? 'loggedOut' : 'connected'
   return isOn(state, 'offline', null) ? 'switchedOff' : 'waiting'
 }

@@ -26,11 +26,16 @@ export function chatsByActivity(state) {
   return [...state.chats.values()].sort((one, other) => lastSeq(other) - lastSeq(one))
 }
 
-/** Whether a switch is on at this place; `chat` is null for all chats. */
-export function isOn(state, name, chat) {
-  return state.switches.some(({ name: other, target }) => (
+/** The switch that is on at this place, if it is; `chat` is null for all chats. */
+export function switchOn(state, name, chat) {
+  return state.switches.find(({ name: other, target }) => (
     other === name && (chat === null ? target === null : target !== null && keyOf(target) === keyOf(chat))
   ))
+}
+
+/** Whether a switch is on at this place. */
+export function isOn(state, name, chat) {
+  return switchOn(state, name, chat) !== undefined
 }
 
 /** How many unread messages there are in all chats. */
@@ -54,7 +59,7 @@ export class Store {
       self: { id: '', name: '' },
       profile: '',
       endpoint: '',
-      /** The switches that are on; `target` is null for all chats. */
+      /** The switches that are on; `target` is null for all chats, `until` is when a mute ends. */
       switches: [],
       /** The last send that was refused, unless the reader has closed it. */
       refusal: null,

@@ -1,11 +1,18 @@
 import { Refusal, turn } from './api.js'
 import { byId, el, setText } from './dom.js'
+import { clock } from './format.js'
 import { texts } from './i18n.js'
-import { isOn } from './store.js'
+import { isOn, switchOn } from './store.js'
 
 /** The switches for all chats, and those for a chat of each type. */
-const FOR_ALL = ['offline', 'slow', 'refusing', 'anyTarget']
-const FOR_CHAT = { group: ['muted', 'slow', 'refusing'], private: ['slow', 'refusing'] }
+const FOR_ALL = ['offline', 'loggedOut', 'slow', 'refusing', 'swallowing', 'anyTarget']
+const FOR_CHAT = {
+  group: ['muted', 'allMuted', 'tooFast', 'slow', 'refusing', 'swallowing'],
+  private: ['slow', 'refusing', 'swallowing'],
+}
+
+/** How long a mute may last, in seconds. */
+const MUTES = [60, 600, 3600, 24 * 3600]
 
 /** A list of switches: what is on is what the simulator says, a click only asks for it. */
 class SwitchList {
@@ -36,20 +43,22 @@ class SwitchList {
     for (const name of names) {
       const box = el('input', { type: 'checkbox', name })
       const error = el('span', { class: 'switch-error', role: 'alert' })
-      box.addEventListener('change', () => void this.#turn(box, error, t))
+      const length = name === 'muted' ? lengths(t) : null
+      box.addEventListener('change', () => void this.#turn(box, length, error, t))
+      length?.addEventListener('change', () => box.checked && void this.#turn(box, length, error, t))
       this.#rows.set(name, { box, node: el('div', { class: 'switch' }, el('label', {}, box,
         el('span', { class: 'switch-text' },
           el('span', { class: 'switch-name' }, t.switches[name].name),
-          el('span', { class: 'switch-about' }, t.switches[name].about))), error) })
+          el('span', { class: 'switch-about' }, t.switches[name].about))), length, error) })
     }
     this.#root.replaceChildren(...[...this.#rows.values()].map(({ node }) => node))
   }
 
-  async #turn(box, error, t) {
+  async #turn(box, length, error, t) {
     const wanted = box.checked
     setText(error, '')
     try {
-      await turn(box.name, this.#chat, wanted)
+      await turn(box.name, this.#chat, wanted, wanted && length ? Number(length.value) : undefined)
     } catch (problem) {
       box.checked = !wanted
       setText(error, problem instanceof Refusal ? problem.message : t.unreachable)
@@ -87,10 +96,18 @@ export class Switches {
     const names = FOR_CHAT[chat.type]
     this.#one.render(names, chat, state)
     setText(this.#menuTitle, titled(t.trouble, names.filter(name => isOn(state, name, chat)).length))
-    // Slow and refusing for all hold here as well.
-    const on = [...new Set([...names, 'offline'])].filter(name => isOn(state, name, chat) || isOn(state, name, null))
-    setText(this.#notice, on.length === 0 ? '' : t.switchedOn(new Intl.ListFormat(t.tag).format(on.map(name => t.switches[name].name))))
+    // Slow, refusing and swallowing for all hold here as well.
+    const on = [...names, 'offline', 'loggedOut'].flatMap(name => switchOn(state, name, chat) ?? switchOn(state, name, null) ?? [])
+    const titles = on.map(({ name, until }) => until ? t.until(t.switches[name].name, clock(until, state.language)) : t.switches[name].name)
+    setText(this.#notice, titles.length === 0 ? '' : t.switchedOn(new Intl.ListFormat(t.tag).format(titles)))
   }
+}
+
+/** The choice of how long a mute lasts. */
+function lengths(t) {
+  const text = seconds => seconds < 3600 ? t.minutes(seconds / 60) : t.hours(seconds / 3600)
+  return el('select', { 'class': 'switch-length', 'aria-label': t.muteLength },
+    ...MUTES.map(seconds => el('option', { value: seconds, selected: seconds === 600 }, text(seconds))))
 }
 
 function titled(text, count) {

@@ -246,13 +246,14 @@ test('tells of messages and of bots coming and going', async t => {
   assert.equal(event, 'message')
   assert.deepEqual(place, { type: 'group', id: '777', name: '群 777', members: [] })
   assert.deepEqual(record(message).parts, [{ type: 'text', text: 'to a new group' }])
-  simulator.mute('777', true)
-  const muted = { name: 'muted', target: { type: 'group', id: '777' } }
+  const target = { type: 'group', id: '777' } as const
+  simulator.turn('allMuted', true, target)
+  const muted = { name: 'allMuted', target }
   assert.deepEqual(await next(), ['switches', { on: [{ name: 'anyTarget', target: null }, muted] }])
   const { wording } = await client.call('send_group_msg', { group_id: 777, message: 'not heard' })
   const [refused, refusal] = await next()
   assert.equal(refused, 'refusal')
-  assert.deepEqual({ ...refusal, time: 0 }, { target: { type: 'group', id: '777' }, time: 0, retcode: 1200, wording })
+  assert.deepEqual({ ...refusal, time: 0 }, { target, time: 0, retcode: 1200, wording })
   assert.deepEqual((await state(simulator)).refusal, refusal)
   client.socket.close()
   assert.deepEqual(await next(), ['connection', { connected: false }])

@@ -7,13 +7,25 @@ import type { ProfileName } from '../../simulator'
 import { folder, record, serve, startWithClient, text, type Client, type Frame } from './support'
 
 // As the sources of the implementations have it.
-type Case = 'parameter' | 'execution' | 'unknown' | 'muted' | 'notMember' | 'timeout'
+type Case = 'parameter' | 'execution' | 'unknown' | 'muted' | 'notMember' | 'tooFast' | 'loggedOut' | 'swallowed' | 'timeout'
 
 const retcodes: Record<ProfileName, Record<Case, number>> = {
-  napcat: { parameter: 1400, execution: 1200, unknown: 1404, muted: 1200, notMember: 1200, timeout: 1200 },
-  llbot: { parameter: 1400, execution: 1200, unknown: 1404, muted: 1200, notMember: 1200, timeout: 1200 },
-  lagrange: { parameter: 200, execution: 200, unknown: 404, muted: 120, notMember: 110, timeout: 9057 },
-  gocqhttp: { parameter: 100, execution: 100, unknown: 404, muted: 100, notMember: 100, timeout: 100 },
+  napcat: {
+    parameter: 1400, execution: 1200, unknown: 1404, muted: 1200, notMember: 1200,
+    tooFast: 1200, loggedOut: 1200, swallowed: 1200, timeout: 1200,
+  },
+  llbot: {
+    parameter: 1400, execution: 1200, unknown: 1404, muted: 1200, notMember: 1200,
+    tooFast: 1200, loggedOut: 1200, swallowed: 1200, timeout: 1200,
+  },
+  lagrange: {
+    parameter: 200, execution: 200, unknown: 404, muted: 120, notMember: 110,
+    tooFast: 299, loggedOut: 9057, swallowed: 9000, timeout: 9057,
+  },
+  gocqhttp: {
+    parameter: 100, execution: 100, unknown: 404, muted: 100, notMember: 100,
+    tooFast: 100, loggedOut: 100, swallowed: 100, timeout: 100,
+  },
 }
 const names: ProfileName[] = ['napcat', 'llbot', 'lagrange', 'gocqhttp']
 
@@ -32,6 +44,12 @@ for (const profile of names) {
     assert.equal((await send(client)).retcode, expected.execution)
     simulator.fault({ fault: { kind: 'timeout' } })
     assert.equal((await send(client)).retcode, expected.timeout)
+    for (const [kind, retcode] of [['too-fast', expected.tooFast], ['logged-out', expected.loggedOut]] as const) {
+      simulator.fault({ fault: { kind } })
+      assert.equal((await send(client)).retcode, retcode)
+    }
+    simulator.fault({ fault: { kind: 'swallowed' } })
+    assert.equal((await send(client)).retcode, expected.swallowed)
     simulator.mute('123456', true)
     assert.equal((await send(client)).retcode, expected.muted)
     simulator.removeBot('123456')
@@ -50,6 +68,29 @@ for (const profile of names) {
       llbot: { ...common, message: 'because', wording: 'because' },
       lagrange: common,
       gocqhttp: { ...common, msg: 'because', wording: 'because', message: 'because' },
+    }[profile])
+  })
+
+  test(`${profile} tells what its source tells`, async t => {
+    const { simulator, client } = await startWithClient(t, { profile })
+    simulator.say({ group: '123456', user: '10001', text: 'hi' })
+    const said = await client.frame(frame => frame.post_type === 'message')
+    simulator.turn('loggedOut', true)
+    const { online } = record((await client.call('get_status')).data)
+    const group = record((await client.call('get_group_info', { group_id: 123456 })).data)
+    const member = record((await client.call('get_group_member_info', { group_id: 123456, user_id: 10000 })).data)
+    assert.deepEqual({
+      kick: client.frames.some(frame => frame.notice_type === 'bot_offline'),
+      status: online === false,
+      mute: 'shut_up_timestamp' in member,
+      allMuted: 'group_all_shut' in group,
+      realSeq: 'real_seq' in said,
+      messageSeq: said.message_seq === 1,
+    }, {
+      napcat: { kick: true, status: true, mute: true, allMuted: true, realSeq: true, messageSeq: false },
+      llbot: { kick: false, status: true, mute: true, allMuted: false, realSeq: false, messageSeq: false },
+      lagrange: { kick: true, status: false, mute: false, allMuted: false, realSeq: false, messageSeq: true },
+      gocqhttp: { kick: false, status: true, mute: true, allMuted: false, realSeq: false, messageSeq: true },
     }[profile])
   })
 

@@ -12,7 +12,7 @@ test('a member speaks in a group', async t => {
   const { time, ...rest } = await event(client, id)
   assert(Number.isInteger(time))
   assert.deepEqual(rest, {
-    self_id: 10000, user_id: 10001, message_id: id, message_seq: 1, real_id: id, message_type: 'group', group_id: 123456,
+    self_id: 10000, user_id: 10001, message_id: id, message_seq: id, real_id: id, real_seq: '1', message_type: 'group', group_id: 123456,
     sender: { user_id: 10001, nickname: '小明', card: '', role: 'member' }, raw_message: 'hello &#91;你好&#93;', font: 14,
     sub_type: 'normal', message: [text(' hello [你好] ')], message_format: 'array', post_type: 'message',
   })
@@ -74,7 +74,7 @@ test('the history has both sides, oldest first, with whole seconds and files', a
   simulator.say({ group: '654321', user: '10001', text: 'elsewhere' })
   const { messages } = record((await client.call('get_group_msg_history', { group_id: 123456 })).data)
   const list = records(messages)
-  assert.deepEqual(list.map(message => [message.message_seq, record(message.sender).user_id]), [[1, 10001], [2, 10000], [3, 10000]])
+  assert.deepEqual(list.map(message => [message.real_seq, record(message.sender).user_id]), [['1', 10001], ['2', 10000], ['3', 10000]])
   assert(list.every(({ time }) => Number.isInteger(time) && Math.abs(Number(time) - Date.now() / 1000) < 60))
   assert.deepEqual(list[1]?.message, [text('answer')])
   assert.equal(list[1].message_id, answer.message_id)

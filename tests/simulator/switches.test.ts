@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { WebSocketServer } from 'ws'
 import type { Simulator } from '../../simulator'
-import { Client, record, start, startWithClient } from './support'
+import { until } from '../support/until'
+import { Client, isRecord, record, records, start, startWithClient } from './support'
 
 /** Posts to the page's switches; gives the status and the answer. */
 async function turn({ pageUrl }: Simulator, body: object): Promise<[number, Record<string, unknown>]> {
@@ -37,12 +38,98 @@ test('refuses everywhere', async t => {
   assert.equal(simulator.ledger.length, 0)
 })
 
-test('mutes a group', async t => {
-  const { simulator, client } = await startWithClient(t)
-  await turn(simulator, { name: 'muted', on: true, ...group })
+test('mutes the bot in a group: tells so, until when, and that it is over', async t => {
+  const { simulator, client } = await startWithClient(t, { clock: () => 1_800_000_000_000 })
+  const mutedUntil = async (): Promise<unknown> => (
+    record((await client.call('get_group_member_info', { group_id: 123456, user_id: 10000 })).data).shut_up_timestamp
+  )
+  await turn(simulator, { name: 'muted', on: true, seconds: 600, ...group })
   assert.match(String((await client.call('send_group_msg', toGroup)).wording), /"result": 120/)
+  assert.equal(await mutedUntil(), 1_800_000_600)
+  assert.deepEqual(simulator.switches, [{ name: 'muted', target: { type: 'group', id: '123456' }, until: 1_800_000_600_000 }])
   await turn(simulator, { name: 'muted', on: false, ...group })
   assert.equal((await client.call('send_group_msg', toGroup)).retcode, 0)
+  assert.equal(await mutedUntil(), 0)
+  const notice = { time: 1_800_000_000, self_id: 10000, post_type: 'notice', notice_type: 'group_ban', group_id: 123456, user_id: 10000, operator_id: 10001 }
+  assert.deepEqual(client.frames.filter(({ notice_type: type }) => type === 'group_ban'), [
+    { ...notice, sub_type: 'ban', duration: 600 }, { ...notice, sub_type: 'lift_ban', duration: 0 },
+  ])
+})
+
+test('a mute ends by itself, without a notice, unless the bot was muted anew', async t => {
+  const { simulator, client } = await startWithClient(t)
+  simulator.mute('123456', true, 0.01)
+  simulator.mute('654321', true, 0.01)
+  simulator.mute('654321', true, 60)
+  await until('the mute has ended', async () => (await client.call('send_group_msg', toGroup)).retcode === 0)
+  assert.deepEqual(simulator.switches.map(({ target }) => target?.id), ['654321'])
+  assert.deepEqual(client.frames.filter(({ notice_type: type }) => type === 'group_ban').map(({ duration }) => duration), [0.01, 0.01, 60])
+})
+
+test('mutes everybody but admins', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const allShut = async (): Promise<unknown> => record((await client.call('get_group_info', { group_id: 123456 })).data).group_all_shut
+  assert.equal(await allShut(), 0)
+  await turn(simulator, { name: 'allMuted', on: true, ...group })
+  assert.match(String((await client.call('send_group_msg', toGroup)).wording), /"result": 120/)
+  assert.equal(await allShut(), -1)
+  simulator.setRole('123456', 'admin')
+  assert.equal((await client.call('send_group_msg', toGroup)).retcode, 0)
+  assert.equal(record((await client.call('get_group_member_info', { group_id: 123456, user_id: 10000 })).data).role, 'admin')
+  await turn(simulator, { name: 'allMuted', on: false, ...group })
+  assert.equal(await allShut(), 0)
+  assert.deepEqual(
+    client.frames.filter(({ notice_type: type }) => type === 'group_ban').map(({ sub_type: type, user_id: user, duration }) => [type, user, duration]),
+    [['ban', 0, -1], ['lift_ban', 0, 0]],
+  )
+})
+
+test('logs the account out: by notice, heartbeat and status; sends are refused, and nothing comes in', async t => {
+  const { simulator, client } = await startWithClient(t, { heartbeatInterval: 20 })
+  const status = async (): Promise<unknown> => record((await client.call('get_status')).data).online
+  await turn(simulator, { name: 'loggedOut', on: true })
+  const { user_id: user, tag, message } = await client.frame(({ notice_type: type }) => type === 'bot_offline')
+  assert.deepEqual([user, typeof tag, typeof message], [10000, 'string', 'string'])
+  await client.frame(({ status: heard }) => isRecord(heard) && heard.online === false)
+  assert.equal(await status(), false)
+  assert.match(String((await client.call('send_group_msg', toGroup)).wording), /"result": 1006514,\s+"errMsg": "网络连接异常!"/)
+  simulator.say({ group: '123456', user: '10001', text: 'unheard' })
+  await turn(simulator, { name: 'loggedOut', on: false })
+  assert.equal(await status(), true)
+  assert.equal((await client.call('send_group_msg', toGroup)).retcode, 0)
+  assert.equal(simulator.connections, 1)
+  assert.equal(client.frames.filter(({ post_type: type }) => type === 'message').length, 0)
+  const { messages } = record((await client.call('get_group_msg_history', { group_id: 123456 })).data)
+  assert.equal(records(messages).length, 2)
+})
+
+test('swallows: what is sent stands in the history without a number of the server, and nowhere else', async t => {
+  const { simulator, client } = await startWithClient(t, { reportSelf: true })
+  await turn(simulator, { name: 'swallowing', on: true, ...group })
+  assert.match(String((await client.call('send_group_msg', toGroup)).wording), /^Timeout: NTEvent .*EventRet:\n\{\s+"result": 0,\s+"errMsg": ""\s+\}\n$/s)
+  assert.equal((await client.call('upload_group_file', { group_id: 123456, file: 'base64://YQ==', name: 'a' })).retcode, 1200)
+  await turn(simulator, { name: 'swallowing', on: false, ...group })
+  await client.call('send_group_msg', toGroup)
+  const { messages } = record((await client.call('get_group_msg_history', { group_id: 123456 })).data)
+  assert.deepEqual(records(messages).map(message => message.real_seq), ['0', '0', '3'])
+  assert.equal(simulator.ledger.length, 1)
+  assert.equal(client.frames.filter(({ post_type: type }) => type === 'message_sent').length, 1)
+  const state = record(await (await fetch(`${simulator.pageUrl}api/state`)).json())
+  const [{ messages: shown } = {}] = records(state.chats)
+  assert.deepEqual(records(shown).map(message => message.isSwallowed), [true, true, undefined])
+})
+
+test('swallows nothing that is refused anyway', async t => {
+  const { simulator, client } = await startWithClient(t)
+  simulator.turn('swallowing', true)
+  assert.match(String((await client.call('send_group_msg', { group_id: 999, message: 'a' })).wording), /"result": 110/)
+})
+
+test('is too fast for a group', async t => {
+  const { simulator, client } = await startWithClient(t)
+  await turn(simulator, { name: 'tooFast', on: true, ...group })
+  assert.match(String((await client.call('send_group_msg', toGroup)).wording), /"result": 299,\s+"errMsg": "本群每分钟只能发5条消息"/)
+  assert.equal((await client.call('send_group_msg', { group_id: 654321, message: 'a' })).retcode, 0)
 })
 
 test('is slow in a chat: what is sent is under way and answers later', async t => {
@@ -111,6 +198,9 @@ test('says what is wrong with a switch', async t => {
     [{ name: 'offline', on: true, ...group }, /offline can be turned for all/],
     [{ name: 'muted', on: true }, /muted can be turned for group/],
     [{ name: 'muted', on: true, type: 'private', chat: '10001' }, /muted can be turned for group/],
+    [{ name: 'muted', on: true, seconds: 0, ...group }, /seconds must be from 1 to 1728000/],
+    [{ name: 'muted', on: true, seconds: 1_728_001, ...group }, /seconds must be/],
+    [{ name: 'slow', on: true, seconds: 5, ...group }, /slow has no seconds/],
     [{ name: 'slow', on: true, type: 'group' }, /chat must be the id of a chat/],
     [{ name: 'slow', on: true, type: 'group', chat: '999' }, /there is no group 999/],
   ] as const) {
