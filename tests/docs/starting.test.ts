@@ -81,6 +81,8 @@ describe('the bot of this repository', { timeout: 60_000 }, () => {
         const log = collect(place.runStart(marked(page, 'connect-simulator').replace('5700', port)))
         await until('the bot is online', () => log().includes('bot onebot:10000 online'), 20_000)
           .catch((error: unknown) => assert.fail(`${String(error)}\n${log()}`))
+        place.run('sh', ['-c', marked(page, 'switch-simulator').replace('5700', port)])
+        await until('the bot is muted', () => shown().includes('muted (group 123456)'))
       } finally {
         await place.close()
       }
