@@ -3,15 +3,14 @@ import * as proxyAgent from '@koishijs/plugin-proxy-agent'
 import Server from '@koishijs/plugin-server'
 import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Simulator, type SimulatorOptions } from '../../simulator'
 import * as relay from '../../src'
+import { listen } from './listen'
 import { assertConforming, watchAnswers, watchRequest } from './openapi'
 import { until } from './until'
 
@@ -52,18 +51,37 @@ export interface TestRelay {
   stop: () => Promise<void>
 }
 
-/** A relay for the tests of a file. What has arrived, and the faults of its platform, are cleared after each test. */
-export function useRelay(options: RelayOptions, onStart: (relay: TestRelay) => void): void {
-  let relay: TestRelay
+/**
+ * A relay for the tests of a file, to be used once they run. What has arrived, and the faults of its platform, are cleared after each test.
+ */
+export function useRelay(options: RelayOptions = {}, onStart?: (relay: TestRelay) => void): TestRelay {
+  let started: TestRelay | undefined
+  const relay = (): TestRelay => {
+    assert(started, 'the relay is started before the first test')
+    return started
+  }
   before(async () => {
-    relay = await startRelay(options)
-    onStart(relay)
+    started = await startRelay(options)
+    onStart?.(started)
   })
-  after(() => relay.stop())
+  after(() => relay().stop())
   afterEach(() => {
-    relay.simulator.clear()
-    relay.simulator.clearFaults()
+    relay().simulator.clear()
+    relay().simulator.clearFaults()
   })
+  return {
+    get app() { return relay().app },
+    get simulator() { return relay().simulator },
+    get url() { return relay().url },
+    get uploadDir() { return relay().uploadDir },
+    get logs() { return relay().logs },
+    request: (...args) => relay().request(...args),
+    send: (...args) => relay().send(...args),
+    unload: () => relay().unload(),
+    reload: (...args) => relay().reload(...args),
+    update: (...args) => relay().update(...args),
+    stop: () => relay().stop(),
+  }
 }
 
 /** An answer, read. */
@@ -108,9 +126,7 @@ export async function startRelay({ config = {}, simulator: simulatorOptions, set
   let fork = app.plugin(relay, Object.assign({}, defaults, config))
   await app.start()
   const { _http: server } = app.server
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = `http://127.0.0.1:${addressOf(server.address()).port}`
+  const url = `http://127.0.0.1:${await listen(server)}`
   await until('the bot is online', () => app.bots.some(bot => bot.platform === 'onebot' && bot.status === Universal.Status.ONLINE))
 
   const request: TestRelay['request'] = async (path, init = {}) => {
@@ -165,9 +181,4 @@ export async function read(response: Response): Promise<Reply> {
 function isEnvelope(value: unknown): value is Reply['body'] {
   return typeof value === 'object' && value !== null && 'code' in value && typeof value.code === 'number'
     && 'msg' in value && typeof value.msg === 'string' && 'data' in value
-}
-
-function addressOf(address: AddressInfo | string | null): AddressInfo {
-  assert(typeof address === 'object' && address !== null)
-  return address
 }
