@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { afterEach, after, before, describe, test, type TestContext } from 'node:test'
 import { startRelay, type Reply, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
-import { batchOf, failureOf, group, idsOf, oneBot, only, outline, reconnect, relayFor, sends, upload, user } from './support'
+import { batchOf, failureOf, group, idsOf, oneBot, only, outline, reconnect, sends, upload, user } from './support'
 
 const timeout = 250
 const retries = 1
@@ -61,199 +61,171 @@ class FakeBot extends Bot {
     await this.failures.shift()?.()
     return `${this.selfId}-${this.sent.push(sent)}`
   }
+
+  /** Makes it one that was never used. */
+  reset(): void {
+    this.sent.length = 0
+    Object.assign(this, { failures: [], calls: 0, divides: false, hidden: false })
+    this.online()
+  }
 }
 
-/** A relay whose app has these fake bots besides that of the simulator. */
-async function relayWith(t: TestContext, ...selfIds: string[]): Promise<[TestRelay, ...FakeBot[]]> {
-  const relay = await relayFor(t, {
+let relay: TestRelay
+/** Two bots besides that of the simulator. */
+let first: FakeBot
+let second: FakeBot
+
+before(async () => {
+  relay = await startRelay({
     config,
     setup(app) {
-      for (const selfId of selfIds) app.plugin(FakeBot, { selfId })
+      for (const selfId of ['f1', 'f2']) app.plugin(FakeBot, { selfId })
     },
   })
-  return [relay, ...selfIds.map(selfId => fakeBot(relay, selfId))]
-}
+  first = fakeBot('f1')
+  second = fakeBot('f2')
+})
+after(() => relay.stop())
+afterEach(() => {
+  relay.simulator.clear()
+  relay.simulator.clearFaults()
+  for (const bot of [first, second]) bot.reset()
+})
 
-function fakeBot({ app }: TestRelay, selfId: string): FakeBot {
-  const bot = app.bots.find(bot => bot.selfId === selfId)
+function fakeBot(selfId: string): FakeBot {
+  const bot = relay.app.bots.find(bot => bot.selfId === selfId)
   assert(bot instanceof FakeBot)
   return bot
 }
 
-function send(relay: TestRelay, body: object = {}): Promise<Reply> {
+function send(body: object = {}): Promise<Reply> {
   return relay.send({ group_id: group, msg: 'hello', ...body })
 }
 
 describe('a bot of another platform', () => {
-  test('sends to a channel and gives the ID', async t => {
-    const [relay, bot] = await relayWith(t, 'f1')
-    assert(bot)
-    assert.deepEqual(idsOf(await send(relay, { platform: 'fake', group_id: 'C-any.thing#1 x' })), ['f1-1'])
-    const { channelId, elements } = only(bot.sent)
+  test('sends to a channel and gives the ID', async () => {
+    assert.deepEqual(idsOf(await send({ platform: 'fake', group_id: 'C-any.thing#1 x' })), ['f1-1'])
+    const { channelId, elements } = only(first.sent)
     assert.equal(channelId, 'C-any.thing#1 x')
     assert.deepEqual(elements.map(element => [element.type, element.attrs]), [['text', { content: 'hello' }]])
     assert.equal(sends(relay).length, 0)
   })
 
-  test('sends to a user in the direct channel that it opens', async t => {
-    const [relay, bot] = await relayWith(t, 'f1')
-    assert(bot)
-    assert.deepEqual(idsOf(await send(relay, { platform: 'fake', group_id: null, user_id: 'U1' })), ['f1-1'])
-    assert.equal(only(bot.sent).channelId, 'dm-U1')
+  test('sends to a user in the direct channel that it opens', async () => {
+    assert.deepEqual(idsOf(await send({ platform: 'fake', group_id: null, user_id: 'U1' })), ['f1-1'])
+    assert.equal(only(first.sent).channelId, 'dm-U1')
   })
 
-  test('sends text letter for letter', async t => {
-    const [relay, bot] = await relayWith(t, 'f1')
-    assert(bot)
+  test('sends text letter for letter', async () => {
     const texts = ['<img src=x>', '<at id="1"/>', '[CQ:at,qq=all]', '&amp;&lt;', '&#91;', ' \n blanks \n ', '{{ x }}', '<i18n path="a"/>', '<execute>help</execute>']
-    for (const msg of texts) idsOf(await send(relay, { platform: 'fake', msg }))
-    assert.deepEqual(bot.sent.map(({ elements }) => only(elements)).map(({ type, attrs }) => [type, attrs]), texts.map(content => ['text', { content }]))
+    for (const msg of texts) idsOf(await send({ platform: 'fake', msg }))
+    assert.deepEqual(first.sent.map(({ elements }) => only(elements)).map(({ type, attrs }) => [type, attrs]), texts.map(content => ['text', { content }]))
   })
 
-  test('sends images, videos and files as elements, with the link byte for byte and the name', async t => {
-    const [relay, bot] = await relayWith(t, 'f1')
-    assert(bot)
+  test('sends images, videos and files as elements, with the link byte for byte and the name', async () => {
     const url = 'http://127.0.0.1:9/a%2Fb/报告.pdf?x=<&amp;>'
     const messages = ['image', 'video', 'file'].map(type => ({ type, url }))
     const data = batchOf(await relay.send({ platform: 'fake', group_id: 'C', messages: [{ msg: 'a' }, ...messages] }))
     assert.deepEqual(data.results.map(({ message_ids }) => message_ids), [['f1-1'], ['f1-1'], ['f1-2'], ['f1-3']])
-    assert.deepEqual(bot.sent.map(({ elements }) => elements.map(({ type, attrs }) => [type, attrs])), [
+    assert.deepEqual(first.sent.map(({ elements }) => elements.map(({ type, attrs }) => [type, attrs])), [
       [['text', { content: 'a' }], ['img', { src: url }]],
       [['video', { src: url }]],
       [['file', { src: url, title: '报告.pdf' }]],
     ])
   })
 
-  test('is called again when it fails, and its reason is told', async t => {
-    const [relay, bot] = await relayWith(t, 'f1')
-    assert(bot)
-    bot.failures = [() => Promise.reject(new Error('chat not found'))]
-    assert.deepEqual(idsOf(await send(relay, { platform: 'fake' })), ['f1-1'])
-    bot.failures = Array.from({ length: 1 + retries }, () => () => Promise.reject(new Error('chat not found')))
-    assert.match(failureOf(await send(relay, { platform: 'fake' }), 502), /chat not found/)
-    assert.equal(bot.calls, 2 + 1 + retries)
-    assert.equal(bot.sent.length, 1)
+  test('is called again when it fails, and its reason is told', async () => {
+    const fail = () => Promise.reject(new Error('chat not found'))
+    first.failures = [fail]
+    assert.deepEqual(idsOf(await send({ platform: 'fake' })), ['f1-1'])
+    first.failures = Array.from({ length: 1 + retries }, () => fail)
+    assert.match(failureOf(await send({ platform: 'fake' }), 502), /chat not found/)
+    assert.equal(first.calls, 2 + 1 + retries)
+    assert.equal(first.sent.length, 1)
   })
 
-  test('that divides a message gives the ID of each part', async t => {
-    const [relay, bot] = await relayWith(t, 'f1')
-    assert(bot)
-    bot.divides = true
-    const data = batchOf(await send(relay, { platform: 'fake', messages: [{ msg: 'a' }, { type: 'image', url: 'http://127.0.0.1:9/x.png' }] }))
-    assert.deepEqual(data.results.map(({ message_ids }) => message_ids), [['f1-1', 'f1-2'], ['f1-1', 'f1-2']])
+  test('that divides a message gives the ID of each part, and does not send again what has arrived of it', async () => {
+    const body = { platform: 'fake', messages: [{ msg: 'a' }, { type: 'image', url: 'http://127.0.0.1:9/x.png' }] }
+    first.divides = true
+    assert.deepEqual(batchOf(await send(body)).results.map(({ message_ids }) => message_ids), [['f1-1', 'f1-2'], ['f1-1', 'f1-2']])
+    first.sent.length = 0
+    first.failures = [() => Promise.resolve(), () => Promise.reject(new Error('no such picture'))]
+    batchOf(await send(body))
+    assert.equal(first.sent.filter(({ elements }) => elements.join('') === 'a').length, 1)
   })
 
-  test('that divides a message does not send again what has arrived of it', async t => {
-    const [relay, bot] = await relayWith(t, 'f1')
-    assert(bot)
-    bot.divides = true
-    bot.failures = [() => Promise.resolve(), () => Promise.reject(new Error('no such picture'))]
-    batchOf(await send(relay, { platform: 'fake', messages: [{ msg: 'a' }, { type: 'image', url: 'http://127.0.0.1:9/x.png' }] }))
-    assert.equal(bot.sent.filter(({ elements }) => elements.join('') === 'a').length, 1)
-  })
-
-  test('that does not answer is a 504 in time', async t => {
-    const [relay, bot] = await relayWith(t, 'f1')
-    assert(bot)
-    bot.failures = Array.from({ length: 10 }, () => () => new Promise<never>(() => undefined))
+  test('that does not answer is a 504 in time', async () => {
+    first.failures = Array.from({ length: 10 }, () => () => new Promise<never>(() => undefined))
     const start = performance.now()
-    failureOf(await send(relay, { platform: 'fake' }), 504)
+    failureOf(await send({ platform: 'fake' }), 504)
     assert(performance.now() - start < (1 + retries) * timeout + 300 + 500)
   })
 })
 
 describe('of several bots', () => {
-  test('the OneBot one sends unless another is asked for, whichever came first', async t => {
-    const [relay, first] = await relayWith(t, 'f1', 'f2')
-    assert(first)
-    idsOf(await send(relay))
+  const sent = (): number[] => [first.sent.length, second.sent.length, relay.simulator.ledger.length]
+
+  test('the OneBot one sends unless another is asked for, whichever came first', async () => {
+    idsOf(await send())
     relay.app.bots.reverse()
     assert.equal(relay.app.bots[0]?.platform, 'fake')
-    idsOf(await send(relay))
-    assert.equal(relay.simulator.ledger.length, 2)
-    assert.equal(first.sent.length, 0)
+    idsOf(await send())
+    relay.app.bots.reverse()
+    assert.deepEqual(sent(), [0, 0, 2])
   })
 
-  test('the one with the platform and the account asked for sends', async t => {
-    const [relay, first, second] = await relayWith(t, 'f1', 'f2')
-    assert(first && second)
+  test('the one with the platform and the account asked for sends', async () => {
     const { selfId } = relay.simulator
     for (const selector of [{ platform: 'fake', self_id: 'f2' }, { self_id: 'f2' }, { self_id: 'f1', platform: null }, { platform: 'fake' }, { platform: 'onebot' },
       { self_id: selfId }, { self_id: Number(selfId) }, { platform: 'onebot', self_id: selfId }]) {
-      idsOf(await send(relay, selector))
+      idsOf(await send(selector))
     }
-    assert.deepEqual([first.sent.length, second.sent.length, relay.simulator.ledger.length], [2, 2, 4])
+    assert.deepEqual(sent(), [2, 2, 4])
   })
 
-  test('none sends when the one asked for does not exist', async t => {
-    const [relay, bot] = await relayWith(t, 'f1')
-    assert(bot)
+  test('none sends when the one asked for does not exist', async () => {
     for (const selector of [{ platform: 'onebot', self_id: 'f1' }, { platform: 'fake', self_id: '10000' }, { platform: 'other' }, { self_id: '999' }]) {
-      failureOf(await send(relay, selector), 503)
+      failureOf(await send(selector), 503)
     }
-    assert.deepEqual([bot.sent.length, relay.simulator.ledger.length], [0, 0])
+    assert.deepEqual(sent(), [0, 0, 0])
   })
 
-  test('one that is offline is passed over, and is a 503 when it was asked for', async t => {
-    const [relay, first, second] = await relayWith(t, 'f1', 'f2')
-    assert(first && second)
+  test('one that is offline is passed over, and is a 503 when it was asked for', async () => {
     relay.simulator.disconnectAll()
     await until('the OneBot bot is offline', () => oneBot(relay).status === Universal.Status.OFFLINE)
     first.offline()
-    assert.deepEqual(idsOf(await send(relay)), ['f2-1'])
-    failureOf(await send(relay, { platform: 'onebot' }), 503)
-    failureOf(await send(relay, { self_id: 'f1' }), 503)
+    assert.deepEqual(idsOf(await send()), ['f2-1'])
+    failureOf(await send({ platform: 'onebot' }), 503)
+    failureOf(await send({ self_id: 'f1' }), 503)
     second.offline()
-    failureOf(await send(relay), 503)
+    failureOf(await send(), 503)
     await reconnect(relay)
-    idsOf(await send(relay))
-    assert.deepEqual([first.sent.length, second.sent.length, relay.simulator.ledger.length], [0, 1, 1])
+    idsOf(await send())
+    assert.deepEqual(sent(), [0, 1, 1])
   })
 
-  test('a hidden one is only used when it was asked for', async t => {
-    const [relay, bot] = await relayWith(t, 'f1')
-    assert(bot)
-    bot.hidden = true
-    oneBot(relay).offline()
-    failureOf(await send(relay), 503)
-    assert.deepEqual(idsOf(await send(relay, { self_id: 'f1' })), ['f1-1'])
+  test('a hidden one is only used when it was asked for', async () => {
+    for (const bot of [first, second]) bot.hidden = true
+    const bot = oneBot(relay)
+    bot.offline()
+    failureOf(await send(), 503)
+    assert.deepEqual(idsOf(await send({ self_id: 'f1' })), ['f1-1'])
+    bot.online()
   })
 
-  test('the IDs that OneBot cannot have are fine for another', async t => {
-    const [relay, bot] = await relayWith(t, 'f1')
-    assert(bot)
-    failureOf(await send(relay, { group_id: 'abc' }), 400)
-    idsOf(await send(relay, { group_id: 'abc', platform: 'fake' }))
-    assert.equal(only(bot.sent).channelId, 'abc')
+  test('the IDs that OneBot cannot have are fine for another', async () => {
+    failureOf(await send({ group_id: 'abc' }), 400)
+    idsOf(await send({ group_id: 'abc', platform: 'fake' }))
+    assert.equal(only(first.sent).channelId, 'abc')
   })
 })
 
 describe('other plugins', () => {
   for (const platform of ['onebot', 'fake'] as const) {
     describe(`of a bot on ${platform}`, () => {
-      let relay: TestRelay
-      let bot: FakeBot
-
-      before(async () => {
-        relay = await startRelay({
-          config,
-          setup(app) {
-            app.plugin(FakeBot, { selfId: 'f1' })
-          },
-        })
-        bot = fakeBot(relay, 'f1')
-      })
-      after(() => relay.stop())
-      afterEach(() => {
-        relay.simulator.clear()
-        relay.simulator.clearFaults()
-        bot.sent.length = 0
-        bot.failures = []
-      })
-
       /** What has arrived, as markup. */
       function arrived(): string[] {
-        if (platform === 'fake') return bot.sent.map(({ elements }) => elements.join(''))
+        if (platform === 'fake') return first.sent.map(({ elements }) => elements.join(''))
         return relay.simulator.ledger.map(({ segments, media, kind }) => kind === 'file'
           ? `[file ${only(media).name}]`
           : segments.map(({ type, data }) => type === 'text' ? h.escape(String(data.text)) : type === 'at' ? `<at id="${String(data.qq)}"/>` : `[${type}]`).join(''))
@@ -263,7 +235,7 @@ describe('other plugins', () => {
         t.after(relay.app.on('before-send', listener))
       }
 
-      const post = (body: object = {}) => send(relay, { platform, ...body })
+      const post = (body: object = {}) => send({ platform, ...body })
 
       test('see every message before it is sent, with its elements and where it goes', async t => {
         const seen: unknown[] = []
@@ -314,15 +286,6 @@ describe('other plugins', () => {
         assert.deepEqual(arrived(), ['&lt;b&gt;&lt;changed&gt;'])
       })
 
-      test('may change the elements in their place', async t => {
-        onBeforeSend(t, ({ elements }) => {
-          elements?.unshift(h.text('[CI] '))
-          return undefined
-        })
-        idsOf(await post())
-        assert.deepEqual(arrived(), ['[CI] hello'])
-      })
-
       test('may add an element that the relay does not make itself', async t => {
         onBeforeSend(t, session => {
           session.elements = [h.at('10002'), ...session.elements ?? []]
@@ -332,16 +295,6 @@ describe('other plugins', () => {
         assert.deepEqual(arrived(), ['<at id="10002"/>&lt;b&gt;&amp;amp;'])
         assert.deepEqual(ids, [platform === 'fake' ? 'f1-1' : String(relay.simulator.ledger[0]?.messageId)])
         assert.equal(arrived().length, 1)
-      })
-
-      test('may add one in a private chat', async t => {
-        onBeforeSend(t, session => {
-          session.elements = [h.at('10002'), ...session.elements ?? []]
-          return undefined
-        })
-        idsOf(await post({ group_id: null, user_id: user }))
-        assert.deepEqual(arrived(), ['<at id="10002"/>hello'])
-        if (platform === 'onebot') assert.deepEqual(only(relay.simulator.ledger).target, { type: 'private', id: user })
       })
 
       test('may keep a message from being sent: 502, which says so, and nothing is sent', async t => {
@@ -376,15 +329,6 @@ describe('other plugins', () => {
         assert.equal(calls, 1)
       })
 
-      test('that take long are waited for', async t => {
-        onBeforeSend(t, async () => {
-          await new Promise<void>(resolve => setTimeout(resolve, timeout / 3))
-          return undefined
-        })
-        idsOf(await post())
-        assert.deepEqual(arrived(), ['hello'])
-      })
-
       test('that hang are not waited for longer than a call may take, and nothing is sent when they come back', async t => {
         const resumptions: (() => void)[] = []
         const remove = relay.app.on('before-send', async ({ content }) => {
@@ -407,7 +351,7 @@ describe('other plugins', () => {
           elements?.push(h.text('!'))
           return undefined
         })
-        bot.failures = [() => Promise.reject(new Error('no'))]
+        first.failures = [() => Promise.reject(new Error('no'))]
         relay.simulator.fault({ fault: { kind: 'refuse' } })
         idsOf(await post())
         assert.deepEqual(arrived(), ['hello!'])
@@ -477,7 +421,7 @@ describe('other plugins', () => {
           assert.match(msg, /禁言/)
         })
 
-        test('may add text to a file, which then goes first', async t => {
+        test('may add text to a file, which then goes first, and is not sent again where the file is refused', async t => {
           const url = await upload(relay, 'x.txt', 'content')
           onBeforeSend(t, ({ elements }) => {
             elements?.unshift(h.text('see'))
@@ -485,14 +429,7 @@ describe('other plugins', () => {
           })
           assert.equal((await post({ type: 'file', url })).status, 200)
           assert.deepEqual(arrived(), ['see', '[file x.txt]'])
-        })
-
-        test('may make several platform messages of one, of which those that have arrived are not sent again', async t => {
-          const url = await upload(relay, 'x.txt', 'content')
-          onBeforeSend(t, ({ elements }) => {
-            elements?.unshift(h.text('see'))
-            return undefined
-          })
+          relay.simulator.clear()
           relay.simulator.fault({ fault: { kind: 'refuse' }, action: /^upload_/ })
           await post({ type: 'file', url })
           assert.deepEqual(arrived().filter(text => text === 'see'), ['see'])

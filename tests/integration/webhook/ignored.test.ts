@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { read, useRelay, type Reply, type TestRelay } from '../../support/relay'
+import { read, useRelay, type Reply } from '../../support/relay'
 import { failureOf, group } from './support'
 
-let relay: TestRelay
-
-useRelay({}, each => {
-  relay = each
-})
+const relay = useRelay()
 
 /** A body as it stands. */
 async function post(body: string): Promise<Reply> {

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { LedgerEntry } from '../../../simulator/types'
-import { useRelay, type TestRelay } from '../../support/relay'
+import { useRelay } from '../../support/relay'
 import { batchOf, failureOf, group, idsOf, only, sends, shape, user } from './support'
 
-let relay: TestRelay
-
-useRelay({ config: { chatApiTimeout: 5, chatApiMaxRetries: 0 } }, each => {
-  relay = each
-})
+const relay = useRelay({ config: { chatApiTimeout: 5, chatApiMaxRetries: 0 } })
 
 const text = (msg: string) => ({ type: 'text', msg })
 const at = (id: string) => ({ type: 'at', user_id: id })

@@ -1,46 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { group, other, relayWith, type StoredRelay } from '../deliveries/support'
+import { group, other, relayWith } from '../deliveries/support'
 import { until } from '../../support/until'
+import { gaps, waiting } from '../reload/support'
+import { sends } from './support'
 
 const path = null
 
-/** How many requests wait. */
-async function waiting(relay: StoredRelay): Promise<number> {
-  const { data } = await relay.ask('/statusz')
-  return [...JSON.stringify(data.queues).matchAll(/"waiting":(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0)
-}
-
-/** When the sends of one target began, in milliseconds. */
-function times({ simulator }: StoredRelay): number[] {
-  return simulator.calls.filter(({ action }) => action.startsWith('send_') || action.startsWith('upload_')).map(({ time }) => time)
-}
-
-function gaps(relay: StoredRelay): number[] {
-  const all = times(relay)
-  return all.slice(1).map((time, index) => time - (all[index] ?? 0))
-}
-
 describe('messages to one target', () => {
-  test('leave one at a time in the order in which they came, while other targets do not wait', async t => {
-    const relay = await relayWith(t, { path })
-    relay.simulator.fault({ fault: { kind: 'late', ms: 600, delivered: 'then' }, target: group })
-    const answers = []
-    for (let i = 0; i < 8; i++) {
-      answers.push(relay.post({ group_id: group, msg: String(i) }))
-      await until('it has its place', async () => times(relay).length + await waiting(relay) === i + 1)
-    }
-    assert.equal((await relay.post({ group_id: other, msg: 'other' })).status, 200)
-    assert.deepEqual((await Promise.all(answers)).map(({ status }) => status), Array(8).fill(200))
-    assert.deepEqual(relay.texts(), ['other', '0', '1', '2', '3', '4', '5', '6', '7'])
-  })
-
   test('keep their distance, also within a batch and between attempts', async t => {
     const relay = await relayWith(t, { path, config: { chatSendInterval: 0.25, chatApiMaxRetries: 1 } })
     relay.simulator.fault({ fault: { kind: 'refuse' } })
     const batch = { group_id: group, messages: [{ msg: 'a' }, { type: 'file', url: 'base64://YQ==' }] }
     await Promise.all([relay.post(batch), relay.post({ group_id: group, msg: 'b' }), relay.post({ group_id: group, msg: 'c' })])
-    assert.equal(times(relay).length, 5)
+    assert.equal(sends(relay).length, 5)
     for (const gap of gaps(relay)) assert(gap >= 249, `${gap} ms`)
   })
 
@@ -48,7 +21,7 @@ describe('messages to one target', () => {
     const relay = await relayWith(t, { path, config: { chatQueueLimit: 2 } })
     relay.simulator.fault({ fault: { kind: 'late', ms: 500 } })
     const first = relay.post({ group_id: group, msg: 'first' })
-    await until('it is under way', () => times(relay).length === 1)
+    await until('it is under way', () => sends(relay).length === 1)
     const answers = await Promise.all(Array.from({ length: 5 }, () => relay.post({ group_id: group, msg: 'more' })))
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 200, 429, 429, 429])
     const refused = answers.find(({ status }) => status === 429)
@@ -82,7 +55,7 @@ describe('a target that keeps failing', () => {
     assert.equal(paused.status, 503)
     assert.equal(paused.headers.get('retry-after'), '1')
     assert.equal(paused.headers.get('relay-outcome'), 'unsent')
-    assert.equal(times(relay).length, 2)
+    assert.equal(sends(relay).length, 2)
     assert.equal((await relay.post({ group_id: other, msg: 'other' })).status, 200)
     const { data } = await relay.ask('/statusz')
     assert.match(JSON.stringify(data.queues), /paused_until/)

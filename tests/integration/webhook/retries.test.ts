@@ -13,12 +13,9 @@ const config = { chatApiTimeout: timeout / 1000, chatApiMaxRetries: retries }
 /** The longest that a send may take, and what a busy machine adds. */
 const longest = (1 + retries) * timeout + 1.5 * 200 * (2 ** retries - 1) + 500
 
-let relay: TestRelay
 let groups = 0
 
-useRelay({ config }, each => {
-  relay = each
-})
+const relay = useRelay({ config })
 
 /** A group that no other test has written to. */
 function freshGroup(): string {
@@ -47,15 +44,6 @@ describe('a call that the platform refuses', () => {
     assert.equal(sends(relay).length, 2)
   })
 
-  test('is made again after 200 ms and then 400 ms, with up to half of it as jitter', async t => {
-    const own = await relayFor(t, { config: { ...config, chatApiMaxRetries: 2 } })
-    own.simulator.fault({ fault: { kind: 'refuse' }, times: 2 })
-    arrivedOnce(await own.send({ group_id: '1', msg: 'a' }), own)
-    const [first = 0, second = 0, third = 0] = sends(own).map(({ time }) => time)
-    assert(second - first >= 195 && second - first < 500, `${second - first}`)
-    assert(third - second >= 395 && third - second < 800, `${third - second}`)
-  })
-
   test('always is a 502 with the platform\'s own words after all attempts', async () => {
     relay.simulator.fault({ fault: { kind: 'refuse', wording: '消息内容违规' }, times: Infinity })
     assert.match(failureOf(await send(), 502), /消息内容违规/)
@@ -79,22 +67,6 @@ describe('a call that the platform refuses', () => {
     })
   }
 
-  test('because the bot is muted in the group is not made again, and other groups go on', async () => {
-    const group_id = freshGroup()
-    relay.simulator.mute(group_id, true)
-    failureOf(await send({ group_id }), 502)
-    failureOf(await send({ group_id, type: 'file', url: 'base64://AAAA' }), 502)
-    assert.equal(sends(relay).length, 2)
-    arrivedOnce(await send())
-  })
-
-  test('is made only once without retries', async t => {
-    const own = await relayFor(t, { config: { ...config, chatApiMaxRetries: 0 } })
-    own.simulator.fault({ fault: { kind: 'refuse' } })
-    failureOf(await own.send({ group_id: '1', msg: 'a' }), 502)
-    assert.equal(sends(own).length, 1)
-  })
-
   test('applies to files as well', async () => {
     relay.simulator.fault({ fault: { kind: 'refuse' }, action: /^upload_/ })
     assert.deepEqual(idsOf(await send({ type: 'file', url: 'base64://AAAA' })), [])
@@ -114,44 +86,10 @@ describe('a platform that does not answer', () => {
     assert.equal(relay.simulator.ledger.length, 0)
   })
 
-  test('to the first call gets a second one', async () => {
-    relay.simulator.fault({ fault: { kind: 'silent' } })
-    arrivedOnce(await send())
-    assert.equal(sends(relay).length, 2)
-  })
-
-  test('in time, but slowly, is called once', async () => {
-    relay.simulator.fault({ fault: { kind: 'late', ms: timeout - 100 } })
-    arrivedOnce(await send())
-    assert.equal(sends(relay).length, 1)
-  })
-
-  for (const delivered of ['now', 'then'] as const) {
-    test(`in time, but before the next attempt, counts (delivered ${delivered})`, async () => {
-      relay.simulator.fault({ fault: { kind: 'late', ms: timeout + 50, delivered } })
-      arrivedOnce(await send())
-      assert.equal(sends(relay).length, 1)
-    })
-  }
-
-  test('until the next attempt is under way still counts', async () => {
-    relay.simulator.fault({ fault: { kind: 'late', ms: 2 * timeout + 120 } })
-    relay.simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
-    arrivedOnce(await send())
-  })
-
   test('but delivers is asked for its history, and the message is sent once', async () => {
     relay.simulator.fault({ fault: { kind: 'lost-answer' } })
     arrivedOnce(await send())
     assert.equal(sends(relay).length, 1)
-  })
-
-  test('but delivers, and has no history, never gets the message more often than it was called', async t => {
-    const own = await relayFor(t, { config, simulator: { history: false } })
-    own.simulator.fault({ fault: { kind: 'lost-answer' } })
-    const { status } = await own.send({ group_id: '1', msg: 'a' })
-    assert(status === 200 || status === 504)
-    assert.equal(own.simulator.ledger.length, sends(own).length)
   })
 
   test('and then refuses may have delivered all the same: 504, and a combined message is not sent item by item', async t => {
@@ -304,14 +242,6 @@ describe('a bot', { concurrency: 4 }, () => {
     const own = await relayFor(t, { config })
     own.simulator.fault({ fault: { kind: 'close', when: 'answered' } })
     arrivedOnce(await own.send({ group_id: '1', msg: 'a' }), own)
-  })
-
-  test('that is back before the attempts are used up still sends', async t => {
-    const own = await relayFor(t, { config })
-    own.simulator.fault({ fault: { kind: 'close', when: 'before' } })
-    const reply = own.send({ group_id: '1', msg: 'a' })
-    await reconnect(own)
-    arrivedOnce(await reply, own)
   })
 
   test('that is offline is a 503 without a call, and nothing is sent later', async t => {

@@ -1,10 +1,10 @@
 import { Universal, type Bot } from 'koishi'
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { TestContext } from 'node:test'
 import type { Call, LedgerEntry } from '../../../simulator/types'
+import { listen } from '../../support/listen'
 import { read, startRelay, type RelayOptions, type Reply, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 
@@ -140,13 +140,10 @@ export async function linkServer(t: TestContext, bytes: Uint8Array | string): Pr
     visits.push({ method, url, headers })
     response.end(bytes)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await listen(server)
   t.after(() => {
     server.close()
     server.closeAllConnections()
   })
-  const address = server.address()
-  assert(typeof address === 'object' && address !== null)
-  return { url: `http://127.0.0.1:${address.port}`, visits }
+  return { url: `http://127.0.0.1:${port}`, visits }
 }

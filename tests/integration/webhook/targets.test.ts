@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isObject, type JsonObject } from '../../../src/message/parse'
-import { apiKey, read, useRelay, type Reply, type TestRelay } from '../../support/relay'
+import { apiKey, read, useRelay, type Reply } from '../../support/relay'
 import { failureOf, group, outline, sha256, upload, user } from './support'
 
 const other = '654321'
@@ -13,11 +13,7 @@ const keys = [
   { name: 'loud', key: 'the-secret-of-loud', allow: ['send', 'mention-all'] },
   { name: 'quiet', key: 'the-secret-of-quiet' },
 ]
-let relay: TestRelay
-
-useRelay({ config: { chatApiTimeout: 5, chatApiMaxRetries: 0, targets, keys } }, each => {
-  relay = each
-})
+const relay = useRelay({ config: { chatApiTimeout: 5, chatApiMaxRetries: 0, targets, keys } })
 
 async function send(body: object, query = '', headers: Record<string, string> = {}): Promise<Reply> {
   return read(await fetch(`${relay.url}/webhook${query}`, {
