@@ -5,23 +5,20 @@ import { beforeEach, describe, test } from 'node:test'
 import { scopes, type Scope } from '../../../src/access/scopes'
 import { isObject } from '../../../src/message/parse'
 import { OtherBot } from '../../support/other-bot'
-import { apiKey, read, useRelay, type Reply, type TestRelay } from '../../support/relay'
+import { apiKey, read, useRelay, type Reply } from '../../support/relay'
 import { assertFailure, Wire } from './support'
 
 const group = '123456'
 const id = '01a1f888-5efd-759b-8a19-306f0428960e'
 const secretOf = (name: string): string => `the-secret-of-${name}`
 
-let relay: TestRelay
 let start = 0
 
-useRelay({
+const relay = useRelay({
   setup(app) {
     // So that a target alone does not say where a message goes.
     app.plugin(OtherBot, {})
   },
-}, each => {
-  relay = each
 })
 beforeEach(() => {
   start = relay.logs.length
@@ -118,10 +115,12 @@ describe('each scope and each route', () => {
         if (status === 403) assert.match(msg, /^this key may not [a-z/ ]+$/)
         else if (!path.startsWith('/media')) assert.notEqual(status, 401)
       }
-      const { status } = await meet('not-any-of-the-keys', path, method)
-      // OneBot 11 tells a wrong key from none.
-      const refusal = path.startsWith('/onebot') ? 403 : 401
-      if (!path.startsWith('/media')) assert.equal(status === refusal, decision !== 'anyone', `${method} ${path}`)
+      for (const key of ['not-any-of-the-keys', '']) {
+        const { status } = await meet(key, path, method)
+        // OneBot 11 tells a wrong key from none.
+        const refusal = path.startsWith('/onebot') && key !== '' ? 403 : 401
+        if (!path.startsWith('/media')) assert.equal(status === refusal, decision !== 'anyone', `${method} ${path} ${key}`)
+      }
     }
   })
 
@@ -398,24 +397,6 @@ describe('deliveries', () => {
     }
     assert.equal((await ask(deploys, `/deliveries/${first}`)).status, 200)
     assert.equal((await ask(boss, `/deliveries/${first}`)).status, 200)
-  })
-
-  test('are not read, blocked or replayed by another key with the same Idempotency-Key', async () => {
-    await load([{ name: 'deploys' }, { name: 'deploys', key: secretOf('newer') }, { name: 'nightly' }])
-    const key = { 'idempotency-key': 'build-42' }
-    const first = await send(deploys, { group_id: group, msg: 'of deploys' }, key)
-    const foreign = await send(nightly, { group_id: group, msg: 'of nightly' }, key)
-    const master = await send(apiKey, { group_id: group, msg: 'of nobody' }, key)
-    for (const { status, headers } of [first, foreign, master]) {
-      assert.equal(status, 200)
-      assert.equal(headers.get('idempotent-replayed'), null)
-    }
-    // A key that was changed is still the same caller.
-    const repeated = await send(secretOf('newer'), { group_id: group, msg: 'of deploys' }, key)
-    assert.equal(repeated.headers.get('idempotent-replayed'), 'true')
-    assert.deepEqual(repeated.body, first.body)
-    assert.deepEqual(relay.simulator.ledger.map(({ text }) => text), ['of deploys', 'of nightly', 'of nobody'])
-    assert.equal((await send(nightly, { group_id: group, msg: 'of deploys' }, key)).status, 422)
   })
 })
 

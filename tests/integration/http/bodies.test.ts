@@ -2,15 +2,11 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { apiKey, read, startRelay, useRelay, type TestRelay } from '../../support/relay'
+import { apiKey, read, startRelay, useRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { assertFailure, Wire } from './support'
 
-let relay: TestRelay
-
-useRelay({ config: { maxBodySize: 100_000 } }, each => {
-  relay = each
-})
+const relay = useRelay({ config: { maxBodySize: 100_000 } })
 
 const head = ['POST /webhook HTTP/1.1', 'Host: relay', `X-API-Key: ${apiKey}`]
 
@@ -48,41 +44,31 @@ describe('a body that is no JSON is a 400 that says so', () => {
   ]
   for (const [what, body] of bodies) {
     test(what, async () => {
-      const answer = await post(body)
-      assert.equal(answer.status, 400)
-      assert.equal(answer.body.msg, 'invalid json')
-      assert.equal(answer.body.data, null)
+      const { status, body: { msg, data } } = await post(body)
+      assert.deepEqual([status, msg, data], [400, 'invalid json', null])
       assert.deepEqual(texts(), [])
     })
   }
 })
 
-describe('a body that is no object is a 400', () => {
+test('a body that is no object is a 400', async () => {
   for (const body of ['null', 'true', '0', '1e400', '"text"', '[]', '[{"group_id":"123456","msg":"x"}]', `${'['.repeat(64)}${']'.repeat(64)}`]) {
-    test(body.slice(0, 40), async () => {
-      const answer = await post(body)
-      assert.equal(answer.status, 400)
-      assert.equal(answer.body.msg, 'the body must be a JSON object')
-    })
+    const { status, body: { msg } } = await post(body)
+    assert.deepEqual([status, msg], [400, 'the body must be a JSON object'], body)
   }
 })
 
 describe('a body is read as JSON', () => {
-  for (const type of ['', 'text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=gbk', 'multipart/form-data; boundary=x', 'nonsense']) {
+  for (const type of ['', 'text/plain; charset=utf-8', 'application/x-www-form-urlencoded', 'application/json; charset=gbk', 'multipart/form-data; boundary=x', 'nonsense']) {
     test(`whatever its Content-Type: ${type || 'none'}`, async () => {
-      assert.equal((await post('{"group_id":"123456","msg":"hello 你好"}', { 'content-type': type })).status, 200)
-      assert.deepEqual(texts(), ['hello 你好'])
+      assert.equal((await post('{"group_id":"123456","msg":"a=b&c=%20+你好"}', { 'content-type': type })).status, 200)
+      assert.deepEqual(texts(), ['a=b&c=%20+你好'])
     })
   }
 
   test('behind a byte order mark', async () => {
     assert.equal((await post('\ufeff{"group_id":"123456","msg":"x"}')).status, 200)
     assert.deepEqual(texts(), ['x'])
-  })
-
-  test('in which the last of several equal keys counts', async () => {
-    assert.equal((await post('{"group_id":"1","msg":"first","group_id":"123456","msg":"last"}')).status, 200)
-    assert.deepEqual(relay.simulator.ledger.map(({ target, text }) => [target.id, text]), [['123456', 'last']])
   })
 
   test('in which __proto__ and constructor are nothing special', async () => {
@@ -231,13 +217,10 @@ describe('a connection', () => {
   })
 })
 
-test('an encoding that is none is no hindrance', async () => {
+test('a compressed body is a 415 that says what to do, and the connection goes on; an encoding that is none is no hindrance', async () => {
   for (const encoding of ['', 'identity', 'Identity']) {
     assert.equal((await post('{"group_id":"123456","msg":"x"}', { 'content-encoding': encoding })).status, 200)
   }
-})
-
-test('a compressed body is a 415 that says what to do, and the connection goes on', async () => {
   const body = gzipSync('{"group_id":"123456","msg":"x"}')
   const wire = await Wire.open(relay.url)
   for (const path of ['/webhook', '/upload']) {

@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
+import { describe, test } from 'node:test'
+import { apiKey, read, useRelay } from '../../support/relay'
 import { assertFailure, Wire } from './support'
 
-let relay: TestRelay
-
-before(async () => {
-  relay = await startRelay()
-})
-after(() => relay.stop())
+const relay = useRelay()
 
 describe('a method that a path does not know', () => {
   const methods = ['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'SEARCH', 'TRACE', 'M-SEARCH', 'LINK']
@@ -16,18 +11,18 @@ describe('a method that a path does not know', () => {
     ['/webhook', 'POST', 'GET'], ['/upload', 'POST', 'GET'], ['/healthz', 'GET, HEAD', 'POST'], ['/media/a/b', 'GET, HEAD', 'POST'], ['/deliveries', 'GET, HEAD', 'POST'],
     ['/statusz', 'GET, HEAD', 'POST'], ['/deliveries/x/retry', 'POST', 'GET'],
   ] as const
-  for (const [path, allow, other] of paths) {
-    test(`is answered by ${path} with 405 and what it allows`, async () => {
-      const wire = await Wire.open(relay.url)
+  test('is answered with 405 and what the path allows', async () => {
+    const wire = await Wire.open(relay.url)
+    for (const [path, allow, other] of paths) {
       for (const method of [...methods, other]) {
         wire.send([`${method} ${path} HTTP/1.1`, 'Host: relay', `X-API-Key: ${apiKey}`])
         const answer = await wire.answer()
         assertFailure(answer, 405, `use ${allow}`)
         assert.equal(answer.headers.get('allow'), allow)
       }
-      wire.socket.destroy()
-    })
-  }
+    }
+    wire.socket.destroy()
+  })
 
   test('is answered without a body to HEAD', async () => {
     const wire = await Wire.open(relay.url)
@@ -121,19 +116,15 @@ describe('every answer', () => {
 })
 
 describe('with a prefix', () => {
-  for (const path of ['relay/v1', '/relay/v1/']) {
-    test(`written ${path}, all paths are below it and nowhere else`, async () => {
+  test('all paths are below it and nowhere else, however it is written', async () => {
+    for (const path of ['relay/v1', '/relay/v1/']) {
       await relay.reload({ path })
       assert.equal((await read(await relay.request('/relay/v1/healthz'))).status, 200)
       assert.equal((await read(await relay.request('/relay/v1/webhook', { method: 'POST', body: '{"group_id":"123456","msg":"x"}' }))).status, 200)
       assert.equal((await read(await fetch(`${relay.url}/relay/v1/upload`, { method: 'POST' }))).status, 401)
       assert.equal((await read(await relay.request('/relay/v1/media/a/b'))).status, 401)
-      for (const bare of ['/healthz', '/webhook', '/upload', '/relay/v1']) {
-        const response = await relay.request(bare)
-        await response.body?.cancel()
-        assert.equal(response.status, 404)
-      }
-      await relay.reload()
-    })
-  }
+      for (const bare of ['/healthz', '/webhook', '/upload', '/relay/v1']) assert.equal((await relay.request(bare)).status, 404)
+    }
+    await relay.reload()
+  })
 })

@@ -3,10 +3,9 @@ import assert from 'node:assert/strict'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
-import { read, useRelay, type TestRelay } from '../../support/relay'
+import { read, useRelay } from '../../support/relay'
 import { multipart } from './support'
 
-let relay: TestRelay
 let start = 0
 
 const marker = 'MARKER-7f3a'
@@ -37,13 +36,11 @@ class LeakyBot extends Bot {
   }
 }
 
-useRelay({
+const relay = useRelay({
   config: { chatApiTimeout: 0.3, chatApiMaxRetries: 0 },
   setup(app) {
     app.plugin(LeakyBot, {})
   },
-}, each => {
-  relay = each
 })
 beforeEach(() => {
   start = relay.logs.length

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { createServer } from 'node:http'
+import { describe, test } from 'node:test'
+import { listen } from '../../support/listen'
 import { missing, promtool } from '../../support/promtool'
-import { apiKey, startRelay, type TestRelay } from '../../support/relay'
+import { apiKey, useRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { relayWith, takeOffline } from '../deliveries/support'
 
@@ -29,15 +31,7 @@ async function growth(relay: Pick<TestRelay, 'request'>, work: () => Promise<unk
 }
 
 describe('GET /metrics', () => {
-  let relay: TestRelay
-
-  before(async () => {
-    relay = await startRelay({ config: { chatApiTimeout: 0.5, chatApiMaxRetries: 1, chatPauseAfter: 3, targets: { ops: `group:${other}` } } })
-  })
-  after(() => relay.stop())
-  afterEach(() => {
-    relay.simulator.clear()
-  })
+  const relay = useRelay({ config: { chatApiTimeout: 0.5, chatApiMaxRetries: 1, chatPauseAfter: 3, targets: { ops: `group:${other}` } } })
 
   test('tells of each door what became of its messages, and how long that took', async () => {
     const grown = await growth(relay, async () => {
@@ -63,13 +57,9 @@ describe('GET /metrics', () => {
   })
 
   test('tells of replies to commands', async t => {
-    const { createServer } = await import('node:http')
-    const callback = createServer((_, response) => response.setHeader('content-type', 'application/json').end('{"reply":"pong"}'))
-    await new Promise<void>(resolve => callback.listen(0, '127.0.0.1', resolve))
+    const callback = createServer((_, response) => response.end('{"reply":"pong"}'))
     t.after(() => callback.close())
-    const address = callback.address()
-    assert(typeof address === 'object' && address)
-    await relay.reload({ commandCallbackUrl: `http://127.0.0.1:${address.port}/` })
+    await relay.reload({ commandCallbackUrl: `http://127.0.0.1:${await listen(callback)}/` })
     const grown = await growth(relay, async () => {
       relay.simulator.say({ group, user: '10001', text: '#ping ' })
       await until('there is a reply', async () => ((await metricsOf(relay)).get('deliveries_total{door="commands",outcome="sent"}') ?? 0) > 0)
@@ -133,17 +123,6 @@ describe('GET /metrics', () => {
     await relay.send({ group_id: group, msg: 'the-text' })
     const labels = [...(await metricsOf(relay)).keys()].join('\n')
     for (const secret of [group, other, '10000', '10001', 'ops', 'the-name', 'the-secret', 'the-text', 'a.txt', apiKey]) assert(!labels.includes(secret), secret)
-  })
-
-  test('is answered within 10 ms', async () => {
-    const times: number[] = []
-    for (let i = 0; i < 20; i++) {
-      const start = performance.now()
-      await (await relay.request('/metrics')).text()
-      times.push(performance.now() - start)
-    }
-    // The fastest: other processes may have been in the way of the others.
-    assert(Math.min(...times) < 10, times.join())
   })
 
   test('is what Prometheus reads', { skip: missing }, async () => {

@@ -27,7 +27,11 @@ describe('GET /readyz with a database', () => {
       relay.app.plugin(driver, { path })
       const { status, body } = await read(await relay.request('/readyz'))
       assert.deepEqual([status, body.msg], [503, 'not ready: the database of the bot does not answer'])
-      assert.equal((await relay.send({ group_id: '1', msg: 'hello' }, { 'idempotency-key': 'a' })).status, 503)
+      const asks: [group: string, headers: Record<string, string>, status: number][] = [
+        ['1', { 'idempotency-key': 'a' }, 503], ['1', { prefer: 'respond-async' }, 503], ['2', {}, 200],
+      ]
+      for (const [group, headers, expected] of asks) assert.equal((await relay.send({ group_id: group, msg: 'hello' }, headers)).status, expected)
+      assert.equal(relay.simulator.ledger.length, 1)
     })
   }
 })

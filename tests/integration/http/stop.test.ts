@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { apiKey, startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
+import { failureOf, group, idsOf, outline, sends, upload as uploadFile } from '../webhook/support'
 import { assertFailure, multipart, Wire } from './support'
 
 let relay: TestRelay
@@ -105,24 +106,42 @@ describe('when the plugin is unloaded', () => {
     const [call, running, kept] = [await openCall(), await openUpload(), await idle()]
     const start = performance.now()
     relay.unload()
-    kept.send(['GET /healthz HTTP/1.1', 'Host: relay'])
-    assert.equal((await kept.answer()).status, 404)
+    for (const path of ['/healthz', '/webhook', '/upload', '/media/x/y']) {
+      kept.send([`GET ${path} HTTP/1.1`, 'Host: relay'])
+      const { status, headers } = await kept.answer()
+      assert.deepEqual([status, headers.get('x-request-id')], [404, undefined])
+    }
+    assert.equal(relay.simulator.connections, 1)
     assertFailure(await call.answer(), 504)
     assertFailure(await running.answer(), 503)
     assert(performance.now() - start < 5_000)
     for (const wire of [call, running, kept]) wire.socket.destroy()
   })
 
-  test('and loaded again, it serves as before and leaves nothing of its earlier self', async () => {
-    const { server } = relay.app
-    const count = () => [server.stack.length, ...['exit', 'bot-status-updated'].map(name => relay.app.lifecycle.filterHooks(
-      relay.app.lifecycle._hooks[name] ?? []).length)]
-    const before = count()
-    for (let times = 0; times < 3; times++) await relay.reload()
-    assert.deepEqual(count(), before)
-    const { status } = await relay.send({ group_id: '123456', msg: 'x' })
-    assert.equal(status, 200)
-    const wire = await idle()
-    wire.socket.destroy()
+  test('a batch that is under way is sent to its end', async () => {
+    relay.simulator.fault({ fault: { kind: 'late', ms: 200 } })
+    const url = await uploadFile(relay, 'x.png', 'PNG')
+    const reply = relay.send({ group_id: group, messages: [{ msg: 'a' }, { type: 'video', url }, { type: 'file', url }] })
+    await relay.simulator.until(() => sends(relay).length === 1)
+    relay.unload()
+    assert.equal((await reply).status, 200)
+    assert.deepEqual(outline(relay), ['a', '[video]', '[file]'])
+  })
+
+  test('a request that waits for its next attempt is answered with 503, and the attempt is not made', async () => {
+    // Refused and waiting: the back-off grows past the time that is left.
+    await relay.reload({ chatApiMaxRetries: 20 })
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+    const reply = relay.send({ group_id: group, msg: 'a' })
+    await relay.simulator.until(() => sends(relay).length >= 4)
+    relay.unload()
+    failureOf(await reply, 503)
+    const made = sends(relay).length
+    relay.simulator.clearFaults()
+    await relay.reload({ apiKey: 'another key' })
+    failureOf(await relay.send({ group_id: group, msg: 'by the old key' }), 401)
+    idsOf(await relay.send({ group_id: group, msg: 'b' }, { authorization: 'Bearer another key' }))
+    assert.equal(sends(relay).length, made + 1)
+    assert.deepEqual(outline(relay), ['b'])
   })
 })

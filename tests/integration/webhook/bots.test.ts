@@ -1,7 +1,7 @@
 import { h, MessageEncoder, Bot, Universal, type Context, type Session } from 'koishi'
 import assert from 'node:assert/strict'
-import { afterEach, after, before, describe, test, type TestContext } from 'node:test'
-import { startRelay, type Reply, type TestRelay } from '../../support/relay'
+import { afterEach, before, describe, test, type TestContext } from 'node:test'
+import { useRelay, type Reply } from '../../support/relay'
 import { until } from '../../support/until'
 import { batchOf, failureOf, group, idsOf, oneBot, only, outline, reconnect, sends, upload, user } from './support'
 
@@ -70,25 +70,21 @@ class FakeBot extends Bot {
   }
 }
 
-let relay: TestRelay
 /** Two bots besides that of the simulator. */
 let first: FakeBot
 let second: FakeBot
 
-before(async () => {
-  relay = await startRelay({
-    config,
-    setup(app) {
-      for (const selfId of ['f1', 'f2']) app.plugin(FakeBot, { selfId })
-    },
-  })
+const relay = useRelay({
+  config,
+  setup(app) {
+    for (const selfId of ['f1', 'f2']) app.plugin(FakeBot, { selfId })
+  },
+})
+before(() => {
   first = fakeBot('f1')
   second = fakeBot('f2')
 })
-after(() => relay.stop())
 afterEach(() => {
-  relay.simulator.clear()
-  relay.simulator.clearFaults()
   for (const bot of [first, second]) bot.reset()
 })
 

@@ -2,25 +2,16 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, afterEach, before, describe, mock, test } from 'node:test'
+import { afterEach, describe, mock, test } from 'node:test'
 import type { MediaForm } from '../../../simulator/types'
-import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
+import { apiKey, read, useRelay, type TestRelay } from '../../support/relay'
 import { batchOf, failureOf, group, idsOf, linkServer, only, relayFor, sends, sha256, upload, user } from './support'
 
 const types = ['image', 'video', 'file'] as const
 const bytes = randomBytes(100_000)
 
-let relay: TestRelay
-
-before(async () => {
-  relay = await startRelay({ config: { chatApiMaxRetries: 0 } })
-})
-after(() => relay.stop())
-afterEach(async () => {
-  relay.simulator.clear()
-  relay.simulator.clearFaults()
-  await relay.reload()
-})
+const relay = useRelay({ config: { chatApiMaxRetries: 0 } })
+afterEach(() => relay.reload())
 
 /** How the one call that was made refers to its medium. */
 function reference({ simulator }: TestRelay): string {
