@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Config } from '../../src'
 import type { Access } from '../integration/several-relays/mariadb'
+import { bundle, bundleEnvironment } from '../support/bundle'
 import type { DatabaseFault } from './plan'
 
 /** What the process is told. */
@@ -32,8 +33,8 @@ export class RelayProcess {
   ) {}
 
   static async start(options: ProcessOptions): Promise<RelayProcess> {
-    const child = fork(join(__dirname, 'child.ts'), [JSON.stringify(options)], {
-      execArgv: ['--require', 'yml-register', '--import', 'tsx'], stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    const child = fork(await bundle(join(__dirname, 'child.ts')), [JSON.stringify(options)], {
+      execArgv: [], env: { ...process.env, ...bundleEnvironment }, stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
     let complaints = ''
     child.stderr?.on('data', (chunk: Buffer) => {

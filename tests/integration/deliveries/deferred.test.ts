@@ -4,34 +4,46 @@ import { describe, test } from 'node:test'
 import { isObject } from '../../../src/message/parse'
 import { upload } from '../webhook/support'
 import { until } from '../../support/until'
-import { failStatements, group, later, other, relayWith, slowDown, takeOffline, type Answer } from './support'
+import { failStatements, group, later, other, relayWith, slowDown, takeOffline, useStored, type Answer, type StoredRelay } from './support'
 
 const hello = { group_id: group, msg: 'hello' }
 
+/** For tests that need no settings of their own. */
+let relay: StoredRelay
+useStored({ config: { chatApiMaxRetries: 0 } }, each => {
+  relay = each
+})
+
 describe('a deferred request', () => {
   test('is answered before it is delivered, and says where its state is found', async t => {
-    const relay = await relayWith(t, { config: { path: '/relay' } })
-    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
-    const response = await relay.request('/relay/webhook', { method: 'POST', body: JSON.stringify(hello), headers: later })
+    const own = await relayWith(t, { config: { path: '/relay' } })
+    own.simulator.fault({ fault: { kind: 'late', ms: 300 } })
+    const response = await own.request('/relay/webhook', { method: 'POST', body: JSON.stringify(hello), headers: later })
     assert.equal(response.status, 202)
     assert.equal(response.headers.get('preference-applied'), 'respond-async')
     const body: unknown = await response.json()
     const id = response.headers.get('x-request-id')
     assert.deepEqual(body, { code: 0, msg: 'ok', data: { delivery_id: id, state: 'queued' } })
     assert.equal(response.headers.get('location'), `/relay/deliveries/${id}`)
-    await until('it was delivered', () => relay.texts().includes('hello'))
+    await until('it was delivered', () => own.texts().includes('hello'))
   })
 
   test('needs a database, and says what to add', async t => {
-    const relay = await relayWith(t, { path: null })
-    const { status, msg } = await relay.post(hello, later)
+    const own = await relayWith(t, { path: null })
+    const { status, msg } = await own.post(hello, later)
     assert.equal(status, 501)
     assert.match(msg, /database-sqlite/)
-    assert.deepEqual(relay.texts(), [])
+    assert.deepEqual(own.texts(), [])
+    assert.equal((await own.ask('/statusz')).data.outbox, null)
   })
 
-  test('for several targets is answered with the state of each', async t => {
-    const relay = await relayWith(t)
+  test('is refused where expires_in is malformed', async () => {
+    for (const value of [0, -1, '5', 2_592_001, true, {}]) {
+      assert.equal((await relay.post({ ...hello, expires_in: value })).status, 400, JSON.stringify(value))
+    }
+  })
+
+  test('for several targets is answered with the state of each', async () => {
     const { status, data } = await relay.post({ to: [`group:${group}`, 'group:nobody', `group:${other}`], msg: 'hello' }, later)
     assert.equal(status, 200)
     assert(Array.isArray(data.deliveries))
@@ -42,24 +54,17 @@ describe('a deferred request', () => {
     await until('both were delivered', () => relay.texts().length === 2)
   })
 
-  test('waits for the real answer as long as it is asked to', async t => {
-    const relay = await relayWith(t)
+  test('waits for the real answer as long as it is asked to', async () => {
     const { status, data, headers } = await relay.post(hello, { prefer: 'respond-async, wait=5' })
     assert.equal(status, 200)
     assert.equal(headers.get('preference-applied'), null)
     assert.equal(headers.get('relay-outcome'), 'sent')
     assert.deepEqual(data, { message_ids: [String(relay.simulator.ledger[0]?.messageId)] })
+    const batch = await relay.post({ group_id: group, messages: [{ msg: 'a' }, { type: 'x' }] }, { prefer: 'wait=5, respond-async' })
+    assert.deepEqual([batch.status, batch.data.total, batch.data.success, batch.data.failed], [200, 2, 1, 1])
   })
 
-  test('gets the results of a batch as its real answer', async t => {
-    const relay = await relayWith(t)
-    const { status, data } = await relay.post({ group_id: group, messages: [{ msg: 'a' }, { type: 'x' }] }, { prefer: 'wait=5, respond-async' })
-    assert.equal(status, 200)
-    assert.deepEqual([data.total, data.success, data.failed], [2, 1, 1])
-  })
-
-  test('gets a refusal as its real answer', async t => {
-    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0 } })
+  test('gets a refusal as its real answer', async () => {
     relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
     const { status, headers } = await relay.post(hello, { prefer: 'respond-async, wait=5' })
     assert.equal(status, 502)
@@ -67,9 +72,8 @@ describe('a deferred request', () => {
     assert.equal(headers.get('preference-applied'), null)
   })
 
-  test('is answered as accepted when the real answer is not there in time', async t => {
-    const relay = await relayWith(t)
-    relay.simulator.fault({ fault: { kind: 'late', ms: 1500 } })
+  test('is answered as accepted when the real answer is not there in time', async () => {
+    relay.simulator.fault({ fault: { kind: 'late', ms: 1_200 } })
     const { status, headers, data } = await relay.post(hello, { prefer: 'respond-async, wait=1' })
     assert.equal(status, 202)
     assert.equal(headers.get('preference-applied'), 'respond-async')
@@ -77,27 +81,28 @@ describe('a deferred request', () => {
   })
 
   test('that waits for its real answer is told that it was accepted when the relay stops', async t => {
-    const relay = await relayWith(t)
-    await takeOffline(relay)
-    const answer = relay.post(hello, { prefer: 'respond-async, wait=600' })
-    await until('it is stored', async () => (await relay.list('?state=queued')).length === 1)
-    relay.unload()
+    const own = await relayWith(t)
+    await takeOffline(own)
+    const answer = own.post(hello, { prefer: 'respond-async, wait=600' })
+    await until('it is stored', async () => (await own.list('?state=queued')).length === 1)
+    own.unload()
     assert.equal((await answer).status, 202)
   })
 
-  test('is delivered when its bot comes online', async t => {
-    const relay = await relayWith(t)
+  test('is delivered in its order when its bot comes online, also of more than a queue keeps in memory', async () => {
     const online = await takeOffline(relay)
-    const ids = [await relay.queue('one'), await relay.queue('two')]
+    const texts = Array.from({ length: 40 }, (_, index) => String(index))
+    const ids: string[] = []
+    for (const text of texts) ids.push(await relay.queue(text))
     assert.equal((await relay.post(hello)).status, 503)
     assert.deepEqual((await relay.list('?state=queued')).map(({ id }) => id), ids.toReversed())
     await online()
+    await until('all are delivered', () => relay.texts().length === texts.length)
+    assert.deepEqual(relay.texts(), texts)
     for (const id of ids) await relay.reaches(id, 'sent')
-    assert.deepEqual(relay.texts(), ['one', 'two'])
   })
 
-  test('leaves in its turn among those whose callers wait', async t => {
-    const relay = await relayWith(t)
+  test('leaves in its turn among those whose callers wait', async () => {
     relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
     const order: Promise<Answer>[] = []
     for (let i = 0; i < 10; i++) {
@@ -114,38 +119,13 @@ describe('a deferred request', () => {
     assert.deepEqual(relay.texts(), ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
   })
 
-  test('is accepted in a flood, and leaves in its order all the same', async t => {
-    const relay = await relayWith(t)
-    const texts = Array.from({ length: 40 }, (_, i) => String(i))
-    const groups = ['300001', '300002', '300003', '300004', '300005']
-    await Promise.all(groups.map(async group_id => {
-      for (const msg of texts) assert.equal((await relay.post({ group_id, msg }, later)).status, 202)
-    }))
-    await until('all are delivered', () => relay.simulator.ledger.length === groups.length * texts.length)
-    for (const id of groups) {
-      const arrived = relay.simulator.ledger.filter(({ target }) => target.id === id)
-      assert.deepEqual(arrived.map(({ text }) => text), texts)
-    }
-  })
-
-  test('does not hold up another target', async t => {
-    const relay = await relayWith(t)
-    relay.simulator.fault({ fault: { kind: 'late', ms: 1500, delivered: 'then' }, target: group })
-    const slow = await relay.queue('slow')
-    const quick = await relay.queue('quick', { group_id: other })
-    await relay.reaches(quick, 'sent')
-    await relay.reaches(slow, 'sent')
-    assert.deepEqual(relay.texts(), ['quick', 'slow'])
-  })
-
   test('goes before a later one that is sent right when the bot comes online', async t => {
-    const relay = await relayWith(t)
     const online = await takeOffline(relay)
     const last = (await Promise.all(Array.from({ length: 5 }, (_, i) => relay.queue(`queued ${i}`)))).length
     let sent: ReturnType<typeof relay.post> | undefined
-    relay.app.on('bot-status-updated', bot => {
+    t.after(relay.app.on('bot-status-updated', bot => {
       if (bot.status === Universal.Status.ONLINE) sent ??= relay.post({ group_id: group, msg: 'sent' })
-    })
+    }))
     await online()
     await until('all are delivered', () => relay.texts().length === last + 1)
     assert.equal((await sent)?.status, 200)
@@ -183,8 +163,7 @@ describe('the capacity of a queue', () => {
 })
 
 describe('expires_in', () => {
-  test('drops what waits for a bot', async t => {
-    const relay = await relayWith(t)
+  test('drops what waits for a bot', async () => {
     const online = await takeOffline(relay)
     const id = await relay.queue('late', { expires_in: 0.05 })
     const { results } = await relay.reaches(id, 'expired')
@@ -192,13 +171,6 @@ describe('expires_in', () => {
     await online()
     await relay.reaches(await relay.queue('in time'), 'sent')
     assert.deepEqual(relay.texts(), ['in time'])
-  })
-
-  test('drops what waits in a paused queue', async t => {
-    const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })
-    relay.simulator.mute(group, true)
-    assert.equal((await relay.post(hello)).status, 502)
-    await relay.reaches(await relay.queue('late', { expires_in: 0.6 }), 'expired')
   })
 
   test('drops what waits in a queue that was paused by the one before it', async t => {
@@ -214,8 +186,7 @@ describe('expires_in', () => {
     assert.deepEqual(relay.texts(), [])
   })
 
-  test('bounds the wait for a turn of a caller who waits', async t => {
-    const relay = await relayWith(t)
+  test('bounds the wait for a turn of a caller who waits', async () => {
     relay.simulator.fault({ fault: { kind: 'late', ms: 800 } })
     const first = relay.post(hello)
     await until('it is under way', () => relay.simulator.calls.length > 0)
@@ -227,18 +198,10 @@ describe('expires_in', () => {
     await relay.post({ ...hello, msg: 'in time', expires_in: 5 })
     assert.deepEqual(relay.texts(), ['hello', 'in time'])
   })
-
-  test('is refused when it is malformed', async t => {
-    const relay = await relayWith(t, { path: null })
-    for (const value of [0, -1, '5', 2_592_001, true, {}]) {
-      assert.equal((await relay.post({ ...hello, expires_in: value })).status, 400, JSON.stringify(value))
-    }
-  })
 })
 
 describe('a file that a deferred delivery needs', () => {
   test('is not removed while it waits', async t => {
-    const relay = await relayWith(t)
     const path = await upload(relay, 'report.txt', 'report')
     const online = await takeOffline(relay)
     const { data } = await relay.post({ group_id: group, type: 'file', url: path, expires_in: 3 * 24 * 60 * 60 }, later)
@@ -252,8 +215,7 @@ describe('a file that a deferred delivery needs', () => {
     assert.equal(relay.simulator.ledger[0]?.media[0]?.size, 6)
   })
 
-  test('has to be there, or only its item of a batch fails', async t => {
-    const relay = await relayWith(t)
+  test('has to be there, or only its item of a batch fails', async () => {
     const url = '11111111-1111-4111-8111-111111111111/gone.txt'
     assert.equal((await relay.post({ group_id: group, type: 'file', url }, later)).status, 404)
     const { status, data } = await relay.post({ group_id: group, messages: [{ msg: 'a' }, { type: 'file', url }] }, later)

@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { until } from '../../support/until'
 import { upload } from '../webhook/support'
-import { failStatements, group, later, relayWith, type StoredRelay } from './support'
+import { group, later, relayWith, useStored, type StoredRelay } from './support'
 
-const key = { 'idempotency-key': 'build-42' }
+/** One that no other test uses. */
+let key = { 'idempotency-key': '' }
+let count = 0
+beforeEach(() => {
+  key = { 'idempotency-key': `build-${++count}` }
+})
+
 const hello = { group_id: group, msg: 'hello' }
 /** Answers are given up soon. */
 const hasty = { chatApiTimeout: 0.3, chatApiMaxRetries: 0 }
@@ -24,21 +30,19 @@ async function sendUnanswered(relay: StoredRelay, body: object = hello): Promise
 
 for (const [place, path] of [['in the database', undefined], ['in memory, where there is no database', null]] as const) {
   describe(`an Idempotency-Key kept ${place}`, () => {
-    test('makes a repeat get the stored answer, and sends nothing', async t => {
-      const relay = await relayWith(t, { path })
+    let relay: StoredRelay
+    useStored({ path, config: { chatApiMaxRetries: 0 } }, each => {
+      relay = each
+    })
+
+    test('makes a repeat get the stored answer, and sends nothing; another message is refused', async () => {
       const first = await relay.post(hello, key)
-      const second = await relay.post(hello, { 'idempotency-key': '"build-42"' })
+      const second = await relay.post(hello, { 'idempotency-key': `"${key['idempotency-key']}"` })
       assert.equal(first.status, 200)
       assert.equal(first.headers.get('idempotent-replayed'), null)
       assert.equal(second.headers.get('idempotent-replayed'), 'true')
       assert.deepEqual(second.data, first.data)
       assert.equal(second.headers.get('relay-outcome'), 'sent')
-      assert.deepEqual(relay.texts(), ['hello'])
-    })
-
-    test('is refused for another message', async t => {
-      const relay = await relayWith(t, { path })
-      await relay.post(hello, key)
       const { status, headers, msg } = await relay.post({ ...hello, msg: 'other' }, key)
       assert.equal(status, 422)
       assert.match(msg, /was used for a different request/)
@@ -46,8 +50,7 @@ for (const [place, path] of [['in the database', undefined], ['in memory, where 
       assert.deepEqual(relay.texts(), ['hello'])
     })
 
-    test('goes by what the request means, and not by how it is written', async t => {
-      const relay = await relayWith(t, { path })
+    test('goes by what the request means, and not by how it is written', async () => {
       const first = await relay.post({ group_id: group, type: 'text', msg: 'hello', expires_in: 60 }, key)
       const second = await relay.post({ unknown: 1, expires_in: 60, msg: 'hello', platform: null, group_id: Number(group) }, key)
       assert.equal(second.headers.get('idempotent-replayed'), 'true')
@@ -58,8 +61,7 @@ for (const [place, path] of [['in the database', undefined], ['in memory, where 
       assert.deepEqual(relay.texts(), ['hello'])
     })
 
-    test('takes a file that is uploaded again for the same, and other bytes or another name for something else', async t => {
-      const relay = await relayWith(t, { path })
+    test('takes a file that is uploaded again for the same, and other bytes or another name for something else', async () => {
       const first = await relay.post({ group_id: group, type: 'file', url: await upload(relay, 'report.txt', 'all is well') }, key)
       assert.equal(first.status, 200, first.msg)
       const second = await relay.post({ group_id: group, type: 'file', url: await upload(relay, 'report.txt', 'all is well') }, key)
@@ -72,8 +74,7 @@ for (const [place, path] of [['in the database', undefined], ['in memory, where 
       assert.deepEqual(relay.simulator.ledger.map(({ media }) => media.map(({ name }) => name)), [['report.txt']])
     })
 
-    test('does not go by the name of a picture, which nobody sees', async t => {
-      const relay = await relayWith(t, { path })
+    test('does not go by the name of a picture, which nobody sees', async () => {
       const send = async (name: string, more: readonly object[] = []) => relay.post({
         group_id: group, messages: [{ msg: 'look' }, { type: 'image', url: await upload(relay, name, 'picture') }, ...more],
       }, key)
@@ -83,8 +84,7 @@ for (const [place, path] of [['in the database', undefined], ['in memory, where 
       assert.equal(relay.simulator.ledger.length, 1)
     })
 
-    test('goes by the ID of a file that is gone, unless its content is known', async t => {
-      const relay = await relayWith(t, { path })
+    test('goes by the ID of a file that is gone, unless its content is known', async () => {
       const gone = { type: 'file', url: '3f0c2f4e-1111-4222-8333-444455556666/report.txt' }
       const known = { type: 'file', url: await upload(relay, 'report.txt', 'all is well') }
       const first = await relay.post({ group_id: group, messages: [known, gone] }, key)
@@ -96,16 +96,14 @@ for (const [place, path] of [['in the database', undefined], ['in memory, where 
       assert.equal((await relay.post({ group_id: group, messages: [known, other] }, key)).status, 422)
     })
 
-    test('lets one of two equal requests through that come at once', async t => {
-      const relay = await relayWith(t, { path })
+    test('lets one of two equal requests through that come at once', async () => {
       const answers = await Promise.all([relay.post(hello, key), relay.post(hello, key), relay.post({ ...hello, msg: 'other' }, key)])
       assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 422])
       assert.equal(answers.find(({ status }) => status === 409)?.headers.get('retry-after'), '1')
       assert.equal(relay.simulator.ledger.length, 1)
     })
 
-    test('is not used up by what was refused, unsent or malformed', async t => {
-      const relay = await relayWith(t, { path })
+    test('is not used up by what was refused, unsent or malformed', async () => {
       relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
       assert.equal((await relay.post(hello, key)).status, 502)
       assert.equal((await relay.post({ ...hello, self_id: '999' }, key)).status, 503)
@@ -117,41 +115,33 @@ for (const [place, path] of [['in the database', undefined], ['in memory, where 
       assert.equal(headers.get('idempotent-replayed'), null)
     })
 
-    test('is used up by a batch of which anything was sent', async t => {
-      const relay = await relayWith(t, { path })
+    test('is used up by a batch of which anything was sent, and not by one of which nothing was', async () => {
       const batch = { group_id: group, messages: [{ msg: 'a' }, { type: 'file', url: 'base64://YQ==' }, { type: 'nonsense' }] }
+      relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+      assert.equal((await relay.post(batch, key)).data.failed, 3)
+      relay.simulator.clearFaults()
       relay.simulator.fault({ fault: { kind: 'refuse' }, action: 'upload_group_file', times: Infinity })
       const first = await relay.post(batch, key)
       relay.simulator.clearFaults()
       const second = await relay.post(batch, key)
       assert.equal(first.data.success, 1)
+      assert.equal(first.headers.get('idempotent-replayed'), null)
       assert.equal(second.headers.get('idempotent-replayed'), 'true')
       assert.deepEqual(second.data, first.data)
       assert.equal(relay.simulator.ledger.length, 1)
     })
 
-    test('is not used up by a batch of which nothing was', async t => {
-      const relay = await relayWith(t, { path })
-      const batch = { group_id: group, messages: [{ msg: 'a' }] }
-      relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
-      assert.equal((await relay.post(batch, key)).data.failed, 1)
-      relay.simulator.clearFaults()
-      const { data, headers } = await relay.post(batch, key)
-      assert.equal(data.success, 1)
-      assert.equal(headers.get('idempotent-replayed'), null)
-    })
-
     test('of what went unanswered gets a late answer', async t => {
-      const relay = await relayWith(t, { path, config: hasty })
-      relay.simulator.fault({ fault: { kind: 'late', ms: 600 } })
-      relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
-      assert.equal((await relay.post(hello, key)).status, 504)
+      const own = await relayWith(t, { path, config: hasty })
+      own.simulator.fault({ fault: { kind: 'late', ms: 600 } })
+      own.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+      assert.equal((await own.post(hello, key)).status, 504)
       await until('the repeat is told that it was sent', async () => {
-        const { status, headers } = await relay.post(hello, key)
+        const { status, headers } = await own.post(hello, key)
         assert.equal(headers.get('idempotent-replayed'), 'true')
         return status === 200
       })
-      assert.deepEqual(relay.texts(), ['hello'])
+      assert.deepEqual(own.texts(), ['hello'])
     })
   })
 }
@@ -165,20 +155,6 @@ describe('a repeat of what went unanswered', () => {
     assert.equal(headers.get('idempotent-replayed'), 'true')
     assert.deepEqual(data.message_ids, [String(relay.simulator.ledger[0]?.messageId)])
     assert.equal((await relay.list())[0]?.state, 'sent')
-    assert.deepEqual(relay.texts(), ['hello'])
-  })
-
-  test('finds it for good where the database does not take that down at once', async t => {
-    const relay = await relayWith(t, { config: hasty })
-    await sendUnanswered(relay)
-    const restore = failStatements(relay, sql => sql.startsWith('UPDATE'))
-    assert.equal((await relay.post(hello, key)).status, 200)
-    assert.equal((await relay.post(hello, key)).status, 200)
-    restore()
-    await until('it is written down', async () => (await relay.app.database.get('message_relay_journal', { state: 'sent' }, ['id'])).length === 1)
-    const { status, headers } = await relay.post(hello, key)
-    assert.equal(status, 200)
-    assert.equal(headers.get('idempotent-replayed'), 'true')
     assert.deepEqual(relay.texts(), ['hello'])
   })
 
@@ -278,32 +254,18 @@ describe('a job that is run again after a 504, and so uploads its file again', (
     })
   }
 
-  for (const [how, headers] of [['at once', {}], ['later', later]] as const) {
-    test(`waits with what was to be sent ${how} for its own call, also where those of an earlier process have settled`, async t => {
-      const relay = await relayWith(t, { config: { ...hasty, chatSettleTime: 1.5 } })
-      const started = performance.now()
-      assert.equal((await relay.post(hello)).status, 200)
-      await until('the calls of an earlier process have settled', () => performance.now() - started > 2_000)
-      relay.simulator.fault({ fault: { kind: 'silent' }, action: 'send_group_msg', times: Infinity })
-      await goUnanswered(relay, await picture(relay), { ...key, ...headers })
-      const second = await relay.post(await picture(relay), { ...key, ...headers })
-      assert.equal(second.status, 504)
-      assert(Number(second.headers.get('retry-after')) <= 2)
-      assert.equal(relay.simulator.ledger.length, 1)
-      await until('it has settled and is sent', async () => (await relay.post(await picture(relay), key)).status === 200)
-      assert.deepEqual(relay.simulator.ledger.map(({ media }) => media.length), [0, 1])
-    })
-  }
-
-  test('sends it where it has settled and did not arrive', async t => {
-    const relay = await relayWith(t, { config: hasty })
+  test('waits for its own call, also where those of an earlier process have settled, and then sends it', async t => {
+    const relay = await relayWith(t, { config: { ...hasty, chatSettleTime: 1 } })
+    const started = performance.now()
     assert.equal((await relay.post(hello)).status, 200)
-    relay.simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
-    assert.equal((await relay.post(await picture(relay), key)).status, 504)
-    relay.simulator.clearFaults()
-    const second = await relay.post(await picture(relay), key)
-    assert.equal(second.status, 200, second.msg)
-    assert.equal(second.headers.get('idempotent-replayed'), null)
+    await until('the calls of an earlier process have settled', () => performance.now() - started > 1_300)
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: 'send_group_msg', times: Infinity })
+    await goUnanswered(relay, await picture(relay), { ...key, ...later })
+    const second = await relay.post(await picture(relay), { ...key, ...later })
+    assert.equal(second.status, 504)
+    assert(Number(second.headers.get('retry-after')) <= 1)
+    assert.equal(relay.simulator.ledger.length, 1)
+    await until('it has settled and is sent', async () => (await relay.post(await picture(relay), key)).status === 200)
     assert.equal((await relay.post(await picture(relay), key)).headers.get('idempotent-replayed'), 'true')
     assert.deepEqual(relay.simulator.ledger.map(({ media }) => media.length), [0, 1])
   })

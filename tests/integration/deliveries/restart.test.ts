@@ -76,18 +76,17 @@ describe('after kill -9', { concurrency: 2 }, () => {
   })
 
   test('what was sent before is not taken for an equal message that is sent now and goes unanswered', async t => {
-    const kinds: Record<string, string>[] = [{ prefer: 'respond-async, wait=5' }, { 'idempotency-key': 'a' }]
-    for (const headers of kinds) {
-      const relay = await victim(t, { chatApiTimeout: 0.5, chatApiMaxRetries: 0 })
-      const hello = { group_id: group, msg: 'hello' }
-      assert.equal((await relay.post(hello, headers)).status, 200)
-      await relay.kill()
-      await relay.start()
-      await relay.online()
+    const relay = await victim(t, { chatApiTimeout: 0.5, chatApiMaxRetries: 0 })
+    const kinds: [group: string, headers: Record<string, string>][] = [['1001', { prefer: 'respond-async, wait=5' }], ['1002', { 'idempotency-key': 'a' }]]
+    for (const [group_id, headers] of kinds) assert.equal((await relay.post({ group_id, msg: 'hello' }, headers)).status, 200)
+    await relay.kill()
+    await relay.start()
+    await relay.online()
+    for (const [group_id] of kinds) {
       relay.simulator.fault({ fault: { kind: 'silent' } })
-      assert.equal((await relay.post(hello)).status, 504)
-      assert.deepEqual(relay.texts(), ['hello'])
+      assert.equal((await relay.post({ group_id, msg: 'hello' })).status, 504)
     }
+    assert.deepEqual(relay.texts(), ['hello', 'hello'])
   })
 
   test('a batch goes on where it was, with its files', async t => {
@@ -155,24 +154,24 @@ describe('after kill -9', { concurrency: 2 }, () => {
   })
 
   test('a request with a key whose caller was waiting is looked up when it comes again', async t => {
-    for (const fault of ['lost-answer', 'silent'] as const) {
-      const relay = await victim(t)
-      const key = { 'idempotency-key': 'a' }
-      const batch = { group_id: group, messages: [{ msg: 'hello' }] }
-      relay.simulator.fault({ fault: { kind: fault } })
-      const interrupted = assert.rejects(relay.post(batch, key))
-      await until('it has left', () => relay.simulator.calls.some(({ action }) => action.startsWith('send_')))
-      await relay.kill()
-      await interrupted
-      await relay.start()
-      await relay.online()
-      assert.match(await (await relay.get('/deliveries')).text(), /"state":"unanswered".*"outcome":"unanswered"/)
-      const again = await relay.post(batch, key)
+    const relay = await victim(t)
+    const cases = [['lost-answer', '1001'], ['silent', '1002']] as const
+    const ask = (group_id: string): Promise<Response> => relay.post({ group_id, messages: [{ msg: 'hello' }] }, { 'idempotency-key': group_id })
+    for (const [kind, target] of cases) relay.simulator.fault({ fault: { kind }, action: /^send_/, target })
+    const interrupted = cases.map(([, target]) => assert.rejects(ask(target)))
+    await until('both have left', () => relay.simulator.calls.filter(({ action }) => action.startsWith('send_')).length === 2)
+    await relay.kill()
+    await Promise.all(interrupted)
+    await relay.start()
+    await relay.online()
+    assert.match(await (await relay.get('/deliveries')).text(), /"state":"unanswered".*"outcome":"unanswered".*"state":"unanswered"/)
+    for (const [kind, target] of cases) {
+      const again = await ask(target)
       assert.equal(again.status, 200)
       assert.equal(again.headers.get('idempotent-replayed'), 'true')
-      assert.equal(again.headers.get('relay-outcome'), fault === 'silent' ? 'unanswered' : 'sent')
-      assert.deepEqual(relay.texts(), fault === 'silent' ? [] : ['hello'])
+      assert.equal(again.headers.get('relay-outcome'), kind === 'silent' ? 'unanswered' : 'sent')
     }
+    assert.deepEqual(relay.texts(), ['hello'])
   })
 
   test('what has expired meanwhile is not sent', async t => {

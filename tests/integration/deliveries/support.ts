@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import { after, afterEach, before, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../../src'
 import { requestOf } from '../../../src/platform/onebot/adapter'
@@ -58,18 +58,44 @@ export interface StoredOptions {
 }
 
 /** Starts a relay for one test. */
-export async function relayWith(t: TestContext, { config, simulator, path }: StoredOptions = {}): Promise<StoredRelay> {
-  const file = path === undefined ? join(await folderFor(t), 'koishi.db') : path
+export async function relayWith(t: TestContext, options?: StoredOptions): Promise<StoredRelay> {
+  const relay = await startStored(options)
+  t.after(() => relay.stop())
+  return relay
+}
+
+/** A relay for the tests of a suite. What has arrived, and the faults of its platform, are cleared after each test. */
+export function useStored(options: StoredOptions, onStart: (relay: StoredRelay) => void): void {
+  let relay: StoredRelay
+  before(async () => {
+    relay = await startStored(options)
+    onStart(relay)
+  })
+  after(() => relay.stop())
+  afterEach(() => {
+    relay.simulator.clear()
+    relay.simulator.clearFaults()
+  })
+}
+
+async function startStored({ config, simulator, path }: StoredOptions = {}): Promise<StoredRelay> {
+  const folder = path === undefined ? await mkdtemp(join(tmpdir(), 'relay-stored-')) : undefined
+  const file = folder === undefined ? path : join(folder, 'koishi.db')
   const relay = await startRelay({
     ...config && { config },
     ...simulator && { simulator },
     setup: app => {
-      if (file !== null) app.plugin(SQLiteDriver, { path: file })
+      if (typeof file === 'string') app.plugin(SQLiteDriver, { path: file })
     },
   })
-  t.after(() => relay.stop())
-  if (file !== null) await until('the database is there', () => relay.app.get('database') !== undefined)
-  return withShortcuts(relay)
+  if (typeof file === 'string') await until('the database is there', () => relay.app.get('database') !== undefined)
+  return {
+    ...withShortcuts(relay),
+    async stop() {
+      await relay.stop()
+      if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+    },
+  }
 }
 
 /** A folder that goes after the test. */

@@ -1,0 +1,44 @@
+import { build, type Plugin } from 'esbuild'
+import { load } from 'js-yaml'
+import { rmSync } from 'node:fs'
+import { mkdtemp, readFile, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join, resolve } from 'node:path'
+
+const repository = resolve(import.meta.dirname, '../..')
+
+/** What finds the packages for a bundle, which is outside of the repository. */
+export const bundleEnvironment = { NODE_PATH: join(repository, 'node_modules') }
+
+/** As the build does it. */
+const yaml: Plugin = {
+  name: 'yaml',
+  setup(build) {
+    build.onLoad({ filter: /\.yml$/ }, async ({ path }) => ({ loader: 'json', contents: JSON.stringify(load(await readFile(path, 'utf8'))) }))
+  },
+}
+
+const bundles = new Map<string, Promise<string>>()
+
+/**
+ * Makes a program of the tests one file, for as long as this process lives. From its sources it would take four times as long to start,
+ * which matters where one test starts many.
+ *
+ * @returns the file, to be run with `bundleEnvironment`
+ */
+export function bundle(entry: string): Promise<string> {
+  const known = bundles.get(entry) ?? make(entry)
+  bundles.set(entry, known)
+  return known
+}
+
+async function make(entry: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'bundle-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const outfile = join(folder, basename(entry, '.ts') + '.js')
+  const sourcemap = process.env.NODE_V8_COVERAGE === undefined ? false : 'inline'
+  await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', target: 'node20', packages: 'external', sourcemap, plugins: [yaml], logLevel: 'warning' })
+  // Beside the bundle, as beside that of the plugin.
+  await symlink(join(repository, 'src/hooks/templates'), join(folder, 'templates'))
+  return outfile
+}
