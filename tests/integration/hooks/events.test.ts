@@ -6,12 +6,9 @@ import { until } from '../../support/until'
 import { relayWith } from '../deliveries/support'
 import { group, post, texts, type HookReply } from './support'
 
-let relay: TestRelay
 let events = 0
 
-useRelay({ config: { targets: { ops: `group:${group}`, all: [`group:${group}`, 'group:654321'] }, chatApiMaxRetries: 0 } }, each => {
-  relay = each
-})
+const relay = useRelay({ config: { targets: { ops: `group:${group}`, all: [`group:${group}`, 'group:654321'] }, chatApiMaxRetries: 0 } })
 
 /** Tells of an event, which its key names. */
 function tell(key: string, text: string, path = 'message/ops', to: TestRelay = relay): Promise<HookReply> {

@@ -3,7 +3,7 @@ import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { beforeEach, describe, test } from 'node:test'
-import { apiKey, useRelay, type TestRelay } from '../../support/relay'
+import { apiKey, useRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { relayWith } from '../deliveries/support'
 import { get, group, kinds, other, post, putTemplate, texts } from './support'
@@ -15,12 +15,9 @@ const keys = [
   { name: 'dry', key: 'the-key-of-the-dry-one', allow: ['hooks'], rate: 1, targets: [`group:${group}`] },
 ]
 
-let relay: TestRelay
 let start = 0
 
-useRelay({ config: { chatApiMaxRetries: 0, keys, targets: { ops: `group:${group}`, all: [`group:${group}`, `group:${other}`] } } }, each => {
-  relay = each
-})
+const relay = useRelay({ config: { chatApiMaxRetries: 0, keys, targets: { ops: `group:${group}`, all: [`group:${group}`, `group:${other}`] } } })
 beforeEach(() => {
   start = relay.logs.length
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, test } from 'node:test'
-import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
+import { beforeEach, describe, test } from 'node:test'
+import { apiKey, read, useRelay } from '../../support/relay'
 import { post, putTemplate, type Fields } from './support'
 
 const keys = [
@@ -11,12 +11,7 @@ const keys = [
 const [deploys, alerts, operator] = keys.map(({ key }) => key)
 const config = { keys, targets: { ops: 'group:123456' } }
 
-let relay: TestRelay
-
-before(async () => {
-  relay = await startRelay({ config })
-})
-after(() => relay.stop())
+const relay = useRelay({ config })
 beforeEach(() => relay.reload())
 
 /** Asks for the last payload of a source, with the master key unless told otherwise. */

@@ -5,25 +5,22 @@ import { readFile } from 'node:fs/promises'
 import { beforeEach, describe, test } from 'node:test'
 import { Simulator } from '../../../simulator'
 import { isObject } from '../../../src/message/parse'
-import { apiKey, useRelay, type TestRelay } from '../../support/relay'
+import { apiKey, useRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { call, failureOf, group, idsOf, messageIdOf, only, readReply, seen, sends, user } from './support'
 
 const restricted = 'the-secret-of-restricted'
 const stranger = 'the-secret-of-stranger'
 
-let relay: TestRelay
 let start = 0
 
-useRelay({
+const relay = useRelay({
   config: {
     keys: [
       { name: 'restricted', key: restricted, allow: ['onebot'], targets: [`group:${group}`], rate: 1000 },
       { name: 'stranger', key: stranger },
     ],
   },
-}, each => {
-  relay = each
 })
 beforeEach(() => {
   start = relay.logs.length

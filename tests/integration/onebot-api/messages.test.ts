@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { useRelay, type TestRelay } from '../../support/relay'
+import { useRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { call, failureOf, group, linkServer, messageIdOf, only, seen, sends, sha256, upload, user } from './support'
 
-let relay: TestRelay
-
-useRelay({ config: { chatApiTimeout: 0.5, chatApiMaxRetries: 0 } }, each => {
-  relay = each
-})
+const relay = useRelay({ config: { chatApiTimeout: 0.5, chatApiMaxRetries: 0 } })
 
 const base64 = (text: string): string => `base64://${Buffer.from(text).toString('base64')}`
 const picture = base64('picture')
