@@ -1,8 +1,7 @@
-import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { TestContext } from 'node:test'
 import type { Config } from '../../../src'
+import { listen } from '../../support/listen'
 import { startRelay, type TestRelay } from '../../support/relay'
 
 /** Where commands are posted to. */
@@ -21,14 +20,12 @@ export async function serveCallback(t: TestContext, listener: RequestListener): 
     most = Math.max(most, ++connections)
     socket.on('close', () => connections--)
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const port = await listen(server)
   t.after(() => {
     server.closeAllConnections()
     server.close()
   })
-  const address = server.address()
-  assert(typeof address === 'object' && address !== null)
-  return { url: `http://127.0.0.1:${address.port}/`, mostConnections: () => most }
+  return { url: `http://127.0.0.1:${port}/`, mostConnections: () => most }
 }
 
 /** A relay with this callback, and the texts that went on to the other middlewares, as they do when nothing was replied. */
