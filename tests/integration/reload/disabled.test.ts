@@ -3,7 +3,8 @@ import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { group, later, relayWith, type StoredRelay } from '../deliveries/support'
 import { until } from '../../support/until'
-import { place, sends } from './support'
+import { sends } from '../webhook/support'
+import { place } from './support'
 
 /** What the plugin may leave behind in the app and in the process. */
 function traces({ app }: StoredRelay): Record<string, number> {
@@ -11,6 +12,7 @@ function traces({ app }: StoredRelay): Record<string, number> {
     routes: app.server.stack.length,
     sockets: app.server.wsStack.length,
     middlewares: app.$processor._hooks.length,
+    exits: process.listenerCount('exit') + process.listenerCount('SIGTERM') + process.listenerCount('SIGINT'),
     timers: countTimers(),
   }
   for (const [name, hooks] of Object.entries(app.lifecycle._hooks)) if (hooks.length > 0) counts[`listeners for ${name}`] = hooks.length
@@ -66,7 +68,7 @@ for (const [where, path] of [['without a database', null], ['with a database', u
   })
 }
 
-describe('the plugin disabled while the platform carries out a call, and enabled again', () => {
+describe('the plugin disabled while the platform carries out a call, and enabled again', { concurrency: true }, () => {
   for (const [what, headers] of [['that is sent later', later], ['with a key', { 'idempotency-key': 'k' }]] as const) {
     test(`does not send a text ${what} a second time`, async t => {
       const config = { chatApiTimeout: 5, chatSettleTime: 5 }
@@ -91,7 +93,7 @@ describe('the plugin disabled while the platform carries out a call, and enabled
   }
 })
 
-describe('during the last seconds of the plugin', () => {
+describe('during the last seconds of the plugin', { concurrency: true }, () => {
   test('nobody overtakes what waits to be sent later', async t => {
     const relay = await relayWith(t)
     relay.simulator.fault({ fault: { kind: 'late', ms: 1_000 } })

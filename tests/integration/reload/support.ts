@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { Config } from '../../../src'
 import { until } from '../../support/until'
 import { group, type StoredRelay } from '../deliveries/support'
+import { sends } from '../webhook/support'
 
 /** How the plugin is loaded anew with another configuration. */
 export type Reload = (relay: StoredRelay, config: Config) => Promise<void>
@@ -17,11 +18,6 @@ export const ways: readonly (readonly [name: string, reload: Reload])[] = [
     await relay.reload(config)
   }],
 ]
-
-/** The calls that would bring something into a chat. */
-export function sends({ simulator }: StoredRelay): { time: number }[] {
-  return simulator.calls.filter(({ action }) => /^(?:send|upload)_/.test(action))
-}
 
 /** The time between one send and the next, in milliseconds. */
 export function gaps(relay: StoredRelay): number[] {
