@@ -2,22 +2,27 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { freePort } from '../../support/process'
 import { Checkout, isTaken, type StartedBot } from './support'
 
 let checkout: Checkout
+/** One with a console, and the port of that. */
+let bot: StartedBot
+let port: number
 
 before(async () => {
   checkout = await Checkout.create()
+  const started = await start()
+  bot = started.bot
+  port = started.port
 })
-afterEach(() => checkout.endAll())
 after(() => checkout.remove())
 
 /** Starts a bot with a console; gives the port of that. */
 async function start(env: Record<string, string> = {}): Promise<{ bot: StartedBot, port: number }> {
-  const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()), CONSOLE_PORT: String(await freePort()), ...env })
+  const bot = await checkout.start({ CONSOLE_PORT: String(await freePort()), ...env })
   const [, port] = await bot.line(/the page of the relay: http:\/\/127\.0\.0\.1:(\d+)\/message-relay$/m)
   await bot.ready()
   return { bot, port: Number(port) }
@@ -50,7 +55,6 @@ async function upgrade(port: number, headers: Record<string, string>): Promise<n
 
 describe('the console', () => {
   test('is on a port of its own, whose address the log names, and not on that of the callers', async () => {
-    const { bot, port } = await start()
     const { status, text } = await get(port, '/message-relay')
     assert.equal(status, 200)
     assert.match(text, /KOISHI_CONFIG/)
@@ -61,7 +65,6 @@ describe('the console', () => {
   })
 
   test('serves the page of the relay', async () => {
-    const { port } = await start()
     const socket = new WebSocket(`ws://127.0.0.1:${port}/status`)
     const files = await new Promise<string[]>(resolve => {
       socket.on('message', (data: Buffer) => {
@@ -77,7 +80,6 @@ describe('the console', () => {
   })
 
   test('answers only requests that were meant for it', async () => {
-    const { port } = await start()
     const right = [`127.0.0.1:${port}`, `localhost:${port}`, `LOCALHOST:${port}`, `[::1]:${port}`]
     const wrong = ['127.0.0.1', `127.0.0.1:${port + 1}`, `example.com:${port}`, `localhost.example.com:${port}`, `10.0.0.1:${port}`, 'null']
     for (const host of right) {
@@ -97,27 +99,25 @@ describe('the console', () => {
   })
 
   test('takes the next port where its own is taken, and says so', async () => {
-    const taken = createServer().listen(await freePort(), '127.0.0.1')
-    await once(taken, 'listening')
-    const address = taken.address()
-    assert(typeof address === 'object' && address)
+    const taken = createServer()
+    const busy = await freePort()
+    await once(taken.listen(busy, '127.0.0.1'), 'listening')
     try {
-      const { bot, port } = await start({ CONSOLE_PORT: String(address.port) })
-      assert(port > address.port)
-      assert.match(bot.log, new RegExp(`\\[W\\] console port ${address.port} is taken: the console takes ${port}; set CONSOLE_PORT`))
+      const other = await start({ CONSOLE_PORT: String(busy) })
+      assert(other.port > busy)
+      assert.match(other.bot.log, new RegExp(`\\[W\\] console port ${busy} is taken: the console takes ${other.port}; set CONSOLE_PORT`))
     } finally {
       taken.close()
     }
   })
 
   test('is left out where its address does not exist, and the bot goes on', async () => {
-    const bot = await checkout.start({ WEBHOOK_PORT: String(await freePort()), CONSOLE_HOST: '203.0.113.1' })
-    await bot.ready()
-    assert.match(bot.log, /\[W\] console there is no console: it cannot listen on 203\.0\.113\.1:5140 \(EADDRNOTAVAIL\); set CONSOLE_HOST/)
+    const next = await checkout.start({ CONSOLE_HOST: '203.0.113.1' })
+    await next.ready()
+    assert.match(next.log, /\[W\] console there is no console: it cannot listen on 203\.0\.113\.1:5140 \(EADDRNOTAVAIL\); set CONSOLE_HOST/)
   })
 
   test('ends with the bot, also while somebody is connected', async () => {
-    const { bot, port } = await start()
     const socket = new WebSocket(`ws://127.0.0.1:${port}/status`)
     await once(socket, 'open')
     socket.on('error', () => undefined)

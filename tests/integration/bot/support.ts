@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import { freePort } from '../../support/process'
 import { until } from '../../support/until'
 
 const repository = resolve(import.meta.dirname, '../../..')
@@ -45,23 +46,24 @@ export class Checkout {
   /**
    * Starts a bot in a folder of its own.
    *
-   * @param env beside which the bot has next to no environment
+   * @param env beside which the bot has next to no environment; a port that is free unless given
    */
-  async start(env: Record<string, string>, { cwd, byNpm = false }: { cwd?: string, byNpm?: boolean } = {}): Promise<StartedBot> {
+  async start(env: Record<string, string> = {}, { cwd, byNpm = false }: { cwd?: string, byNpm?: boolean } = {}): Promise<StartedBot> {
     const folder = cwd ?? await this.folder()
     const temporary = await this.folder()
     const [command, args] = byNpm
       ? ['npm', ['--prefix', this.repository, 'start']] as const
       : [process.execPath, [join(this.repository, 'dist/bot/start.js')]] as const
     const { PATH = '', HOME = '' } = process.env
+    const port = env.WEBHOOK_PORT ?? String(await freePort())
     const child = spawn(command, args, {
       cwd: folder,
       // A group of its own, to be ended whole.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH, HOME, TMPDIR: temporary, WEBHOOK_HOST: '127.0.0.1', ...env },
+      env: { PATH, HOME, TMPDIR: temporary, WEBHOOK_HOST: '127.0.0.1', WEBHOOK_PORT: port, ...env },
     })
-    const bot = new StartedBot(child, folder, temporary, env.WEBHOOK_PORT ?? '8081')
+    const bot = new StartedBot(child, folder, temporary, port)
     this.bots.push(bot)
     return bot
   }
@@ -96,7 +98,7 @@ export class StartedBot {
   readonly lines: string[] = []
   private ended = false
 
-  constructor(readonly child: ChildProcess, readonly folder: string, readonly temporary: string, private readonly port: string) {
+  constructor(readonly child: ChildProcess, readonly folder: string, readonly temporary: string, readonly port: string) {
     for (const stream of [child.stdout, child.stderr]) {
       assert(stream)
       createInterface(stream).on('line', line => this.lines.push(line))

@@ -77,51 +77,44 @@ describe('what the page asks for', () => {
     assert.deepEqual(relay.simulator.ledger.at(-1)?.media.map(({ name, size }) => [name, size]), [['report.bin', 4]])
   })
 
-  for (const type of ['application/json', 'text/plain', 'image/png']) {
-    test(`may be a picture that its caller says is ${type}, and its bytes come as they are`, async () => {
+  test('may be a picture, whatever its caller says that it is, and its bytes come as they are', async () => {
+    const base64 = Buffer.from('hello').toString('base64')
+    for (const type of ['application/json', 'text/plain', 'image/png']) {
       relay.simulator.fault({ fault: { kind: 'refuse' } })
-      const base64 = Buffer.from('hello').toString('base64')
       const failed = await client.request('POST', '/webhook', { body: JSON.stringify({ to: 'ops', type: 'image', url: `data:${type};base64,${base64}` }) })
       assert.equal(failed.status, 502)
-      const answer = await client.request('GET', `/deliveries/${String(failed.headers['x-request-id'])}/items/0`)
-      assert.equal(answer.status, 200)
-      assert.equal(answer.base64, base64)
-      assert.equal(answer.json, undefined)
-      assert.equal(answer.text, undefined)
-    })
-  }
+      const { status, headers, ...content } = await client.request('GET', `/deliveries/${String(failed.headers['x-request-id'])}/items/0`)
+      assert.equal(status, 200, JSON.stringify(headers))
+      assert.deepEqual(content, { base64 })
+    }
+  })
 
   test('is refused by the same code: a wrong target, a wrong method', async () => {
     assert.equal((await client.request('POST', '/webhook', { body: '{"to":"nobody","msg":"x"}' })).status, 404)
     assert.equal((await client.request('DELETE', '/statusz')).status, 405)
   })
 
-  for (const path of ['/', '/onebot/send_msg', '/media/x/y', '/healthz', '/statuszz', '/deliveries/../media/x', '/deliveries/%2e%2e/media/x',
-    '/../deliveries', 'statusz', '@127.0.0.1:1/statusz', '//example.com/statusz', '/\\example.com/statusz', '']) {
-    test(`does not leave the routes of the page: ${JSON.stringify(path)}`, async () => {
-      const start = relay.logs.length
-      assert.equal((await client.request('GET', path)).status, 404)
-      assert.deepEqual(relay.logs.slice(start).filter(line => line.includes(' GET ')), [])
-    })
-  }
+  test('does not leave the routes of the page', async () => {
+    const start = relay.logs.length
+    for (const path of [
+      '/', '/onebot/send_msg', '/media/x/y', '/healthz', '/statuszz', '/deliveries/../media/x', '/deliveries/%2e%2e/media/x',
+      '/../deliveries', 'statusz', '@127.0.0.1:1/statusz', '//example.com/statusz', '/\\example.com/statusz', '',
+    ]) assert.equal((await client.request('GET', path)).status, 404, path)
+    assert.deepEqual(relay.logs.slice(start).filter(line => line.includes(' GET ')), [])
+  })
 
-  for (const [what, request] of Object.entries({
-    'nothing': undefined,
-    'another method': { method: 'PATCH', path: '/statusz' },
-    'no path': { method: 'GET' },
-    'a key': { method: 'GET', path: '/statusz', headers: { 'X-API-Key': apiKey } },
-    'an Authorization': { method: 'GET', path: '/statusz', headers: { authorization: 'Bearer x' } },
-    'where it comes from': { method: 'GET', path: '/statusz', headers: { 'x-forwarded-for': '1.2.3.4' } },
-    'a host': { method: 'GET', path: '/statusz', headers: { host: 'x' } },
-    'a query that is no text': { method: 'GET', path: '/statusz', query: { a: 1 } },
-    'a body that is neither text nor bytes': { method: 'POST', path: '/webhook', body: 5 },
-  })) {
-    test(`is refused with 400 where it is ${what}`, async () => {
+  test('is refused with 400 where it is malformed, or has a header that says who asks', async () => {
+    const statusz = { method: 'GET', path: '/statusz' }
+    for (const request of [
+      undefined, { ...statusz, method: 'PATCH' }, { method: 'GET' }, { ...statusz, query: { a: 1 } }, { method: 'POST', path: '/webhook', body: 5 },
+      ...Object.entries({ 'X-API-Key': apiKey, 'authorization': 'Bearer x', 'x-forwarded-for': '1.2.3.4', 'host': 'x' })
+        .map(([name, value]) => ({ ...statusz, headers: { [name]: value } })),
+    ]) {
       const { status, json } = await client.send('message-relay/request', request)
-      assert.equal(status, 400)
+      assert.equal(status, 400, JSON.stringify(request))
       assert(isObject(json) && json.code === 400 && typeof json.msg === 'string')
-    })
-  }
+    }
+  })
 })
 
 describe('what the page is told', () => {

@@ -3,7 +3,6 @@ import { load } from 'js-yaml'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -19,6 +18,7 @@ import { parseKeys, type Key } from '../../../src/access/keys'
 import { parseNames } from '../../../src/message/names'
 import { isObject } from '../../../src/message/parse'
 import { skip } from '../../simulator/page/stage'
+import { listen } from '../../support/listen'
 import { freePort } from '../../support/process'
 import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
@@ -89,23 +89,19 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     return result.map(String)
   }
 
-  for (const locale of ['en-US', 'zh-CN']) {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      for (const width of [360, 1280]) {
-        test(`can be read by everybody: ${locale}, ${colorScheme}, ${width} px`, async () => {
-          await play('now', async page => {
-            for (const tab of tabs) {
-              await page.locator(`#relay-tab-${tab}`).click()
-              await page.locator(`#relay-panel[aria-labelledby=relay-tab-${tab}] > div`).waitFor()
-              if (tab === 'deliveries') await page.locator('tr.record').first().waitFor()
-              assert.deepEqual(await violations(page), [], tab)
-              assert.equal(await page.evaluate('document.querySelector(".relay").scrollWidth > document.querySelector(".relay").clientWidth'), false, tab)
-            }
-            assert.equal(await page.locator('#relay-tab-now').innerText(), locale === 'zh-CN' ? '概览' : 'Now')
-          }, { locale, colorScheme, viewport: { width, height: 800 } })
-        })
-      }
-    }
+  for (const [locale, colorScheme, width] of [['en-US', 'light', 1280], ['en-US', 'dark', 360], ['zh-CN', 'light', 360], ['zh-CN', 'dark', 1280]] as const) {
+    test(`can be read by everybody: ${locale}, ${colorScheme}, ${width} px`, async () => {
+      await play('now', async page => {
+        for (const tab of tabs) {
+          await page.locator(`#relay-tab-${tab}`).click()
+          await page.locator(`#relay-panel[aria-labelledby=relay-tab-${tab}] > div`).waitFor()
+          if (tab === 'deliveries') await page.locator('tr.record').first().waitFor()
+          assert.deepEqual(await violations(page), [], tab)
+          assert.equal(await page.evaluate('document.querySelector(".relay").scrollWidth > document.querySelector(".relay").clientWidth'), false, tab)
+        }
+        assert.equal(await page.locator('#relay-tab-now').innerText(), locale === 'zh-CN' ? '概览' : 'Now')
+      }, { locale, colorScheme, viewport: { width, height: 800 } })
+    })
   }
 
   test('goes from tab to tab by keyboard, and its address says where it is', async () => {
@@ -163,14 +159,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('suggests every door', async () => {
-    await play('deliveries', async page => {
-      const doors: unknown = await page.evaluate('[...document.querySelectorAll("#relay-known-door option")].map(option => option.value)')
-      assert(Array.isArray(doors))
-      for (const door of ['webhook', 'send', 'onebot', 'commands', 'alert', 'hooks/github']) assert(doors.includes(door), door)
-    })
-  })
-
   test('previews and sends, with a file', async () => {
     await play('send', async page => {
       await page.getByLabel('Target').fill('ops')
@@ -218,14 +206,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     } finally {
       await rm(folder, { recursive: true })
     }
-  })
-
-  test('calls groups and people by their names', async () => {
-    await play('deliveries', async page => {
-      await page.locator('tr.record', { hasText: '构建通知 Builds group:123456' }).first().waitFor()
-      await page.locator('tr.record', { hasText: 'group:123456' }).first().click()
-      await page.getByRole('dialog').getByRole('heading', { name: '构建通知 Builds group:123456' }).waitFor()
-    })
   })
 
   test('tells on a phone whom each delivery is for and what it says', async () => {
@@ -326,29 +306,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('keeps up what somebody looks at far down, and leaves it where it is', async () => {
-    relay.simulator.fault({ fault: { kind: 'refuse', wording: 'too fast' }, target: '710', times: Infinity })
-    const id = (await relay.send({ group_id: '710', msg: 'far down' })).headers.get('x-request-id') ?? ''
-    relay.simulator.clearFaults()
-    for (let count = 0; count < 150; count++) await relay.send({ group_id: '711', msg: `above ${count}` })
-    await play('deliveries', async page => {
-      const row = page.locator('tr.record', { hasText: 'far down' })
-      await page.locator('tr.record').first().waitFor()
-      await until('it can be seen', async () => {
-        if (await row.count() > 0) return true
-        await page.evaluate('document.querySelector(".relay-window").scrollBy(0, 400)')
-        return false
-      })
-      await row.scrollIntoViewIfNeeded()
-      await row.getByText('Failed').waitFor()
-      const top = (await row.boundingBox())?.y
-      await relay.send({ group_id: '711', msg: 'one more' })
-      assert.equal((await relay.request(`/deliveries/${id}/retry`, { method: 'POST' })).status, 202)
-      await row.getByText('Sent', { exact: true }).waitFor()
-      assert.equal((await row.boundingBox())?.y, top)
-    })
-  })
-
   test('tells how to connect something, shows what its template makes, and its first message', async () => {
     await play('connect', async page => {
       await page.getByLabel('What is to call').selectOption('message')
@@ -415,17 +372,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     return { entry, key: keys[0], warnings }
   }
 
-  test('offers a key for each of several targets', async () => {
-    await play('connect', async page => {
-      await page.getByLabel('Target').fill('group:1, ops')
-      await page.getByRole('button', { name: 'Make a key for it' }).click()
-      const { key, warnings } = await offeredKeys(page)
-      assert.deepEqual(warnings, [])
-      assert.deepEqual(key?.view?.targets, ['group:1', 'ops'])
-      await page.locator('pre', { hasText: `"${relay.url}/send/group:1,ops"` }).waitFor()
-    })
-  })
-
   test('has Sentry sign with the secret that it chooses itself', async () => {
     await play('connect', async page => {
       await page.getByLabel('What is to call').selectOption('sentry')
@@ -478,10 +424,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
 
   test('is reached by no page of another origin', async () => {
     const stranger = createServer((_request, response) => response.setHeader('content-type', 'text/html').end('<title>stranger</title>'))
-    stranger.listen(0, '127.0.0.1')
-    await once(stranger, 'listening')
-    const address: unknown = stranger.address()
-    assert(isObject(address))
+    const port = await listen(stranger)
     const page = await browser.newPage()
     try {
       const script = `new Promise(resolve => {
@@ -489,7 +432,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
         socket.onopen = () => resolve('open')
         socket.onerror = () => resolve('refused')
       })`
-      await page.goto(`http://127.0.0.1:${Number(address.port)}/`)
+      await page.goto(`http://127.0.0.1:${port}/`)
       assert.equal(await page.evaluate(script), 'refused')
       await page.goto(`${url}/`)
       assert.equal(await page.evaluate(script), 'open')
