@@ -1,10 +1,10 @@
 import { untilPassing } from '../../support/running'
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
 import { isObject, type JsonObject } from '../../../src/message/parse'
+import { listen } from '../../support/listen'
 import { schemaProblems } from '../../support/openapi'
 import { until } from '../../support/until'
 import { group, other, relayWith, takeOffline, type StoredRelay } from '../deliveries/support'
@@ -31,11 +31,9 @@ async function receive(t: TestContext, answer: RequestListener = (_, response) =
       answer(request, response)
     })
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const port = await listen(server)
   t.after(() => server.close())
-  const address = server.address()
-  assert(typeof address === 'object' && address)
-  return { url: `http://user:pass@127.0.0.1:${address.port}/services/secret?token=secret`, bodies }
+  return { url: `http://user:pass@127.0.0.1:${port}/services/secret?token=secret`, bodies }
 }
 
 /** Has a target fail until sending to it is paused. */

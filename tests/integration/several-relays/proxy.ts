@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import { listen } from '../../support/listen'
 
 interface Hold {
   pattern: RegExp
@@ -18,12 +17,9 @@ export class Proxy {
 
   /** @param target the port of the server */
   static async start(t: TestContext, target: number): Promise<Proxy> {
-    const server = createServer(client => proxy.join(client)).listen(0, '127.0.0.1')
-    await once(server, 'listening')
+    const server = createServer(client => proxy.join(client))
     t.after(() => server.close())
-    const address = server.address()
-    assert(typeof address === 'object' && address !== null)
-    const proxy = new Proxy(target, address.port)
+    const proxy = new Proxy(target, await listen(server))
     return proxy
   }
 

@@ -1,7 +1,6 @@
 import { Context, Logger } from 'koishi'
 import Sqlite from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -10,6 +9,7 @@ import { after, before, describe, test, type TestContext } from 'node:test'
 import { Simulator } from '../../../simulator'
 import { field, readReply, type Reply } from '../../faults/answers'
 import { RelayProcess, type ProcessOptions } from '../../faults/process'
+import { listen } from '../../support/listen'
 import { apiKey } from '../../support/relay'
 import { until } from '../../support/until'
 import { missing, MariaDb } from './mariadb'
@@ -113,7 +113,7 @@ async function measure(t: TestContext, what: string, work: () => Promise<void>):
   return seconds
 }
 
-describe('of two relays on one database', { skip: missing, concurrency: 2 }, () => {
+describe('of two relays on one database', { skip: missing, concurrency: 3 }, () => {
   let server: MariaDb
 
   before(async () => {
@@ -127,12 +127,10 @@ describe('of two relays on one database', { skip: missing, concurrency: 2 }, () 
       posts.push(request.url ?? '')
       response.end(JSON.stringify({ reply: 'pong' }))
     })
-    await once(callback.listen(0, '127.0.0.1'), 'listening')
+    const port = await listen(callback)
     t.after(() => callback.close())
-    const address = callback.address()
-    assert(typeof address === 'object' && address !== null)
     const { simulator, active, standby } = await start(t, {
-      access: await server.create(), config: { commandCallbackUrl: `http://127.0.0.1:${address.port}/`, commandLength: 4 },
+      access: await server.create(), config: { commandCallbackUrl: `http://127.0.0.1:${port}/`, commandLength: 4 },
     })
     assert.match(String(await activeFor(standby)), /^process \d+ on \S+$/)
     assert.equal(await activeFor(active), undefined)
