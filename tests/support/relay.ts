@@ -54,7 +54,7 @@ export interface TestRelay {
 /**
  * A relay for the tests of a file, to be used once they run. What has arrived, and the faults of its platform, are cleared after each test.
  */
-export function useRelay(options: RelayOptions = {}, onStart?: (relay: TestRelay) => void): TestRelay {
+export function useRelay(options: RelayOptions = {}): TestRelay {
   let started: TestRelay | undefined
   const relay = (): TestRelay => {
     assert(started, 'the relay is started before the first test')
@@ -62,7 +62,6 @@ export function useRelay(options: RelayOptions = {}, onStart?: (relay: TestRelay
   }
   before(async () => {
     started = await startRelay(options)
-    onStart?.(started)
   })
   after(() => relay().stop())
   afterEach(() => {
