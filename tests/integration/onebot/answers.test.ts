@@ -3,12 +3,10 @@ import { describe, test } from 'node:test'
 import { requestOf } from '../../../src/platform/onebot/adapter'
 import { SendError } from '../../../src/platform/port'
 import { text } from '../../support/items'
-import { read, startRelay } from '../../support/relay'
-import { until } from '../../support/until'
+import { startRelay } from '../../support/relay'
 import { begin, deliveredId, stage } from './stage'
 
 const target = { kind: 'group', id: '123456' } as const
-const body = { group_id: target.id, msg: 'a' }
 
 describe('an answer that is neither a clear yes nor a clear no', () => {
   const config = { chatApiTimeout: 0.5, chatApiMaxRetries: 1, chatRetryUnanswered: false }
@@ -37,21 +35,6 @@ describe('an answer that comes late', () => {
     simulator.fault({ fault: { kind: 'late', ms: 1_500 } })
     assert.deepEqual(await account.message(target, [text('a')]).send(begin), { messageIds: [deliveredId(simulator, 0)] })
   })
-
-  test('is told to whoever asks with the same key', async t => {
-    // The adapter of this relay waits for two seconds.
-    const config = { chatApiTimeout: 0.2, chatApiMaxRetries: 0, chatRetryUnanswered: false }
-    const relay = await startRelay({ config, simulator: { history: false } })
-    t.after(() => relay.stop())
-    relay.simulator.fault({ fault: { kind: 'late', ms: 2_500 } })
-    const headers = { 'idempotency-key': 'a-key' }
-    assert.equal((await relay.send(body, headers)).status, 504)
-    await until('the answer has come', async () => (await relay.send(body, headers)).status === 200)
-    const { simulator: { ledger } } = relay
-    assert.equal(ledger.length, 1)
-    const reply = await read(await relay.request('/webhook', { method: 'POST', headers, body: JSON.stringify(body) }))
-    assert.deepEqual(reply.body.data, { message_ids: [String(ledger[0]?.messageId)] })
-  })
 })
 
 describe('a call', () => {
@@ -62,13 +45,5 @@ describe('a call', () => {
     await simulator.until(({ calls }) => calls.some(({ action }) => action === 'send_group_msg'))
     simulator.disconnectAll()
     await assert.rejects(answer, (error: unknown) => error instanceof SendError && error.outcome === 'unanswered')
-  })
-
-  test('takes the first of two answers, and the second is not reported', async t => {
-    const { account, simulator, call } = await stage(t)
-    simulator.fault({ fault: { kind: 'duplicate-answer' } })
-    const { messageIds } = await account.message(target, [text('a')]).send(begin)
-    await call('get_status', {})
-    assert.deepEqual(messageIds, [deliveredId(simulator, 0)])
   })
 })

@@ -7,7 +7,7 @@ import { WebSocket } from 'ws'
 import { guardConnections } from '../../../src/platform/onebot/guard'
 import { startRelay } from '../../support/relay'
 import { until } from '../../support/until'
-import { addForward, addReverse, botOf, startApp, startPair, startSimulator, untilSends, untilStatus, type TestApp } from './support'
+import { addReverse, botOf, startApp, startPair, startSimulator, untilSends, untilStatus, type TestApp } from './support'
 
 /** Frames that are no OneBot 11. At most of them adapter-onebot 6.9.4 throws where nobody can catch it. */
 const frames = [
@@ -21,8 +21,8 @@ const frames = [
 ]
 
 /** Loads the guard; what it logs is among the app's logs. */
-function addGuard({ app }: TestApp): ForkScope {
-  return app.plugin({ name: 'guard', inject: ['server'], apply: (ctx: Context) => guardConnections(ctx, ctx.logger('keeper')) })
+function addGuard({ app, logger }: TestApp): ForkScope {
+  return app.plugin({ name: 'guard', inject: ['server'], apply: (ctx: Context) => guardConnections(ctx, logger) })
 }
 
 /** The lines about frames that were dropped. */
@@ -30,7 +30,7 @@ function droppedOf(logs: readonly string[]): string[] {
   return logs.filter(line => line.includes('no OneBot 11'))
 }
 
-describe('frames that are no OneBot 11', () => {
+describe('frames that are no OneBot 11', { concurrency: 4 }, () => {
   test('are dropped from the first one on, with one line in the log, and the relay sends', async t => {
     const relay = await startRelay({ simulator: { firstFrames: frames } })
     t.after(() => relay.stop())
@@ -38,7 +38,8 @@ describe('frames that are no OneBot 11', () => {
     const { status, body } = await relay.send({ group_id: '123456', msg: 'a' })
     assert.equal(status, 200, body.msg)
     assert.equal(relay.simulator.ledger.length, 1)
-    assert.deepEqual(droppedOf(relay.logs), [
+    // Of this relay: other tests run beside it, and the targets of the logger are of the process.
+    assert.deepEqual(droppedOf(relay.logs).filter(line => line.startsWith('message-relay ')), [
       'message-relay warn the bot onebot:10000 got a frame that is no OneBot 11, dropped: it is not a JSON object',
     ])
     assert(!relay.logs.some(line => line.includes('cannot parse message')))
@@ -72,24 +73,9 @@ describe('frames that are no OneBot 11', () => {
       assert.equal(pair.simulator.connections, 1)
     })
   }
-
-  test('are counted for each bot by itself', async t => {
-    const started = await startApp(t)
-    addGuard(started)
-    for (const selfId of ['10000', '10001']) {
-      const simulator = await startSimulator(t, { selfId })
-      addForward(started.app, simulator.endpoint, { selfId })
-      await untilStatus(botOf(started.app, selfId), Universal.Status.ONLINE)
-      simulator.transmit('null')
-      simulator.transmit('null')
-      await untilSends(botOf(started.app, selfId), simulator, 'a')
-    }
-    assert.deepEqual(droppedOf(started.logs), ['10000', '10001'].map(id =>
-      `the bot onebot:${id} got a frame that is no OneBot 11, dropped: it is not a JSON object`))
-  })
 })
 
-describe('on the server that the bot shares', () => {
+describe('on the server that the bot shares', { concurrency: 4 }, () => {
   test('a OneBot that does not say whose it is is turned away', async t => {
     const started = await startApp(t)
     addGuard(started)

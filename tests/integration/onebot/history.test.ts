@@ -1,11 +1,8 @@
-import { h, Universal, type Context } from 'koishi'
+import { h, Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { SimulatorOptions } from '../../../simulator'
-import { KoishiPort } from '../../../src/platform/koishi'
-import { OneBot } from '../../../src/platform/onebot/account'
 import { SendError, type HistoryPage, type Message } from '../../../src/platform/port'
-import { file, friend, group, picture, text } from '../../support/items'
+import { file, friend, group, text } from '../../support/items'
 import { until } from '../../support/until'
 import { begin, deliveredId, stage } from './stage'
 
@@ -49,23 +46,6 @@ test('a private chat has a history of its own', async t => {
   assert.deepEqual(await account.message(group, [text('a')]).history(50), { own: [], oldest: Infinity, isReadable: true })
 })
 
-test('a history has as many messages as were asked for', async t => {
-  const { account, simulator } = await stage(t)
-  const message = account.message(group, [text('a')])
-  await message.send(begin)
-  for (let n = 0; n < 3; n++) simulator.say({ group: group.id, user: '10001', text: String(n) })
-  assert.deepEqual(equalIn(await message.history(3)), [])
-  assert.deepEqual(equalIn(await message.history(4)), [deliveredId(simulator, 0)])
-})
-
-test('a history tells the order of pictures and text', async t => {
-  const { account, simulator, callUnanswered } = await stage(t)
-  const image = { type: 'image', data: { file: 'base64://iVBORw0KGgo=' } }
-  await callUnanswered('send_group_msg', { ...toGroup, message: [...textMessage('a'), image] })
-  assert.deepEqual(equalIn(await account.message(group, [picture, text('a')]).history(50)), [])
-  assert.deepEqual(equalIn(await account.message(group, [text('a'), picture]).history(50)), [deliveredId(simulator, 0)])
-})
-
 for (const target of [group, friend]) {
   test(`a history shows an uploaded file, whose answer has no ID (${target.kind})`, async t => {
     const { account } = await stage(t)
@@ -102,14 +82,6 @@ test('nothing shows a message that only the adapter can encode', async t => {
   assert.deepEqual(reported(message), [])
 })
 
-const withoutHistory: [string, SimulatorOptions][] = [['napcat', { history: false }], ['lagrange', { profile: 'lagrange' }]]
-for (const [name, options] of withoutHistory) {
-  test(`a platform may have no history (${name})`, async t => {
-    const { account } = await stage(t, options)
-    assert.equal(await account.message(group, [text('a')]).history(50), undefined)
-  })
-}
-
 test('reports come without a history, from groups and private chats', async t => {
   const { app, account, simulator, call, callUnanswered } = await stage(t, { history: false, reportSelf: true, messageFormat: 'string' })
   let heard = 0
@@ -126,23 +98,6 @@ test('reports come without a history, from groups and private chats', async t =>
   assert.equal(report.id, id)
   assert.deepEqual(others, [])
   assert.deepEqual(reported(account.message(friend, [text('a')])), [deliveredId(simulator, 1)])
-})
-
-test('reports are heard until the relay is unloaded, and outlive that', async t => {
-  const { app, account, call } = await stage(t, { reportSelf: true })
-  const count = (): number => app.lifecycle._hooks['internal/session']?.length ?? 0
-  const before = count()
-  let port: KoishiPort | undefined
-  const fork = app.plugin((ctx: Context) => {
-    port = new KoishiPort(ctx, new OneBot(ctx))
-  })
-  assert.equal(count(), before + 1)
-  fork.dispose()
-  assert.equal(count(), before)
-  assert.equal(port?.find(account.sid), account)
-  const id = await call('send_group_msg', { ...toGroup, message: textMessage('a') })
-  await call('get_status', {})
-  assert.deepEqual(reported(account.message(group, [text('a')])), [id])
 })
 
 test('a look-up throws when the connection closes, without waiting for the adapter, and when there is none', async t => {

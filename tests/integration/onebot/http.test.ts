@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { describe, test, type TestContext } from 'node:test'
+import { listen } from '../../support/listen'
 import { until } from '../../support/until'
 import { group, relayWith, type StoredRelay } from '../deliveries/support'
 
@@ -31,16 +32,14 @@ async function startHttp(t: TestContext, answer: (response: ServerResponse) => v
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify(data ? { status: 'ok', retcode: 0, data } : { status: 'failed', retcode: 1404, data }))
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const port = await listen(server)
   const close = async (): Promise<void> => {
     server.closeAllConnections()
     if (server.listening) await once(server.close(), 'close')
   }
   t.after(close)
-  const address = server.address()
-  assert(typeof address === 'object' && address)
   const relay = await relayWith(t, { path: null, config: { chatApiMaxRetries: 2, chatRetryUnanswered: false } })
-  const fork = relay.app.plugin<OneBotBot.Config>(OneBotBot, { protocol: 'http', selfId, endpoint: `http://127.0.0.1:${address.port}`, token: '', proxyAgent: '' })
+  const fork = relay.app.plugin<OneBotBot.Config>(OneBotBot, { protocol: 'http', selfId, endpoint: `http://127.0.0.1:${port}`, token: '', proxyAgent: '' })
   t.after(() => fork.dispose())
   await until('it is online', () => relay.app.bots.some(bot => bot.selfId === selfId && bot.status === Universal.Status.ONLINE))
   return { relay, close, calls: () => calls }

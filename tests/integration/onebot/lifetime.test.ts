@@ -1,8 +1,7 @@
 import { Universal, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { until } from '../../support/until'
-import { addForward, botOf, countStatus, soon, startApp, startPair, startSimulator, untilSends, untilStatus } from './support'
+import { addForward, botOf, startApp, startPair, startSimulator, untilSends, untilStatus } from './support'
 
 const events = ['bot-status-updated', 'bot-added', 'bot-removed', 'http/websocket-init', 'ready']
 
@@ -97,17 +96,5 @@ describe('the keeper', () => {
     const waiting = timers()
     fork.dispose()
     assert.equal(timers(), waiting - 1)
-  })
-
-  test('looks after a bot that is added later', async t => {
-    const { app } = await startPair(t, 'forward')
-    const simulator = await startSimulator(t, { selfId: '10001' })
-    addForward(app, simulator.endpoint, { selfId: '10001' })
-    const bot = botOf(app, '10001')
-    await untilStatus(bot, Universal.Status.ONLINE)
-    const offline = countStatus(app, bot, Universal.Status.OFFLINE)
-    simulator.disconnectAll()
-    await until('it was lost', () => offline() === 1, soon)
-    await untilSends(bot, simulator, 'again')
   })
 })

@@ -1,27 +1,23 @@
-import OneBotBot from '@koishijs/plugin-adapter-onebot'
-import * as proxyAgent from '@koishijs/plugin-proxy-agent'
-import { Context, HTTP, Logger, Universal, type Bot, type ForkScope } from 'koishi'
+import { Universal, type Bot, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { Simulator, type SimulatorOptions } from '../../../simulator'
-import { unwrap } from '../../../src/lib/unwrap'
+import type { Simulator, SimulatorOptions } from '../../../simulator'
 import { isObject } from '../../../src/message/parse'
 import { KoishiPort } from '../../../src/platform/koishi'
 import { OneBot } from '../../../src/platform/onebot/account'
 import { requestOf } from '../../../src/platform/onebot/adapter'
-import type { Account, Port } from '../../../src/platform/port'
-import { until } from '../../support/until'
+import type { Account } from '../../../src/platform/port'
+import { addForward, botOf, startApp, startSimulator, untilStatus } from './support'
 
 /** Begins an attempt that nobody gives up. */
 export const begin = (): void => undefined
 
-/** A bot of the real adapter on a simulator, with a port of its own. */
+/** A bot of the real adapter on a simulator, with a port of its own. A connection that is lost stays lost. */
 export interface Stage {
   app: Context
   /** Not one of Koishi's proxies. */
   bot: Bot
   simulator: Simulator
-  port: Port
   account: Account
   /** Calls an action; gives the message ID of its answer, if it has one. */
   call: (action: string, params: object) => Promise<string | undefined>
@@ -29,40 +25,20 @@ export interface Stage {
   callUnanswered: (action: string, params: object) => Promise<void>
 }
 
-export async function stage(t: TestContext, options: SimulatorOptions = {}): Promise<Stage> {
-  // What Koishi prints would mix with the results.
-  for (const target of Logger.targets) if (target.print !== undefined) (target.levels ?? Logger.levels).base = Logger.SILENT
-  const simulator = await Simulator.start({ anyTarget: true, ...options })
-  const app = new Context()
-  const forks: ForkScope[] = [app.plugin(HTTP), app.plugin(proxyAgent), app.plugin<OneBotBot.Config>(OneBotBot, {
-    protocol: 'ws',
-    endpoint: simulator.endpoint,
-    selfId: simulator.selfId,
-    proxyAgent: '',
-    // The adapter never clears its timers: a test file would not end before the last of them.
-    responseTimeout: 1_000,
-    retryTimes: 6,
-    retryInterval: 5_000,
-    retryLazy: 60_000,
-  })]
-  t.after(async () => {
-    for (const fork of forks.reverse()) fork.dispose()
-    await simulator.close()
-  })
+export async function stage(t: TestContext, options?: SimulatorOptions): Promise<Stage> {
+  const { app, keeper } = await startApp(t)
+  keeper.dispose()
+  const simulator = await startSimulator(t, options)
   const port = new KoishiPort(app, new OneBot(app))
-  await app.start()
-  await until('the bot is online', () => app.bots.some(({ status }) => status === Universal.Status.ONLINE))
-  const [traced] = app.bots
-  assert(traced)
-  const bot = unwrap(traced)
-  const account = port.choose({})
+  addForward(app, simulator.endpoint, { responseTimeout: 1_000, retryInterval: 5_000 })
+  const bot = botOf(app)
+  await untilStatus(bot, Universal.Status.ONLINE)
   const request = (action: string, params: object): Promise<unknown> => requestOf(bot)(action, { ...params })
   return {
     app,
     bot,
     simulator,
-    port,
-    account,
+    account: port.choose({}),
     async call(action, params) {
       const answer = await request(action, params)
       assert(isObject(answer) && answer.retcode === 0, JSON.stringify(answer))

@@ -1,14 +1,11 @@
-import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { Access } from '../../../src/access/access'
 import { Refusals } from '../../../src/access/refusals'
-import { describeBots } from '../../../src/platform/bots'
 import { InFlight } from '../../../src/lib/in-flight'
-import { readyRoute, statusRoute } from '../../../src/http/monitoring'
+import { readyRoute } from '../../../src/http/monitoring'
 import { registerRoutes, type Route } from '../../../src/http/routes'
-import type { LaneState } from '../../../src/relay/relay'
-import { addForward, botOf, startApp, startSimulator, untilStatus } from './support'
+import { startApp } from './support'
 
 /** Serves one route; the address has the path already. */
 async function serve(t: TestContext, route: Route): Promise<string> {
@@ -61,45 +58,4 @@ describe('GET /readyz', () => {
       assert.deepEqual(await response.json(), { code: 503, msg: `not ready: ${reason}`, data: null })
     })
   }
-})
-
-describe('GET /statusz', () => {
-  const unused = { usage: () => new Map() }
-
-  test('shows what is read to whoever has the key', async t => {
-    const { app } = await startApp(t)
-    const simulator = await startSimulator(t)
-    addForward(app, simulator.endpoint)
-    await untilStatus(botOf(app), Universal.Status.ONLINE)
-    const lane = { bot: 'onebot:10000', target: { kind: 'group', id: '1' } } as const
-    const lanes: LaneState[] = [
-      { ...lane, queue: 'onebot:10000/group:1', waiting: 2, state: 'paused', pausedUntil: 1_000 },
-      { ...lane, queue: 'onebot:10000/group:2', waiting: 1, state: 'busy' },
-    ]
-    const relay = { lanes: () => lanes, backlog: () => ({ size: 3, oldest: 0 }), standsBehind: undefined }
-    const url = await serve(t, statusRoute(relay, () => describeBots(app.bots), unused))
-    assert.equal((await fetch(url)).status, 401)
-    const response = await fetch(url, { headers: { 'x-api-key': 'a-key' } })
-    assert.deepEqual(await response.json(), {
-      code: 0,
-      msg: 'ok',
-      data: {
-        bots: [{ platform: 'onebot', self_id: '10000', status: 'online' }],
-        queues: [
-          { queue: 'onebot:10000/group:1', waiting: 2, paused_until: '1970-01-01T00:00:01.000Z' }, { queue: 'onebot:10000/group:2', waiting: 1 },
-        ],
-        outbox: { size: 3, oldest: '1970-01-01T00:00:00.000Z' },
-        keys: [],
-      },
-    })
-  })
-
-  test('has no outbox without a database, and says which relay it stands by for', async t => {
-    const relay = { lanes: () => [], backlog: () => undefined, standsBehind: 'process 7 on host' }
-    const url = await serve(t, statusRoute(relay, () => [], unused))
-    const response = await fetch(url, { headers: { 'x-api-key': 'a-key' } })
-    assert.deepEqual(await response.json(), {
-      code: 0, msg: 'ok', data: { bots: [], queues: [], outbox: null, standby_for: 'process 7 on host', keys: [] },
-    })
-  })
 })

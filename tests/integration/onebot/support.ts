@@ -3,25 +3,27 @@ import * as proxyAgent from '@koishijs/plugin-proxy-agent'
 import Server from '@koishijs/plugin-server'
 import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { Simulator, type SimulatorOptions } from '../../../simulator'
 import { hasRequest } from '../../../src/platform/onebot/adapter'
 import { keepConnected } from '../../../src/platform/onebot/connection'
 import { unwrap } from '../../../src/lib/unwrap'
+import { listen } from '../../support/listen'
 import { until } from '../../support/until'
 
 /** What the requirement allows for sends to work again, in milliseconds. */
 export const soon = 10_000
 
 Logger.levels.base = Logger.SILENT
+let apps = 0
 
 /** A Koishi app that listens, with the keeper, and without bots so far. */
 export interface TestApp {
   app: Context
   /** Address of the server, without its scheme. */
   host: string
+  logger: Logger
   /** What the keeper logged. */
   logs: readonly string[]
   keeper: ForkScope
@@ -43,30 +45,29 @@ const adapter = {
 export async function startApp(t: TestContext, heartbeat?: number): Promise<TestApp> {
   const app = new Context()
   const logs: string[] = []
+  // Tests run side by side, and all have the same targets.
+  const logger = new Logger(`keeper-${++apps}`)
   const target: Logger.Target = {
     levels: { base: Logger.DEBUG },
     record: ({ name, content }) => {
-      if (name === 'keeper') logs.push(content)
+      if (name === logger.name) logs.push(content)
     },
   }
   Logger.targets.push(target)
-  const load = (): ForkScope => app.plugin({ name: 'keeper', apply: (ctx: Context) => keepConnected(ctx, ctx.logger('keeper'), heartbeat) })
+  const load = (): ForkScope => app.plugin({ name: 'keeper', apply: (ctx: Context) => keepConnected(ctx, logger, heartbeat) })
   app.plugin(HTTP)
   app.plugin(proxyAgent)
   app.plugin(Server, { host: '127.0.0.1', port: 0 })
   const keeper = load()
   await app.start()
   const { _http: server } = app.server
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  assert(typeof address === 'object' && address !== null)
+  const port = await listen(server)
   t.after(() => {
     server.closeAllConnections()
     for (const scope of [...app.registry.values()].reverse()) scope.dispose()
     Logger.targets.splice(Logger.targets.indexOf(target), 1)
   })
-  return { app, host: `127.0.0.1:${address.port}`, logs, keeper, load }
+  return { app, host: `127.0.0.1:${port}`, logger, logs, keeper, load }
 }
 
 /** A simulator that ends with the test. */
@@ -165,16 +166,14 @@ export async function startCable(t: TestContext, port: number): Promise<Cable> {
     }
     const timer = setTimeout(() => near.pipe(far).pipe(near), delay)
     near.on('close', () => clearTimeout(timer))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
+  const own = await listen(server)
   t.after(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  const address = server.address()
-  assert(typeof address === 'object' && address !== null)
   return {
-    endpoint: `ws://127.0.0.1:${address.port}`,
+    endpoint: `ws://127.0.0.1:${own}`,
     connections: () => accepted,
     answers: () => answers,
     slow(time) {
