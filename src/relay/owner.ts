@@ -49,7 +49,7 @@ abstract class RenewedOwner implements Ownership {
   /** @returns the number of this owner, where nobody else is active */
   protected abstract take(): Promise<number | undefined>
   /** @returns whether this is still the owner */
-  protected abstract renew(): Promise<boolean>
+  protected abstract renew(): Promise<boolean> | boolean
   protected abstract giveBack(): Promise<void>
 
   get lost(): AbortSignal {
@@ -66,7 +66,7 @@ abstract class RenewedOwner implements Ownership {
         this.losing = new AbortController()
         this.ending = new AbortController()
         this.renewed = moment
-        this.renewing = this.keep()
+        this.renewing = this.keep(this.ending.signal)
         return number
       }
       await pause(this.clock, lookInterval, stop)
@@ -74,36 +74,37 @@ abstract class RenewedOwner implements Ownership {
   }
 
   isFresh(): boolean {
-    const { renewed } = this
-    if (!renewed || this.lost.aborted) return false
+    if (!this.renewed) return false
     const { now, wall } = this.moment()
-    return now - renewed.now < freshFor && Math.abs(wall - renewed.wall - (now - renewed.now)) <= maxGain
+    const age = now - this.renewed.now
+    return age < freshFor && Math.abs(wall - this.renewed.wall - age) <= maxGain
   }
 
   async release(): Promise<void> {
     this.ending.abort()
     await this.renewing
-    if (this.renewed && !this.lost.aborted) await this.giveBack().catch(() => undefined)
+    if (this.renewed) await this.giveBack().catch(() => undefined)
     this.renewed = undefined
   }
 
-  private async keep(): Promise<void> {
-    const stop = this.ending.signal
+  /** Renews the ownership until it ends or is lost. */
+  private async keep(stop: AbortSignal): Promise<void> {
     let due = this.clock.now() + renewInterval
     for (;;) {
       await pause(this.clock, lookInterval, stop)
       if (stop.aborted) return
       if (this.clock.now() < due && this.isFresh()) continue
       const moment = this.moment()
-      const isOwner = await Promise.resolve().then(() => this.renew()).catch(() => undefined)
-      if (isOwner === false) {
-        this.losing.abort()
-        return
+      try {
+        if (!await this.renew()) break
+        this.renewed = moment
+        due = moment.now + renewInterval
+      } catch {
+        // It is tried again.
       }
-      if (!isOwner) continue
-      this.renewed = moment
-      due = moment.now + renewInterval
     }
+    this.renewed = undefined
+    this.losing.abort()
   }
 
   private moment(): Moment {
@@ -146,24 +147,18 @@ export class RowOwner extends RenewedOwner {
     const asked = this.clock.now()
     const row = this.row = await this.journal.readOwner()
     if (row && row.beat > 0 && !this.watch.isStale(`${row.number} ${row.beat}`, asked)) return
-    const own = { number: (row?.number ?? 0) + 1, beat: 1, name: this.name }
-    if (!await this.journal.swapOwner(row, own)) return
-    this.row = own
-    return own.number
+    this.row = await swapIn(this.journal, row, this.name)
+    return this.row?.number
   }
 
   protected async renew(): Promise<boolean> {
     const { row } = this
     if (!row) return false
     const next = { ...row, beat: row.beat + 1 }
-    if (await this.journal.swapOwner(row, next)) {
-      this.row = next
-      return true
-    }
+    const isRenewed = await this.journal.swapOwner(row, next)
     // A renewal that got no answer may have been carried out all the same.
-    this.row = await this.journal.readOwner()
-    if (this.row?.number !== row.number) return false
-    return this.renew()
+    this.row = isRenewed ? next : await this.journal.readOwner()
+    return isRenewed || (this.row?.number === row.number && this.renew())
   }
 
   protected async giveBack(): Promise<void> {
@@ -192,13 +187,16 @@ export class FileOwner extends RenewedOwner {
   protected async take(): Promise<number | undefined> {
     if (!this.takeLock()) return
     if (!this.journal.isDurable) return 1
-    const row = await this.journal.readOwner()
-    const own = { number: (row?.number ?? 0) + 1, beat: 1, name: describe(self) }
-    return await this.journal.swapOwner(row, own) ? own.number : undefined
+    return (await swapIn(this.journal, await this.journal.readOwner(), describe(self)))?.number
   }
 
-  protected renew(): Promise<boolean> {
-    return Promise.resolve(this.isUnlocked || this.lock.renew())
+  protected renew(): boolean {
+    return this.isUnlocked || this.lock.renew()
+  }
+
+  /** The lock belongs to the process, which still has the database open; it goes with it. */
+  protected giveBack(): Promise<void> {
+    return Promise.resolve()
   }
 
   private takeLock(): boolean {
@@ -207,32 +205,35 @@ export class FileOwner extends RenewedOwner {
     } catch (error) {
       if (!(error instanceof FolderError)) throw error
       this.logger.warn('%s', `nothing keeps a second process from working the same data: ${error.message}`)
-      this.isUnlocked = true
-      return true
+      return this.isUnlocked = true
     }
   }
+}
 
-  /** The lock belongs to the process, which still has the database open; it goes with it. */
-  protected giveBack(): Promise<void> {
-    return Promise.resolve()
-  }
+/** Makes the next owner of the one in the row. @returns its row; `undefined` where another relay was faster */
+async function swapIn(journal: Pick<Journal, 'swapOwner'>, row: OwnerRow | undefined, name: string): Promise<OwnerRow | undefined> {
+  const own = { number: (row?.number ?? 0) + 1, beat: 1, name }
+  return await journal.swapOwner(row, own) ? own : undefined
 }
 
 /** A process, as a lock file names it. */
 interface Holder {
-  /** The machine with its start, and the namespace in which the process ID counts: containers may have equal names. */
-  host: string
   pid: number
   /** When the process started: another one may have its ID later. */
   start: string
+  /** The machine with its start, and the namespace in which the process ID counts: containers may have equal names. */
+  host: string
 }
 
 const self: Holder = {
-  // Linux: random(4) and pid_namespaces(7).
-  host: [hostname(), attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()), attempt(() => readlinkSync('/proc/self/ns/pid'))].join(' '),
   pid: process.pid,
   start: startOf(process.pid),
+  // Linux: random(4) and pid_namespaces(7).
+  host: [hostname(), attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()), attempt(() => readlinkSync('/proc/self/ns/pid'))].join(' '),
 }
+
+/** The lock files that this process has taken: they go with it. */
+const taken = new Set<string>()
 
 /**
  * A lock file, which this process holds until it ends. Others take it over when the process is gone, which a stopped one is not; those on
@@ -258,12 +259,10 @@ export class FileLock {
   take(): boolean {
     try {
       mkdirSync(this.folder, { recursive: true, mode: 0o700 })
-      if (!this.create() && !this.isMine()) {
-        this.takeOver()
-        return false
-      }
-      this.holder = undefined
-      return true
+      const isTaken = this.create() || isOwn(this.path)
+      if (isTaken) this.holder = undefined
+      else this.takeOver()
+      return isTaken
     } catch (error) {
       throw new FolderError(`cannot write to the data folder ${this.folder} (${codeOf(error)}): set DATA_DIR to a folder that can be written`)
     }
@@ -271,7 +270,7 @@ export class FileLock {
 
   /** @returns whether this process still has it */
   renew(): boolean {
-    if (!this.isMine() && !this.create()) return false
+    if (!isOwn(this.path) && !this.create()) return false
     const now = this.clock.wall() / 1000
     utimesSync(this.path, now, now)
     return true
@@ -284,39 +283,24 @@ export class FileLock {
       if (codeOf(error) === 'EEXIST') return false
       throw error
     }
-    this.removeAtEnd()
+    removeAtExit(this.path)
     return true
-  }
-
-  private isMine(): boolean {
-    return isSame(this.read(), self)
   }
 
   /** Two processes may take it over at the same time. Whose file it is in the end, each sees when it looks again. */
   private takeOver(): void {
     const asked = this.clock.now()
-    const other = this.read()
+    const content = attempt(() => readFileSync(this.path, 'utf8'))
+    const other = read(content)
+    const isHere = other?.host === self.host
+    const isLeft = isHere ? isGone(other) : this.watch.isStale(`${content} ${statSync(this.path).mtimeMs}`, asked)
     this.holder = other && describe(other)
-    const isLeft = other?.host === self.host
-      ? isGone(other)
-      : this.watch.isStale(`${String(other && write(other))} ${statSync(this.path).mtimeMs}`, asked)
-    this.isHeldHere = other?.host === self.host && !isLeft
+    this.isHeldHere = isHere && !isLeft
     if (!isLeft) return
     const own = `${this.path}.${self.pid}`
     writeFileSync(own, write(self), { mode: 0o600 })
     renameSync(own, this.path)
-    this.removeAtEnd()
-  }
-
-  private read(): Holder | undefined {
-    const [pid, start, host] = attempt(() => readFileSync(this.path, 'utf8')).split('\n')
-    if (pid !== undefined && start !== undefined && host !== undefined) return { pid: Number(pid), start, host }
-  }
-
-  private removeAtEnd(): void {
-    process.once('exit', () => {
-      if (this.isMine()) rmSync(this.path, { force: true })
-    })
+    removeAtExit(this.path)
   }
 }
 
@@ -325,16 +309,27 @@ export class FolderError extends Error {
   override readonly name = 'FolderError'
 }
 
+function removeAtExit(path: string): void {
+  if (taken.size === 0) process.once('exit', () => [...taken].filter(isOwn).forEach(each => rmSync(each, { force: true })))
+  taken.add(path)
+}
+
+/** Whether this process has a lock file. */
+function isOwn(path: string): boolean {
+  return attempt(() => readFileSync(path, 'utf8')) === write(self)
+}
+
 function write({ pid, start, host }: Holder): string {
   return [pid, start, host].join('\n')
 }
 
-function describe({ pid, host }: Holder): string {
-  return `process ${pid} on ${host.split(' ', 1).join()}`
+function read(content: string): Holder | undefined {
+  const [pid, start, host] = content.split('\n')
+  if (pid !== undefined && start !== undefined && host !== undefined) return { pid: Number(pid), start, host }
 }
 
-function isSame(holder: Holder | undefined, other: Holder): boolean {
-  return holder !== undefined && write(holder) === write(other)
+function describe({ pid, host }: Holder): string {
+  return `process ${pid} on ${host.split(' ', 1).join()}`
 }
 
 function isGone({ pid, start }: Holder): boolean {

@@ -294,6 +294,14 @@ describe('the lock of a folder', () => {
     })
   }
 
+  test('has one listener for the end of the process, however many folders there are', async t => {
+    const take = async (): Promise<number> => {
+      assert(new FileLock(await folderOf(t), new SimulatedClock()).take())
+      return process.listenerCount('exit')
+    }
+    assert.equal(await take(), await take())
+  })
+
   test('says what is wrong with a folder that cannot be used', async t => {
     const folder = await folderOf(t)
     await writeFile(join(folder, 'file'), '')
