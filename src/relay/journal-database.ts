@@ -1,7 +1,7 @@
 import { $, Driver, type Context, type Logger, type Query } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { readFile } from 'node:fs/promises'
-import { Mutex, sleep, yieldToOthers } from '../lib/async'
+import { Mutex, yieldToOthers } from '../lib/async'
 import { printable } from '../lib/log'
 import { unwrap } from '../lib/unwrap'
 import type { ParsedItem, Target } from '../message/model'
@@ -9,8 +9,7 @@ import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import type { Clock } from './clock'
 import { isUnfinished, unfinished, type Delivery, type State } from './delivery'
-import { KeyTaken, NotOwner, fromRow, gone, headOf, keepsContent, lastId, lowestId, matches, toRow, writeCaller, type Head, type Journal, type ListFilter, type OwnerRow, type Row } from './journal'
-import { MemoryJournal } from './journal-memory'
+import { KeyTaken, NotOwner, fromRow, gone, headOf, keepsContent, lastId, lowestId, matches, sizeOfItems, toRow, writeCaller, type Head, type Journal, type ListFilter, type OwnerRow, type Row } from './journal'
 import type { RecordContent } from './summary'
 
 declare module 'koishi' {
@@ -23,14 +22,26 @@ declare module 'koishi' {
 interface JournalRow extends Row {
   /** The number of the owner that wrote it last. */
   owner: number
-  /** Grows with each write of one owner. */
+  /** Grows with each write, and with each owner. */
   version: number
   /** What was to be sent, as JSON, or `file:` and the ID of a file with it; `null` where that is not kept. */
   items: string | null
 }
 
-/** A row that is taken over: each owner counts its versions from 1. */
-type Adoption = Pick<JournalRow, 'owner' | 'version'>
+/** A record that is not written yet. */
+interface Entry {
+  readonly delivery: Delivery
+  /** Absent where they are not kept. */
+  readonly items?: readonly ParsedItem[]
+}
+
+type Value = string | number | null
+
+/** As much as is used of koishi-plugin-database-sqlite 4.7.0. */
+interface Sqlite {
+  _run: (sql: string, values: readonly Value[]) => void
+  db: { getRowsModified: () => number }
+}
 
 /** Keeps content that is too large for a row. */
 export interface ContentFiles {
@@ -69,16 +80,18 @@ const fields = columns.filter(name => name !== 'items')
 
 /** How many rows one statement writes, stamps or removes: the statements of an embedded database block the event loop. */
 const chunkSize = 250
-/** How many rows of an index one statement of a listing looks through, and how many it reads at least. */
-const stretch = 500
+/** How many rows one statement of a search for a text looks through, and how many it reads at least. */
+const stretch = 2_000
 const least = 20
-/** How long a record waits for others to be written with it, and how long after a failure, in milliseconds. */
+/** How many versions an owner has. */
+const versions = 2 ** 32
+/** How long a record waits for others to be written with it, in milliseconds. */
 const writeInterval = 450
-const retryInterval = 1_000
 const day = 24 * 60 * 60 * 1000
 /** The longest content of a row, in characters; what is longer becomes a file. */
 const largest = 64 * 1024
 const fileMark = 'file:'
+const bufferSize = 64 * 1024 * 1024
 
 /** Keeps deliveries in one table of Koishi's database. */
 export class DatabaseJournal implements Journal {
@@ -86,11 +99,17 @@ export class DatabaseJournal implements Journal {
   /** Whether the database is within this process, so that no other process may use its file. */
   readonly isEmbedded: boolean
   private readonly database: Context['database']
+  private readonly sqlite: Sqlite | undefined
   /** Records that are not written yet; the oldest are dropped where the database is away for long. */
-  private readonly buffer: MemoryJournal
+  private readonly buffer = new LRUCache<string, Entry>({
+    max: 10_000, maxSize: bufferSize, sizeCalculation: ({ items = [] }) => Math.min(1 + sizeOfItems(items), bufferSize),
+  })
+
   private readonly writes = new Mutex()
   private owner = 0
-  private version = 0
+  private written = 0
+  /** Rows that were stamped, and that nobody has been told of. */
+  private readonly adopted = new Set<string>()
   private cancelTimer: (() => void) | undefined
   private isFailing = false
   private isDisposed = false
@@ -98,16 +117,15 @@ export class DatabaseJournal implements Journal {
   private readonly damaged = new Set<string>()
   private pending = 0
   private unsilence: () => void = () => undefined
-  /** Whether the content that another setting kept was cleared. */
-  private isCleared = false
   /** The files with the content of deliveries that were active lately. */
   private readonly contentFiles = new LRUCache<string, string>({ max: 1_000 })
 
   /** @param ctx a context with the database; the tables are created when they are first used */
   constructor(ctx: Context, private readonly options: JournalOptions) {
     this.database = unwrap(ctx.database)
-    this.isEmbedded = this.database.drivers.every(driver => /sqlite|memory/i.test(driver.constructor.name))
-    this.buffer = new MemoryJournal(options.content)
+    const { drivers } = this.database
+    this.isEmbedded = drivers.every(driver => /sqlite|memory/i.test(driver.constructor.name))
+    this.sqlite = drivers.flatMap(driver => isSqlite(driver) ? [driver] : [])[0]
     defineTables(ctx)
     ctx.on('dispose', () => {
       this.isDisposed = true
@@ -116,118 +134,115 @@ export class DatabaseJournal implements Journal {
   }
 
   async insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {
-    const own = toRow(delivery)
-    const written = this.change(own.id, async () => {
-      const row = { ...own, items: await this.writeContent(delivery, items) }
+    const row = toRow(delivery)
+    await this.writes.run(row.id, async () => {
       try {
-        await this.ask(() => this.database.create(table, { ...row, owner: this.owner, version: ++this.version }))
+        const content = await this.writeContent(delivery, items)
+        await this.ask(() => this.database.create(table, { ...row, ...this.stamp(), items: content }))
       } catch (error) {
-        if (error instanceof NoAnswer) throw error
-        await this.settleInsert(row, error)
+        await this.dropFile(row.id)
+        const { id, key } = row
+        const isAnswered = !(error instanceof NoAnswer)
+        if (isAnswered && key !== null && (await this.idsOf({ key, id: { $ne: id } }, 1)).length > 0) throw new KeyTaken()
+        throw error
       }
-    })
-    await written.catch(async (error: unknown) => {
-      await this.dropFile(own.id)
-      throw error
     })
   }
 
   async update(delivery: Delivery): Promise<void> {
+    // The rest never changes, and has indexes.
+    const { id, state, key, updatedAt, summary, record } = toRow(delivery)
     const isKept = keepsContent(delivery.state, this.options.content)
-    const row = { ...toRow(delivery), ...!isKept && { items: null } }
-    await this.change(row.id, async () => {
-      if (this.buffer.has(row.id)) await this.flush()
-      await this.put(row)
+    await this.writes.run(id, async () => {
+      if (this.buffer.has(id)) await this.flush()
+      await this.put({ id, state, key, updatedAt, summary, record, ...!isKept && { items: null } })
     })
     if (isKept) await this.keepFile(delivery)
-    else await this.dropFile(row.id)
+    else await this.dropFile(id)
   }
 
   async cancel(id: string): Promise<void> {
-    await this.buffer.cancel(id)
+    // No version is higher, so that nothing replaces it.
+    const tombstone = { ...emptyRow, id, updatedAt: this.options.clock.wall(), owner: this.owner, version: Number.MAX_SAFE_INTEGER }
     await this.dropFile(id)
-    await this.change(id, async () => {
-      const tombstone = { ...emptyRow, updatedAt: this.options.clock.wall() }
-      if (await this.put({ id, ...tombstone })) return
+    await this.writes.run(id, async () => {
       try {
-        await this.ask(() => this.database.create(table, { id, ...tombstone, owner: this.owner, version: ++this.version }))
+        await this.ask(() => this.database.create(table, tombstone))
       } catch (error) {
-        // The late insert came in between.
-        if (!await this.put({ id, ...tombstone })) throw error
+        if (!await this.put(tombstone)) throw error
       }
     })
   }
 
   async freeKey(key: string): Promise<void> {
-    await this.buffer.freeKey(key)
-    await this.change(key, () => this.ask(() => this.database.set(table, { key }, { key: null })))
+    await this.ask(() => this.database.set(table, { key }, { key: null }))
   }
 
   record(delivery: Delivery, items: readonly ParsedItem[]): void {
-    this.buffer.record(delivery, items)
-    if (this.buffer.size === chunkSize && !this.isFailing) this.writeLater(0)
-    else if (!this.cancelTimer) this.writeLater(writeInterval)
+    const isKept = items.length > 0 && keepsContent(delivery.state, this.options.content)
+    this.buffer.set(delivery.id, { delivery, ...isKept && { items } })
+    this.writeLater()
   }
 
   async flush(): Promise<void> {
-    for (let left = this.buffer.size; left > 0; left -= chunkSize) await this.writeSome()
+    for (let left = this.buffer.size; left > 0; left -= chunkSize) await this.writes.run(table, () => this.writeSome())
   }
 
   async find(id: string): Promise<Delivery | undefined> {
-    return await this.buffer.find(id) ?? this.read(await this.get({ id, state: { $ne: gone } }))[0]
+    return this.buffer.peek(id)?.delivery ?? this.read(await this.get({ id, state: { $ne: gone } }))[0]
   }
 
   async findByKey(key: string): Promise<Delivery | undefined> {
-    return await this.buffer.findByKey(key) ?? this.read(await this.get({ key }))[0]
+    return this.read(await this.get({ key }))[0]
   }
 
   async items(id: string): Promise<readonly ParsedItem[] | undefined> {
-    if (this.buffer.has(id)) return this.buffer.items(id)
+    const entry = this.buffer.peek(id)
+    if (entry) return entry.items
     const [row] = await this.ask(() => this.database.get(table, { id }, ['items']))
-    const content = await this.readContent(id, row?.items)
-    if (content === undefined) return
+    const content = row?.items && await this.readContent(id, row.items)
     try {
-      return readItems(JSON.parse(content))
+      return content ? readItems(JSON.parse(content)) : undefined
     } catch {
       this.reportDamage(id)
     }
   }
 
   async list(filter: ListFilter): Promise<Delivery[]> {
-    await this.flushQuietly()
-    const found: Delivery[] = []
-    for (const lead of await this.leadsOf(filter)) found.push(...await this.follow(lead, filter, each => matches(each, filter)))
-    return found.sort((a, b) => a.id < b.id ? 1 : -1).slice(0, filter.limit)
+    return this.newest(conditionsOf(filter), filter, each => matches(each, filter))
   }
 
   async withContent(ids: readonly string[]): Promise<readonly string[]> {
-    const buffered = await this.buffer.withContent(ids)
-    const others = ids.filter(id => !this.buffer.has(id))
-    const rows = await this.ask(() => this.database.get(table, { id: others, items: { $exists: true } }, ['id']))
-    return [...buffered, ...rows.map(({ id }) => id)]
+    const query = { id: ids.filter(id => !this.buffer.has(id)), items: { $exists: true } }
+    return [...ids.filter(id => this.buffer.peek(id)?.items), ...await this.idsOf(query, ids.length)]
   }
 
   async count(state: State, { from, before }: { from: string, before: string }, caller?: string): Promise<number> {
-    await this.flushQuietly()
+    await this.flush().catch(() => undefined)
     const query = { state, id: { $gte: from, $lt: before }, ...caller !== undefined && { caller: writeCaller(caller) } }
     return this.ask(() => this.database.select(table, query).execute(row => $.length(row.id)))
   }
 
   async sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]> {
-    await this.flushQuietly()
-    return this.follow({ target: writeTarget(target) }, { limit }, each => each.bot === bot)
+    return this.newest({ target: writeTarget(target) }, { limit }, each => each.bot === bot)
   }
 
   async adopt(owner: number, since: number): Promise<Head[]> {
     this.owner = owner
-    const heads: Head[] = []
+    const stamp = { owner, version: owner * versions }
     for (const left of [{ state: [...unfinished] }, { state: 'unanswered', updatedAt: { $gte: since } }]) {
-      for await (const ids of this.changeAll({ ...left, owner: { $lt: owner } }, { owner, version: 0 })) {
-        // They are read after they were stamped: until then the earlier owner may write.
-        const deliveries = this.read(await this.get({ id: ids }))
-        heads.push(...deliveries.filter(({ state }) => isUnfinished(state) || state === 'unanswered').map(headOf))
-      }
+      await this.inChunks({ ...left, owner: { $lt: owner } }, async ids => {
+        for (const id of ids) this.adopted.add(id)
+        await this.change(ids, stamp.version, stamp)
+      })
     }
+    // They are read after they were stamped: until then the earlier owner may write.
+    const heads: Head[] = []
+    for (let ids = [...this.adopted]; ids.length > 0; ids = ids.slice(chunkSize)) {
+      const deliveries = this.read(await this.get({ id: ids.slice(0, chunkSize) }))
+      heads.push(...deliveries.filter(({ state }) => isUnfinished(state) || state === 'unanswered').map(headOf))
+    }
+    this.adopted.clear()
     return heads.sort((a, b) => a.seq - b.seq)
   }
 
@@ -240,17 +255,20 @@ export class DatabaseJournal implements Journal {
     }
     await this.removeAll({ $and: [done, { id: { $lt: lowestId(expired) }, updatedAt: { $lt: expired } }] })
     await this.removeAll({ state: gone, updatedAt: { $lt: wall - day } })
-    const [beyond] = await this.idsOf({}, 'desc', 1, limit)
+    const [beyond] = await this.idsOf({}, 1, 'desc', limit)
     if (beyond !== undefined) await this.removeAll({ $and: [done, { id: { $lte: beyond } }] })
     if (content !== 'none') return
-    await this.clearContent({ state: 'unanswered', updatedAt: { $lt: wall - day } })
-    // What ended under another setting.
-    if (!this.isCleared) await this.clearContent({ state: { $nin: [...unfinished, 'unanswered'] } })
-    this.isCleared = true
+    // It may have ended under another setting. What changes from now on is left alone.
+    const { version } = this.stamp()
+    const isLeft = { state: { $nin: [...unfinished] }, $or: [{ state: { $ne: 'unanswered' } }, { updatedAt: { $lt: wall - day } }] }
+    await this.inChunks({ $and: [isLeft, { items: { $exists: true } }] }, async ids => {
+      await this.dropFiles(ids)
+      await this.change(ids, version, { items: null })
+    })
   }
 
   async ping(): Promise<void> {
-    await this.ask(() => this.database.get(table, { id: '' }, ['id']))
+    await this.idsOf({ id: '' }, 1)
   }
 
   async readOwner(): Promise<OwnerRow | undefined> {
@@ -258,8 +276,9 @@ export class DatabaseJournal implements Journal {
     return row
   }
 
+  /** SQLite changes a row in two steps, and no other may come in between. */
   swapOwner(from: OwnerRow | undefined, to: OwnerRow): Promise<boolean> {
-    return this.change(ownerTable, async () => {
+    return this.writes.run(ownerTable, async () => {
       if (from) {
         const { matched } = await this.ask(() => this.database.set(ownerTable, { id: 1, number: from.number, beat: from.beat }, to))
         return matched !== 0
@@ -274,184 +293,133 @@ export class DatabaseJournal implements Journal {
     })
   }
 
-  /** Finds out why a row could not be inserted: an earlier attempt may have arrived, or its key is another delivery's. */
-  private async settleInsert(row: Row & Pick<JournalRow, 'items'>, error: unknown): Promise<void> {
-    const [present] = await this.ask(() => this.database.get(table, { id: row.id }, ['state']))
-    if (present && present.state !== gone) {
-      await this.put(row)
-      return
-    }
-    const { key } = row
-    if (!present && key !== null && (await this.idsOf({ key }, 'asc', 1)).length > 0) throw new KeyTaken()
-    throw error
+  /** Marks a write of this owner as newer than those before. */
+  private stamp(): Pick<JournalRow, 'owner' | 'version'> {
+    return { owner: this.owner, version: this.owner * versions + ++this.written }
   }
 
   /**
    * Changes a row that no newer owner has, and whose version is lower.
    *
-   * @returns whether there is such a row
+   * @returns whether there is such a row, or its tombstone
    * @throws NotOwner
    */
   private async put({ id, ...change }: Partial<JournalRow> & Pick<JournalRow, 'id'>): Promise<boolean> {
-    const { owner } = this
-    const version = ++this.version
-    const isOlder = [{ owner: { $lt: owner } }, { owner, version: { $lt: version } }]
-    const query = { id, $or: isOlder, state: { $ne: gone } }
-    const { matched } = await this.ask(() => this.database.set(table, query, { ...change, owner, version }))
-    if (matched !== 0) return true
+    const stamp = this.stamp()
+    if (await this.change([id], stamp.version, { ...stamp, ...change }) > 0) return true
     const [present] = await this.ask(() => this.database.get(table, { id }, ['owner', 'state']))
-    if (present && present.owner > owner) throw new NotOwner()
+    if (present && present.owner > stamp.owner) throw new NotOwner()
     return present?.state === gone
   }
 
-  /**
-   * Makes changes of a row one after another. SQLite changes a row in two steps, and no other write may come in between, whatever it is
-   * about; its statements wait for one another anyway.
-   */
-  private change<T>(id: string, work: () => Promise<T>): Promise<T> {
-    return this.writes.run(this.isEmbedded ? '' : id, work)
-  }
-
-  /** Has records written after so many milliseconds. */
-  private writeLater(ms: number): void {
+  /** Has records written a little later. */
+  private writeLater(): void {
     if (this.isDisposed) return
-    this.cancelTimer?.()
-    this.cancelTimer = this.options.clock.after(ms, () => void this.writeBehind())
+    this.cancelTimer ??= this.options.clock.after(writeInterval, () => {
+      this.cancelTimer = undefined
+      void this.writeBehind()
+    })
   }
 
-  /** Writes as long as statements are full: each costs a page of an index for every chat, however few its rows. */
   private async writeBehind(): Promise<void> {
     try {
-      do await this.writeSome()
-      while (this.buffer.size >= chunkSize && !this.isDisposed)
+      await this.flush()
       this.isFailing = false
     } catch (error) {
       if (!this.isFailing) this.options.logger.warn('records cannot be written to the database, and wait in memory: %s', nameOf(error))
       this.isFailing = true
     }
-    this.cancelTimer = undefined
-    if (this.buffer.size > 0) this.writeLater(this.isFailing ? retryInterval : writeInterval)
+    if (this.buffer.size > 0) this.writeLater()
   }
 
-  private writeSome(): Promise<void> {
-    return this.writes.run(table, async () => {
-      const entries = this.buffer.oldest(chunkSize)
-      if (entries.length === 0) return
-      const { owner } = this
-      const rows = await Promise.all(entries.map(async ({ delivery }) => {
-        const items = await this.buffer.items(delivery.id) ?? []
-        // A full disk costs the content, not the record.
-        return { ...toRow(delivery), owner, version: 0, items: await this.writeContent(delivery, items).catch(() => null) }
-      }))
-      await this.ask(() => this.replace(rows))
-      for (const entry of entries) this.buffer.release(entry)
-      await yieldToOthers()
-    })
+  private async writeSome(): Promise<void> {
+    const entries = [...this.buffer.rvalues()].flatMap(entry => entry ?? []).slice(0, chunkSize)
+    const stamp = { owner: this.owner, version: this.owner * versions }
+    const rows = await Promise.all(entries.map(async ({ delivery, items = [] }) => {
+      // A full disk costs the content, not the record.
+      return { ...toRow(delivery), ...stamp, items: await this.writeContent(delivery, items).catch(() => null) }
+    }))
+    await this.ask(() => this.replace(rows))
+    for (const entry of entries) {
+      const { id } = entry.delivery
+      // It may have been recorded again since.
+      if (this.buffer.peek(id) === entry) this.buffer.delete(id)
+    }
+    await yieldToOthers()
   }
 
-  private async flushQuietly(): Promise<void> {
-    await this.flush().catch(() => undefined)
-  }
-
-  /** SQLite is told all in one statement: through its driver each row takes longer than a send. */
   private async replace(rows: readonly JournalRow[]): Promise<void> {
-    const places = rows.map(() => `(${columns.map(() => '?').join()})`).join()
-    const sql = `INSERT OR REPLACE INTO ${table} (${columns.map(quote).join()}) VALUES ${places}`
-    if (!await this.runDirectly(sql, rows.flatMap(row => columns.map(column => row[column])))) await this.database.upsert(table, [...rows])
+    const sql = `INSERT OR REPLACE INTO ${table} (${columns.map(quote).join()}) VALUES ${rows.map(() => `(${marks(columns)})`).join()}`
+    const written = await this.runDirectly(sql, rows.flatMap(row => columns.map(column => row[column])))
+    if (written === undefined) await this.database.upsert(table, [...rows])
+  }
+
+  /** Changes these rows where their version is lower. @returns how many there were */
+  private async change(ids: readonly string[], version: number, change: Partial<JournalRow>): Promise<number> {
+    const assignments = Object.keys(change).map(column => `${quote(column)} = ?`).join()
+    const sql = `UPDATE ${table} SET ${assignments} WHERE id IN (${marks(ids)}) AND version < ?`
+    return this.ask(async () => {
+      const changed = await this.runDirectly(sql, [...Object.values(change), ...ids, version])
+      return changed ?? (await this.database.set(table, { id: [...ids], version: { $lt: version } }, change)).matched ?? 0
+    })
   }
 
   /**
-   * Runs a statement past the driver's own ways. `_run` is that of koishi-plugin-database-sqlite 4.7.0.
+   * Runs a statement of SQLite. Its driver would make several of it, one for each row, and each takes longer than a send.
    *
-   * @returns whether this is such a database
+   * @returns how many rows were written; `undefined` where the database is not SQLite
    */
-  private async runDirectly(sql: string, values: readonly (string | number | null)[]): Promise<boolean> {
-    await this.database.prepared()
-    const [driver, ...others] = this.database.drivers
-    const run: unknown = driver && others.length === 0 && /sqlite/i.test(driver.constructor.name) ? Reflect.get(driver, '_run') : undefined
-    if (typeof run !== 'function') return false
-    Reflect.apply(run, driver, [sql, values])
-    return true
+  private async runDirectly(sql: string, values: readonly Value[]): Promise<number | undefined> {
+    const { database, sqlite } = this
+    if (!sqlite) return
+    await database.prepared()
+    sqlite._run(sql, values)
+    return sqlite.db.getRowsModified()
   }
 
   /** Whatever still matches when its turn comes is removed: a delivery may have been sent again. */
-  private async removeAll(query: Query.Expr<JournalRow>): Promise<void> {
-    await drain(this.inChunks(query, async ids => {
-      await this.dropFiles(ids)
-      await this.database.remove(table, { $and: [query, { id: ids }] })
-    }))
-  }
-
-  private async clearContent(query: Query.Expr<JournalRow>): Promise<void> {
-    await drain(this.changeAll({ $and: [query, { items: { $exists: true } }] }, { items: null }))
-  }
-
-  /** Changes all rows of a query. The driver of SQLite would make a statement, and a transaction, of each row. */
-  private changeAll(query: Query.Expr<JournalRow>, change: Adoption | { items: null }): AsyncGenerator<string[]> {
-    const columns = Object.keys(change).map(column => `${quote(column)} = ?`).join()
+  private removeAll(query: Query.Expr<JournalRow>): Promise<void> {
     return this.inChunks(query, async ids => {
-      if ('items' in change) await this.dropFiles(ids)
-      const sql = `UPDATE ${table} SET ${columns} WHERE id IN (${ids.map(() => '?').join()})`
-      const isDone = await this.runDirectly(sql, [...Object.values(change), ...ids])
-      if (!isDone) await this.database.set(table, { $and: [query, { id: ids }] }, change)
+      await this.dropFiles(ids)
+      await this.ask(() => this.database.remove(table, { $and: [query, { id: ids }] }))
     })
   }
 
-  /** Has a statement made for the rows of a query, some at a time, which makes them leave it. Gives their IDs. */
-  private async* inChunks(query: Query.Expr<JournalRow>, statement: (ids: string[]) => Promise<unknown>): AsyncGenerator<string[]> {
-    for (let count = chunkSize; count === chunkSize && !this.isDisposed;) {
-      const ids = await this.change(table, async () => {
-        const found = await this.idsOf(query, 'asc', chunkSize)
-        if (found.length > 0) await this.ask(() => statement(found))
-        return found
-      })
-      count = ids.length
-      if (count > 0) yield ids
+  /** Does something with the rows of a query, some at a time. */
+  private async inChunks(query: Query.Expr<JournalRow>, work: (ids: string[]) => Promise<unknown>): Promise<void> {
+    for (let after: string | undefined = ''; after !== undefined && !this.isDisposed;) {
+      const ids = await this.idsOf({ $and: [query, { id: { $gt: after } }] }, chunkSize)
+      if (ids.length > 0) await work(ids)
+      after = ids.length === chunkSize ? ids.at(-1) : undefined
       await yieldToOthers()
     }
   }
 
-  /** The conditions of which one holds for each delivery that matches, each with an index, and that leave the least to look through. */
-  private async leadsOf({ states, targets, caller, door }: ListFilter): Promise<Query.Expr<JournalRow>[]> {
-    // Nearly all deliveries are sent.
-    if (states && !states.includes('sent') && caller === undefined) return states.map(state => ({ state }))
-    if (targets) return [...new Set(targets.map(writeTarget))].map(target => ({ target }))
-    if (caller !== undefined) return [{ caller: writeCaller(caller) }]
-    if (door !== undefined) return (await this.doorsOf(door)).map(each => ({ door: each }))
-    return states ? states.map(state => ({ state })) : [{}]
-  }
-
-  /** The doors that a word stands for: itself, or all of a kind. */
-  private async doorsOf(word: string): Promise<string[]> {
-    const doors = [word]
-    for (let after = `${word}/`; ;) {
-      const query = { door: { $gt: after } }
-      const [next] = await this.ask(() => this.database.get(table, query, { sort: { door: 'asc' }, limit: 1, fields: ['door'] }))
-      if (!next?.door.startsWith(`${word}/`)) return doors
-      doors.push(after = next.door)
-    }
-  }
-
-  /** Goes along an index from the newest on, and looks through what it leads to in stretches where there are other conditions. */
-  private async follow(lead: Query.Expr<JournalRow>, filter: ListFilter, isWanted: (delivery: Delivery) => boolean): Promise<Delivery[]> {
-    const { since, until, limit } = filter
-    const from = since === undefined ? '' : lowestId(since)
-    let before = [filter.before ?? lastId, until === undefined ? lastId : lowestId(until)].sort()[0]
+  /**
+   * The newest rows of a query that are wanted. A search for a text is made in stretches: it would keep an embedded database, and with it
+   * the process, busy for long.
+   */
+  private async newest(
+    query: Query.Expr<JournalRow>, filter: ListFilter, isWanted: (delivery: Delivery) => boolean,
+  ): Promise<Delivery[]> {
+    const { since = 0, until, before = lastId, text, limit } = filter
+    await this.flush().catch(() => undefined)
+    const from = lowestId(since)
     const found: Delivery[] = []
-    while (before !== undefined && found.length < limit) {
-      const range = { $lt: before, $gte: from }
-      const [bound] = await this.idsOf({ ...lead, id: range }, 'desc', 1, stretch)
+    let [end] = [before, until === undefined ? lastId : lowestId(until)].sort()
+    while (end !== undefined && found.length < limit) {
+      const range = { $gte: from, $lt: end }
+      const [start] = text === undefined ? [] : await this.idsOf({ id: range }, 1, 'desc', stretch)
       const wanted = Math.max(limit - found.length, least)
-      const query = { $and: [conditionsOf(filter), lead, { id: { ...range, $gte: bound ?? from } }] }
-      const rows = await this.get(query, wanted)
+      const rows = await this.get({ $and: [query, { id: { ...range, $gte: start ?? from } }] }, wanted)
       found.push(...this.read(rows).filter(isWanted))
-      before = rows.length === wanted ? rows.at(-1)?.id : bound
+      end = rows.length === wanted ? rows.at(-1)?.id : start
       await yieldToOthers()
     }
     return found.slice(0, limit)
   }
 
-  private async idsOf(query: Query.Expr<JournalRow>, order: 'asc' | 'desc', limit: number, offset = 0): Promise<string[]> {
+  private async idsOf(query: Query.Expr<JournalRow>, limit: number, order: 'asc' | 'desc' = 'asc', offset = 0): Promise<string[]> {
     const rows = await this.ask(() => this.database.get(table, query, { sort: { id: order }, limit, offset, fields: ['id'] }))
     return rows.map(({ id }) => id)
   }
@@ -490,8 +458,8 @@ export class DatabaseJournal implements Journal {
     return fileMark + file
   }
 
-  private async readContent(id: string, written: string | null | undefined): Promise<string | undefined> {
-    if (!written?.startsWith(fileMark)) return written ?? undefined
+  private async readContent(id: string, written: string): Promise<string | undefined> {
+    if (!written.startsWith(fileMark)) return written
     const file = written.slice(fileMark.length)
     this.contentFiles.set(id, file)
     const { path } = await this.options.files.resolve(file).catch(() => ({ path: undefined }))
@@ -513,11 +481,8 @@ export class DatabaseJournal implements Journal {
 
   /** Removes the files of rows whose content goes. */
   private async dropFiles(ids: string[]): Promise<void> {
-    const rows = await this.database.get(table, { id: ids, items: new RegExp(`^${fileMark}`) }, ['id', 'items'])
-    for (const { id, items } of rows) {
-      if (items !== null) this.contentFiles.set(id, items.slice(fileMark.length))
-      await this.dropFile(id)
-    }
+    const rows = await this.ask(() => this.database.get(table, { id: ids, items: new RegExp(`^${fileMark}`) }, ['items']))
+    for (const { items } of rows) if (items !== null) await this.options.files.remove(items.slice(fileMark.length))
   }
 
   /**
@@ -563,12 +528,16 @@ function textPattern(text: string): RegExp {
   return new RegExp(JSON.stringify(text).slice(1, -1).replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), 'i')
 }
 
-async function drain(work: AsyncGenerator): Promise<void> {
-  while (!(await work.next()).done) continue
-}
-
 function quote(name: string): string {
   return `\`${name}\``
+}
+
+function marks(values: readonly unknown[]): string {
+  return values.map(() => '?').join()
+}
+
+function isSqlite(driver: object): driver is Sqlite {
+  return /sqlite/i.test(driver.constructor.name) && '_run' in driver && 'db' in driver
 }
 
 function nameOf(error: unknown): string {
@@ -591,7 +560,7 @@ function defineTables(ctx: Context): void {
     summary: { type: 'text', length: 2 ** 24, nullable: false },
     record: { type: 'text', length: 2 ** 24, nullable: false },
     items: { type: 'text', length: 2 ** 30, nullable: true, initial: null },
-  }, { primary: 'id', unique: ['key'], indexes: [['state', 'id'], ['target', 'id'], ['caller', 'id'], ['door', 'id']] })
+  }, { primary: 'id', unique: ['key'], indexes: [['state', 'id'], ['target', 'id'], ['caller', 'id']] })
   ctx.model.extend(ownerTable, {
     id: { type: 'unsigned', nullable: false },
     number: { type: 'unsigned', nullable: false },
@@ -600,21 +569,9 @@ function defineTables(ctx: Context): void {
   }, { primary: 'id' })
 }
 
-/** How long a database may take to be there after the relay was loaded, in milliseconds. */
-const arrivalTime = 2_000
-
 /** Whether there is a database, or one that is on its way: right after the start its driver is loaded and not yet connected. */
 export function isDatabaseLoaded(registry: Context['registry']): boolean {
   return [...registry.values()].some(({ plugin }) => typeof plugin === 'function' && plugin.prototype instanceof Driver)
-}
-
-/** Resolves when the database is there, has not come in its time, or the context is disposed. */
-export function awaitDatabase(ctx: Context): Promise<void> {
-  const isDone = new AbortController()
-  const end = (): void => isDone.abort()
-  ctx.inject(['database'], end)
-  ctx.on('dispose', end)
-  return sleep(arrivalTime, isDone.signal)
 }
 
 /**

@@ -1,16 +1,10 @@
 import { LRUCache } from 'lru-cache'
-import { RelayError } from '../errors'
 import type { ParsedItem, Target } from '../message/model'
 import type { Delivery, State } from './delivery'
-import { KeyTaken, keepsContent, matches, type Head, type Journal, type ListFilter } from './journal'
+import { KeyTaken, keepsContent, matches, sizeOfItems, type Head, type Journal, type ListFilter } from './journal'
 import type { RecordContent } from './summary'
 
 const mebibyte = 1024 * 1024
-
-/** One delivery that has ended. Each `record` makes a new entry, by which a later one is told from an earlier one. */
-export interface Entry {
-  readonly delivery: Delivery
-}
 
 /**
  * The journal where there is no database: the last deliveries that ended, bounded in number and in size, and their keys for longer. Nothing
@@ -18,10 +12,10 @@ export interface Entry {
  */
 export class MemoryJournal implements Journal {
   readonly isDurable = false
-  private readonly records = bounded<Entry>(10_000, 16 * mebibyte, ({ delivery }) => sizeOf(delivery))
+  private readonly records = bounded<Delivery>(10_000, 16 * mebibyte, sizeOf)
   private readonly contents = bounded<readonly ParsedItem[]>(10_000, 64 * mebibyte, sizeOfItems)
   /** What a repeat of a key is answered from, also when its record was dropped. */
-  private readonly keys = bounded<Delivery>(100_000, 64 * mebibyte, sizeOfKey, ({ id }) => this.keyOf.delete(id))
+  private readonly keys = bounded<Delivery>(100_000, 64 * mebibyte, sizeOf, ({ id }) => this.keyOf.delete(id))
   private readonly keyOf = new Map<string, string>()
 
   // It has nothing to write, to adopt or to remove, and nobody else to share with.
@@ -38,27 +32,7 @@ export class MemoryJournal implements Journal {
   /** Another setting of what is kept of what was to be sent. What must not be kept any more is dropped now. */
   keepContent(content: RecordContent): void {
     this.content = content
-    for (const { delivery: { id, state } } of this.records.values()) if (!keepsContent(state, content)) this.contents.delete(id)
-  }
-
-  get size(): number {
-    return this.records.size
-  }
-
-  has(id: string): boolean {
-    return this.records.has(id)
-  }
-
-  /** The first of those that are here, in the order in which they were recorded. */
-  oldest(count: number): Entry[] {
-    const entries: Entry[] = []
-    for (const entry of this.records.rvalues()) if (entry && entries.push(entry) === count) break
-    return entries
-  }
-
-  /** Forgets an entry, unless the delivery was recorded again since. */
-  release(entry: Entry): void {
-    if (this.records.peek(entry.delivery.id) === entry) this.drop(entry.delivery.id)
+    for (const { id, state } of this.records.values()) if (!keepsContent(state, content)) this.contents.delete(id)
   }
 
   insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {
@@ -69,18 +43,19 @@ export class MemoryJournal implements Journal {
   }
 
   update(delivery: Delivery): Promise<void> {
-    if (this.has(delivery.id)) this.record(delivery, this.contents.peek(delivery.id) ?? [])
+    if (this.records.has(delivery.id)) this.record(delivery, this.contents.peek(delivery.id) ?? [])
     return Promise.resolve()
   }
 
   cancel(id: string): Promise<void> {
-    this.drop(id)
+    this.records.delete(id)
+    this.contents.delete(id)
+    this.dropKey(id)
     return Promise.resolve()
   }
 
   freeKey(key: string): Promise<void> {
-    const known = this.keys.peek(key)
-    if (known) this.dropKey(known.id)
+    this.keys.delete(key)
     return Promise.resolve()
   }
 
@@ -88,7 +63,7 @@ export class MemoryJournal implements Journal {
     const { id, key, state } = delivery
     this.contents.delete(id)
     if (items.length > 0 && keepsContent(state, this.content)) this.contents.set(id, items)
-    this.records.set(id, { delivery })
+    this.records.set(id, delivery)
     this.dropKey(id)
     if (key === null) return
     this.keys.set(key, { ...delivery, summary: noSummary })
@@ -96,12 +71,12 @@ export class MemoryJournal implements Journal {
   }
 
   find(id: string): Promise<Delivery | undefined> {
-    return Promise.resolve(this.records.peek(id)?.delivery)
+    return Promise.resolve(this.records.peek(id))
   }
 
   findByKey(key: string): Promise<Delivery | undefined> {
     const known = this.keys.peek(key)
-    return Promise.resolve(known && (this.records.peek(known.id)?.delivery ?? known))
+    return Promise.resolve(known && (this.records.peek(known.id) ?? known))
   }
 
   items(id: string): Promise<readonly ParsedItem[] | undefined> {
@@ -113,7 +88,7 @@ export class MemoryJournal implements Journal {
   }
 
   withContent(ids: readonly string[]): Promise<readonly string[]> {
-    return Promise.resolve(ids.filter(id => this.contents.peek(id)))
+    return Promise.resolve(ids.filter(id => this.contents.has(id)))
   }
 
   count(state: State, { from, before }: { from: string, before: string }, caller?: string): Promise<number> {
@@ -127,14 +102,7 @@ export class MemoryJournal implements Journal {
   }
 
   private newest(isWanted: (delivery: Delivery) => boolean, limit: number): Delivery[] {
-    const found = Array.from(this.records.values(), ({ delivery }) => delivery).filter(isWanted)
-    return found.sort((a, b) => a.id < b.id ? 1 : -1).slice(0, limit)
-  }
-
-  private drop(id: string): void {
-    this.records.delete(id)
-    this.contents.delete(id)
-    this.dropKey(id)
+    return [...this.records.values()].filter(isWanted).sort((a, b) => a.id < b.id ? 1 : -1).slice(0, limit)
   }
 
   private dropKey(id: string): void {
@@ -150,26 +118,8 @@ function nothing(): Promise<void> {
 const noSummary: Delivery['summary'] = { items: [], calls: [], waited: null, platformTime: 0 }
 
 /** How much memory a delivery takes, in bytes, roughly. */
-function sizeOf(delivery: Delivery): number {
-  const { items, calls } = delivery.summary
-  const words = items.reduce((sum, { msg = '', name = '' }) => sum + 100 + 2 * (msg.length + name.length), 0)
-  return sizeOfKey(delivery) + words + calls.reduce((sum, { reason = '' }) => sum + 100 + 2 * reason.length, 0)
-}
-
-/** The same without its summary. */
-function sizeOfKey({ results }: Delivery): number {
-  return 500 + 150 * results.length
-}
-
-/** The characters of what was to be sent, and something for each item. */
-function sizeOfItems(items: readonly ParsedItem[]): number {
-  return items.reduce((sum, item) => sum + 100 + lengthOf(item), 0)
-}
-
-function lengthOf(item: ParsedItem): number {
-  if (item instanceof RelayError) return item.message.length
-  if (item.type === 'text') return item.text.length
-  return 'link' in item && item.link.kind === 'data' ? item.link.base64.length : 0
+function sizeOf({ results, summary }: Delivery): number {
+  return 500 + 180 * results.length + 400 * summary.calls.length
 }
 
 /**

@@ -158,6 +158,14 @@ export function keepsContent(state: State, content: RecordContent): boolean {
   return content === 'preview' && state !== 'sent'
 }
 
+/** How much memory what was to be sent takes: its characters, and something for each item. */
+export function sizeOfItems(items: readonly ParsedItem[]): number {
+  return items.reduce((size, item) => {
+    if ('text' in item) return size + 100 + item.text.length
+    return size + 100 + ('link' in item && item.link.kind === 'data' ? item.link.base64.length : 0)
+  }, 0)
+}
+
 /** Whether a delivery is one of those that a filter asks for. */
 export function matches({ id, state, target, bot, caller, door, summary }: Delivery, filter: ListFilter): boolean {
   // A delivery that never had a bot matches every platform.

@@ -2,7 +2,7 @@ import type { Context } from 'koishi'
 import { hostname } from 'node:os'
 import { unwrap } from '../lib/unwrap'
 import { systemClock } from './clock'
-import { awaitDatabase, DatabaseJournal, isDatabaseLoaded, type ContentFiles } from './journal-database'
+import { DatabaseJournal, isDatabaseLoaded, type ContentFiles } from './journal-database'
 import { FileOwner, RowOwner } from './owner'
 import { Relay, Shared, type RelayOptions } from './relay'
 import { keyLifetime } from './replay'
@@ -17,6 +17,9 @@ export interface StartOptions extends Omit<RelayOptions, 'clock'> {
 
 /** How long a database may take for a statement, in milliseconds. */
 const statementTimeout = 8_000
+
+/** How long a database may take to be there after the relay was loaded, in milliseconds. */
+const arrivalTime = 2_000
 
 /** What the relays of each app share. */
 const apps = new WeakMap<object, { shared: Shared, last: Promise<void> }>()
@@ -41,7 +44,6 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
     relay.open({ journal: shared.journal, ownership: new FileOwner(dataDir, clock, shared.journal, logger), isStandIn: isLoaded })
   }
   let hasDatabase = false
-  let isDisposed = false
   ctx.inject(['database'], inner => {
     hasDatabase = true
     const journal = new DatabaseJournal(inner, {
@@ -53,22 +55,16 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
     inner.on('dispose', () => {
       hasDatabase = false
       // With the plugin itself, the relay is given some time to end.
-      queueMicrotask(() => {
-        if (!isDisposed) inMemory()
-      })
+      if (ctx.scope.uid !== null) inMemory()
     })
   })
   ctx.on('ready', () => {
-    const arrival = isLoaded() ? awaitDatabase(ctx) : Promise.resolve()
-    void Promise.all([arrival, last]).then(() => {
+    ctx.setTimeout(() => void last.then(() => {
       if (!hasDatabase) inMemory()
-    })
+    }), isLoaded() ? arrivalTime : 0)
   })
   const finish = (): Promise<void> => last.then(() => relay.finish())
-  const disposed = new Promise<void>(resolve => ctx.on('dispose', () => {
-    isDisposed = true
-    resolve()
-  }))
+  const disposed = new Promise<void>(resolve => ctx.on('dispose', resolve))
   app.last = last.then(() => disposed).then(finish)
   return { relay, finish }
 }

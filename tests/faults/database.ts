@@ -10,7 +10,15 @@ export class FaultyDatabase {
   /** @param app an app whose database is there */
   constructor(app: Context) {
     for (const driver of app.database.drivers) {
-      for (const method of ['get', 'eval', 'set', 'create', 'remove'] as const) {
+      // The journal changes rows of SQLite by this, and so does the driver.
+      const run: unknown = Reflect.get(driver, '_run')
+      if (typeof run === 'function') {
+        Reflect.set(driver, '_run', (...args: [string, ...unknown[]]): unknown => {
+          if (args[0].startsWith('UPDATE') && this.strikes('set')) throw new Error('the database is away')
+          return Reflect.apply(run, driver, args)
+        })
+      }
+      for (const method of ['get', 'eval', 'create', 'remove', ...typeof run === 'function' ? [] : ['set'] as const] as const) {
         const original: unknown = Reflect.get(driver, method)
         if (typeof original !== 'function') throw new Error(`the driver has no ${method}`)
         Reflect.set(driver, method, async (...args: unknown[]): Promise<unknown> => {
