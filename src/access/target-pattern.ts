@@ -13,6 +13,8 @@ export interface TargetPattern extends Target { platform?: string }
 export function parsePatterns(text: string, names: TargetNames): TargetPattern[] | undefined {
   if (text === '*') return [{ kind: 'group', id: '*' }, { kind: 'private', id: '*' }]
   const address = readAddress(text)
+  // Where a message goes counts, not through which account.
+  if (address?.selfId !== undefined) return
   const addresses = address ? [address] : names.get(text)?.addresses
   return addresses?.map(({ target, platform }) => ({ ...target, ...platform !== undefined && { platform } }))
 }

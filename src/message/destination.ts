@@ -23,8 +23,8 @@ export function parseDestinations(words: readonly string[], isList: boolean, bot
     const named = address ? { addresses: [address], isList: false } : names.get(word)
     if (!named) throw new RelayError('no-such-target')
     isMany ||= named.isList
-    for (const { target, platform } of named.addresses) {
-      const destination = { target, asked: word, bot: agree(bot, platform, named.selfId) }
+    for (const { target, platform, selfId } of named.addresses) {
+      const destination = { target, asked: word, bot: agree(bot, platform, selfId) }
       found.set(keyOf(destination), destination)
     }
     if (found.size > maxTargets) throw tooMany()

@@ -3,16 +3,14 @@ import type { RelayError } from '../errors'
 /** Where a message goes: a group (elsewhere called channel) or the private chat with a user. */
 export interface Target { kind: 'group' | 'private', id: string }
 
-/** A target, and its platform where that was given, such as `discord`. */
-export interface Address { target: Target, platform?: string }
+/** A target, and where that was given its platform, such as `discord`, and the account that sends. */
+export interface Address extends BotSelector { target: Target }
 
 /** What a name for targets leads to. */
 export interface Named {
   addresses: readonly Address[]
   /** Whether it was given as a list, however short. */
   isList: boolean
-  /** The account that sends. */
-  selfId?: string
 }
 
 /** Names for targets. A name has no colon, which a target always has. */

@@ -33,12 +33,16 @@ function parseNamed(value: unknown): Named | undefined {
   const addresses = words.flatMap(word => {
     // A star would be a pattern where the targets of a key have the name.
     const address = word.includes('*') ? undefined : readAddress(word)
-    // Where both name a platform, it must be the same.
-    if (!address || (platform !== undefined && (address.platform ?? platform) !== platform)) return []
-    return platform === undefined ? address : { target: address.target, platform }
+    if (!address || isOther(address.platform, platform) || isOther(address.selfId, selfId)) return []
+    return { ...address, ...platform !== undefined && { platform }, ...selfId !== undefined && { selfId } }
   })
   if (addresses.length === 0 || addresses.length < words.length) return
-  return { addresses, isList: Array.isArray(to) || addresses.length > 1, ...selfId !== undefined && { selfId } }
+  return { addresses, isList: Array.isArray(to) || addresses.length > 1 }
+}
+
+/** Whether both are given and differ. */
+function isOther(a: string | undefined, b: string | undefined): boolean {
+  return a !== undefined && b !== undefined && a !== b
 }
 
 function isWord(value: unknown): value is string | undefined {

@@ -1,7 +1,7 @@
 import type { Address, Target } from './model'
 
 const targetPattern = /^(group|private):(\P{Cc}{1,255})$/u
-const addressPattern = /^([^:\s]{1,255}):(.*)$/su
+const addressPattern = /^([^:\s]{1,255}):(?:([^:\s]{1,255}):)??((?:group|private):.*)$/su
 
 /** A target in one word, such as `group:123456`. */
 export function writeTarget({ kind, id }: Target): string {
@@ -20,16 +20,19 @@ export function platformOf(bot: string): string | undefined {
   return end > 0 ? bot.slice(0, end) : undefined
 }
 
-/** Reads a target, with its platform in front or not, such as `discord:group:3`; `undefined` for anything else. */
+/**
+ * Reads a target, with its platform in front or not, or with the platform and the account that sends, such as `discord:group:3` and
+ * `onebot:20002:group:3`; `undefined` for anything else.
+ */
 export function readAddress(text: string): Address | undefined {
   const bare = readTarget(text)
   if (bare) return { target: bare }
-  const [, platform, rest = ''] = addressPattern.exec(text) ?? []
+  const [, platform, selfId, rest = ''] = addressPattern.exec(text) ?? []
   const target = readTarget(rest)
-  if (platform !== undefined && target) return { platform, target }
+  if (platform !== undefined && target) return { platform, ...selfId !== undefined && { selfId }, target }
 }
 
 /** Writes what `readAddress` reads. */
-export function writeAddress({ platform, target }: Address): string {
-  return (platform === undefined ? '' : `${platform}:`) + writeTarget(target)
+export function writeAddress({ platform, selfId, target }: Address): string {
+  return [platform, selfId, writeTarget(target)].filter(part => part !== undefined).join(':')
 }

@@ -24,7 +24,7 @@ function read(body: object): unknown {
 describe('names for targets', () => {
   test('lead to one target, or to a list of them', () => {
     assert.deepEqual(names.get('ops'), { addresses: [{ target: { kind: 'group', id: '1' } }], isList: false })
-    assert.deepEqual(names.get('far'), { addresses: [{ target: { kind: 'group', id: '4' }, platform: 'discord' }], isList: false, selfId: '9' })
+    assert.deepEqual(names.get('far'), { addresses: [{ target: { kind: 'group', id: '4' }, platform: 'discord', selfId: '9' }], isList: false })
     assert.deepEqual(names.get('one'), { addresses: [{ target: { kind: 'group', id: '1' } }], isList: true })
     assert.equal(names.get('both')?.addresses.length, 2)
     assert.deepEqual(names.get('comma'), { addresses: [{ target: { kind: 'group', id: '1' } }, { target: { kind: 'private', id: '2' } }], isList: true })
@@ -33,7 +33,7 @@ describe('names for targets', () => {
   const malformed: [string, unknown][] = [
     ['', 'group:1'], ['-ops', 'group:1'], ['a b', 'group:1'], ['a:b', 'group:1'], ['群', 'group:1'], ['a'.repeat(65), 'group:1'], ['x', ''], ['x', []],
     ['x', 'ops'], ['x', 'group:'], ['x', 'group:*'], ['x', '*:group:1'], ['x', ['group:1', 'ops']], ['x', 7], ['x', null], ['x', {}], ['x', { to: 'ops' }],
-    ['x', { to: 'group:1', platform: 7 }], ['x', { to: 'group:1', selfId: '' }], ['x', { to: 'discord:group:1', platform: 'onebot' }],
+    ['x', { to: 'group:1', platform: 7 }], ['x', { to: 'group:1', selfId: '' }], ['x', { to: 'discord:group:1', platform: 'onebot' }], ['x', { to: 'discord:9:group:1', selfId: '8' }],
     ['x', { to: 'group:1', bot: 'a' }], ['a\u202eb', 'group:1'],
   ]
   for (const [name, value] of malformed) {
@@ -57,6 +57,8 @@ describe('the field to', () => {
     [{ to: 'ops' }, { kind: 'group', id: '1' }],
     [{ to: 'ops', platform: 'onebot', self_id: 5 }, { kind: 'group', id: '1', platform: 'onebot', selfId: '5' }],
     [{ to: 'chat' }, { kind: 'group', id: '3', platform: 'discord' }],
+    [{ to: 'onebot:5:group:1' }, { kind: 'group', id: '1', platform: 'onebot', selfId: '5' }],
+    [{ to: 'onebot:private:group:1' }, { kind: 'private', id: 'group:1', platform: 'onebot' }],
     [{ to: 'far' }, { kind: 'group', id: '4', platform: 'discord', selfId: '9' }],
     [{ to: 'far', platform: 'discord', self_id: '9' }, { kind: 'group', id: '4', platform: 'discord', selfId: '9' }],
     [{ to: 'ops', group_id: '', user_id: null }, { kind: 'group', id: '1' }],
