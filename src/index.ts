@@ -19,13 +19,14 @@ import { parseNames } from './message/names'
 import { writeAddress } from './message/target'
 import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
-import { reportBots } from './platform/bots'
+import { Presence, reportBots } from './platform/bots'
 import { Incoming } from './platform/incoming'
 import { KoishiPort } from './platform/koishi'
 import { OneBot } from './platform/onebot/account'
 import { keepConnected } from './platform/onebot/connection'
 import { guardConnections } from './platform/onebot/guard'
 import { incomingOneBot } from './platform/onebot/incoming'
+import { watchLogins } from './platform/onebot/login'
 import { startRelay } from './relay/start'
 import { tellAll } from './relay/relay'
 import { UploadStore } from './uploads/store'
@@ -48,7 +49,8 @@ export function apply(ctx: Context, config: Config): void {
   const { settings, origins, warnings } = resolveSettings(config, process.env)
   for (const warning of warnings) logger.warn(warning)
   logger.info('%s', describeSettings(origins))
-  reportBots(ctx, logger)
+  const presence = Presence.of(ctx)
+  reportBots(ctx, presence, logger)
   guardConnections(ctx, logger)
 
   const dataDir = resolve(ctx.baseDir, settings.dataDir)
@@ -67,7 +69,7 @@ export function apply(ctx: Context, config: Config): void {
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))
   const publicUrl = (): string => settings.selfUrl || server.config.selfUrl || ''
   const links = new MediaLinks(() => (publicUrl() || server.selfUrl) + settings.path, apiKey)
-  const port = new KoishiPort(ctx, new OneBot(ctx))
+  const port = new KoishiPort(ctx, presence, new OneBot(ctx))
   const interval = settings.chatSendInterval * 1000
   // Some timers take whole numbers only.
   const timeout = Math.ceil(settings.chatApiTimeout * 1000)
@@ -148,6 +150,7 @@ export function apply(ctx: Context, config: Config): void {
   })
   scheduleSweeps(ctx, signal => uploads.sweep(Date.now(), signal), logger)
   keepConnected(ctx, logger)
+  watchLogins(ctx, presence)
 
   const shut = (): Promise<void> => {
     relay.drain()

@@ -42,6 +42,10 @@ export interface BotState {
   platform: string
   self_id: string
   status: string
+  /** Since when, in milliseconds since the epoch. */
+  since: number
+  /** Why it is not online. */
+  cause?: string
 }
 
 /**
@@ -51,7 +55,7 @@ export interface BotState {
 export function statusRoute(relay: Pick<Relay, 'lanes' | 'backlog' | 'standsBehind'>, bots: () => BotState[], access: Pick<Access, 'usage'>): Route {
   return route('GET', '/statusz', ['read'], ({ caller }) => ({
     data: {
-      bots: bots(),
+      bots: bots().map(bot => ({ ...bot, since: toIso(bot.since) })),
       queues: relay.lanes().filter(({ queue }) => maySee(caller, queue)).map(({ queue, waiting, pausedUntil }) => ({
         queue, waiting, ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
       })),

@@ -19,7 +19,7 @@ export interface Sources {
 const outcomes = ['sent', 'refused', 'unsent', 'unanswered', 'expired'] as const
 const callOutcomes = ['sent', 'refused', 'suppressed', 'unsent', 'unanswered'] as const satisfies CallOutcome[]
 const findings = ['found', 'local', 'absent', 'inconclusive', 'no-history', 'silent'] as const satisfies LookUp[]
-const botStates = ['online', 'connecting', 'reconnecting', 'disconnecting', 'offline']
+const botStates = ['online', 'connecting', 'offline']
 const reasons = ['unauthorized', 'forbidden', 'rate-limited']
 
 /** The labels of doors without one of their own: templates of an operator, and records of an earlier release. */

@@ -1,13 +1,17 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
 import { unwrap } from '../lib/unwrap'
-import type { Port } from './port'
+import { cleanWording } from './failure'
+import type { Health, Port } from './port'
 
 // Koishi re-exports this enumeration through a getter, which takes microseconds for each read.
 const online = Universal.Status.ONLINE
 
-/** Whether a bot can send now. */
-export function isOnline(bot: Bot): boolean {
-  return bot.status === online
+const states: Readonly<Record<Universal.Status, Health['state']>> = {
+  [Universal.Status.OFFLINE]: 'offline',
+  [Universal.Status.ONLINE]: 'online',
+  [Universal.Status.CONNECT]: 'connecting',
+  [Universal.Status.DISCONNECT]: 'offline',
+  [Universal.Status.RECONNECT]: 'connecting',
 }
 
 /** As `Port.onChat`. */
@@ -23,16 +27,23 @@ interface Waiter {
   readonly callback: () => void
 }
 
+/** Told of each change of a bot's health. Must not throw. */
+type Listener = (bot: Bot, health: Health, before: Health | undefined) => void
+
 /**
- * Reports when the bots of an app come online and go offline. Adapters never settle a call whose connection closes, so each call watches
- * its bot as well. All watches share one listener.
+ * The health of the bots of an app: whether each of them is connected, as its adapter says, and whether its account can send, as far as the
+ * platform tells. Adapters never settle a call whose connection closes, so each call watches its bot as well. All watches share one
+ * listener.
  */
 export class Presence {
   private readonly waiters = new Set<Waiter>()
-  private readonly subscribers = new Set<(sid: string) => void>()
-  private readonly listeners = new Set<ChatListener>()
-  /** The bots that were last seen online. */
-  private readonly online = new WeakSet<Bot>()
+  private readonly chatListeners = new Set<ChatListener>()
+  private readonly listeners = new Set<Listener>()
+  private readonly known = new WeakMap<Bot, Health>()
+  /** The health that the listeners were told last. */
+  private readonly told = new WeakMap<Bot, Health>()
+  /** Why accounts cannot send although their bots are connected. */
+  private readonly faults = new WeakMap<Bot, string>()
 
   /** The presence of the app's bots. It is kept up to date until this context is disposed. */
   static of(ctx: Context): Presence {
@@ -41,6 +52,40 @@ export class Presence {
     presences.set(app, presence)
     presence.listen(ctx)
     return presence
+  }
+
+  /** Whether a bot can send now. */
+  isOnline(bot: Bot): boolean {
+    return bot.status === online && !this.faults.has(bot)
+  }
+
+  /** Why the account of a bot cannot send although the bot is connected; `undefined` where it is not connected, or can send. */
+  faultOf(bot: Bot): string | undefined {
+    return bot.status === online ? this.faults.get(bot) : undefined
+  }
+
+  /** The health of a bot; the same object for as long as it does not change. */
+  health(bot: Bot): Health {
+    const fault = this.faultOf(bot)
+    const state = fault === undefined ? states[bot.status] : 'offline'
+    const cause = fault ?? (state === 'online' ? undefined : connectionCause(bot))
+    const last = this.known.get(bot)
+    const isSame = last?.state === state
+    if (isSame && last.cause === cause) return last
+    const health = { state, since: isSame ? last.since : Date.now(), ...cause !== undefined && { cause } }
+    this.known.set(bot, health)
+    return health
+  }
+
+  /**
+   * Says why the account of a bot cannot send although the bot is connected. This stays true when the bot connects again.
+   *
+   * @param fault in plain English; `undefined` once it can send
+   */
+  report(bot: Bot, fault: string | undefined): void {
+    if (fault === undefined) this.faults.delete(bot)
+    else this.faults.set(bot, fault)
+    this.update([bot])
   }
 
   /**
@@ -58,30 +103,21 @@ export class Presence {
     return this.wait({ bot: unwrap(bot), online: true, callback })
   }
 
-  /**
-   * Calls back with the `sid` of each bot that comes online.
-   *
-   * @param callback must not throw
-   * @returns ends the subscription
-   */
-  subscribe(callback: (sid: string) => void): () => void {
-    this.subscribers.add(callback)
-    return () => {
-      this.subscribers.delete(callback)
-    }
+  /** Tells of each change of a bot's health from now on. Returns what ends the subscription. */
+  subscribe(listener: Listener): () => void {
+    this.listeners.add(listener)
+    return () => void this.listeners.delete(listener)
   }
 
   /** Calls back when a platform reports that it has closed a chat, or opened it again. As `subscribe`. */
   onChat(listener: ChatListener): () => void {
-    this.listeners.add(listener)
-    return () => {
-      this.listeners.delete(listener)
-    }
+    this.chatListeners.add(listener)
+    return () => void this.chatListeners.delete(listener)
   }
 
   /** A platform has reported it. */
   readonly tellOfChat: ChatListener = (sid, target, closure) => {
-    for (const listener of this.listeners) listener(sid, target, closure)
+    for (const listener of this.chatListeners) listener(sid, target, closure)
   }
 
   private listen(ctx: Context): void {
@@ -94,20 +130,19 @@ export class Presence {
 
   private update(bots: readonly Bot[]): void {
     // All waiters are checked: a guild bot of adapter-onebot has the status of another bot, and changes are rare.
-    this.settle(({ bot, online }) => isOnline(bot) === online)
+    this.settle(({ bot, online }) => this.isOnline(bot) === online)
     for (const bot of bots.map(unwrap)) {
-      if (isOnline(bot) && !this.online.has(bot)) for (const callback of this.subscribers) callback(bot.sid)
-      if (isOnline(bot)) this.online.add(bot)
-      else this.online.delete(bot)
+      const health = this.health(bot)
+      const before = this.told.get(bot)
+      this.told.set(bot, health)
+      if (health !== before) for (const listener of this.listeners) listener(bot, health, before)
     }
   }
 
   private wait(waiter: Waiter): () => void {
-    if (isOnline(waiter.bot) === waiter.online) waiter.callback()
+    if (this.isOnline(waiter.bot) === waiter.online) waiter.callback()
     else this.waiters.add(waiter)
-    return () => {
-      this.waiters.delete(waiter)
-    }
+    return () => void this.waiters.delete(waiter)
   }
 
   private settle(applies: (waiter: Waiter) => boolean): void {
@@ -118,40 +153,28 @@ export class Presence {
   }
 }
 
-/** A bot as `GET /statusz` shows it. */
-export interface BotState {
-  platform: string
-  self_id: string
-  status: string
-}
-
-const statusNames: Readonly<Record<Universal.Status, string>> = {
-  [Universal.Status.OFFLINE]: 'offline',
-  [Universal.Status.ONLINE]: 'online',
-  [Universal.Status.CONNECT]: 'connecting',
-  [Universal.Status.DISCONNECT]: 'disconnecting',
-  [Universal.Status.RECONNECT]: 'reconnecting',
-}
-
-/** The bots and their states, without hidden bots. */
-export function describeBots(bots: Iterable<Pick<Bot, 'platform' | 'selfId' | 'status' | 'hidden'>>): BotState[] {
-  const visible = [...bots].filter(bot => !bot.hidden)
-  return visible.map(({ platform, selfId, status }) => ({ platform: platform ?? 'unknown', self_id: selfId, status: statusNames[status] }))
+function connectionCause({ status, error }: Bot): string {
+  const plain = states[status] === 'connecting' ? 'the bot is connecting' : 'the bot is not connected'
+  const words = error instanceof Error ? cleanWording(error.message) : undefined
+  return words === undefined ? plain : `${plain} (${words})`
 }
 
 /** How long adapters may take to add a bot before the log has a warning, in milliseconds. */
 const adapterTime = 10_000
 
-/** Logs the bots once the app is ready, and each change of their states after that. */
-export function reportBots(ctx: Context, logger: Logger): void {
-  const describe = ({ platform, self_id: selfId, status }: BotState): string => `${platform}:${selfId} ${status}`
+/** Logs the bots once the app is ready, and each change of their health after that. */
+export function reportBots(ctx: Context, presence: Presence, logger: Logger): void {
+  const visible = (): Bot[] => unwrap(ctx.bots).map(unwrap).filter(bot => !bot.hidden)
+  const describe = (bot: Bot, { state, cause }: Health): string => `${bot.sid} ${state}${cause === undefined ? '' : `: ${cause}`}`
   ctx.on('ready', () => {
-    logger.info('%s', `bots: ${describeBots(ctx.bots).map(describe).join(', ') || 'none yet'}`)
+    logger.info('%s', `bots: ${visible().map(bot => describe(bot, presence.health(bot))).join(', ') || 'none yet'}`)
     ctx.setTimeout(() => {
-      if (describeBots(ctx.bots).length === 0) logger.warn('there is still no bot: load an adapter, or nothing can be sent')
+      if (visible().length === 0) logger.warn('there is still no bot: load an adapter, or nothing can be sent')
     }, adapterTime)
   })
-  ctx.on('bot-status-updated', bot => {
-    for (const state of describeBots([bot])) logger.info('%s', `bot ${describe(state)}`)
-  })
+  ctx.on('dispose', presence.subscribe((bot, health, before) => {
+    if (bot.hidden) return
+    const past = before && before.state !== health.state ? ` after ${Math.round((health.since - before.since) / 1000)} s ${before.state}` : ''
+    logger.info('%s', `bot ${describe(bot, health)}${past}`)
+  }))
 }

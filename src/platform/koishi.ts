@@ -2,9 +2,9 @@ import { h, MessageEncoder, Universal, type Bot, type Context } from 'koishi'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/unwrap'
 import type { BotSelector, ParsedItem, Target } from '../message/model'
-import { describeBots, isOnline, Presence, type BotState } from './bots'
+import type { Presence } from './bots'
 import { throwClassified } from './failure'
-import { SendError, type Account, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt } from './port'
+import { SendError, type Account, type Closure, type Contact, type Health, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt } from './port'
 
 /** What is particular to one platform. The bots of all others are used through Koishi's own interface. */
 export interface PlatformSupport {
@@ -17,37 +17,36 @@ export interface PlatformSupport {
 /** The accounts by their bots. They outlive a reload of the plugin, because calls under way do. */
 const accounts = new WeakMap<Bot, BotAccount>()
 
+/** A bot as operators see it. */
+export interface BotState extends Omit<Health, 'state'> { platform: string, self_id: string, status: Health['state'] }
+
 /** The bots of a Koishi app. */
 export class KoishiPort implements Port {
   private readonly bots: readonly Bot[]
-  private readonly presence: Presence
 
-  /**
-   * Listens until the context is disposed. Accounts go on working when another port is made for the app.
-   *
-   * @param preferred the platform whose bots are chosen before others
-   */
-  constructor(ctx: Context, private readonly preferred: PlatformSupport) {
+  /** @param preferred the platform whose bots are chosen before others */
+  constructor(ctx: Context, private readonly presence: Presence, private readonly preferred: PlatformSupport) {
     this.bots = unwrap(ctx.bots)
-    this.presence = Presence.of(ctx)
   }
 
   choose(selector: BotSelector): Account {
-    return this.account(this.pick(selector, isOnline) ?? refuse(selector))
+    return this.account(this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.refuse(selector))
   }
 
   chooseLater(selector: BotSelector): Account {
-    return this.account(this.pick(selector, isOnline) ?? this.pick(selector, () => true) ?? refuse(selector))
+    return this.account(this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.pick(selector, () => true) ?? this.refuse(selector))
   }
 
   find(sid: string): Account | undefined {
-    const bots = this.bots.filter(bot => bot.sid === sid)
-    const bot = bots.find(isOnline) ?? bots[0]
+    const bots = this.bots.map(unwrap).filter(bot => bot.sid === sid)
+    const bot = bots.find(bot => this.presence.isOnline(bot)) ?? bots[0]
     return bot && this.account(bot)
   }
 
   onOnline(callback: (sid: string) => void): () => void {
-    return this.presence.subscribe(callback)
+    return this.presence.subscribe(({ sid }, { state }) => {
+      if (state === 'online') callback(sid)
+    })
   }
 
   onChat(callback: Parameters<Port['onChat']>[0]): () => void {
@@ -56,12 +55,15 @@ export class KoishiPort implements Port {
 
   /** Whether any bot can send now. */
   get isOnline(): boolean {
-    return this.bots.some(isOnline)
+    return this.bots.some(bot => this.presence.isOnline(unwrap(bot)))
   }
 
-  /** The bots and their states, for operators. */
+  /** The bots and their health, for operators; without hidden bots. */
   describe(): BotState[] {
-    return describeBots(this.bots)
+    return this.bots.map(unwrap).filter(({ hidden }) => !hidden).map(bot => {
+      const { state: status, ...health } = this.presence.health(bot)
+      return { platform: bot.platform ?? 'unknown', self_id: bot.selfId, status, ...health }
+    })
   }
 
   /** The first bot of the preferred platform that fits, otherwise the first that fits. Hidden bots have to be asked for. */
@@ -69,6 +71,14 @@ export class KoishiPort implements Port {
     const isAsked = isNamed(selector)
     const bots = this.bots.map(unwrap).filter(bot => isFit(bot) && (isAsked ? matches(bot, selector) : !bot.hidden))
     return bots.find(({ platform }) => platform === this.preferred.platform) ?? bots[0]
+  }
+
+  /** @throws RelayError `unsent` */
+  private refuse(selector: BotSelector): never {
+    const bot = this.pick(selector, () => true)
+    const fault = bot && this.presence.faultOf(bot)
+    const what = isNamed(selector) ? 'no bot with this platform and self_id is online' : 'no bot is online'
+    throw new RelayError('unsent', `${fault === undefined ? what : `${what}: ${fault}`}: try again later`)
   }
 
   private account(traced: Bot): Account {
@@ -91,11 +101,6 @@ function matches(bot: Bot, { platform = bot.platform, selfId = bot.selfId }: Bot
   return bot.platform === platform && bot.selfId === selfId
 }
 
-/** @throws RelayError `unsent` */
-function refuse(selector: BotSelector): never {
-  throw new RelayError('unsent', isNamed(selector) ? 'no bot with this platform and self_id is online: try again later' : undefined)
-}
-
 /** What the accounts of all platforms have in common. */
 export abstract class BotAccount implements Account {
   readonly platform: string
@@ -108,8 +113,12 @@ export abstract class BotAccount implements Account {
     return this.bot.sid
   }
 
+  get health(): Health {
+    return this.presence.health(this.bot)
+  }
+
   get isOnline(): boolean {
-    return isOnline(this.bot)
+    return this.presence.isOnline(this.bot)
   }
 
   get selfId(): string {

@@ -10,7 +10,7 @@ export interface Port {
   /**
    * The bot that sends now: the one that was asked for, otherwise a OneBot bot, otherwise the first that is online.
    *
-   * @throws RelayError `unsent` when no such bot is online
+   * @throws RelayError `unsent`, with the cause, when no such bot is online
    */
   choose(selector: BotSelector): Account
   /**
@@ -33,6 +33,8 @@ export interface Account {
   readonly sid: string
   /** As Koishi names it; empty until the adapter knows it. */
   readonly platform: string
+  readonly health: Health
+  /** Whether it can send now: its health is `online`. */
   readonly isOnline: boolean
   /** Its ID on the platform. */
   readonly selfId: string
@@ -71,7 +73,10 @@ export interface Account {
    * @throws SendError
    */
   friends(): Promise<Contact[]>
-  /** Calls back once when the bot is offline, at once if it is; the function returned ends the watch. The callback must not throw. */
+  /**
+   * Calls back once when the bot is not online, at once if it is not; the function returned ends the watch. The callback must not throw. A
+   * call under way may still be answered where only the account is logged out.
+   */
   onOffline(callback: () => void): () => void
   /** Calls back once when the bot is online, at once if it is; the function returned ends the watch. The callback must not throw. */
   onOnline(callback: () => void): () => void
@@ -82,6 +87,16 @@ export interface Closure {
   cause: CauseId
   /** When that ends, in milliseconds since the epoch; `null` where the platform does not say. */
   until: number | null
+}
+
+/** Whether an account can send. */
+export interface Health {
+  /** `offline` also where the bot is connected, but its account is logged out or the platform answers nothing. */
+  readonly state: 'online' | 'connecting' | 'offline'
+  /** Since when it is in this state, in milliseconds since the epoch. */
+  readonly since: number
+  /** Why it is not online: in plain English, the platform's words after it. */
+  readonly cause?: string
 }
 
 /** A group that an account is in (a channel, on other platforms), or a friend of it. */

@@ -181,6 +181,9 @@ export class Platform {
     }
     return {
       sid, platform: 'onebot', selfId: sid.slice('onebot:'.length), name: sid,
+      get health() {
+        return { state: isOnline() ? 'online' as const : 'offline' as const, since: 0 }
+      },
       get isOnline() {
         return isOnline()
       },

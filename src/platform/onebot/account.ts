@@ -9,6 +9,7 @@ import { SendError, type Contact, type HistoryPage, type LoadedItem, type Messag
 import { platform, recordAnswers, requestOf, responseTimeout } from './adapter'
 import { readData, readReceipt, toId, toNumber } from './answer'
 import { chatOf, readHistory, Reports } from './history'
+import { Login } from './login'
 import { contentOf, likenessOf, toCall, toSegments, type Content } from './message'
 
 /** What is particular to OneBot 11. */
@@ -28,8 +29,11 @@ export class OneBot implements PlatformSupport {
 
 /** An account whose bot speaks OneBot 11. */
 class OneBotAccount extends BotAccount {
+  readonly login: Login
+
   constructor(bot: Bot, presence: Presence, readonly reports: Reports) {
     super(bot, presence)
+    this.login = Login.of(bot, presence)
   }
 
   checkIds({ kind, id }: Target, items: readonly ParsedItem[]): void {
@@ -105,7 +109,11 @@ class OneBotMessage implements Message {
     this.likeness = likenessOf(contentOf(toSegments(items, elements) ?? []))
   }
 
-  async send(begin: () => void): Promise<Receipt> {
+  send(begin: () => void): Promise<Receipt> {
+    return this.account.login.follow(this.deliver(begin))
+  }
+
+  private async deliver(begin: () => void): Promise<Receipt> {
     const { account: { bot }, target, items } = this
     try {
       const elements = items.map(toElement)
@@ -150,6 +158,7 @@ class OneBotMessage implements Message {
    */
   private post(begin: () => void, ...elements: [elements: readonly h[], announced: readonly h[]]): Promise<unknown> | undefined {
     const request = requestOf(this.account.bot)
+    if (!this.account.isOnline) throw new SendError('unsent', this.account.health.cause)
     begin()
     this.sent = elements
     const segments = toSegments(this.items, ...elements)

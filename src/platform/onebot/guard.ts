@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import { unwrap } from '../../lib/unwrap'
 import { connectionMode, dials, wireOf } from './adapter'
-import { droppedFrames, Wire } from './wire'
+import { Wire, wireEvents } from './wire'
 
 /** The least time between two lines in the log about the same bot, in milliseconds. */
 const reportInterval = 60_000
@@ -33,7 +33,7 @@ export function guardConnections(ctx: Context, logger: Logger): void {
 
   for (const bot of bots) wireOf(unwrap(bot))
   ctx.on('bot-status-updated', bot => void wireOf(unwrap(bot)))
-  droppedFrames.on('drop', onDrop)
+  wireEvents.on('drop', onDrop)
 
   ctx.on('http/websocket-init', (url, options) => {
     const bot = bots.map(unwrap).find(bot => dials(bot, url))
@@ -59,6 +59,6 @@ export function guardConnections(ctx: Context, logger: Logger): void {
   server.prependListener('connection', onConnection)
   ctx.on('dispose', () => {
     server.off('connection', onConnection)
-    droppedFrames.off('drop', onDrop)
+    wireEvents.off('drop', onDrop)
   })
 }

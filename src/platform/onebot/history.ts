@@ -81,16 +81,20 @@ export function readHistory(answer: unknown, selfId: string, content: Content): 
   if (!Array.isArray(messages)) return
   // LuckyLilliaBot has `null` in the place of a message that it leaves out.
   const all = messages.filter(isObject)
-  const own = all.filter(message => isOwn(message, selfId)).map(message => readEntry(message, content))
+  // NapCat has the number that the server gave to a message; zero where it gave none. Others have no such field.
+  const hasSequences = all.some(({ real_seq: sequence }) => sequence !== undefined)
+  const own = all.filter(message => isOwn(message, selfId)).map(message => {
+    return readEntry(message, content, !hasSequences || Number(toId(message.real_seq) ?? 0) > 0)
+  })
   const readable = own.filter(entry => entry !== undefined)
   const oldest = Math.min(...all.map(timeOf).filter(time => !Number.isNaN(time)))
   return { own: readable, oldest, isReadable: readable.length === own.length }
 }
 
 /** An entry of a history; `undefined` when the message lacks an ID, a time or a content. */
-function readEntry(message: JsonObject, wanted: Content): HistoryEntry | undefined {
+function readEntry(message: JsonObject, wanted: Content, isSeen: boolean): HistoryEntry | undefined {
   const [id, time, content] = [toId(message.message_id), timeOf(message), readContent(message.message)]
-  if (id !== undefined && content && !Number.isNaN(time)) return { id, time, isEqual: isSameContent(content, wanted), isSeen: true }
+  if (id !== undefined && content && !Number.isNaN(time)) return { id, time, isEqual: isSameContent(content, wanted), isSeen }
 }
 
 /** Whether the bot's own account sent a message, here or on another device. */

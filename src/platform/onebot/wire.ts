@@ -47,8 +47,8 @@ let count = 0
 /** The wires by their sockets. They outlive a reload of the plugin, because calls under way do. */
 const wires = new WeakMap<object, Wire>()
 
-/** Reports each frame that a wire drops. */
-export const droppedFrames = new EventEmitter<{ drop: [owner: string, reason: string] }>()
+/** Reports each event that comes in over a wire, and each frame that a wire drops. */
+export const wireEvents = new EventEmitter<{ event: [owner: string, event: JsonObject], drop: [owner: string, reason: string] }>()
 
 /**
  * The frames of one WebSocket of a OneBot bot, before the adapter gets them. A wire makes calls of its own and takes their answers, however
@@ -108,7 +108,8 @@ export class Wire {
       return false
     }
     const fault = faultOf(frame)
-    if (fault !== undefined) droppedFrames.emit('drop', this.owner, fault)
+    if (fault !== undefined) wireEvents.emit('drop', this.owner, fault)
+    else if ('post_type' in fields) wireEvents.emit('event', this.owner, fields)
     return fault === undefined
   }
 

@@ -81,7 +81,9 @@ describe('presence', () => {
   test('tells of each time that a bot comes online', async t => {
     const { presence, simulator, bot } = await start(t)
     const told: string[] = []
-    const end = presence.subscribe(sid => told.push(sid))
+    const end = presence.subscribe((bot, { state }) => {
+      if (state === 'online') told.push(bot.sid)
+    })
     for (const count of [1, 2]) {
       simulator.disconnectAll()
       await whenOffline(presence, bot)
@@ -106,20 +108,20 @@ describe('presence', () => {
   test('goes on for those who wait when the plugin is loaded again, and catches up with what they missed', async t => {
     const { app, presence, simulator, bot, unload } = await start(t)
     const called: string[] = []
-    presence.subscribe(sid => called.push(sid))
+    presence.subscribe((bot, { state }) => called.push(`${bot.sid} ${state}`))
     presence.onOffline(bot, () => called.push('offline'))
     unload()
     await simulator.goOffline()
     await untilStatus(bot, Universal.Status.OFFLINE)
     assert.equal(called.length, 0)
     const fork = app.plugin((ctx: Context) => assert.equal(Presence.of(ctx), presence))
-    assert.deepEqual(called, ['offline'])
+    assert.deepEqual(called, ['offline', 'onebot:10000 offline'])
     presence.onOnline(bot, () => called.push('online'))
     fork.dispose()
     await simulator.goOnline()
     await untilStatus(bot, Universal.Status.ONLINE)
-    assert.deepEqual(called, ['offline'])
+    assert.deepEqual(called, ['offline', 'onebot:10000 offline'])
     app.plugin((ctx: Context) => assert.equal(Presence.of(ctx), presence))
-    assert.deepEqual(called, ['offline', 'online', 'onebot:10000'])
+    assert.deepEqual(called, ['offline', 'onebot:10000 offline', 'online', 'onebot:10000 online'])
   })
 })

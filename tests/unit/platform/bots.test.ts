@@ -1,16 +1,66 @@
-import { Universal } from 'koishi'
+import { Bot, Context, Universal } from 'koishi'
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { describeBots } from '../../../src/platform/bots'
+import { test, type TestContext } from 'node:test'
+import { Presence } from '../../../src/platform/bots'
+import type { Health } from '../../../src/platform/port'
 
-test('the state of bots has a word for each, and none of hidden ones', () => {
-  const bot = (status: Universal.Status, hidden = false) => ({ platform: 'onebot', selfId: '1', status, hidden })
-  const bots = [
-    bot(Universal.Status.OFFLINE),
-    bot(Universal.Status.CONNECT),
-    bot(Universal.Status.ONLINE, true),
-    bot(Universal.Status.DISCONNECT),
-    bot(Universal.Status.RECONNECT),
-  ]
-  assert.deepEqual(describeBots(bots).map(({ status }) => status), ['offline', 'connecting', 'disconnecting', 'reconnecting'])
+class TestBot extends Bot {
+  override start(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+function start(t: TestContext) {
+  t.mock.timers.enable({ apis: ['Date'], now: 1_000 })
+  const app = new Context()
+  const bot = new TestBot(app, {}, 'onebot')
+  bot.selfId = '1'
+  const presence = Presence.of(app)
+  const changes: Health[] = []
+  presence.subscribe((_, health) => changes.push(health))
+  return { bot, presence, changes }
+}
+
+test('the health of a bot says what it is, since when and why', t => {
+  const { bot, presence, changes } = start(t)
+  assert.deepEqual(presence.health(bot), { state: 'offline', since: 1_000, cause: 'the bot is not connected' })
+  t.mock.timers.setTime(2_000)
+  bot.status = Universal.Status.CONNECT
+  bot.status = Universal.Status.RECONNECT
+  t.mock.timers.setTime(3_000)
+  bot.online()
+  presence.report(bot, 'the account is logged out')
+  t.mock.timers.setTime(4_000)
+  presence.report(bot, 'the platform does not answer')
+  presence.report(bot, 'the platform does not answer')
+  bot.offline(new Error('connect ECONNREFUSED'))
+  // Koishi tells the status before it has the error.
+  assert.equal(presence.health(bot).cause, 'the bot is not connected (connect ECONNREFUSED)')
+  t.mock.timers.setTime(5_000)
+  // The fault stays true when the bot connects again.
+  bot.online()
+  assert(!presence.isOnline(bot))
+  presence.report(bot, undefined)
+  assert(presence.isOnline(bot))
+  assert.deepEqual(changes, [
+    { state: 'connecting', since: 2_000, cause: 'the bot is connecting' },
+    { state: 'online', since: 3_000 },
+    { state: 'offline', since: 3_000, cause: 'the account is logged out' },
+    { state: 'offline', since: 3_000, cause: 'the platform does not answer' },
+    { state: 'offline', since: 3_000, cause: 'the bot is not connected' },
+    { state: 'offline', since: 3_000, cause: 'the platform does not answer' },
+    { state: 'online', since: 5_000 },
+  ])
+})
+
+test('a bot whose account can send nothing is offline to those who wait', t => {
+  const { bot, presence } = start(t)
+  bot.online()
+  const told: string[] = []
+  presence.onOffline(bot, () => told.push('offline'))
+  presence.report(bot, 'the account is logged out')
+  presence.onOnline(bot, () => told.push('online'))
+  assert.deepEqual(told, ['offline'])
+  presence.report(bot, undefined)
+  assert.deepEqual(told, ['offline', 'online'])
 })

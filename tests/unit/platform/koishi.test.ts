@@ -2,6 +2,7 @@ import { Bot, Context, h, Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RelayError } from '../../../src/errors'
+import { Presence } from '../../../src/platform/bots'
 import { KoishiPort } from '../../../src/platform/koishi'
 import { OneBot } from '../../../src/platform/onebot/account'
 import { SendError } from '../../../src/platform/port'
@@ -30,7 +31,7 @@ interface Added {
 /** An app without bots so far, and a port to it. */
 function start() {
   const app = new Context()
-  const port = new KoishiPort(app, new OneBot(app))
+  const port = new KoishiPort(app, Presence.of(app), new OneBot(app))
   const add = (platform: string, selfId: string, { status = Universal.Status.ONLINE, hidden = false }: Added = {}): TestBot => {
     const bot = new TestBot(app, {}, platform)
     bot.selfId = selfId
@@ -95,7 +96,7 @@ test('has one account for a bot, also after a reload of the plugin', () => {
   assert(account)
   assert(!account.isOnline)
   assert.equal(port.find('telegram:1'), account)
-  assert.equal(new KoishiPort(app, new OneBot(app)).find('telegram:1'), account)
+  assert.equal(new KoishiPort(app, Presence.of(app), new OneBot(app)).find('telegram:1'), account)
   const again = add('telegram', '1')
   assert(port.find('telegram:1')?.isOnline, 'where two have the ID, it is the one that is online')
   again.status = Universal.Status.OFFLINE

@@ -33,9 +33,14 @@ function read(messages: unknown): HistoryPage | undefined {
 }
 
 test('reads the own messages of NapCat, LuckyLilliaBot and go-cqhttp', () => {
-  const page = read([foreign, napcat, null, luckyLillia, goCqhttp])
-  assert.deepEqual(page?.own, ['1804289383', '77', '-1204289383'].map(id => ({ id, time: since, isEqual: true, isSeen: true })))
+  const own = [[foreign, napcat], [null, luckyLillia], [goCqhttp]].flatMap(page => read(page)?.own ?? [])
+  assert.deepEqual(own, ['1804289383', '77', '-1204289383'].map(id => ({ id, time: since, isEqual: true, isSeen: true })))
   assert.deepEqual(read([{ ...napcat, message: 'b' }])?.own.map(({ isEqual }) => isEqual), [false])
+})
+
+test('takes no message for one that the server has seen which it gave no number, where the others of the page have one', () => {
+  const swallowed = [{ real_seq: '0' }, { real_seq: 0 }, { real_seq: undefined }, { real_seq: '' }].map(fields => ({ ...napcat, ...fields }))
+  assert.deepEqual(read([foreign, ...swallowed, napcat])?.own.map(({ isSeen }) => isSeen), [false, false, false, false, true])
 })
 
 test('knows an own message by its sender, and without one by its user_id', () => {

@@ -1,0 +1,160 @@
+import type { Bot, Context } from 'koishi'
+import { inTime } from '../../lib/async'
+import { unwrap } from '../../lib/unwrap'
+import { causes } from '../../message/causes'
+import { fieldsOf, type JsonObject } from '../../message/parse'
+import type { Presence } from '../bots'
+import { cleanWording } from '../failure'
+import { toText } from '../incoming'
+import { SendError } from '../port'
+import { hasRequest, platform, requestOf, wireOf } from './adapter'
+import { wireEvents } from './wire'
+
+/** The time between two looks, and how long `get_status` may take, in milliseconds. */
+const defaultInterval = 10_000
+/** A heartbeat is due by this many looks. After that, `get_status` is asked at every third look. */
+const quietLooks = 6
+/** So many calls without an answer make a login doubtful. */
+const mostUnanswered = 2
+/** So many questions without an answer make a platform silent. */
+const mostSilences = 2
+
+const loggedOut = 'the account is logged out'
+const silent = 'the platform does not answer'
+
+/** The logins by their bots. They outlive a reload of the plugin, because calls under way do. */
+const logins = new WeakMap<Bot, Login>()
+
+/**
+ * Whether the account of a bot is logged in. QQ may log an account out while the connection to the platform stays: NapCat then sends the
+ * notice `bot_offline`, and has `online: false` in its heartbeats and in the answer to `get_status`. A platform that knows none of them
+ * counts as logged in while it is connected. A platform that answered `get_status` before and answers nothing any more counts as offline.
+ */
+export class Login {
+  /** When the calls that have no answer yet were made, on the monotonic clock. */
+  private readonly open = new Set<{ since: number }>()
+  /** How many calls have ended without an answer since the platform was asked last. */
+  private unanswered = 0
+  /** How many looks there were since the last heartbeat, or since the connection was made. */
+  private looks = 0
+  /** Whether a heartbeat said `online: true` last. It counts for more than `get_status`, which says `false` before it knows. */
+  private isVouched = false
+  private hasAnswered = false
+  private silences = 0
+  private isAsking = false
+  private fault: string | undefined
+
+  private constructor(private readonly bot: Bot, private readonly presence: Presence) {}
+
+  static of(bot: Bot, presence: Presence): Login {
+    const login = logins.get(bot) ?? new Login(bot, presence)
+    logins.set(bot, login)
+    return login
+  }
+
+  /** Follows a send to its end, which may tell something about the login. */
+  async follow<T>(send: Promise<T>): Promise<T> {
+    const call = { since: performance.now() }
+    this.open.add(call)
+    try {
+      return await send
+    } catch (error) {
+      // The caller learns of its failure before it learns that the account is offline.
+      if (error instanceof SendError) setImmediate(() => this.onFailure(error))
+      throw error
+    } finally {
+      this.open.delete(call)
+    }
+  }
+
+  /** Takes an event of the platform. */
+  hear({ post_type: type, meta_event_type: meta, notice_type: notice, status, tag, message }: JsonObject): void {
+    if (type === 'notice' && notice === 'bot_offline') {
+      const words = cleanWording([tag, message].map(toText).filter(Boolean).join(': '))
+      this.isVouched = false
+      this.tell(words === undefined ? loggedOut : `${loggedOut} (platform: "${words}")`)
+    } else if (type === 'meta_event' && meta === 'heartbeat') {
+      const { online } = fieldsOf(status)
+      this.looks = this.silences = 0
+      this.isVouched = online === true
+      if (online === false) this.tell(this.reason(loggedOut))
+      else if (online === true || this.fault === silent) this.tell(undefined)
+    }
+  }
+
+  /** To be called when the bot has connected. */
+  onConnected(interval: number): void {
+    this.looks = this.silences = 0
+    this.hasAnswered = this.isVouched = false
+    if (this.fault === silent) this.tell(undefined)
+    if (this.fault !== undefined) void this.ask(interval)
+  }
+
+  /** To be called at regular intervals while the bot is connected. */
+  look(interval: number): void {
+    this.looks++
+    const isQuiet = this.looks >= quietLooks
+    if (isQuiet) this.isVouched = false
+    const old = performance.now() - interval
+    const late = [...this.open].filter(({ since }) => since < old).length
+    const isDue = this.fault !== undefined || (isQuiet && this.looks % 3 === 0)
+    if (isDue || late + this.unanswered >= mostUnanswered) void this.ask(interval)
+  }
+
+  private onFailure({ causeId, outcome, wording }: SendError): void {
+    if (causeId === 'logged-out') this.tell(this.reason(wording ?? causes[causeId].en))
+    else if (outcome === 'unanswered') this.unanswered++
+  }
+
+  private async ask(interval: number): Promise<void> {
+    if (this.isAsking || !hasRequest(this.bot)) return
+    this.isAsking = true
+    this.unanswered = 0
+    const wire = wireOf(this.bot)
+    const received = wire?.received
+    const answer = await inTime(async () => requestOf(this.bot)('get_status', {}), interval)
+    this.isAsking = false
+    // Another frame shows that the platform is at work.
+    if (answer === undefined && (!wire || wire.received === received)) this.onSilence()
+    if (answer === undefined) return
+    this.hasAnswered = true
+    this.silences = 0
+    const { online } = fieldsOf(fieldsOf(answer).data)
+    if (online !== false) this.tell(undefined)
+    else if (!this.isVouched) this.tell(this.reason(loggedOut))
+  }
+
+  /** The words of the platform, where it has told some, say more than what was found out since. */
+  private reason(found: string): string {
+    return this.fault === undefined || this.fault === silent ? found : this.fault
+  }
+
+  private onSilence(): void {
+    if (this.hasAnswered && ++this.silences >= mostSilences) this.tell(this.fault ?? silent)
+  }
+
+  private tell(fault: string | undefined): void {
+    this.fault = fault
+    this.presence.report(this.bot, fault)
+  }
+}
+
+/**
+ * Watches whether the accounts of the connected OneBot bots are logged in, until the context is disposed.
+ *
+ * @param interval the time between two looks, in milliseconds
+ */
+export function watchLogins(ctx: Context, presence: Presence, interval = defaultInterval): void {
+  const connected = (): Bot[] => unwrap(ctx.bots).map(unwrap).filter(bot => bot.platform === platform && hasRequest(bot))
+  const onEvent = (owner: string, event: JsonObject): void => {
+    for (const bot of connected()) if (bot.sid === owner) Login.of(bot, presence).hear(event)
+  }
+  wireEvents.on('event', onEvent)
+  ctx.on('dispose', () => void wireEvents.off('event', onEvent))
+  ctx.on('bot-status-updated', bot => {
+    if (bot.platform === platform && hasRequest(bot)) Login.of(unwrap(bot), presence).onConnected(interval)
+  })
+  ctx.setInterval(() => {
+    for (const bot of connected()) Login.of(bot, presence).look(interval)
+  }, interval)
+}
