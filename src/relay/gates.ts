@@ -74,6 +74,8 @@ const askAfter = { least: 1_000, most: 15 * minute }
 const signs = { calls: 3, chats: 2, within: 10 * minute }
 /** The first wait between two messages of a restricted account, and the longest. */
 const spacing = { first: minute / 2, longest: 5 * minute }
+/** For how long a target that failed is remembered at least. */
+const leastMemory = 5 * minute
 /** What a caller is told at most in `Retry-After`, in seconds. */
 const mostRetryAfter = 60
 
@@ -110,7 +112,7 @@ export class Gates {
   /** How long a lane without deliveries is remembered, in milliseconds: the next failure of a target that failed is to count. */
   memorable(lane: Gated): number {
     const { failures, hold } = this.gate(lane.name)
-    return hold ? Infinity : this.rest(lane) + (failures > 0 ? this.context.options.pauseFor : 0)
+    return hold ? Infinity : this.rest(lane) + (failures > 0 ? Math.max(this.context.options.pauseFor, leastMemory) : 0)
   }
 
   forget(name: string): void {
@@ -126,9 +128,10 @@ export class Gates {
     return this.memory.gates.get(name)?.hold
   }
 
-  /** The lanes that are held. */
-  held(): string[] {
-    return [...this.memory.gates].flatMap(([name, { hold }]) => hold ? [name] : [])
+  /** Whether the last message to a chat was refused because of the chat, or a lane is held. */
+  isShut(name: string): boolean {
+    const gate = this.memory.gates.get(name)
+    return gate !== undefined && (gate.hold !== undefined || gate.failures > 0)
   }
 
   /** The lanes whose targets keep failing: they are paused, or were, and nothing has got through since. */

@@ -1,19 +1,24 @@
+import { LRUCache } from 'lru-cache'
 import { RelayError } from '../errors'
 import { digest } from '../lib/crypto'
 import type { ParsedItem } from '../message/model'
 import { platformOf } from '../message/target'
-import type { Port } from '../platform/port'
+import { SendError, type Port } from '../platform/port'
 import type { Clock } from './clock'
 import type { Active, Deliveries, Files } from './deliveries'
-import { again, isRetryable, isUnfinished, type Change, type Delivery, type Idempotency } from './delivery'
+import { again, isRetryable, isUnfinished, type Change, type Delivery, type Idempotency, type ItemResult } from './delivery'
+import type { Gates } from './gates'
 import { defaultExpiry, type Intake } from './intake'
 import { KeyTaken, type Journal } from './journal'
-import type { Lanes, Waiting } from './lanes'
+import { laneOf, type Lanes, type Waiting } from './lanes'
 import type { Recheck } from './recheck'
 import { fingerprintOf, type AdmitRetry, type Submission, type Submitted } from './submission'
 
 /** How long an Idempotency-Key lives, in milliseconds. */
 export const keyLifetime = 24 * 60 * 60 * 1000
+/** For how long, at most, the refusal of a chat is told again without a call, in milliseconds, and of how many requests. */
+const refusalLifetime = 5 * 60 * 1000
+const mostRefusals = 10_000
 /** Stands for the fingerprint of an event, whose content is not compared. */
 const anything = 'anything'
 
@@ -23,6 +28,7 @@ export interface ReplayContext {
   journal: Journal
   deliveries: Deliveries
   lanes: Lanes
+  gates: Gates
   intake: Intake
   recheck: Recheck
   files: Pick<Files, 'digest'>
@@ -35,6 +41,8 @@ export class Replay {
   /** The keys of requests under way, and what each request means. */
   private readonly underWay = new Map<string, { fingerprint: string, end: Promise<unknown> }>()
   private readonly retrying = new Set<string>()
+  /** Deliveries that were refused because of their chats or accounts, by their keys, which are free again. */
+  private readonly refused = new LRUCache<string, { delivery: Delivery, at: number }>({ max: mostRefusals })
 
   constructor(private readonly context: ReplayContext) {}
 
@@ -68,14 +76,26 @@ export class Replay {
     const { intake } = this.context
     const earlier = await this.find(idempotency.key, submission.event?.lifetime)
     if (earlier) return this.repeat(submission, idempotency, earlier)
+    const refused = this.refusalOf(idempotency)
+    if (refused) return { delivery: refused, isReplay: true }
     try {
-      return { delivery: await intake.accept(submission, idempotency), isReplay: false }
+      const delivery = await intake.accept(submission, idempotency)
+      if (delivery.results.some(isOfChat)) this.refused.set(idempotency.key, { delivery, at: this.context.clock.now() })
+      return { delivery, isReplay: false }
     } catch (error) {
       if (!(error instanceof KeyTaken)) throw error
       const taken = await this.find(idempotency.key, submission.event?.lifetime)
       if (!taken) throw new RelayError('key-unknown', undefined, { cause: error })
       return this.repeat(submission, idempotency, taken)
     }
+  }
+
+  /** Callers that repeat a request would have a closed chat called again and again. */
+  private refusalOf({ key, fingerprint }: Idempotency): Delivery | undefined {
+    const { clock, gates } = this.context
+    const { delivery, at } = this.refused.get(key) ?? {}
+    const isSame = delivery?.fingerprint === fingerprint && at !== undefined && clock.now() - at < refusalLifetime
+    return isSame && gates.isShut(laneOf(delivery)) ? delivery : undefined
   }
 
   private async repeat(submission: Submission, { fingerprint }: Idempotency, earlier: Delivery): Promise<Submitted> {
@@ -181,6 +201,13 @@ export class Replay {
     const stored = await orKeyUnknown(journal.items(delivery.id))
     return { delivery, items: stored ?? items, key: delivery.key, mustLast: deliveries.isDurable, isBackground: false }
   }
+}
+
+/** Whether an item was not taken because of its chat, or of the account. */
+function isOfChat(result: ItemResult | undefined): boolean {
+  if (result === undefined || result.success) return false
+  const { cause } = result.error
+  return cause instanceof SendError && (cause.isAboutTarget || cause.about === 'account')
 }
 
 /** The failure of a request whose key is another request's, which is under way or means something else. */

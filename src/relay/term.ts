@@ -99,7 +99,7 @@ export class Term {
     const intake = this.intake = new Intake({ clock, port, deliveries, lanes, recordContent, enter }, last)
     const recheck = this.recheck = new Recheck({ ...sending, port, lanes })
     const patience = policy.timeout * (policy.retries + 1)
-    this.replay = new Replay({ clock, port, journal, deliveries, lanes, intake, recheck, files, patience })
+    this.replay = new Replay({ clock, port, journal, deliveries, lanes, gates, intake, recheck, files, patience })
     this.history = new History(deliveries, journal)
     const tick = (): void => {
       this.cancel = clock.after(upkeepInterval, tick)

@@ -4,7 +4,7 @@ import { SendError } from '../../../src/platform/port'
 import { Core, fates, lane } from '../../support/core'
 
 const minute = 60_000
-const { muted, sent, silent } = fates
+const { muted, removed, sent, silent } = fates
 const swallowed = { answered: 10, error: new SendError('unanswered', 'Timeout: NTEvent', { causeId: 'swallowed' }) } as const
 
 /** The states of what was accepted for later, in its order. */
@@ -106,6 +106,23 @@ describe('a chat that is closed for a while', () => {
     await core.run(6 * minute)
     assert.deepEqual(deferred(core), ['sent'])
   })
+
+  for (const [what, fate] of [['closed for a while', muted], ['closed for good', removed]] as const) {
+    test(`is called once for a key that is repeated, where it is ${what}`, async () => {
+      const core = new Core()
+      core.port.fates.push(fate, sent, fate, fate)
+      const repeat = (): Promise<unknown> => core.submit('x', { key: 'k' }).then(() => core.run(100))
+      for (let minutes = 0; minutes < 5; minutes++) {
+        void repeat()
+        await core.run(minute - 1)
+      }
+      assert.deepEqual([core.called, core.log], [['x'], ['x refused', ...Array.from({ length: 4 }, () => 'x replay refused')]])
+      core.relay.resume(lane)
+      void repeat()
+      await core.run(100)
+      assert.deepEqual([core.log.at(-1), core.called.length], ['x sent', 2])
+    })
+  }
 
   test('is tried at once when an operator says so', async () => {
     const core = new Core()
