@@ -8,6 +8,7 @@ import { cleanWording } from '../failure'
 import { toText } from '../incoming'
 import { SendError } from '../port'
 import { hasRequest, platform, requestOf, wireOf } from './adapter'
+import { toId } from './answer'
 import { wireEvents } from './wire'
 
 /** The time between two looks, and how long `get_status` may take, in milliseconds. */
@@ -68,7 +69,8 @@ export class Login {
   }
 
   /** Takes an event of the platform. */
-  hear({ post_type: type, meta_event_type: meta, notice_type: notice, status, tag, message }: JsonObject): void {
+  hear({ self_id: selfId, post_type: type, meta_event_type: meta, notice_type: notice, status, tag, message }: JsonObject): void {
+    if (toId(selfId) !== this.bot.selfId) return
     if (type === 'notice' && notice === 'bot_offline') {
       const words = cleanWording([tag, message].map(toText).filter(Boolean).join(': '))
       this.isVouched = false

@@ -110,7 +110,7 @@ describe('how things stand', () => {
       refusals: () => new Map([['unauthorized', 7]]),
     })
     assertLines(text,
-      'bots{status="online"} 2', 'bots{status="offline"} 1', 'bots{status="reconnecting"} 0', 'queue_waiting 8', 'queue_waiting_longest 5',
+      'bots{status="online"} 2', 'bots{status="offline"} 1', 'bots{status="connecting"} 0', 'queue_waiting 8', 'queue_waiting_longest 5',
       'queue_capacity 1000', 'queues_paused 2', 'outbox_waiting 12', 'refusals_total{reason="unauthorized"} 7', 'refusals_total{reason="forbidden"} 0')
     assert.match(text, /^message_relay_oldest_waiting_seconds 3600(?:\.\d+)?$/m)
     assertLines(await read(), 'queue_waiting 0', 'queues_paused 0', 'oldest_waiting_seconds 0', 'bots{status="online"} 0')
