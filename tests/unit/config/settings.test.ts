@@ -37,21 +37,15 @@ describe('settings', () => {
     assert(origins.every(({ source }) => source === 'default'))
   })
 
-  test('come from koishi.yml before the environment, and from the environment before the default', () => {
-    const { settings, origins } = resolveSettings({ commandLength: 3 }, { COMMAND_LENGTH: '5', COMMAND_PREFIX: '/ ' })
-    assert.equal(settings.commandLength, 3)
-    assert.equal(settings.commandPrefix, '/ ')
+  test('come from koishi.yml before the environment, and from the environment before the default, but for what is blank', () => {
+    const { settings, origins, warnings } = resolveSettings(
+      { commandLength: 3, apiKey: '', maxUploadSize: null, commandPrefix: ' ' },
+      { COMMAND_LENGTH: '5', COMMAND_PREFIX: '/ ', WEBHOOK_API_KEY: 'k', MAX_UPLOAD_SIZE: ' ' },
+    )
+    assert.deepEqual([settings.commandLength, settings.commandPrefix, settings.apiKey, settings.maxUploadSize], [3, '/ ', 'k', 20971520])
     assert.deepEqual(origins.filter(({ source }) => source !== 'default').map(({ field, source }) => [field, source]), [
-      ['commandPrefix', 'environment'],
-      ['commandLength', 'koishi.yml'],
+      ['apiKey', 'environment'], ['commandPrefix', 'environment'], ['commandLength', 'koishi.yml'],
     ])
-  })
-
-  test('count as unset when blank, in both places', () => {
-    const { settings, warnings } = resolveSettings({ apiKey: '', commandPrefix: ' ', maxUploadSize: null }, { WEBHOOK_API_KEY: 'k', MAX_UPLOAD_SIZE: ' ' })
-    assert.equal(settings.apiKey, 'k')
-    assert.equal(settings.commandPrefix, '#')
-    assert.equal(settings.maxUploadSize, 20971520)
     assert.deepEqual(warnings, [])
   })
 
@@ -66,14 +60,14 @@ describe('settings', () => {
     ['MEDIA_TRANSPORT', 'pigeon'], ['WEBHOOK_KEYS', '{}'], ['WEBHOOK_KEYS', '[{'], ['WEBHOOK_TARGETS', '[]'], ['WEBHOOK_TARGETS', 'ops'],
     ['TRUSTED_PROXIES', '-1'], ['TRUSTED_PROXIES', 'all'], ['WEBHOOK_PATH', '/a b'], ['WEBHOOK_PATH', '/:id'], ['MAX_BODY_SIZE', '999999999999'],
   ]
-  for (const [variable, value] of malformed) {
-    test(`fall back to the default for ${variable}=${value}, with a warning that names it`, () => {
+  test('fall back to the default where they are malformed, with a warning that names the variable', () => {
+    for (const [variable, value] of malformed) {
       const { settings, warnings } = resolveSettings({}, { [variable]: value })
       assert.deepEqual(settings, resolveSettings({}, {}).settings)
       assert.equal(warnings.length, 1)
       assert.match(warnings[0] ?? '', new RegExp(`${variable} is malformed, it must be `))
-    })
-  }
+    }
+  })
 
   test('name their bounds in a warning', () => {
     const rules = Object.entries({
@@ -84,11 +78,6 @@ describe('settings', () => {
     for (const [variable, [value, rule]] of rules) {
       assert.deepEqual(resolveSettings({}, { [variable]: value }).warnings, [`the variable ${variable} is malformed, it must be ${rule}: the default is used`])
     }
-  })
-
-  test('take no time at all for a call to settle', () => {
-    assert.equal(resolveSettings({}, { CHAT_SETTLE_TIME: '0' }).settings.chatSettleTime, 0)
-    assert.equal(resolveSettings(load({ chatSettleTime: 0 }), {}).settings.chatSettleTime, 0)
   })
 
   test('never show a secret in a warning', () => {
@@ -109,13 +98,6 @@ describe('settings', () => {
     ]) assert.deepEqual({ keys: settings.keys, targets: settings.targets }, { keys, targets })
   })
 
-  test('take a secret for callbacks in both its forms, without the white space around it', () => {
-    for (const secret of ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'any text, é']) {
-      assert.equal(resolveSettings({ commandCallbackSecret: ` ${secret}\n` }, {}).settings.commandCallbackSecret, secret)
-      assert.equal(resolveSettings({}, { COMMAND_CALLBACK_SECRET: secret }).settings.commandCallbackSecret, secret)
-    }
-  })
-
   test('do not fall back to commands without a signature when their secret is malformed', () => {
     for (const [config, environment, place] of [
       [{ commandCallbackSecret: 'whsec_s3cret!' }, { COMMAND_CALLBACK_SECRET: 'a good one' }, 'commandCallbackSecret in koishi.yml'],
@@ -127,19 +109,25 @@ describe('settings', () => {
       assert.deepEqual(warnings, [`${place} is malformed, it must be whsec_ and base64, or any other text: no command is posted until it is fixed`])
       assert.equal(describeSettings(origins), 'settings: all have their defaults')
     }
+    for (const secret of ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'any text, é']) {
+      assert.equal(resolveSettings({ commandCallbackSecret: ` ${secret}\n` }, {}).settings.commandCallbackSecret, secret)
+    }
   })
 
-  for (const [written, bytes] of sizes) {
-    test(`take ${JSON.stringify(written)} for a size of ${bytes} bytes`, () => {
+  test('take a size in each of its forms', () => {
+    for (const [written, bytes] of sizes) {
       assert.equal(resolveSettings({ maxUploadSize: written }, {}).settings.maxUploadSize, bytes)
+      assert.equal(resolveSettings(load({ maxUploadSize: written }), {}).settings.maxUploadSize, bytes)
       assert.deepEqual(resolveSettings({}, { MAX_UPLOAD_SIZE: String(written) }), {
         ...resolveSettings({}, { MAX_UPLOAD_SIZE: String(bytes) }), warnings: [],
       })
-    })
-  }
+    }
+  })
 
   test('take fractions of seconds, lists in either form, and prefixes with or without slashes', () => {
     assert.equal(resolveSettings({}, { CHAT_API_TIMEOUT: '0.25' }).settings.chatApiTimeout, 0.25)
+    assert.equal(resolveSettings({}, { CHAT_SETTLE_TIME: '0' }).settings.chatSettleTime, 0)
+    assert.equal(resolveSettings(load({ chatSettleTime: 0 }), {}).settings.chatSettleTime, 0)
     assert.deepEqual(resolveSettings({}, { ALLOWED_EXTENSIONS: ' png, .JPG ,,tar.gz' }).settings.allowedExtensions, ['png', '.JPG', 'tar.gz'])
     assert.deepEqual(resolveSettings({ allowedExtensions: ['png'] }, {}).settings.allowedExtensions, ['png'])
     assert.deepEqual(resolveSettings({ allowedExtensions: 'png,gif' }, {}).settings.allowedExtensions, ['png', 'gif'])
@@ -151,12 +139,8 @@ describe('settings', () => {
 describe('the line in the log', () => {
   const line = (config: Config, environment = {}): string => describeSettings(resolveSettings(config, environment).origins)
 
-  test('says that all have their defaults, also when they are set to these', () => {
-    assert.equal(line({}), 'settings: all have their defaults')
+  test('names those that differ from their defaults, in the order of the config page, with where each came from', () => {
     assert.equal(line({ commandLength: 4, maxUploadSize: '20MB' }, { COMMAND_PREFIX: '#' }), 'settings: all have their defaults')
-  })
-
-  test('names those that differ, in the order of the config page, with where each came from', () => {
     assert.equal(
       line({ commandLength: 3, maxUploadSize: 1536 }, { COMMAND_LENGTH: '5', COMMAND_PREFIX: '/ ', MAX_BODY_SIZE: '512k' }),
       'settings: maxBodySize = "512 KB" (MAX_BODY_SIZE), maxUploadSize = "1536 B" (koishi.yml), '
@@ -177,9 +161,6 @@ describe('the line in the log', () => {
       + 'commandCallbackUrl = "http://h" (koishi.yml), '
       + 'commandCallbackSecret (COMMAND_CALLBACK_SECRET); all others have their defaults',
     )
-  })
-
-  test('tells whom alerts are told, but for an address that cannot be read', () => {
     assert.match(line({ alertTo: 'group:1, ops' }), / alertTo = "group:1, ops" /)
     assert.match(line({ alertTo: 'ops, https://h/secret' }), / alertTo \(koishi\.yml\);/)
   })
@@ -199,7 +180,6 @@ function controls(schema: Schema<Config>): Map<string, Schema> {
 
 describe('the config page', () => {
   const defaultsOf = (schema: Schema<Config>) => Object.fromEntries([...controls(schema)].map(([field, { meta }]) => [field, meta.default]))
-  const shown = (environment = {}) => defaultsOf(createSchema(environment))
   const none = undefined
   const defaults = {
     path: none, apiKey: none, keys: [], targets: {}, trustedProxies: 0, maxBodySize: '10 MB', dataDir: './data', uploadDir: './uploads', maxUploadSize: '20 MB', allowedExtensions: [],
@@ -208,15 +188,12 @@ describe('the config page', () => {
     commandCallbackSecret: none, commandCallbackRetry: false,
   }
 
-  test('shows the default of each setting', () => {
-    assert.deepEqual(shown(), defaults)
-  })
-
-  test('shows the variable where it is set, and the default where the variable is blank or malformed', () => {
-    assert.deepEqual(shown({
+  test('shows the default of each setting, and the variable where it is set to something', () => {
+    assert.deepEqual(defaultsOf(createSchema({})), defaults)
+    assert.deepEqual(defaultsOf(createSchema({
       WEBHOOK_PATH: 'relay/', MAX_UPLOAD_SIZE: '1536', ALLOWED_EXTENSIONS: 'png, jpg', CHAT_API_TIMEOUT: '0.5', CHAT_RETRY_UNANSWERED: 'no',
       COMMAND_CALLBACK_URL: 'http://h', COMMAND_PREFIX: ' ', COMMAND_LENGTH: 'many',
-    }), {
+    })), {
       ...defaults, path: '/relay', maxUploadSize: '1536 B', allowedExtensions: ['png', 'jpg'], chatApiTimeout: 0.5, chatRetryUnanswered: false,
       commandCallbackUrl: 'http://h',
     })
@@ -260,12 +237,9 @@ describe('the config page', () => {
 type Same<A, B> = [A, B] extends [B, A] ? true : false
 
 describe('the configuration', () => {
-  test('stays as it is in koishi.yml: what it shows is not added, so that variables are still looked at', () => {
-    assert.deepEqual(load({}, { COMMAND_LENGTH: '5' }), {})
-    assert.deepEqual(load({ commandLength: 4 }, { COMMAND_LENGTH: '5' }), { commandLength: 4 })
-  })
-
-  test('of the page is written to koishi.yml without what equals the default', () => {
+  test('stays as it is in koishi.yml: what the page shows is not added, so that variables are still looked at', () => {
+    const keys = [{ name: 'ci', key: 'the-secret-of-ci' }, { name: 'ops', key: 'the-secret-of-ops', targets: 'group:1,ops', rate: 5 }]
+    for (const config of [{}, { commandLength: 4 }, { keys }]) assert.deepEqual(load(config, { COMMAND_LENGTH: '5' }), config)
     const simplify = (config: Config): unknown => createSchema({ COMMAND_LENGTH: '5' }).simplify(config)
     assert.deepEqual(simplify({ commandLength: 5, maxUploadSize: '20 MB', allowedExtensions: [], mediaTransport: 'path' }), {})
     assert.deepEqual(simplify({ commandLength: 4, maxUploadSize: 1234, path: '/relay' }), { commandLength: 4, maxUploadSize: 1234, path: '/relay' })
@@ -279,18 +253,6 @@ describe('the configuration', () => {
     assert.deepEqual(settings, resolveSettings({}, {}).settings)
     assert.deepEqual(warnings.map(warning => warning.split(' ')[0]).sort(), Object.keys(malformed).sort())
     assert(!/lots|soon|pigeon/.test(warnings.join()))
-  })
-
-  test('of a key has no more fields than stand there: what is left out must not count as empty', () => {
-    const keys = [{ name: 'ci', key: 'the-secret-of-ci' }, { name: 'ops', key: 'the-secret-of-ops', targets: 'group:1,ops', rate: 5 }]
-    assert.deepEqual(load({ keys }), { keys })
-    assert.deepEqual(load({}), {})
-  })
-
-  test('may hold a size as a number or as text', () => {
-    for (const maxUploadSize of [1536, '1536', '1.5k']) {
-      assert.equal(resolveSettings(load({ maxUploadSize }), {}).settings.maxUploadSize, 1536)
-    }
   })
 
   test('has the same fields as the settings, which are one themselves', () => {

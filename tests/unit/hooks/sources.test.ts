@@ -1,7 +1,24 @@
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import { objects } from '../../../src/hooks/fields'
+import type { HookRequest, Source } from '../../../src/hooks/source'
 import { sources } from '../../../src/hooks/sources'
+import { github } from '../../../src/hooks/sources/github'
 import { assertReadable, assertSnapshot, isEvent, languages, readFixtures, render, renderStrictly, requestOf } from './support'
+
+/** What becomes of a request in each language, for a snapshot. */
+async function textsOf(source: Source, request: HookRequest, what: string): Promise<string[]> {
+  const reading = source.read(request)
+  if (!isEvent(reading)) return [`== ${what}: ${reading.skipped}`]
+  const { name, branch = '', status = '', view } = reading
+  return Promise.all(languages.map(async lang => {
+    const text = await render(source, view, lang)
+    assertReadable(text, ['message', 'notification'].includes(name))
+    return `== ${what} (${lang}) event=${name} branch=${branch} status=${status}\n${text}`
+  }))
+}
 
 for (const source of sources) {
   describe(`what ${source.name} posts`, () => {
@@ -9,19 +26,7 @@ for (const source of sources) {
 
     test('makes texts that can be read', async () => {
       const texts: string[] = []
-      for (const { name, request } of fixtures) {
-        const reading = source.read(request)
-        if (!isEvent(reading)) {
-          texts.push(`== ${name}: ${reading.skipped}`)
-          continue
-        }
-        const { branch = '', status = '', view } = reading
-        for (const lang of languages) {
-          const text = await render(source, view, lang)
-          assertReadable(text, ['message', 'notification'].includes(reading.name))
-          texts.push(`== ${name} (${lang}) event=${reading.name} branch=${branch} status=${status}\n${text}`)
-        }
-      }
+      for (const { name, request } of fixtures) texts.push(...await textsOf(source, request, name))
       assertSnapshot(source.name === 'github' ? 'github-more' : source.name, texts)
     })
 
@@ -33,6 +38,22 @@ for (const source of sources) {
     })
   })
 }
+
+test('the examples of GitHub are all understood, and their texts can be read', async () => {
+  const index: unknown = JSON.parse(readFileSync(require.resolve('@octokit/webhooks-examples/api.github.com/index.json'), 'utf8'))
+  const definitions = objects(index, Infinity).map(({ name, examples }) => ({ name: String(name), examples: objects(examples, Infinity) }))
+  assert.equal(definitions.length, 58)
+  const texts = new Set<string>()
+  for (const { name, examples } of definitions) {
+    for (const payload of examples) {
+      const request = requestOf(payload, { 'x-github-event': name, 'x-github-delivery': '72d3162e-cc78-11e3-81ab-4c9367dc0958' })
+      request.headers['x-hub-signature-256'] = `sha256=${createHmac('sha256', 'a secret').update(request.raw).digest('hex')}`
+      assert(github.isSigned?.(request) && github.verify?.(request, 'a secret'))
+      for (const text of await textsOf(github, request, `${name} ${typeof payload.action === 'string' ? payload.action : ''}`.trim())) texts.add(text)
+    }
+  }
+  assertSnapshot('github', [...texts])
+})
 
 describe('what says nothing', () => {
   for (const [name, payload] of [

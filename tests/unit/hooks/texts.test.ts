@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { address, count, date, firstLine, inOneLine, joinLines, labelled, line, linked, objects, parsed, pictureOf, textOf } from '../../../src/hooks/fields'
+import { excerpt, fromDiscord, fromMarkdown, fromSlack } from '../../../src/hooks/markup'
+import { renderPlainly, tidy } from '../../../src/hooks/plain'
+
+process.env.TZ = 'Asia/Shanghai'
+
+describe('a field', () => {
+  test('becomes one line of plain text, cut, but not through a character', () => {
+    assert.equal(line(' a\r\n\tb\u0000\u001b[31m\u202e c\u2028d '), 'a b [31m c d')
+    assert.equal(line('👨‍👩‍👧 é'), '👨‍👩‍👧 é')
+    assert.equal(line(12), '12')
+    for (const value of [null, undefined, true, {}, [], ['a']]) assert.equal(line(value), '')
+    assert.deepEqual([line('abcdef', 6), line('abcdefg', 6), line('abcd😀fg', 6), line('\ud800')], ['abcdef', 'abcde…', 'abcd…', '\ufffd'])
+    assert.deepEqual([firstLine('\n first \n\nsecond'), firstLine({})], ['first', ''])
+  })
+
+  test('is an address where it is a link that fits into a line', () => {
+    for (const link of ['https://example.com/a?b=c#d', 'http://prometheus:9090/graph?g0.expr=up', 'https://例子.example/路']) assert.equal(address(link), link)
+    for (const wrong of ['', 'javascript:alert(1)', 'file:///etc/passwd', 'https://a b', 'https://a\nb', 'https://a\u202eb', 'https:///a', `https://${'a'.repeat(2048)}`, {}, 1]) {
+      assert.equal(address(wrong), '', JSON.stringify(wrong))
+    }
+  })
+
+  test('is a count, a date, a text of several lines, or a list of objects', () => {
+    assert.deepEqual([3, '12', -1, 1.5, 1e300, 'x', null, {}].map(count), [3, 12, 0, 0, 0, 0, 0, 0])
+    assert.equal(date('2026-03-02T09:51:03+08:00'), '2026-03-02T01:51:03.000Z')
+    for (const wrong of ['0001-01-01T00:00:00Z', 'soon', '', 'x'.repeat(100), null, 1]) assert.equal(date(wrong), '')
+    assert.deepEqual([textOf(' a\n\n  b '), textOf(0), textOf('x'.repeat(200_000)).length], ['a\n\n  b', '0', 100_000])
+    for (const value of [null, undefined, false, {}, ['a']]) assert.equal(textOf(value), '')
+    const list = Array.from({ length: 60 }, () => ({}))
+    assert.deepEqual([objects(list).length, objects(list, Infinity).length, objects([null, [], 'a', {}]).length, objects({ length: 1 }).length], [50, 60, 1, 0])
+  })
+
+  test('leaves nothing behind where it is empty', () => {
+    assert.equal(joinLines('a', '', 'b'), 'a\nb')
+    assert.deepEqual([labelled('a', 'b'), labelled('', 'b'), labelled('a', '')], ['a: b', 'b', 'a'])
+    assert.deepEqual([linked('a', 'https://b'), linked('', 'https://b'), linked('a', ''), linked('https://b', 'https://b')], ['a (https://b)', 'https://b', 'a', 'https://b'])
+    assert.deepEqual([inOneLine('Host:\nnode-3'), inOneLine('主机：\nnode-3'), inOneLine('a\nb\nc')], ['Host: node-3', '主机: node-3', 'a\nb\nc'])
+  })
+
+  test('may be JSON as text, no deeper and no wider than the payload itself, which takes seconds to read', () => {
+    assert.deepEqual([parsed('{"a":[1]}'), parsed({ a: 1 }), parsed('{'), parsed('\ud800'), parsed(undefined)], [{ a: [1] }, { a: 1 }, undefined, undefined, undefined])
+    const deep = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
+    assert(Array.isArray(parsed(deep(64))))
+    assert.equal(parsed(deep(65)), undefined)
+    assert.equal(parsed(`[${'0,'.repeat(20_000)}0]`), undefined)
+  })
+
+  test('is a picture where it is an image type and base64, and nothing else', () => {
+    assert.equal(pictureOf('image/png', 'iVBO\nRw0K\r\n'), 'data:image/png;base64,iVBORw0K')
+    for (const [type, base64] of [['image/png', ''], ['image/png', '!'], ['image/png', 7], ['image/png,x', 'AAAA'], ['text/html', 'AAAA'], ['', 'AAAA']] as const) {
+      assert.equal(pictureOf(type, base64), '', `${type} ${base64}`)
+    }
+  })
+})
+
+const markups: [what: string, read: (markup: string) => string, cases: [markup: string, text: string][]][] = [
+  ['an excerpt of Markdown', excerpt, [
+    ['**bold** and `code` and ~~gone~~', 'bold and code and gone'],
+    ['# Title\n\n> said\n', 'Title\nsaid'],
+    ['![a](https://example.com/a.png)[the page](https://example.com)', 'the page'],
+    ['<details><summary>More</summary>\n<!-- not\nseen -->x', 'More\nx'],
+    ['| a | b |\n|---|---|\n| 1 | 2 |\nafter', 'after'],
+    ['a < b, snake_case and 2 * 3 * 4', 'a < b, snake_case and 2 * 3 * 4'],
+    ['1\n2\n3\n4', '1\n2\n3 …'],
+    ['[CQ:at,qq=all] @all', '[CQ:at,qq=all] @all'],
+    ['<!-- never ends', ''],
+  ]],
+  ['Markdown', fromMarkdown, [
+    ['# Title\n**bold**, *italic*, ~~gone~~ and `code`', 'Title\nbold, italic, gone and code'],
+    ['```sh\nmake\n```', 'make'],
+    ['> said\n>> twice', 'said\ntwice'],
+    ['[a page](https://example.com) ![](https://example.com/a.png)', 'a page (https://example.com) https://example.com/a.png'],
+    ['| a | b |\n|:--|--:|\n| 1 | 2 |', 'a | b\n1 | 2'],
+    ['above\n\n---\nbelow', 'above\n\nbelow'],
+    ['<font color="warning">132</font><br/>next', '132\nnext'],
+    [':warning: at 12:30:45 :shipit:', '⚠️ at 12:30:45 :shipit:'],
+    ['2 * 3 * 4, snake_case_name, a < b', '2 * 3 * 4, snake_case_name, a < b'],
+  ]],
+  ['the markup of Slack', fromSlack, [
+    ['<https://example.com|a page>, <https://example.com>', 'a page (https://example.com), https://example.com'],
+    ['<mailto:eva@example.com|eva@example.com>', 'eva@example.com'],
+    ['<@U1> <@U1|eva> <#C1|general> <!here> <!subteam^S1|@ops> <!subteam^S1>', '@U1 @eva #general @here @ops @S1'],
+    ['<!date^1795165964^{date_short}|Nov 20, 2026> <!date^1795165964^{time}^https://example.com|9 am>', 'Nov 20, 2026 9 am'],
+    ['since <!date^1795165964^{date_short}>', 'since 2026-11-20 17:12'],
+    ['<!date^soon|later> <!date^99999999999^{date}>', 'later 5138-11-16 17:46'],
+    ['can&#x27;t &#39;see&#39; &quot;it&quot; &amp;quot;', 'can\'t \'see\' "it" &quot;'],
+    ['*bold* _italic_ ~gone~ `code` a*b*c', 'bold italic gone code a*b*c'],
+    ['&gt; said\n1 &lt; 2 &amp;amp;', 'said\n1 < 2 &amp;'],
+    [':white_check_mark: done', '✅ done'],
+  ]],
+  ['the markup of Discord', fromDiscord, [
+    ['<@1> <@!2> <@&3> <#4> <:sad:5> <a:wow:6> </status:7>', '@1 @2 @3 #4 :sad: :wow: /status'],
+    ['[notes](<https://example.com>) <https://example.com>', 'notes (https://example.com) https://example.com'],
+    ['<t:1795165964> <t:1795165964:R> <t:99999999999>', '2026-11-20 17:12 2026-11-20 17:12 5138-11-16 17:46'],
+    ['-# small ||hidden||', 'small hidden'],
+  ]],
+]
+for (const [what, read, cases] of markups) {
+  test(`${what} becomes plain text`, () => {
+    for (const [markup, text] of cases) assert.equal(read(markup), text)
+  })
+}
+
+test('an excerpt is bounded, and made in no time of whatever comes', () => {
+  const start = performance.now()
+  for (const piece of ['x', '<', '![', '[a](', '<a ', '<!--', '**', '|\n', '> ', '# ', '\n']) {
+    assert(excerpt(piece.repeat(1024 * 1024)).length <= 200, piece)
+  }
+  assert(performance.now() - start < 2000)
+})
+
+test('a text is made fit for a chat, and of the main fields where there is no other', () => {
+  assert.equal(tidy('a  \r\nb\u0007\u202e\tc\n\n\n\nd\u2028e\ud800 '), 'a\nb  c\n\nd\ne\ufffd')
+  assert.equal(renderPlainly({ a: 'x', b: { c: 1 }, d: 2, e: true, f: 'y'.repeat(600), g: null }), `a: x\nd: 2\ne: true\nf: ${'y'.repeat(499)}…`)
+})
