@@ -2,63 +2,59 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Client, folder, record, records, startWithClient } from './support'
+import type { Fault } from '../../simulator'
+import { Client, folder, record, records, startWithClient, type Frame } from './support'
 
 const group = { group_id: 123456, message: 'a' }
 
 /** Resolves once everything sent before has been dealt with: calls that take no time are answered in order. */
 const settled = (client: Client) => client.call('get_status')
 
-test('refuse: nothing delivered, failure answered', async t => {
-  const { simulator, client } = await startWithClient(t)
-  const fault = simulator.fault({ fault: { kind: 'refuse', retcode: 1234, wording: 'no' } })
-  const answer = await client.call('send_group_msg', group)
-  assert.deepEqual([answer.status, answer.retcode, answer.wording], ['failed', 1234, 'no'])
-  assert.equal(simulator.ledger.length, 0)
-  assert.equal(fault.hits, 1)
-  assert.equal((await client.call('send_group_msg', group)).status, 'ok')
-  assert.equal(fault.hits, 1)
-})
+const ok = { status: 'ok' }
+const kinds: [fault: Fault, delivered: number, answers: Frame[]][] = [
+  [{ kind: 'refuse', retcode: 1234, wording: 'no' }, 0, [{ status: 'failed', retcode: 1234, wording: 'no' }]],
+  [{ kind: 'silent' }, 0, []],
+  [{ kind: 'lost-answer' }, 1, []],
+  [{ kind: 'timeout' }, 0, [{ status: 'failed' }]],
+  [{ kind: 'timeout', delivered: true }, 1, [{ status: 'failed' }]],
+  [{ kind: 'duplicate-answer' }, 1, [ok, ok]],
+  [{ kind: 'null-data' }, 1, [{ ...ok, retcode: 0, data: null }]],
+  [{ kind: 'answer', answer: { status: 'async', retcode: 1 } }, 1, [{ status: 'async', retcode: 1 }]],
+  [{ kind: 'answer', answer: {}, delivered: false }, 0, [{ status: undefined }]],
+  // Delivered at once, and answered after this test.
+  [{ kind: 'late', ms: 3_600_000 }, 1, []],
+  [{ kind: 'late', ms: 3_600_000, delivered: 'then' }, 0, []],
+]
+for (const [fault, delivered, answers] of kinds) {
+  test(`${JSON.stringify(fault)}: ${delivered} delivered, ${answers.length} answers; the next call is spared`, async t => {
+    const { simulator, client } = await startWithClient(t)
+    const rule = simulator.fault({ fault })
+    const echo = client.post('send_group_msg', group)
+    await settled(client)
+    assert.equal(simulator.ledger.length, delivered)
+    const given = client.frames.filter(frame => frame.echo === echo)
+    assert.deepEqual(given.map((frame, index) => Object.fromEntries(Object.keys(answers[index] ?? {}).map(name => [name, frame[name]]))), answers)
+    assert.equal((await client.call('send_group_msg', group)).status, 'ok')
+    assert.equal(rule.hits, 1)
+    // The test file would not end if a timer lived on.
+    await simulator.close()
+  })
+}
 
-test('silent: neither delivered nor answered', async t => {
-  const { simulator, client } = await startWithClient(t)
-  simulator.fault({ fault: { kind: 'silent' } })
-  const echo = client.post('send_group_msg', group)
-  await settled(client)
-  assert.equal(simulator.ledger.length, 0)
-  assert(!client.answered.includes(echo))
-  assert.equal(simulator.calls.length, 2)
-})
-
-test('lost-answer: delivered, never answered', async t => {
-  const { simulator, client } = await startWithClient(t)
-  simulator.fault({ fault: { kind: 'lost-answer' } })
-  const echo = client.post('send_group_msg', group)
-  await settled(client)
-  assert.equal(simulator.ledger.length, 1)
-  assert(!client.answered.includes(echo))
-})
-
-test('late: delivered at once, answered later', async t => {
-  const { simulator, client } = await startWithClient(t)
-  simulator.fault({ fault: { kind: 'late', ms: 30 } })
-  const echo = client.post('send_group_msg', group)
-  await settled(client)
-  assert.equal(simulator.ledger.length, 1)
-  assert(!client.answered.includes(echo))
-  const answer = await client.frame(frame => frame.echo === echo)
-  assert.equal(answer.status, 'ok')
-})
-
-test('late, delivered then: delivered and answered later, and overtaken', async t => {
-  const { simulator, client } = await startWithClient(t)
-  simulator.fault({ fault: { kind: 'late', ms: 30, delivered: 'then' } })
-  const echo = client.post('send_group_msg', { ...group, message: 'late' })
-  await client.call('send_group_msg', { ...group, message: 'early' })
-  assert.deepEqual(simulator.ledger.map(entry => entry.text), ['early'])
-  await client.frame(frame => frame.echo === echo)
-  assert.deepEqual(simulator.ledger.map(entry => entry.text), ['early', 'late'])
-})
+for (const [fault, delivered, status] of [
+  [{ kind: 'late', ms: 30 }, ['late', 'early'], 'ok'], [{ kind: 'late', ms: 30, delivered: 'then' }, ['early', 'late'], 'ok'],
+  [{ kind: 'late', ms: 30, delivered: 'never' }, ['early'], 'failed'],
+] as const) {
+  test(`${JSON.stringify(fault)}: answered later, and overtaken`, async t => {
+    const { simulator, client } = await startWithClient(t)
+    simulator.fault({ fault })
+    const echo = client.post('send_group_msg', { ...group, message: 'late' })
+    await client.call('send_group_msg', { ...group, message: 'early' })
+    assert(!client.answered.includes(echo))
+    assert.equal((await client.frame(frame => frame.echo === echo)).status, status)
+    assert.deepEqual(simulator.ledger.map(entry => entry.text), delivered)
+  })
+}
 
 test('late, delivered then: delivered although the connection that brought the call is gone, text and file', async t => {
   const { simulator, client } = await startWithClient(t)
@@ -77,16 +73,6 @@ test('late, delivered then: delivered although the connection that brought the c
   assert.deepEqual(later.answered.length, 2, 'nobody else gets the answers')
 })
 
-test('late, never delivered: refused in the end', async t => {
-  const { simulator, client } = await startWithClient(t)
-  simulator.fault({ fault: { kind: 'late', ms: 30, delivered: 'never' } })
-  const echo = client.post('send_group_msg', group)
-  await settled(client)
-  assert(!client.answered.includes(echo))
-  assert.equal((await client.frame(frame => frame.echo === echo)).status, 'failed')
-  assert.equal(simulator.ledger.length, 0)
-})
-
 test('late, not answered: carried out, and nothing is said of it', async t => {
   const { simulator, client } = await startWithClient(t)
   simulator.fault({ fault: { kind: 'late', ms: 30, delivered: 'then', answered: false } })
@@ -96,67 +82,16 @@ test('late, not answered: carried out, and nothing is said of it', async t => {
   assert(!client.answered.includes(echo))
 })
 
-test('a history that has been forgotten begins anew, or with the newest messages', async t => {
-  const { simulator, client } = await startWithClient(t)
-  const texts = async () => records(record((await client.call('get_group_msg_history', { group_id: 123456 })).data).messages)
-    .map(message => message.raw_message)
-  for (const message of ['a', 'b', 'c']) await client.call('send_group_msg', { ...group, message })
-  simulator.forgetHistory(1)
-  assert.deepEqual(await texts(), ['c'])
-  await client.call('send_group_msg', { ...group, message: 'd' })
-  assert.deepEqual(await texts(), ['c', 'd'])
-  simulator.forgetHistory()
-  assert.deepEqual(await texts(), [])
-  assert.equal(simulator.ledger.length, 4)
-})
-
-test('the platform has a clock of its own', async t => {
-  const { simulator, client } = await startWithClient(t, { clock: () => 1_500_000_000_999 })
-  await client.call('send_group_msg', group)
-  assert.equal(simulator.ledger[0]?.time, 1_500_000_000_999)
-  assert.equal(simulator.calls[0]?.time, 1_500_000_000_999)
-  const { data } = await client.call('get_group_msg_history', { group_id: 123456 })
-  assert.equal(records(record(data).messages)[0]?.time, 1_500_000_000)
-})
-
-test('timeout: outcome unknown, delivered only when asked to', async t => {
-  const { simulator, client } = await startWithClient(t)
-  simulator.fault({ fault: { kind: 'timeout' } })
-  assert.match(String((await client.call('send_group_msg', group)).message), /^Timeout: NTEvent/)
-  assert.equal(simulator.ledger.length, 0)
-  simulator.fault({ fault: { kind: 'timeout', delivered: true } })
-  assert.match(String((await client.call('send_group_msg', group)).message), /^Timeout: NTEvent/)
-  assert.equal(simulator.ledger.length, 1)
-})
-
-test('duplicate-answer: delivered once, answered twice', async t => {
-  const { simulator, client } = await startWithClient(t)
-  simulator.fault({ fault: { kind: 'duplicate-answer' } })
-  const echo = client.post('send_group_msg', group)
-  await settled(client)
-  assert.deepEqual(client.answered.slice(0, 2), [echo, echo])
-  assert.equal(simulator.ledger.length, 1)
-})
-
-test('hold: delivered at once, answered after the next call', async t => {
-  const { simulator, client } = await startWithClient(t)
-  simulator.fault({ fault: { kind: 'hold' } })
-  const first = client.post('send_group_msg', { ...group, message: 'first' })
-  await simulator.until(({ ledger }) => ledger.length === 1)
-  const second = client.post('send_group_msg', { ...group, message: 'second' })
-  await client.frame(frame => frame.echo === first)
-  assert.deepEqual(client.answered, [second, first])
-  assert.deepEqual(simulator.ledger.map(entry => entry.text), ['first', 'second'])
-})
-
-test('hold: two held answers both wait for a call that is not held', async t => {
+test('hold: delivered at once, answered after the next call that is not held', async t => {
   const { simulator, client } = await startWithClient(t)
   simulator.fault({ fault: { kind: 'hold' }, times: 2 })
-  const first = client.post('send_group_msg', group)
-  const second = client.post('send_group_msg', group)
-  const third = client.post('send_group_msg', group)
+  const first = client.post('send_group_msg', { ...group, message: 'first' })
+  const second = client.post('send_group_msg', { ...group, message: 'second' })
+  await simulator.until(({ ledger }) => ledger.length === 2)
+  const third = client.post('send_group_msg', { ...group, message: 'third' })
   await client.frame(frame => frame.echo === second)
   assert.deepEqual(client.answered, [third, first, second])
+  assert.deepEqual(simulator.ledger.map(entry => entry.text), ['first', 'second', 'third'])
 })
 
 for (const [when, delivered, answered] of [['before', 0, false], ['delivered', 1, false], ['answered', 1, true]] as const) {
@@ -170,14 +105,6 @@ for (const [when, delivered, answered] of [['before', 0, false], ['delivered', 1
     assert.equal(simulator.connections, 0)
   })
 }
-
-test('null-data: delivered, answered ok without data', async t => {
-  const { simulator, client } = await startWithClient(t)
-  simulator.fault({ fault: { kind: 'null-data' } })
-  const answer = await client.call('send_group_msg', group)
-  assert.deepEqual([answer.status, answer.retcode, answer.data], ['ok', 0, null])
-  assert.equal(simulator.ledger.length, 1)
-})
 
 test('faults strike also when bytes have to be read first', async t => {
   const { simulator, client } = await startWithClient(t)
@@ -209,45 +136,40 @@ test('the first live rule that matches wins, as often as it is meant to', async 
 
 test('rules match by action, target and predicate; by default only sends and uploads', async t => {
   const { simulator, client } = await startWithClient(t)
-  const refuse = { kind: 'refuse' as const }
-  simulator.fault({ fault: refuse })
-  assert.equal((await client.call('get_group_list')).status, 'ok')
-  assert.equal((await client.call('send_private_msg', { user_id: 10001, message: 'a' })).status, 'failed')
-
-  simulator.fault({ fault: refuse, action: 'get_group_list' })
-  assert.equal((await client.call('send_group_msg', group)).status, 'ok')
-  assert.equal((await client.call('get_group_list')).status, 'failed')
-
-  simulator.fault({ fault: refuse, action: /^get_/g, times: 2 })
-  assert.equal((await client.call('get_status')).status, 'failed')
-  assert.equal((await client.call('get_status')).status, 'failed')
-
-  simulator.fault({ fault: refuse, target: '10001' })
-  assert.equal((await client.call('send_group_msg', group)).status, 'ok')
-  assert.equal((await client.call('send_private_msg', { user_id: '10001', message: 'a' })).status, 'failed')
-
-  simulator.fault({ fault: refuse, match: ({ params }) => params.message === 'b' })
-  assert.equal((await client.call('send_group_msg', group)).status, 'ok')
-  assert.equal((await client.call('send_group_msg', { ...group, message: 'b' })).status, 'failed')
+  const toUser = { user_id: '10001', message: 'a' }
+  for (const [rule, spared, struck] of [
+    [{}, ['get_group_list', {}], ['send_private_msg', toUser]],
+    [{ action: 'get_group_list' }, ['send_group_msg', group], ['get_group_list', {}]],
+    [{ action: /^get_/g, times: 2 }, ['send_group_msg', group], ['get_status', {}]],
+    [{}, ['send_group_msg', group], ['get_status', {}]],
+    [{ target: '10001' }, ['send_group_msg', group], ['send_private_msg', toUser]],
+    [{ match: ({ params }) => params.message === 'b' }, ['send_group_msg', group], ['send_group_msg', { ...group, message: 'b' }]],
+  ] satisfies [Omit<FaultRule, 'fault'>, [string, object], [string, object]][]) {
+    if (Object.keys(rule).length > 0 || struck[0] !== 'get_status') simulator.fault({ fault: { kind: 'refuse' }, ...rule })
+    assert.equal((await client.call(...spared)).status, 'ok')
+    assert.equal((await client.call(...struck)).status, 'failed')
+  }
 })
 
-test('answer: delivered, answered with what was scripted', async t => {
+test('a history that has been forgotten begins anew, or with the newest messages', async t => {
   const { simulator, client } = await startWithClient(t)
-  simulator.fault({ fault: { kind: 'answer', answer: { status: 'async', retcode: 1 } } })
-  const { echo, ...answer } = await client.call('send_group_msg', group)
-  assert.deepEqual(answer, { status: 'async', retcode: 1 })
-  assert.equal(typeof echo, 'number')
-  assert.equal(simulator.ledger.length, 1)
-  simulator.fault({ fault: { kind: 'answer', answer: {}, delivered: false } })
-  assert.deepEqual(Object.keys(await client.call('send_group_msg', group)), ['echo'])
-  assert.equal(simulator.ledger.length, 1)
+  const texts = async () => records(record((await client.call('get_group_msg_history', { group_id: 123456 })).data).messages)
+    .map(message => message.raw_message)
+  for (const message of ['a', 'b', 'c']) await client.send('123456', message)
+  simulator.forgetHistory(1)
+  assert.deepEqual(await texts(), ['c'])
+  await client.send('123456', 'd')
+  assert.deepEqual(await texts(), ['c', 'd'])
+  simulator.forgetHistory()
+  assert.deepEqual(await texts(), [])
+  assert.equal(simulator.ledger.length, 4)
 })
 
-test('late answers die with the simulator', async t => {
-  const { simulator, client } = await startWithClient(t)
-  simulator.fault({ fault: { kind: 'late', ms: 3_600_000 } })
-  client.post('send_group_msg', group)
-  await simulator.until(({ ledger }) => ledger.length === 1)
-  // The test file would not end if the timer lived on.
-  await simulator.close()
+test('the platform has a clock of its own', async t => {
+  const { simulator, client } = await startWithClient(t, { clock: () => 1_500_000_000_999 })
+  await client.send('123456', 'a')
+  assert.equal(simulator.ledger[0]?.time, 1_500_000_000_999)
+  assert.equal(simulator.calls[0]?.time, 1_500_000_000_999)
+  const { data } = await client.call('get_group_msg_history', { group_id: 123456 })
+  assert.equal(records(record(data).messages)[0]?.time, 1_500_000_000)
 })

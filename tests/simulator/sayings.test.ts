@@ -99,12 +99,6 @@ test('the history can be cut by count, id and sequence number', async t => {
   assert.deepEqual(await read({ count: 1, message_seq: 0 }), ['29'])
 })
 
-test('without history the actions are unknown', async t => {
-  const { client } = await startWithClient(t, { history: false })
-  assert.equal((await client.call('get_group_msg_history', { group_id: 123456 })).retcode, 1404)
-  assert.equal((await client.call('get_friend_msg_history', { user_id: 10001 })).retcode, 1404)
-})
-
 test('a message taken back is gone from the history', async t => {
   const { simulator, client } = await startWithClient(t)
   const { data } = await client.call('send_group_msg', { group_id: 123456, message: 'a' })

@@ -81,6 +81,19 @@ export class Client {
     return this.frame(frame => frame.echo === echo)
   }
 
+  /** Sends a message of segments, or a text, to a group. Rejects when it is refused. */
+  async send(group: string, ...message: (string | { type: string, data: Record<string, unknown> })[]): Promise<void> {
+    const segments = message.map(part => typeof part === 'string' ? text(part) : part)
+    const answer = await this.call('send_group_msg', { group_id: Number(group), message: segments })
+    assert.equal(answer.status, 'ok', JSON.stringify(answer))
+  }
+
+  /** Resolves once the connection is closed; may be called twice. */
+  async close(): Promise<void> {
+    this.socket.close()
+    await this.closed
+  }
+
   /** The first frame, already here or to come, that is like this. */
   frame(isIt: (frame: Frame) => boolean): Promise<Frame> {
     return new Promise((resolve, reject) => {

@@ -1,55 +1,25 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { safeName } from '../../../src/lib/file-name'
+import { Random } from '../../faults/random'
 
 const bytes = (text: string) => Buffer.byteLength(text)
 
 /** What a hostile or careless client may call its file, and what it is stored as. */
 const table: [given: string, stored: string][] = [
-  ['report.pdf', 'report.pdf'],
-  ['发票 2024.pdf', '发票 2024.pdf'],
-  ['C:\\Users\\me\\build.log', 'build.log'],
-  ['../../etc/passwd', 'passwd'],
-  ['..\\..\\boot.ini', 'boot.ini'],
-  ['a/b\\c/d.txt', 'd.txt'],
-  ['dir/', 'file'],
-  ['', 'file'],
-  ['.', 'file'],
-  ['..', 'file'],
-  ['...', 'file'],
-  ['???', 'file'],
-  ['\u202E\u200B', 'file'],
-  ['.env', 'env'],
-  ['.part', 'part'],
-  ['  a.txt. . ', 'a.txt'],
-  ['a%00.png', 'a00.png'],
-  ['a\0.png', 'a.png'],
-  ['a\r\nSet-Cookie: b.png', 'aSet-Cookie b.png'],
-  ['50%#?<>:"|*.txt', '50.txt'],
-  ['photo\u202Egpj.exe', 'photogpj.exe'],
+  ['report.pdf', 'report.pdf'], ['发票 2024.pdf', '发票 2024.pdf'], ['C:\\Users\\me\\build.log', 'build.log'], ['../../etc/passwd', 'passwd'],
+  ['..\\..\\boot.ini', 'boot.ini'], ['a/b\\c/d.txt', 'd.txt'], ['dir/', 'file'], ['', 'file'], ['.', 'file'], ['..', 'file'], ['...', 'file'],
+  ['???', 'file'], ['\u202E\u200B', 'file'], ['.env', 'env'], ['.part', 'part'], ['  a.txt. . ', 'a.txt'], ['a%00.png', 'a00.png'], ['a\0.png', 'a.png'],
+  ['a\r\nSet-Cookie: b.png', 'aSet-Cookie b.png'], ['50%#?<>:"|*.txt', '50.txt'], ['photo\u202Egpj.exe', 'photogpj.exe'],
   ['a\u200E\u200F\u202A\u202B\u202C\u202D\u202Eb\u2066\u2067\u2068\u2069.txt', 'ab.txt'],
-  ['a\u200B\u200C\u200D\u2060\uFEFF\u2028\u2029\u0085b.txt', 'ab.txt'],
-  ['a\uD800b\uDC00.txt', 'ab.txt'],
-  ['😀.png', '😀.png'],
-  ['cafe\u0301.txt', 'caf\u00E9.txt'],
-  ['CON', '_CON'],
-  ['nul.txt', '_nul.txt'],
-  ['com1.tar.gz', '_com1.tar.gz'],
-  ['LPT³.doc', '_LPT³.doc'],
-  ['aux .txt', '_aux .txt'],
-  ['con:', '_con'],
-  ['console.log', 'console.log'],
-  ['com10.txt', 'com10.txt'],
-  ['file.txt:stream', 'file.txtstream'],
+  ['a\u200B\u200C\u200D\u2060\uFEFF\u2028\u2029\u0085b.txt', 'ab.txt'], ['a\uD800b\uDC00.txt', 'ab.txt'], ['😀.png', '😀.png'],
+  ['cafe\u0301.txt', 'caf\u00E9.txt'], ['CON', '_CON'], ['nul.txt', '_nul.txt'], ['com1.tar.gz', '_com1.tar.gz'], ['LPT³.doc', '_LPT³.doc'],
+  ['aux .txt', '_aux .txt'], ['con:', '_con'], ['console.log', 'console.log'], ['com10.txt', 'com10.txt'], ['file.txt:stream', 'file.txtstream'],
   ['.message-relay-0b1f7d6e.part', 'message-relay-0b1f7d6e.part'],
 ]
 
 describe('safeName', () => {
-  for (const [given, stored] of table) {
-    test(`stores ${JSON.stringify(given)} as ${JSON.stringify(stored)}`, () => {
-      assert.equal(safeName(given), stored)
-    })
-  }
+  for (const [given, stored] of table) test(`stores ${JSON.stringify(given)} as ${JSON.stringify(stored)}`, () => assert.equal(safeName(given), stored))
 
   test('cuts a long name to 120 bytes and keeps its extension', () => {
     for (const extension of ['.jpeg', '.tar.gz', '.发票']) {
@@ -82,7 +52,7 @@ describe('safeName', () => {
   })
 
   test('changes nothing more when applied twice, and never begins or ends with a dot or a blank', () => {
-    const names = [...table.map(([given]) => given), ...Array.from({ length: 3000 }, (_, seed) => randomName(seed))]
+    const names = [...table.map(([given]) => given), ...randomNames(3000)]
     for (const name of names) {
       const stored = safeName(name)
       assert.equal(safeName(stored), stored, JSON.stringify(name))
@@ -98,13 +68,8 @@ describe('safeName', () => {
   })
 })
 
-/** Reproducible names of the characters that matter here. */
-function randomName(seed: number): string {
+function randomNames(count: number): string[] {
   const alphabet = ['a', 'Z', '.', '.', ' ', '\u0301', '\u3000', '汉', '😀', '\uD83D', 'con', 'nul', '%', '/', '\u202E', '\u1100', '\u1161', 'gz', '_']
-  let state = seed + 1
-  const next = (below: number) => {
-    state = (state * 48271) % 2147483647
-    return state % below
-  }
-  return Array.from({ length: next(160) }, () => alphabet[next(alphabet.length)]).join('')
+  const random = new Random(1)
+  return Array.from({ length: count }, () => Array.from({ length: random.between(0, 159) }, () => random.pick(alphabet)).join(''))
 }

@@ -36,15 +36,15 @@ describe('names for targets', () => {
     ['x', { to: 'group:1', platform: 7 }], ['x', { to: 'group:1', selfId: '' }], ['x', { to: 'discord:group:1', platform: 'onebot' }], ['x', { to: 'discord:9:group:1', selfId: '8' }],
     ['x', { to: 'group:1', bot: 'a' }], ['a\u202eb', 'group:1'],
   ]
-  for (const [name, value] of malformed) {
-    test(`that are malformed are named in a warning, and the others work: ${JSON.stringify({ [name]: value })}`, () => {
-      const parsed = parseNames({ [name]: value, ops: 'group:1' })
-      assert.deepEqual([...parsed.names.keys()], ['ops'])
-      assert.equal(parsed.warnings.length, 1)
-      assert.match(parsed.warnings[0] ?? '', /^targets: ".*" is left out: /)
-      assert.doesNotMatch(parsed.warnings[0] ?? '', /\p{Cf}/u)
-    })
-  }
+  test('that are malformed are named in a warning, and the others work', () => {
+    for (const [name, value] of malformed) {
+      const { names: found, warnings } = parseNames({ [name]: value, ops: 'group:1' })
+      assert.deepEqual([...found.keys()], ['ops'], JSON.stringify({ [name]: value }))
+      assert.equal(warnings.length, 1)
+      assert.match(warnings[0] ?? '', /^targets: ".*" is left out: /)
+      assert.doesNotMatch(warnings[0] ?? '', /\p{Cf}/u)
+    }
+  })
 })
 
 describe('the field to', () => {
@@ -73,37 +73,25 @@ describe('the field to', () => {
     [{ to: ['group:3', 'chat'] }, [{ kind: 'group', id: '3' }, { kind: 'group', id: '3', platform: 'discord' }]],
     [{ to: ['ops', 'chat'], platform: 'discord' }, [{ kind: 'group', id: '1', platform: 'discord' }, { kind: 'group', id: '3', platform: 'discord' }]],
   ]
-  for (const [body, expected] of cases) {
-    test(`is read in ${JSON.stringify(body)}`, () => {
-      assert.deepEqual(read(body), expected)
-    })
-  }
+  test('leads to targets, and to a bot where it says so', () => {
+    for (const [body, expected] of cases) assert.deepEqual(read(body), expected, JSON.stringify(body))
+  })
 
-  const refused: [object, number, RegExp][] = [
-    [{ to: 'group:1', group_id: '1' }, 400, /only one of them/],
-    [{ to: 'group:1', user_id: '1' }, 400, /only one of them/],
-    [{ to: 'nobody' }, 404, /^no such target/],
-    [{ to: 'Ops' }, 404, /^no such target/],
-    [{ to: 'group:' }, 404, /^no such target/],
-    [{ to: 'channel:1' }, 404, /^no such target/],
-    [{ to: '__proto__' }, 404, /^no such target/],
-    [{ to: 7 }, 400, /one target/],
-    [{ to: {} }, 400, /one target/],
-    [{ to: [] }, 400, /must not be empty/],
-    [{ to: [7] }, 400, /one target/],
-    [{ to: ['group:1', 'nobody'] }, 404, /^no such target/],
-    [{ to: ['group:1', ''] }, 404, /^no such target/],
-    [{ to: ['ops', 'far'], platform: 'onebot' }, 400, /another bot/],
-    [{ to: Array.from({ length: 101 }, (_, index) => `group:${index + 1}`) }, 400, /at most 100/],
-    [{ to: 'far', platform: 'onebot' }, 400, /another bot/],
-    [{ to: 'far', self_id: '8' }, 400, /another bot/],
-    [{ to: 'discord:group:3', platform: 'onebot' }, 400, /another bot/],
+  const refused: [number, RegExp, object[]][] = [
+    [400, /only one of them/, [{ to: 'group:1', group_id: '1' }, { to: 'group:1', user_id: '1' }]],
+    [404, /^no such target/, ['nobody', 'Ops', 'group:', 'channel:1', '__proto__', ['group:1', 'nobody'], ['group:1', '']].map(to => ({ to }))],
+    [400, /one target/, [7, {}, [7]].map(to => ({ to }))],
+    [400, /must not be empty/, [{ to: [] }]],
+    [400, /at most 100/, [{ to: Array.from({ length: 101 }, (_, index) => `group:${index + 1}`) }]],
+    [400, /another bot/, [
+      { to: ['ops', 'far'], platform: 'onebot' }, { to: 'far', platform: 'onebot' }, { to: 'far', self_id: '8' }, { to: 'discord:group:3', platform: 'onebot' },
+    ]],
   ]
-  for (const [body, status, msg] of refused) {
-    test(`is refused in ${JSON.stringify(body)}`, () => {
-      assert.throws(() => read(body), error => error instanceof Error && 'status' in error && error.status === status && msg.test(error.message))
-    })
-  }
+  test('is refused where it is malformed, or says another bot than its name', () => {
+    for (const [status, message, bodies] of refused) {
+      for (const body of bodies) assert.throws(() => read(body), { status, message }, JSON.stringify(body))
+    }
+  })
 })
 
 /** Names that remember which of them were asked for. */

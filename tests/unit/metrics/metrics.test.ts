@@ -32,34 +32,17 @@ function assertLines(text: string, ...lines: string[]): void {
 
 describe('deliveries', () => {
   const cases: [results: Results, outcome: string][] = [
-    [[sent], 'sent'],
-    [[failed('refused')], 'refused'],
-    [[failed('unsent')], 'unsent'],
-    [[failed('file-not-found')], 'unsent'],
-    [[failed('expired')], 'expired'],
-    [[failed('unanswered')], 'unanswered'],
-    [[sent, failed('refused')], 'refused'],
-    [[failed('file-not-found'), failed('refused')], 'refused'],
-    [[sent, failed('refused'), failed('unanswered')], 'unanswered'],
+    [[sent], 'sent'], [[failed('refused')], 'refused'], [[failed('unsent')], 'unsent'], [[failed('file-not-found')], 'unsent'],
+    [[failed('expired')], 'expired'], [[failed('unanswered')], 'unanswered'], [[sent, failed('refused')], 'refused'],
+    [[failed('file-not-found'), failed('refused')], 'refused'], [[sent, failed('refused'), failed('unanswered')], 'unanswered'],
   ]
-  for (const [results, outcome] of cases) {
-    test(`of ${results.map(result => result?.success ? 'sent' : result?.error.code).join(' and ')} are ${outcome}`, async () => {
+  test('have the outcome of what became of their items', async () => {
+    for (const [results, outcome] of cases) {
       const { metrics, read } = start()
       assertLines(await read(), `deliveries_total{door="webhook",outcome="${outcome}"} 0`)
       metrics.ended(ended('webhook', results), 20)
       assertLines(await read(), `deliveries_total{door="webhook",outcome="${outcome}"} 1`)
-    })
-  }
-
-  test('are timed where they were sent', async () => {
-    const { metrics, read } = start()
-    metrics.ended(ended('webhook', [sent]), 30)
-    metrics.ended(ended('webhook', [sent]), 200_000)
-    metrics.ended(ended('webhook', [failed('refused')]), 30)
-    assertLines(await read(),
-      'delivery_duration_seconds_bucket{le="0.025",door="webhook"} 0', 'delivery_duration_seconds_bucket{le="0.05",door="webhook"} 1',
-      'delivery_duration_seconds_bucket{le="120",door="webhook"} 1', 'delivery_duration_seconds_bucket{le="300",door="webhook"} 2',
-      'delivery_duration_seconds_count{door="webhook"} 2', 'delivery_duration_seconds_sum{door="webhook"} 200.03')
+    }
   })
 
   test('have no name of a template in their labels', async () => {
@@ -71,54 +54,42 @@ describe('deliveries', () => {
   })
 })
 
-test('calls are timed and counted by outcome, look-ups by finding', async () => {
+test('calls and deliveries are timed, and counted by outcome, look-ups by finding', async () => {
   const { metrics, read } = start()
   assertLines(await read(), 'call_duration_seconds_count{outcome="unanswered"} 0', 'lookups_total{finding="found"} 0')
+  for (const time of [30, 200_000]) metrics.ended(ended('webhook', [sent]), time)
+  metrics.ended(ended('webhook', [failed('refused')]), 30)
   metrics.called('sent', 4)
   metrics.called('unanswered', 10_000)
   metrics.lookedUp('no-history')
   metrics.paused()
   assertLines(await read(),
+    'delivery_duration_seconds_bucket{le="0.025",door="webhook"} 0', 'delivery_duration_seconds_bucket{le="0.05",door="webhook"} 1',
+    'delivery_duration_seconds_bucket{le="300",door="webhook"} 2', 'delivery_duration_seconds_sum{door="webhook"} 200.03',
     'call_duration_seconds_bucket{le="0.005",outcome="sent"} 1', 'call_duration_seconds_count{outcome="unanswered"} 1',
     'call_duration_seconds_sum{outcome="unanswered"} 10', 'lookups_total{finding="no-history"} 1', 'pauses_total 1')
 })
 
-test('requests are counted by route, method and status, uploads with their bytes', async () => {
-  const { metrics, read } = start()
-  metrics.answered('/webhook', 'POST', 200)
-  metrics.answered('/webhook', undefined, 405)
-  metrics.received(2, 1234)
-  assertLines(await read(),
-    'http_requests_total{route="/webhook",method="POST",status="200"} 1', 'http_requests_total{route="/webhook",method="other",status="405"} 1',
-    'uploads_total 2', 'upload_bytes_total 1234')
-})
-
-describe('how things stand', () => {
-  test('is asked for each time', async () => {
-    const { read } = start()
-    const now = Date.now()
-    const lane = { bot: 'onebot:1', target: { kind: 'group', id: '1' } } as const
-    const queues: LaneState[] = [
-      { ...lane, queue: 'a', waiting: 3, state: 'busy', oldest: now - 60_000 },
-      { ...lane, queue: 'b', waiting: 5, state: 'paused', oldest: now - 5_000, pausedUntil: now + 1 },
-      { ...lane, queue: 'c', waiting: 0, state: 'paused', pausedUntil: now + 1 },
-    ]
-    const text = await read({
-      bots: () => [{ status: 'online' }, { status: 'offline' }, { status: 'online' }],
-      queues: () => queues,
-      backlog: () => ({ size: 12, oldest: now - 3_600_000 }),
-      refusals: () => new Map([['unauthorized', 7]]),
-    })
-    assertLines(text,
-      'bots{status="online"} 2', 'bots{status="offline"} 1', 'bots{status="connecting"} 0', 'queue_waiting 8', 'queue_waiting_longest 5',
-      'queue_capacity 1000', 'queues_paused 2', 'outbox_waiting 12', 'refusals_total{reason="unauthorized"} 7', 'refusals_total{reason="forbidden"} 0')
-    assert.match(text, /^message_relay_oldest_waiting_seconds 3600(?:\.\d+)?$/m)
-    assertLines(await read(), 'queue_waiting 0', 'queues_paused 0', 'oldest_waiting_seconds 0', 'bots{status="online"} 0')
+test('how things stand is asked for each time, the outbox only where there is a database', async () => {
+  const { read } = start()
+  const now = Date.now()
+  const lane = { bot: 'onebot:1', target: { kind: 'group', id: '1' } } as const
+  const queues: LaneState[] = [
+    { ...lane, queue: 'a', waiting: 3, state: 'busy', oldest: now - 60_000 },
+    { ...lane, queue: 'b', waiting: 5, state: 'paused', oldest: now - 5_000, pausedUntil: now + 1 },
+    { ...lane, queue: 'c', waiting: 0, state: 'paused', pausedUntil: now + 1 },
+  ]
+  const text = await read({
+    bots: () => [{ status: 'online' }, { status: 'offline' }, { status: 'online' }],
+    queues: () => queues,
+    backlog: () => ({ size: 12, oldest: now - 3_600_000 }),
+    refusals: () => new Map([['unauthorized', 7]]),
   })
-
-  test('have no outbox without a database', async () => {
-    const { read } = start()
-    assert.match(await read({ backlog: () => ({ size: 1 }) }), /^message_relay_outbox_waiting 1$/m)
-    assert.doesNotMatch(await read(), /^message_relay_outbox_waiting /m)
-  })
+  assertLines(text,
+    'bots{status="online"} 2', 'bots{status="offline"} 1', 'bots{status="connecting"} 0', 'queue_waiting 8', 'queue_waiting_longest 5',
+    'queue_capacity 1000', 'queues_paused 2', 'outbox_waiting 12', 'refusals_total{reason="unauthorized"} 7', 'refusals_total{reason="forbidden"} 0')
+  assert.match(text, /^message_relay_oldest_waiting_seconds 3600(?:\.\d+)?$/m)
+  const later = await read()
+  assertLines(later, 'queue_waiting 0', 'queues_paused 0', 'oldest_waiting_seconds 0', 'bots{status="online"} 0')
+  assert.doesNotMatch(later, /^message_relay_outbox_waiting /m)
 })

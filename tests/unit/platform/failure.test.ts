@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { classifyThrown, cleanWording } from '../../../src/platform/failure'
 import type { SendError } from '../../../src/platform/port'
+import { Random } from '../../faults/random'
 
 /** The failure of a `fetch` as Koishi's `http` throws it. */
 function wrapped(code: string | undefined): Error {
@@ -26,11 +27,7 @@ describe('what an adapter throws', () => {
     ['several failures', Object.assign(new Error(''), { errors: [new TypeError('_request is not a function')] }), 'unsent'],
     ['a text', 'no', 'refused'],
   ]
-  for (const [what, error, outcome] of cases) {
-    test(`${what}: ${outcome}`, () => {
-      assert.equal(classifyThrown(error).outcome, outcome)
-    })
-  }
+  for (const [what, error, outcome] of cases) test(`${what}: ${outcome}`, () => assert.equal(classifyThrown(error).outcome, outcome))
 })
 
 describe('the words of a platform', () => {
@@ -64,11 +61,7 @@ describe('the words of a platform', () => {
     ['fi\u200ble:///srv/x y /s\u200drv/z', '…'],
     [' \n\u200b ', undefined],
   ]
-  for (const [text, expected] of cases) {
-    test(JSON.stringify(text), () => {
-      assert.equal(cleanWording(text), expected)
-    })
-  }
+  for (const [text, expected] of cases) test(JSON.stringify(text), () => assert.equal(cleanWording(text), expected))
 
   test('have at most 200 characters, none of them in halves', () => {
     assert.equal(cleanWording('x'.repeat(500))?.length, 200)
@@ -77,20 +70,15 @@ describe('the words of a platform', () => {
   })
 
   test('never hold more than three characters of an absolute path, whatever stands around it', () => {
-    const random = randomFrom(20_260_101)
-    const pick = <T>(list: readonly T[]): T => {
-      const entry = list[Math.floor(random() * list.length)]
-      assert(entry !== undefined)
-      return entry
-    }
+    const random = new Random(20_260_101)
     // Words that stand nowhere but in the paths.
     const words = ['Zürich', 'qqqq', '我的资料', 'ßßßß.wwww', 'zzzz-jjjj', 'Kkkk\'s', '(ffff)', 'vvvv,vvvv', '%4aaaa', 'ÿÿÿÿ;', '🙊🙈🙉🙊']
-    const segment = (): string => Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(words)).join(' ')
+    const segment = (): string => Array.from({ length: random.between(1, 3) }, () => random.pick(words)).join(' ')
     for (let round = 0; round < 20_000; round++) {
-      const separator = pick(['/', '\\'])
-      const root = separator === '/' ? pick(['/', 'file:///', 'c:/', 'file://C:/']) : pick(['C:\\', 'd:\\', '\\\\', '\\\\?\\C:\\'])
-      const path = root + Array.from({ length: 2 + Math.floor(random() * 3) }, segment).join(separator)
-      const [before, after] = pick([
+      const separator = random.pick(['/', '\\'])
+      const root = separator === '/' ? random.pick(['/', 'file:///', 'c:/', 'file://C:/']) : random.pick(['C:\\', 'd:\\', '\\\\', '\\\\?\\C:\\'])
+      const path = root + Array.from({ length: random.between(2, 4) }, segment).join(separator)
+      const [before, after] = random.pick([
         ['open ', ' failed'], ['open \'', '\' failed'], ['open "', '", again'], ['', ''], ['不存在：', '。'], ['uri=', ''], ['“', '”没有'], ['(', ')'],
         ['ENOENT: \'', '\' -> \'/x\''], ['`', '`'], ['{"file":"', '"}'], ['打开', '失败'], ['a\n', '\nb'],
       ] as const)
@@ -103,14 +91,3 @@ describe('the words of a platform', () => {
     }
   })
 })
-
-/** Numbers from 0 to 1 that are the same each time (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = state + 0x6d2b79f5 | 0
-    let mixed = Math.imul(state ^ state >>> 15, 1 | state)
-    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed
-    return ((mixed ^ mixed >>> 14) >>> 0) / 2 ** 32
-  }
-}

@@ -1,8 +1,9 @@
 import { Bot, Context, h, Universal } from 'koishi'
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
 import { Presence } from '../../../src/platform/bots'
+import { elementsText } from '../../../src/platform/incoming'
 import { KoishiPort } from '../../../src/platform/koishi'
 import { OneBot } from '../../../src/platform/onebot/account'
 import { SendError } from '../../../src/platform/port'
@@ -48,35 +49,6 @@ function isUnsent(pattern: RegExp) {
   return (error: unknown) => error instanceof RelayError && error.code === 'unsent' && pattern.test(error.message)
 }
 
-test('chooses a OneBot bot before others, and else the first that is online and not hidden', () => {
-  const { port, add } = start()
-  assert.throws(() => port.choose({}), isUnsent(/no bot is online/))
-  assert(!port.isOnline)
-  add('mail', '1', { hidden: true })
-  add('discord', '1', offline)
-  assert.throws(() => port.choose({}), isUnsent(/no bot is online/))
-  add('telegram', '1')
-  add('discord', '2')
-  assert.equal(port.choose({}).sid, 'telegram:1')
-  add('onebot', '1', offline)
-  assert.equal(port.choose({}).sid, 'telegram:1')
-  add('onebot', '2')
-  assert.equal(port.choose({}).sid, 'onebot:2')
-  assert(port.isOnline)
-})
-
-test('chooses the bot that was asked for, even a hidden one', () => {
-  const { port, add } = start()
-  add('onebot', '1')
-  add('onebot', '2')
-  add('telegram', '2')
-  add('mail', '3', { hidden: true })
-  assert.equal(port.choose({ selfId: '2' }).sid, 'onebot:2')
-  assert.equal(port.choose({ platform: 'telegram' }).sid, 'telegram:2')
-  assert.equal(port.choose({ platform: 'mail', selfId: '3' }).sid, 'mail:3')
-  assert.throws(() => port.choose({ platform: 'telegram', selfId: '1' }), isUnsent(/this platform and self_id/))
-})
-
 test('chooses for later a bot that is offline, where none is online', () => {
   const { port, add } = start()
   assert.throws(() => port.chooseLater({}), isUnsent(/no bot is online/))
@@ -112,28 +84,21 @@ test('takes a bot for what it is once its platform is known', () => {
   assert.throws(() => port.choose({}).checkIds({ kind: 'group', id: 'abc' }, []), { code: 'bad-request' })
 })
 
-test('knows the form of the IDs of OneBot only', () => {
+test('knows the form of the IDs of OneBot only, those of mentions among them', () => {
   const { port, add } = start()
   add('onebot', '1')
   add('telegram', '1')
+  const [onebot, telegram] = [port.choose({}), port.choose({ platform: 'telegram' })]
   for (const id of ['0', '012', 'abc', '1'.repeat(21), '-1', '1.5']) {
-    assert.throws(() => port.choose({}).checkIds({ kind: 'group', id }, []), /^RelayError: group_id must be a number/)
-    assert.throws(() => port.choose({}).checkIds({ kind: 'private', id }, []), /^RelayError: user_id must be a number/)
-    port.choose({ platform: 'telegram' }).checkIds({ kind: 'group', id }, [])
+    assert.throws(() => onebot.checkIds({ kind: 'group', id }, []), /^RelayError: group_id must be a number/)
+    assert.throws(() => onebot.checkIds({ kind: 'private', id }, []), /^RelayError: user_id must be a number/)
+    telegram.checkIds({ kind: 'group', id }, [])
   }
-  port.choose({}).checkIds({ kind: 'group', id: '12345678901234567890' }, [])
-})
-
-test('mentions nobody through OneBot whose ID is no number', () => {
-  const { port, add } = start()
-  add('onebot', '1')
-  add('telegram', '1')
-  const group = { kind: 'group', id: '1' } as const
   for (const userId of ['0x0', '.0', '0e5', 'everyone']) {
-    assert.throws(() => port.choose({}).checkIds(group, [{ type: 'at', userId }]), /^RelayError: the ID of a mention must be a number/)
-    port.choose({ platform: 'telegram' }).checkIds(group, [{ type: 'at', userId }])
+    assert.throws(() => onebot.checkIds(group, [{ type: 'at', userId }]), /^RelayError: the ID of a mention must be a number/)
+    telegram.checkIds(group, [{ type: 'at', userId }])
   }
-  port.choose({}).checkIds(group, [{ type: 'at', userId: '1' }, { type: 'at', userId: null }])
+  onebot.checkIds({ kind: 'group', id: '12345678901234567890' }, [{ type: 'at', userId: '1' }, { type: 'at', userId: null }])
 })
 
 test('takes nothing for an ID that would lead elsewhere in an address', () => {
@@ -162,4 +127,33 @@ test('sends through a bot without an encoder, and knows no history of it', async
   assert.deepEqual(await message.send(() => undefined), { messageIds: [] })
   bot.ids = []
   await assert.rejects(message.send(() => undefined), (error: unknown) => error instanceof SendError && error.outcome === 'suppressed')
+})
+
+describe('the text of elements', () => {
+  const cases: [what: string, markup: string, expected: string][] = [
+    ['is that of its text elements, unescaped', '#ping &lt;b&gt; &amp;amp;', '#ping <b> &amp;'],
+    ['is that within styles', '<b>#pi<i>ng</i></b> <code>x</code>', '#ping x'],
+    ['shows mentions by account', '<at id="7" name="x"/> <at type="all"/> <at type="here"/> <at role="9"/>', '@7 @all @here @9'],
+    ['leaves out a quotation with all that is in it', '<quote id="3">old <b>text</b></quote>#ping x', '#ping x'],
+    ['leaves out pictures and faces, and puts nothing in their place', '#ping<img src="a"/>x<face id="1"><img src="b"/></face>', '#pingx'],
+    ['leaves out what a forwarded message says', '<message forward>#ping x</message>', ''],
+    ['has the line breaks that were typed', 'a<br/>b<br/><br/>c', 'a\nb\n\nc'],
+    ['has a line for each paragraph', '<p>a</p><p>b<br/></p><p>c</p>d', 'a\nb\nc\nd'],
+    ['has no line break around a single paragraph', '<p>#ping x</p>', '#ping x'],
+    ['shows a link by its text, or else its address', '<a href="http://a/">x</a> <a href="http://b/"/>', 'x http://b/'],
+  ]
+  for (const [what, markup, expected] of cases) test(what, () => assert.equal(elementsText(h.parse(markup)), expected))
+
+  test('passes over unknown shapes', () => {
+    const shapes = [null, 1, 'x', [], {}, { type: 1 }, { type: 'text' }, { type: 'text', attrs: { content: {} } }, { type: 'b' },
+      { type: 'b', children: 1 }, { type: 'at', attrs: null }, { type: '__proto__', children: [h.text('no')] }, h.text('a')]
+    assert.equal(elementsText(shapes), 'a')
+    for (const elements of [undefined, null, 'x', {}]) assert.equal(elementsText(elements), '')
+  })
+
+  test('is found in 100,000 nested elements without exhausting the stack', () => {
+    let element = h.text('deep')
+    for (let depth = 0; depth < 100_000; depth++) element = h('b', [element])
+    assert.equal(elementsText([h.text('a'), element]), 'a')
+  })
 })

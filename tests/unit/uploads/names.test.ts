@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { safeName } from '../../../src/lib/file-name'
+import { parseFileName, parseParameters } from '../../../src/uploads/multipart'
 import { isAllowed, isFolderName, isTemporaryName, parseExtensions, parseFileId, temporaryName } from '../../../src/uploads/names'
 
 const uuid = '0b1f7d6e-1d3c-4b52-8f3c-0a2b4c6d8e0f'
@@ -26,33 +27,64 @@ describe('names on disk', () => {
   })
 })
 
-describe('parseExtensions', () => {
-  test('ignores case, blanks, leading dots, empty entries and repetitions', () => {
+describe('the allowed extensions', () => {
+  test('are read without case, blanks, leading dots, empty entries and repetitions', () => {
     assert.deepEqual(parseExtensions([' .PNG', ' jpg ', '', '..gif', ' tar . gz ', 'png', '']), ['png', 'jpg', 'gif', 'tar.gz'])
     assert.deepEqual(parseExtensions(['png,.jpg', 'gif']), ['png', 'jpg', 'gif'])
+    for (const list of [[], [''], [' ', ''], [' . , ']]) assert.deepEqual(parseExtensions(list), [])
   })
 
-  test('reads a blank list as no restriction', () => {
-    for (const list of [[], [''], [' ', ''], [' . , ']]) assert.deepEqual(parseExtensions(list), [])
+  test('are asked for as a whole, the last of several or all of them, and are all where there is none in the list', () => {
+    const list = parseExtensions(['png', 'tar.gz'])
+    for (const name of ['a.tar.gz', 'A.PnG']) assert.ok(isAllowed(name, list), name)
+    for (const name of ['a.gz', 'a.xtar.gz', 'a.tar', 'png', 'a.apng', 'a.png.exe', 'tar.gz']) assert.ok(!isAllowed(name, list), name)
+    assert.ok(isAllowed('a.tar.gz', ['gz']))
+    for (const name of ['a.exe', 'a', 'file']) assert.ok(isAllowed(name, []))
   })
 })
 
-describe('isAllowed', () => {
-  test('allows every name when the list is empty', () => {
-    for (const name of ['a.exe', 'a', 'file']) assert.ok(isAllowed(name, []))
-  })
+/** A header as it arrives: one character per byte. */
+const bytes = (header: string) => Buffer.from(header).toString('latin1')
 
-  test('ignores the case of the name', () => {
-    assert.ok(isAllowed('A.PnG', ['png']))
-  })
+const table: [disposition: string, name: string | undefined][] = [
+  ['form-data; name="a"', undefined],
+  ['form-data; name="a"; filename="b.txt"', 'b.txt'],
+  ['form-data; name="a"; filename=b.txt', 'b.txt'],
+  ['form-data; filename="b.txt"; name="a"', 'b.txt'],
+  ['form-data;filename = "b.txt" ;name=a', 'b.txt'],
+  ['form-data; FileName="b.txt"', 'b.txt'],
+  ['form-data; name="a"; filename=""', ''],
+  ['form-data; name="a"; filename=', ''],
+  ['attachment; filename="b.txt"', 'b.txt'],
+  // A field whose own name looks like the parameter.
+  ['form-data; name="x; filename=\\"evil\\""', undefined],
+  ['form-data; name="filename"', undefined],
+  ['form-data; xfilename="b"', undefined],
+  ['form-data; filename="发票.pdf"', '发票.pdf'],
+  ['form-data; filename="a;b.txt"', 'a;b.txt'],
+  ['form-data; filename="a\\"b.txt"', 'a"b.txt'],
+  ['form-data; filename="a%22b%0D%0A.txt"', 'a"b\r\n.txt'],
+  ['form-data; filename="100%25.txt"', '100%25.txt'],
+  ['form-data; filename="C:\\dir\\b.txt"', 'C:\\dir\\b.txt'],
+  ['form-data; filename="a&#8238;b.txt"', 'a&#8238;b.txt'],
+  ['form-data; filename="open', 'open'],
+  ['form-data; filename="first"; filename="second"', 'first'],
+  [`form-data; filename*=UTF-8''%E5%8F%91%E7%A5%A8.pdf`, '发票.pdf'],
+  [`form-data; filename="fallback.pdf"; filename*=utf-8'zh'%E5%8F%91.pdf`, '发.pdf'],
+  [`form-data; filename*=utf-8''%E5%8F%91.pdf; filename="fallback.pdf"`, '发.pdf'],
+  [`form-data; filename*=koi8-r''%C1.txt; filename="fallback.txt"`, 'fallback.txt'],
+  [`form-data; filename*=nonsense`, ''],
+  [`form-data; filename*=UTF-8''%zz%4`, '%zz%4'],
+]
 
-  test('asks for the whole extension', () => {
-    const list = parseExtensions(['png', 'tar.gz'])
-    assert.ok(isAllowed('a.tar.gz', list))
-    for (const name of ['a.gz', 'a.xtar.gz', 'a.tar', 'png', 'a.apng', 'a.png.exe', 'tar.gz']) assert.ok(!isAllowed(name, list), name)
-  })
+test('the name of a file is found in its Content-Disposition', () => {
+  for (const [disposition, name] of table) assert.equal(parseFileName(bytes(disposition)), name, disposition)
+})
 
-  test('takes the last extension of several', () => {
-    assert.ok(isAllowed('a.tar.gz', ['gz']))
-  })
+test('a Content-Type is read, in time in proportion to the length of a hostile one', () => {
+  const parameters = parseParameters('multipart/form-data; charset=utf-8; Boundary="a b;c"; x')
+  assert.deepEqual([...parameters], [['charset', 'utf-8'], ['boundary', 'a b;c']])
+  for (const piece of [';x="', ';"', '; ', ';x=', ';x ', '\\"']) {
+    for (const start of ['form-data; a="', 'form-data']) parseParameters(start + piece.repeat(100_000))
+  }
 })

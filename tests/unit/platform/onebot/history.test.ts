@@ -44,10 +44,10 @@ test('takes no message for one that the server has seen which it gave no number,
 })
 
 test('knows an own message by its sender, and without one by its user_id', () => {
-  assert.equal(read([{ ...napcat, user_id: 10001 }])?.own.length, 1)
-  assert.equal(read([{ ...napcat, sender: { user_id: '10000' } }])?.own.length, 1)
-  assert.equal(read([{ ...napcat, sender: undefined }])?.own.length, 1)
-  assert.equal(read([{ ...napcat, sender: { user_id: 10001 } }])?.own.length, 0)
+  const senders: [change: object, isOwn: boolean][] = [
+    [{ user_id: 10001 }, true], [{ sender: { user_id: '10000' } }, true], [{ sender: undefined }, true], [{ sender: { user_id: 10001 } }, false],
+  ]
+  for (const [change, isOwn] of senders) assert.equal(read([{ ...napcat, ...change }])?.own.length, isOwn ? 1 : 0)
 })
 
 test('tells how far a history reaches back, whoever spoke', () => {
@@ -57,9 +57,9 @@ test('tells how far a history reaches back, whoever spoke', () => {
 })
 
 test('concludes nothing from an own message that cannot be read', () => {
-  assert.equal(read([{ ...napcat, message_id: undefined }])?.isReadable, false)
-  assert.equal(read([{ ...napcat, time: null }])?.isReadable, false)
-  assert.equal(read([{ ...napcat, message: null }])?.isReadable, false)
+  for (const change of [{ message_id: undefined }, { time: null }, { message: null }]) {
+    assert.equal(read([{ ...napcat, ...change }])?.isReadable, false)
+  }
   assert.equal(read([{ ...foreign, message: null }, 'x', null])?.isReadable, true)
 })
 

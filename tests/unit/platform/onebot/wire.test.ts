@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
-import { describe, mock, test, type TestContext } from 'node:test'
+import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { isObject } from '../../../../src/message/parse'
+import { redialDelay } from '../../../../src/platform/onebot/connection'
 import { Wire } from '../../../../src/platform/onebot/wire'
 import { SendError } from '../../../../src/platform/port'
 
@@ -34,16 +35,6 @@ class Socket extends EventEmitter {
 
   receive(frame: string): void {
     this.emit('message', Buffer.from(frame), false)
-  }
-}
-
-/** Sets the clock that counts how long a call is under way; gives a function that moves it on, in milliseconds. */
-function stopClock(t: TestContext): (time: number) => void {
-  let now = 0
-  const clock = mock.method(performance, 'now', () => now)
-  t.after(() => clock.mock.restore())
-  return time => {
-    now += time
   }
 }
 
@@ -79,29 +70,15 @@ describe('a wire', () => {
     assert.deepEqual(await answer, { retcode: 0, echo: socket.echoes[0] })
     assert.deepEqual(socket.passed, others)
     assert.equal(wire.received, others.length + 1)
-  })
-
-  test('makes no call over a connection that is not open', async () => {
-    const socket = new Socket()
     socket.readyState = 2
-    await assert.rejects(wireOf(socket).call('get_status', {}), (error: unknown) => error instanceof SendError && error.outcome === 'unsent')
-    assert.deepEqual(socket.echoes, [])
-  })
-
-  test('waits for an answer without end while its calls keep little in memory', async t => {
-    const pass = stopClock(t)
-    const wire = wireOf()
-    const lost: unknown[] = []
-    for (let index = 0; index < 1_000; index++) {
-      wire.call('send_group_msg', {}).catch((error: unknown) => lost.push(error))
-      pass(minute)
-    }
-    await setImmediate()
-    assert.deepEqual(lost, [])
+    await assert.rejects(wire.call('get_status', {}), (error: unknown) => error instanceof SendError && error.outcome === 'unsent')
+    assert.equal(socket.echoes.length, 1, 'no call is made over a connection that is not open')
   })
 
   test('gives up calls that are older than ten minutes when all together keep more than 64 MiB', async t => {
-    const pass = stopClock(t)
+    let now = 0
+    t.mock.method(performance, 'now', () => now)
+    const pass = (time: number): number => now += time
     const wire = wireOf()
     const lost: number[] = []
     const call = async (number: number, params: object): Promise<void> => {
@@ -116,6 +93,7 @@ describe('a wire', () => {
     await call(2, large)
     pass(9 * minute)
     await call(3, large)
+    for (let number = 0; number < 1_000; number++) await call(100 + number, {})
     assert.deepEqual(lost, [], 'none of them is old enough')
     pass(1)
     await call(4, {})
@@ -124,4 +102,10 @@ describe('a wire', () => {
     await call(5, {})
     assert.deepEqual(lost, [1], 'the rest is little enough')
   })
+})
+
+test('the wait before a bot is started again begins below a second, grows, and ends at five', () => {
+  assert.deepEqual([0, 1, 2, 3, 4, 1000].map(tries => redialDelay(tries, 0)), [500, 1000, 2000, 4000, 5000, 5000])
+  assert.equal(redialDelay(1000, 0.5), 3750)
+  assert(redialDelay(0, 0.999_999) > 249)
 })
