@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import { Bot, isRecord } from './page/bot'
+import { isRecord, text } from './support'
 import { loaded, onStage, skip, until, violations, withBrowser } from './page/stage'
 
 /** 2 × 3 pixels. */
@@ -26,8 +26,9 @@ function silence(seconds: number): Buffer {
 describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
   withBrowser()
 
-  onStage('a sent text appears once, on the other side than what is typed here, with its white space', async ({ bot, page }) => {
-    await bot.sendText(group, 'line one\n  indented   wide')
+  onStage('a sent text appears once, on the other side than what is typed here, letter for letter', async ({ bot, page }) => {
+    const markup = '<img src=x onerror=alert(1)><script>alert(2)</script> [CQ:at,qq=1] &amp; <b>bold</b>'
+    await bot.send(group, 'line one\n  indented   wide')
     const bubble = page.locator('#messages .message.theirs .text')
     await bubble.waitFor()
     assert.equal(await bubble.count(), 1)
@@ -35,20 +36,15 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     assert.equal(await page.locator('#messages .day').innerText(), 'Today')
     assert.match(await page.locator('#messages .head time').innerText(), /^\d\d:\d\d$/)
     assert.match(await page.locator(`[data-chat="group-${group}"] .entry-last`).innerText(), /line one indented wide$/)
-  })
-
-  onStage('markup arrives letter for letter and nothing of it comes alive', async ({ bot, page }) => {
-    const text = '<img src=x onerror=alert(1)><script>alert(2)</script> [CQ:at,qq=1] &amp; <b>bold</b>'
-    await bot.sendText(group, text)
-    await page.locator('#messages .text').waitFor()
-    assert.equal(await page.locator('#messages .text').textContent(), text)
-    assert.equal(await page.locator('#messages .text *').count(), 0)
+    await bot.send(group, markup)
+    await bubble.nth(1).waitFor()
+    assert.equal(await bubble.nth(1).textContent(), markup)
     assert.ok((await page.locator('.entry-last').first().textContent())?.includes('<img src=x onerror=alert(1)>'))
-    assert.equal(await page.locator('.entry-last *').count(), 0)
+    assert.equal(await page.locator('#messages .text *, .entry-last *').count(), 0)
   })
 
   onStage('an image is shown, enlarges on a click and gives the focus back', async ({ bot, page }) => {
-    await bot.send(group, { type: 'text', data: { text: 'look' } }, { type: 'image', data: { file: `base64://${png}` } })
+    await bot.send(group, 'look', { type: 'image', data: { file: `base64://${png}` } })
     const picture = page.locator('#messages .picture')
     await picture.waitFor()
     await until(page, 'document.querySelector("#messages .picture img").naturalWidth === 2')
@@ -93,25 +89,17 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await until(page, 'document.querySelector("#messages video").videoWidth === 32')
   })
 
-  onStage('mentions have names, and a reply leads to what it answers', async ({ simulator, bot, page }) => {
+  onStage('mentions have names, and a reply leads far up to what it answers, while the page itself stays in place', async ({ simulator, bot, page }) => {
     const id = simulator.say({ group, user: '10002', text: 'where is the log?' })
-    await bot.send(group,
-      { type: 'reply', data: { id: String(id) } }, { type: 'at', data: { qq: '10002' } }, { type: 'text', data: { text: ' here' } })
+    for (let index = 2; index <= 40; index++) simulator.say({ group, user: '10001', text: `number ${index}` })
+    await bot.send(group, { type: 'reply', data: { id: String(id) } }, { type: 'at', data: { qq: '10002' } }, ' here')
     const answer = page.locator('#messages .message.theirs')
     await answer.locator('.mention').waitFor()
     assert.equal(await answer.locator('.mention').innerText(), '@Alice')
     assert.equal(await answer.locator('.text').textContent(), '@Alice here')
     assert.equal(await answer.locator('.quote-text').innerText(), 'where is the log?')
     await answer.locator('.quote').click()
-    await until(page, 'document.activeElement.matches(".message.own")')
-  })
-
-  onStage('a reply leads far up, and the page itself stays in place', async ({ simulator, bot, page }) => {
-    const id = simulator.say({ group, user: '10001', text: 'the first' })
-    for (let index = 2; index <= 40; index++) simulator.say({ group, user: '10001', text: `number ${index}` })
-    await bot.send(group, { type: 'reply', data: { id: String(id) } }, { type: 'text', data: { text: 'answer' } })
-    await page.locator('#messages .quote').click()
-    await until(page, 'document.activeElement.querySelector(".text")?.textContent === "the first"')
+    await until(page, 'document.activeElement.querySelector(".text")?.textContent === "where is the log?"')
     assert.equal(await page.evaluate('document.scrollingElement.scrollTop'), 0)
     assert.equal(await page.evaluate('document.scrollingElement.scrollHeight === innerHeight'), true)
   })
@@ -133,7 +121,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
   onStage('addresses in a text are links, whatever else looks like one is text', async ({ bot, page }) => {
     const text = '见 https://ci.example/a_(b)?c=d&e#f。or (http://x.example/y), HTTPS://Z.example! '
       + 'javascript:alert(1) file:///etc/passwd data:text/html,x ftp://x.example http:// https://] www.x.example'
-    await bot.sendText(group, text)
+    await bot.send(group, text)
     const paragraph = page.locator('#messages .text')
     await paragraph.waitFor()
     assert.equal(await paragraph.textContent(), text)
@@ -161,7 +149,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
   onStage('what a message is made of is a button away, to be copied', async ({ simulator, bot, page }) => {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     const id = simulator.say({ group, user: '10002', text: 'first' })
-    await bot.send(group, { type: 'reply', data: { id: String(id) } }, { type: 'text', data: { text: 'a <b>' } })
+    await bot.send(group, { type: 'reply', data: { id: String(id) } }, 'a <b>')
     const answer = page.locator('#messages .message.theirs')
     await answer.hover()
     const button = answer.getByRole('button', { name: 'ID and segments' })
@@ -195,7 +183,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
   })
 
   onStage('a chat\'s switches are turned, shown and undone', async ({ simulator, bot, page }) => {
-    await bot.sendText(group, 'before')
+    await bot.send(group, 'before')
     await page.locator('#messages .message').waitFor()
     const menu = page.locator('#chat-trouble summary')
     await menu.click()
@@ -208,7 +196,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await simulator.until(() => longer() === 60)
     await page.keyboard.press('Escape')
     await until(page, '!document.getElementById("chat-trouble").open && document.activeElement.matches("#chat-trouble summary")')
-    await assert.rejects(bot.sendText(group, 'not heard'), /"result\\+": 120/)
+    await assert.rejects(bot.send(group, 'not heard'), /"result\\+": 120/)
     await page.locator('#refusal').filter({ hasText: 'Refused: a message to the group 构建通知 Builds.' }).waitFor()
     await page.locator('#refusal-why').filter({ hasText: /^1200 发送失败，你已被禁言$/ }).waitFor()
     await page.locator('#refusal-close').click()
@@ -218,7 +206,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     simulator.mute(group, false)
     await page.locator(`[data-chat="group-${group}"]`).click()
     await menu.filter({ hasText: /^Trouble$/ }).waitFor()
-    await bot.sendText(group, 'after')
+    await bot.send(group, 'after')
     await page.locator('#messages .text').filter({ hasText: 'after' }).waitFor()
   })
 
@@ -226,7 +214,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.locator('#chat-trouble summary').click()
     await page.getByRole('checkbox', { name: /^Swallow/ }).check()
     await simulator.until(({ switches }) => switches.length === 1)
-    await assert.rejects(bot.sendText(group, 'not seen'), /Timeout: NTEvent/)
+    await assert.rejects(bot.send(group, 'not seen'), /Timeout: NTEvent/)
     await page.locator('#messages .swallowed').filter({ hasText: 'nobody sees it' }).waitFor()
     await page.locator('#status[data-kind=connected]').waitFor()
     simulator.turn('loggedOut', true)
@@ -235,7 +223,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
   })
 
   onStage('a send to nobody is shown, and the page makes the platform accept it', async ({ bot, page }) => {
-    await assert.rejects(bot.sendText('999999', 'hello'), /"result\\+": 110/)
+    await assert.rejects(bot.send('999999', 'hello'), /"result\\+": 110/)
     await page.locator('#refusal').filter({ hasText: 'Refused: a message to the group 999999. It does not exist here.' }).waitFor()
     await page.reload()
     await loaded(page)
@@ -243,22 +231,27 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.locator('#all-trouble summary').click()
     await page.getByRole('checkbox', { name: /^Accept any target/ }).check()
     await page.locator('#all-trouble summary').filter({ hasText: '(1)' }).waitFor()
-    await bot.sendText('999999', 'hello')
+    await bot.send('999999', 'hello')
     await page.locator('[data-chat="group-999999"] .entry-last').filter({ hasText: 'hello' }).waitFor()
   })
 
-  onStage('the bot is cut off and let in again', async ({ simulator, page }) => {
+  onStage('the bot coming and going is shown, and so is that it is cut off and let in again', async ({ bot, page, connect }) => {
+    await page.locator('#status[data-kind=connected]').waitFor()
+    assert.equal(await page.locator('#composer-note').isVisible(), false)
+    await bot.close()
+    await page.locator('#status[data-kind=waiting]').waitFor()
+    assert.equal(await page.locator('#status').innerText(), 'No bot connected')
+    assert.equal(await page.locator('#composer-note').isVisible(), true)
     await page.locator('#all-trouble summary').click()
     const offline = page.getByRole('checkbox', { name: /^Offline/ })
     await offline.check()
     await page.locator('#status[data-kind=switchedOff]').waitFor()
     await page.locator('#switched').filter({ hasText: 'Offline' }).waitFor()
-    await assert.rejects(Bot.connect(simulator.endpoint), /503/)
+    await assert.rejects(connect(), /503/)
     await offline.uncheck()
     await page.locator('#status[data-kind=waiting]').waitFor()
-    const again = await Bot.connect(simulator.endpoint)
+    await connect()
     await page.locator('#status[data-kind=connected]').waitFor()
-    await again.close()
   })
 
   onStage('a switch that cannot be turned says so and stays as it was', async ({ simulator, page }) => {
@@ -282,21 +275,18 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     const event = await bot.frame(frame => frame.post_type === 'message')
     assert.equal(String(event.user_id), '10002')
     assert.equal(String(event.group_id), group)
-    assert.deepEqual(event.message, [{ type: 'text', data: { text: '#ping \ntwo <b> ' } }])
+    assert.deepEqual(event.message, [text('#ping \ntwo <b> ')])
     await page.locator('#messages .message.own').waitFor()
     assert.equal(await page.locator('#messages .own .text').textContent(), '#ping \ntwo <b> ')
     assert.equal(await page.locator('#messages .own .name').innerText(), 'Alice')
     await until(page, 'document.getElementById("text").value === "" && document.activeElement.id === "text"')
-  })
-
-  onStage('while an input method composes, Enter does not send', async ({ simulator, bot, page }) => {
-    await page.locator('#text').fill('ni')
-    await page.locator('#text').dispatchEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true, cancelable: true })
-    await page.locator('#text').fill('你好')
-    await page.locator('#text').press('Enter')
-    const event = await bot.frame(frame => frame.post_type === 'message')
-    assert.deepEqual(event.message, [{ type: 'text', data: { text: '你好' } }])
-    assert.equal(simulator.connections, 1)
+    // While an input method composes, Enter does not send.
+    await box.fill('ni')
+    await box.dispatchEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true, cancelable: true })
+    await box.fill('你好')
+    await box.press('Enter')
+    await page.locator('#messages .own').nth(1).waitFor()
+    assert.deepEqual(await page.locator('#messages .own .text').allTextContents(), ['#ping \ntwo <b> ', '你好'])
   })
 
   onStage('what the simulator refuses is said at the box and the text stays', async ({ page }) => {
@@ -317,7 +307,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.getByRole('button', { name: 'Copy' }).click()
     await page.getByRole('button', { name: 'Copied' }).waitFor()
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), curl)
-    await bot.sendText(group, 'hello')
+    await bot.send(group, 'hello')
     await page.locator('#messages .theirs').waitFor()
     assert.equal(await page.locator('#empty').isVisible(), false)
   })
@@ -351,8 +341,8 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
   onStage('messages in other chats are counted until they are looked at', async ({ simulator, bot, page }) => {
     const badge = page.locator(`[data-chat="group-${otherGroup}"] .badge`)
     assert.equal(await badge.isVisible(), false)
-    await bot.sendText(otherGroup, 'one')
-    await bot.sendText(otherGroup, 'two')
+    await bot.send(otherGroup, 'one')
+    await bot.send(otherGroup, 'two')
     await badge.filter({ hasText: /^2$/ }).waitFor()
     assert.equal(await badge.getAttribute('aria-label'), '2 unread')
     assert.equal(await page.title(), '(2) OneBot simulator')
@@ -367,7 +357,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
 
   onStage('a narrow screen shows the list or the conversation, and never scrolls sideways', async ({ bot, page }) => {
     assert.equal(await page.locator('#conversation').isVisible(), false)
-    await bot.sendText(group, 'w'.repeat(400))
+    await bot.send(group, 'w'.repeat(400))
     await bot.call('upload_group_file', { group_id: Number(group), file: `base64://${png}`, name: `${'long'.repeat(25)}.png` })
     const entry = page.locator(`[data-chat="group-${group}"]`)
     await entry.locator('.badge').filter({ hasText: /^2$/ }).waitFor()
@@ -386,18 +376,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.goBack()
     await page.locator('#conversation').waitFor()
   }, { viewport: { width: 360, height: 640 } })
-
-  onStage('the bot coming and going is shown', async ({ simulator, bot, page }) => {
-    await page.locator('#status[data-kind=connected]').waitFor()
-    assert.equal(await page.locator('#composer-note').isVisible(), false)
-    await bot.close()
-    await page.locator('#status[data-kind=waiting]').waitFor()
-    assert.equal(await page.locator('#status').innerText(), 'No bot connected')
-    assert.equal(await page.locator('#composer-note').isVisible(), true)
-    const other = await Bot.connect(simulator.endpoint)
-    await page.locator('#status[data-kind=connected]').waitFor()
-    await other.close()
-  })
 
   onStage('after the event stream was cut nothing is missing and nothing is there twice', async ({ simulator, page }) => {
     for (const text of ['a', 'b']) simulator.say({ group, user: '10001', text })
@@ -483,35 +461,29 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.locator('#announcer').filter({ hasText: 'followed' }).waitFor({ state: 'attached' })
   })
 
-  for (const colorScheme of ['light', 'dark'] as const) {
-    for (const [locale, width] of [['en-US', 1280], ['zh-CN', 360]] as const) {
-      onStage(`axe finds nothing wrong: ${colorScheme}, ${width} px, ${locale}`, async ({ simulator, bot, page }) => {
-        assert.deepEqual(await violations(page), [], 'an empty chat')
-        const id = simulator.say({ group, user: '10002', text: 'see https://ci.example/42' })
-        await bot.send(group, { type: 'reply', data: { id: String(id) } }, { type: 'at', data: { qq: '10002' } }, { type: 'image', data: { file: `base64://${png}` } })
-        await bot.send(group, { type: 'reply', data: { id: '1' } }, { type: 'image', data: { file: 'https://pictures.example/a.png' } })
-        await bot.send(group, { type: 'record', data: { file: `base64://${silence(3).toString('base64')}` } })
-        await bot.call('upload_group_file', { group_id: Number(group), file: `base64://${png}`, name: 'a.png' })
-        simulator.mute(group, true)
-        await assert.rejects(bot.sendText(group, 'not heard'))
-        await page.locator('#messages .file').waitFor()
-        await page.locator('.voice-length').waitFor()
-        await page.locator('#refusal').waitFor()
-        await page.evaluate('for (const button of document.querySelectorAll(".source-button")) button.click()')
-        assert.deepEqual(await violations(page), [], 'a conversation')
-        await page.locator('#chat-trouble summary').click()
-        assert.deepEqual(await violations(page), [], 'its switches')
-        await page.goto(simulator.pageUrl)
-        await page.locator('#chat-list').waitFor()
-        await page.locator('#all-trouble summary').click()
-        await page.locator('#details summary').click()
-        assert.deepEqual(await violations(page), [], 'the list')
-      }, { colorScheme, locale, viewport: { width, height: 740 }, hash: `#group-${group}` })
-    }
+  for (const [colorScheme, locale, width, background] of [['light', 'en-US', 1280, ''], ['dark', 'zh-CN', 360, 'rgb(18, 23, 26)']] as const) {
+    onStage(`axe finds nothing wrong: ${colorScheme}, ${width} px, ${locale}`, async ({ simulator, bot, page }) => {
+      if (background) assert.equal(await page.evaluate('getComputedStyle(document.body).backgroundColor'), background)
+      assert.deepEqual(await violations(page), [], 'an empty chat')
+      const id = simulator.say({ group: otherGroup, user: '10002', text: 'see https://ci.example/42' })
+      await bot.send(otherGroup, { type: 'reply', data: { id: String(id) } }, { type: 'at', data: { qq: '10002' } }, { type: 'image', data: { file: `base64://${png}` } })
+      await bot.send(otherGroup, { type: 'reply', data: { id: '1' } }, { type: 'image', data: { file: 'https://pictures.example/a.png' } })
+      await bot.send(otherGroup, { type: 'record', data: { file: `base64://${silence(3).toString('base64')}` } })
+      await bot.call('upload_group_file', { group_id: Number(otherGroup), file: `base64://${png}`, name: 'a.png' })
+      simulator.mute(otherGroup, true)
+      await assert.rejects(bot.send(otherGroup, 'not heard'))
+      await page.locator('#messages .file').waitFor()
+      await page.locator('.voice-length').waitFor()
+      await page.locator('#refusal').waitFor()
+      await page.evaluate('for (const button of document.querySelectorAll(".source-button")) button.click()')
+      assert.deepEqual(await violations(page), [], 'a conversation')
+      await page.locator('#chat-trouble summary').click()
+      assert.deepEqual(await violations(page), [], 'its switches')
+      await page.goto(simulator.pageUrl)
+      await page.locator('#chat-list').waitFor()
+      await page.locator('#all-trouble summary').click()
+      await page.locator('#details summary').click()
+      assert.deepEqual(await violations(page), [], 'the list')
+    }, { colorScheme, locale, viewport: { width, height: 740 }, hash: `#group-${otherGroup}` })
   }
-
-  onStage('the page is dark where the reader\'s system is, and a chat\'s address opens that chat', async ({ page }) => {
-    assert.equal(await page.evaluate('getComputedStyle(document.body).backgroundColor'), 'rgb(18, 23, 26)')
-    assert.match(await page.locator('#chat-about').innerText(), new RegExp(otherGroup))
-  }, { colorScheme: 'dark', hash: `#group-${otherGroup}` })
 })

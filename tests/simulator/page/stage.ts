@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import axe from 'axe-core'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { Simulator } from '../../../simulator'
-import { Bot } from './bot'
+import { Client } from '../support'
 
 const executable = [process.env.CHROMIUM_PATH, '/usr/bin/chromium'].find(path => path !== undefined && path !== '' && existsSync(path))
 const missing = 'there is no Chromium: install the Debian package "chromium", or set CHROMIUM_PATH'
@@ -12,7 +12,13 @@ const missing = 'there is no Chromium: install the Debian package "chromium", or
 export const skip = executable === undefined && !process.env.CI ? missing : false
 
 /** What a test plays with. */
-export interface Stage { simulator: Simulator, bot: Bot, page: Page }
+export interface Stage {
+  simulator: Simulator
+  bot: Client
+  page: Page
+  /** Connects another bot. */
+  connect: () => Promise<Client>
+}
 
 let browser: Browser | undefined
 
@@ -45,14 +51,15 @@ export function onStage(
   play: (stage: Stage) => Promise<void>,
   options: BrowserContextOptions & { hash?: string } = {},
 ): void {
-  test(name, async () => {
+  test(name, async t => {
     assert.ok(browser)
     const simulator = await Simulator.start({})
     const { hash = '', ...contextOptions } = options
     const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1100, height: 700 }, ...contextOptions })
     const errors: string[] = []
     try {
-      const bot = await Bot.connect(simulator.endpoint)
+      const connect = (): Promise<Client> => Client.connect(t, simulator.endpoint)
+      const bot = await connect()
       const page = await context.newPage()
       page.setDefaultTimeout(15_000)
       page.on('pageerror', error => errors.push(String(error)))
@@ -65,7 +72,7 @@ export function onStage(
       })
       await page.goto(simulator.pageUrl + hash)
       await loaded(page)
-      await play({ simulator, bot, page })
+      await play({ simulator, bot, page, connect })
       await bot.close()
       assert.deepEqual(errors, [])
     } finally {

@@ -72,6 +72,7 @@ describe('a signature with a time', () => {
   const id = 'f5e57ebb-53f8-4bd6-a1ad-3a3ac5ad4a2b'
 
   const verifyGitlab = (made: HookRequest, by: string) => gitlab.verify?.(made, by)
+  const verifyGrafana = (made: HookRequest) => grafana.verify?.(made, secret)
 
   function standard(time: Date, headers: IncomingHttpHeaders = {}): HookRequest {
     const signature = new Webhook(key).sign(id, time, raw.toString())
@@ -89,12 +90,12 @@ describe('a signature with a time', () => {
 
   test('is wrong five minutes before and after, and for Grafana where it was made without the time', () => {
     const timeless = request({ 'x-grafana-alerting-signature': hmac(raw), 'x-grafana-alerting-timestamp': now })
-    assert.equal(grafana.verify?.(timeless, secret), false)
+    assert.equal(verifyGrafana(timeless), false)
     for (const seconds of [-302, 302, -1e9]) {
       assert.equal(verifyGitlab(standard(new Date(Date.now() + seconds * 1000)), key), false)
       const time = String(Math.floor(Date.now() / 1000) + seconds)
       const signed = request({ 'x-grafana-alerting-signature': hmac(time, ':', raw), 'x-grafana-alerting-timestamp': time })
-      assert.equal(grafana.verify?.(signed, secret), false)
+      assert.equal(verifyGrafana(signed), false)
     }
   })
 
