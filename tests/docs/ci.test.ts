@@ -7,7 +7,7 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { record, records } from './support/json'
-import { marked, pageAt, versions } from './support/pages'
+import { marked, pageAt } from './support/pages'
 import { has, Reader } from './support/reader'
 
 /** A way to a port on which the first answer of `/webhook` is lost after each call of `lose`. */
@@ -40,6 +40,9 @@ async function startLossyProxy(port: number) {
     close: () => proxy.close(),
   }
 }
+
+const page = pageAt('docs/ci.md')
+const readme = pageAt('README.md')
 
 /** What a job hands to its step. The text holds all that can break JSON or a shell. */
 const text = 'a "quote", a \\ and $(touch danger)\nbelow'
@@ -80,46 +83,40 @@ describe('a CI job', { timeout: 120_000, skip: has('jq') ? false : 'there is no 
     return (await reader.messages()).slice(earlier).flatMap(({ parts }) => parts)
   }
 
-  for (const page of versions('README')) {
-    test(`sends once with the step of ${page.path}, although the first answer is lost`, async () => {
-      const [step] = records(load(marked(page, 'ci-step')))
-      assert.deepEqual((await runLossy(String(step?.run), page.path)).map(part => part.text), [text])
-      assert.doesNotMatch(JSON.stringify(step?.env), /attempt/)
-    })
-  }
+  test('sends once with the step, although the first answer is lost', async () => {
+    const [step] = records(load(marked(readme, 'ci-step')))
+    assert.deepEqual((await runLossy(String(step?.run), 'readme')).map(part => part.text), [text])
+    assert.doesNotMatch(JSON.stringify(step?.env), /attempt/)
+  })
 
-  for (const page of versions('ci')) {
-    const key = (name: string): string => `${page.path}/${name}`
+  test('sends once with the step for GitHub Actions, although the first answer is lost', async () => {
+    const jobs = record(record(load(marked(page, 'ci-github'))).jobs)
+    const step = records(record(jobs.build).steps).find(({ env }) => env !== undefined)
+    assert.deepEqual((await runLossy(String(step?.run), 'github')).map(part => part.text), [text])
+    // The key is that of the pipeline and the step, whatever the attempt.
+    assert.doesNotMatch(JSON.stringify(step?.env), /attempt/)
+  })
 
-    test(`sends once with the step for GitHub Actions in ${page.path}, although the first answer is lost`, async () => {
-      const jobs = record(record(load(marked(page, 'ci-github'))).jobs)
-      const step = records(record(jobs.build).steps).find(({ env }) => env !== undefined)
-      assert.deepEqual((await runLossy(String(step?.run), key('github'))).map(part => part.text), [text])
-      // The key is that of the pipeline and the step, whatever the attempt.
-      assert.doesNotMatch(JSON.stringify(step?.env), /attempt/)
-    })
+  test('sends once with the job for GitLab, although the first answer is lost', async () => {
+    const { script, variables } = record(record(load(marked(page, 'ci-gitlab'))).notify)
+    assert(variables !== undefined && Array.isArray(script) && script.length === 1)
+    const [sent, ...others] = await runLossy(String(script[0]), 'gitlab')
+    assert.deepEqual(others, [])
+    assert.match(String(sent?.text), /^team\/app: "quoted" \S+\nhttps:\/\/gitlab\.example\.com\/1$/)
+  })
 
-    test(`sends once with the job for GitLab in ${page.path}, although the first answer is lost`, async () => {
-      const { script, variables } = record(record(load(marked(page, 'ci-gitlab'))).notify)
-      assert(variables !== undefined && Array.isArray(script) && script.length === 1)
-      const [sent, ...others] = await runLossy(String(script[0]), key('gitlab'))
-      assert.deepEqual(others, [])
-      assert.match(String(sent?.text), /^team\/app: "quoted" \S+\nhttps:\/\/gitlab\.example\.com\/1$/)
-    })
+  test('sends once with the step for Jenkins, although the first answer is lost', async () => {
+    const script = /'''(.*)'''/s.exec(marked(page, 'ci-jenkins'))?.[1]
+    assert(script !== undefined)
+    assert.deepEqual((await runLossy(script, 'jenkins')).map(part => part.text), [text])
+  })
 
-    test(`sends once with the step for Jenkins in ${page.path}, although the first answer is lost`, async () => {
-      const script = /'''(.*)'''/s.exec(marked(page, 'ci-jenkins'))?.[1]
-      assert(script !== undefined)
-      assert.deepEqual((await runLossy(script, key('jenkins'))).map(part => part.text), [text])
-    })
+  test('sends once without jq, although the first answer is lost', async () => {
+    assert.deepEqual((await runLossy(marked(page, 'ci-node'), 'node')).map(part => part.text), [text])
+  })
 
-    test(`sends once without jq as in ${page.path}, although the first answer is lost`, async () => {
-      assert.deepEqual((await runLossy(marked(page, 'ci-node'), key('node'))).map(part => part.text), [text])
-    })
-
-    test(`sends a file once as in ${page.path}, although the first answer is lost and the step is run again`, async () => {
-      assert.deepEqual((await runLossy(marked(page, 'ci-file'), key('file'))).map(({ type, name }) => [type, name]), [['file', 'report.txt']])
-      assert.deepEqual(await runLossy(marked(page, 'ci-file'), key('file')), [])
-    })
-  }
+  test('sends a file once, although the first answer is lost and the step is run again', async () => {
+    assert.deepEqual((await runLossy(marked(page, 'ci-file'), 'file')).map(({ type, name }) => [type, name]), [['file', 'report.txt']])
+    assert.deepEqual(await runLossy(marked(page, 'ci-file'), 'file'), [])
+  })
 })

@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { until } from '../support/until'
 import { bare, record, shape } from './support/json'
-import { marked, pageAt, versions } from './support/pages'
+import { marked, pageAt } from './support/pages'
 import { Reader } from './support/reader'
 
 /** The commands of the pages about the HTTP interface and about delivery, run as a reader would run them. */
 describe('a reader', { timeout: 120_000 }, () => {
+  const [readme, page, delivery] = [pageAt('README.md'), pageAt('docs/http-api.md'), pageAt('docs/delivery.md')]
   let reader: Reader
 
   before(async () => {
@@ -16,117 +17,109 @@ describe('a reader', { timeout: 120_000 }, () => {
   })
   after(() => reader.stop())
 
-  for (const page of versions('README')) {
-    test(`sends a text with the first command of ${page.path}`, async () => {
-      const script = marked(page, 'send-text')
-      assert.deepEqual(shape(await reader.place.output(script)), shape(JSON.parse(marked(page, 'sent-text'))))
-      assert.equal((await reader.messages()).at(-1)?.parts[0]?.text, said(script))
-    })
+  async function post(body: string): Promise<unknown> {
+    const response = await fetch(`${reader.url}/webhook`, { method: 'POST', headers: { 'x-api-key': await reader.key() }, body })
+    assert.equal(response.status, 200)
+    return response.json()
   }
 
-  for (const page of versions('http-api')) {
-    test(`uploads files with the command of ${page.path}`, async () => {
-      assert.deepEqual(shape(await reader.place.output(marked(page, 'upload'))), shape(JSON.parse(marked(page, 'uploaded'))))
-      const one = marked(page, 'upload').replace('-F file=@koishi.yml ', '').replace('-F file=@package.json ', '-F "file=@package.json;filename=picture.png" ')
-      assert.deepEqual(shape(await reader.place.output(one)), shape(JSON.parse(marked(page, 'uploaded-one'))))
-    })
+  test('sends a text with the first command', async () => {
+    const script = marked(readme, 'send-text')
+    assert.deepEqual(shape(await reader.place.output(script)), shape(JSON.parse(marked(readme, 'sent-text'))))
+    assert.equal((await reader.messages()).at(-1)?.parts[0]?.text, said(script))
+  })
 
-    test(`sends a text, a picture and a batch with the commands of ${page.path}`, async () => {
-      const privately = marked(page, 'send-private')
-      assert.deepEqual(shape(await reader.place.output(privately)), shape(JSON.parse(marked(page, 'sent-private'))))
-      assert.equal((await reader.messages('10001')).at(-1)?.parts[0]?.text, said(privately))
+  test('uploads files with the command', async () => {
+    assert.deepEqual(shape(await reader.place.output(marked(page, 'upload'))), shape(JSON.parse(marked(page, 'uploaded'))))
+    const one = marked(page, 'upload').replace('-F file=@koishi.yml ', '').replace('-F file=@package.json ', '-F "file=@package.json;filename=picture.png" ')
+    assert.deepEqual(shape(await reader.place.output(one)), shape(JSON.parse(marked(page, 'uploaded-one'))))
+  })
 
-      const earlier = (await reader.messages()).length
-      assert.deepEqual(shape(await reader.place.output(marked(page, 'send-picture'))), shape(JSON.parse(marked(page, 'sent-private'))))
-      const batch = marked(page, 'send-batch')
-      assert.deepEqual(shape(await reader.place.output(batch)), shape(JSON.parse(marked(page, 'sent-batch'))))
+  test('sends a text, a picture and a batch with the commands', async () => {
+    const privately = marked(page, 'send-private')
+    assert.deepEqual(shape(await reader.place.output(privately)), shape(JSON.parse(marked(page, 'sent-private'))))
+    assert.equal((await reader.messages('10001')).at(-1)?.parts[0]?.text, said(privately))
 
-      const [picture, combined, file, ...others] = (await reader.messages()).slice(earlier).map(({ parts }) => parts)
-      assert.deepEqual(others, [])
-      assert.deepEqual([picture, combined, file].map(parts => parts?.map(({ type }) => type)), [['image'], ['text', 'image'], ['file']])
-      assert.equal(combined?.[0]?.text, said(batch))
-      assert.equal(file?.[0]?.name, 'package.json')
-      const bytes = await reader.bytes(picture?.[0])
-      assert.deepEqual(bytes, await readFile(join(reader.place.folder, 'data/picture.png')))
-      assert.equal(bytes.subarray(1, 4).toString(), 'PNG')
-    })
+    const earlier = (await reader.messages()).length
+    assert.deepEqual(shape(await reader.place.output(marked(page, 'send-picture'))), shape(JSON.parse(marked(page, 'sent-private'))))
+    const batch = marked(page, 'send-batch')
+    assert.deepEqual(shape(await reader.place.output(batch)), shape(JSON.parse(marked(page, 'sent-batch'))))
 
-    test(`sends to several targets, mentions, and has a dry run, as ${page.path} says`, async () => {
-      const several = marked(page, 'send-several')
-      assert.deepEqual(shape(await reader.place.output(several)), shape(JSON.parse(marked(page, 'sent-several'))))
-      for (const target of [undefined, '10001']) assert.equal((await reader.messages(target)).at(-1)?.parts[0]?.text, said(several))
+    const [picture, combined, file, ...others] = (await reader.messages()).slice(earlier).map(({ parts }) => parts)
+    assert.deepEqual(others, [])
+    assert.deepEqual([picture, combined, file].map(parts => parts?.map(({ type }) => type)), [['image'], ['text', 'image'], ['file']])
+    assert.equal(combined?.[0]?.text, said(batch))
+    assert.equal(file?.[0]?.name, 'package.json')
+    const bytes = await reader.bytes(picture?.[0])
+    assert.deepEqual(bytes, await readFile(join(reader.place.folder, 'data/picture.png')))
+    assert.equal(bytes.subarray(1, 4).toString(), 'PNG')
+  })
 
-      const body = marked(page, 'mention')
-      const response = await fetch(`${reader.url}/webhook`, { method: 'POST', headers: { 'x-api-key': await reader.key() }, body })
+  test('sends to several targets, mentions, and has a dry run', async () => {
+    const several = marked(page, 'send-several')
+    assert.deepEqual(shape(await reader.place.output(several)), shape(JSON.parse(marked(page, 'sent-several'))))
+    for (const target of [undefined, '10001']) assert.equal((await reader.messages(target)).at(-1)?.parts[0]?.text, said(several))
+
+    await post(marked(page, 'mention'))
+    const { parts = [] } = (await reader.messages()).at(-1) ?? {}
+    assert.deepEqual(parts.map(({ type }) => type), ['reply', 'at', 'text'])
+
+    const earlier = (await reader.messages()).length
+    const dry = JSON.stringify(await reader.place.output(marked(page, 'dry-run')))
+    assert.deepEqual(JSON.parse(dry), JSON.parse(marked(page, 'dry-ran')))
+    assert.equal((await reader.messages()).length, earlier)
+  })
+
+  test('gets the results of the batch that fails in part', async () => {
+    assert.deepEqual(shape(await post(marked(page, 'failing-batch'))), shape(JSON.parse(marked(page, 'failed-batch'))))
+  })
+
+  test('sees whether it is well and ready', async () => {
+    for (const path of ['/healthz', '/readyz']) {
+      const found: unknown = await (await fetch(reader.url + path)).json()
+      const shown = page.blocks.filter(({ language }) => language === 'json').map(({ text }): unknown => JSON.parse(text))
+      assert(shown.some(each => JSON.stringify(each) === JSON.stringify(found)), JSON.stringify(found))
+    }
+  })
+
+  test('sees the status of the relay', async () => {
+    const shown = record(record(JSON.parse(marked(page, 'statusz'))).data)
+    const status = async (): Promise<Record<string, unknown>> => {
+      const response = await fetch(`${reader.url}/statusz`, { headers: { 'x-api-key': await reader.key() } })
       assert.equal(response.status, 200)
-      const { parts = [] } = (await reader.messages()).at(-1) ?? {}
-      assert.deepEqual(parts.map(({ type }) => type), ['reply', 'at', 'text'])
+      return record(record(await response.json()).data)
+    }
+    await until('nothing waits', async () => record((await status()).outbox).size === 0)
+    const { keys, ...found } = await status()
+    assert.deepEqual([...Object.keys(found), 'keys'], Object.keys(shown))
+    const withoutTimes = (bots: unknown): unknown => Array.isArray(bots) && bots.map(bot => ({ ...record(bot), since: typeof record(bot).since }))
+    assert.deepEqual({ ...found, bots: withoutTimes(found.bots) }, { bots: withoutTimes(shown.bots), queues: [], outbox: { size: 0 } })
+    assert(Array.isArray(keys) && Array.isArray(shown.keys))
+    assert.deepEqual(Object.keys(record(keys[0])), Object.keys(record(shown.keys[0])))
+  })
 
-      const earlier = (await reader.messages()).length
-      const dry = JSON.stringify(await reader.place.output(marked(page, 'dry-run')))
-      assert.deepEqual(JSON.parse(dry), JSON.parse(marked(page, 'dry-ran')))
-      assert.equal((await reader.messages()).length, earlier)
-    })
+  test('sends later, and looks at the delivery, with the commands', async () => {
+    const later = marked(delivery, 'later')
+    const [head, body] = split(await reader.place.paste(later))
+    assert.deepEqual(shape(JSON.parse(body)), shape(JSON.parse(marked(delivery, 'accepted'))))
+    for (const line of lines(marked(delivery, 'accepted-head'))) assert(lines(head).includes(line), `${line} is not in\n${head}`)
 
-    test(`gets the results of the batch that fails in part in ${page.path}`, async () => {
-      const response = await fetch(`${reader.url}/webhook`, {
-        method: 'POST',
-        headers: { 'x-api-key': await reader.key() },
-        body: marked(page, 'failing-batch'),
-      })
-      assert.equal(response.status, 200)
-      assert.deepEqual(shape(await response.json()), shape(JSON.parse(marked(page, 'failed-batch'))))
-    })
+    const look = marked(delivery, 'look')
+    const environment = { DELIVERY_ID: String(record(record(JSON.parse(body)).data).delivery_id) }
+    await until('it is sent', async () => (await reader.place.paste(look, environment)).includes('"state":"sent"'))
+    assert.deepEqual(shape(await reader.place.output(look, environment)), shape(JSON.parse(marked(delivery, 'delivery'))))
+    assert.equal((await reader.messages()).at(-1)?.parts[0]?.text, said(later))
+  })
 
-    test(`sees whether it is well and ready, as ${page.path} shows it`, async () => {
-      for (const path of ['/healthz', '/readyz']) {
-        const found: unknown = await (await fetch(reader.url + path)).json()
-        const shown = page.blocks.filter(({ language }) => language === 'json').map(({ text }): unknown => JSON.parse(text))
-        assert(shown.some(each => JSON.stringify(each) === JSON.stringify(found)), JSON.stringify(found))
-      }
-    })
-
-    test(`sees what ${page.path} shows of the relay`, async () => {
-      const shown = record(record(JSON.parse(marked(page, 'statusz'))).data)
-      const status = async (): Promise<Record<string, unknown>> => {
-        const response = await fetch(`${reader.url}/statusz`, { headers: { 'x-api-key': await reader.key() } })
-        assert.equal(response.status, 200)
-        return record(record(await response.json()).data)
-      }
-      await until('nothing waits', async () => record((await status()).outbox).size === 0)
-      const { keys, ...found } = await status()
-      assert.deepEqual([...Object.keys(found), 'keys'], Object.keys(shown))
-      const withoutTimes = (bots: unknown): unknown => Array.isArray(bots) && bots.map(bot => ({ ...record(bot), since: typeof record(bot).since }))
-      assert.deepEqual({ ...found, bots: withoutTimes(found.bots) }, { bots: withoutTimes(shown.bots), queues: [], outbox: { size: 0 } })
-      assert(Array.isArray(keys) && Array.isArray(shown.keys))
-      assert.deepEqual(Object.keys(record(keys[0])), Object.keys(record(shown.keys[0])))
-    })
-  }
-
-  for (const page of versions('delivery')) {
-    test(`sends later, and looks at the delivery, with the commands of ${page.path}`, async () => {
-      const later = marked(page, 'later')
-      const [head, body] = split(await reader.place.paste(later))
-      assert.deepEqual(shape(JSON.parse(body)), shape(JSON.parse(marked(page, 'accepted'))))
-      for (const line of lines(marked(page, 'accepted-head'))) assert(lines(head).includes(line), `${line} is not in\n${head}`)
-
-      const look = marked(page, 'look')
-      const environment = { DELIVERY_ID: String(record(record(JSON.parse(body)).data).delivery_id) }
-      await until('it is sent', async () => (await reader.place.paste(look, environment)).includes('"state":"sent"'))
-      assert.deepEqual(shape(await reader.place.output(look, environment)), shape(JSON.parse(marked(page, 'delivery'))))
-      assert.equal((await reader.messages()).at(-1)?.parts[0]?.text, said(later))
-    })
-
-    test(`sends once for each key with the command of ${page.path}`, async () => {
-      const earlier = (await reader.messages()).length
-      const script = marked(page, 'key').replace('nightly', page.path)
-      const [firstHead, first] = split(await reader.place.paste(script))
-      const [secondHead, second] = split(await reader.place.paste(script))
-      assert.equal(first, second)
-      assert.deepEqual([firstHead, secondHead].map(text => /^Idempotent-Replayed: true\r$/m.test(text)), [false, true])
-      assert.equal((await reader.messages()).length, earlier + 1)
-    })
-  }
+  test('sends once for each key with the command', async () => {
+    const earlier = (await reader.messages()).length
+    const script = marked(delivery, 'key')
+    const [firstHead, first] = split(await reader.place.paste(script))
+    const [secondHead, second] = split(await reader.place.paste(script))
+    assert.equal(first, second)
+    assert.deepEqual([firstHead, secondHead].map(text => /^Idempotent-Replayed: true\r$/m.test(text)), [false, true])
+    assert.equal((await reader.messages()).length, earlier + 1)
+  })
 })
 
 /** The first text that a command sends. */

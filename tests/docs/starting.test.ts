@@ -5,102 +5,79 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
-import { Simulator } from '../../simulator'
+import { describe, test, type TestContext } from 'node:test'
+import { Simulator, type SimulatorOptions } from '../../simulator'
 import { end, freePort } from '../support/process'
 import { until } from '../support/until'
 import { record } from './support/json'
-import { code, marked, repository, table, versions } from './support/pages'
-import { clean, collect, paste, Workplace } from './support/reader'
+import { code, marked, pageAt, repository, table } from './support/pages'
+import { clean, collect, online, paste, Workplace } from './support/reader'
 
-describe('the way from CI to a group', { timeout: 60_000 }, () => {
-  for (const page of versions('README')) {
-    test(`leads to a message with the steps of ${page.path}`, async () => {
-      const simulator = await Simulator.start({ token: 'the-token-of-onebot' })
-      const bot = await KoishiBot.install()
-      try {
-        const [config = ''] = page.blocks.filter(({ language, text }) => language === 'yaml' && text.startsWith('plugins:')).map(({ text }) => text)
-        record(load(config))
-        await writeFile(join(bot.folder, 'koishi.yml'), config.replace('5140', String(bot.port)).replace('ws://127.0.0.1:3001', simulator.endpoint))
-        await paste(marked(page, 'make-key'), bot)
-        assert.match(await readFile(join(bot.folder, '.env'), 'utf8'), /^WEBHOOK_API_KEY=[0-9a-f]{64}\n$/)
-        const log = bot.start()
-        await until('the bot is online', () => log().includes('bot onebot:10000 online') && log().includes('server listening'), 20_000)
-          .catch((error: unknown) => assert.fail(`${String(error)}\n${log()}`))
-        assert(log().includes('the API key is configured'), log())
+/** A platform that wants a token; it ends with the test. */
+async function platform(t: TestContext, options: SimulatorOptions): Promise<Simulator> {
+  const simulator = await Simulator.start(options)
+  t.after(() => simulator.close())
+  return simulator
+}
 
-        assert.match(await paste(marked(page, 'first-message'), bot), /^\{"code":0,/)
-        assert.deepEqual(simulator.ledger.map(({ target }) => target.id), ['123456'])
-      } finally {
-        await bot.remove()
-        await simulator.close()
-      }
-    })
-  }
+async function workplace(t: TestContext): Promise<Workplace> {
+  const place = await Workplace.open()
+  t.after(() => place.close())
+  return place
+}
+
+test('the way from CI to a group leads to a message with the steps of the README', { timeout: 60_000 }, async t => {
+  const readme = pageAt('README.md')
+  const simulator = await platform(t, { token: 'the-token-of-onebot' })
+  const bot = await KoishiBot.install()
+  t.after(() => bot.remove())
+  const [config = ''] = readme.blocks.filter(({ language, text }) => language === 'yaml' && text.startsWith('plugins:')).map(({ text }) => text)
+  record(load(config))
+  await writeFile(join(bot.folder, 'koishi.yml'), config.replace('5140', String(bot.port)).replace('ws://127.0.0.1:3001', simulator.endpoint))
+  await paste(marked(readme, 'make-key'), bot)
+  assert.match(await readFile(join(bot.folder, '.env'), 'utf8'), /^WEBHOOK_API_KEY=[0-9a-f]{64}\n$/)
+  const log = bot.start()
+  await online(log)
+  assert(log().includes('the API key is configured'), log())
+
+  assert.match(await paste(marked(readme, 'first-message'), bot), /^\{"code":0,/)
+  assert.deepEqual(simulator.ledger.map(({ target }) => target.id), ['123456'])
 })
 
 describe('the bot of this repository', { timeout: 60_000 }, () => {
-  for (const page of versions('onebot')) {
-    test(`connects to OneBot with the command of ${page.path}`, async () => {
-      const simulator = await Simulator.start({ token: 'the-token-of-onebot' })
-      const place = await Workplace.open()
-      try {
-        const log = collect(place.runStart(marked(page, 'connect-onebot').replace('ws://127.0.0.1:3001', simulator.endpoint)))
-        await until('the bot is online', () => log().includes('bot onebot:10000 online'), 20_000)
-          .catch((error: unknown) => assert.fail(`${String(error)}\n${log()}`))
-      } finally {
-        await place.close()
-        await simulator.close()
-      }
-    })
-  }
+  const [onebot, simulators] = [pageAt('docs/onebot.md'), pageAt('docs/simulator.md')]
 
-  for (const page of versions('onebot')) {
-    test(`lets a OneBot implementation dial with the command of ${page.path}`, async () => {
-      const place = await Workplace.open()
-      const port = String(await freePort())
-      const dialling = await Simulator.start({ reverse: { url: `ws://127.0.0.1:${port}/onebot`, token: 'the-token-of-onebot', redialInterval: 100 } })
-      try {
-        const log = collect(place.runStart(`WEBHOOK_PORT=${port} ${marked(page, 'dialled-by-onebot')}`))
-        await until('the bot is online', () => log().includes('bot onebot:10000 online'), 20_000)
-          .catch((error: unknown) => assert.fail(`${String(error)}\n${log()}`))
-      } finally {
-        await place.close()
-        await dialling.close()
-      }
-    })
-  }
+  test('connects to OneBot', async t => {
+    const { endpoint } = await platform(t, { token: 'the-token-of-onebot' })
+    const place = await workplace(t)
+    await online(collect(place.runStart(marked(onebot, 'connect-onebot').replace('ws://127.0.0.1:3001', endpoint))))
+  })
 
-  for (const page of versions('simulator')) {
-    test(`connects to a simulator of its own with the commands of ${page.path}`, async () => {
-      const place = await Workplace.open()
-      try {
-        const port = String(await freePort())
-        const shown = collect(place.runStart(marked(page, 'start-simulator').replace('5700', port)))
-        await until('the simulator tells its addresses', () => shown().includes(`ws://127.0.0.1:${port}`) && shown().includes(`http://127.0.0.1:${port}/simulator/`))
-        const log = collect(place.runStart(marked(page, 'connect-simulator').replace('5700', port)))
-        await until('the bot is online', () => log().includes('bot onebot:10000 online'), 20_000)
-          .catch((error: unknown) => assert.fail(`${String(error)}\n${log()}`))
-        place.run('sh', ['-c', marked(page, 'switch-simulator').replace('5700', port)])
-        await until('the bot is muted', () => shown().includes('muted (group 123456)'))
-      } finally {
-        await place.close()
-      }
-    })
+  test('lets a OneBot implementation dial', async t => {
+    const port = String(await freePort())
+    await platform(t, { reverse: { url: `ws://127.0.0.1:${port}/onebot`, token: 'the-token-of-onebot', redialInterval: 100 } })
+    const place = await workplace(t)
+    await online(collect(place.runStart(`WEBHOOK_PORT=${port} ${marked(onebot, 'dialled-by-onebot')}`)))
+  })
 
-    test(`has a simulator with the options of ${page.path}`, async () => {
-      const place = await Workplace.open()
-      try {
-        const help = place.run(process.execPath, [join(repository, 'dist/simulator/cli.js'), '--help'])
-        const text = collect(help)
-        await once(help, 'close')
-        const shown = table(page, /^(Option|选项)$/).map(([option]) => code(option)?.split(' ')[0])
-        assert.deepEqual(new Set(text().match(/(?<=^\s*)--[\w-]+/gm)), new Set(shown))
-      } finally {
-        await place.close()
-      }
-    })
-  }
+  test('connects to a simulator of its own', async t => {
+    const place = await workplace(t)
+    const port = String(await freePort())
+    const shown = collect(place.runStart(marked(simulators, 'start-simulator').replace('5700', port)))
+    await until('the simulator tells its addresses', () => shown().includes(`ws://127.0.0.1:${port}`) && shown().includes(`http://127.0.0.1:${port}/simulator/`))
+    await online(collect(place.runStart(marked(simulators, 'connect-simulator').replace('5700', port))))
+    place.run('sh', ['-c', marked(simulators, 'switch-simulator').replace('5700', port)])
+    await until('the bot is muted', () => shown().includes('muted (group 123456)'))
+  })
+
+  test('has a simulator with the options of its page', async t => {
+    const help = (await workplace(t)).run(process.execPath, [join(repository, 'dist/simulator/cli.js'), '--help'])
+    const text = collect(help)
+    await once(help, 'close')
+    const shown = table(simulators, /^Option$/).map(([option]) => code(option)?.split(' ')[0])
+    assert.deepEqual(new Set(text().match(/(?<=^\s*)--[\w-]+/gm)), new Set(shown))
+    assert.match(text(), /for the development of bots.*供开发机器人时使用/s)
+  })
 })
 
 /** A Koishi bot of a user, in which the plugin is installed. */

@@ -81,8 +81,7 @@ export class Reader {
     const place = await Workplace.open()
     try {
       const log = collect(place.runStart(start.replace('3000', String(place.callbackPort))))
-      await until('the bot is online', () => log().includes('bot onebot:10000 online') && log().includes('server listening'), 20_000)
-        .catch((error: unknown) => assert.fail(`${String(error)}\n${log()}`))
+      await online(log)
       return new Reader(place, /http:\/\/127\.0\.0\.1:\d+\/simulator\//.exec(log())?.[0] ?? '')
     } catch (error) {
       await place.close()
@@ -134,6 +133,12 @@ export async function paste(
   const options = { cwd: folder, env: { ...clean(), ...environment } }
   const { stdout } = await promisify(execFile)('bash', ['-c', `set -eo pipefail\n${text}`], options)
   return stdout
+}
+
+/** Waits until a bot says that it is online, and that its server listens. */
+export async function online(log: () => string): Promise<void> {
+  await until('the bot is online', () => log().includes('bot onebot:10000 online') && log().includes('server listening'), 20_000)
+    .catch((error: unknown) => assert.fail(`${String(error)}\n${log()}`))
 }
 
 /** Gathers what a program prints. */
