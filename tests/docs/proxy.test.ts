@@ -29,11 +29,8 @@ describe('the configuration of a proxy', () => {
       for (const each of closed) assert(!passes(each), each)
     })
 
-    test(`of nginx adds the address of the caller, which may have written others: ${path}`, () => {
+    test(`adds the address of the caller, which may have written others, and takes bodies as large as one file of an upload: ${path}`, () => {
       assert.match(text('nginx'), /proxy_set_header X-Forwarded-For \$proxy_add_x_forwarded_for;/)
-    })
-
-    test(`takes bodies as large as one file of an upload: ${path}`, () => {
       for (const [, size] of [text('nginx'), text('caddyfile')].flatMap(each => [...each.matchAll(/(?:client_max_body_size|max_size) (\d+)/g)])) {
         assert(Number(size) > 20)
       }

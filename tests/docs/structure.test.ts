@@ -71,28 +71,20 @@ describe('each page', () => {
       }
     })
 
-    test(`names no path of this machine: ${page.path}`, () => {
+    test(`names no path of this machine, and no script that is not in package.json: ${page.path}`, () => {
       assert(!page.text.includes(repository) && !page.text.includes(tmpdir() + '/'))
+      const scripts = record(packageJson.scripts)
+      for (const [, script = ''] of page.text.matchAll(/\bnpm run (?:--silent )?([\w:-]+)/g)) assert(script in scripts, script)
     })
 
-    test(`holds JSON and YAML that can be parsed: ${page.path}`, () => {
-      for (const { language, text } of page.blocks) {
+    test(`holds JSON and YAML that can be parsed, and no shell block that no test runs, but for a reason: ${page.path}`, () => {
+      for (const { language, mark, reason, text } of page.blocks) {
         if (language === 'json') JSON.parse(text)
         else if (language === 'yaml') load(text)
-      }
-    })
-
-    test(`has no shell block that no test runs, but for a reason: ${page.path}`, () => {
-      for (const { language, mark, reason, text } of page.blocks) {
-        if (language === 'sh') assert(mark !== '' || reason.length > 10, `nothing says whether a test runs this:\n${text}`)
+        else if (language === 'sh') assert(mark !== '' || reason.length > 10, `nothing says whether a test runs this:\n${text}`)
       }
       const comments = page.text.match(/^<!-- (?:test|not run): /gm) ?? []
       assert.equal(comments.length, page.blocks.filter(({ mark, reason }) => mark || reason).length, 'a comment stands before no block')
-    })
-
-    test(`names scripts of package.json: ${page.path}`, () => {
-      const scripts = record(packageJson.scripts)
-      for (const [, script = ''] of page.text.matchAll(/\bnpm run (?:--silent )?([\w:-]+)/g)) assert(script in scripts, script)
     })
   }
 
@@ -130,22 +122,16 @@ function assertTranslation(line: string, original: string): void {
   assert.match(withoutComment(original), new RegExp(`^${pattern}$`), `${line}\nis not a translation of\n${original}`)
 }
 
-describe('the READMEs', () => {
-  for (const page of readmes) {
-    test(`are short: ${page.path}`, () => {
-      assert(page.text.split('\n').length <= 251, `${page.text.split('\n').length - 1} lines`)
-    })
-  }
+test('the READMEs are short', () => {
+  for (const { path, text } of readmes) assert(text.split('\n').length <= 251, path)
 })
 
-describe('each mark', () => {
-  test('is that of a block which some test looks for', () => {
-    const folder = join(repository, 'tests/docs')
-    const sources = readdirSync(folder).filter(file => file.endsWith('.test.ts')).map(file => readFileSync(join(folder, file), 'utf8')).join('\n')
-    for (const { path, blocks } of pages) {
-      for (const { mark } of blocks) assert(mark === '' || sources.includes(`'${mark}'`), `${path}: nothing looks for "${mark}"`)
-    }
-  })
+test('each mark is that of a block which some test looks for', () => {
+  const folder = join(repository, 'tests/docs')
+  const sources = readdirSync(folder).filter(file => file.endsWith('.test.ts')).map(file => readFileSync(join(folder, file), 'utf8')).join('\n')
+  for (const { path, blocks } of pages) {
+    for (const { mark } of blocks) assert(mark === '' || sources.includes(`'${mark}'`), `${path}: nothing looks for "${mark}"`)
+  }
 })
 
 describe('the facts about this repository', () => {

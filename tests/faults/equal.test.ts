@@ -10,13 +10,12 @@ import { LocalWorld, ProcessWorld, type World } from './world'
 
 const kind: Kind = {
   profile: 'napcat', history: true, reportSelf: false, retryUnanswered: true,
-  timeout: 400, settle: 1, retries: 0, pauseAfter: 1000, pauseFor: 500,
+  timeout: 800, settle: 1, retries: 0, pauseAfter: 1000, pauseFor: 500,
 }
 
 const target = { group_id: '123456' }
 const text = { ...target, type: 'text', msg: 'equal' }
 const file = { ...target, type: 'file', url: `base64://${Buffer.from('equal').toString('base64')}` }
-const key = { 'idempotency-key': 'lost' }
 const many = Array.from({ length: 150 }, (_, n) => n)
 
 async function local(t: TestContext): Promise<World> {
@@ -25,44 +24,10 @@ async function local(t: TestContext): Promise<World> {
   return world
 }
 
-async function send(world: World, body: object, headers: Record<string, string> = {}): Promise<Reply> {
-  return readReply(await world.request('/webhook', { method: 'POST', body: JSON.stringify(body), headers }))
-}
-
-async function arrives(world: World, body: object, headers: Record<string, string> = {}): Promise<string[]> {
-  const reply = await send(world, body, headers)
-  assert.equal(reply.status, 200, reply.msg)
-  return messageIds(reply)
-}
-
-function messageIds({ data }: Reply): string[] {
-  const ids = field(data, 'message_ids')
-  return Array.isArray(ids) ? ids.map(String) : []
-}
-
-/** Sends something of which nothing arrives, under the key. */
-async function lose(world: World, body: object): Promise<void> {
-  world.simulator.fault({ fault: { kind: 'silent' } })
-  assert.equal((await send(world, body, key)).status, 504)
-}
-
-/** What the platform has of these, counted. */
-function delivered({ simulator }: World): number {
-  return simulator.ledger.filter(({ text, media: [medium] }) => text === 'equal' || medium?.type === 'file').length
-}
-
-/**
- * Asks for what was lost once more. Who is told `sent` must have a message of its own.
- *
- * @param others the equal ones that arrived
- */
-async function askAgain(world: World, body: object, others: number): Promise<Reply> {
-  const known = new Set(world.simulator.ledger.map(({ messageId }) => String(messageId)))
-  const reply = await send(world, body, key)
-  assert([200, 504].includes(reply.status), `${reply.status} ${reply.msg}`)
-  assert.equal(delivered(world), reply.status === 200 ? others + 1 : others, `told ${reply.status}, and there are ${delivered(world)} in the chat`)
-  assert(messageIds(reply).every(id => !known.has(id)), 'it was told of the message of another')
-  return reply
+async function killable(t: TestContext, commandCallbackUrl = ''): Promise<World> {
+  const world = await ProcessWorld.start(kind, { commandCallbackUrl })
+  t.after(() => world.stop())
+  return world
 }
 
 async function kill(world: World): Promise<void> {
@@ -70,10 +35,41 @@ async function kill(world: World): Promise<void> {
   await world.settled()
 }
 
-async function killable(t: TestContext, callback?: string): Promise<ProcessWorld> {
-  const world = await ProcessWorld.start(kind, callback === undefined ? {} : { commandCallbackUrl: callback })
-  t.after(() => world.stop())
-  return world
+async function send(world: World, body: object, key?: string, prefer?: string): Promise<Reply> {
+  const headers = { ...key !== undefined && { 'idempotency-key': key }, ...prefer !== undefined && { prefer } }
+  return readReply(await world.request('/webhook', { method: 'POST', body: JSON.stringify(body), headers }))
+}
+
+async function arrives(world: World, ...request: [body: object, key?: string, prefer?: string]): Promise<void> {
+  const reply = await send(world, ...request)
+  assert.equal(reply.status, 200, reply.msg)
+}
+
+/** Sends something of which nothing arrives. */
+async function lose(world: World, body: object, key: string): Promise<void> {
+  world.simulator.fault({ fault: { kind: 'silent' } })
+  assert.equal((await send(world, body, key)).status, 504)
+}
+
+/** How often the platform has the text, or the file. */
+function delivered({ simulator }: World, { type }: { type: string }): number {
+  return simulator.ledger.filter(({ text, media: [medium] }) => type === 'text' ? text === 'equal' : medium?.type === 'file' && medium.size === 5).length
+}
+
+/**
+ * Asks for what was lost once more. Who is told `sent` must have a message of its own.
+ *
+ * @param others the equal ones that arrived
+ */
+async function askAgain(world: World, body: typeof text | typeof file, key: string, others: number): Promise<Reply> {
+  const known = new Set(world.simulator.ledger.map(({ messageId }) => String(messageId)))
+  assert.equal(delivered(world, body), others)
+  const reply = await send(world, body, key)
+  assert([200, 504].includes(reply.status), `${reply.status} ${reply.msg}`)
+  assert.equal(delivered(world, body), reply.status === 200 ? others + 1 : others, `told ${reply.status}`)
+  const ids = field(reply.data, 'message_ids')
+  assert(!Array.isArray(ids) || ids.every(id => !known.has(String(id))), 'it was told of the message of another')
+  return reply
 }
 
 /** A callback that answers each command with this text. */
@@ -86,116 +82,68 @@ async function answering(t: TestContext, reply: string): Promise<string> {
   return `http://127.0.0.1:${address.port}/`
 }
 
-describe('a message that was lost is not taken for an equal one of the relay,', { concurrency: 1 }, () => {
-  test('whatever was sent with keys into the chat meanwhile', async t => {
+describe('what was lost is not taken for an equal message of the relay,', { concurrency: 1 }, () => {
+  test('whatever was sent into the chat meanwhile, with keys and without', async t => {
     const world = await local(t)
-    await lose(world, text)
-    await arrives(world, text, { 'idempotency-key': 'equal' })
-    for (const n of many) await arrives(world, { ...target, msg: `other ${n}` }, { 'idempotency-key': String(n) })
-    await askAgain(world, text, 1)
-  })
-
-  test('whatever was sent without keys into the chat meanwhile', async t => {
-    const world = await local(t)
-    await lose(world, text)
+    await lose(world, text, 'lost')
+    await arrives(world, text, 'equal')
     await arrives(world, text)
-    for (const n of many) await arrives(world, { ...target, msg: `other ${n}` })
-    await askAgain(world, text, 1)
+    for (const n of many) await arrives(world, { ...target, msg: `other ${n}` }, n % 2 === 0 ? String(n) : undefined)
+    await askAgain(world, text, 'lost', 2)
   })
 
   test('however many equal ones were sent right before', async t => {
     const world = await local(t)
-    for (const n of many) await arrives(world, text, n % 2 === 0 ? { 'idempotency-key': String(n) } : {})
-    await lose(world, text)
-    await askAgain(world, text, many.length)
+    for (const n of many) await arrives(world, text, n % 2 === 0 ? String(n) : undefined)
+    await lose(world, text, 'lost')
+    await askAgain(world, text, 'lost', many.length)
   })
 
-  test('when that had a key, and the relay was killed', async t => {
-    const world = await killable(t)
-    await lose(world, text)
-    await arrives(world, text, { 'idempotency-key': 'equal' })
-    await kill(world)
-    await askAgain(world, text, 1)
-  })
-
-  test('when a reply to a command said the same, and the relay was killed', async t => {
-    const world = await killable(t, await answering(t, text.msg))
-    await lose(world, text)
-    world.simulator.say({ group: target.group_id, user: '10001', text: '#ping 1' })
-    await until('the reply is in the chat', () => delivered(world) === 1)
-    await until('it is recorded', async () => JSON.stringify(await world.request('/deliveries').then(readReply)).includes('"sent"'))
-    await kill(world)
-    await askAgain(world, text, 1)
-  })
-
-  test('when the first messages of a batch with a key said the same, and the relay was killed during the batch', async t => {
-    const world = await killable(t)
-    await lose(world, text)
-    world.simulator.fault({ action: 'upload_group_file', fault: { kind: 'silent' } })
-    const messages = [{ msg: text.msg }, { type: 'file', url: file.url }]
-    const batch = send(world, { ...target, messages }, { 'idempotency-key': 'batch' }).catch(() => undefined)
-    await world.simulator.until(({ calls }) => calls.some(({ action }) => action === 'upload_group_file'))
-    await world.disturb({ kind: 'kill' })
-    await batch
-    await world.settled()
-    await askAgain(world, text, 1)
-  })
-})
-
-describe('a file that was lost is not taken for an equal one of the relay,', { concurrency: 1 }, () => {
-  test('however many were sent meanwhile', async t => {
+  test('however many equal files were sent meanwhile', async t => {
     const world = await local(t)
-    await lose(world, file)
+    await lose(world, file, 'lost')
     for (let count = 0; count < 70; count++) await arrives(world, file)
-    assert.equal((await askAgain(world, file, 70)).status, 504)
+    assert.equal((await askAgain(world, file, 'lost', 70)).status, 504)
   })
 
-  for (const [how, headers] of [['with a key', { 'idempotency-key': 'equal' }], ['later', { prefer: 'respond-async, wait=5' }]] as const) {
-    test(`when that was sent ${how}, and the relay was killed`, async t => {
-      const world = await killable(t)
-      await lose(world, file)
-      await arrives(world, file, headers)
-      await kill(world)
-      assert.equal((await askAgain(world, file, 1)).status, 504)
-    })
-  }
-
-  test('when that was in a batch with a key, and the relay was killed before its end', async t => {
-    const world = await killable(t)
-    await lose(world, file)
+  test('whether that had a key, came later, answered a command or began a batch during which the relay was killed', async t => {
+    const world = await killable(t, await answering(t, text.msg))
+    for (const body of [text, file]) {
+      await lose(world, body, `lost-${body.type}`)
+      await arrives(world, body, `equal-${body.type}`)
+      await arrives(world, body, undefined, 'respond-async, wait=5')
+    }
+    world.simulator.say({ group: target.group_id, user: '10001', text: '#ping 1' })
+    await until('the reply is in the chat', () => delivered(world, text) === 3)
+    await until('it is recorded', async () => JSON.stringify(await world.request('/deliveries?door=commands').then(readReply)).includes('"sent"'))
     const other = { type: 'file', url: `base64://${Buffer.from('another').toString('base64')}` }
     const isOther = ({ params }: Call): boolean => params.file === other.url
     world.simulator.fault({ fault: { kind: 'silent' }, match: isOther })
-    const batch = send(world, { ...target, messages: [file, other] }, { 'idempotency-key': 'batch' }).catch(() => undefined)
+    const batch = send(world, { ...target, messages: [text, file, other] }, 'batch').catch(() => undefined)
     await world.simulator.until(({ calls }) => calls.some(isOther))
-    await world.disturb({ kind: 'kill' })
+    await kill(world)
     await batch
-    await world.settled()
-    assert.equal((await askAgain(world, file, 1)).status, 504)
+    await askAgain(world, text, 'lost-text', 4)
+    assert.equal((await askAgain(world, file, 'lost-file', 3)).status, 504)
   })
 })
 
-describe('a message whose answer was lost is found', { concurrency: 1 }, () => {
-  for (const [what, body] of [['text', text], ['file', file]] as const) {
-    test(`beside equal ones, after the relay was killed (${what})`, async t => {
-      const world = await killable(t)
-      await arrives(world, body)
-      world.simulator.fault({ fault: { kind: 'lost-answer' } })
-      world.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
-      assert.equal((await send(world, body, key)).status, 504)
-      await arrives(world, body, { 'idempotency-key': 'later' })
-      world.simulator.clearFaults()
-      await kill(world)
-      const found = await send(world, body, key)
-      assert.equal(found.status, 200)
-      assert.equal(delivered(world), 3)
-      // What was found is known to the next process as well.
-      const another = { 'idempotency-key': 'another' }
-      world.simulator.fault({ fault: { kind: 'silent' } })
-      assert.equal((await send(world, body, another)).status, 504)
-      await kill(world)
-      const again = await send(world, body, another)
-      assert.equal(delivered(world), again.status === 200 ? 4 : 3)
-    })
+test('a message whose answer was lost is found beside equal ones, after the relay was killed, and known from then on', async t => {
+  const world = await killable(t)
+  for (const body of [text, file]) {
+    await arrives(world, body)
+    world.simulator.fault({ fault: { kind: 'lost-answer' } })
+    world.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+    assert.equal((await send(world, body, `key-${body.type}`)).status, 504)
+    await arrives(world, body, `later-${body.type}`)
+    world.simulator.clearFaults()
   }
+  await kill(world)
+  for (const body of [text, file]) {
+    assert.equal((await send(world, body, `key-${body.type}`)).status, 200)
+    assert.equal(delivered(world, body), 3)
+    await lose(world, body, `another-${body.type}`)
+  }
+  await kill(world)
+  for (const body of [text, file]) await askAgain(world, body, `another-${body.type}`, 3)
 })

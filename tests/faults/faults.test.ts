@@ -12,8 +12,8 @@ const timeout = 300_000
 
 describe('what callers are told is true, whatever fails', { concurrency: 2 }, () => {
   for (const { what, schedules, worlds, kills } of [
-    { what: 'on the way to the platform and in the database', schedules: 24, worlds: 5, kills: false },
-    { what: 'when the relay is killed and started again', schedules: 4, worlds: 2, kills: true },
+    { what: 'on the way to the platform and in the database', schedules: 12, worlds: 4, kills: false },
+    { what: 'when the relay is killed and started again', schedules: 3, worlds: 2, kills: true },
   ]) {
     test(what, { timeout }, async t => {
       const start = Date.now()

@@ -1,13 +1,13 @@
-import { judge, type Judgement } from './judge'
+import { judge } from './judge'
 import { createKind } from './kind'
 import type { Plan } from './plan'
 import { runPlan, type Run } from './run'
-import { testify } from './witness'
 import { LocalWorld, ProcessWorld, type World } from './world'
 
 /** What came of the plan of one seed. */
-export interface Outcome extends Judgement {
+export interface Outcome {
   run: Run
+  problems: string[]
 }
 
 export interface GroupOptions {
@@ -58,9 +58,5 @@ async function runGroup(plans: readonly Plan[], world: World): Promise<Outcome[]
     await world.settled()
   }
   // Judged in the end, so that what comes late is seen.
-  return runs.map((run, index) => {
-    const later = runs.slice(index + 1).map(({ plan }) => plan)
-    const { problems, doubles } = judge(run, later)
-    return { run, problems: [...problems, ...testify(run, later).map(problem => `by the answers alone: ${problem}`)], doubles }
-  })
+  return runs.map(run => ({ run, problems: judge(run) }))
 }

@@ -18,9 +18,6 @@ export interface Kind {
   pauseFor: number
 }
 
-/** How long the slowest calls take, in time-outs. */
-export const slowest = 6
-
 /** How many kinds there are, and how many of them with relays that are killed, which take long to start. */
 const kinds = 24
 const killedKinds = 8
@@ -32,24 +29,22 @@ export function kindNumberOf(seed: number, kills: boolean): number {
 
 export function createKind(number: number): Kind {
   const random = new Random(1_000_003 + number)
-  // A stream of its own, so that what was there before stays as it was.
-  const more = new Random(2_000_003 + number)
-  const kind = {
+  const timeout = random.between(20, 40) * 10
+  return {
     profile: random.weighted<ProfileName>([[5, 'napcat'], [2, 'llbot'], [1, 'lagrange'], [2, 'gocqhttp']]),
     history: random.chance(0.75),
     reportSelf: random.chance(0.5),
     retryUnanswered: random.chance(0.6),
-    timeout: random.between(20, 40) * 10,
+    timeout,
+    settle: timeout * random.pick([3, 7]),
     retries: random.between(0, 2),
     pauseAfter: random.chance(0.2) ? 3 : 1000,
     pauseFor: 500,
   }
-  // Longer than the slowest call that there is, or not.
-  return { ...kind, settle: kind.timeout * (more.chance(0.7) ? slowest + 1 : 3) }
 }
 
 export function configOf(kind: Kind): Config {
-  const config = {
+  return {
     chatApiTimeout: kind.timeout / 1000,
     chatSettleTime: kind.settle / 1000,
     chatApiMaxRetries: kind.retries,
@@ -58,7 +53,6 @@ export function configOf(kind: Kind): Config {
     chatPauseAfter: kind.pauseAfter,
     chatPauseTime: kind.pauseFor / 1000,
   }
-  return config
 }
 
 /** Whether the relay can look up what it sent to a target of this sort. */

@@ -1,6 +1,5 @@
 import type { Fault } from '../../simulator'
 import { createKind, kindNumberOf, type Kind } from './kind'
-import { addNewer } from './newer'
 import { Random } from './random'
 
 export interface PlannedTarget {
@@ -9,7 +8,7 @@ export interface PlannedTarget {
 }
 
 export interface PlannedItem {
-  type: 'text' | 'image' | 'file'
+  type: 'text' | 'file'
   /** What tells it from others in the ledger: a part of its text, or the bytes in base64. Equal items share it. */
   token: string
 }
@@ -33,15 +32,12 @@ export interface PlannedRequest {
 /** What goes wrong beside single calls. */
 export type Disturbance
   = | { kind: 'disconnect', code?: number }
-  /**
-   * OneBot restarts and is away for this long, in milliseconds. `kept`: how many messages of each chat its history has then, else all;
-   * `chats`: of these only, by their IDs.
-   */
-    | { kind: 'restart', away: number, kept?: number, chats?: readonly string[] }
+  /** OneBot restarts and is away for this long, in milliseconds. */
+    | { kind: 'restart', away: number }
   /** The platform sends something that is no OneBot. */
     | { kind: 'frame', frame: string }
-  /** The plugin is disposed, and loaded again after so many milliseconds, or at once. */
-    | { kind: 'reload', after?: number }
+  /** The plugin is disposed, and loaded again after so many milliseconds, or at once (0). */
+    | { kind: 'reload', after: number }
   /** The relay is killed, and started again. */
     | { kind: 'kill' }
   /** The relay is asked to stop, and started again. */
@@ -92,11 +88,6 @@ export interface PlanOptions {
   reloads?: boolean
 }
 
-/** Whether the platform's history becomes shorter in it. */
-export function isForgetful({ moments }: Pick<Plan, 'moments'>): boolean {
-  return moments.some(({ what }) => what.kind === 'restart' && what.kept !== undefined)
-}
-
 export function createPlan(seed: number, options: PlanOptions = {}): Plan {
   const { kills = false, reloads = false } = options
   const kindNumber = kindNumberOf(seed, kills)
@@ -108,13 +99,16 @@ export function createPlan(seed: number, options: PlanOptions = {}): Plan {
     id: String(1_000_000_000 + seed * 10 + index),
   }))
   const senders = createSenders(random, seed, targets.length)
-  const faults = targets.flatMap((_, target) => [
-    ...faultsOf(random, target, 'send', 20, 0.42, () => sendFault(random, kind, isRough, kills)),
-    ...faultsOf(random, target, 'history', 12, 0.3, () => historyFault(random, kind, isRough)),
-  ])
-  const moments = isRough ? createMoments(random, kills, reloads) : []
-  const databaseFaults = isRough && random.chance(0.4) ? createDatabaseFaults(random) : []
-  return addNewer({ seed, options, kindNumber, kind, isRough, targets, senders, faults, moments, databaseFaults })
+  return {
+    seed, options, kindNumber, kind, isRough, targets,
+    senders: random.chance(0.2) ? withEqualTexts(random, seed, senders) : senders,
+    faults: targets.flatMap((_, target) => [
+      ...faultsOf(random, target, 'send', 20, 0.5, () => sendFault(random, kind, isRough, kills)),
+      ...faultsOf(random, target, 'history', 12, 0.3, () => historyFault(random, kind, isRough)),
+    ]),
+    moments: isRough ? createMoments(random, kills, reloads) : [],
+    databaseFaults: isRough && random.chance(0.4) ? createDatabaseFaults(random) : [],
+  }
 }
 
 /** The faults of some of the first calls. */
@@ -137,7 +131,7 @@ function createSenders(random: Random, seed: number, targets: number): PlannedRe
   }
   const createItems = (name: number, mode: PlannedRequest['mode']): PlannedItem[] => {
     const count = mode === 'single' ? 1 : random.between(2, 5)
-    const type = (): PlannedItem['type'] => random.weighted([[mode === 'single' ? 8 : 4, 'text'], [1, 'image'], [1, 'file']])
+    const type = (): PlannedItem['type'] => random.chance(mode === 'single' ? 0.85 : 0.7) ? 'text' : 'file'
     return Array.from({ length: count }, (_, index) => createItem(name, index, type()))
   }
   const createRequest = (name: number): PlannedRequest => {
@@ -169,14 +163,49 @@ function createSenders(random: Random, seed: number, targets: number): PlannedRe
   }))
 }
 
-function sendFault(random: Random, { profile, timeout }: Kind, isRough: boolean, kills: boolean): Fault {
-  const late = { kind: 'late', ms: Math.round(timeout * (0.2 + random.next() * 2.8)) } as const
+/** The texts of all requests become one or two, and more requests with them are issued meanwhile. */
+function withEqualTexts(random: Random, seed: number, senders: readonly PlannedRequest[][]): PlannedRequest[][] {
+  const tokens = Array.from({ length: random.between(1, 2) }, (_, index) => `[${seed}.equal.${index}]`)
+  const renamed = new Map<string, string>()
+  const rename = (item: PlannedItem): PlannedItem => {
+    if (item.type !== 'text') return item
+    // Equal items stay equal: a repeated key has to mean the same.
+    const token = renamed.get(item.token) ?? random.pick(tokens)
+    renamed.set(item.token, token)
+    return { ...item, token }
+  }
+  let names = senders.flat().length
+  const create = (): PlannedRequest => {
+    const name = names++
+    return {
+      name, target: 0, mode: 'single', items: [{ type: 'text', token: random.pick(tokens) }],
+      ...random.chance(0.4) && { key: `key-${seed}-${name}` },
+      ...random.chance(0.5) && { deferred: { wait: random.chance(0.25) ? 2 : 0 } },
+    }
+  }
+  const more = Array.from({ length: random.between(1, 2) }, () => Array.from({ length: random.between(3, 7) }, create))
+  return [...senders.map(requests => requests.map(request => ({ ...request, items: request.items.map(rename) }))), ...more]
+}
+
+/** Answers from which nobody can tell whether a call was carried out; each has the echo of the call as well. */
+const unreadable: readonly Readonly<Record<string, unknown>>[] = [
+  {}, { status: 'ok', data: null }, { status: 'ok', retcode: '0', data: {} }, { status: 'ok', retcode: null }, { status: 'async', retcode: 1, data: null },
+]
+
+function sendFault(random: Random, { profile, timeout, settle }: Kind, isRough: boolean, kills: boolean): Fault {
+  const late = Math.round(timeout * (0.2 + random.next() * 2.8))
+  // What is carried out only after its settling time may come twice.
+  const slow = Math.round(timeout * 0.2 + random.next() * (settle * 0.9 - timeout * 0.2))
   const weighted: [number, Fault][] = [
     [8, { kind: 'refuse' }],
     [2, { kind: 'refuse', wording: 'no' }],
     [8, { kind: 'silent' }],
     [10, { kind: 'lost-answer' }],
-    [7, late],
+    [7, { kind: 'late', ms: late }],
+    [8, { kind: 'late', ms: slow, delivered: 'then' }],
+    [2, { kind: 'late', ms: slow, delivered: 'then', answered: false }],
+    [2, { kind: 'late', ms: slow, delivered: 'never' }],
+    [4, { kind: 'answer', answer: random.pick(unreadable), delivered: random.chance(0.6) }],
     // llbot says so when the message was taken.
     [3, { kind: 'timeout', delivered: profile === 'llbot' || random.chance(0.5) }],
     [3, { kind: 'duplicate-answer' }],
@@ -199,17 +228,23 @@ function historyFault(random: Random, { timeout }: Kind, isRough: boolean): Faul
     [2, { kind: 'refuse' }],
     [2, { kind: 'hold' }],
     [1, { kind: 'duplicate-answer' }],
+    [1, { kind: 'answer', answer: random.pick(unreadable), delivered: random.chance(0.6) }],
   ]
   if (isRough) weighted.push([1, { kind: 'close', when: 'before' }], [1, { kind: 'close', when: 'delivered' }])
   return random.weighted(weighted)
 }
+
+/** What is no OneBot, or no answer to anything. */
+const frames = ['5', 'null', '"x"', '[]', '{', '{"echo":"__proto__"}', '{"echo":"constructor","retcode":0}']
 
 function createMoments(random: Random, kills: boolean, reloads: boolean): Moment[] {
   const disturbance = (): Disturbance => random.weighted<Disturbance>([
     [3, { kind: 'disconnect' }],
     [2, { kind: 'disconnect', code: 1001 }],
     [2, { kind: 'restart', away: random.between(20, 700) }],
-    [reloads ? 2 : 0, { kind: 'reload' }],
+    [1, { kind: 'frame', frame: random.pick(frames) }],
+    // Some reloads take longer than a call: the plugin is disabled on the config page, and enabled again.
+    [reloads ? 3 : 0, { kind: 'reload', after: random.chance(0.4) ? random.between(50, 2_000) : 0 }],
   ])
   const when = (): Moment['when'] => random.pick(['before-call', 'after-call', 'answer'])
   const moments = Array.from({ length: random.between(0, kills ? 1 : 3) }, (): Moment => ({

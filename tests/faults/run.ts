@@ -4,15 +4,14 @@ import type { LedgerEntry } from '../../simulator'
 import { openAccount, tell, type Account, type ItemAccount } from './account'
 import { field, readAnswer, readDelivery, readReply, type Reply } from './answers'
 import type { Plan, PlannedItem, PlannedRequest } from './plan'
-import { Tracker, type TrackedCall } from './tracker'
+import { Tracker } from './tracker'
 import type { World } from './world'
 
 /** What came of a plan. */
 export interface Run {
   plan: Plan
   accounts: Account[]
-  sends: readonly TrackedCall[]
-  hits: ReadonlyMap<string, number>
+  tracker: Tracker
   /** What was wrong already while it ran. */
   problems: string[]
   /** What the plan brought into its chats, oldest first. */
@@ -36,7 +35,7 @@ class Runner implements Run {
   readonly accounts: Account[] = []
   readonly problems: string[] = []
   private readonly byKey = new Map<string, Account>()
-  private readonly tracker: Tracker
+  readonly tracker: Tracker
   private readonly withdrawn = new Set<string>()
   /** The deliveries and their states, as they were seen last. */
   private readonly states = new Map<string, string>()
@@ -44,14 +43,6 @@ class Runner implements Run {
 
   constructor(readonly plan: Plan, private readonly world: World) {
     this.tracker = new Tracker(plan, world)
-  }
-
-  get sends(): readonly TrackedCall[] {
-    return this.tracker.sends
-  }
-
-  get hits(): ReadonlyMap<string, number> {
-    return this.tracker.hits
   }
 
   ledger(): LedgerEntry[] {

@@ -1,25 +1,16 @@
 import type { Call, Fault, FaultHandle } from '../../simulator'
-import type { Kind } from './kind'
-import type { Disturbance, Plan } from './plan'
+import type { Plan } from './plan'
 import type { World } from './world'
-
-/** A call that was meant to bring something into a chat. */
-export interface TrackedCall {
-  call: Call
-  /** What struck it. */
-  fault?: Fault
-}
 
 const sending = /^(?:send|upload)_/
 const asking = '_msg_history'
 
-/** Puts the faults of a plan into its world, and keeps an account of what they strike. */
+/** Puts the faults and disturbances of a plan into its world, and counts what they strike. */
 export class Tracker {
-  /** The calls of the plan that sent something. */
-  readonly sends: TrackedCall[] = []
   /** How often each kind of fault struck. */
   readonly hits = new Map<string, number>()
-  /** How many calls there were. */
+  /** How many calls of the plan sent something. */
+  sends = 0
   private calls = 0
   private answers = 0
   private readonly handles: FaultHandle[] = []
@@ -59,15 +50,15 @@ export class Tracker {
     for (const handle of this.handles) handle.remove()
   }
 
-  private look(call: Call, pending: ReadonlyMap<string, Fault>): Fault | undefined {
-    const target = this.targets.get(String(call.params.group_id ?? call.params.user_id))
-    const about = sending.test(call.action) ? 'send' : call.action.endsWith(asking) ? 'history' : undefined
+  private look({ action, params }: Call, pending: ReadonlyMap<string, Fault>): Fault | undefined {
+    const target = this.targets.get(String(params.group_id ?? params.user_id))
+    const about = sending.test(action) ? 'send' : action.endsWith(asking) ? 'history' : undefined
     if (target === undefined || about === undefined) return
     const nth = (this.counts.get(`${about} ${target}`) ?? 0) + 1
     this.counts.set(`${about} ${target}`, nth)
     const fault = pending.get(`${about} ${target} ${nth}`)
-    if (about === 'send') this.sends.push({ call, ...fault && { fault } })
-    if (fault) this.count(`${about === 'history' ? 'history ' : ''}${describe(fault)}`)
+    if (about === 'send') this.sends++
+    if (fault) this.count(`${about} ${fault.kind}`)
     this.calls++
     const number = this.calls
     this.disturb('before-call', number)
@@ -80,33 +71,7 @@ export class Tracker {
       if (moment.when !== when || moment.nth !== nth) continue
       this.count(moment.what.kind)
       // What fails in it shows when the world is to settle.
-      void this.world.disturb(this.here(moment.what)).catch(() => undefined)
+      void this.world.disturb(moment.what).catch(() => undefined)
     }
   }
-
-  /** What is still open of another plan is looked for in a history that is as that plan has it. */
-  private here(what: Disturbance): Disturbance {
-    return what.kind === 'restart' ? { ...what, chats: [...this.targets.keys()] } : what
-  }
-}
-
-function describe(fault: Fault): string {
-  if (fault.kind === 'close') return `close ${fault.when}`
-  if (fault.kind === 'late') return { now: 'late', then: 'slow', never: 'slow refusal' }[fault.delivered ?? 'now']
-  if (fault.kind === 'answer') return 'unreadable'
-  return fault.kind === 'timeout' ? `timeout${fault.delivered ? ', delivered' : ''}` : fault.kind
-}
-
-const unansweredKinds: readonly Fault['kind'][] = [
-  'silent', 'lost-answer', 'late', 'timeout', 'answer', 'hold', 'close', 'refuse', 'muted', 'not-member',
-]
-
-/** Whether a call is carried out so late that the relay may have called again, or gone on, before. */
-export function isTooSlow(fault: Fault | undefined, { settle }: Pick<Kind, 'settle'>): boolean {
-  return fault?.kind === 'late' && fault.delivered === 'then' && fault.ms >= settle * 0.95
-}
-
-/** Whether a call with this fault may have gone unanswered. */
-export function isUnanswered(fault: Fault | undefined): boolean {
-  return fault !== undefined && unansweredKinds.includes(fault.kind)
 }

@@ -73,7 +73,6 @@ abstract class AnyWorld implements World {
     const offline = this.simulator.goOffline()
     return async () => {
       await offline
-      if (what.kept !== undefined) this.simulator.forgetHistory(what.kept, what.chats)
       await delay(what.away)
       await this.simulator.goOnline()
     }
