@@ -21,7 +21,7 @@ export interface Place {
 }
 
 /** What a path of the plugin answered. */
-export interface Answer {
+interface Answer {
   method: string
   /** The route in the router's syntax, with the prefix of the plugin. */
   route: string
@@ -82,7 +82,7 @@ export function assertConforming(): void {
 }
 
 /** What of an answer does not conform to the document; nothing for routes that are not in it. */
-export function problemsOf({ method, route, status, headers, body }: Answer): string[] {
+function problemsOf({ method, route, status, headers, body }: Answer): string[] {
   const path = documentedPath(route)
   if (path === undefined) return []
   const operation = placeOf('paths', path, method.toLowerCase())
