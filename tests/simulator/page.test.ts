@@ -89,7 +89,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await until(page, 'document.querySelector("#messages video").videoWidth === 32')
   })
 
-  onStage('mentions have names, and a reply leads far up to what it answers, while the page itself stays in place', async ({ simulator, bot, page }) => {
+  onStage('mentions have names, and a reply leads far up to what it answers', async ({ simulator, bot, page }) => {
     const id = simulator.say({ group, user: '10002', text: 'where is the log?' })
     for (let index = 2; index <= 40; index++) simulator.say({ group, user: '10001', text: `number ${index}` })
     await bot.send(group, { type: 'reply', data: { id: String(id) } }, { type: 'at', data: { qq: '10002' } }, ' here')
@@ -466,7 +466,8 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
       if (background) assert.equal(await page.evaluate('getComputedStyle(document.body).backgroundColor'), background)
       assert.deepEqual(await violations(page), [], 'an empty chat')
       const id = simulator.say({ group: otherGroup, user: '10002', text: 'see https://ci.example/42' })
-      await bot.send(otherGroup, { type: 'reply', data: { id: String(id) } }, { type: 'at', data: { qq: '10002' } }, { type: 'image', data: { file: `base64://${png}` } })
+      const [reply, mention] = [{ type: 'reply', data: { id: String(id) } }, { type: 'at', data: { qq: '10002' } }]
+      await bot.send(otherGroup, reply, mention, { type: 'image', data: { file: `base64://${png}` } })
       await bot.send(otherGroup, { type: 'reply', data: { id: '1' } }, { type: 'image', data: { file: 'https://pictures.example/a.png' } })
       await bot.send(otherGroup, { type: 'record', data: { file: `base64://${silence(3).toString('base64')}` } })
       await bot.call('upload_group_file', { group_id: Number(otherGroup), file: `base64://${png}`, name: 'a.png' })

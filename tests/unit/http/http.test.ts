@@ -134,8 +134,8 @@ describe('a file name', () => {
 
   test('is made of the kind and the type where there is none', () => {
     for (const [kind, type, name] of [
-      ['image', 'image/jpeg', 'image.jpg'], ['file', 'Application/PDF; x=y', 'file.pdf'], ['file', 'application/x-made-up', 'file'], ['video', '', 'video'],
-      ['file', 'constructor', 'file'], ['file', 'application/octet-stream', 'file'], ['video', 'video/quicktime', 'video.mov'],
+      ['image', 'image/jpeg', 'image.jpg'], ['file', 'Application/PDF; x=y', 'file.pdf'], ['file', 'application/x-made-up', 'file'],
+      ['video', '', 'video'], ['file', 'constructor', 'file'], ['file', 'application/octet-stream', 'file'], ['video', 'video/quicktime', 'video.mov'],
       ['file', 'audio/mpeg', 'file.mp3'], ['file', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'file.docx'],
     ] as const) assert.equal(nameFor(kind, type), name)
   })

@@ -9,7 +9,8 @@ const bytes = (text: string) => Buffer.byteLength(text)
 const table: [given: string, stored: string][] = [
   ['report.pdf', 'report.pdf'], ['发票 2024.pdf', '发票 2024.pdf'], ['C:\\Users\\me\\build.log', 'build.log'], ['../../etc/passwd', 'passwd'],
   ['..\\..\\boot.ini', 'boot.ini'], ['a/b\\c/d.txt', 'd.txt'], ['dir/', 'file'], ['', 'file'], ['.', 'file'], ['..', 'file'], ['...', 'file'],
-  ['???', 'file'], ['\u202E\u200B', 'file'], ['.env', 'env'], ['.part', 'part'], ['  a.txt. . ', 'a.txt'], ['a%00.png', 'a00.png'], ['a\0.png', 'a.png'],
+  ['???', 'file'], ['\u202E\u200B', 'file'], ['.env', 'env'], ['.part', 'part'], ['  a.txt. . ', 'a.txt'],
+  ['a%00.png', 'a00.png'], ['a\0.png', 'a.png'],
   ['a\r\nSet-Cookie: b.png', 'aSet-Cookie b.png'], ['50%#?<>:"|*.txt', '50.txt'], ['photo\u202Egpj.exe', 'photogpj.exe'],
   ['a\u200E\u200F\u202A\u202B\u202C\u202D\u202Eb\u2066\u2067\u2068\u2069.txt', 'ab.txt'],
   ['a\u200B\u200C\u200D\u2060\uFEFF\u2028\u2029\u0085b.txt', 'ab.txt'], ['a\uD800b\uDC00.txt', 'ab.txt'], ['😀.png', '😀.png'],
@@ -19,7 +20,9 @@ const table: [given: string, stored: string][] = [
 ]
 
 describe('safeName', () => {
-  for (const [given, stored] of table) test(`stores ${JSON.stringify(given)} as ${JSON.stringify(stored)}`, () => assert.equal(safeName(given), stored))
+  test('stores hostile and careless names as safe ones', () => {
+    for (const [given, stored] of table) assert.equal(safeName(given), stored, JSON.stringify(given))
+  })
 
   test('cuts a long name to 120 bytes and keeps its extension', () => {
     for (const extension of ['.jpeg', '.tar.gz', '.发票']) {

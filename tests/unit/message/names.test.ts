@@ -84,7 +84,8 @@ describe('the field to', () => {
     [400, /must not be empty/, [{ to: [] }]],
     [400, /at most 100/, [{ to: Array.from({ length: 101 }, (_, index) => `group:${index + 1}`) }]],
     [400, /another bot/, [
-      { to: ['ops', 'far'], platform: 'onebot' }, { to: 'far', platform: 'onebot' }, { to: 'far', self_id: '8' }, { to: 'discord:group:3', platform: 'onebot' },
+      { to: ['ops', 'far'], platform: 'onebot' }, { to: 'far', platform: 'onebot' }, { to: 'far', self_id: '8' },
+      { to: 'discord:group:3', platform: 'onebot' },
     ]],
   ]
   test('is refused where it is malformed, or says another bot than its name', () => {

@@ -15,9 +15,10 @@ describe('the answer of a OneBot implementation', () => {
   const unclear: unknown[] = [
     { status: 'ok', ...delivered }, { status: 'failed', data: null, wording: 'no' }, { status: 'ok', retcode: '0', ...delivered },
     { status: 'failed', retcode: '100', data: null }, { status: 'ok', retcode: null, ...delivered }, { status: 'failed', retcode: 0.5, data: null },
-    { status: 'ok', retcode: true, ...delivered }, { echo: 1 }, {}, { status: 'async', retcode: 1, data: null }, { status: 'async', retcode: 0, data: null },
-    { retcode: 1, data: null }, { status: 'ok', retcode: 100, data: null }, { status: 'failed', retcode: 0, ...delivered },
-    { status: 'done', retcode: 0, ...delivered }, { status: 0, retcode: 0, ...delivered }, null, 5, 'ok', [{ status: 'ok', retcode: 0, ...delivered }], undefined,
+    { status: 'ok', retcode: true, ...delivered }, { echo: 1 }, {}, { status: 'async', retcode: 1, data: null },
+    { status: 'async', retcode: 0, data: null }, { retcode: 1, data: null }, { status: 'ok', retcode: 100, data: null }, { status: 'failed', retcode: 0, ...delivered },
+    { status: 'done', retcode: 0, ...delivered }, { status: 0, retcode: 0, ...delivered }, null, 5, 'ok',
+    [{ status: 'ok', retcode: 0, ...delivered }], undefined,
   ]
   for (const answer of unclear) {
     test(`is none when it is neither a clear yes nor a clear no: ${JSON.stringify(answer)}`, () => {
