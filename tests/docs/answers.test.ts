@@ -109,7 +109,7 @@ const limited = { name: 'limited', key: 'a-key-for-one-message', targets: ['grou
 async function meetFailures(): Promise<Set<string>> {
   const met = new Set<string>()
   const relay = await startRelay({
-    config: { chatApiTimeout: 0.5, chatApiMaxRetries: 0, chatQueueLimit: 1, chatPauseAfter: 1, keys: [limited] },
+    config: { chatApiTimeout: 1, chatApiMaxRetries: 0, chatQueueLimit: 1, chatPauseAfter: 1, keys: [limited] },
     simulator: { history: false },
   })
   /** @param allowed the statuses that it may have */
