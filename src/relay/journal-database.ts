@@ -349,14 +349,14 @@ export class DatabaseJournal implements Journal {
   }
 
   private async replace(rows: readonly JournalRow[]): Promise<void> {
-    const sql = `INSERT OR REPLACE INTO ${table} (${columns.map(quote).join()}) VALUES ${rows.map(() => `(${marks(columns)})`).join()}`
+    const sql = `INSERT OR REPLACE INTO ${table} (${columns.join()}) VALUES ${rows.map(() => `(${marks(columns)})`).join()}`
     const written = await this.runDirectly(sql, rows.flatMap(row => columns.map(column => row[column])))
     if (written === undefined) await this.database.upsert(table, [...rows])
   }
 
   /** Changes these rows where their version is lower. @returns how many there were */
   private async change(ids: readonly string[], version: number, change: Partial<JournalRow>): Promise<number> {
-    const assignments = Object.keys(change).map(column => `${quote(column)} = ?`).join()
+    const assignments = Object.keys(change).map(column => `${column} = ?`).join()
     const sql = `UPDATE ${table} SET ${assignments} WHERE id IN (${marks(ids)}) AND version < ?`
     return this.ask(async () => {
       const changed = await this.runDirectly(sql, [...Object.values(change), ...ids, version])
@@ -526,10 +526,6 @@ function conditionsOf({ states, targets, caller, door, text }: ListFilter): Quer
 /** What finds a text in JSON, whatever its case. */
 function textPattern(text: string): RegExp {
   return new RegExp(JSON.stringify(text).slice(1, -1).replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), 'i')
-}
-
-function quote(name: string): string {
-  return `\`${name}\``
 }
 
 function marks(values: readonly unknown[]): string {
