@@ -213,9 +213,9 @@ class Attempt {
 
   /** Rests before a further call, where there is one left and time for it. What is deferred and cannot leave waits in its lane instead. */
   private async rest(failure: SendError): Promise<SendError | undefined> {
-    const { clock, policy: { timeout, interval } } = this.context
+    const { context: { clock, policy: { timeout, interval } }, sending: { account, active: { delivery: { deferred } } } } = this
     const time = Math.max(backoff(Math.max(this.calls, 1), Math.random()), interval)
-    const isPostponed = failure.outcome === 'unsent' && this.sending.active.delivery.deferred
+    const isPostponed = failure.outcome === 'unsent' && (deferred || !account.isOnline)
     if (!failure.isRetryable || this.isLast || isPostponed || this.deadline - clock.now() < time + timeout) return failure
     await this.wait(time)
   }

@@ -3,7 +3,7 @@ import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import type { Target } from '../message/model'
 import { readTarget, writeTarget } from '../message/target'
-import type { Closure, Port } from '../platform/port'
+import type { Account, Closure, Port } from '../platform/port'
 import { pause } from './clock'
 import { nameOfError, type Active } from './deliveries'
 import { failRest, isOverdue, isPassing, type Delivery, type Hold } from './delivery'
@@ -326,18 +326,19 @@ export class Lanes {
     try {
       const account = context.port.find(lane.bot)
       const loaded = deliveries.get(head.id)
-      if (head.deferred && !isOverdue(head, clock.wall()) && !(account?.isOnline && (!loaded || deliveries.mayCall(loaded)))) {
-        this.turnAway(lane, new RelayError('unsent'))
+      const isLate = isOverdue(head, clock.wall())
+      if (head.deferred && !isLate && !(account?.isOnline && (!loaded || deliveries.mayCall(loaded)))) {
+        this.turnAway(lane, offlineError(account))
         return false
       }
       const active = loaded ?? await deliveries.load(head)
       if (!active) return true
-      if (isOverdue(head, clock.wall()) || !account) {
-        await deliveries.end(active, failRest(active.delivery, new RelayError(account || head.deferred ? 'expired' : 'unsent')))
+      if (isLate || !account?.isOnline) {
+        await deliveries.end(active, failRest(active.delivery, isLate ? new RelayError('expired') : offlineError(account)))
         return true
       }
       if (!await gates.mayTry(lane, account)) {
-        const refusal = gates.refusal(lane) ?? new RelayError('unsent')
+        const refusal = gates.refusal(lane) ?? offlineError(account)
         this.turnAway(lane, refusal)
         if (!head.deferred) await deliveries.end(active, failRest(active.delivery, refusal), refusal)
         return !head.deferred
@@ -443,6 +444,12 @@ export function readLane(name: string): { bot: string, target: Target } | undefi
 /** When a UUIDv7 was made, in milliseconds since the epoch. */
 function timeOf(id: string): number {
   return parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+}
+
+/** Why nothing is sent through an account that is not online. */
+function offlineError(account: Account | undefined): RelayError {
+  const cause = account?.health.cause
+  return new RelayError('unsent', cause && `${cause}: nothing was sent, try again later`)
 }
 
 function waitingIn({ line, isBusy }: Lane): number {

@@ -224,7 +224,8 @@ function roundOf(run: Run, { request: { hasKey, event }, issues, operations }: A
   const isRetried = operations.some(({ kind, result }) => kind === 'retry' && result === 'done')
   for (const [place, issue] of issues.slice(0, nth + 1).entries()) {
     const isOver = first !== undefined && (isForgotten(run, first, issue.at) || issue.at - first.at >= (event?.lifetime ?? Infinity))
-    if (hasKey && (isOver || (isRetried && isFree(issues[place - 1])))) first = issue
+    const isKilled = issues[place - 1]?.word === undefined && place > 0
+    if (hasKey && (isOver || (isRetried && (isKilled || isFree(issues[place - 1]))))) first = issue
   }
   return first?.at ?? 0
 }
@@ -305,7 +306,9 @@ function isTakenForEqual({ plan: { store }, accounts, acquisitions, calls, ledge
   const items = accounts.flatMap(({ marks, request }) => request.items.filter((_, index) => marks[index] === mark))
   const looks = items.flatMap(({ look }) => [look, `[file ${look}]`])
   // A kill may have come between the save before its first call and that call.
-  return ledger.some(({ call }) => !call.marks.includes(mark) && isUnknown(call) && (
+  // An equal message that came twice: one of the two is nobody's.
+  const isDoubled = ({ marks }: Call): boolean => marks.some(each => ledger.filter(({ call }) => call.marks.includes(each)).length > 1)
+  return ledger.some(({ call }) => !call.marks.includes(mark) && (isUnknown(call) || isDoubled(call)) && (
     own.length === 0 ? looks.includes(call.likeness) : own.some(({ chat, likeness }) => chat === call.chat && likeness === call.likeness)
   ))
 }
