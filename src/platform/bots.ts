@@ -20,23 +20,14 @@ type ChatListener = Parameters<Port['onChat']>[0]
 /** The presence of the bots of each app. It outlives a reload of the plugin, because calls under way do. */
 const presences = new WeakMap<object, Presence>()
 
-/** A callback for the next time that a bot is online, or is not. */
-interface Waiter {
-  readonly bot: Bot
-  readonly online: boolean
-  readonly callback: () => void
-}
-
 /** Told of each change of a bot's health. Must not throw. */
 type Listener = (bot: Bot, health: Health, before: Health | undefined) => void
 
 /**
  * The health of the bots of an app: whether each of them is connected, as its adapter says, and whether its account can send, as far as the
- * platform tells. Adapters never settle a call whose connection closes, so each call watches its bot as well. All watches share one
- * listener.
+ * platform tells. Adapters never settle a call whose connection closes, so each call watches its bot as well.
  */
 export class Presence {
-  private readonly waiters = new Set<Waiter>()
   private readonly chatListeners = new Set<ChatListener>()
   private readonly listeners = new Set<Listener>()
   private readonly known = new WeakMap<Bot, Health>()
@@ -95,12 +86,12 @@ export class Presence {
    * @returns ends the watch
    */
   onOffline(bot: Bot, callback: () => void): () => void {
-    return this.wait({ bot: unwrap(bot), online: false, callback })
+    return this.wait(unwrap(bot), false, callback)
   }
 
   /** Calls back once when the bot is online; at once when it is. Otherwise as `onOffline`. */
   onOnline(bot: Bot, callback: () => void): () => void {
-    return this.wait({ bot: unwrap(bot), online: true, callback })
+    return this.wait(unwrap(bot), true, callback)
   }
 
   /** Tells of each change of a bot's health from now on. Returns what ends the subscription. */
@@ -123,14 +114,12 @@ export class Presence {
   private listen(ctx: Context): void {
     ctx.on('bot-status-updated', bot => this.update([bot]))
     // Koishi announces a removal before the status of the bot changes, and not at all afterwards.
-    ctx.on('bot-removed', removed => this.settle(({ bot, online }) => !online && bot === unwrap(removed)))
+    ctx.on('bot-removed', bot => this.report(unwrap(bot), 'the bot was removed'))
     // Changes may have been missed since the last context was disposed.
     this.update(unwrap(ctx.bots))
   }
 
   private update(bots: readonly Bot[]): void {
-    // All waiters are checked: a guild bot of adapter-onebot has the status of another bot, and changes are rare.
-    this.settle(({ bot, online }) => this.isOnline(bot) === online)
     for (const bot of bots.map(unwrap)) {
       const health = this.health(bot)
       const before = this.told.get(bot)
@@ -139,17 +128,16 @@ export class Presence {
     }
   }
 
-  private wait(waiter: Waiter): () => void {
-    if (this.isOnline(waiter.bot) === waiter.online) waiter.callback()
-    else this.waiters.add(waiter)
-    return () => void this.waiters.delete(waiter)
-  }
-
-  private settle(applies: (waiter: Waiter) => boolean): void {
-    // The copy leaves out waiters that a callback adds. A callback may also end the watch of another waiter.
-    for (const waiter of [...this.waiters].filter(applies)) {
-      if (this.waiters.delete(waiter)) waiter.callback()
+  private wait(bot: Bot, isOnline: boolean, callback: () => void): () => void {
+    // Any change counts: a guild bot of adapter-onebot has the status of another bot.
+    const end = this.subscribe(() => settle())
+    const settle = (): void => {
+      if (this.isOnline(bot) !== isOnline) return
+      end()
+      callback()
     }
+    settle()
+    return end
   }
 }
 

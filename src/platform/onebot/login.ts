@@ -85,11 +85,10 @@ export class Login {
   }
 
   /** To be called when the bot has connected. */
-  onConnected(interval: number): void {
+  onConnected(): void {
     this.looks = this.silences = 0
     this.hasAnswered = this.isVouched = false
     if (this.fault === silent) this.tell(undefined)
-    if (this.fault !== undefined) void this.ask(interval)
   }
 
   /** To be called at regular intervals while the bot is connected. */
@@ -154,7 +153,7 @@ export function watchLogins(ctx: Context, presence: Presence, interval = default
   wireEvents.on('event', onEvent)
   ctx.on('dispose', () => void wireEvents.off('event', onEvent))
   ctx.on('bot-status-updated', bot => {
-    if (bot.platform === platform && hasRequest(bot)) Login.of(unwrap(bot), presence).onConnected(interval)
+    if (bot.platform === platform && hasRequest(bot)) Login.of(unwrap(bot), presence).onConnected()
   })
   ctx.setInterval(() => {
     for (const bot of connected()) Login.of(bot, presence).look(interval)

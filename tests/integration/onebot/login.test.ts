@@ -144,7 +144,7 @@ describe('the login of an account', () => {
     await untilHealth('online')
   })
 
-  test('is doubtful after an answer that names it, which means that nothing left', async t => {
+  test('is doubtful after an answer that names it, which means that nothing left', { timeout: 10_000 }, async t => {
     const { simulator, account, untilHealth } = await startWatched(t, 'forward')
     simulator.fault({ fault: { kind: 'logged-out' } })
     const send = account.message(group, [text('a')]).send(() => undefined)
