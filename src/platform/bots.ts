@@ -1,7 +1,7 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
 import { unwrap } from '../lib/unwrap'
 import { cleanWording } from './failure'
-import type { Health, Port } from './port'
+import type { Health } from './port'
 
 // Koishi re-exports this enumeration through a getter, which takes microseconds for each read.
 const online = Universal.Status.ONLINE
@@ -14,9 +14,6 @@ const states: Readonly<Record<Universal.Status, Health['state']>> = {
   [Universal.Status.RECONNECT]: 'connecting',
 }
 
-/** As `Port.onChat`. */
-type ChatListener = Parameters<Port['onChat']>[0]
-
 /** The presence of the bots of each app. It outlives a reload of the plugin, because calls under way do. */
 const presences = new WeakMap<object, Presence>()
 
@@ -28,7 +25,6 @@ type Listener = (bot: Bot, health: Health, before: Health | undefined) => void
  * platform tells. Adapters never settle a call whose connection closes, so each call watches its bot as well.
  */
 export class Presence {
-  private readonly chatListeners = new Set<ChatListener>()
   private readonly listeners = new Set<Listener>()
   private readonly known = new WeakMap<Bot, Health>()
   /** The health that the listeners were told last. */
@@ -98,17 +94,6 @@ export class Presence {
   subscribe(listener: Listener): () => void {
     this.listeners.add(listener)
     return () => void this.listeners.delete(listener)
-  }
-
-  /** Calls back when a platform reports that it has closed a chat, or opened it again. As `subscribe`. */
-  onChat(listener: ChatListener): () => void {
-    this.chatListeners.add(listener)
-    return () => void this.chatListeners.delete(listener)
-  }
-
-  /** A platform has reported it. */
-  readonly tellOfChat: ChatListener = (sid, target, closure) => {
-    for (const listener of this.chatListeners) listener(sid, target, closure)
   }
 
   private listen(ctx: Context): void {

@@ -12,6 +12,8 @@ export interface PlatformSupport {
   readonly platform: string
   /** Makes the account of a bot on this platform. It must go on working when the plugin is reloaded. */
   account(bot: Bot, presence: Presence): BotAccount
+  /** As `Port.onChat`. */
+  onChat: Port['onChat']
 }
 
 /** The accounts by their bots. They outlive a reload of the plugin, because calls under way do. */
@@ -50,7 +52,7 @@ export class KoishiPort implements Port {
   }
 
   onChat(callback: Parameters<Port['onChat']>[0]): () => void {
-    return this.presence.onChat(callback)
+    return this.preferred.onChat(callback)
   }
 
   /** Whether any bot can send now. */

@@ -5,9 +5,10 @@ import { isObject, type JsonObject } from '../../message/parse'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
 import { announceSend, announceSent, BotAccount, createEncoder, createSession, isHeard, partlyArrived, render, toElement, type PlatformSupport, type SendSession } from '../koishi'
-import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
+import { SendError, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt, type Report } from '../port'
 import { platform, recordAnswers, requestOf, responseTimeout } from './adapter'
 import { readData, readReceipt, toId, toNumber } from './answer'
+import { askClosure, hearClosures } from './closure'
 import { chatOf, readHistory, Reports } from './history'
 import { Login } from './login'
 import { contentOf, likenessOf, toCall, toSegments, type Content } from './message'
@@ -18,12 +19,16 @@ export class OneBot implements PlatformSupport {
   private readonly reports: Reports
 
   /** Listens to the events of the bots until the context is disposed. */
-  constructor(ctx: Context) {
+  constructor(private readonly ctx: Context) {
     this.reports = Reports.of(ctx)
   }
 
   account(bot: Bot, presence: Presence): BotAccount {
     return new OneBotAccount(bot, presence, this.reports)
+  }
+
+  onChat(callback: Parameters<Port['onChat']>[0]): () => void {
+    return hearClosures(this.ctx, callback)
   }
 }
 
@@ -56,8 +61,8 @@ class OneBotAccount extends BotAccount {
     return this.list('get_friend_list', ({ user_id: id, remark, nickname }) => ({ id, name: remark || nickname }))
   }
 
-  closure(): Promise<undefined> {
-    return Promise.resolve(undefined)
+  closure(target: Target): Promise<Closure | 'open' | undefined> {
+    return askClosure((action, params) => this.ask(action, params), this.selfId, target)
   }
 
   message(target: Target, items: readonly LoadedItem[]): Message {

@@ -1,0 +1,91 @@
+import type { Bot, Context } from 'koishi'
+import { inTime } from '../../lib/async'
+import { unwrap } from '../../lib/unwrap'
+import type { Target } from '../../message/model'
+import { fieldsOf, type JsonObject } from '../../message/parse'
+import type { Closure, Port } from '../port'
+import { requestOf, type Request } from './adapter'
+import { readAnswer, toId, toNumber } from './answer'
+import { eventOf } from './incoming'
+
+/** How long the platform may take to tell what the bot may do in a group, in milliseconds. */
+const roleTime = 5_000
+
+/**
+ * Asks whether a group takes messages from the bot now. All implementations but Lagrange tell until when the bot is muted; only NapCat
+ * tells whether everybody is.
+ *
+ * @returns `undefined` where the platform cannot tell
+ * @throws SendError
+ */
+export async function askClosure(request: Request, selfId: string, { kind, id }: Target): Promise<Closure | 'open' | undefined> {
+  if (kind === 'private') return
+  const { shut_up_timestamp: seconds, role } = await memberInfo(request, selfId, id)
+  if (typeof seconds !== 'number') return
+  if (seconds * 1000 > Date.now()) return { cause: 'muted', until: seconds * 1000 }
+  if (isPrivileged(role)) return 'open'
+  const { group_all_shut: shut } = await ask(request, 'get_group_info', { group_id: toNumber(id), no_cache: true })
+  if (typeof shut !== 'number') return
+  return shut === 0 ? 'open' : { cause: 'all-muted', until: null }
+}
+
+/**
+ * Calls back when a platform reports that it has muted the bot, or everybody, in a group, or that it has ended that. The sessions of the
+ * adapter have the notice, however the bot is connected.
+ *
+ * @returns ends that
+ */
+export function hearClosures(ctx: Context, callback: Parameters<Port['onChat']>[0]): () => void {
+  /** The last notice about each group, for as long as the platform is asked about it. */
+  const last = new Map<string, JsonObject>()
+
+  const hear = async (bot: Bot, event: JsonObject): Promise<void> => {
+    const { group_id: group, user_id: user, sub_type: type, duration } = event
+    const id = toId(group)
+    const isEverybody = toId(user) === '0'
+    if (id === undefined || (!isEverybody && toId(user) !== bot.selfId)) return
+    const chat = `${bot.sid} ${id}`
+    last.set(chat, event)
+    const isOpen = type === 'lift_ban'
+    const isExempt = !isOpen && isEverybody && await mayAlwaysSpeak(bot, id)
+    // Another notice may have come meanwhile.
+    if (last.get(chat) !== event) return
+    last.delete(chat)
+    if (isExempt) return
+    const seconds = Number(duration)
+    const until = !isEverybody && seconds > 0 ? Date.now() + seconds * 1000 : null
+    callback(bot.sid, { kind: 'group', id }, isOpen ? 'open' : { cause: isEverybody ? 'all-muted' : 'muted', until })
+  }
+
+  return ctx.on('internal/session', session => {
+    const event = eventOf(session)
+    if (event.post_type === 'notice' && event.notice_type === 'group_ban') void hear(unwrap(unwrap(session).bot), event)
+  }, { prepend: true })
+}
+
+/** Whether the bot is one of those who may speak while everybody is muted. */
+async function mayAlwaysSpeak(bot: Bot, group: string): Promise<boolean> {
+  const member = await inTime(async () => memberInfo(requestOf(bot), bot.selfId, group), roleTime)
+  return isPrivileged(member?.role)
+}
+
+function isPrivileged(role: unknown): boolean {
+  return role === 'owner' || role === 'admin'
+}
+
+function memberInfo(request: Request, selfId: string, group: string): Promise<JsonObject> {
+  // NapCat answers from what it knows already unless told not to.
+  return ask(request, 'get_group_member_info', { group_id: toNumber(group), user_id: toNumber(selfId), no_cache: true })
+}
+
+/**
+ * Asks for some fields; there are none where the platform does not know the action.
+ *
+ * @throws SendError
+ */
+async function ask(request: Request, action: string, params: JsonObject): Promise<JsonObject> {
+  const answer = readAnswer(await request(action, params))
+  if (answer.isOk) return fieldsOf(answer.data)
+  if (answer.failure.causeId === 'unknown-action') return {}
+  throw answer.failure
+}
