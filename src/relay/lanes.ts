@@ -327,21 +327,16 @@ export class Lanes {
       const account = context.port.find(lane.bot)
       const loaded = deliveries.get(head.id)
       const isLate = isOverdue(head, clock.wall())
-      if (head.deferred && !isLate && !(account?.isOnline && (!loaded || deliveries.mayCall(loaded)))) {
-        this.turnAway(lane, offlineError(account))
+      const refusal = isLate ? new RelayError('expired') : await this.obstacle(lane, account)
+      if (head.deferred && !isLate && (refusal || (loaded && !deliveries.mayCall(loaded)))) {
+        this.turnAway(lane, refusal ?? new RelayError('store-down'))
         return false
       }
       const active = loaded ?? await deliveries.load(head)
       if (!active) return true
-      if (isLate || !account?.isOnline) {
-        await deliveries.end(active, failRest(active.delivery, isLate ? new RelayError('expired') : offlineError(account)))
+      if (refusal || !account) {
+        await deliveries.end(active, failRest(active.delivery, refusal ?? offlineError(account)), refusal)
         return true
-      }
-      if (!await gates.mayTry(lane, account)) {
-        const refusal = gates.refusal(lane) ?? offlineError(account)
-        this.turnAway(lane, refusal)
-        if (!head.deferred) await deliveries.end(active, failRest(active.delivery, refusal), refusal)
-        return !head.deferred
       }
       const sending = gates.isRestricted(lane.bot) ? { ...context, policy: { ...context.policy, retries: 0 } } : context
       return await this.conclude(lane, active, await send(sending, active, account, lane.name, this.paceOf(lane)))
@@ -351,6 +346,13 @@ export class Lanes {
       if (!context.stop.aborted) logger.warn('%s', `${head.id} waits: ${error instanceof RelayError ? error.message : nameOfError(error)}`)
       return false
     }
+  }
+
+  /** Why nothing can leave from a lane now. */
+  private async obstacle(lane: Lane, account: Account | undefined): Promise<RelayError | undefined> {
+    const { gates } = this.context
+    if (!account?.isOnline) return offlineError(account)
+    if (!await gates.mayTry(lane, account)) return gates.refusal(lane) ?? offlineError(account)
   }
 
   /** @returns whether the delivery has ended; a deferred one waits on where nothing of it could leave now */
