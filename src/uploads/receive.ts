@@ -26,10 +26,7 @@ export interface TextLimits {
 export type ReceivedPart = { type: string, text: Buffer } | { type: string, id: string }
 
 /** What a form consists of: the parts in their order, and the names of those that were skipped. */
-export interface ReceivedForm {
-  parts: ReceivedPart[]
-  skipped: readonly string[]
-}
+export interface ReceivedForm { parts: ReceivedPart[], skipped: readonly string[] }
 
 /**
  * Stores the files of a multipart/form-data body (RFC 7578), all of them or none, and reads its texts.
