@@ -75,6 +75,8 @@ export class Term {
       await term.goOn(heads)
     } catch (error) {
       term.end()
+      // What it has begun must not write under the number of the next term.
+      await term.finish()
       throw error
     }
     // Another setting may keep less than what is there.
