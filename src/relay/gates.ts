@@ -228,7 +228,7 @@ export class Gates {
       logger.info('%s', `${name} is held: ${causes[cause].en}`)
     }
     gate.hold = { cause, since: gate.hold?.since ?? clock.wall(), until }
-    gate.nextTry = clock.now() + (until === null ? waitFor(gate.tries++) : within(until - clock.wall()))
+    gate.nextTry = until === null ? clock.now() + waitFor(gate.tries++) : this.due(until)
   }
 
   /** Holds a lane as it was before a restart, until the platform was asked. */
@@ -269,6 +269,27 @@ export class Gates {
     return state === 'open' || !state
   }
 
+  /** Asks why and until when a lane is held that was refused just now: its callers are told. */
+  async learn({ name, target }: Gated, account: Account): Promise<void> {
+    if (!this.isAboutChat(name) || this.gate(name).isDoubted) return
+    const state = await account.closure(target).catch(() => undefined)
+    const hold = this.hold(name)
+    if (!state || state === 'open' || !hold) return
+    this.gate(name).hold = { ...hold, ...state }
+    if (state.until !== null) this.gate(name).nextTry = this.due(state.until)
+  }
+
+  private isAboutChat(name: string): boolean {
+    const hold = this.hold(name)
+    return hold !== undefined && causes[hold.cause].about === 'chat-closed'
+  }
+
+  /** When to ask again where a hold ends at a time in milliseconds since the epoch. */
+  private due(until: number): number {
+    const { clock } = this.context
+    return clock.now() + Math.min(Math.max(until - clock.wall(), askAfter.least), askAfter.most)
+  }
+
   private gate(name: string): Gate {
     const { gates } = this.memory
     const known = gates.get(name)
@@ -288,10 +309,6 @@ export class Gates {
 
 function waitFor(tries: number): number {
   return tryWaits[tries] ?? 15 * minute
-}
-
-function within(ms: number): number {
-  return Math.min(Math.max(ms, askAfter.least), askAfter.most)
 }
 
 /** A refusal that passes in so many milliseconds. */

@@ -339,7 +339,7 @@ export class Lanes {
         return true
       }
       const sending = gates.isRestricted(lane.bot) ? { ...context, policy: { ...context.policy, retries: 0 } } : context
-      return await this.conclude(lane, active, await send(sending, active, account, lane.name, this.paceOf(lane)))
+      return await this.conclude(lane, active, account, await send(sending, active, account, lane.name, this.paceOf(lane)))
     } catch (error) {
       // The journal does not answer, or this relay has lost it.
       this.turnAway(lane, new RelayError('store-down'))
@@ -356,11 +356,14 @@ export class Lanes {
   }
 
   /** @returns whether the delivery has ended; a deferred one waits on where nothing of it could leave now */
-  private async conclude(lane: Lane, active: Active, { results, hasArrived, failure }: SendEnd): Promise<boolean> {
+  private async conclude(lane: Lane, active: Active, account: Account, { results, hasArrived, failure }: SendEnd): Promise<boolean> {
     const { deliveries, gates, stop } = this.context
     if (hasArrived) gates.arrived(lane)
     if (failure?.causeId === 'swallowed' || failure?.causeId === 'vanished') gates.vanished(lane.bot, lane.name)
-    if (failure && gates.failed(lane, failure)) this.turnAwayClosed(lane)
+    if (failure && gates.failed(lane, failure)) {
+      this.turnAwayClosed(lane)
+      void gates.learn(lane, account).then(() => this.advance(lane))
+    }
     const waits = active.delivery.deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
     if (waits) await deliveries.postpone(active, results, gates.hold(lane.name) ?? null)
     else await deliveries.end(active, results)

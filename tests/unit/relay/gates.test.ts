@@ -69,6 +69,18 @@ describe('a chat that is closed for a while', () => {
     assert.deepEqual(deferred(core), ['sent'])
   })
 
+  test('is asked at once until when it takes nothing, where the platform can tell', async () => {
+    const core = new Core()
+    core.port.fates.push(muted)
+    core.port.chat = { cause: 'all-muted', until: core.clock.wall() + 0.5 * minute }
+    void core.later('x')
+    await core.run(100)
+    assert.deepEqual(core.relay.lanes()[0]?.hold, { cause: 'all-muted', since: core.clock.wall() - 90, until: core.port.chat.until })
+    core.port.chat = 'open'
+    await core.run(0.6 * minute)
+    assert.deepEqual([times(core), deferred(core)], [[0, 0.5], ['sent']])
+  })
+
   test('is not asked any more once it refused after it was said to be open', async () => {
     const core = new Core()
     core.port.fates.push(muted, muted, muted)
