@@ -420,13 +420,26 @@ export class Lanes {
   private forget(lane: Lane): void {
     const { clock, gates } = this.context
     const rest = gates.memorable(lane)
-    if (rest === Infinity) return
+    if (rest === Infinity) {
+      lane.cancel = clock.after(gates.rest(lane), () => void this.look(lane))
+      return
+    }
     const drop = (): void => {
       this.lanes.delete(lane.name)
       gates.forget(lane.name)
     }
     if (rest > 0) lane.cancel = clock.after(rest, drop)
     else drop()
+  }
+
+  /** Ends the hold of an empty lane unless the platform says that its chat is closed: no try would do so. */
+  private async look(lane: Lane): Promise<void> {
+    const { port, gates } = this.context
+    const account = port.find(lane.bot)
+    const isOver = !account || await gates.mayTry(lane, account)
+    if (lane.line.length > 0) return
+    if (isOver) gates.open(lane.name)
+    this.advance(lane)
   }
 
   private isOnline({ bot }: Lane): boolean {

@@ -103,6 +103,18 @@ describe('a chat that is closed for a while', () => {
     assert.deepEqual(deferred(core), ['sent'])
   })
 
+  test('is not held for ever where nothing waits', async () => {
+    const core = new Core()
+    core.port.fates.push(muted)
+    core.port.chat = { cause: 'muted', until: core.clock.wall() + 20 * minute }
+    void core.submit('caller')
+    await core.run(19 * minute)
+    assert.equal(core.relay.lanes()[0]?.state, 'held')
+    core.port.chat = 'open'
+    await core.run(minute)
+    assert.deepEqual([core.relay.lanes(), core.called], [[], ['caller']])
+  })
+
   test('is held again after a restart, until the platform is asked', async () => {
     const core = new Core()
     core.port.fates.push(muted)
