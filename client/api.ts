@@ -97,10 +97,26 @@ export async function makeKey(): Promise<NewKey | undefined> {
   return typeof key === 'string' && typeof digest === 'string' ? { key, digest } : undefined
 }
 
+/** Why something waits for a chat that is closed to the bot for a while. */
+export interface Hold {
+  cause: string
+  /** In plain English. */
+  reason: string
+  /** Empty where that is not known. */
+  until: string
+}
+
+/** `undefined` where there is none. */
+export function readHold(fields: unknown): Hold | undefined {
+  if (!isFields(fields)) return
+  return { cause: textOf(fields.cause), reason: textOf(fields.reason), until: textOf(fields.until) }
+}
+
 /** A delivery as `GET /deliveries` shows it. */
 export interface Delivery {
   id: string
   state: string
+  hold: Hold | undefined
   target: string
   bot: string
   key: string
@@ -122,6 +138,7 @@ export function readDelivery(fields: Fields): Delivery {
   return {
     id: textOf(fields.id),
     state: textOf(fields.state),
+    hold: readHold(fields.held),
     target: textOf(fields.target),
     bot: textOf(fields.bot),
     key: textOf(fields.key_name),

@@ -21,7 +21,7 @@ import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
 import { Presence, reportBots } from './platform/bots'
 import { Incoming } from './platform/incoming'
-import { KoishiPort } from './platform/koishi'
+import { KoishiPort, type BotState } from './platform/koishi'
 import { OneBot } from './platform/onebot/account'
 import { keepConnected } from './platform/onebot/connection'
 import { guardConnections } from './platform/onebot/guard'
@@ -90,6 +90,7 @@ export function apply(ctx: Context, config: Config): void {
     recordContent: settings.recordContent,
   })
 
+  const bots = (): BotState[] => port.describe(relay.restricted())
   const stop = new AbortController()
   stop.signal.addEventListener('abort', () => relay.end())
   const access = new Access(apiKey, keys)
@@ -108,9 +109,9 @@ export function apply(ctx: Context, config: Config): void {
     uploads,
     links,
     isOnline: () => port.isOnline,
-    bots: () => port.describe(),
+    bots,
     metrics: () => metrics.read({
-      bots: () => port.describe(),
+      bots,
       queues: () => relay.lanes(),
       capacity: settings.chatQueueLimit,
       backlog: () => relay.backlog(),
@@ -146,7 +147,7 @@ export function apply(ctx: Context, config: Config): void {
     }, { relay, readIncoming: session => new Incoming(session, incomingOneBot), inFlight, logger })
   }
   alerts?.start({
-    relay, inFlight, timeout, stop: stop.signal, bots: () => port.describe(), language,
+    relay, inFlight, timeout, stop: stop.signal, bots, language,
   })
   scheduleSweeps(ctx, signal => uploads.sweep(Date.now(), signal), logger)
   keepConnected(ctx, logger)

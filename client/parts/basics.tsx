@@ -1,4 +1,5 @@
 import { resolveComponent, type VNode, type VNodeChild, h } from 'vue'
+import type { Delivery } from '../api'
 import { texts } from '../texts'
 
 /** A button in the look of the console. */
@@ -49,10 +50,20 @@ export function fact(name: string, value: VNodeChild, isLong = false): VNode {
   )
 }
 
-/** The state of a delivery, as a word with a mark before it. */
-export function stateMark(state: string): VNode {
+/** Whether a part of a delivery arrived, and another one did not. */
+export function isPartlySent({ state, results }: Pick<Delivery, 'state' | 'results'>): boolean {
+  return state !== 'queued' && state !== 'sending' && new Set(results.map(({ success }) => success)).size > 1
+}
+
+/** The state of a delivery, as a word. */
+export function stateWord(delivery: Pick<Delivery, 'state' | 'results'>): string {
   const words: Partial<Record<string, string>> = texts.value.states
-  return <span class={['relay-state', state]}>{words[state] ?? state}</span>
+  return isPartlySent(delivery) ? texts.value.partly : words[delivery.state] ?? delivery.state
+}
+
+/** The same with a mark before it. */
+export function stateMark(delivery: Pick<Delivery, 'state' | 'results'>): VNode {
+  return <span class={['relay-state', delivery.state]}>{stateWord(delivery)}</span>
 }
 
 /** How an item or a call ended, likewise. */

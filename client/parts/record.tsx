@@ -4,8 +4,8 @@ import { curlOf } from '../curl'
 import { numberOf, textOf, textsOf, type Fields } from '../fields'
 import { usePolling } from '../poll'
 import { about } from '../state'
-import { texts, writeMoment } from '../texts'
-import { button, fact, notice, outcomeMark, stateMark } from './basics'
+import { describeHold, texts, writeMoment } from '../texts'
+import { button, fact, isPartlySent, notice, outcomeMark, stateMark } from './basics'
 import { CopyButton } from './copy'
 import { confirmation, type Question } from './dialog'
 import { describeItem } from './items'
@@ -72,7 +72,7 @@ export const RecordDialog = defineComponent({
         <dialog ref={dialog} class="relay-dialog" aria-labelledby="relay-record" onClose={() => emit('close')}>
           <header class="relay-row">
             <h2 id="relay-record">{shown ? viewTarget(shown.target, shown.bot) : t.title}</h2>
-            {shown && !isGone.value && stateMark(shown.state)}
+            {shown && !isGone.value && stateMark(shown)}
           </header>
           {problem.value && notice('bad', problem.value)}
           {said.value && notice('good', said.value)}
@@ -116,10 +116,12 @@ const RecordContent = defineComponent({
     const t = texts.value.record
     const means: Partial<Record<string, string>> = t.means
     const tried = delivery.attempts > 0 ? t.attempts(delivery.attempts) : t.noAttempts
+    const sent = results.filter(({ success }) => success === true).length
     const count = Math.max(items.length, ...results.map(({ index }) => numberOf(index) + 1))
     return (
       <div>
-        {!props.isGone && <p class={['relay-notice', tones[state] ?? 'info']}>{means[state] ?? state}</p>}
+        {!props.isGone && <p class={['relay-notice', tones[state] ?? 'info']}>{isPartlySent(delivery) ? t.partly(sent, count) : means[state] ?? state}</p>}
+        {delivery.hold && <p class="relay-notice doubt">{describeHold(delivery.hold)}</p>}
         {viewFacts(delivery)}
         <h3>{t.items}</h3>
         {items.length === 0 && <p>{t.noContent}</p>}

@@ -167,7 +167,7 @@ const Arrival = defineComponent({
       return section(t.arrived, (
         <div role="status">
           <div class="relay-row">
-            {stateMark(delivery.state)}
+            {stateMark(delivery)}
             {viewTarget(delivery.target, delivery.bot)}
             <span class="relay-aside">{writeMoment(delivery.createdAt)}</span>
           </div>

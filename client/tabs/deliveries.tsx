@@ -1,6 +1,6 @@
 import { computed, defineComponent, nextTick, reactive, ref, shallowRef, watch, type VNode } from 'vue'
 import { loadDeliveries, type Delivery, type Page } from '../api'
-import { button, field, notice, stateMark, valueOf } from '../parts/basics'
+import { button, field, notice, stateMark, stateWord, valueOf } from '../parts/basics'
 import { summarize } from '../parts/items'
 import { RecordDialog } from '../parts/record'
 import { describeTarget, viewTarget } from '../parts/target'
@@ -157,14 +157,13 @@ function spacer(rows: number): VNode | undefined {
 
 function viewRow(delivery: Delivery, index: number): VNode {
   const t = texts.value
-  const { id, state, target, bot, door, key, createdAt, items } = delivery
-  const words: Partial<Record<string, string>> = t.states
+  const { id, target, bot, door, key, createdAt, items } = delivery
   const what = summarize(items)
   return (
     <tr key={id} class="record" aria-rowindex={index + 2} onClick={() => goTo('deliveries', id)}>
       <td>
-        <button type="button" class="relay-open" aria-label={t.deliveries.open(describeTarget(target, bot), words[state] ?? state)} aria-haspopup="dialog">
-          {stateMark(state)}
+        <button type="button" class="relay-open" aria-label={t.deliveries.open(describeTarget(target, bot), stateWord(delivery))} aria-haspopup="dialog">
+          {stateMark(delivery)}
         </button>
         <div class="relay-narrow">{writeTime(createdAt)}</div>
       </td>

@@ -1,14 +1,14 @@
 import { defineComponent, shallowRef, type VNode } from 'vue'
-import { call, type Reply } from '../api'
+import { call, readHold, type Hold, type Reply } from '../api'
 import { fieldsOf, isFields, listOf, numberOf, textOf, type Fields } from '../fields'
 import { button, notice, section } from '../parts/basics'
 import { DayChart } from '../parts/chart'
 import { confirmation, type Question } from '../parts/dialog'
 import { describeTarget, viewTarget } from '../parts/target'
 import { usePolling } from '../poll'
-import { texts, writeMoment } from '../texts'
+import { describeHold, texts, writeMoment } from '../texts'
 
-/** A queue that waits or is paused. */
+/** A queue that waits, or is paused or held. */
 interface Queue {
   id: string
   bot: string
@@ -17,6 +17,7 @@ interface Queue {
   state: string
   pausedUntil: string
   reason: string
+  hold: Hold | undefined
 }
 
 /** What goes on: bots, queues, the outbox, and the last day. */
@@ -34,7 +35,7 @@ export const NowTab = defineComponent({
       const [now, lines] = await Promise.all([call('GET', '/statusz'), call('GET', '/queues')])
       status.value = now
       const all = listOf(lines.isRight ? lines.data.queues : now.data.queues).map(readQueue)
-      queues.value = all.filter(({ waiting, state }) => waiting > 0 || state === 'paused')
+      queues.value = all.filter(({ waiting, state }) => waiting > 0 || isClosed(state))
     })
     // To count takes longer than to look, and changes little in the meantime.
     usePolling(async () => {
@@ -91,21 +92,28 @@ function readQueue(fields: Fields): Queue {
     waiting: numberOf(fields.waiting),
     state: textOf(fields.state) || (pausedUntil ? 'paused' : 'waiting'),
     reason: textOf(fields.reason),
+    hold: readHold(fields.held),
   }
+}
+
+/** Whether an operator may end what keeps a queue in this state. */
+function isClosed(state: string): boolean {
+  return state === 'paused' || state === 'held'
 }
 
 function viewBots(bots: Fields[]): VNode {
   const t = texts.value.now
   const words: Partial<Record<string, string>> = {
-    online: t.online, offline: t.offline, connect: t.connecting, connecting: t.connecting, reconnect: t.connecting,
+    online: t.online, offline: t.offline, connecting: t.connecting, restricted: t.restricted,
   }
   if (bots.length === 0) return <p>{t.noBots}</p>
   return (
     <ul class="relay-list">
-      {bots.map(({ platform, self_id: id, status }) => (
+      {bots.map(({ platform, self_id: id, status, cause, since }) => (
         <li>
           <span>{`${textOf(platform)}:${textOf(id)}`}</span>
           <span class={['relay-state', status === 'online' ? 'sent' : 'failed']}>{words[textOf(status)] ?? textOf(status)}</span>
+          {textOf(cause) && <span class="relay-reason">{texts.value.common.list([textOf(cause), writeMoment(textOf(since))])}</span>}
         </li>
       ))}
     </ul>
@@ -129,12 +137,14 @@ function viewQueues(queues: Queue[], goOn: (queue: Queue) => unknown, drop: (que
         <li key={queue.id}>
           <div>
             <strong>{viewTarget(queue.target, queue.bot)}</strong>
-            <span class={['relay-state', queue.state === 'paused' ? 'failed' : 'queued']}>{describeHold(queue)}</span>
-            {queue.reason && <span class="relay-reason">{queue.reason}</span>}
+            <span class={['relay-state', isClosed(queue.state) ? 'failed' : 'queued']}>{describeState(queue)}</span>
+            {queue.reason && !queue.hold && <span class="relay-reason">{queue.reason}</span>}
             <span class="relay-hint">{queue.waiting > 0 ? t.waiting(queue.waiting) : t.nobodyWaits}</span>
           </div>
           <div class="relay-row">
-            {queue.state === 'paused' && button(t.resume, () => goOn(queue), { describes: texts.value.common.pair(t.resume, describeTarget(queue.target, queue.bot)) })}
+            {isClosed(queue.state) && button(t.resume, () => goOn(queue), {
+              describes: texts.value.common.pair(t.resume, describeTarget(queue.target, queue.bot)),
+            })}
             {queue.waiting > 0 && button(t.drop(queue.waiting), () => drop(queue), {
               kind: 'danger', describes: texts.value.common.pair(t.drop(queue.waiting), describeTarget(queue.target, queue.bot)),
             })}
@@ -145,8 +155,9 @@ function viewQueues(queues: Queue[], goOn: (queue: Queue) => unknown, drop: (que
   )
 }
 
-function describeHold({ state, pausedUntil }: Queue): string {
+function describeState({ state, pausedUntil, hold }: Queue): string {
   const t = texts.value.now
+  if (hold) return describeHold(hold)
   if (state === 'paused') return t.paused(writeMoment(pausedUntil))
   return state === 'busy' ? t.busy : t.inLine
 }

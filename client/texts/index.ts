@@ -2,6 +2,8 @@ import { useConfig } from '@koishijs/client'
 import { computed } from 'vue'
 import { english, type Texts } from './en-US'
 import { chinese } from './zh-CN'
+import { causes, isCauseId } from '../../src/message/causes'
+import type { Hold } from '../api'
 
 const config = useConfig()
 
@@ -36,6 +38,12 @@ export function zone(date = new Date()): string {
 
 function format(date: Date, options: Intl.DateTimeFormatOptions): string {
   return new Intl.DateTimeFormat(locale.value, { ...options, hourCycle: 'h23' }).format(date)
+}
+
+/** Why something is held, in the language of the page where the page knows the cause, and until when. */
+export function describeHold({ cause, reason, until }: Hold): string {
+  const why = isCauseId(cause) ? causes[cause][locale.value === 'zh-CN' ? 'zh' : 'en'] : reason
+  return texts.value.common.held(why, until && writeMoment(until))
 }
 
 /** A size in bytes, for somebody who wants to know roughly how much it is. */

@@ -5,9 +5,10 @@ import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { platformOf, readAddress, writeTarget } from '../message/target'
 import { outcomeOf, states, type Delivery, type Results, type State } from '../relay/delivery'
-import type { History, ListFilter, Relay } from '../relay/relay'
+import type { ListFilter, Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
+import { viewState } from './queues'
 import { route, type Exchange, type Route } from './routes'
 
 const defaultLimit = 100
@@ -26,14 +27,14 @@ const maxPage = 4 * 1024 * 1024
  * @param names those that may stand for targets
  * @param prefix stands before the paths of the plugin
  */
-export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdraw'>, names: TargetNames, uploads: UploadStore, prefix: string): Route[] {
+export function deliveryRoutes(relay: Pick<Relay, 'history' | 'holdOf' | 'retry' | 'withdraw'>, names: TargetNames, uploads: UploadStore, prefix: string): Route[] {
   return [
     route('GET', '/deliveries/counts', ['read', 'manage'], async ({ caller, query }) => {
       const hours = await (await relay.history()).counts(read(query, 'hours', upTo(maxHours), `a number from 1 to ${maxHours}`) ?? 24, Date.now(), caller.confinedTo)
       return { data: { hours: hours.map(entry => ({ ...entry, hour: new Date(entry.hour).toISOString() })) } }
     }),
     route('GET', '/deliveries', ['read', 'manage'], async ({ caller, query, response }) => {
-      const { deliveries, next } = await readPage(await relay.history(), withinReach(parseFilter(query, names), caller.confinedTo))
+      const { deliveries, next } = await readPage(relay, withinReach(parseFilter(query, names), caller.confinedTo))
       if (next !== undefined) {
         const rest = new URLSearchParams(query)
         rest.set('before', next)
@@ -47,7 +48,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       const delivery = await history.get(idOf(exchange))
       // As if there were none.
       if (confinedTo !== undefined && delivery.caller !== confinedTo) throw new RelayError('not-found')
-      return { data: view(delivery, await history.withContent([delivery.id])) }
+      return { data: view(delivery, await history.withContent([delivery.id]), relay) }
     }),
     route('GET', '/deliveries/:id/items', ['manage'], async exchange => {
       return { data: { items: writeItems(await (await relay.history()).items(idOf(exchange))) } }
@@ -87,7 +88,8 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
  *
  * @returns with the ID before which it goes on, unless there are no more
  */
-async function readPage(history: History, { limit, ...filter }: ListFilter): Promise<{ deliveries: object[], next?: string }> {
+async function readPage(relay: Pick<Relay, 'history' | 'holdOf'>, { limit, ...filter }: ListFilter): Promise<{ deliveries: object[], next?: string }> {
+  const history = await relay.history()
   const deliveries: object[] = []
   let length = 0
   for (let from = filter; ;) {
@@ -96,7 +98,7 @@ async function readPage(history: History, { limit, ...filter }: ListFilter): Pro
     const found = await history.list({ ...from, limit: wanted + 1 })
     const kept = await history.withContent(found.map(({ id }) => id))
     for (const [index, delivery] of found.slice(0, wanted).entries()) {
-      const shown = view(delivery, kept)
+      const shown = view(delivery, kept, relay)
       deliveries.push(shown)
       length += JSON.stringify(shown).length
       from = { ...filter, before: delivery.id }
@@ -120,12 +122,12 @@ function withinReach(filter: ListFilter, confinedTo: string | undefined): ListFi
  *
  * @param kept the IDs of deliveries whose content is kept
  */
-function view(delivery: Delivery, kept: ReadonlySet<string>): object {
-  const { id, state, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, summary } = delivery
+function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Pick<Relay, 'holdOf'>): object {
+  const { id, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, summary } = delivery
   const toDate = (time: number): string => new Date(time).toISOString()
   return {
     id,
-    state,
+    ...viewState(delivery, relay),
     target: writeTarget(target),
     [target.kind === 'group' ? 'group_id' : 'user_id']: target.id,
     bot,

@@ -3,7 +3,7 @@ import type { Usage } from '../access/caller'
 import { RelayError } from '../errors'
 import { inTime } from '../lib/async'
 import type { Backlog, Relay } from '../relay/relay'
-import { maySee, toIso } from './queues'
+import { maySee, toIso, viewHold } from './queues'
 import { route, type Route } from './routes'
 
 /** How long the check of readiness may take, in milliseconds: "not ready" tells a probe more than no answer does. */
@@ -56,8 +56,8 @@ export function statusRoute(relay: Pick<Relay, 'lanes' | 'backlog' | 'standsBehi
   return route('GET', '/statusz', ['read'], ({ caller }) => ({
     data: {
       bots: bots().map(bot => ({ ...bot, since: toIso(bot.since) })),
-      queues: relay.lanes().filter(({ queue }) => maySee(caller, queue)).map(({ queue, waiting, pausedUntil }) => ({
-        queue, waiting, ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
+      queues: relay.lanes().filter(({ queue }) => maySee(caller, queue)).map(({ queue, waiting, pausedUntil, hold }) => ({
+        queue, waiting, ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) }, ...viewHold(hold),
       })),
       outbox: viewBacklog(relay.backlog()),
       ...relay.standsBehind !== undefined && { standby_for: relay.standsBehind },

@@ -2,7 +2,7 @@ import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import { platformOf, writeTarget } from '../message/target'
-import type { Hold } from '../relay/delivery'
+import type { Delivery, Hold, State } from '../relay/delivery'
 import { readLane, type LaneState, type Relay } from '../relay/relay'
 import { route, type Exchange, type Route } from './routes'
 
@@ -49,13 +49,20 @@ function view({ queue, bot, target, waiting, state, hold, pausedUntil, reason }:
     queue, bot, target: writeTarget(target), waiting, state,
     ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
     ...reason !== undefined && { reason },
-    ...hold && { held: viewHold(hold) },
+    ...viewHold(hold),
   }
 }
 
-/** Why and until when a chat takes nothing, as callers see it. */
-export function viewHold({ cause, since, until }: Hold): object {
-  return { cause, reason: causes[cause].en, since: toIso(since), until: until === null ? null : toIso(until) }
+/** Why and until when a chat takes nothing, as callers see it; nothing of one that is open. */
+export function viewHold(hold: Hold | undefined): { held?: object } {
+  if (!hold) return {}
+  const { cause, since, until } = hold
+  return { held: { cause, reason: causes[cause].en, since: toIso(since), until: until === null ? null : toIso(until) } }
+}
+
+/** The state of a delivery as callers see it, and why it waits where that is because of its chat. */
+export function viewState(delivery: Delivery, relay: Pick<Relay, 'holdOf'>): { state: State, held?: object } {
+  return { state: delivery.state, ...viewHold(relay.holdOf(delivery)) }
 }
 
 /** A time in milliseconds since the epoch as callers see it. */

@@ -9,6 +9,7 @@ import type { Relay, Submission, Submitted } from '../relay/relay'
 import type { RequestFiles } from '../uploads/request-files'
 import { viewResults } from './deliveries'
 import type { Handling } from './preferences'
+import { viewState } from './queues'
 import type { Exchange, Success } from './routes'
 
 /** What a request wants sent, and how. */
@@ -86,12 +87,12 @@ export class Sender {
     if (delivery.id !== id) response.setHeader('Content-Location', place)
     // A batch is answered with success, which has no such header.
     if (retryAfter !== undefined && delivery.mode === 'single') response.setHeader('Retry-After', retryAfter)
-    if (order.tellsState) return toStateAnswer(exchange, delivery)
+    if (order.tellsState) return this.toStateAnswer(exchange, delivery)
     if (isUnfinished(delivery.state)) {
       exchange.outcome = delivery.state
       response.setHeader('Location', place)
       if (order.deferred) response.appendHeader('Preference-Applied', 'respond-async')
-      return { status: 202, data: { delivery_id: delivery.id, state: delivery.state } }
+      return { status: 202, data: { delivery_id: delivery.id, ...viewState(delivery, this.relay) } }
     }
     if (delivery.mode === 'batch') return toBatchAnswer(exchange, order, delivery.results)
     const [result] = delivery.results
@@ -124,7 +125,7 @@ export class Sender {
     const key = order.key && `${order.key} ${keyOf(destination)}`
     try {
       const { delivery, isReplay, retryAfter } = await this.submit(exchange, { ...order, key }, destination, { id, signal })
-      const told = order.tellsState ? viewState(delivery) : viewDelivery(delivery)
+      const told = order.tellsState ? this.viewAccepted(delivery) : this.viewDelivery(delivery)
       const isTold = retryAfter !== undefined && !order.tellsState && delivery.mode === 'single'
       return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...told, ...isTold && { retry_after: retryAfter } }
     } catch (thrown) {
@@ -161,6 +162,28 @@ export class Sender {
     caller.demandTarget(target, platformOf(chosen), asked)
     return { success: wrong.length === 0, target: writeTarget(target), bot: chosen, messages, ...wrong.length > 0 && { wrong } }
   }
+
+  /** The answer of a request whose caller only wants to know that it was accepted. */
+  private toStateAnswer(exchange: Exchange, delivery: Delivery): Success {
+    const error = failureOf(delivery.results)
+    if (error) throw error
+    exchange.outcome = delivery.state
+    return { data: { delivery_id: delivery.id, ...viewState(delivery, this.relay) } }
+  }
+
+  private viewAccepted(delivery: Delivery): Entry {
+    const error = failureOf(delivery.results)
+    return error ? viewError(error) : { success: true, ...viewState(delivery, this.relay) }
+  }
+
+  private viewDelivery(delivery: Delivery): Entry {
+    const { state, mode, results } = delivery
+    if (isUnfinished(state)) return { success: true, ...viewState(delivery, this.relay) }
+    if (mode === 'batch') return { success: results.every(result => result?.success), results: viewResults(results) }
+    const [result] = results
+    if (!result) return viewError(new RelayError('internal'))
+    return result.success ? { success: true, message_ids: result.messageIds } : viewError(result.error)
+  }
 }
 
 /** What became of one of several targets. */
@@ -192,38 +215,18 @@ function withFailures({ failsWithAny }: Order, failed: number, data: { total: nu
   return { status: 502, msg: `${failed} of ${data.total} failed`, data }
 }
 
-/** The answer of a request whose caller only wants to know that it was accepted. */
-function toStateAnswer(exchange: Exchange, { id, state, results }: Delivery): Success {
-  const error = failureOf(results)
-  if (error) throw error
-  exchange.outcome = state
-  return { data: { delivery_id: id, state } }
-}
-
-function viewState({ state, results }: Delivery): Entry {
-  const error = failureOf(results)
-  return error ? viewError(error) : { success: true, state }
-}
-
-function viewDelivery({ state, mode, results }: Delivery): Entry {
-  if (isUnfinished(state)) return { success: true, state }
-  if (mode === 'batch') return { success: results.every(result => result?.success), results: viewResults(results) }
-  const [result] = results
-  if (!result) return viewError(new RelayError('internal'))
-  return result.success ? { success: true, message_ids: result.messageIds } : viewError(result.error)
-}
-
 /** Why nothing of a delivery has arrived, where that is known already. */
 function failureOf(results: Results): RelayError | undefined {
   const [first] = results
   return first && !first.success && results.every(result => result && !result.success) ? first.error : undefined
 }
 
-function viewError({ status, message, outcome, headers: { 'retry-after': retryAfter } }: RelayError): Entry {
+function viewError({ status, message, outcome, data, headers: { 'retry-after': retryAfter } }: RelayError): Entry {
   return {
     success: false, code: status, msg: message,
     ...outcome && { outcome },
     ...retryAfter !== undefined && { retry_after: Number(retryAfter) },
+    ...data,
   }
 }
 

@@ -19,7 +19,7 @@ export interface Sources {
 const outcomes = ['sent', 'refused', 'unsent', 'unanswered', 'expired'] as const
 const callOutcomes = ['sent', 'refused', 'suppressed', 'unsent', 'unanswered'] as const satisfies CallOutcome[]
 const findings = ['found', 'local', 'absent', 'inconclusive', 'no-history', 'silent'] as const satisfies LookUp[]
-const botStates = ['online', 'connecting', 'offline']
+const botStates = ['online', 'connecting', 'offline', 'restricted']
 const reasons = ['unauthorized', 'forbidden', 'rate-limited']
 
 /** The labels of doors without one of their own: templates of an operator, and records of an earlier release. */
@@ -109,7 +109,7 @@ export class Metrics implements Observer {
 
   /** Asks for what is true now, and gives all metrics as Prometheus reads them, with their Content-Type. */
   async read(sources: Sources): Promise<{ type: string, body: string }> {
-    const { registry, bots, refusals, capacity, waiting, longest, paused, outbox, oldest } = await this.load()
+    const { registry, bots, refusals, capacity, waiting, longest, paused, held, outbox, oldest } = await this.load()
     const states = sources.bots()
     for (const status of botStates) bots.set({ status }, states.filter(bot => bot.status === status).length)
     refusals.reset()
@@ -121,6 +121,7 @@ export class Metrics implements Observer {
     waiting.set(lengths.reduce((sum, length) => sum + length, 0))
     longest.set(Math.max(...lengths, 0))
     paused.set(queues.filter(({ pausedUntil }) => pausedUntil !== undefined).length)
+    held.set(queues.filter(({ hold }) => hold).length)
     if (backlog) outbox.set(backlog.size)
     else outbox.remove()
     const now = Date.now()

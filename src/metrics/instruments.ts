@@ -36,6 +36,7 @@ export function createInstruments({ Registry, Counter, Gauge, Histogram }: Prome
     longest: gauge('queue_waiting_longest', 'Requests that wait in the longest queue'),
     capacity: gauge('queue_capacity', 'Requests that may wait in one queue'),
     paused: gauge('queues_paused', 'Targets to which sending is paused'),
+    held: gauge('queues_held', 'Targets that are closed to the bot for a while'),
     outbox: gauge('outbox_waiting', 'Deliveries that wait in the database to be sent later'),
     oldest: gauge('oldest_waiting_seconds', 'Age of what has waited longest, in a queue or in the database'),
   }

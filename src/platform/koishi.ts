@@ -20,7 +20,9 @@ export interface PlatformSupport {
 const accounts = new WeakMap<Bot, BotAccount>()
 
 /** A bot as operators see it. */
-export interface BotState extends Omit<Health, 'state'> { platform: string, self_id: string, status: Health['state'] }
+export interface BotState extends Omit<Health, 'state'> { platform: string, self_id: string, status: Health['state'] | 'restricted' }
+
+const vanishing = 'the platform takes its messages, and nobody sees them: one is sent at a time'
 
 /** The bots of a Koishi app. */
 export class KoishiPort implements Port {
@@ -60,11 +62,17 @@ export class KoishiPort implements Port {
     return this.bots.some(bot => this.presence.isOnline(unwrap(bot)))
   }
 
-  /** The bots and their health, for operators; without hidden bots. */
-  describe(): BotState[] {
+  /**
+   * The bots and their health, for operators; without hidden bots.
+   *
+   * @param restricted since when what an account sends vanishes, in milliseconds since the epoch, by its `sid`
+   */
+  describe(restricted: ReadonlyMap<string, number>): BotState[] {
     return this.bots.map(unwrap).filter(({ hidden }) => !hidden).map(bot => {
       const { state: status, ...health } = this.presence.health(bot)
-      return { platform: bot.platform ?? 'unknown', self_id: bot.selfId, status, ...health }
+      const since = status === 'online' ? restricted.get(bot.sid) : undefined
+      const names = { platform: bot.platform ?? 'unknown', self_id: bot.selfId }
+      return since === undefined ? { ...names, status, ...health } : { ...names, status: 'restricted', since, cause: vanishing }
     })
   }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { failStatements, group, other, relayWith, releaseHeld, takeOffline, type StoredRelay } from '../deliveries/support'
+import { failStatements, group, later, other, relayWith, releaseHeld, takeOffline, type StoredRelay } from '../deliveries/support'
 import { apiKey } from '../../support/relay'
+import { record, records } from '../../docs/support/json'
 import { until } from '../../support/until'
 
 const queue = `onebot:10000/group:${group}`
@@ -38,12 +39,49 @@ describe('GET /queues', () => {
 
   test('says why one is paused, and until when', async t => {
     const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })
-    relay.simulator.mute(group, true)
+    relay.simulator.removeBot(group)
     const { status, msg } = await relay.post({ group_id: group, msg: 'a' })
     assert.equal(status, 502)
-    const [{ paused_until: end, ...rest }] = JSON.parse(JSON.stringify(await queues(relay))) as [Record<string, unknown>]
-    assert.deepEqual(rest, { queue, bot: 'onebot:10000', target: `group:${group}`, waiting: 0, state: 'paused', reason: msg })
+    const [{ paused_until: end, reason, ...rest }] = JSON.parse(JSON.stringify(await queues(relay))) as [Record<string, unknown>]
+    assert.deepEqual(rest, { queue, bot: 'onebot:10000', target: `group:${group}`, waiting: 0, state: 'paused' })
+    assert.equal(msg, `the platform refused the message: ${String(reason)}`)
     assert(Date.parse(String(end)) > Date.now())
+  })
+
+  test('and each place that shows what waits, says why one is held, and until when', async t => {
+    const relay = await relayWith(t)
+    const hook = async (targets: string): Promise<Record<string, unknown>> => {
+      const headers = { 'content-type': 'application/json' }
+      const answer: unknown = await (await relay.request(`/hooks/message/${targets}`, { method: 'POST', body: '{"message":"hook"}', headers })).json()
+      return record(record(answer).data)
+    }
+    relay.simulator.mute(group, true, 600)
+    assert.equal((await relay.post({ group_id: group, msg: 'finds out' })).status, 502)
+    const { held } = record(records(await queues(relay))[0])
+    const { until: end, since, ...why } = record(held)
+    assert.deepEqual(why, { cause: 'muted', reason: 'the bot is muted in this group' })
+    assert(Math.abs(Date.parse(String(since)) - Date.now()) < 30_000)
+    if (end !== null) assert(new Date(JSON.stringify(end).slice(1, -1)).getTime() > Date.now())
+
+    const { data: { delivery_id: id, ...accepted } } = await relay.post({ group_id: group, msg: 'later' }, later)
+    assert.deepEqual(accepted, { state: 'queued', held })
+    assert.deepEqual((await hook(`group:${group}`)).held, held)
+    assert.deepEqual(records((await hook(`group:${group},group:${other}`)).deliveries).map(entry => entry.held), [held, undefined])
+    assert.deepEqual([(await relay.show(String(id))).held, (await relay.list('?state=queued')).at(-1)?.held], [held, held])
+    const [shown] = records((await relay.ask('/statusz')).data.queues)
+    assert.deepEqual(shown, { queue, waiting: 3, held })
+    const metrics = await (await relay.request('/metrics')).text()
+    assert.match(metrics, /^message_relay_queues_held 1$/m)
+    assert.match(metrics, /^message_relay_bots\{status="restricted"\} 0$/m)
+
+    const { status, headers, data } = await relay.post({ group_id: group, msg: 'waits' })
+    assert.equal(status, 503)
+    assert(Number(headers.get('retry-after')) <= 60)
+    if (end !== null) assert.equal(data.held_until, end)
+    relay.simulator.mute(group, false)
+    await relay.ask(`${path}/resume`, 'POST')
+    await until('all have left', () => relay.texts().length === 4)
+    assert.equal((await relay.show(String(id))).held, undefined)
   })
 
   test('tells a bot that is offline from a pause', async t => {
@@ -52,7 +90,7 @@ describe('GET /queues', () => {
     await relay.queue('a')
     assert.deepEqual(await queues(relay), [{ queue, bot: 'onebot:10000', target: `group:${group}`, waiting: 1, state: 'offline' }])
     const { data: { bots, outbox } } = await relay.ask('/statusz')
-    assert.match(JSON.stringify(bots), /^\[\{"platform":"onebot","self_id":"10000","status":"(?!online)\w+"\}\]$/)
+    assert.match(JSON.stringify(bots), /^\[\{"platform":"onebot","self_id":"10000","status":"(?!online)\w+",/)
     assert.match(JSON.stringify(outbox), /^\{"size":1,"oldest":"20/)
   })
 
@@ -76,7 +114,7 @@ describe('GET /queues', () => {
         ],
       },
     })
-    relay.simulator.mute(group, true)
+    relay.simulator.removeBot(group)
     assert.equal((await relay.post({ group_id: group, msg: 'a' })).status, 502)
     const seen = async (name: string, at: string): Promise<string[]> => {
       const answer: unknown = await (await fetch(relay.url + at, { headers: { authorization: `Bearer the-secret-of-${name}` } })).json()
