@@ -88,8 +88,8 @@ export const RecordDialog = defineComponent({
   },
 })
 
-/** Those that can be sent again. */
-const retryable: ReadonlySet<string> = new Set(['failed', 'expired', 'unanswered'])
+/** The states of those that can be sent again. */
+export const retryable: ReadonlySet<string> = new Set(['failed', 'expired', 'unanswered'])
 
 function viewActions(shown: Delivery, again: (shown: Delivery) => void, withdraw: (shown: Delivery) => void): VNode[] {
   const t = texts.value.record

@@ -1,8 +1,10 @@
 import { computed, defineComponent, nextTick, reactive, ref, shallowRef, watch, type VNode } from 'vue'
-import { loadDeliveries, type Delivery, type Page } from '../api'
+import { call, loadDeliveries, type Delivery, type Page } from '../api'
+import { listOf, numberOf } from '../fields'
 import { button, field, notice, stateMark, stateWord, valueOf } from '../parts/basics'
 import { summarize } from '../parts/items'
-import { RecordDialog } from '../parts/record'
+import { confirmation, type Question } from '../parts/dialog'
+import { RecordDialog, retryable } from '../parts/record'
 import { describeTarget, viewTarget } from '../parts/target'
 import { usePolling } from '../poll'
 import { about, goTo, place } from '../state'
@@ -29,6 +31,9 @@ export const DeliveriesTab = defineComponent({
     const next = shallowRef<string>()
     const isLoaded = shallowRef(false)
     const isOut = shallowRef(false)
+    const question = shallowRef<Question>()
+    const said = shallowRef('')
+    const problem = shallowRef('')
     const top = ref(0)
     const viewport = ref<HTMLDivElement>()
     let isLoading = false
@@ -92,6 +97,20 @@ export const DeliveriesTab = defineComponent({
       void look()
     })
 
+    const again = (): void => {
+      const t = texts.value.deliveries
+      question.value = {
+        title: t.againTitle, text: t.againText, verb: t.again,
+        act: async () => {
+          question.value = undefined
+          const { isRight, msg, data } = await call('POST', '/deliveries/retry', { query: query.value })
+          said.value = isRight ? t.queued(numberOf(data.queued), listOf(data.skipped).length, data.more === true) : ''
+          problem.value = isRight ? '' : texts.value.common.failed(msg)
+          await look()
+        },
+      }
+    }
+
     const scroll = (): void => {
       const { value: box } = viewport
       if (!box) return
@@ -104,8 +123,10 @@ export const DeliveriesTab = defineComponent({
       const visible = rows.value.slice(first.value, first.value + drawn)
       return (
         <div>
-          {viewFilters(filters, () => Object.assign(filters, noFilters))}
+          {viewFilters(filters, () => Object.assign(filters, noFilters), again)}
           {isOut.value && notice('bad', texts.value.common.offline)}
+          {problem.value && notice('bad', problem.value)}
+          {said.value && notice('good', said.value)}
           <div ref={viewport} class="relay-window" tabindex="0" role="region" aria-label={t.list} onScroll={scroll}>
             <table aria-rowcount={next.value === undefined ? rows.value.length + 1 : -1}>
               <thead>
@@ -126,6 +147,7 @@ export const DeliveriesTab = defineComponent({
             </table>
             <p class="relay-empty" role="status">{describeLack(isLoaded.value, rows.value.length, query.value)}</p>
           </div>
+          {confirmation(question)}
           {place.value.id && <RecordDialog id={place.value.id} onClose={() => goTo('deliveries')} />}
         </div>
       )
@@ -179,7 +201,7 @@ function viewRow(delivery: Delivery, index: number): VNode {
   )
 }
 
-function viewFilters(filters: typeof noFilters, clear: () => unknown): VNode {
+function viewFilters(filters: typeof noFilters, clear: () => unknown, again: () => unknown): VNode {
   const t = texts.value.deliveries
   const isSet = Object.values(filters).some(Boolean)
   const { targets = {}, sources = [], keys = [] } = about.value ?? {}
@@ -220,6 +242,7 @@ function viewFilters(filters: typeof noFilters, clear: () => unknown): VNode {
       </div>
       {Object.entries(known).map(([name, words]) => <datalist id={`relay-known-${name}`}>{words.map(word => <option value={word} />)}</datalist>)}
       {isSet && button(t.clear, clear)}
+      {retryable.has(filters.state) && button(t.again, again)}
     </details>
   )
 }

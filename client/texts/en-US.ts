@@ -42,6 +42,10 @@ export const english = {
     none: 'Nothing was sent yet. Whatever is will be listed here, also when it fails.',
     open: (target: string, state: string) => `${state}: ${target}, details`,
     master: 'master key',
+    again: 'Send all of these again',
+    againTitle: 'Send again all that these filters show?', againText: 'Up to 1,000 deliveries are queued, the oldest first. Only what has not arrived is sent.',
+    queued: (queued: number, skipped: number, more: boolean) =>
+      `${messages(queued)} queued${skipped > 0 ? `, ${skipped} skipped` : ''}${more ? '; there are more' : ''}.`,
   },
   record: {
     title: 'Delivery', id: 'ID', bot: 'Bot', created: 'Accepted', updated: 'Last change', expires: 'Expires', waited: 'Waited', platform: 'The platform took',

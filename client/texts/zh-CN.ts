@@ -42,6 +42,9 @@ export const chinese: Texts = {
     none: '还没有发送过消息。发送的消息无论成功与否都会列在这里。',
     open: (target, state) => `${state}：${target}，详情`,
     master: '主密钥',
+    again: '全部再次发送',
+    againTitle: '再次发送筛选出的全部投递？', againText: '最多 1,000 个投递将依次排队，从最早的开始。只发送尚未送达的部分。',
+    queued: (queued, skipped, more) => `已排队 ${queued} 条${skipped > 0 ? `，跳过 ${skipped} 条` : ''}${more ? '，还有更多' : ''}。`,
   },
   record: {
     title: '投递', id: '编号', bot: '机器人', created: '接收时间', updated: '最近变化', expires: '过期时间', waited: '等待用时', platform: '平台用时',

@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import { validate as isUuid } from 'uuid'
+import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { platformOf, readAddress, writeTarget } from '../message/target'
-import { outcomeOf, states, type Delivery, type Results, type State } from '../relay/delivery'
+import { isRetryable, outcomeOf, states, type Delivery, type Results, type State } from '../relay/delivery'
 import type { ListFilter, Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
@@ -13,6 +14,8 @@ import { route, type Exchange, type Route } from './routes'
 
 const defaultLimit = 100
 const maxLimit = 1000
+/** The states of which deliveries can be sent again. */
+const retryable = states.filter(isRetryable)
 /** How many hours are counted at most: a week. */
 const maxHours = 168
 /** How many deliveries are read at once: other requests get their turn in between. */
@@ -21,8 +24,8 @@ const stretch = 50
 const maxPage = 4 * 1024 * 1024
 
 /**
- * `GET /deliveries`, `GET /deliveries/counts`, `GET` and `DELETE /deliveries/<id>`, `POST /deliveries/<id>/retry`,
- * `GET /deliveries/<id>/items` and `GET /deliveries/<id>/items/<index>`.
+ * `GET /deliveries`, `GET /deliveries/counts`, `POST /deliveries/retry`, `GET` and `DELETE /deliveries/<id>`,
+ * `POST /deliveries/<id>/retry`, `GET /deliveries/<id>/items` and `GET /deliveries/<id>/items/<index>`.
  *
  * @param names those that may stand for targets
  * @param prefix stands before the paths of the plugin
@@ -41,6 +44,27 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'holdOf' | 'retry'
         response.setHeader('Link', `<${prefix}/deliveries?${rest.toString()}>; rel="next"`)
       }
       return { data: { deliveries } }
+    }),
+    route('POST', '/deliveries/retry', ['manage'], async exchange => {
+      const { caller, query } = exchange
+      const state = retryable.find(each => each === query.get('state'))
+      if (!state) throw new RelayError('bad-request', `state must be one of ${retryable.join(', ')}`)
+      const filter: ListFilter = { ...parseFilter(query, names), states: [state], order: 'asc', limit: maxLimit + 1 }
+      const found = await (await relay.history()).list(filter)
+      const skipped: { id: string, msg: string }[] = []
+      for (const delivery of found.slice(0, maxLimit)) {
+        try {
+          await retry(relay, caller, delivery)
+        } catch (error) {
+          const { code, status, message: msg } = RelayError.from(error)
+          // What is wrong with the relay is wrong with all of them.
+          if (status >= 500 && code !== 'unsent') throw error
+          skipped.push({ id: delivery.id, msg })
+        }
+      }
+      const queued = Math.min(found.length, maxLimit) - skipped.length
+      exchange.outcome = `${queued} queued, ${skipped.length} skipped`
+      return { status: 202, data: { queued, skipped, more: found.length > maxLimit } }
     }),
     route('GET', '/deliveries/:id', ['read', 'manage'], async exchange => {
       const { confinedTo } = exchange.caller
@@ -65,22 +89,29 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'holdOf' | 'retry'
       return { data: { delivery_id: id, state: await relay.withdraw(id) ?? 'withdrawn' } }
     }),
     route('POST', '/deliveries/:id/retry', ['manage'], async exchange => {
-      const { caller } = exchange
       const id = idOf(exchange)
-      const { target, bot } = await (await relay.history()).get(id)
-      caller.demandTarget(target, platformOf(bot), writeTarget(target))
-      let isSpent = false
-      await relay.retry(id, (platform, items) => {
-        caller.demandTarget(target, platform, writeTarget(target))
-        caller.demandMentions(items)
-        // It is asked again where the delivery has changed meanwhile.
-        if (!isSpent) caller.spend(items.length)
-        isSpent = true
-      })
+      await retry(relay, exchange.caller, await (await relay.history()).get(id))
       exchange.response.setHeader('Location', `${prefix}/deliveries/${id}`)
       return { status: 202, data: { delivery_id: id, state: 'queued' } }
     }),
   ]
+}
+
+/**
+ * Has the rest of a delivery sent again.
+ *
+ * @throws RelayError `forbidden`, `rate-limited`, or why it cannot be
+ */
+async function retry(relay: Pick<Relay, 'retry'>, caller: Caller, { id, target, bot }: Delivery): Promise<void> {
+  caller.demandTarget(target, platformOf(bot), writeTarget(target))
+  let isSpent = false
+  await relay.retry(id, (platform, items) => {
+    caller.demandTarget(target, platform, writeTarget(target))
+    caller.demandMentions(items)
+    // It is asked again where the delivery has changed meanwhile.
+    if (!isSpent) caller.spend(items.length)
+    isSpent = true
+  })
 }
 
 /**

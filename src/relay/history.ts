@@ -3,7 +3,7 @@ import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import type { Deliveries } from './deliveries'
 import type { Delivery } from './delivery'
-import { lowestId, matches, type Journal, type ListFilter } from './journal'
+import { cutList, lowestId, matches, type Journal, type ListFilter } from './journal'
 import { orStoreDown } from './replay'
 
 /** How many deliveries of an hour ended how. */
@@ -28,14 +28,14 @@ export class History {
     return delivery
   }
 
-  /** The newest first. Memory has the truth of what is active. */
+  /** The newest first unless the filter says otherwise. Memory has the truth of what is active. */
   async list(filter: ListFilter): Promise<Delivery[]> {
     const stored = await orStoreDown(this.journal.list(filter))
     const active = [...this.deliveries.values()].map(({ delivery }) => delivery)
     if (active.length === 0) return stored
     const ids = new Set(active.map(({ id }) => id))
     const merged = [...stored.filter(({ id }) => !ids.has(id)), ...active.filter(delivery => matches(delivery, filter))]
-    return merged.sort((a, b) => a.id < b.id ? 1 : -1).slice(0, filter.limit)
+    return cutList(merged, filter)
   }
 
   /**

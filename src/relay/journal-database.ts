@@ -209,7 +209,7 @@ export class DatabaseJournal implements Journal {
   }
 
   async list(filter: ListFilter): Promise<Delivery[]> {
-    return this.newest(conditionsOf(filter), filter, each => matches(each, filter))
+    return this.pick(conditionsOf(filter), filter, each => matches(each, filter))
   }
 
   async withContent(ids: readonly string[]): Promise<readonly string[]> {
@@ -224,7 +224,7 @@ export class DatabaseJournal implements Journal {
   }
 
   async sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]> {
-    return this.newest({ target: writeTarget(target) }, { limit }, each => each.bot === bot)
+    return this.pick({ target: writeTarget(target) }, { limit }, each => each.bot === bot)
   }
 
   async adopt(owner: number, since: number): Promise<Head[]> {
@@ -396,24 +396,28 @@ export class DatabaseJournal implements Journal {
   }
 
   /**
-   * The newest rows of a query that are wanted. A search for a text is made in stretches: it would keep an embedded database, and with it
+   * The first rows of a query that are wanted. A search for a text is made in stretches: it would keep an embedded database, and with it
    * the process, busy for long.
    */
-  private async newest(
+  private async pick(
     query: Query.Expr<JournalRow>, filter: ListFilter, isWanted: (delivery: Delivery) => boolean,
   ): Promise<Delivery[]> {
-    const { since = 0, until, before = lastId, text, limit } = filter
+    const { since = 0, until, before = lastId, text, order = 'desc', limit } = filter
     await this.flush().catch(() => undefined)
-    const from = lowestId(since)
     const found: Delivery[] = []
-    let [end] = [before, until === undefined ? lastId : lowestId(until)].sort()
-    while (end !== undefined && found.length < limit) {
-      const range = { $gte: from, $lt: end }
-      const [start] = text === undefined ? [] : await this.idsOf({ id: range }, 1, 'desc', stretch)
+    const isUp = order === 'asc'
+    const [latest = before] = [before, until === undefined ? lastId : lowestId(until)].sort()
+    let [from, end] = [lowestId(since), latest]
+    while (from < end && found.length < limit) {
+      const [edge] = text === undefined ? [] : await this.idsOf({ id: { $gte: from, $lt: end } }, 1, order, stretch)
       const wanted = Math.max(limit - found.length, least)
-      const rows = await this.get({ $and: [query, { id: { ...range, $gte: start ?? from } }] }, wanted)
+      const id = isUp ? { $gte: from, $lt: edge ?? end } : { $gte: edge ?? from, $lt: end }
+      const rows = await this.get({ $and: [query, { id }] }, wanted, order)
       found.push(...this.read(rows).filter(isWanted))
-      end = rows.length === wanted ? rows.at(-1)?.id : start
+      const last = rows.length === wanted ? rows.at(-1)?.id : undefined
+      // All IDs have the same length: the next one after the last is higher than the last with a digit more.
+      if (isUp) from = last === undefined ? edge ?? end : `${last}0`
+      else end = last ?? edge ?? from
       await yieldToOthers()
     }
     return found.slice(0, limit)
@@ -424,8 +428,8 @@ export class DatabaseJournal implements Journal {
     return rows.map(({ id }) => id)
   }
 
-  private get(query: Query.Expr<JournalRow>, limit?: number): Promise<Omit<JournalRow, 'items'>[]> {
-    return this.ask(() => this.database.get(table, query, { sort: { id: 'desc' }, fields, ...limit !== undefined && { limit } }))
+  private get(query: Query.Expr<JournalRow>, limit?: number, order: 'asc' | 'desc' = 'desc'): Promise<Omit<JournalRow, 'items'>[]> {
+    return this.ask(() => this.database.get(table, query, { sort: { id: order }, fields, ...limit !== undefined && { limit } }))
   }
 
   /** A damaged row is left out, so that the others are still there. */

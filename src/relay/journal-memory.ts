@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { ParsedItem, Target } from '../message/model'
 import type { Delivery, State } from './delivery'
-import { KeyTaken, keepsContent, matches, sizeOfItems, type Head, type Journal, type ListFilter } from './journal'
+import { cutList, KeyTaken, keepsContent, matches, sizeOfItems, type Head, type Journal, type ListFilter } from './journal'
 import type { RecordContent } from './summary'
 
 const mebibyte = 1024 * 1024
@@ -84,7 +84,7 @@ export class MemoryJournal implements Journal {
   }
 
   list(filter: ListFilter): Promise<Delivery[]> {
-    return Promise.resolve(this.newest(delivery => matches(delivery, filter), filter.limit))
+    return Promise.resolve(this.pick(delivery => matches(delivery, filter), filter))
   }
 
   withContent(ids: readonly string[]): Promise<readonly string[]> {
@@ -94,15 +94,15 @@ export class MemoryJournal implements Journal {
   count(state: State, { from, before }: { from: string, before: string }, caller?: string): Promise<number> {
     const isCounted = (each: Delivery): boolean => each.state === state && each.id >= from && each.id < before
       && (caller === undefined || each.caller === caller)
-    return Promise.resolve(this.newest(isCounted, Infinity).length)
+    return Promise.resolve(this.pick(isCounted, { limit: Infinity }).length)
   }
 
   sentTo(bot: string, { kind, id }: Target, limit: number): Promise<Delivery[]> {
-    return Promise.resolve(this.newest(each => each.bot === bot && each.target.kind === kind && each.target.id === id, limit))
+    return Promise.resolve(this.pick(each => each.bot === bot && each.target.kind === kind && each.target.id === id, { limit }))
   }
 
-  private newest(isWanted: (delivery: Delivery) => boolean, limit: number): Delivery[] {
-    return [...this.records.values()].filter(isWanted).sort((a, b) => a.id < b.id ? 1 : -1).slice(0, limit)
+  private pick(isWanted: (delivery: Delivery) => boolean, list: Pick<ListFilter, 'order' | 'limit'>): Delivery[] {
+    return cutList([...this.records.values()].filter(isWanted), list)
   }
 
   private dropKey(id: string): void {

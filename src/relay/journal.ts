@@ -44,7 +44,7 @@ export interface Journal {
   findByKey(key: string): Promise<Delivery | undefined>
   /** What was to be sent, item by item; `undefined` where it is not kept. */
   items(id: string): Promise<readonly ParsedItem[] | undefined>
-  /** The newest first. A row that cannot be read is left out, with a line in the log. */
+  /** In the order asked for. A row that cannot be read is left out, with a line in the log. */
   list(filter: ListFilter): Promise<Delivery[]>
   /** Those of these deliveries whose content is kept. */
   withContent(ids: readonly string[]): Promise<readonly string[]>
@@ -119,6 +119,8 @@ export interface ListFilter {
   until?: number
   /** Older than the delivery with this ID. */
   before?: string
+  /** `asc` for the oldest first; the newest come first unless given. */
+  order?: 'asc' | 'desc'
   limit: number
 }
 
@@ -179,6 +181,12 @@ export function matches({ id, state, target, bot, caller, door, summary }: Deliv
     && holds(filter.since, since => id >= lowestId(since))
     && holds(filter.until, until => id < lowestId(until))
     && holds(filter.text, text => lowerCase(wordsOf(summary)).includes(lowerCase(text)))
+}
+
+/** Puts deliveries into the order asked for, and leaves out those beyond the limit. */
+export function cutList(deliveries: readonly Delivery[], { order, limit }: Pick<ListFilter, 'order' | 'limit'>): Delivery[] {
+  const sign = order === 'asc' ? 1 : -1
+  return deliveries.toSorted((a, b) => a.id < b.id ? -sign : sign).slice(0, limit)
 }
 
 /** Whether a condition holds, or is not asked for. */

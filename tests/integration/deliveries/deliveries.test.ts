@@ -301,6 +301,45 @@ describe('sending again', () => {
     await relay.reaches(id, 'sent')
   })
 
+  test('of all that a filter finds queues the oldest first, and says why it skips others', async t => {
+    const key = 'the-secret-of-manager'
+    const relay = await relayWith(t, {
+      config: { chatApiMaxRetries: 0, keys: [{ name: 'manager', key, allow: ['manage'], targets: [`group:${group}`] }] },
+    })
+    const broken = relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+    for (const msg of ['1', '2', '3']) assert.equal((await relay.post({ group_id: group, msg })).status, 502)
+    const skipped = (await relay.post({ group_id: other, msg: 'elsewhere' })).headers.get('x-request-id')
+    broken.remove()
+    await relay.post({ group_id: group, msg: 'sent before' })
+
+    const none = { queued: 0, skipped: [], more: false }
+    for (const query of ['?state=expired', '?state=failed&since=2999-01-01', '?state=failed&target=group:9']) {
+      assert.deepEqual((await relay.ask(`/deliveries/retry${query}`, 'POST')).data, none, query)
+    }
+    for (const query of ['', '?state=', '?state=sent', '?state=failed,expired', '?state=failed&since=x']) {
+      assert.equal((await relay.ask(`/deliveries/retry${query}`, 'POST')).status, 400, query)
+    }
+    const answer = await fetch(`${relay.url}/deliveries/retry?state=failed`, { method: 'POST', headers: { 'x-api-key': key } })
+    const body: unknown = await answer.json()
+    assert.equal(answer.status, 202)
+    assert(isObject(body))
+    assert.deepEqual(body.data, { queued: 3, skipped: [{ id: skipped, msg: `this key may not send to group:${other}` }], more: false })
+    await relay.simulator.until(({ ledger }) => ledger.length === 4)
+    assert.deepEqual((await relay.ask('/deliveries/retry?state=failed', 'POST')).data, { queued: 1, skipped: [], more: false })
+    await relay.simulator.until(({ ledger }) => ledger.length === 5)
+    assert.deepEqual(relay.texts(), ['sent before', '1', '2', '3', 'elsewhere'])
+  })
+
+  test('of more than a thousand takes a thousand at a time', async t => {
+    const relay = await relayWith(t)
+    await takeOffline(relay)
+    const to = Array.from({ length: 91 }, (_, index) => `group:${1000 + index}`)
+    for (let count = 0; count < 11; count++) assert.equal((await relay.post({ to, msg: 'hello' })).status, 200)
+    const retry = async (): Promise<unknown> => (await relay.ask('/deliveries/retry?state=failed', 'POST')).data
+    assert.deepEqual(await retry(), { queued: 1000, skipped: [], more: true })
+    assert.deepEqual(await retry(), { queued: 1, skipped: [], more: false })
+  })
+
   describe('by a key that may manage', () => {
     const secretOf = (name: string): string => `the-secret-of-${name}`
     const keys = [

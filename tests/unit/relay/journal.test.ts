@@ -226,7 +226,7 @@ for (const [kind, open, options] of kinds) {
       await journal.insert(queued({ key: 'gone' }), [text])
     })
 
-    test('lists what a filter asks for, the newest first', async t => {
+    test('lists what a filter asks for, the newest or the oldest first', async t => {
       const journal = await open(t)
       const start = Date.now() - 100_000
       const pick = <T>(values: readonly T[], index: number): T => values[index % values.length] ?? assert.fail()
@@ -245,8 +245,10 @@ for (const [kind, open, options] of kinds) {
       ].map(filter => Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)))
       for (const filter of filters) {
         for (const limit of [1, 30, 1000]) {
-          const expected = all.filter(each => matches(each, { ...filter, limit })).reverse().slice(0, limit)
-          assert.deepEqual(idsOf(await journal.list({ ...filter, limit })), idsOf(expected), JSON.stringify(filter))
+          const expected = all.filter(each => matches(each, { ...filter, limit }))
+          const [oldest, newest] = [idsOf(expected).slice(0, limit), idsOf(expected).reverse().slice(0, limit)]
+          assert.deepEqual(idsOf(await journal.list({ ...filter, limit })), newest, JSON.stringify(filter))
+          assert.deepEqual(idsOf(await journal.list({ ...filter, limit, order: 'asc' })), oldest, JSON.stringify(filter))
         }
       }
       const to = all.filter(({ bot, target }) => bot === 'onebot:1' && target.kind === 'group' && target.id === '2').reverse()
