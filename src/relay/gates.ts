@@ -244,9 +244,15 @@ export class Gates {
     gate.hold = undefined
   }
 
-  /** An account is online again: what was held because of it may leave. */
+  /**
+   * An account is online again: what was held because of it may leave. Where that has failed before, its platform says so wrongly, and the
+   * waits go on.
+   */
   online(bot: string): void {
-    for (const [name, { hold }] of this.memory.gates) if (hold && causes[hold.cause].about === 'account' && name.startsWith(`${bot}/`)) this.open(name)
+    for (const [name, gate] of this.memory.gates) {
+      const isHeld = gate.hold && !this.isAboutChat(name) && name.startsWith(`${bot}/`)
+      if (isHeld && gate.tries <= 1) gate.nextTry = this.context.clock.now()
+    }
   }
 
   /** An operator ends what keeps a lane from sending. */
@@ -262,11 +268,17 @@ export class Gates {
    */
   async mayTry({ name, target }: Gated, account: Account): Promise<boolean> {
     const gate = this.gate(name)
-    if (!gate.hold || gate.isDoubted) return true
+    if (!this.isAboutChat(name) || gate.isDoubted) return true
     const state = await account.closure(target).catch(() => undefined)
     if (state && state !== 'open') this.close(name, state)
     else gate.isDoubted = state === 'open'
     return state === 'open' || !state
+  }
+
+  /** Whether a lane has been held for so long that what was refused may be forgotten. */
+  isOld(name: string): boolean {
+    const { since = 0 } = this.hold(name) ?? {}
+    return this.context.clock.wall() - since >= leastMemory
   }
 
   /** Asks why and until when a lane is held that was refused just now: its callers are told. */

@@ -79,6 +79,8 @@ export interface Waiting {
 const mostLoaded = 20
 /** How often a lane looks again whether it may go on, where no event says so, in milliseconds. */
 const lookInterval = 1_000
+/** How often it is looked whether an empty lane is still held, in milliseconds. */
+const emptyLook = 60_000
 /** How often it is looked whose time is over, in milliseconds. */
 const expiryInterval = 5_000
 
@@ -421,7 +423,7 @@ export class Lanes {
     const { clock, gates } = this.context
     const rest = gates.memorable(lane)
     if (rest === Infinity) {
-      lane.cancel = clock.after(gates.rest(lane), () => void this.look(lane))
+      lane.cancel = clock.after(Math.max(gates.rest(lane), emptyLook), () => void this.look(lane))
       return
     }
     const drop = (): void => {
@@ -432,11 +434,11 @@ export class Lanes {
     else drop()
   }
 
-  /** Ends the hold of an empty lane unless the platform says that its chat is closed: no try would do so. */
+  /** Ends the hold of an empty lane after a while, unless the platform says that its chat is closed: no try would do so. */
   private async look(lane: Lane): Promise<void> {
     const { port, gates } = this.context
     const account = port.find(lane.bot)
-    const isOver = !account || await gates.mayTry(lane, account)
+    const isOver = !account || (await gates.mayTry(lane, account) && gates.isOld(lane.name))
     if (lane.line.length > 0) return
     if (isOver) gates.open(lane.name)
     this.advance(lane)

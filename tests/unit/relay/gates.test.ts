@@ -176,6 +176,20 @@ describe('an account', () => {
     assert.deepEqual([core.port.texts, deferred(core)], [['1', '2'], ['sent', 'sent']])
   })
 
+  test('that its platform calls online although it can send nothing is tried less and less often', async () => {
+    const core = new Core()
+    core.port.fates.push(...Array.from({ length: 5 }, () => ({ answered: 10, error: new SendError('unsent', '网络连接异常', { causeId: 'logged-out' }) })))
+    void core.later('x')
+    for (let flaps = 0; flaps < 190; flaps++) {
+      await core.run(5_000)
+      core.port.online = flaps % 2 === 1
+    }
+    assert.deepEqual([times(core).map(Math.floor), deferred(core)], [[0, 0, 2, 6, 14], ['queued']])
+    core.port.online = true
+    await core.run(16 * minute)
+    assert.deepEqual(deferred(core), ['sent'])
+  })
+
   const targets = ['1', '2', '3'].map(id => ({ kind: 'group', id } as const))
   const vanish = async (fate: typeof swallowed | typeof silent): Promise<Core> => {
     const core = new Core({ retries: 0 })
