@@ -36,17 +36,15 @@ async function receive(t: TestContext, answer: RequestListener = (_, response) =
   return { url: `http://user:pass@127.0.0.1:${port}/services/secret?token=secret`, bodies }
 }
 
-/** Has a target fail until sending to it is paused. */
-async function pause(relay: StoredRelay, target: string): Promise<void> {
-  relay.simulator.mute(target, true)
+/** Has a target fail until sending to it is paused. The function returned has messages to it arrive again. */
+async function pause(relay: StoredRelay, target: string): Promise<() => Promise<void>> {
+  const failing = relay.simulator.fault({ fault: { kind: 'not-member' }, target, times: Infinity })
   for (let i = 0; i < 2; i++) assert.equal((await relay.post({ group_id: target, msg: 'secret text' })).status, 502)
   assert.equal((await relay.post({ group_id: target, msg: 'secret text' })).status, 503)
-}
-
-/** Has messages to a target arrive again. */
-async function resume(relay: StoredRelay, target: string): Promise<void> {
-  relay.simulator.mute(target, false)
-  await untilPassing(second, 'it is sent to again', async () => (await relay.post({ group_id: target, msg: 'again' })).status === 200)
+  return async () => {
+    failing.remove()
+    await untilPassing(second, 'it is sent to again', async () => (await relay.post({ group_id: target, msg: 'again' })).status === 200)
+  }
 }
 
 /** The subjects of an alert as it was posted. */
@@ -63,8 +61,7 @@ describe('alertTo, as an address', () => {
   test('is told once that targets are paused, and once that they are not any more', async t => {
     const { url, bodies } = await receive(t)
     const relay = await relayWith(t, { path, config: { alertTo: url, chatPauseAfter: 2, chatApiMaxRetries: 0, chatApiTimeout: 2.01 } })
-    await pause(relay, group)
-    await pause(relay, other)
+    const resumes = [await pause(relay, group), await pause(relay, other)]
     const before = Date.now()
     const told = (state: string): JsonObject[] => bodies.filter(body => body.alert === 'paused' && body.state === state).flatMap(subjectsOf)
     await untilPassing(second / 10, 'both are told', () => told('firing').length === 2)
@@ -74,8 +71,7 @@ describe('alertTo, as an address', () => {
     assert.match(String(bodies[0]?.text), /^消息转发：[^]*\ngroup:123456 \(onebot:10000\)，自 \d{4}-\d\d-\d\d \d\d:\d\d 起\n/)
     assert(!JSON.stringify(bodies).includes('secret'))
 
-    await resume(relay, group)
-    await resume(relay, other)
+    for (const resume of resumes) await resume()
     await untilPassing(second, 'the pauses are over', () => told('resolved').length === 2)
     assert.deepEqual(told('resolved').map(({ target, bot }) => ({ target, bot })), both)
     assert.equal(told('firing').length, 2)
@@ -150,7 +146,7 @@ describe('alertTo, as a target', () => {
   test('is told by a message, in a record of its own, and never of itself', async t => {
     const config = { alertTo: 'ops', targets: { ops: `group:${other}` }, chatPauseAfter: 2, chatApiMaxRetries: 0 }
     const relay = await relayWith(t, { path, config })
-    await pause(relay, group)
+    const resume = await pause(relay, group)
     await untilPassing(second / 10, 'it is told', () => relay.simulator.ledger.length === 1)
     const [message] = relay.simulator.ledger
     assert(message)
@@ -159,7 +155,7 @@ describe('alertTo, as a target', () => {
     assert.match(metrics, /^message_relay_deliveries_total\{door="alert",outcome="sent"\} 1$/m)
 
     await pause(relay, other)
-    await resume(relay, group)
+    await resume()
     await untilPassing(minute / 10, 'the first is over', () => linesOf(relay).some(line => line.includes('alert paused, over')))
     assert.equal(linesOf(relay).filter(line => line.includes(`alert paused group:${other}`)).length, 1)
     assert.deepEqual(relay.texts().filter(text => text.includes('消息转发')).length, 1)
