@@ -68,6 +68,7 @@ describe('each scope and each route', () => {
     'GET /deliveries/:id/items/:index': ['manage'],
     'DELETE /deliveries/:id': ['manage'],
     'POST /deliveries/:id/retry': ['manage'],
+    'POST /deliveries/retry': ['manage'],
     'GET /queues': ['read', 'manage'],
     'POST /queues/:queue/resume': ['manage'],
     'DELETE /queues/:queue': ['manage'],
@@ -140,7 +141,8 @@ describe('each scope and each route', () => {
       assertFailure(await wire.answer(), 403, `this key may not ${deed}`)
       wire.socket.destroy()
     }
-    await assert.rejects(readdir(relay.uploadDir), { code: 'ENOENT' })
+    // The folder is made with the first upload, also where that is refused.
+    assert.deepEqual(await readdir(relay.uploadDir).catch(() => []), [])
   })
 })
 

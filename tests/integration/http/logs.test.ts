@@ -121,8 +121,8 @@ describe('each request', () => {
 
   test('that failed for the platform is a warning with the reason', async () => {
     relay.simulator.fault({ fault: { kind: 'muted' } })
-    await webhook('{"group_id":"123456","msg":"x"}')
-    assert.match(logged(), /message-relay warn .* group:123456 502 refused: .*禁言/)
+    await webhook('{"group_id":"1","msg":"x"}')
+    assert.match(logged(), /message-relay warn .* group:1 502 refused: .*禁言/)
   })
 
   test('without the key tells where it came from', async () => {
@@ -138,9 +138,11 @@ describe('nothing of a message is in the log', () => {
       relay.simulator.fault({ fault: { kind: 'refuse' } })
       return webhook(text)
     }],
-    ['whose target is muted', () => {
+    ['whose target is muted', async () => {
       relay.simulator.fault({ fault: { kind: 'muted' } })
-      return webhook(text)
+      const body = JSON.stringify({ group_id: '2', msg: marker })
+      const statuses = [(await webhook(body)).status, (await webhook(body)).status]
+      assert.deepEqual(statuses, [502, 503])
     }],
     ['that was not answered', () => {
       relay.simulator.fault({ fault: { kind: 'silent' } })

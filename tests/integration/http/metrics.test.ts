@@ -101,7 +101,7 @@ describe('GET /metrics', () => {
     assert.equal(waiting.get('queue_waiting_longest'), 2)
     assert((waiting.get('oldest_waiting_seconds') ?? 0) > 0)
     await Promise.all(answers)
-    relay.simulator.mute(other, true)
+    relay.simulator.fault({ fault: { kind: 'not-member' }, times: 3 })
     const grown = await growth(relay, async () => {
       for (let i = 0; i < 3; i++) assert.equal((await relay.send({ to: 'ops', msg: 'a' })).status, 502)
     })

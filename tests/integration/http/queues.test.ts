@@ -56,12 +56,12 @@ describe('GET /queues', () => {
       return record(record(answer).data)
     }
     relay.simulator.mute(group, true, 600)
-    assert.equal((await relay.post({ group_id: group, msg: 'finds out' })).status, 502)
+    await until('it is held', async () => records(await queues(relay)).length === 1)
     const { held } = record(records(await queues(relay))[0])
     const { until: end, since, ...why } = record(held)
     assert.deepEqual(why, { cause: 'muted', reason: 'the bot is muted in this group' })
     assert(Math.abs(Date.parse(String(since)) - Date.now()) < 30_000)
-    if (end !== null) assert(new Date(JSON.stringify(end).slice(1, -1)).getTime() > Date.now())
+    assert(Date.parse(String(end)) > Date.now())
 
     const { data: { delivery_id: id, ...accepted } } = await relay.post({ group_id: group, msg: 'later' }, later)
     assert.deepEqual(accepted, { state: 'queued', held })
@@ -77,7 +77,7 @@ describe('GET /queues', () => {
     const { status, headers, data } = await relay.post({ group_id: group, msg: 'waits' })
     assert.equal(status, 503)
     assert(Number(headers.get('retry-after')) <= 60)
-    if (end !== null) assert.equal(data.held_until, end)
+    assert.equal(data.held_until, end)
     relay.simulator.mute(group, false)
     await relay.ask(`${path}/resume`, 'POST')
     await until('all have left', () => relay.texts().length === 4)
@@ -130,10 +130,9 @@ describe('GET /queues', () => {
 describe('POST /queues/<queue>/resume', () => {
   test('ends a pause at once', async t => {
     const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })
-    relay.simulator.mute(group, true)
+    relay.simulator.fault({ fault: { kind: 'not-member' } })
     assert.equal((await relay.post({ group_id: group, msg: 'refused' })).status, 502)
     const id = await relay.queue('stored')
-    relay.simulator.mute(group, false)
     assert.equal((await relay.post({ group_id: group, msg: 'too early' })).status, 503)
     assert.deepEqual((await relay.ask(`${path}/resume`, 'POST')).data, { queue })
     await relay.reaches(id, 'sent')
