@@ -48,7 +48,7 @@ describe('messages to one target', () => {
 describe('a target that keeps failing', () => {
   test('is left alone for a while, and then tried with one request', async t => {
     const relay = await relayWith(t, { path, config: { chatPauseAfter: 2, chatPauseTime: 0.5, chatApiMaxRetries: 0 } })
-    relay.simulator.mute(group, true)
+    const failing = relay.simulator.fault({ fault: { kind: 'not-member' }, target: group, times: Infinity })
     const send = () => relay.post({ group_id: group, msg: 'hello' })
     assert.deepEqual([(await send()).status, (await send()).status], [502, 502])
     const paused = await send()
@@ -59,7 +59,7 @@ describe('a target that keeps failing', () => {
     assert.equal((await relay.post({ group_id: other, msg: 'other' })).status, 200)
     const { data } = await relay.ask('/statusz')
     assert.match(JSON.stringify(data.queues), /paused_until/)
-    relay.simulator.mute(group, false)
+    failing.remove()
     await until('the probe goes through', async () => (await send()).status === 200)
     assert.equal((await send()).status, 200)
   })
@@ -68,7 +68,7 @@ describe('a target that keeps failing', () => {
     const relay = await relayWith(t, { path, config: { chatPauseAfter: 2, chatApiMaxRetries: 0 } })
     relay.simulator.fault({ fault: { kind: 'refuse' }, times: 3 })
     for (let i = 0; i < 3; i++) assert.equal((await relay.post({ group_id: group, type: 'image', url: 'base64://YQ==' })).status, 502)
-    relay.simulator.mute(group, true)
+    relay.simulator.removeBot(group)
     const batch = { group_id: group, messages: [{ msg: 'a' }, { type: 'file', url: 'base64://YQ==' }, { type: 'file', url: 'base64://Yg==' }] }
     assert.equal((await relay.post(batch)).data.failed, 3)
     assert.equal((await relay.post(batch)).data.failed, 3)

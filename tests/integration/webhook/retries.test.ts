@@ -103,16 +103,11 @@ describe('a platform that does not answer', () => {
 
   test('and reports a time-out of its own may have delivered, whatever comes after it', async t => {
     const own = await relayFor(t, { config: { ...config, chatApiMaxRetries: 2 }, simulator: { history: false } })
-    const group_id = freshGroup()
     // The first call is refused, but so late that the second has already been made, of which nothing is known.
-    own.simulator.mute(group_id, true)
-    own.simulator.fault({ fault: { kind: 'late', ms: 2 * timeout + 350 } })
+    own.simulator.fault({ fault: { kind: 'late', ms: 2 * timeout + 350, delivered: 'never' } })
     own.simulator.fault({ fault: { kind: 'timeout', delivered: true } })
     own.simulator.fault({ fault: { kind: 'refuse', wording: 'no' }, times: Infinity })
-    const reply = own.send({ group_id, msg: 'hello' })
-    await own.simulator.until(({ calls }) => calls.some(({ action }) => action.startsWith('send_')))
-    own.simulator.mute(group_id, false)
-    failureOf(await reply, 504)
+    failureOf(await own.send({ group_id: freshGroup(), msg: 'hello' }), 504)
   })
 })
 
@@ -210,7 +205,7 @@ describe('the answers of', { concurrency: 4 }, () => {
   for (const profile of ['napcat', 'llbot', 'lagrange'] as const) {
     test(`${profile} in a group where the bot is muted, or is not, are a 502 after one call`, async t => {
       const own = await relayFor(t, { config, simulator: { profile } })
-      own.simulator.mute('1', true)
+      own.simulator.fault({ fault: { kind: 'muted' } })
       failureOf(await own.send({ group_id: '1', msg: 'a' }), 502)
       assert.equal(sends(own).length, 1)
     })
