@@ -42,7 +42,7 @@ describe('a look-up', () => {
     ['takes a clock that is a little behind for right', pageOf([entry('a', 51_000)]), [], 'found a'],
     ['cannot tell where an equal message is older than the window', pageOf([entry('a', 49_000)]), [], 'inconclusive'],
     ['needs no clock beside a message that was there before', pageOf([entry('before', -9e9, false), entry('a', -8e9)]), ['before'], 'found a'],
-    ['cannot tell from one that the server has not seen', pageOf([entry('before', 0, false), entry('a', 61_000, true, false)]), ['before'], 'inconclusive'],
+    ['tells one that the server has not seen', pageOf([entry('before', 0, false), entry('a', 61_000, true, false)]), ['before'], 'local'],
     ['finds the one of two that it has seen', pageOf([entry('a', 61_000, true, false), entry('b', 62_000)]), [], 'found b'],
     ['knows that what came before that is older', pageOf([entry('a', 1), entry('before', 2, false)]), ['before'], 'absent'],
   ]

@@ -118,7 +118,7 @@ describe('an answer of failure', () => {
     assert.deepEqual(traits({ retcode: 110 }), ['chat-gone', true, false])
     assert.deepEqual(traits({ retcode: 10 }), ['message', false, false])
     assert.deepEqual(traits(both('文件异常，大小为0')), ['message', false, true])
-    assert.deepEqual(traits(both('Direct client not logged in')), ['account', false, true])
+    assert.deepEqual(traits(both('Direct client not logged in')), ['account', false, false])
     assert.deepEqual(traits({ retcode: 9000 }), ['unknown', false, true])
     assert.deepEqual(traits(both('no')), ['unknown', false, true])
   })
