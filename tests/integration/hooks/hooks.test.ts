@@ -388,7 +388,7 @@ describe('the answer to a hook without a database', () => {
     assert.deepEqual([refused.status, refused.headers.get('retry-after')], [400, null])
     assert.equal((await post(relay, 'message/all', { text: 'a' })).status, 502)
     relay.simulator.clearFaults()
-    relay.simulator.fault({ fault: { kind: 'muted' }, target: group, times: Infinity })
+    relay.simulator.fault({ fault: { kind: 'not-member' }, target: group, times: Infinity })
     await until('it is paused', async () => (await post(relay, 'message/ops', { text: 'a' })).status === 503)
     const paused = await post(relay, 'message/group:a,ops', { text: 'a' })
     assert.deepEqual([paused.status, paused.headers.get('retry-after')], [503, '30'])
