@@ -6,13 +6,14 @@ import type { InFlight } from '../lib/in-flight'
 import type { Language } from '../lib/language'
 import { printable } from '../lib/log'
 import { unwrap } from '../lib/unwrap'
+import { causes, type CauseId } from '../message/causes'
 import { parseDestinations } from '../message/destination'
 import type { Destination, TargetNames } from '../message/model'
 import { writeTarget } from '../message/target'
-import type { Delivery } from '../relay/delivery'
+import { goneBecause, type Delivery } from '../relay/delivery'
 import { laneOf, readLane, type Observer, type Relay } from '../relay/relay'
 import { postAlert, toBody } from './post'
-import { writeAlert, type Alert, type Kind, type Subject } from './texts'
+import { kinds, writeAlert, type Alert, type Kind, type Subject } from './texts'
 import { Watch, type Trouble } from './watch'
 
 /** The door by which alerts are submitted. */
@@ -21,17 +22,17 @@ export const alertDoor = 'alert'
 /** The time between two looks, in milliseconds. */
 const interval = 1_000
 const minute = 60_000
-/** How long an alert to a target may wait, in milliseconds. */
-const lifetime = 10 * minute
+/** How long an alert to the last receiver may wait where that is a target, and to one before it, in milliseconds. */
+const lifetime = { last: 10 * minute, other: minute / 4 }
 
 /** Where alerts go. */
 type Recipient = { endpoint: Endpoint } | { destinations: readonly Destination[] }
 
 /** What alerts need of the plugin. */
 export interface AlertOptions {
-  relay: Pick<Relay, 'submit' | 'failing' | 'isActive'>
-  /** `platform:selfId` of each bot, and its state. */
-  bots: () => readonly { platform: string, self_id: string, status: string }[]
+  relay: Pick<Relay, 'submit' | 'failing' | 'lanes' | 'isActive'>
+  /** `platform:selfId` of each bot, its state, and why it cannot send. */
+  bots: () => readonly { platform: string, self_id: string, status: string, cause?: string }[]
   language: Language
   inFlight: InFlight
   /** How long a post may take, in milliseconds. */
@@ -40,48 +41,61 @@ export interface AlertOptions {
   stop: AbortSignal
 }
 
-/** The same, and the recipient. */
+/** The same, and who is told. */
 interface Telling extends AlertOptions {
-  recipient: Recipient
+  recipients: readonly Recipient[]
   logger: Logger
 }
 
+/** What there is of one kind of trouble now: why, by the name of its subject. */
+type Present = ReadonlyMap<string, string | undefined>
+
 /** The troubles seen and told so far. They belong to the app, so that a reload of the plugin tells none again. */
 class Watches {
+  readonly offline = new Watch({ begin: minute / 2, end: minute, again: 60 * minute })
+  readonly restricted = new Watch({ begin: 0, end: 0, again: 60 * minute })
   readonly paused = new Watch({ begin: 10_000, end: 5 * minute })
-  readonly offline = new Watch({ begin: 5 * minute, end: minute })
+  readonly held = new Watch({ begin: 10 * minute, end: 0 })
+  readonly gone = new Watch({ begin: 0, end: 60 * minute })
   readonly expired = new Watch({ begin: 0, end: 60 * minute })
-  /** The queues whose messages have expired since the last look, by their names. */
-  readonly dropped = new Set<string>()
+  /** The queues in which messages have failed for good, or expired, since the last look: why, by their names. */
+  readonly lost = { gone: new Map<string, CauseId>(), expired: new Map<string, undefined>() }
 }
 
 const known = new WeakMap<object, Watches>()
 
 /**
- * Sends alerts about paused targets, offline bots and expired messages. The targets of the alerts themselves cause none: it would not
- * arrive, or lead to further ones.
+ * Sends alerts about accounts that cannot send, targets that are paused, closed or gone, and expired messages. Where there is one receiver
+ * only, its targets cause none: it would not arrive, or lead to further ones.
  */
 export class Alerts implements Partial<Observer> {
   private readonly watches: Watches
 
-  /** The alerts that the setting `alertTo` asks for, `undefined` where it is empty or malformed. */
-  static to(setting: string, names: TargetNames, ctx: Context, logger: Logger): Alerts | undefined {
-    if (setting === '') return
-    try {
-      return new Alerts(parseRecipient(setting, names), ctx, logger)
-    } catch (error) {
-      logger.warn('%s', `no alerts are sent, because alertTo cannot be used: ${RelayError.from(error).message}`)
-    }
+  /** The alerts that the setting `alertTo` asks for, `undefined` where nobody can be told. */
+  static to(setting: readonly string[], names: TargetNames, ctx: Context, logger: Logger): Alerts | undefined {
+    const recipients = setting.flatMap(text => {
+      try {
+        return [parseRecipient(text, names)]
+      } catch (error) {
+        logger.warn('%s', `a receiver in alertTo gets no alerts, because it cannot be used: ${RelayError.from(error).message}`)
+        return []
+      }
+    })
+    return recipients.length > 0 ? new Alerts(recipients, ctx, logger) : undefined
   }
 
-  private constructor(private readonly recipient: Recipient, private readonly ctx: Context, private readonly logger: Logger) {
+  private constructor(private readonly recipients: readonly Recipient[], private readonly ctx: Context, private readonly logger: Logger) {
     const app = unwrap(ctx.root)
     this.watches = known.get(app) ?? new Watches()
     known.set(app, this.watches)
   }
 
-  ended({ state, door, bot, target }: Delivery): void {
-    if (state === 'expired' && door !== alertDoor) this.watches.dropped.add(laneOf({ bot, target }))
+  ended(delivery: Delivery): void {
+    if (delivery.door === alertDoor) return
+    const { gone, expired } = this.watches.lost
+    const cause = goneBecause(delivery)
+    if (cause) gone.set(laneOf(delivery), cause)
+    if (delivery.state === 'expired') expired.set(laneOf(delivery), undefined)
   }
 
   /** Looks for troubles every second until the plugin is disposed. */
@@ -90,35 +104,50 @@ export class Alerts implements Partial<Observer> {
   }
 
   private look(options: AlertOptions): void {
-    const { paused, offline, expired, dropped } = this.watches
-    const { recipient, logger } = this
-    const { relay, bots } = options
+    const { watches, recipients, logger } = this
+    const { relay, bots, language } = options
     // A standby leaves alerts to the relay that works the database.
     if (!relay.isActive) return
-    const telling = { ...options, recipient, logger }
+    const telling = { ...options, recipients, logger }
     const now = performance.now()
-    const own = new Set('destinations' in recipient ? recipient.destinations.map(({ target }) => writeTarget(target)) : [])
-    const failing = relay.failing().filter(queue => !own.has(placeOf(queue).target ?? ''))
+    const explain = (id: CauseId): string => causes[id][language === 'zh-CN' ? 'zh' : 'en']
     const all = bots()
+    const botsThat = (isIn: (status: string) => boolean): Present =>
+      new Map(all.filter(({ status }) => isIn(status)).map(bot => [nameOf(bot), bot.cause]))
+    const { gone, expired } = watches.lost
+    const present: Readonly<Record<Kind, Present>> = {
+      offline: botsThat(status => status !== 'online' && status !== 'restricted'),
+      restricted: botsThat(status => status === 'restricted'),
+      paused: new Map(relay.failing().map(queue => [queue, undefined])),
+      // What waits for its account is not worth an alert of its own.
+      held: new Map(relay.lanes().flatMap(({ queue, hold }) => hold && causes[hold.cause].about !== 'account' ? [[queue, explain(hold.cause)]] : [])),
+      gone: new Map([...gone].map(([queue, cause]) => [queue, explain(cause)])),
+      expired,
+    }
     const names = new Set(all.map(nameOf))
     // One that was removed is neither offline nor online again.
-    offline.forget(name => !names.has(name))
-    const news = [
-      ['paused', paused, failing],
-      ['offline', offline, all.filter(({ status }) => status !== 'online').map(nameOf)],
-      ['expired', expired, dropped],
-    ] as const
-    for (const [kind, watch, present] of news) {
-      const { begun, over } = watch.look(present, now)
+    watches.offline.forget(name => !names.has(name))
+    for (const kind of kinds) {
+      const watch = watches[kind]
+      const { begun, over } = watch.look([...present[kind].keys()].filter(name => !this.isOwn(name)), now)
       if (begun.length > 0) {
-        void tell(toAlert(kind, false, begun, now), telling).then(hasLeft => {
+        void tell(toAlert(kind, false, begun, now, present[kind]), telling).then(hasLeft => {
           // The plugin was disposed first: what is loaded next tells it.
           if (!hasLeft) watch.takeBack(begun)
         })
       }
-      if (over.length > 0) void tell(toAlert(kind, true, over, now), telling)
+      if (over.length > 0) void tell(toAlert(kind, true, over, now, present[kind]), telling)
     }
-    dropped.clear()
+    gone.clear()
+    expired.clear()
+  }
+
+  /** Whether a queue leads to the only one who could be told of it. */
+  private isOwn(queue: string): boolean {
+    const [only, other] = this.recipients
+    if (!only || other || 'endpoint' in only) return false
+    const { target } = placeOf(queue)
+    return only.destinations.some(destination => writeTarget(destination.target) === target)
   }
 }
 
@@ -130,10 +159,14 @@ function parseRecipient(text: string, names: TargetNames): Recipient {
   return { endpoint }
 }
 
-function toAlert(kind: Kind, isOver: boolean, troubles: readonly Trouble[], now: number): Alert {
-  const subjects = troubles.map(({ name, since }): Subject => ({
-    ...kind === 'offline' ? { bot: name } : placeOf(name), since: Date.now() - (now - since),
-  }))
+function toAlert(kind: Kind, isOver: boolean, troubles: readonly Trouble[], now: number, reasons: Present): Alert {
+  const subjects = troubles.map(({ name, since, times }): Subject => {
+    const reason = reasons.get(name)
+    return {
+      ...kind === 'offline' || kind === 'restricted' ? { bot: name } : placeOf(name), since: Date.now() - (now - since),
+      ...reason !== undefined && { reason }, ...times > 0 && !isOver && { times },
+    }
+  })
   return { kind, isOver, subjects }
 }
 
@@ -148,37 +181,50 @@ function placeOf(queue: string): Pick<Subject, 'target' | 'bot'> {
 }
 
 /**
- * Sends an alert; never throws. The log has a line for each recipient.
+ * Tells an alert to the first receiver that takes it; never throws. The log has a line for each one tried.
  *
- * @returns `false` where the stop of the plugin ended its attempts
+ * @returns `false` where the stop of the plugin ended the attempts
  */
 async function tell(alert: Alert, telling: Telling): Promise<boolean> {
-  const { recipient, language, timeout, stop, logger } = telling
+  const { recipients, language, timeout, stop, logger } = telling
   const what = `alert ${alert.kind}${alert.isOver ? ', over' : ''}`
-  if ('endpoint' in recipient) {
-    const failure = await postAlert(recipient.endpoint, toBody(alert, language), timeout, stop)
-    if (failure === undefined) logger.info('%s', `${what}: posted to ${recipient.endpoint.origin}`)
-    else logger.warn('%s', `${what}: not posted to ${recipient.endpoint.origin}: ${failure}`)
-    return failure === undefined || !stop.aborted
+  for (const [index, recipient] of recipients.entries()) {
+    const isLast = index === recipients.length - 1
+    if ('endpoint' in recipient) {
+      const failure = await postAlert(recipient.endpoint, toBody(alert, language), isLast, timeout, stop)
+      if (failure === undefined) logger.info('%s', `${what}: posted to ${recipient.endpoint.origin}`)
+      else logger.warn('%s', `${what}: not posted to ${recipient.endpoint.origin}: ${failure}`)
+      if (failure === undefined) return true
+      if (stop.aborted) return false
+    } else {
+      const text = writeAlert(alert, language)
+      const taken = await Promise.all(recipient.destinations.map(destination => submit(what, text, destination, isLast, telling)))
+      if (taken.includes(true)) return true
+    }
   }
-  const text = writeAlert(alert, language)
-  for (const destination of recipient.destinations) await submit(what, text, destination, telling)
   return true
 }
 
-async function submit(what: string, text: string, { target, bot }: Destination, { relay, inFlight, logger }: Telling): Promise<void> {
+/** @returns whether it has arrived, or may have, or still will */
+async function submit(
+  what: string, text: string, { target, bot }: Destination, isLast: boolean, { relay, inFlight, logger }: Telling,
+): Promise<boolean> {
   const id = uuid()
   const line = (outcome: string): string => printable(`${id} ${what} ${writeTarget(target)} ${outcome}`)
   let leave: (() => void) | undefined
   try {
     leave = inFlight.enter()
-    const { delivery } = await relay.submit({
-      id, door: alertDoor, deferred: { wait: 0, inMemory: 0 },
-      request: { mode: 'single', target, bot, items: [{ type: 'text', text: printableLines(text) }], expiresIn: lifetime },
+    const expiresIn = isLast ? lifetime.last : lifetime.other
+    const { delivery: { state } } = await relay.submit({
+      // Where somebody else can be told, it is not left to wait.
+      id, door: alertDoor, ...isLast && { deferred: { wait: 0, inMemory: 0 } },
+      request: { mode: 'single', target, bot, items: [{ type: 'text', text: printableLines(text) }], expiresIn },
     })
-    logger.info('%s', line(delivery.state))
+    logger.info('%s', line(state))
+    return state !== 'failed' && state !== 'expired'
   } catch (error) {
     logger.warn('%s', line(`failed: ${RelayError.from(error).logText}`))
+    return false
   } finally {
     leave?.()
   }

@@ -3,7 +3,7 @@ import { networkReason, type Endpoint } from '../lib/endpoint'
 import type { Language } from '../lib/language'
 import { writeAlert, type Alert } from './texts'
 
-/** The waits before the second and the third attempt, in milliseconds. */
+/** The waits before the second and the third attempt, where there is nobody else to be told, in milliseconds. */
 const pauses = [2_000, 15_000]
 /** The most subjects of one post. */
 const maxSubjects = 100
@@ -15,7 +15,7 @@ export interface AlertBody {
   text: string
   /** How many subjects there are, of which the first hundred follow. */
   total: number
-  subjects: { target?: string, bot?: string, since: string }[]
+  subjects: { target?: string, bot?: string, since: string, reason?: string, times?: number }[]
 }
 
 /** An alert as JSON. */
@@ -31,14 +31,17 @@ export function toBody(alert: Alert, language: Language): AlertBody {
 }
 
 /**
- * Posts an alert, at most three times. The receiver may get it twice where an answer was lost.
+ * Posts an alert, at most three times where this is the last receiver to be tried, otherwise once. The receiver may get it twice where an
+ * answer was lost.
  *
  * @param timeout of each attempt, in whole milliseconds
  * @returns why the alert did not arrive, without the address and the answer; `undefined` when it has arrived
  */
-export async function postAlert(endpoint: Endpoint, body: AlertBody, timeout: number, stop: AbortSignal): Promise<string | undefined> {
+export async function postAlert(
+  endpoint: Endpoint, body: AlertBody, isLast: boolean, timeout: number, stop: AbortSignal,
+): Promise<string | undefined> {
   let failure = await post(endpoint, body, timeout, stop)
-  for (const pause of pauses) {
+  for (const pause of isLast ? pauses : []) {
     if (failure === undefined) return
     await sleep(pause, stop)
     if (stop.aborted) break

@@ -1,7 +1,11 @@
 import type { Language } from '../lib/language'
 
-/** What alerts are about: targets to which sending is paused, bots that are offline, messages that were dropped as their time was over. */
-export type Kind = 'paused' | 'offline' | 'expired'
+/**
+ * What alerts are about: accounts that are offline, or whose messages nobody sees; targets that are paused, closed for a while, or take
+ * nothing until a person changes something; messages that were dropped as their time was over.
+ */
+export const kinds = ['offline', 'restricted', 'paused', 'held', 'gone', 'expired'] as const
+export type Kind = typeof kinds[number]
 
 /** What is in trouble. */
 export interface Subject {
@@ -11,6 +15,10 @@ export interface Subject {
   bot?: string
   /** In milliseconds since the epoch. */
   since: number
+  /** Why, in the language of the alert. */
+  reason?: string
+  /** How often it came back since it was told last; absent where it did not. */
+  times?: number
 }
 
 /** One alert, or that it is over. */
@@ -38,9 +46,24 @@ const wordings: Readonly<Record<Language, Readonly<Record<Kind, Wording>>>> = {
       over: 'Message relay: not paused any more:',
     },
     offline: {
-      firing: 'Message relay: offline for five minutes or more:',
-      advice: 'See whether the platform and the OneBot implementation run and are logged in. The relay connects again by itself.',
+      firing: 'Message relay: accounts are offline, nothing is sent through them:',
+      advice: 'See whether the platform and the OneBot implementation run, and log in again where the account is logged out. What was accepted for later waits.',
       over: 'Message relay: online again:',
+    },
+    restricted: {
+      firing: 'Message relay: the platform takes the messages of these accounts, and nobody sees them:',
+      advice: 'Risk control may have blocked the account: log in by hand, see what it says, and send less. The relay sends one message at a time until one arrives.',
+      over: 'Message relay: messages of these accounts arrive again:',
+    },
+    held: {
+      firing: 'Message relay: chats have been closed to the bot for more than ten minutes:',
+      advice: 'See whether the bot is muted there. What was accepted for later waits, and leaves by itself; GET /queues shows how much it is.',
+      over: 'Message relay: these chats are open again, what waited leaves now:',
+    },
+    gone: {
+      firing: 'Message relay: chats take no message from the bot any more, what was sent there has failed:',
+      advice: 'See whether the bot is still in the group, or a friend of the user, or change the target. POST /deliveries/retry?state=failed sends again what failed.',
+      over: 'Message relay: nothing more failed there within the last hour:',
     },
     expired: {
       firing: 'Message relay: messages were dropped, because they could not be delivered in their time:',
@@ -55,9 +78,24 @@ const wordings: Readonly<Record<Language, Readonly<Record<Kind, Wording>>>> = {
       over: '消息转发：已不再暂停：',
     },
     offline: {
-      firing: '消息转发：离线已达五分钟：',
-      advice: '请检查平台与 OneBot 实现是否在运行并已登录。转发会自动重新连接。',
+      firing: '消息转发：账号已离线，无法经由它发送：',
+      advice: '请检查平台与 OneBot 实现是否在运行；如果账号已掉线，请重新登录。已受理的延后消息会等待。',
       over: '消息转发：已重新上线：',
+    },
+    restricted: {
+      firing: '消息转发：平台接受了账号的消息，但没有人能看到：',
+      advice: '账号可能被风控拦截：请手动登录查看，并减少发送。在有消息送达之前，一次只发一条。',
+      over: '消息转发：账号的消息又能送达了：',
+    },
+    held: {
+      firing: '消息转发：超过十分钟无法在聊天中发言：',
+      advice: '请检查机器人在那里是否被禁言。已受理的延后消息会等待，恢复后自动发出；GET /queues 显示等待的数量。',
+      over: '消息转发：已可以发言，等待的消息正在发出：',
+    },
+    gone: {
+      firing: '消息转发：聊天已不再接收机器人的消息，发往那里的消息已失败：',
+      advice: '请检查机器人是否仍在群中或仍是好友，或者更换目标。POST /deliveries/retry?state=failed 可以重新发送失败的消息。',
+      over: '消息转发：最近一小时内那里没有消息再失败：',
     },
     expired: {
       firing: '消息转发：有消息未能在有效期内送达，已被丢弃：',
@@ -68,17 +106,22 @@ const wordings: Readonly<Record<Language, Readonly<Record<Kind, Wording>>>> = {
 }
 
 const since: Readonly<Record<Language, (time: string) => string>> = { 'en-US': time => `, since ${time}`, 'zh-CN': time => `，自 ${time} 起` }
+const counted: Readonly<Record<Language, (times: number) => string>> = { 'en-US': times => ` (again ${times} times since the last alert)`, 'zh-CN': times => `（上次告警后又出现 ${times} 次）` }
+const because: Readonly<Record<Language, string>> = { 'en-US': ': ', 'zh-CN': '：' }
 const more: Readonly<Record<Language, (count: number) => string>> = { 'en-US': count => `and ${count} more`, 'zh-CN': count => `以及另外 ${count} 个` }
 
-/** Writes an alert: what, which, since when, and what to do. */
+/** Writes an alert: what, which and why, since when, and what to do. */
 export function writeAlert({ kind, isOver, subjects }: Alert, language: Language): string {
   const { firing, advice, over } = wordings[language][kind]
   const named = subjects.slice(0, maxNamed)
   return [
     isOver ? over : firing,
-    ...named.map(({ target, bot, since: begin }) => {
+    ...named.map(({ target, bot, since: begin, reason, times }) => {
       const name = target === undefined ? bot ?? '' : bot === undefined ? target : `${target} (${bot})`
-      return name + since[language](formatTime(begin))
+      return [
+        name, ...reason === undefined ? [] : [because[language], reason], since[language](formatTime(begin)),
+        ...times === undefined ? [] : [counted[language](times)],
+      ].join('')
     }),
     ...subjects.length > named.length ? [more[language](subjects.length - named.length)] : [],
     ...isOver ? [] : [advice],

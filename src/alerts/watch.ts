@@ -4,6 +4,8 @@ export interface Patience {
   begin: number
   /** How long it has to be over. A trouble that comes back within this time is the same one. */
   end: number
+  /** How long after an alert the same trouble is only counted when it comes back; then it is told with the count. */
+  again?: number
 }
 
 /** Something that is in trouble, by its name. */
@@ -11,6 +13,8 @@ export interface Trouble {
   readonly name: string
   /** In milliseconds on the clock of the watch. */
   readonly since: number
+  /** How often it came back since it was told. */
+  readonly times: number
 }
 
 /** The troubles to tell now: each once when it has begun, and once more when it is over. */
@@ -20,8 +24,13 @@ export interface News {
 }
 
 interface Watched extends Trouble {
+  since: number
+  times: number
   /** When it was there last. */
   last: number
+  /** When it was told last. */
+  toldAt: number
+  /** Whether its beginning was told, and its end was not. */
   isTold: boolean
 }
 
@@ -33,6 +42,7 @@ const most = 1_000
 /** Watches one kind of trouble, and says which troubles to tell. */
 export class Watch {
   private readonly watched = new Map<string, Watched>()
+  private lastLook = -Infinity
   private lastBegin = -Infinity
   private lastEnd = -Infinity
 
@@ -47,27 +57,40 @@ export class Watch {
   look(present: Iterable<string>, now: number): News {
     for (const name of present) {
       const known = this.watched.get(name)
-      if (known) known.last = now
-      else if (this.watched.size < most) this.watched.set(name, { name, since: now, last: now, isTold: false })
+      if (known) {
+        const isBack = known.last < this.lastLook
+        if (isBack) known.times++
+        if (isBack && !known.isTold) known.since = now
+        known.last = now
+      } else if (this.watched.size < most) {
+        this.watched.set(name, { name, since: now, times: 0, last: now, toldAt: -Infinity, isTold: false })
+      }
     }
+    this.lastLook = now
+    const { begin, end, again } = this.patience
     const begun: Watched[] = []
     const over: Watched[] = []
     for (const trouble of this.watched.values()) {
-      const { name, since, last, isTold } = trouble
-      if (isTold && now - last >= this.patience.end) over.push(trouble)
-      else if (!isTold && last - since >= this.patience.begin) begun.push(trouble)
-      else if (!isTold && last < now) this.watched.delete(name)
+      const { name, since, times, last, toldAt, isTold } = trouble
+      const mayTell = again === undefined ? !isTold : now - toldAt >= again
+      if (isTold && now - last >= end) over.push(trouble)
+      else if (mayTell && (times > 0 || (!isTold && last - since >= begin))) begun.push(trouble)
+      else if (mayTell && !isTold && last < now) this.watched.delete(name)
     }
     const news: News = { begun: [], over: [] }
     if (begun.length > 0 && now - this.lastBegin >= gap) {
       this.lastBegin = now
-      for (const trouble of begun) trouble.isTold = true
-      news.begun = begun
+      news.begun = begun.map(trouble => ({ ...trouble }))
+      for (const trouble of begun) Object.assign(trouble, { isTold: true, toldAt: now, times: 0 })
     }
     if (over.length > 0 && now - this.lastEnd >= gap) {
       this.lastEnd = now
-      for (const { name } of over) this.watched.delete(name)
       news.over = over
+      // Where it comes back too soon to be told, it is counted.
+      for (const trouble of over) {
+        if (again === undefined) this.watched.delete(trouble.name)
+        else trouble.isTold = false
+      }
     }
     return news
   }
@@ -77,7 +100,7 @@ export class Watch {
     this.lastBegin = -Infinity
     for (const { name } of begun) {
       const known = this.watched.get(name)
-      if (known) known.isTold = false
+      if (known) Object.assign(known, { isTold: false, toldAt: -Infinity })
     }
   }
 

@@ -58,8 +58,16 @@ const originOf = (address: string): string | undefined => parseEndpoint(address)
 /** An http(s) address to which the relay posts. */
 export const httpUrl = kind('an http(s) address', Schema.string().role('link'), readUrl, originOf)
 
-/** The receivers of alerts: targets, names for them, or an http(s) address. */
-export const recipient = kind('text', Schema.string(), readText, value => value.includes('://') ? originOf(value) : value)
+/** The receivers of alerts, in the order in which they are tried: each targets or names with commas, or an http(s) address. */
+export const recipients = kind<readonly string[]>('a text, or a list of texts', Schema.array(String).role('table'), value => {
+  const text = readText(value)
+  const written = text?.startsWith('[') ? readJson(text) : text ?? value
+  const texts = Array.isArray(written) ? written.map(readText) : [readText(written)]
+  return texts.every(each => each !== undefined) ? texts.filter(Boolean) : undefined
+}, values => {
+  const shown = values.map(value => value.includes('://') ? originOf(value) : value)
+  return shown.includes(undefined) ? undefined : shown
+})
 
 /** An http(s) address to which paths are appended, without a slash at its end. */
 export const baseUrl = kind('an http(s) address without query and fragment', Schema.string().role('link'), value => {

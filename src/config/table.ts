@@ -1,5 +1,5 @@
 import {
-  baseUrl, flag, httpUrl, integer, keyTable, list, oneOf, recipient, routePrefix, seconds, secret, signingSecret, size, targetTable, text,
+  baseUrl, flag, httpUrl, integer, keyTable, list, oneOf, recipients, routePrefix, seconds, secret, signingSecret, size, targetTable, text,
   verbatim, type Kind,
 } from './kinds'
 
@@ -50,7 +50,7 @@ const sending = {
   recordRetention: field('RECORD_RETENTION', 7, integer(1, 3650)),
   recordLimit: field('RECORD_LIMIT', 100_000, integer(1, 10_000_000)),
   recordContent: field('RECORD_CONTENT', 'preview', oneOf('preview', 'full', 'none')),
-  alertTo: field('ALERT_TO', '', recipient),
+  alertTo: field('ALERT_TO', [], recipients),
 }
 
 const commands = {

@@ -202,6 +202,14 @@ export function isPassing(result: ItemResult | undefined): boolean {
   return code === 'unsent' || code === 'stopping' || (cause instanceof SendError && cause.about === 'chat-closed')
 }
 
+/** Why nothing reaches the chat of a delivery until a person changes something, where an item failed because of that. */
+export function goneBecause({ results }: Pick<Delivery, 'results'>): CauseId | undefined {
+  for (const result of results) {
+    const cause = result?.success === false ? result.error.cause : undefined
+    if (cause instanceof SendError && cause.about === 'chat-gone') return cause.causeId
+  }
+}
+
 /** Whether these results use up the request's Idempotency-Key: something arrived, or may have. */
 export function usesUpKey(results: Results): boolean {
   return results.some(result => result !== undefined && (result.success || result.error.outcome === 'unanswered'))

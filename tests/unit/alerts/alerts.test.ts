@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { toBody } from '../../../src/alerts/post'
-import { writeAlert, type Kind } from '../../../src/alerts/texts'
+import { kinds, writeAlert } from '../../../src/alerts/texts'
 import { Watch, type News } from '../../../src/alerts/watch'
 
 const since = new Date(2026, 10, 22, 8, 5).getTime()
-const kinds: Kind[] = ['paused', 'offline', 'expired']
 const second = 1_000
 const minute = 60 * second
 
@@ -27,6 +26,12 @@ describe('an alert', () => {
       }
     })
   }
+
+  test('says why, and how often it came back', () => {
+    const alert = { kind: 'offline', isOver: false, subjects: [{ bot: 'onebot:1', since, reason: 'the account is logged out', times: 4 }] } as const
+    assert.equal(writeAlert(alert, 'en-US').split('\n')[1], 'onebot:1: the account is logged out, since 2026-11-22 08:05 (again 4 times since the last alert)')
+    assert.equal(writeAlert(alert, 'zh-CN').split('\n')[1], 'onebot:1：the account is logged out，自 2026-11-22 08:05 起（上次告警后又出现 4 次）')
+  })
 
   test('names ten as text, and how many there are besides, and a hundred as JSON', () => {
     const subjects = Array.from({ length: 250 }, (_, index) => ({ target: `group:${index}`, bot: 'onebot:1', since }))
@@ -55,6 +60,16 @@ function watchFor(watch: Watch, from: number, to: number, present: (now: number)
 }
 
 describe('a trouble', () => {
+  test('that keeps coming back is told once, and then every hour with how often', () => {
+    const watch = new Watch({ begin: 30 * second, end: minute, again: 60 * minute })
+    const told: [number, number[], number][] = []
+    for (let now = 0; now < 180 * minute; now += second) {
+      const { begun, over } = watch.look(now < 150 * minute && now % (5 * minute) < minute ? ['a'] : [], now)
+      if (begun.length + over.length > 0) told.push([Math.round(now / minute), begun.map(({ times }) => times), over.length])
+    }
+    assert.deepEqual(told, [[1, [0], 0], [2, [], 1], [61, [12], 0], [62, [], 1], [121, [12], 0], [122, [], 1]])
+  })
+
   const starts: [string, number][] = [['a', 0], ['b', 0], ['c', 2 * second], ['d', 30 * second]]
   for (const [what, lengths, present, expected] of [
     ['is told once when it has lasted, and once more when it has been over for a while', [10 * second, 5 * minute],

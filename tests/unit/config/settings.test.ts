@@ -30,7 +30,7 @@ describe('settings', () => {
       path: '', apiKey: '', keys: [], targets: {}, trustedProxies: 0, dataDir: './data', uploadDir: './uploads', maxUploadSize: 20971520, allowedExtensions: [],
       maxBodySize: 10485760, mediaTransport: 'path', selfUrl: '', pictureHosts: [], chatApiTimeout: 10, chatApiMaxRetries: 2,
       chatSettleTime: 30, chatRetryUnanswered: true,
-      chatSendInterval: 0, chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: '',
+      chatSendInterval: 0, chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [],
       commandPrefix: '#', commandLength: 4, commandCallbackUrl: '', commandCallbackSecret: '', commandCallbackRetry: false,
     })
     assert.deepEqual(warnings, [])
@@ -157,11 +157,11 @@ describe('the line in the log', () => {
           COMMAND_CALLBACK_SECRET: 'secret',
         },
       ),
-      'settings: apiKey (WEBHOOK_API_KEY), keys (WEBHOOK_KEYS), selfUrl = "https://h/x" (WEBHOOK_SELF_URL), alertTo = "https://hooks.example.com:8443" (koishi.yml), '
+      'settings: apiKey (WEBHOOK_API_KEY), keys (WEBHOOK_KEYS), selfUrl = "https://h/x" (WEBHOOK_SELF_URL), alertTo = ["https://hooks.example.com:8443"] (koishi.yml), '
       + 'commandCallbackUrl = "http://h" (koishi.yml), '
       + 'commandCallbackSecret (COMMAND_CALLBACK_SECRET); all others have their defaults',
     )
-    assert.match(line({ alertTo: 'group:1, ops' }), / alertTo = "group:1, ops" /)
+    assert.match(line({ alertTo: 'group:1, ops' }), / alertTo = \["group:1, ops"\] /)
     assert.match(line({ alertTo: 'ops, https://h/secret' }), / alertTo \(koishi\.yml\);/)
   })
 })
@@ -184,7 +184,7 @@ describe('the config page', () => {
   const defaults = {
     path: none, apiKey: none, keys: [], targets: {}, trustedProxies: 0, maxBodySize: '10 MB', dataDir: './data', uploadDir: './uploads', maxUploadSize: '20 MB', allowedExtensions: [],
     mediaTransport: 'path', selfUrl: none, pictureHosts: [], chatApiTimeout: 10, chatApiMaxRetries: 2, chatSettleTime: 30, chatRetryUnanswered: true, chatSendInterval: 0,
-    chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: none, commandCallbackUrl: none, commandPrefix: '#', commandLength: 4,
+    chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [], commandCallbackUrl: none, commandPrefix: '#', commandLength: 4,
     commandCallbackSecret: none, commandCallbackRetry: false,
   }
 
