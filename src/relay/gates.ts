@@ -2,7 +2,7 @@ import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import type { Target } from '../message/model'
-import type { Account, Closure, SendError } from '../platform/port'
+import { SendError, type Account, type Closure } from '../platform/port'
 import type { Clock } from './clock'
 import type { Hold } from './delivery'
 import type { Observer } from './submission'
@@ -206,8 +206,10 @@ export class Gates {
   failed({ name }: Gated, failure: SendError): boolean {
     const { clock, options: { pauseAfter, pauseFor }, observer } = this.context
     const gate = this.gate(name)
-    if (failure.causeId && (failure.about === 'chat-closed' || failure.about === 'account')) {
-      this.close(name, { cause: failure.causeId, until: null })
+    // A refusal may stand behind the failure, where an earlier call of the message is still unanswered.
+    const { causeId, about } = failure.cause instanceof SendError ? failure.cause : failure
+    if (causeId && (about === 'chat-closed' || about === 'account')) {
+      this.close(name, { cause: causeId, until: null })
       return true
     }
     if (!failure.isAboutTarget && failure.outcome !== 'unanswered') return false

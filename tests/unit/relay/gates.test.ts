@@ -103,6 +103,17 @@ describe('a chat that is closed for a while', () => {
     assert.deepEqual(deferred(core), ['sent'])
   })
 
+  test('is held also where an earlier call of the message is still unanswered', async () => {
+    const core = new Core({ retries: 1 })
+    core.port.fates.push({ answered: 10, error: new SendError('unanswered') }, muted)
+    core.port.hasHistory = false
+    void core.submit('a')
+    await core.run(10_000)
+    void core.submit('b')
+    await core.run(100)
+    assert.deepEqual([core.log.map(line => line.slice(0, 8)), core.called], [['a unansw', 'b unsent'], ['a', 'a']])
+  })
+
   test('is not held for ever where nothing waits', async () => {
     const core = new Core()
     core.port.fates.push(muted)
