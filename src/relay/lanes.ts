@@ -379,7 +379,11 @@ export class Lanes {
         const rest = gates.spacing(lane)
         return rest > 0 ? pause(clock, rest, stop) : undefined
       },
-      sent: () => gates.left(lane),
+      sent: hasArrived => {
+        // Of a batch, which may take long, each message counts at once.
+        if (hasArrived) gates.arrived(lane)
+        gates.left(lane)
+      },
     }
   }
 

@@ -16,8 +16,8 @@ export interface SendContext extends AttemptContext {
 export interface Pace {
   /** Resolves when the next message may leave; `undefined` when it may at once. */
   ready: () => Promise<void> | undefined
-  /** A message has left. */
-  sent: () => void
+  /** A message has left, or could not; whether it has arrived. */
+  sent: (hasArrived: boolean) => void
 }
 
 /** What a send has shown. */
@@ -123,18 +123,21 @@ async function sendOne(context: SendContext, work: Work, { items, retries, earli
   const { active, account, chat, pace, results } = work
   const rest = earlier ? undefined : pace.ready()
   if (rest) await rest
+  let hasArrived = false
   try {
     const message = account.message(active.delivery.target, await load(items))
     const indices = items.map(({ index }) => index)
     const settle = settlingTime(items, Math.max(settleTime, timeout))
     const sending = { active, results, indices, chat, account, message, kind: kindOf(items), settle, retries, earlier }
-    return toSent(await attempt(context, sending), message.likeness)
+    const receipt = await attempt(context, sending)
+    hasArrived = true
+    return toSent(receipt, message.likeness)
   } catch (error) {
     // Another relay has the data store: it finds out what became of this.
     if (error instanceof NotOwner) throw error
     return { success: false, error: error instanceof SendError ? error.toRelayError() : RelayError.from(error) }
   } finally {
-    pace.sent()
+    pace.sent(hasArrived)
   }
 }
 
