@@ -151,7 +151,8 @@ export class ProcessClock implements Clock {
     const due = this.now() + Math.max(ms, 0)
     let cancel = (): void => undefined
     const wait = (): void => {
-      cancel = this.deliver(this.timeline.now + due - this.now(), () => this.now() < due ? wait() : callback())
+      // Sums of fractions may come out a little higher than the time of the event that was planned for them.
+      cancel = this.deliver(this.timeline.now + due - this.now(), () => this.now() < due - 1e-6 ? wait() : callback())
     }
     wait()
     return () => cancel()

@@ -16,6 +16,7 @@ export function judge(run: Run): string[] {
       ...judgeAnswers(run, account), ...judgeWords(run, account), ...judgeDoubles(run, account), ...judgeRecord(run, account),
       ...judgeExpiry(run, account),
     ]),
+    ...judgeTries(run), ...judgeRestrictions(run), ...run.plan.isHeld ? judgeHeld(run) : [],
     ...watch(run),
   ]
 }
@@ -94,8 +95,9 @@ function judgeRecord(run: Run, account: Account): string[] {
     const at = outcome === 'sent' ? Infinity : Math.min(retried, issues[nth + 1]?.at ?? Infinity)
     return judgeOutcome(run, { mark, outcome, since, at }).map(problem => `the record of request ${name} says of item ${index}: ${problem}`)
   })
-  const told = issues.findLast(issue => issue.word?.kind === 'results' && issue.word.id === record.id)?.word
-  if (told?.kind === 'results') {
+  const last = issues.findLast(issue => issue.word?.kind === 'results' && issue.word.id === record.id)
+  const told = last?.word
+  if (last && told?.kind === 'results' && !isSuperseded(run, account, last)) {
     for (const [index, outcome] of told.outcomes.entries()) {
       const now = outcomeOf(record.results[index])
       const isUnwritten = now === 'unanswered' && ((run.endings.length > 0 && isSlowAtWriting(run)) || run.acquisitions.length > 1)
@@ -110,6 +112,11 @@ function judgeRecord(run: Run, account: Account): string[] {
     const errors = record.results.map(result => result && !result.success ? result.error.code : 'none')
     problems.push(`request ${name} was accepted, and failed without a call: ${errors.join()}`)
   }
+  const isRefused = calls.some(call => !isTry(account, call) && call.outcome !== 'sent')
+  const mustArrive = deferred && accepted && operations.length === 0 && expiresIn === undefined && run.plan.store !== 'memory'
+  if (record.state === 'failed' && mustArrive && !isRefused) {
+    problems.push(`request ${name} was accepted, and failed although nothing refused it for good`)
+  }
   const open = marks.filter((_, index) => outcomeOf(record.results[index]) === 'unanswered')
   const isLeft = deferred && operations.length === 0 && expiresIn === undefined
     && record.open.every(({ calls }) => calls <= run.plan.policy.retries)
@@ -117,6 +124,38 @@ function judgeRecord(run: Run, account: Account): string[] {
     problems.push(`request ${name} is unanswered for ever, although it is absent and has attempts left`)
   }
   return problems
+}
+
+/** What was accepted while its chat was closed arrives once, and in its order. */
+function judgeHeld(run: Run): string[] {
+  const accepted = run.accounts.flatMap(({ request: { name }, issues: [issue], marks: [mark = ''] }) => (
+    issue?.word?.kind === 'accepted' ? [{ name, at: issue.at, until: issue.word.at, entries: entriesOf(run, mark) }] : []
+  ))
+  return accepted.flatMap(({ name, at, entries: [entry, ...others] }) => {
+    if (!entry || others.length > 0) return [`request ${name} is there ${entry ? others.length + 1 : 0} times`]
+    const isLater = (before: Entry | undefined): boolean => before?.call.chat === entry.call.chat && before.time > entry.time
+    const late = accepted.find(({ until, entries: [before] }) => until < at && isLater(before))
+    return late ? [`request ${name} is there before request ${late.name}`] : []
+  })
+}
+
+/** A chat that is muted is tried again after a minute at the earliest. */
+function judgeTries({ calls }: Run): string[] {
+  return calls.filter(({ outcome }) => outcome === 'muted').flatMap(({ chat, process, begunAt }, place, muted) => {
+    const before = muted.slice(0, place).findLast(call => call.chat === chat && call.process === process)?.begunAt ?? -Infinity
+    return begunAt - before < 59_000 ? [`${chat} is muted, and was tried again after ${begunAt - before} ms`] : []
+  })
+}
+
+/** An account is restricted only where three calls to two chats came to nothing, and none succeeded between. */
+function judgeRestrictions({ restrictions, calls, ledger }: Run): string[] {
+  return restrictions.flatMap(({ at, process, sid }) => {
+    const own = calls.filter(call => call.process === process && call.chat.startsWith(`${sid} `) && call.begunAt < at)
+    const last = own.findLastIndex(({ outcome, answeredAt = Infinity }) => outcome === 'sent' && answeredAt < at)
+    const lost = own.slice(last + 1).filter(call => !ledger.some(entry => entry.call === call && entry.time < at))
+    const isFalse = lost.length < 3 || new Set(lost.map(({ chat }) => chat)).size < 2
+    return isFalse ? [`${sid} is restricted after ${lost.length} calls that came to nothing`] : []
+  })
 }
 
 /** Nothing is called for after its time. */
@@ -143,8 +182,7 @@ export function watch(run: Run): string[] {
     for (const mark of account.marks) {
       const own = calls.filter(({ marks }) => marks.includes(mark))
       // What is accepted for later is tried until its chat is open.
-      const isTry = (outcome: string | undefined): boolean => outcome === 'unsent' || (outcome === 'about-target' && account.request.deferred !== undefined)
-      const count = own.filter(({ outcome }) => !isTry(outcome)).length
+      const count = own.filter(call => !isTry(account, call)).length
       const most = (retries + 1) * (asked + waitsOf(run, account, own.length - count))
       // What was refused as a part of a message goes by itself, with calls of its own.
       if (count > most * (account.marks.length > 1 ? 2 : 1)) problems.push(`item ${mark} was called for ${count} times, not ${most}`)
@@ -159,7 +197,7 @@ export function watch(run: Run): string[] {
       if (before?.process !== call.process) continue
       const answeredAt = before.answeredAt ?? Infinity
       // A call is given up a little before its time is over, so that there is time for a look-up; its time begins with the save before it.
-      const over = Math.min(answeredAt, before.begunAt + timeout - Math.min(1_500, timeout / 3) - 500)
+      const over = Math.min(answeredAt, before.leftAt ?? Infinity, before.begunAt + timeout - Math.min(1_500, timeout / 3) - 500)
       const hasEnded = isEnded(run, before, call) || isAnsweredElsewhere(lane, before, call) || hasWrongClock(run)
         || isGivenUp(run, before, call) || isRepeat(lane, before)
       if (call.begunAt < over && !hasEnded) problems.push(`the calls of ${before.marks.join()} and ${call.marks.join()} overlap`)
@@ -207,6 +245,11 @@ function watchOrder(run: Run): string[] {
       ? [`request ${before.account.request.name} was accepted before request ${after.account.request.name} was issued, and left after it`]
       : []
   )))
+}
+
+/** Whether a call was answered by that nothing can be sent now: what is accepted for later is tried until something can. */
+function isTry({ request: { deferred } }: Account, { outcome }: Call): boolean {
+  return outcome === 'unsent' || outcome === 'logged-out' || (deferred !== undefined && (outcome === 'about-target' || outcome === 'muted'))
 }
 
 function entriesOf({ ledger }: Run, mark: string): Entry[] {

@@ -1,7 +1,7 @@
 import type { Target } from '../../src/message/model'
 import { Random } from '../faults/random'
 import type { StatementFault } from './journal'
-import type { CallFault, HistoryFault, PlatformOptions } from './platform'
+import type { CallFault, HistoryFault, PlatformOptions, Trouble } from './platform'
 
 export interface PlannedItem {
   type: 'text' | 'image' | 'file' | 'video'
@@ -43,6 +43,8 @@ export type Disturbance
   = | { kind: 'cut', sid: string, away: number }
     | { kind: 'restart', sid: string, away: number, kept: number }
     | { kind: 'chatter', chat: number, others: number }
+    | { kind: 'mute', chat: number, ms: number, isReported: boolean, isLifted: boolean }
+    | { kind: 'trouble', sid: string, what: Trouble, ms: number }
     | { kind: 'clock', host: number, by: number }
     | { kind: 'freeze', host: number, ms: number, isAsleep: boolean }
     | { kind: 'database', ms: number }
@@ -77,6 +79,8 @@ export interface Plan {
   store: 'memory' | 'file' | 'server'
   /** How many relays work the database. */
   hosts: number
+  /** Whether nothing but closed chats and kills goes wrong: then all that was accepted arrives once, and in its order. */
+  isHeld?: true
   policy: { timeout: number, retries: number, retryUnanswered: boolean, settleTime: number, interval: number }
   lanes: { interval: number, capacity: number, pauseAfter: number, pauseFor: number }
   platform: PlatformOptions
@@ -104,6 +108,7 @@ const families = ['calls', 'slow', 'late', 'history', 'statements', 'database', 
 type Families = Record<typeof families[number], boolean>
 
 export function createPlan(seed: number): Plan {
+  if (seed >= heldSeeds) return createHeldPlan(seed)
   const random = new Random(seed)
   const has = Object.fromEntries(families.map(name => [name, random.chance(name === 'late' || name === 'clock' ? 0.12 : 0.4)])) as Families
   const store = random.weighted<Plan['store']>([[2, 'memory'], [4, 'file'], [4, 'server']])
@@ -123,6 +128,8 @@ export function createPlan(seed: number): Plan {
     questions: has.history ? faultsOf(random, 30, () => historyFault(random)) : [],
   }))
   const requests = createRequests(random, { store, hosts, chats: chats.length, until: faultsEnd })
+  // From numbers of their own: all else in a schedule is as it would be without them.
+  const closures = createClosures(new Random(seed + 500_000_009), { accounts, chats: chats.length, faultsEnd })
   return {
     seed, store, hosts, policy, chats, requests, faultsEnd,
     lanes: {
@@ -131,7 +138,7 @@ export function createPlan(seed: number): Plan {
     },
     platform: {
       hasHistory: random.chance(0.75), reports: random.chance(0.4), isCoarse: random.chance(0.6), accounts,
-      offset: random.weighted([[3, 0], [1, 1700], [1, 3 * hour], [1, -5 * hour]]),
+      offset: random.weighted([[3, 0], [1, 1700], [1, 3 * hour], [1, -5 * hour]]), tellsMutes: seed % 2 === 0,
     },
     operations: requests.filter(() => random.chance(0.15)).map(({ name, at }) => ({
       at: at + random.between(0, 2 * minute), kind: random.chance(0.5) ? 'retry' : 'withdraw', request: name,
@@ -140,9 +147,53 @@ export function createPlan(seed: number): Plan {
     moments: [
       ...createMoments(random, has, { store, hosts, accounts, chats: chats.length, faultsEnd }),
       ...hosts > 1 ? createTakeOver(random) : [],
+      ...closures,
     ],
-    // What went unanswered is looked for after five minutes, and once it has settled.
-    end: faultsEnd + (requests.some(({ items }) => items.some(({ type }) => type !== 'text')) ? 2 * mediaSettle + 5 * minute : 10 * minute),
+    // What went unanswered is looked for after five minutes, and once it has settled. The last try of a closed chat may come after eight.
+    end: faultsEnd + (requests.some(({ items }) => items.some(({ type }) => type !== 'text')) ? 2 * mediaSettle + 5 * minute : 10 * minute)
+      + (closures.length > 0 ? 8 * minute : 0),
+  }
+}
+
+/** The seeds of the plans that `createHeldPlan` makes. */
+export const heldSeeds = 1_000_000_000
+
+/** A hundred messages are accepted while their account is logged out or their chats are muted, and the relay is killed meanwhile. */
+export function createHeldPlan(seed: number): Plan {
+  const random = new Random(seed)
+  const store = random.pick<Plan['store']>(['file', 'server'])
+  const sid = 'onebot:1'
+  const faultsEnd = random.pick([1, 3, 6]) * minute
+  const chats = ['1', '2'].map((id): PlannedChat => ({ sid, target: { kind: 'group', id }, before: 700, calls: [], questions: [] }))
+  const isMuted = random.chance(0.5)
+  const closed: Disturbance[] = isMuted
+    ? chats.map((_, chat) => ({ kind: 'mute', chat, ms: faultsEnd, isReported: random.chance(0.5), isLifted: random.chance(0.5) }))
+    : [{ kind: 'trouble', sid, what: random.pick(['logged-out', 'unknown-login']), ms: faultsEnd }]
+  const hosts = store === 'server' && random.chance(0.5) ? 2 : 1
+  const interval = random.pick([0, 1000])
+  const kill = (): Moment => ({
+    on: random.pick(['time', 'statement']), nth: random.between(20, 400), after: random.between(0, faultsEnd / 2),
+    what: { kind: 'kill', host: 0, away: random.between(10, 10_000) },
+  })
+  return {
+    seed, store, hosts, isHeld: true, chats, faultsEnd,
+    policy: { timeout: 15 * second, retries: random.between(1, 3), retryUnanswered: random.chance(0.5), settleTime: 30 * second, interval },
+    lanes: { interval, capacity: 200, pauseAfter: 1000, pauseFor: minute },
+    platform: {
+      hasHistory: true, reports: random.chance(0.5), isCoarse: random.chance(0.5), offset: 0, accounts: [sid],
+      tellsMutes: random.chance(0.5),
+    },
+    requests: Array.from({ length: 100 }, (_, name): PlannedRequest => ({
+      name, at: Math.floor((name + random.next()) * faultsEnd / 110), host: random.between(0, hosts - 1), chat: random.between(0, 1),
+      hasBot: true, mode: 'single', items: [{ type: 'text', look: `text ${name}`, isLink: false }], hasKey: random.chance(0.5),
+      deferred: { wait: 0 }, repeats: [1000, 1000],
+    })),
+    operations: [], statements: [],
+    moments: [
+      ...closed.map((what): Moment => ({ on: 'time', nth: 0, after: random.between(0, second), what })),
+      kill(), ...random.chance(0.3) ? [kill()] : [],
+    ],
+    end: faultsEnd + 20 * minute,
   }
 }
 
@@ -238,6 +289,23 @@ function statementFault(random: Random): StatementFault {
     [2, { carriedAfter: answerAfter + random.between(1, 40_000), answerAfter, isLost: true }],
     [3, { carriedAfter: random.between(0, answerAfter), answerAfter, isLost: false }],
   ])
+}
+
+/** A chat is muted for a while, an account is logged out, or its messages are swallowed. */
+function createClosures(
+  random: Random, { accounts, chats, faultsEnd }: { accounts: readonly string[], chats: number, faultsEnd: number },
+): Moment[] {
+  const kinds = (['mute', 'logged-out', 'unknown-login', 'swallowed'] as const).filter(() => random.chance(0.08))
+  return kinds.flatMap(kind => Array.from({ length: random.between(1, 2) }, (): Moment => {
+    const on = random.weighted<Moment['on']>([[1, 'time'], [2, 'call']])
+    const ms = random.pick([5, 40, 200]) * second
+    return {
+      on, nth: random.between(1, 12), after: random.between(0, on === 'time' ? faultsEnd : second),
+      what: kind === 'mute'
+        ? { kind, chat: random.between(0, chats - 1), ms, isReported: random.chance(0.5), isLifted: random.chance(0.5) }
+        : { kind: 'trouble', sid: random.pick(accounts), what: kind, ms },
+    }
+  }))
 }
 
 /** The owner is held in the middle of a send, for long enough that the other relay takes over. */

@@ -1,7 +1,7 @@
 import { RelayError } from '../../src/errors'
 import type { BotSelector, Target } from '../../src/message/model'
 import {
-  SendError, type Account, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt, type Report,
+  SendError, type Account, type Closure, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt, type Report,
 } from '../../src/platform/port'
 import type { Random } from '../faults/random'
 import type { ProcessClock, Timeline } from './clock'
@@ -15,7 +15,7 @@ const longestQuestion = 30_000
 /** What becomes of one call. All times in milliseconds from the call on. */
 export interface CallFault {
   /** `nameless` is a yes without an ID; with `none` the call is never answered. */
-  answer: 'sent' | 'nameless' | 'refused' | 'about-target' | 'final' | 'suppressed' | 'unsent' | 'unanswered' | 'none'
+  answer: 'sent' | 'nameless' | 'none' | keyof typeof failures
   answerAfter: number
   /** When the message is in the chat; absent where it never is. */
   carriedAfter?: number
@@ -50,8 +50,16 @@ export interface PlatformOptions {
   isCoarse: boolean
   /** By how much its clock is ahead, in milliseconds. */
   offset: number
+  /** Whether it can say if a chat is muted. */
+  tellsMutes: boolean
   accounts: readonly string[]
 }
+
+/**
+ * What is wrong for a while with a chat, or with an account, and until when: `logged-out` is reported by the status of the account,
+ * `unknown-login` by nothing but answers.
+ */
+export type Trouble = 'muted' | 'logged-out' | 'unknown-login' | 'swallowed'
 
 /** A call that was made: `begin` was called. */
 export interface Call {
@@ -66,6 +74,8 @@ export interface Call {
   readonly fault: CallFault | undefined
   /** When the answer reached the relay, or that there is none because of a lost connection. */
   answeredAt?: number
+  /** When the account was logged out before that. */
+  leftAt?: number
   outcome?: string
 }
 
@@ -77,8 +87,8 @@ export interface Entry {
 }
 
 interface Chat {
-  /** What was said, the oldest first: messages of the account, and numbers of messages of others. */
-  log: (Entry | { others: number, time: number })[]
+  /** What was said, the oldest first: messages of the account, which others may not see, and numbers of messages of others. */
+  log: (Entry & { isSeen: boolean } | { others: number, time: number })[]
   calls: number
   questions: number
 }
@@ -99,6 +109,9 @@ export class Platform {
   readonly calls: Call[] = []
   private readonly chats = new Map<string, Chat>()
   private readonly offline = new Set<string>()
+  /** Until when there is what trouble with which chat or account. */
+  private readonly troubles = new Map<string, number>()
+  private readonly listeners = new Set<{ process: ProcessClock, callback: Parameters<Port['onChat']>[0] }>()
   private readonly connections: Connection[] = []
   /** Cancels what has still to be carried out. */
   private readonly pending = new Map<string, Set<() => void>>()
@@ -121,14 +134,31 @@ export class Platform {
     for (const connection of this.connections) {
       if (connection.sid !== sid) continue
       for (const fail of [...connection.open]) fail(new SendError('unanswered', 'the connection was lost'))
-      connection.process.deliver(this.timeline.now, () => callAll(connection.offline))
     }
+    this.tellStatus(sid)
     this.timeline.at(this.timeline.now + away, () => {
-      if (!this.offline.delete(sid)) return
-      for (const connection of this.connections) {
-        if (connection.sid === sid) connection.process.deliver(this.timeline.now, () => callAll(connection.online))
-      }
+      if (this.offline.delete(sid)) this.tellStatus(sid)
     })
+  }
+
+  /** An account has some trouble until a time, in all chats. */
+  trouble(sid: string, what: Trouble, until: number): void {
+    this.set(what, sid, until, () => what === 'logged-out' && this.tellStatus(sid))
+    if (what !== 'logged-out') return
+    for (const call of this.calls) if (call.answeredAt === undefined && call.chat.startsWith(`${sid} `)) call.leftAt ??= this.timeline.now
+    this.tellStatus(sid)
+  }
+
+  /** A chat is muted until a time. */
+  mute(sid: string, target: Target, until: number, { isReported, isLifted }: { isReported: boolean, isLifted: boolean }): void {
+    const tell = (closure: Closure | 'open'): void => {
+      if (!this.isOnline(sid)) return
+      for (const listener of this.listeners) {
+        listener.process.deliver(this.timeline.now + 30, () => this.listeners.has(listener) && listener.callback(sid, target, closure))
+      }
+    }
+    this.set('muted', chatName(sid, target), until, () => isLifted && tell('open'))
+    if (isReported) tell({ cause: 'muted', until: this.shownAt(until) })
   }
 
   /** The platform restarts: what it has not carried out yet is lost, and its history may be shorter. */
@@ -139,7 +169,30 @@ export class Platform {
   }
 
   isOnline(sid: string): boolean {
-    return !this.offline.has(sid)
+    return !this.offline.has(sid) && !this.has('logged-out', sid)
+  }
+
+  private has(what: Trouble, where: string): boolean {
+    return (this.troubles.get(`${what} ${where}`) ?? -1) > this.timeline.now
+  }
+
+  private set(what: Trouble, where: string, until: number, onEnd: () => unknown): void {
+    const key = `${what} ${where}`
+    this.troubles.set(key, Math.max(until, this.troubles.get(key) ?? 0))
+    this.timeline.at(until, () => this.has(what, where) || onEnd())
+  }
+
+  /** Tells all processes whether an account is online. */
+  private tellStatus(sid: string): void {
+    const state = this.isOnline(sid) ? 'online' : 'offline'
+    for (const connection of this.connections) {
+      if (connection.sid === sid) connection.process.deliver(this.timeline.now, () => callAll(connection[state]))
+    }
+  }
+
+  /** A time of the timeline by the clock of the platform, in milliseconds since the epoch. */
+  private shownAt(time: number): number {
+    return this.timeline.wall - this.timeline.now + time + this.options.offset
   }
 
   /** The platform as a process sees it. */
@@ -167,7 +220,12 @@ export class Platform {
       })
       return () => watches.forEach(end => end())
     }
-    return { choose, chooseLater, find: sid => accounts.find(account => account.sid === sid), onOnline, onChat: () => () => undefined }
+    const onChat: Port['onChat'] = callback => {
+      const listener = { process, callback }
+      this.listeners.add(listener)
+      return () => this.listeners.delete(listener)
+    }
+    return { choose, chooseLater, find: sid => accounts.find(account => account.sid === sid), onOnline, onChat }
   }
 
   private account(process: ProcessClock, sid: string): Account {
@@ -190,12 +248,30 @@ export class Platform {
       checkIds: () => undefined,
       message: (target, items) => this.message(connection, chatName(sid, target), items),
       recall: () => Promise.resolve(),
-      closure: () => Promise.resolve(undefined),
+      closure: target => this.closure(connection, chatName(sid, target)),
       groups: () => Promise.resolve([]),
       friends: () => Promise.resolve([]),
       onOffline: once(connection.offline, () => !isOnline()),
       onOnline: once(connection.online, isOnline),
     }
+  }
+
+  private closure({ process, sid }: Connection, chat: string): Promise<Closure | 'open' | undefined> {
+    return new Promise((resolve, reject) => {
+      process.deliver(this.timeline.now + 20, () => {
+        const until = this.shownAt(this.troubles.get(`muted ${chat}`) ?? 0)
+        if (!this.isOnline(sid)) reject(failures.unsent)
+        else if (!this.options.tellsMutes) resolve(undefined)
+        else resolve(this.has('muted', chat) ? { cause: 'muted', until } : 'open')
+      })
+    })
+  }
+
+  /** What becomes of a call because of the troubles of its chat and its account. */
+  private troubleOf(sid: string, chat: string): CallFault | undefined {
+    if (this.has('logged-out', sid) || this.has('unknown-login', sid)) return { answer: 'logged-out', answerAfter: 10 }
+    if (this.has('muted', chat)) return { answer: 'muted', answerAfter: 10 }
+    return this.has('swallowed', sid) ? { answer: 'swallowed', answerAfter: 100, carriedAfter: 10 } : undefined
   }
 
   private message(connection: Connection, chat: string, items: readonly LoadedItem[]): Message {
@@ -218,7 +294,8 @@ export class Platform {
             reject(error instanceof Error ? error : new Error(String(error)))
             return
           }
-          const call: Call = { process: connection.process, chat, marks, likeness, begunAt: this.timeline.now, settle, fault }
+          const met = this.troubleOf(connection.sid, chat) ?? fault
+          const call: Call = { process: connection.process, chat, marks, likeness, begunAt: this.timeline.now, settle, fault: met }
           this.calls.push(call)
           this.carryOut(connection, call, { resolve, reject })
           this.onCall(call)
@@ -258,16 +335,18 @@ export class Platform {
     this.later(connection.sid, Math.max(fault.answerAfter, isYes ? carriedAfter ?? 0 : 0), () => {
       connection.process.deliver(this.timeline.now, () => end(answer, () => {
         if (isYes) resolve({ messageIds: entry && answer === 'sent' && !call.likeness.startsWith('[file') ? [entry.id] : [] })
-        else reject(failureOf(answer))
+        else reject(failures[answer])
       }))
     })
   }
 
   private carry(call: Call): Entry {
-    const entry = { id: `m${this.ledger.length + 1}`, time: this.timeline.now, call }
-    this.ledger.push(entry)
-    this.chatOf(call.chat).log.push(entry)
-    if (!this.options.reports) return entry
+    const { log } = this.chatOf(call.chat)
+    const isSeen = call.fault?.answer !== 'swallowed'
+    const entry = { id: `m${this.ledger.length + 1}${isSeen ? '' : ` ${log.length}`}`, time: this.timeline.now, call, isSeen }
+    log.push(entry)
+    if (isSeen) this.ledger.push(entry)
+    if (!isSeen || !this.options.reports) return entry
     for (const { process, sid, reports } of this.connections) {
       if (!call.chat.startsWith(`${sid} `) || !this.isOnline(sid)) continue
       process.deliver(this.timeline.now + this.random.between(0, 400), () => {
@@ -307,8 +386,8 @@ export class Platform {
       connection.process.deliver(this.timeline.now + answerAfter, () => {
         if (!connection.open.delete(fail)) return
         if (!this.options.hasHistory) resolve(undefined)
-        else if (fault.answer === 'none') reject(failureOf('unanswered'))
-        else if (fault.answer === 'refused' || fault.answer === 'unanswered') reject(failureOf(fault.answer))
+        else if (fault.answer === 'none') reject(failures.unanswered)
+        else if (fault.answer === 'refused' || fault.answer === 'unanswered') reject(failures[fault.answer])
         else resolve(page && { ...page, isReadable: fault.answer === 'page' })
       })
     })
@@ -317,7 +396,7 @@ export class Platform {
   private page(chat: string, likeness: string, count: number): HistoryPage {
     const { log } = this.chatOf(chat)
     const timeOf = (time: number): number => {
-      const shown = this.timeline.wall - this.timeline.now + time + this.options.offset
+      const shown = this.shownAt(time)
       return this.options.isCoarse ? Math.floor(shown / 1000) * 1000 : shown
     }
     const own: HistoryPage['own'][number][] = []
@@ -328,7 +407,7 @@ export class Platform {
       if (!said) break
       left -= 'others' in said ? said.others : 1
       oldest = timeOf(said.time)
-      if ('id' in said) own.push({ id: said.id, time: oldest, isEqual: said.call.likeness === likeness, isSeen: true })
+      if ('id' in said) own.push({ id: said.id, time: oldest, isEqual: said.call.likeness === likeness, isSeen: said.isSeen })
     }
     return { own, oldest, isReadable: true }
   }
@@ -358,11 +437,18 @@ function markOf(item: LoadedItem): string {
   return /mark-([\d.]+)-/.exec(base64 === undefined ? item.src : Buffer.from(base64, 'base64').toString())?.[1] ?? ''
 }
 
-function failureOf(answer: Exclude<CallFault['answer'], 'sent' | 'nameless' | 'none'>): SendError {
-  if (answer === 'about-target') return new SendError('refused', 'muted', { causeId: 'muted' })
-  if (answer === 'final') return new SendError('refused', 'no', { isFinal: true })
-  return new SendError(answer, answer)
-}
+/** The failures that calls meet, as the port tells them. */
+const failures = {
+  'refused': new SendError('refused', 'refused'),
+  'about-target': new SendError('refused', 'muted', { causeId: 'muted' }),
+  'muted': new SendError('refused', 'muted', { causeId: 'muted' }),
+  'final': new SendError('refused', 'no', { isFinal: true }),
+  'suppressed': new SendError('suppressed', 'suppressed'),
+  'unsent': new SendError('unsent', 'unsent'),
+  'logged-out': new SendError('unsent', 'logged out', { causeId: 'logged-out' }),
+  'unanswered': new SendError('unanswered', 'unanswered'),
+  'swallowed': new SendError('unanswered', 'swallowed', { causeId: 'swallowed' }),
+} as const
 
 /** Watches go off once. */
 function callAll(watches: Set<() => void>): void {

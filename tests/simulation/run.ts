@@ -59,6 +59,8 @@ export interface Run {
   readonly acquisitions: readonly Acquisition[]
   /** Processes that were killed, stopped or reloaded, and when. */
   readonly endings: readonly { at: number, process: ProcessClock, kind: string }[]
+  /** When which accounts were found to be restricted. */
+  readonly restrictions: readonly { at: number, process: ProcessClock, sid: string }[]
   /** What was wrong already while it ran. */
   readonly problems: string[]
   /** What happened, with times in milliseconds, where that was asked for. */
@@ -159,6 +161,7 @@ class World implements Run {
   readonly accounts: Account[]
   readonly acquisitions: Acquisition[] = []
   readonly endings: Run['endings'][number][] = []
+  readonly restrictions: Run['restrictions'][number][] = []
   readonly problems: string[] = []
   readonly trace: string[] = []
   private readonly timeline = new Timeline()
@@ -306,6 +309,14 @@ class World implements Run {
   private onCall(call: Call): void {
     this.note(`call of ${call.marks.join()} in ${call.chat}: ${JSON.stringify(call.fault ?? {})}`)
     this.count('call', ++this.callCount)
+    this.lookForRestrictions()
+  }
+
+  private lookForRestrictions(): void {
+    const { timeline: { now }, restrictions } = this
+    for (const { clock: process, instance } of this.processes.filter(process => process !== undefined)) {
+      for (const sid of instance.relay.restricted().keys()) restrictions.push({ at: now, process, sid })
+    }
   }
 
   private disturb(what: Disturbance): void {
@@ -323,6 +334,14 @@ class World implements Run {
         if (chat) this.platform.chatter(chatName(chat.sid, chat.target), what.others)
         return
       }
+      case 'mute': {
+        const chat = this.plan.chats[what.chat]
+        if (chat) this.platform.mute(chat.sid, chat.target, Math.min(now + what.ms, this.plan.faultsEnd), what)
+        return
+      }
+      case 'trouble':
+        this.platform.trouble(what.sid, what.what, Math.min(now + what.ms, this.plan.faultsEnd))
+        return
       case 'clock': {
         const machine = this.machines[what.host]
         if (machine) machine.offset += what.by
@@ -495,6 +514,10 @@ class World implements Run {
   /** Reads the records. */
   private lookLast(): void {
     this.note('the records are read')
+    this.lookForRestrictions()
+    for (const { instance } of this.processes.filter(process => process !== undefined)) {
+      for (const { queue, state } of instance.relay.lanes()) if (state === 'held') this.complain(`${queue} is held for ever`)
+    }
     for (const account of this.accounts) {
       const process = this.processes.find((process, host) => process && this.isActive(host))
       const ids = account.issues.flatMap(issue => issue.word && issue.word.kind !== 'failed' ? [issue.word.id] : [])

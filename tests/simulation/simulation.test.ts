@@ -1,17 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { describe, tryOut } from './harness'
+import { heldSeeds } from './plan'
 
 /** Other schedules than those of the long form, and always the same. */
 const first = 20_000_000
 const schedules = 2_000
 
 test(`${schedules} schedules in simulated time lose nothing, double nothing and misreport nothing`, { timeout: 240_000 }, async () => {
-  for (let seed = first; seed < first + schedules; seed++) {
-    const problems = await tryOut(seed)
-    if (problems.length > 0) assert.fail(await describe(seed))
-  }
+  for (let seed = first; seed < first + schedules; seed++) await assertFine(seed)
 })
+
+test('100 messages for a closed chat, or an account that is logged out, arrive once and in order, over a kill', { timeout: 60_000 }, async () => {
+  for (let seed = heldSeeds; seed < heldSeeds + 50; seed++) await assertFine(seed)
+})
+
+async function assertFine(seed: number): Promise<void> {
+  const problems = await tryOut(seed)
+  if (problems.length > 0) assert.fail(await describe(seed))
+}
 
 test('a seed determines everything', async () => {
   for (const seed of [1, 2, 3]) assert.equal(await describe(seed), await describe(seed))
