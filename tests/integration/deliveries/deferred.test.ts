@@ -178,7 +178,7 @@ describe('expires_in', () => {
     const online = await takeOffline(relay)
     const first = await relay.queue('refused')
     const second = await relay.queue('late', { expires_in: 3 })
-    relay.simulator.mute(group, true)
+    relay.simulator.removeBot(group)
     await online()
     await relay.reaches(first, 'failed')
     assert.equal((await relay.show(second)).state, 'queued')

@@ -203,10 +203,9 @@ describe('sending again', () => {
   })
 
   test('takes its turn behind what waits already', async () => {
-    const mute = relay.simulator.fault({ fault: { kind: 'muted' } })
+    relay.simulator.fault({ fault: { kind: 'not-member' } })
     const id = await relay.queue('refused at first')
     await relay.reaches(id, 'failed')
-    mute.remove()
     const online = await takeOffline(relay)
     await relay.queue('waiting')
     assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
