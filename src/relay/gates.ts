@@ -48,6 +48,7 @@ interface Gate {
 interface Standing {
   /** The calls since the last success whose messages never became visible. */
   vanished: { chat: string, at: number }[]
+  arrivedAt: number
   /** It takes messages that nobody ever sees: one leaves at a time, with long waits between. */
   restriction: { since: number, next: number, spacing: number } | undefined
 }
@@ -183,14 +184,15 @@ export class Gates {
     this.gate(name).failures = 0
     this.open(name)
     if (this.isRestricted(bot)) this.context.logger.info('%s', `${bot} is not restricted any more: a message has arrived`)
-    this.memory.standings.delete(bot)
+    this.memory.standings.set(bot, { vanished: [], arrivedAt: this.context.clock.now(), restriction: undefined })
   }
 
-  /** A call was taken, or answered by nothing, and its message never became visible. */
-  vanished(bot: string, chat: string): void {
+  /** A message that left then, on the monotonic clock, was taken or got no answer, and never became visible. */
+  vanished(bot: string, chat: string, leftAt: number): void {
     const { clock, logger } = this.context
     const now = clock.now()
-    const standing = this.memory.standings.get(bot) ?? { vanished: [], restriction: undefined }
+    const standing = this.memory.standings.get(bot) ?? { vanished: [], arrivedAt: -Infinity, restriction: undefined }
+    if (leftAt < standing.arrivedAt) return
     this.memory.standings.set(bot, standing)
     const vanished = standing.vanished = [...standing.vanished.filter(({ at }) => at > now - signs.within), { chat, at: now }]
     if (standing.restriction || vanished.length < signs.calls || new Set(vanished.map(each => each.chat)).size < signs.chats) return

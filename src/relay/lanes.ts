@@ -128,7 +128,10 @@ export class Lanes {
     if (this.isClosed) throw new RelayError('stopping')
     const lane = this.open(delivery)
     const refusal = delivery.deferred ? undefined : gates.refusal(lane)
-    if (refusal) throw refusal
+    if (refusal) {
+      this.advance(lane)
+      throw refusal
+    }
     const isNext = lane.line.length === 0 && !lane.isBusy && gates.rest(lane) === 0 && this.isOnline(lane)
     if (!isNext && waitingIn(lane) >= capacity) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     const since = clock.now()
@@ -341,7 +344,10 @@ export class Lanes {
         return true
       }
       const sending = gates.isRestricted(lane.bot) ? { ...context, policy: { ...context.policy, retries: 0 } } : context
-      return await this.conclude(lane, active, account, await send(sending, active, account, lane.name, this.paceOf(lane)))
+      const leftAt = clock.now()
+      const end = await send(sending, active, account, lane.name, this.paceOf(lane))
+      if (end.failure?.causeId === 'swallowed' || end.failure?.causeId === 'vanished') gates.vanished(lane.bot, lane.name, leftAt)
+      return await this.conclude(lane, active, account, end)
     } catch (error) {
       // The journal does not answer, or this relay has lost it.
       this.turnAway(lane, new RelayError('store-down'))
@@ -361,7 +367,6 @@ export class Lanes {
   private async conclude(lane: Lane, active: Active, account: Account, { results, hasArrived, failure }: SendEnd): Promise<boolean> {
     const { deliveries, gates, stop } = this.context
     if (hasArrived) gates.arrived(lane)
-    if (failure?.causeId === 'swallowed' || failure?.causeId === 'vanished') gates.vanished(lane.bot, lane.name)
     if (failure && gates.failed(lane, failure)) {
       this.turnAwayClosed(lane)
       void gates.learn(lane, account).then(() => this.advance(lane))

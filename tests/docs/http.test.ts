@@ -92,7 +92,9 @@ describe('a reader', { timeout: 120_000 }, () => {
     await until('nothing waits', async () => record((await status()).outbox).size === 0)
     const { keys, ...found } = await status()
     assert.deepEqual([...Object.keys(found), 'keys'], Object.keys(shown))
-    const withoutTimes = (bots: unknown): unknown => Array.isArray(bots) && bots.map(bot => ({ ...record(bot), since: typeof record(bot).since }))
+    const withoutTimes = (bots: unknown): unknown => (
+      Array.isArray(bots) && bots.map(bot => ({ ...record(bot), since: typeof record(bot).since }))
+    )
     assert.deepEqual({ ...found, bots: withoutTimes(found.bots) }, { bots: withoutTimes(shown.bots), queues: [], outbox: { size: 0 } })
     assert(Array.isArray(keys) && Array.isArray(shown.keys))
     assert.deepEqual(Object.keys(record(keys[0])), Object.keys(record(shown.keys[0])))

@@ -15,7 +15,8 @@ export class FaultyDatabase {
       if (typeof run === 'function') {
         Reflect.set(driver, '_run', (...args: [string, ...unknown[]]): unknown => {
           if (args[0].startsWith('UPDATE') && this.strikes('set')) throw new Error('the database is away')
-          return Reflect.apply(run, driver, args)
+          const ran: unknown = Reflect.apply(run, driver, args)
+          return ran
         })
       }
       for (const method of ['get', 'eval', 'create', 'remove', ...typeof run === 'function' ? [] : ['set'] as const] as const) {
