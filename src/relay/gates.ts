@@ -36,6 +36,7 @@ interface Gate {
   pausedUntil: number
   lastSent: number
   hold: Hold | undefined
+  heldAt: number
   /** How often the head of the held lane was tried in vain. */
   tries: number
   /** When the platform is asked, or the head tried, whether the hold is over. */
@@ -228,7 +229,7 @@ export class Gates {
     const { clock, logger } = this.context
     const gate = this.gate(name)
     if (!gate.hold) {
-      Object.assign(gate, { tries: 0, isDoubted: cause === 'too-fast' })
+      Object.assign(gate, { tries: 0, isDoubted: cause === 'too-fast', heldAt: clock.now() })
       logger.info('%s', `${name} is held: ${causes[cause].en}`)
     }
     gate.hold = { cause, since: gate.hold?.since ?? clock.wall(), until }
@@ -281,8 +282,7 @@ export class Gates {
 
   /** Whether a lane has been held for so long that what was refused may be forgotten. */
   isOld(name: string): boolean {
-    const { since = 0 } = this.hold(name) ?? {}
-    return this.context.clock.wall() - since >= leastMemory
+    return this.context.clock.now() - this.gate(name).heldAt >= leastMemory
   }
 
   /** Asks why and until when a lane is held that was refused just now: its callers are told. */
@@ -312,7 +312,7 @@ export class Gates {
     if (known) return known
     const gate: Gate = {
       failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity,
-      hold: undefined, tries: 0, nextTry: -Infinity, isDoubted: false,
+      hold: undefined, heldAt: -Infinity, tries: 0, nextTry: -Infinity, isDoubted: false,
     }
     gates.set(name, gate)
     return gate
