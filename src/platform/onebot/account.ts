@@ -28,7 +28,8 @@ export class OneBot implements PlatformSupport {
   }
 
   onChat(callback: Parameters<Port['onChat']>[0]): () => void {
-    return hearClosures(this.ctx, callback)
+    // A relay that was unloaded while the one before it ended still answers its callers: its context takes no listeners any more.
+    return hearClosures(this.ctx.root, callback)
   }
 }
 
