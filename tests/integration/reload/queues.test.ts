@@ -48,7 +48,7 @@ for (const [name, reload] of ways.filter((_, index) => index !== 1)) {
     test('stays paused, and the failures before count', async t => {
       const config = { chatPauseAfter: 2, chatPauseTime: 60, chatApiMaxRetries: 0 }
       const relay = await relayWith(t, { path, config })
-      relay.simulator.mute(group, true)
+      relay.simulator.removeBot(group)
       const send = () => relay.post({ group_id: group, msg: 'hello' })
       assert.equal((await send()).status, 502)
       await reload(relay, { ...config, chatApiTimeout: 20 })
