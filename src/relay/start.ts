@@ -40,6 +40,7 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
   const relay = new Relay(shared, { ...options, clock })
   const { logger, files, retention, recordContent: content } = options
   const isLoaded = (): boolean => isDatabaseLoaded(unwrap(ctx.registry))
+  let isDisposed = false
   const inMemory = (): void => {
     relay.open({ journal: shared.journal, ownership: new FileOwner(dataDir, clock, shared.journal, logger), isStandIn: isLoaded })
   }
@@ -53,9 +54,12 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
     const ownership = journal.isEmbedded ? new FileOwner(dataDir, clock, journal, logger) : new RowOwner(journal, clock, name)
     void last.then(() => relay.open({ journal, ownership }))
     inner.on('dispose', () => {
-      hasDatabase = false
-      // With the plugin itself, the relay is given some time to end.
-      if (ctx.scope.uid !== null) inMemory()
+      queueMicrotask(() => {
+        // With the plugin itself, also where it is only given other settings, the relay has some time to end.
+        if (isDisposed) return
+        hasDatabase = false
+        inMemory()
+      })
     })
   })
   ctx.on('ready', () => {
@@ -64,7 +68,10 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
     }), isLoaded() ? arrivalTime : 0)
   })
   const finish = (): Promise<void> => last.then(() => relay.finish())
-  const disposed = new Promise<void>(resolve => ctx.on('dispose', resolve))
+  const disposed = new Promise<void>(resolve => ctx.on('dispose', () => {
+    isDisposed = true
+    resolve()
+  }))
   app.last = last.then(() => disposed).then(finish)
   return { relay, finish }
 }
