@@ -1,7 +1,8 @@
 import type { Context } from 'koishi'
 import { hostname } from 'node:os'
 import { unwrap } from '../lib/unwrap'
-import { systemClock } from './clock'
+import { pause, systemClock } from './clock'
+import { nameOfError } from './deliveries'
 import { DatabaseJournal, isDatabaseLoaded, type ContentFiles } from './journal-database'
 import { FileOwner, RowOwner } from './owner'
 import { Relay, Shared, type RelayOptions } from './relay'
@@ -20,6 +21,9 @@ const statementTimeout = 8_000
 
 /** How long a database may take to be there after the relay was loaded, in milliseconds. */
 const arrivalTime = 2_000
+
+/** How long to wait before a database that does not answer is asked again, in milliseconds. */
+const retryDelay = 1_000
 
 /** What the relays of each app share. */
 const apps = new WeakMap<object, { shared: Shared, last: Promise<void> }>()
@@ -41,7 +45,10 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
   const { logger, files, retention, recordContent: content } = options
   const isLoaded = (): boolean => isDatabaseLoaded(unwrap(ctx.registry))
   let isDisposed = false
+  let isInMemory = false
   const inMemory = (): void => {
+    if (isInMemory) return
+    isInMemory = true
     relay.open({ journal: shared.journal, ownership: new FileOwner(dataDir, clock, shared.journal, logger), isStandIn: isLoaded })
   }
   let hasDatabase = false
@@ -52,8 +59,27 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
     })
     const name = `process ${process.pid} on ${hostname()}`
     const ownership = journal.isEmbedded ? new FileOwner(dataDir, clock, journal, logger) : new RowOwner(journal, clock, name)
-    void last.then(() => relay.open({ journal, ownership }))
+    const gone = new AbortController()
+    const open = async (): Promise<void> => {
+      await last
+      for (let isFirst = true; isFirst || !gone.signal.aborted; isFirst = false) {
+        try {
+          await journal.ping()
+          if (!hasDatabase) return
+          isInMemory = false
+          relay.open({ journal, ownership })
+          return
+        } catch (error) {
+          // A damaged database arrives as well. Until it answers, what needs none is sent.
+          if (isFirst) logger.warn('%s', `the database does not answer, nothing that needs it is accepted: ${nameOfError(error)}`)
+          if (hasDatabase) inMemory()
+        }
+        await pause(clock, retryDelay, gone.signal)
+      }
+    }
+    void open()
     inner.on('dispose', () => {
+      gone.abort()
       queueMicrotask(() => {
         // With the plugin itself, also where it is only given other settings, the relay has some time to end.
         if (isDisposed) return
