@@ -116,9 +116,8 @@ describe('the page', { skip, timeout: 300_000 }, () => {
   })
 
   test('shows what is paused, and bots', async () => {
-    relay.simulator.mute('654321', true)
+    relay.simulator.fault({ fault: { kind: 'not-member' }, target: '654321', times: 5 })
     for (let count = 0; count < 5; count++) await relay.send({ group_id: '654321', msg: 'x' })
-    relay.simulator.mute('654321', false)
     await play('now', async page => {
       await page.getByText('onebot:10000', { exact: true }).waitFor()
       await page.locator('.relay-queues li', { hasText: '654321' }).getByText(/^Paused until/).waitFor()
@@ -270,9 +269,10 @@ describe('the page', { skip, timeout: 300_000 }, () => {
 
     /** Has a group fail until its queue is paused, and then messages wait in it. */
     async function pause(group: string, ...texts: string[]): Promise<string[]> {
-      relay.simulator.mute(group, true)
+      // The page names it.
+      relay.simulator.setRole(group, 'member')
+      relay.simulator.fault({ fault: { kind: 'not-member' }, target: group, times: 5 })
       for (let count = 0; count < 5; count++) await relay.send({ group_id: group, msg: 'x' })
-      relay.simulator.mute(group, false)
       return Promise.all(texts.map(async msg => {
         const body = JSON.stringify({ group_id: group, msg })
         const { status, headers } = await relay.request('/webhook', { method: 'POST', body, headers: { prefer: 'respond-async' } })
