@@ -120,13 +120,14 @@ export class Alerts implements Partial<Observer> {
       restricted: botsThat(status => status === 'restricted'),
       paused: new Map(relay.failing().map(queue => [queue, undefined])),
       // What waits for its account is not worth an alert of its own.
-      held: new Map(relay.lanes().flatMap(({ queue, hold }) => hold && causes[hold.cause].about !== 'account' ? [[queue, explain(hold.cause)]] : [])),
+      held: new Map(relay.lanes().flatMap(({ queue, hold }) =>
+        hold && causes[hold.cause].about !== 'account' ? [[queue, explain(hold.cause)]] : [])),
       gone: new Map([...gone].map(([queue, cause]) => [queue, explain(cause)])),
       expired,
     }
     const names = new Set(all.map(nameOf))
-    // One that was removed is neither offline nor online again.
-    watches.offline.forget(name => !names.has(name))
+    // One that was removed is neither in trouble nor well again.
+    for (const watch of [watches.offline, watches.restricted]) watch.forget(name => !names.has(name))
     for (const kind of kinds) {
       const watch = watches[kind]
       const { begun, over } = watch.look([...present[kind].keys()].filter(name => !this.isOwn(name)), now)

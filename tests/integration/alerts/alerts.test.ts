@@ -18,7 +18,7 @@ interface Receiver {
   bodies: JsonObject[]
 }
 
-/** Takes what is posted, with this answer. */
+/** Takes what is posted, with this answer. What a chat that is gone is told by is left out: it comes beside the pauses here. */
 async function receive(t: TestContext, answer: RequestListener = (_, response) => response.end()): Promise<Receiver> {
   const bodies: JsonObject[] = []
   const server = createServer((request, response) => {
@@ -27,6 +27,10 @@ async function receive(t: TestContext, answer: RequestListener = (_, response) =
       assert.equal(request.headers['content-type'], 'application/json')
       assert.equal(request.headers.authorization, `Basic ${Buffer.from('user:pass').toString('base64')}`)
       assert.deepEqual(schemaProblems('/components/schemas/Alert', body), [])
+      if (body.alert === 'gone') {
+        response.end()
+        return
+      }
       bodies.push(body)
       answer(request, response)
     })
@@ -81,7 +85,7 @@ describe('alertTo, as an address', () => {
     ]))
   })
 
-  test('is told that a bot is offline for five minutes, and is online again, also across a reload of the plugin', async t => {
+  test('is told that a bot is offline, and is online again, also across a reload of the plugin', async t => {
     const { url, bodies } = await receive(t)
     const config = { alertTo: url }
     const relay = await relayWith(t, { path, config })
@@ -142,27 +146,55 @@ describe('alertTo, as an address', () => {
   })
 })
 
-describe('alertTo, as a target', () => {
+describe('alertTo, as a list or a target', () => {
   test('is told by a message, in a record of its own, and never of itself', async t => {
     const config = { alertTo: 'ops', targets: { ops: `group:${other}` }, chatPauseAfter: 2, chatApiMaxRetries: 0 }
     const relay = await relayWith(t, { path, config })
     const resume = await pause(relay, group)
-    await untilPassing(second / 10, 'it is told', () => relay.simulator.ledger.length === 1)
-    const [message] = relay.simulator.ledger
-    assert(message)
-    assert.match(message.text, /^消息转发：因连续失败，已暂停发送：\ngroup:123456 /)
+    await untilPassing(second / 10, 'it is told', () => relay.simulator.ledger.length === 2)
+    const [gone = '', paused = ''] = relay.texts()
+    assert.match(gone, /^消息转发：聊天已不再接收.*：\ngroup:123456 \(onebot:10000\)：.*机器人.*不在.*，自 /)
+    assert.match(paused, /^消息转发：因连续失败，已暂停发送：\ngroup:123456 /)
     const metrics = await (await relay.request('/metrics')).text()
-    assert.match(metrics, /^message_relay_deliveries_total\{door="alert",outcome="sent"\} 1$/m)
+    assert.match(metrics, /^message_relay_deliveries_total\{door="alert",outcome="sent"\} 2$/m)
 
     await pause(relay, other)
     await resume()
     await untilPassing(minute / 10, 'the first is over', () => linesOf(relay).some(line => line.includes('alert paused, over')))
     assert.equal(linesOf(relay).filter(line => line.includes(`alert paused group:${other}`)).length, 1)
-    assert.deepEqual(relay.texts().filter(text => text.includes('消息转发')).length, 1)
+    assert.deepEqual(relay.texts().filter(text => text.includes('消息转发')).length, 2)
+  })
+
+  test('comes after others that do not take it, and is told of an account that is back', async t => {
+    const { url, bodies } = await receive(t)
+    const away = await receive(t, (_, response) => response.writeHead(500).end())
+    const relay = await relayWith(t, { path, config: { alertTo: ['nobody', `onebot:10000:group:${group}`, away.url, url] } })
+    relay.simulator.turn('loggedOut', true)
+    await untilPassing(second, 'it is told', () => bodies.length === 1)
+    const [subject] = subjectsOf(bodies[0] ?? {})
+    assert.deepEqual([bodies[0]?.alert, subject?.bot, away.bodies.length], ['offline', 'onebot:10000', 1])
+    assert.match(String(subject?.reason), /logged out/)
+    relay.simulator.turn('loggedOut', false)
+    await untilPassing(second, 'it takes the message itself that it is back', () => relay.texts().length === 1)
+    assert.match(relay.texts()[0] ?? '', /^消息转发：已重新上线：\nonebot:10000/)
+    assert.deepEqual([bodies.length, away.bodies.length], [1, 1])
+  })
+
+  test('is told that a chat has been closed for ten minutes, why, and that it is open', async t => {
+    const { url, bodies } = await receive(t)
+    const relay = await relayWith(t, { path, config: { alertTo: [url] } })
+    relay.simulator.mute(group, true)
+    await relay.ask(`/hooks/message/group:${group}?message=waits`)
+    await untilPassing(minute / 2, 'it is told', () => bodies.length === 1)
+    assert.deepEqual(plain(bodies[0] ?? {}), ['held', 'firing', 1, [[`group:${group}`, 'onebot:10000']]])
+    assert.equal(subjectsOf(bodies[0] ?? {})[0]?.reason, '机器人在该群被禁言')
+    relay.simulator.mute(group, false)
+    await untilPassing(minute / 2, 'it is told', () => bodies.length === 2)
+    assert.deepEqual(plain(bodies[1] ?? {}), ['held', 'resolved', 1, [[`group:${group}`, 'onebot:10000']]])
   })
 
   test('that is none is a warning', async t => {
     const relay = await relayWith(t, { path, config: { alertTo: 'nobody' } })
-    assert(relay.logs.some(line => line.startsWith('message-relay warn no alerts are sent, because alertTo cannot be used: ')), relay.logs.join('\n'))
+    assert(relay.logs.some(line => line.startsWith('message-relay warn a receiver in alertTo gets no alerts, because it cannot be used: ')), relay.logs.join('\n'))
   })
 })

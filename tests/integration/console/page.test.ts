@@ -115,13 +115,23 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('shows what is paused, and bots', async () => {
-    relay.simulator.fault({ fault: { kind: 'not-member' }, target: '654321', times: 5 })
+  test('shows what is paused or held, and why, and bots', async () => {
+    const gone = relay.simulator.fault({ fault: { kind: 'not-member' }, target: '654321', times: Infinity })
     for (let count = 0; count < 5; count++) await relay.send({ group_id: '654321', msg: 'x' })
+    gone.remove()
+    relay.simulator.mute('655', true)
+    await relay.send({ group_id: '655', msg: 'x' })
+    const body = JSON.stringify({ group_id: '655', msg: 'held' })
+    const { headers } = await relay.request('/webhook', { method: 'POST', body, headers: { prefer: 'respond-async' } })
     await play('now', async page => {
       await page.getByText('onebot:10000', { exact: true }).waitFor()
       await page.locator('.relay-queues li', { hasText: '654321' }).getByText(/^Paused until/).waitFor()
+      await page.locator('.relay-queues li', { hasText: '655' }).getByText(/^Waits because the bot is muted in this group/).waitFor()
     })
+    await play(`deliveries/${headers.get('x-request-id')}`, async page => {
+      await page.getByRole('dialog').getByText(/^等待中：机器人在该群被禁言/).waitFor()
+    }, { locale: 'zh-CN' })
+    relay.simulator.mute('655', false)
   })
 
   test('lists deliveries as they come, opens one by keyboard, and gives the focus back to the page', async () => {
@@ -269,10 +279,11 @@ describe('the page', { skip, timeout: 300_000 }, () => {
 
     /** Has a group fail until its queue is paused, and then messages wait in it. */
     async function pause(group: string, ...texts: string[]): Promise<string[]> {
-      // The page names it.
+      // Its queue is shown by the name of the group, which the platform has to know.
       relay.simulator.setRole(group, 'member')
-      relay.simulator.fault({ fault: { kind: 'not-member' }, target: group, times: 5 })
+      const gone = relay.simulator.fault({ fault: { kind: 'not-member' }, target: group, times: Infinity })
       for (let count = 0; count < 5; count++) await relay.send({ group_id: group, msg: 'x' })
+      gone.remove()
       return Promise.all(texts.map(async msg => {
         const body = JSON.stringify({ group_id: group, msg })
         const { status, headers } = await relay.request('/webhook', { method: 'POST', body, headers: { prefer: 'respond-async' } })
@@ -310,6 +321,24 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       })
       assert.equal(await stateOf(id), 'sent')
       assert.equal(arrived('again'), 1)
+    })
+
+    test('send again all that the filters show, such as the rest of what was partly sent', async () => {
+      const broken = relay.simulator.fault({ fault: { kind: 'refuse' }, action: 'upload_group_file', target: '704', times: Infinity })
+      const { headers } = await relay.send({ group_id: '704', messages: [{ msg: 'both' }, { type: 'file', url: 'base64://YQ==' }] })
+      const id = headers.get('x-request-id') ?? ''
+      broken.remove()
+      await play('deliveries', async page => {
+        await page.getByText('Filters').click()
+        await page.getByLabel('State').selectOption('failed')
+        await page.getByLabel('Target', { exact: true }).fill('group:704')
+        await page.getByLabel('Target', { exact: true }).blur()
+        await page.locator('tr.record').getByText('Partly sent').waitFor()
+        await ask(page, 'Send all of these again', 'Send again all that these filters show?', async () => assert.equal(await stateOf(id), 'failed'))
+        await page.getByText('1 message queued.').waitFor()
+      })
+      await until('the rest has arrived', async () => await stateOf(id) === 'sent')
+      assert.equal(arrived('both'), 1)
     })
 
     test('withdraw what waits, which then is no more in the list', async () => {
