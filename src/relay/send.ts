@@ -25,7 +25,7 @@ export interface SendEnd {
   results: Results
   /** Whether something has arrived now. */
   hasArrived: boolean
-  /** Why the last platform message has not. */
+  /** Why the last platform message that failed has not. */
   failure: SendError | undefined
 }
 
@@ -52,16 +52,17 @@ export async function send(context: SendContext, active: Active, account: Accoun
   summary.waited ??= Math.max(clock.wall() - createdAt, 0)
   const results = [...delivery.results]
   const known = results.map(result => result !== undefined)
+  const work: Work = { active, account, chat, pace, results, failure: undefined }
   try {
-    await sendAll(context, { active, account, chat, pace, results })
+    await sendAll(context, work)
   } finally {
     for (const release of releases) release()
   }
   // What was answered late meanwhile is known by the delivery.
   const all = results.map((result, index) => delivery.results[index]?.success ? delivery.results[index] : result)
   const fresh = all.filter((_, index) => !known[index])
-  const causes = fresh.flatMap(result => result && !result.success ? [result.error.cause] : [])
-  return { results: all, hasArrived: fresh.some(result => result?.success), failure: causes.findLast(cause => cause instanceof SendError) }
+  const hasFailed = fresh.some(result => result?.success === false)
+  return { results: all, hasArrived: fresh.some(result => result?.success), failure: hasFailed ? work.failure : undefined }
 }
 
 /** The work on one delivery; results are filled in as they come. */
@@ -71,6 +72,8 @@ interface Work {
   chat: string
   pace: Pace
   results: (ItemResult | undefined)[]
+  /** Why the last platform message that failed has not arrived. */
+  failure: SendError | undefined
 }
 
 async function sendAll(context: SendContext, work: Work): Promise<void> {
@@ -85,6 +88,7 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
   for (let next = queue.shift(); next; next = queue.shift()) {
     const result = await sendOne(context, work, next)
     const cause = result.success ? undefined : result.error.cause
+    if (cause instanceof SendError) work.failure = cause
     const isClosed = cause instanceof SendError && cause.isAboutTarget
     const parts = cause instanceof SendError && cause.outcome === 'refused' && !isClosed ? divide(next.items) : []
     if (parts.length > 1) {
