@@ -100,7 +100,7 @@ function judgeRecord(run: Run, account: Account): string[] {
   if (last && told?.kind === 'results' && !isSuperseded(run, account, last)) {
     for (const [index, outcome] of told.outcomes.entries()) {
       const now = outcomeOf(record.results[index])
-      const isUnwritten = now === 'unanswered' && ((run.endings.length > 0 && isSlowAtWriting(run)) || run.acquisitions.length > 1)
+      const isUnwritten = (now === 'unanswered' || (now === 'unsent' && outcome === 'refused')) && ((run.endings.length > 0 && isSlowAtWriting(run)) || run.acquisitions.length > 1)
       const mayChange = outcome === 'unanswered' || isUnwritten || operations.some(({ result }) => result !== 'conflict')
       if (now !== outcome && !mayChange && !(record.state === 'sent' && outcome !== 'sent')) {
         problems.push(`request ${name} was told that item ${index} is ${outcome}, and its record says ${now}`)

@@ -151,14 +151,18 @@ export class Platform {
 
   /** A chat is muted until a time. */
   mute(sid: string, target: Target, until: number, { isReported, isLifted }: { isReported: boolean, isLifted: boolean }): void {
-    const tell = (closure: Closure | 'open'): void => {
+    const tell = (state: 'muted' | 'open'): void => {
       if (!this.isOnline(sid)) return
       for (const listener of this.listeners) {
-        listener.process.deliver(this.timeline.now + 30, () => this.listeners.has(listener) && listener.callback(sid, target, closure))
+        const { process, callback } = listener
+        process.deliver(this.timeline.now + 30, () => {
+          const left = until - this.timeline.now
+          if (this.listeners.has(listener)) callback(sid, target, state === 'open' ? state : { cause: state, until: process.wall() + left })
+        })
       }
     }
     this.set('muted', chatName(sid, target), until, () => isLifted && tell('open'))
-    if (isReported) tell({ cause: 'muted', until: this.shownAt(until) })
+    if (isReported) tell('muted')
   }
 
   /** The platform restarts: what it has not carried out yet is lost, and its history may be shorter. */
