@@ -139,12 +139,21 @@ function judgeHeld(run: Run): string[] {
   })
 }
 
-/** A chat that is muted is tried again after a minute at the earliest. */
-function judgeTries({ calls }: Run): string[] {
-  return calls.filter(({ outcome }) => outcome === 'muted').flatMap(({ chat, process, begunAt }, place, muted) => {
-    const before = muted.slice(0, place).findLast(call => call.chat === chat && call.process === process)?.begunAt ?? -Infinity
-    return begunAt - before < 59_000 ? [`${chat} is muted, and was tried again after ${begunAt - before} ms`] : []
-  })
+/** A chat that is muted is tried again after a minute at the earliest, unless something has arrived since, or the message had already. */
+function judgeTries(run: Run): string[] {
+  const problems: string[] = []
+  let muted: Call[] = []
+  for (const call of run.calls) {
+    const isSameLane = ({ chat, process }: Call): boolean => chat === call.chat && process === call.process
+    const before = muted.find(isSameLane)
+    const wait = before ? call.begunAt - before.begunAt : Infinity
+    const hasArrived = before?.marks.some(mark => entriesOf(run, mark).length > 0)
+    if (call.outcome === 'muted' && wait < 59_000 && !hasArrived) problems.push(`${call.chat} is muted, and was tried again after ${wait} ms`)
+    if (call.outcome !== 'muted' && call.outcome !== 'sent') continue
+    muted = muted.filter(each => !isSameLane(each))
+    if (call.outcome === 'muted') muted.push(call)
+  }
+  return problems
 }
 
 /** An account is restricted only where three calls to two chats came to nothing, and none succeeded between. */

@@ -156,7 +156,7 @@ export class Platform {
       for (const listener of this.listeners) {
         const { process, callback } = listener
         process.deliver(this.timeline.now + 30, () => {
-          const left = until - this.timeline.now
+          const left = (this.troubles.get(`muted ${chatName(sid, target)}`) ?? 0) - this.timeline.now
           if (this.listeners.has(listener)) callback(sid, target, state === 'open' ? state : { cause: state, until: process.wall() + left })
         })
       }
