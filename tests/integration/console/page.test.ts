@@ -168,48 +168,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('calls groups and people by their names', async () => {
-    await play('deliveries', async page => {
-      await page.locator('tr.record', { hasText: '构建通知 Builds group:123456' }).first().waitFor()
-      await page.locator('tr.record', { hasText: 'group:123456' }).first().click()
-      await page.getByRole('dialog').getByRole('heading', { name: '构建通知 Builds group:123456' }).waitFor()
-    })
-  })
-
-  test('keeps up what somebody looks at far down, and leaves it where it is', async () => {
-    relay.simulator.fault({ fault: { kind: 'refuse', wording: 'too fast' }, target: '710', times: Infinity })
-    const id = (await relay.send({ group_id: '710', msg: 'far down' })).headers.get('x-request-id') ?? ''
-    relay.simulator.clearFaults()
-    for (let count = 0; count < 150; count++) await relay.send({ group_id: '711', msg: `above ${count}` })
-    await play('deliveries', async page => {
-      const row = page.locator('tr.record', { hasText: 'far down' })
-      await page.locator('tr.record').first().waitFor()
-      await until('it can be seen', async () => {
-        if (await row.count() > 0) return true
-        await page.evaluate('document.querySelector(".relay-window").scrollBy(0, 400)')
-        return false
-      })
-      await row.scrollIntoViewIfNeeded()
-      await row.getByText('Failed').waitFor()
-      const top = (await row.boundingBox())?.y
-      await relay.send({ group_id: '711', msg: 'one more' })
-      assert.equal((await relay.request(`/deliveries/${id}/retry`, { method: 'POST' })).status, 202)
-      await row.getByText('Sent', { exact: true }).waitFor()
-      assert.equal((await row.boundingBox())?.y, top)
-    })
-  })
-
-  test('offers a key for each of several targets', async () => {
-    await play('connect', async page => {
-      await page.getByLabel('Target').fill('group:1, ops')
-      await page.getByRole('button', { name: 'Make a key for it' }).click()
-      const { key, warnings } = await offeredKeys(page)
-      assert.deepEqual(warnings, [])
-      assert.deepEqual(key?.view?.targets, ['group:1', 'ops'])
-      await page.locator('pre', { hasText: `"${relay.url}/send/group:1,ops"` }).waitFor()
-    })
-  })
-
   test('previews and sends, with a file', async () => {
     await play('send', async page => {
       await page.getByLabel('Target').fill('ops')
@@ -267,6 +225,48 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       const { width = 0 } = await text.boundingBox() ?? {}
       assert(width > 150)
     }, { viewport: { width: 360, height: 800 } })
+  })
+
+  test('calls groups and people by their names', async () => {
+    await play('deliveries', async page => {
+      await page.locator('tr.record', { hasText: '构建通知 Builds group:123456' }).first().waitFor()
+      await page.locator('tr.record', { hasText: 'group:123456' }).first().click()
+      await page.getByRole('dialog').getByRole('heading', { name: '构建通知 Builds group:123456' }).waitFor()
+    })
+  })
+
+  test('keeps up what somebody looks at far down, and leaves it where it is', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse', wording: 'too fast' }, target: '710', times: Infinity })
+    const id = (await relay.send({ group_id: '710', msg: 'far down' })).headers.get('x-request-id') ?? ''
+    relay.simulator.clearFaults()
+    for (let count = 0; count < 150; count++) await relay.send({ group_id: '711', msg: `above ${count}` })
+    await play('deliveries', async page => {
+      const row = page.locator('tr.record', { hasText: 'far down' })
+      await page.locator('tr.record').first().waitFor()
+      await until('it can be seen', async () => {
+        if (await row.count() > 0) return true
+        await page.evaluate('document.querySelector(".relay-window").scrollBy(0, 400)')
+        return false
+      })
+      await row.scrollIntoViewIfNeeded()
+      await row.getByText('Failed').waitFor()
+      const top = (await row.boundingBox())?.y
+      await relay.send({ group_id: '711', msg: 'one more' })
+      assert.equal((await relay.request(`/deliveries/${id}/retry`, { method: 'POST' })).status, 202)
+      await row.getByText('Sent', { exact: true }).waitFor()
+      assert.equal((await row.boundingBox())?.y, top)
+    })
+  })
+
+  test('offers a key for each of several targets', async () => {
+    await play('connect', async page => {
+      await page.getByLabel('Target').fill('group:1, ops')
+      await page.getByRole('button', { name: 'Make a key for it' }).click()
+      const { key, warnings } = await offeredKeys(page)
+      assert.deepEqual(warnings, [])
+      assert.deepEqual(key?.view?.targets, ['group:1', 'ops'])
+      await page.locator('pre', { hasText: `"${relay.url}/send/group:1,ops"` }).waitFor()
+    })
   })
 
   describe('its buttons', () => {
