@@ -39,6 +39,7 @@ for (const [where, path] of [['without a database', null], ['with a database', u
       const relay = await relayWith(t, { path, config })
       relay.unload()
       await relay.app.lifecycle.flush()
+      await until('the relay has ended', () => traces(relay)['listeners for internal/session'] === undefined)
       const clean = { ...traces(relay), timers }
       await assertGone(relay, clean)
       await relay.reload(config)
