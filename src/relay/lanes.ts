@@ -343,9 +343,8 @@ export class Lanes {
         await deliveries.end(active, failRest(active.delivery, refusal ?? offlineError(account)), refusal)
         return true
       }
-      const sending = gates.isRestricted(lane.bot) ? { ...context, policy: { ...context.policy, retries: 0 } } : context
       const leftAt = clock.now()
-      const end = await send(sending, active, account, lane.name, this.paceOf(lane))
+      const end = await send(context, active, account, lane.name, this.paceOf(lane))
       if (end.failure?.causeId === 'swallowed' || end.failure?.causeId === 'vanished') gates.vanished(lane.bot, lane.name, leftAt)
       return await this.conclude(lane, active, account, end)
     } catch (error) {
@@ -380,6 +379,7 @@ export class Lanes {
   private paceOf(lane: Lane): Pace {
     const { clock, gates, stop } = this.context
     return {
+      mostCalls: gates.isRestricted(lane.bot) ? 1 : Infinity,
       ready: () => {
         const rest = gates.spacing(lane)
         return rest > 0 ? pause(clock, rest, stop) : undefined

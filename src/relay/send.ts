@@ -16,6 +16,8 @@ export interface SendContext extends AttemptContext {
 export interface Pace {
   /** Resolves when the next message may leave; `undefined` when it may at once. */
   ready: () => Promise<void> | undefined
+  /** How often a message may be called for when its turn has come. */
+  mostCalls: number
   /** A message has left, or could not; whether it has arrived. */
   sent: (hasArrived: boolean) => void
 }
@@ -77,13 +79,15 @@ interface Work {
 }
 
 async function sendAll(context: SendContext, work: Work): Promise<void> {
-  const { active: { delivery: { deferred, open } }, results } = work
+  const { active: { delivery: { deferred, open } }, pace: { mostCalls }, results } = work
   const { retries } = context.policy
   const ready = await prepareAll(context, work)
   const isOf = ({ indices }: Open) => ({ index }: Ready): boolean => indices.includes(index)
-  const earlier = open.map((each): Outgoing => ({ items: ready.filter(isOf(each)), retries, earlier: each }))
+  const earlier = open.map((each): Outgoing => ({
+    items: ready.filter(isOf(each)), retries: Math.min(retries, each.calls + mostCalls - 1), earlier: each,
+  }))
   const fresh = ready.filter(item => !earlier.some(({ items }) => items.includes(item)))
-  const combined = compose(fresh, maxWeight).map((items): Outgoing => ({ items, retries }))
+  const combined = compose(fresh, maxWeight).map((items): Outgoing => ({ items, retries: Math.min(retries, mostCalls - 1) }))
   const queue = [...earlier.filter(({ items }) => items.length > 0), ...combined]
   for (let next = queue.shift(); next; next = queue.shift()) {
     const result = await sendOne(context, work, next)
