@@ -216,8 +216,8 @@ class Attempt {
     const { context: { clock, policy: { timeout, interval } }, sending: { account, active: { delivery: { deferred } } } } = this
     const time = Math.max(backoff(Math.max(this.calls, 1), Math.random()), interval)
     const isPostponed = failure.outcome === 'unsent' && (deferred || !account.isOnline)
-    // A look-up has taken of the time: half of it is enough for a call.
-    const isLate = this.deadline - clock.now() < time + timeout / 2
+    // A look-up may have taken of the time of a call, but not nearly all.
+    const isLate = this.deadline - clock.now() < time + timeout / 4
     if (!failure.isRetryable || this.isLast || isPostponed || isLate) return failure
     await this.wait(time)
   }

@@ -155,7 +155,8 @@ describe('of two relays on one database', { skip: missing, concurrency: 3 }, () 
     await post(active, 'one', 'two')
     await active.end('SIGTERM')
     const seconds = await measure(t, 'take-over after a stop', () => ready(standby))
-    assert(seconds < 3, `it took ${seconds} s`)
+    // A process that is gone is replaced at the next look; one that is only silent would take 12 s.
+    assert(seconds < 10, `it took ${seconds} s`)
     await post(standby, 'three')
     await allSent(standby)
     assert.deepEqual(texts(simulator), ['pong', 'one', 'two', 'three'])
@@ -277,7 +278,8 @@ test('of two relays in one folder with SQLite the second stands by, and nothing 
   }
   await active.end('SIGKILL')
   const seconds = await measure(t, 'take-over after a kill, in one folder', () => ready(standby))
-  assert(seconds < 3, `it took ${seconds} s`)
+  // A process that is gone is replaced at the next look; one that is only silent would take 12 s.
+  assert(seconds < 10, `it took ${seconds} s`)
   await Promise.all(loads)
   await until('what was deferred has ended', async () => {
     const { data } = await readReply(await standby.request('/deliveries?state=queued,sending'))
