@@ -75,6 +75,7 @@ describe('a group that is muted for a while', { concurrency: 3 }, () => {
 
   test('is held and released at once by notices, also of everybody', async t => {
     const relay = await relayWith(t)
+    await until('it listens', async () => (await relay.request('/readyz')).status === 200)
     relay.simulator.turn('allMuted', true, { type: 'group', id: group })
     await until('it is held', async () => JSON.stringify(await queue(relay)).includes('"cause":"all-muted"'))
     const ids = [await relay.queue('1'), await relay.queue('2')]
