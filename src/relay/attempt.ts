@@ -235,13 +235,14 @@ class Attempt {
       const finding = await this.look(call, until)
       if (finding?.kind === 'found') this.receipt ??= finding
       if (this.receipt) return
-      if (finding?.mayRepeat) {
+      if (finding?.mayRepeat && !this.isLast) {
         const end = await this.rest(failure)
         if (!end && finding.kind === 'absent') this.open = 0
         return end && !this.isCut ? explain(end, finding) : end
       }
       const left = until - clock.now()
-      const isVain = finding?.kind === 'no-history' && !message.reports
+      // The answer of the last call still counts until the deadline.
+      const isVain = finding?.kind === 'no-history' && !message.reports && !this.isLast
       if (isVain || left <= 0 || stop.aborted) return this.isCut ? failure : explain(failure, finding)
       await this.wait(Math.min(moment, left, chats.openFor(chat, likeness) || moment))
     }
