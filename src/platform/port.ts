@@ -209,6 +209,11 @@ export class SendError extends Error {
     return this.causeId ? causes[this.causeId].about : 'unknown'
   }
 
+  /** The failure that ended it: a refusal may stand behind one that is unanswered because of an earlier call. */
+  get last(): SendError {
+    return this.cause instanceof SendError ? this.cause : this
+  }
+
   /** Whether it is about the chat (muted, not a member, no such group), so that further calls into it are no use now. */
   get isAboutTarget(): boolean {
     return this.about === 'chat-closed' || this.about === 'chat-gone'

@@ -2,7 +2,7 @@ import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import type { Target } from '../message/model'
-import { SendError, type Account, type Closure } from '../platform/port'
+import type { Account, Closure, SendError } from '../platform/port'
 import type { Clock } from './clock'
 import type { Hold } from './delivery'
 import type { Observer } from './submission'
@@ -209,8 +209,7 @@ export class Gates {
   failed({ name }: Gated, failure: SendError): boolean {
     const { clock, options: { pauseAfter, pauseFor }, observer } = this.context
     const gate = this.gate(name)
-    // A refusal may stand behind the failure, where an earlier call of the message is still unanswered.
-    const { causeId, about } = failure.cause instanceof SendError ? failure.cause : failure
+    const { causeId, about } = failure.last
     if (causeId && (about === 'chat-closed' || about === 'account')) {
       this.close(name, { cause: causeId, until: null })
       return true

@@ -3,7 +3,7 @@ import { SendError, type Account, type LoadedItem, type Message } from '../platf
 import { attempt, toSent, type AttemptContext } from './attempt'
 import { compose, divide, kindOf, maxWeight, prepareItem, settlingTime, type MediaOptions, type MessageKind, type PreparedItem } from './compose'
 import type { Active, Files } from './deliveries'
-import { isPassing, type ItemResult, type Open, type Results } from './delivery'
+import { isPassing, unanswered, type ItemResult, type Open, type Results } from './delivery'
 import { NotOwner } from './journal'
 
 /** What a send needs of the rest of the core. */
@@ -92,18 +92,21 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
   for (let next = queue.shift(); next; next = queue.shift()) {
     const result = await sendOne(context, work, next)
     const cause = result.success ? undefined : result.error.cause
-    if (cause instanceof SendError) work.failure = cause
-    const isClosed = cause instanceof SendError && cause.isAboutTarget
-    const parts = cause instanceof SendError && cause.outcome === 'refused' && !isClosed ? divide(next.items) : []
+    const failure = cause instanceof SendError ? cause : undefined
+    work.failure = failure ?? work.failure
+    const isClosed = failure?.last.isAboutTarget === true
+    const parts = failure?.outcome === 'refused' && !isClosed ? divide(next.items) : []
     if (parts.length > 1) {
       // Only the bad items are to fail, so each goes by itself, once.
       queue.unshift(...parts.map(items => ({ items, retries: 0 })))
       continue
     }
+    for (const { index } of next.items) results[index] = result
     // What is refused because of the target would be refused again, and calls into a closed chat get accounts banned. What could not leave
     // now, a deferred delivery tries again as a whole.
-    const isForAll = isClosed || (deferred && isPassing(result))
-    for (const { items } of isForAll ? [next, ...queue.splice(0)] : [next]) for (const { index } of items) results[index] = result
+    const rest: ItemResult = failure && failure.last !== failure ? { success: false, error: failure.last.toRelayError() } : result
+    if (!isClosed && !(deferred && isPassing(rest))) continue
+    for (const { items, earlier } of queue.splice(0)) for (const { index } of items) results[index] = earlier ? unanswered() : rest
   }
 }
 

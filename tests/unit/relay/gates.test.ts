@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { SendError } from '../../../src/platform/port'
+import { outcomeOf } from '../../../src/relay/delivery'
 import { Core, fates, lane } from '../../support/core'
 
 const minute = 60_000
 const { muted, removed, sent, silent } = fates
+const file = { type: 'file', link: { kind: 'remote', url: 'http://example.com/x' } } as const
 const swallowed = { answered: 10, error: new SendError('unanswered', 'Timeout: NTEvent', { causeId: 'swallowed' }) } as const
 
 /** The states of what was accepted for later, in its order. */
@@ -112,6 +114,29 @@ describe('a chat that is closed for a while', () => {
     void core.submit('b')
     await core.run(100)
     assert.deepEqual([core.log.map(line => line.slice(0, 8)), core.called], [['a unansw', 'b unsent'], ['a', 'a']])
+  })
+
+  test('ends a batch whose refused message may have arrived by an earlier call', async () => {
+    const core = new Core({ retries: 1 })
+    core.port.fates.push({ answered: 10, error: new SendError('unanswered') }, muted)
+    core.port.hasHistory = false
+    void core.submit('batch', { mode: 'batch', items: [{ type: 'text', text: 'a' }, file] })
+    await core.run(10_000)
+    assert.deepEqual([core.log, core.called], [['batch unanswered,refused'], ['a', 'a']])
+  })
+
+  test('leaves the rest of a batch unanswered where an earlier call may have brought it', async () => {
+    const core = new Core({ retries: 0 })
+    core.port.fates.push(silent, silent, muted)
+    core.port.hasHistory = false
+    const [reply, a, b] = [{ type: 'reply', messageId: '1' }, { type: 'text', text: 'a' }, { type: 'text', text: 'b' }] as const
+    void core.later('batch', { mode: 'batch', items: [reply, a, reply, b] })
+    await core.run(2 * minute)
+    const [id = ''] = core.journal.rows.keys()
+    await core.relay.retry(id, () => undefined)
+    await core.run(minute)
+    const { results } = await (await core.relay.history()).get(id)
+    assert.deepEqual([results.map(outcomeOf), core.called], [Array(4).fill('unanswered'), ['reply+a', 'reply+b', 'reply+a']])
   })
 
   test('is not held for ever where nothing waits', async () => {
