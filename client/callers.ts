@@ -1,11 +1,11 @@
-import type { Texts } from './texts/en-US'
+import type { Texts } from './texts/all'
 
 /** What can be told to call the relay. */
 export interface Caller {
   name: string
   label: string
   /** The words of its three steps. */
-  steps: keyof Texts['connect']['doors']
+  steps: keyof Texts['integrations']['doors']
   /** What it calls, `<target>` and `<key>` in it still to be put in. */
   address: string
   /** Whether it signs with the key, or with a secret that it chooses itself. The settings then have to hold that, and not a digest. */

@@ -28,3 +28,29 @@ export const socket: Ref<unknown>
 
 /** Icons by name. */
 export const icons: { register: (name: string, component: Component) => void }
+
+/** An object that the browser keeps, by its name and the version of its shape. */
+export function useStorage<T extends object>(key: string, version: number, fallback?: () => T): Ref<T>
+
+/** Shows a text for a while, above everything else. */
+export const message: (options: {
+  message: string
+  type: 'success' | 'warning' | 'error' | 'info'
+  customClass?: string
+  /** In milliseconds; 0 for as long as nobody closes it. */
+  duration?: number
+  showClose?: boolean
+  grouping?: boolean
+}) => void
+
+/** Asks a question. It fails where the answer is no. */
+export const messageBox: {
+  confirm: (text: string, title: string, options: {
+    confirmButtonText: string
+    cancelButtonText: string
+    confirmButtonClass?: string
+    customClass?: string
+    showClose?: boolean
+    autofocus?: boolean
+  }) => Promise<unknown>
+}

@@ -1,17 +1,18 @@
 import { socket } from '@koishijs/client'
-import { defineComponent, h, onBeforeUnmount, onMounted, resolveComponent, watch, type Component, type VNode } from 'vue'
+import { defineComponent, h, onBeforeUnmount, onMounted, resolveComponent, watch, type Component } from 'vue'
 import { refreshNames } from './contacts'
 import { notice } from './parts/basics'
-import { about, goTo, place, readPlace, refreshAbout, tabs, type Tab } from './state'
-import { ConnectTab } from './tabs/connect'
+import { button, tabs } from './parts/elements'
+import { about, goTo, place, readPlace, refreshAbout, tabNames, type Tab } from './state'
 import { DeliveriesTab } from './tabs/deliveries'
+import { IntegrationsTab } from './tabs/integrations'
 import { KeysTab } from './tabs/keys'
-import { NowTab } from './tabs/now'
+import { OverviewTab } from './tabs/overview'
 import { SendTab } from './tabs/send'
-import { locale, texts } from './texts'
+import { languageNames, locale, setLocale, texts } from './texts'
 
 const contents: Readonly<Record<Tab, Component>> = {
-  now: NowTab, deliveries: DeliveriesTab, send: SendTab, connect: ConnectTab, keys: KeysTab,
+  overview: OverviewTab, deliveries: DeliveriesTab, send: SendTab, integrations: IntegrationsTab, keys: KeysTab,
 }
 
 /** The page: five tabs. */
@@ -28,45 +29,25 @@ export const RelayPage = defineComponent({
     watch(socket, () => void refreshAbout(), { immediate: true })
     watch([socket, () => place.value.tab], () => void refreshNames(), { immediate: true })
 
-    return () => h(resolveComponent('k-layout'), null, {
-      header: () => texts.value.title,
-      default: () => (
-        <div class="relay" lang={locale.value}>
-          {viewTabs(place.value.tab)}
-          {!socket.value && notice('bad', texts.value.common.offline)}
-          <div class="relay-panel" role="tabpanel" id="relay-panel" aria-labelledby={`relay-tab-${place.value.tab}`}>
-            {about.value ? h(contents[place.value.tab]) : <p role="status">{texts.value.common.loading}</p>}
-          </div>
+    return () => {
+      const t = texts.value
+      const { tab } = place.value
+      const other = locale.value === 'zh-CN' ? 'en-US' : 'zh-CN'
+      const content = () => (
+        <div class="relay-panel">
+          {!socket.value && notice('bad', t.common.offline)}
+          {about.value ? h(contents[tab]) : <p role="status">{t.common.loading}</p>}
         </div>
-      ),
-    })
+      )
+      return h(resolveComponent('k-layout'), null, {
+        header: () => t.title,
+        menu: () => button(languageNames[other], () => setLocale(other), { look: 'link', describes: t.common.pair(t.language, languageNames[other]) }),
+        default: () => (
+          <div class="relay relay-body" lang={locale.value}>
+            {tabs(tab, tabNames.map(name => [name, t.tabs[name]] as const), content, name => goTo(name))}
+          </div>
+        ),
+      })
+    }
   },
 })
-
-function viewTabs(current: Tab): VNode {
-  const move = (event: KeyboardEvent): void => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
-    const next = event.key === 'Home' ? tabs[0] : event.key === 'End' ? tabs.at(-1) : step && tabs.at((tabs.indexOf(current) + step) % tabs.length)
-    if (!next) return
-    event.preventDefault()
-    goTo(next)
-    document.getElementById(`relay-tab-${next}`)?.focus()
-  }
-  return (
-    <div class="relay-tabs" role="tablist" aria-label={texts.value.title} onKeydown={move}>
-      {tabs.map(tab => (
-        <button
-          type="button"
-          role="tab"
-          id={`relay-tab-${tab}`}
-          aria-controls="relay-panel"
-          aria-selected={tab === current}
-          tabindex={tab === current ? 0 : -1}
-          onClick={() => goTo(tab)}
-        >
-          {texts.value.tabs[tab]}
-        </button>
-      ))}
-    </div>
-  )
-}

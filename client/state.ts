@@ -2,8 +2,8 @@ import { ref, shallowRef } from 'vue'
 import { loadAbout, type About } from './api'
 
 /** The parts of the page, in their order. */
-export const tabs = ['now', 'deliveries', 'send', 'connect', 'keys'] as const
-export type Tab = typeof tabs[number]
+export const tabNames = ['overview', 'deliveries', 'send', 'integrations', 'keys'] as const
+export type Tab = typeof tabNames[number]
 
 /** What the page knows of the relay; absent until it is loaded. */
 export const about = shallowRef<About>()
@@ -17,7 +17,7 @@ export const place = ref(readPlace())
 
 export function readPlace(): { tab: Tab, id: string } {
   const [name = '', id = ''] = location.hash.slice(1).split('/')
-  return { tab: tabs.find(tab => tab === name) ?? 'now', id }
+  return { tab: tabNames.find(tab => tab === name) ?? 'overview', id }
 }
 
 export function goTo(tab: Tab, id = ''): void {

@@ -1,14 +1,6 @@
-import { resolveComponent, type VNode, type VNodeChild, h } from 'vue'
+import type { VNode, VNodeChild } from 'vue'
 import type { Delivery } from '../api'
 import { texts } from '../texts'
-
-/** A button in the look of the console. */
-export function button(label: string, onClick: () => unknown, more: { kind?: 'primary' | 'danger', disabled?: boolean, describes?: string } = {}): VNode {
-  return h(resolveComponent('el-button'), {
-    ...more.kind && { type: more.kind },
-    'class': 'relay-button', 'disabled': more.disabled === true, 'aria-label': more.describes, onClick,
-  }, () => label)
-}
 
 /** What everybody should see; a screen reader says it. */
 export function notice(kind: 'info' | 'good' | 'bad', text: VNodeChild): VNode {

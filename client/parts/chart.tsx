@@ -16,7 +16,7 @@ const size = { width: 480, height: 96, gap: 4 }
 export const DayChart = defineComponent({
   props: { hours: { type: Array as PropType<Fields[]>, required: true } },
   setup: props => () => {
-    const t = texts.value.now
+    const t = texts.value.overview
     const hours = props.hours.map(readHour)
     const sums = { sent: sumOf(hours, 'sent'), failed: sumOf(hours, 'failed'), unanswered: sumOf(hours, 'unanswered') }
     if (sums.sent + sums.failed + sums.unanswered === 0) return <p>{t.nothing}</p>
@@ -66,7 +66,7 @@ function bars(hour: Hour, at: number, count: number, highest: number): VNode {
   })
   return (
     <g>
-      <title>{`${hour.name} ${texts.value.now.summary(hour.sent, hour.failed, hour.unanswered)}`}</title>
+      <title>{`${hour.name} ${texts.value.overview.summary(hour.sent, hour.failed, hour.unanswered)}`}</title>
       {parts}
     </g>
   )

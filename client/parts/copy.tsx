@@ -1,6 +1,6 @@
 import { defineComponent, ref } from 'vue'
 import { texts } from '../texts'
-import { button } from './basics'
+import { button } from './elements'
 
 /** Copies a text, also where the browser has no clipboard for pages without HTTPS. */
 async function copy(text: string): Promise<void> {

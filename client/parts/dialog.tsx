@@ -1,6 +1,6 @@
 import { defineComponent, onMounted, ref, type Ref, type VNode } from 'vue'
 import { texts } from '../texts'
-import { button } from './basics'
+import { button } from './elements'
 
 /** What is asked before something that cannot be taken back. */
 export interface Question {

@@ -1,18 +1,13 @@
-import { useConfig } from '@koishijs/client'
 import { computed } from 'vue'
-import { english, type Texts } from './en-US'
-import { chinese } from './zh-CN'
 import { causes, isCauseId } from '../../src/message/causes'
 import type { Hold } from '../api'
+import { chinese, english, type Texts } from './all'
+import { locale } from './locale'
 
-const config = useConfig()
+export { languageNames, locale, setLocale } from './locale'
 
-/** The language of the console, which its settings say; without one that of the browser. */
-export const locale = computed<'zh-CN' | 'en-US'>(() => (config.value.locale ?? navigator.language).startsWith('zh') ? 'zh-CN' : 'en-US')
-
-/** What the page says, in that language. */
+/** What the page says, in its language. */
 export const texts = computed<Texts>(() => locale.value === 'zh-CN' ? chinese : english)
-
 /** A moment of today as a time, another one with its date; in a list, whose head has the zone. */
 export function writeTime(moment: string): string {
   const date = new Date(moment)

@@ -4,8 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { addressFor, callersOf } from '../../../client/callers'
 import { curlOf, keyLines } from '../../../client/curl'
-import { english } from '../../../client/texts/en-US'
-import { chinese } from '../../../client/texts/zh-CN'
+import { chinese, english } from '../../../client/texts/all'
 
 /** What a shell makes of a command in the place of curl. */
 function wordsOf(command: string): string[] {

@@ -1,7 +1,8 @@
 import { defineComponent, shallowRef, type VNode } from 'vue'
 import { call, readHold, type Hold, type Reply } from '../api'
 import { fieldsOf, isFields, listOf, numberOf, textOf, type Fields } from '../fields'
-import { button, notice, section } from '../parts/basics'
+import { notice, section } from '../parts/basics'
+import { button } from '../parts/elements'
 import { DayChart } from '../parts/chart'
 import { confirmation, type Question } from '../parts/dialog'
 import { describeTarget, viewTarget } from '../parts/target'
@@ -21,7 +22,7 @@ interface Queue {
 }
 
 /** What goes on: bots, queues, the outbox, and the last day. */
-export const NowTab = defineComponent({
+export const OverviewTab = defineComponent({
   setup() {
     const status = shallowRef<Reply>()
     const queues = shallowRef<Queue[]>([])
@@ -51,9 +52,9 @@ export const NowTab = defineComponent({
       problem.value = reply.isRight ? '' : texts.value.common.failed(reply.msg)
       await look()
     }
-    const goOn = (queue: Queue): Promise<void> => act('POST', `/queues/${encodeURIComponent(queue.id)}/resume`, texts.value.now.resumed)
+    const goOn = (queue: Queue): Promise<void> => act('POST', `/queues/${encodeURIComponent(queue.id)}/resume`, texts.value.overview.resumed)
     const drop = ({ id, bot, target, waiting }: Queue): void => {
-      const t = texts.value.now
+      const t = texts.value.overview
       question.value = {
         title: t.dropTitle(describeTarget(target, bot)), text: t.dropText(waiting), verb: t.drop(waiting),
         act: () => act('DELETE', `/queues/${encodeURIComponent(id)}`, t.dropped),
@@ -70,11 +71,11 @@ export const NowTab = defineComponent({
           {problem.value && notice('bad', problem.value)}
           {said.value && notice('good', said.value)}
           <div class="relay-columns">
-            {section(t.now.bots, viewBots(listOf(data.bots)))}
-            {section(t.now.outbox, <p>{describeOutbox(data.outbox)}</p>)}
+            {section(t.overview.bots, viewBots(listOf(data.bots)))}
+            {section(t.overview.outbox, <p>{describeOutbox(data.outbox)}</p>)}
           </div>
-          {section(t.now.queues, queues.value.length === 0 ? <p>{t.now.noQueues}</p> : viewQueues(queues.value, goOn, drop))}
-          {section(t.now.day, hours.value ? <DayChart hours={hours.value} /> : <p>{t.common[isCounted.value ? 'missing' : 'loading']}</p>)}
+          {section(t.overview.queues, queues.value.length === 0 ? <p>{t.overview.noQueues}</p> : viewQueues(queues.value, goOn, drop))}
+          {section(t.overview.day, hours.value ? <DayChart hours={hours.value} /> : <p>{t.common[isCounted.value ? 'missing' : 'loading']}</p>)}
           {confirmation(question)}
         </div>
       )
@@ -102,7 +103,7 @@ function isClosed(state: string): boolean {
 }
 
 function viewBots(bots: Fields[]): VNode {
-  const t = texts.value.now
+  const t = texts.value.overview
   const words: Partial<Record<string, string>> = {
     online: t.online, offline: t.offline, connecting: t.connecting, restricted: t.restricted,
   }
@@ -121,7 +122,7 @@ function viewBots(bots: Fields[]): VNode {
 }
 
 function describeOutbox(outbox: unknown): string {
-  const t = texts.value.now
+  const t = texts.value.overview
   if (outbox === 'unavailable') return t.unavailable
   if (!isFields(outbox)) return t.noOutbox
   const { size, oldest } = fieldsOf(outbox)
@@ -130,7 +131,7 @@ function describeOutbox(outbox: unknown): string {
 }
 
 function viewQueues(queues: Queue[], goOn: (queue: Queue) => unknown, drop: (queue: Queue) => unknown): VNode {
-  const t = texts.value.now
+  const t = texts.value.overview
   return (
     <ul class="relay-queues">
       {queues.map(queue => (
@@ -156,7 +157,7 @@ function viewQueues(queues: Queue[], goOn: (queue: Queue) => unknown, drop: (que
 }
 
 function describeState({ state, pausedUntil, hold }: Queue): string {
-  const t = texts.value.now
+  const t = texts.value.overview
   if (hold) return describeHold(hold)
   if (state === 'paused') return t.paused(writeMoment(pausedUntil))
   return state === 'busy' ? t.busy : t.inLine

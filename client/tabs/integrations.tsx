@@ -3,7 +3,8 @@ import { call, loadDeliveries, makeKey, pageName, type Delivery, type NewKey, ty
 import { addressFor, callersOf, type Caller } from '../callers'
 import { curlOf, keyLines, type NewEntry } from '../curl'
 import { textOf, wordsOf } from '../fields'
-import { button, field, notice, section, stateMark, valueOf } from '../parts/basics'
+import { field, notice, section, stateMark, valueOf } from '../parts/basics'
+import { button } from '../parts/elements'
 import { CopyBlock, CopyButton } from '../parts/copy'
 import { summarize } from '../parts/items'
 import { viewPreview } from '../parts/preview'
@@ -13,7 +14,7 @@ import { about, goTo } from '../state'
 import { texts, writeMoment } from '../texts'
 
 /** Connects another system: its address, three steps, and its first message. */
-export const ConnectTab = defineComponent({
+export const IntegrationsTab = defineComponent({
   setup() {
     const chosen = reactive({ caller: 'curl', target: '' })
     const key = shallowRef<NewKey>()
@@ -26,7 +27,7 @@ export const ConnectTab = defineComponent({
       key.value = await makeKey()
     }
     return () => {
-      const t = texts.value.connect
+      const t = texts.value.integrations
       const { value: current } = caller
       if (!current) return <p>{texts.value.common.loading}</p>
       const targets = wordsOf(chosen.target)
@@ -34,7 +35,7 @@ export const ConnectTab = defineComponent({
       const target = targets.join(',')
       return (
         <div>
-          {section(texts.value.tabs.connect, (
+          {section(texts.value.tabs.integrations, (
             <div class="relay-columns">
               {field(t.caller, (
                 <select
@@ -71,13 +72,13 @@ export const ConnectTab = defineComponent({
 
 /** What a caller is called, in the language of the page. */
 function labelOf({ name, label, steps }: Caller): string {
-  const t = texts.value.connect
+  const t = texts.value.integrations
   const labels: Partial<Record<string, string>> = t.labels
   return steps === 'own' ? t.own(name) : labels[name] ?? label
 }
 
 function viewSteps(caller: Caller, target: string, key: string): VNode {
-  const t = texts.value.connect
+  const t = texts.value.integrations
   const [first = '', second = '', third = ''] = t.doors[caller.steps]
   return (
     <ol class="relay-steps">
@@ -92,7 +93,7 @@ function viewSteps(caller: Caller, target: string, key: string): VNode {
 }
 
 function offerKey(make: () => unknown): VNode {
-  const t = texts.value.connect
+  const t = texts.value.integrations
   return (
     <div>
       <p>{t.keyHint}</p>
@@ -105,7 +106,7 @@ function viewKey(caller: Caller, targets: readonly string[], { key, digest }: Ne
   const t = texts.value
   return (
     <div>
-      {notice('info', caller.signs ? t.connect.plainKey : t.keys.once)}
+      {notice('info', caller.signs ? t.integrations.plainKey : t.keys.once)}
       <h3>{t.keys.key}</h3>
       <CopyBlock text={key} name={t.keys.key} />
       {/* A key whose digest alone is known checks no signature. */}
@@ -119,7 +120,7 @@ function viewSecret(caller: Caller, targets: readonly string[]): VNode {
   const variable = `${variableOf(caller)}_CLIENT_SECRET`
   return (
     <div>
-      {notice('info', texts.value.connect.ownSecret(caller.label, variable))}
+      {notice('info', texts.value.integrations.ownSecret(caller.label, variable))}
       {viewEntry(caller, targets, ['secret', `\${{ env.${variable} }}`])}
     </div>
   )
@@ -132,7 +133,7 @@ function viewEntry({ name: caller }: Caller, targets: readonly string[], proof: 
   const name = caller === pageName ? `hooks-${caller}` : caller
   return (
     <div>
-      <p>{t.connect.keyInSettings}</p>
+      <p>{t.integrations.keyInSettings}</p>
       <CopyBlock text={keyLines({ name, proof, targets, allow, expires: '' })} name={t.keys.line} />
     </div>
   )
@@ -161,7 +162,7 @@ const Arrival = defineComponent({
       else first.value = page.deliveries.findLast(({ id }) => id > last)
     })
     return () => {
-      const { connect: t, common } = texts.value
+      const { integrations: t, common } = texts.value
       const { value: delivery } = first
       if (!delivery) return section(t.waitingFor(labelOf(props.caller)), <p role="status">{mark.value === undefined ? common.loading : t.nothing}</p>)
       return section(t.arrived, (
@@ -191,8 +192,8 @@ const Trial = defineComponent({
     const take = async (): Promise<void> => {
       const { isRight, status, msg, data } = await call('GET', path)
       const t = texts.value
-      said.value = isRight ? t.connect.taken(writeMoment(textOf(data.received_at))) : ''
-      problem.value = isRight ? '' : status === 404 ? t.connect.noPayload : t.common.failed(msg)
+      said.value = isRight ? t.integrations.taken(writeMoment(textOf(data.received_at))) : ''
+      problem.value = isRight ? '' : status === 404 ? t.integrations.noPayload : t.common.failed(msg)
       if (!isRight) return
       trial.payload = JSON.stringify(data.payload, undefined, 2)
       trial.event = textOf(data.event) || trial.event
@@ -208,7 +209,7 @@ const Trial = defineComponent({
       if (!reply.value.isRight) problem.value = texts.value.common.failed(reply.value.msg)
     }
     return () => {
-      const t = texts.value.connect
+      const t = texts.value.integrations
       return section(t.try, (
         <div class="relay-columns">
           <div>
@@ -248,6 +249,6 @@ const Trial = defineComponent({
 })
 
 function viewTrial({ data }: Reply): VNode {
-  if (data.skipped !== undefined) return notice('info', texts.value.connect.skipped(textOf(data.skipped)))
+  if (data.skipped !== undefined) return notice('info', texts.value.integrations.skipped(textOf(data.skipped)))
   return viewPreview(data)
 }

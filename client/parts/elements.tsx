@@ -1,0 +1,259 @@
+/** The console's own components, as far as the page uses them, with types and with names for screen readers. */
+import { message, messageBox } from '@koishijs/client'
+import { defineComponent, h, resolveComponent, useId, type VNode, type VNodeChild } from 'vue'
+import { texts } from '../texts'
+
+/** A component that the console has registered for all of its pages. */
+function view(name: string, props: Record<string, unknown>, slots: Record<string, (() => VNodeChild) | undefined> = {}): VNode {
+  return h(resolveComponent(name), props, Object.fromEntries(Object.entries(slots).filter(([, slot]) => slot !== undefined)))
+}
+
+export interface ButtonOptions {
+  kind?: 'primary' | 'danger'
+  /** `link` has no frame. */
+  look?: 'link' | 'small'
+  disabled?: boolean
+  /** Shows a spinner, and takes no click. */
+  busy?: boolean
+  /** What a screen reader says in place of the label. */
+  describes?: string | undefined
+  /** The button of its form. */
+  submits?: boolean
+}
+
+export function button(label: VNodeChild, onClick: (() => unknown) | undefined, options: ButtonOptions = {}): VNode {
+  const { kind, look, disabled, busy, describes, submits } = options
+  return view('el-button', {
+    ...kind && { type: kind },
+    'link': look === 'link', 'size': look === 'small' ? 'small' : 'default', 'disabled': disabled === true, 'loading': busy === true,
+    'nativeType': submits ? 'submit' : 'button', 'aria-label': describes, onClick,
+  }, { default: () => label })
+}
+
+/** What ties a control to its label and its hint. */
+export interface Labelled {
+  id?: string
+  describedBy?: string
+}
+
+export interface InputOptions extends Labelled {
+  type?: 'text' | 'textarea' | 'search' | 'date' | 'datetime-local'
+  placeholder?: string
+  /** The name for screen readers, where no label stands beside it. */
+  describes?: string
+  /** Whether what it holds is wrong. */
+  invalid?: boolean
+  /** Of a textarea. */
+  rows?: number
+  /** Whether code is written in it. */
+  mono?: boolean
+  disabled?: boolean
+  clearable?: boolean
+  required?: boolean
+  /** Left of the text. */
+  prefix?: () => VNodeChild
+  /** Called when the focus leaves it, or at Enter; `onInput` at each character. */
+  onChange?: (value: string) => unknown
+}
+
+export function input(value: string, onInput: ((value: string) => unknown) | undefined, options: InputOptions = {}): VNode {
+  const { describes, describedBy, invalid, mono, prefix, ...more } = options
+  return view('el-input', {
+    'modelValue': value, 'onUpdate:modelValue': onInput, 'aria-label': describes, 'aria-describedby': describedBy,
+    'aria-invalid': invalid === true, 'autocomplete': 'off',
+    ...more,
+    ...more.type === 'textarea' && { rows: more.rows ?? 5, resize: 'vertical' },
+    ...mono && { spellcheck: false, class: 'mono' },
+  }, { prefix })
+}
+
+export interface Option {
+  value: string
+  label: string
+  /** Stands at the right of the label, and is searched as well. */
+  hint?: string
+}
+
+export interface SelectOptions extends Labelled {
+  placeholder?: string
+  describes?: string
+  disabled?: boolean
+  clearable?: boolean
+  /** Whether typing finds options. */
+  searched?: boolean
+  /** Whether what was typed is an option too. */
+  free?: boolean
+  busy?: boolean
+}
+
+/** A list to choose one option from. */
+export function select(value: string, options: readonly Option[], onChange: (value: string) => unknown, more: SelectOptions = {}): VNode {
+  return viewSelect(value, options, chosen => onChange(typeof chosen === 'string' ? chosen : ''), more)
+}
+
+/** A list to choose any number of options from. */
+export function multiSelect(
+  values: readonly string[], options: readonly Option[], onChange: (values: string[]) => unknown, more: SelectOptions = {},
+): VNode {
+  const change = (chosen: unknown): unknown => onChange(Array.isArray(chosen) ? chosen.filter(each => typeof each === 'string') : [])
+  return viewSelect([...values], options, change, { ...more, multiple: true })
+}
+
+function viewSelect(
+  modelValue: unknown, options: readonly Option[], onChange: (value: unknown) => unknown, more: SelectOptions & { multiple?: boolean },
+): VNode {
+  const { id, placeholder, describes, disabled, clearable, searched, free, busy, multiple } = more
+  const { noOptions, noMatch, loading } = texts.value.common
+  return view('el-select', {
+    id, modelValue, multiple, disabled, clearable,
+    // The empty value is an option like any other where there is one.
+    'emptyValues': [null, undefined], 'valueOnClear': '',
+    'onUpdate:modelValue': onChange, 'placeholder': placeholder ?? '', 'aria-label': describes, 'loading': busy,
+    'filterable': searched === true || free === true, 'allowCreate': free, 'defaultFirstOption': true, 'reserveKeyword': false,
+    'noDataText': noOptions, 'noMatchText': noMatch, 'loadingText': loading, 'popperClass': 'relay-popper', 'class': 'relay-select',
+  }, {
+    default: () => options.map(option => view('el-option', { key: option.value, value: option.value, label: option.label }, {
+      default: option.hint === undefined ? undefined : () => [option.label, <span class="relay-option-hint">{option.hint}</span>],
+    })),
+  })
+}
+
+export interface CheckboxOptions {
+  describes?: string
+  disabled?: boolean
+  /** Stands for several, of which some are ticked. */
+  partly?: boolean
+}
+
+/** A box to tick, with its label. */
+export function checkbox(
+  label: VNodeChild, checked: boolean, onChange: (checked: boolean) => unknown, options: CheckboxOptions = {},
+): VNode {
+  const { describes, disabled, partly } = options
+  return view('el-checkbox', {
+    'modelValue': checked, disabled, 'indeterminate': partly === true, 'aria-label': describes,
+    'onUpdate:modelValue': (value: unknown) => onChange(value === true),
+  }, { default: label === undefined ? undefined : () => label })
+}
+
+/** A control with its label above it, and below it a hint, or what is wrong with what it holds. The control takes a `Labelled`. */
+export const Field = defineComponent({
+  props: { label: { type: String, required: true }, hint: { type: String }, problem: { type: String } },
+  setup(props, { slots }) {
+    const id = useId()
+    return () => {
+      const hasMore = props.problem !== undefined || props.hint !== undefined
+      const labelled: Labelled = { id, ...hasMore && { describedBy: `${id}-more` } }
+      return (
+        <div class="relay-field">
+          <label class="relay-label" for={id}>{props.label}</label>
+          {slots.default?.(labelled)}
+          {hasMore && (
+            <div id={`${id}-more`}>
+              {props.problem !== undefined && <span class="relay-problem" role="alert">{props.problem}</span>}
+              {props.hint !== undefined && <span class="relay-hint">{props.hint}</span>}
+            </div>
+          )}
+        </div>
+      )
+    }
+  },
+})
+
+/** What shows while the pointer is over something, or the focus is on it. */
+export function tooltip(content: VNodeChild, target: VNodeChild): VNode {
+  return view('el-tooltip', { showAfter: 300, popperClass: 'relay-tooltip' }, { content: () => content, default: () => target })
+}
+
+/** A window above the page, which keeps the focus until it is closed. */
+export const Dialog = defineComponent({
+  props: { title: { type: String, required: true }, width: { type: String, default: '36rem' } },
+  emits: ['close'],
+  setup: (props, { emit, slots }) => () => view('el-dialog', {
+    modelValue: true, title: props.title, width: props.width, appendToBody: true, class: 'relay-body', onClose: () => emit('close'),
+  }, { default: slots.default, footer: slots.footer }),
+})
+
+/** The same beside the page, or over all of it on a phone. */
+export const Drawer = defineComponent({
+  props: { title: { type: String, required: true }, size: { type: String, default: '40rem' } },
+  emits: ['close'],
+  setup: (props, { emit, slots }) => () => view('el-drawer', {
+    modelValue: true, title: props.title, size: `min(${props.size}, 100vw)`, appendToBody: true, class: 'relay-body',
+    onClose: () => emit('close'),
+  }, { default: slots.default, header: slots.header, footer: slots.footer }),
+})
+
+/** Tabs, of which one shows its content. */
+export function tabs<T extends string>(
+  current: T, names: readonly (readonly [name: T, label: string])[], content: () => VNodeChild, onChange: (name: T) => unknown,
+): VNode {
+  return view('el-tabs', {
+    'modelValue': current,
+    'onUpdate:modelValue': (value: unknown) => {
+      const next = names.find(([name]) => name === value)
+      if (next) onChange(next[0])
+    },
+  }, {
+    default: () => names.map(([name, label]) => view('el-tab-pane', { key: name, name, label }, {
+      default: name === current ? content : undefined,
+    })),
+  })
+}
+
+/** Says how something ended, for a few seconds; what failed stays longer. */
+export function say(kind: 'good' | 'bad' | 'info', text: string): void {
+  message({
+    message: text, type: kind === 'good' ? 'success' : kind === 'bad' ? 'error' : 'info', customClass: 'relay-message',
+    duration: kind === 'bad' ? 12_000 : 5000, showClose: true, grouping: true,
+  })
+}
+
+/** What is asked before something that cannot be taken back. */
+export interface Question {
+  title: string
+  text: string
+  /** The word on the button that does it. */
+  verb: string
+  kind?: 'primary' | 'danger'
+}
+
+/** Asks a question. */
+export async function confirm({ title, text, verb, kind = 'danger' }: Question): Promise<boolean> {
+  try {
+    await messageBox.confirm(text, title, {
+      confirmButtonText: verb, cancelButtonText: texts.value.common.cancel, customClass: 'relay-body', showClose: false,
+      confirmButtonClass: kind === 'danger' ? 'el-button--danger' : '',
+    })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A table in the look of those of the console, which is a list of cards on a phone. */
+export function table(name: string, heads: readonly string[], rows: readonly TableRow[]): VNode {
+  return (
+    <div class="relay-scroll" tabindex="0" role="region" aria-label={name}>
+      {/* The roles stay where the layout of a phone takes them from the elements. */}
+      <table class="relay-table" role="table">
+        <thead role="rowgroup">
+          <tr role="row">{heads.map(head => <th scope="col" role="columnheader">{head}</th>)}</tr>
+        </thead>
+        <tbody role="rowgroup">
+          {rows.map(({ key, cells }) => (
+            <tr key={key} role="row">
+              {cells.map((cell, at) => at === 0 ? <th scope="row" role="rowheader">{cell}</th> : <td role="cell" data-name={heads[at]}>{cell}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+export interface TableRow {
+  key: string
+  /** The first names the row. */
+  cells: readonly VNodeChild[]
+}

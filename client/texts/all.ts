@@ -1,0 +1,17 @@
+import * as deliveries from './deliveries'
+import * as frame from './frame'
+import * as integrations from './integrations'
+import * as keys from './keys'
+import * as overview from './overview'
+import * as send from './send'
+
+/** All texts of the page, which each tab has in a file of its own. */
+export const english = {
+  ...frame.english, ...overview.english, ...deliveries.english, ...send.english, ...integrations.english, ...keys.english,
+}
+export type Texts = typeof english
+
+/** The same in Chinese. */
+export const chinese: Texts = {
+  ...frame.chinese, ...overview.chinese, ...deliveries.chinese, ...send.chinese, ...integrations.chinese, ...keys.chinese,
+}

@@ -1,0 +1,45 @@
+/** What every tab says, in English. */
+export const english = {
+  title: 'Message relay',
+  tabs: { overview: 'Overview', deliveries: 'Deliveries', send: 'Send', integrations: 'Integrations', keys: 'Keys & targets' },
+  language: 'Language',
+  common: {
+    copy: 'Copy', copied: 'Copied', cancel: 'Cancel', close: 'Close', loading: 'Loading …', all: 'All',
+    failed: (why: string) => `Failed: ${why}`,
+    offline: 'No connection to the bot. The page continues as soon as it is back.',
+    missing: 'This version of the relay does not tell this.',
+    noOptions: 'Nothing to choose from', noMatch: 'No match',
+    milliseconds: (count: number) => `${count} ms`,
+    list: (parts: readonly string[]) => parts.join(', '),
+    pair: (name: string, value: string) => `${name}: ${value}`,
+    held: (why: string, until: string) => until ? `Held because ${why}, until ${until}` : `Held because ${why}`,
+    named: (name: string, address: string) => `${name} (${address})`,
+  },
+  states: { queued: 'Waiting', sending: 'Sending', sent: 'Sent', failed: 'Failed', unanswered: 'Unanswered', expired: 'Expired' },
+  partly: 'Partly sent',
+  outcomes: { sent: 'Sent', refused: 'Refused', suppressed: 'Blocked by another plugin', unsent: 'Not sent', unanswered: 'Unanswered' },
+  kinds: { text: 'Text', image: 'Picture', video: 'Video', audio: 'Voice message', file: 'File', at: 'Mention', reply: 'Reply', invalid: 'Malformed item' },
+}
+
+/** The same in Chinese. */
+export const chinese: typeof english = {
+  title: '消息转发',
+  tabs: { overview: '概览', deliveries: '投递', send: '发送', integrations: '接入', keys: '密钥与目标' },
+  language: '语言',
+  common: {
+    copy: '复制', copied: '已复制', cancel: '取消', close: '关闭', loading: '加载中…', all: '全部',
+    failed: why => `操作失败：${why}`,
+    offline: '与机器人的连接已断开，恢复后页面会自动继续。',
+    missing: '此版本的插件不提供这项信息。',
+    noOptions: '没有可选项', noMatch: '没有匹配项',
+    milliseconds: count => `${count} 毫秒`,
+    list: parts => parts.join('，'),
+    pair: (name, value) => `${name}：${value}`,
+    held: (why, until) => until ? `暂不发送：${why}，直到 ${until}` : `暂不发送：${why}`,
+    named: (name, address) => `${name}（${address}）`,
+  },
+  states: { queued: '等待', sending: '发送中', sent: '已发送', failed: '失败', unanswered: '无应答', expired: '已过期' },
+  partly: '部分发送',
+  outcomes: { sent: '已发送', refused: '被拒绝', suppressed: '被其他插件拦截', unsent: '未发出', unanswered: '无应答' },
+  kinds: { text: '文本', image: '图片', video: '视频', audio: '语音', file: '文件', at: '提及', reply: '回复', invalid: '格式有误的项' },
+}
