@@ -42,7 +42,6 @@ async function startLossyProxy(port: number) {
 }
 
 const page = pageAt('docs/ci.md')
-const readme = pageAt('README.md')
 
 /** What a job hands to its step. The text holds all that can break JSON or a shell. */
 const text = 'a "quote", a \\ and $(touch danger)\nbelow'
@@ -82,12 +81,6 @@ describe('a CI job', { timeout: 120_000, skip: has('jq') ? false : 'there is no 
     assert(!existsSync(join(reader.place.folder, 'danger')))
     return (await reader.messages()).slice(earlier).flatMap(({ parts }) => parts)
   }
-
-  test('sends once with the step, although the first answer is lost', async () => {
-    const [step] = records(load(marked(readme, 'ci-step')))
-    assert.deepEqual((await runLossy(String(step?.run), 'readme')).map(part => part.text), [text])
-    assert.doesNotMatch(JSON.stringify(step?.env), /attempt/)
-  })
 
   test('sends once with the step for GitHub Actions, although the first answer is lost', async () => {
     const jobs = record(record(load(marked(page, 'ci-github'))).jobs)

@@ -48,12 +48,4 @@ describe('the table of settings', () => {
       }
     })
   }
-
-  for (const page of versions('README')) {
-    test(`has eight right rows in ${page.path}`, () => {
-      const rows = settingsOf(page)
-      assert.equal(rows.length, 8)
-      for (const row of rows) assert.deepEqual(row, expected.find(({ field }) => field === row.field))
-    })
-  }
 })

@@ -1,6 +1,6 @@
-import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
+import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,23 +26,36 @@ async function workplace(t: TestContext): Promise<Workplace> {
   return place
 }
 
-test('the way from CI to a group leads to a message with the steps of the README', { timeout: 60_000 }, async t => {
-  const readme = pageAt('README.md')
+test('the ten minutes lead to a message and to an alert in the group', { timeout: 60_000 }, async t => {
+  const page = pageAt('docs/start.md')
   const simulator = await platform(t, { token: 'the-token-of-onebot' })
   const bot = await KoishiBot.install()
   t.after(() => bot.remove())
-  const [config = ''] = readme.blocks.filter(({ language, text }) => language === 'yaml' && text.startsWith('plugins:')).map(({ text }) => text)
-  record(load(config))
+  const [config = ''] = page.blocks.filter(({ language }) => language === 'yaml').map(({ text }) => text)
   await writeFile(join(bot.folder, 'koishi.yml'), config.replace('5140', String(bot.port)).replace('ws://127.0.0.1:3001', simulator.endpoint))
-  await paste(marked(readme, 'make-key'), bot)
-  assert.match(await readFile(join(bot.folder, '.env'), 'utf8'), /^WEBHOOK_API_KEY=[0-9a-f]{64}\n$/)
+  await paste(marked(page, 'make-key'), bot)
+  const [, key = ''] = /^WEBHOOK_API_KEY=([0-9a-f]{64})\n$/.exec(await readFile(join(bot.folder, '.env'), 'utf8')) ?? []
   const log = bot.start()
   await online(log)
   assert(log().includes('the API key is configured'), log())
 
-  assert.match(await paste(marked(readme, 'first-message'), bot), /^\{"code":0,/)
-  assert.deepEqual(simulator.ledger.map(({ target }) => target.id), ['123456'])
+  assert.match(await paste(marked(page, 'first-message'), bot), /^\{"code":0,/)
+
+  const url = code(table(page, /^Field$/)[0]?.[1])?.replace('https://relay.example.com', `http://127.0.0.1:${bot.port}`) ?? ''
+  for (const name of ['workflow_run-cancelled', 'workflow_run-failure']) assert.equal((await fetch(url, await fromGitHub(name, key))).status, 200)
+  await simulator.until(({ ledger }) => ledger.length > 1)
+  assert.deepEqual(simulator.ledger.map(({ target }) => target.id), ['123456', '123456'])
+  assert.match(simulator.ledger[1]?.text ?? '', /CI/)
 })
+
+/** A request as GitHub makes it, signed with the secret of the webhook. */
+async function fromGitHub(name: string, secret: string): Promise<RequestInit> {
+  const { headers, payload } = record(JSON.parse(await readFile(join(repository, `tests/fixtures/hooks/github/${name}.json`), 'utf8')))
+  const body = JSON.stringify(payload)
+  const signature = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
+  const given = Object.entries(record(headers)).map(([name, value]): [string, string] => [name, String(value)])
+  return { method: 'POST', headers: [...given, ['content-type', 'application/json'], ['x-hub-signature-256', signature]], body }
+}
 
 describe('the bot of this repository', { timeout: 60_000 }, () => {
   const [onebot, simulators] = [pageAt('docs/onebot.md'), pageAt('docs/simulator.md')]
