@@ -2,6 +2,7 @@ import { RelayError } from '../errors'
 import type { Port } from '../platform/port'
 import { toSent, type AttemptContext } from './attempt'
 import { nameOf } from './chats'
+import { pause } from './clock'
 import type { Active, Unanswered } from './deliveries'
 import { again, isOverdue, type Delivery } from './delivery'
 import { laneOf, type Lanes } from './lanes'
@@ -46,11 +47,17 @@ export class Recheck {
   }
 
   /**
-   * Asks the platform once for all that is open of a delivery. What is found is recorded.
+   * Asks the platform once for all that is open of a delivery, for a caller who waits: no longer than a call may take. What is found is
+   * recorded, also after that.
    *
    * @returns whether what is still open may be sent again
    */
-  async look(active: Pick<Active, 'delivery' | 'items'>): Promise<boolean> {
+  look(active: Pick<Active, 'delivery' | 'items'>): Promise<boolean> {
+    const { clock, policy: { timeout }, stop } = this.context
+    return Promise.race([this.ask(active), pause(clock, timeout, stop).then(() => false)])
+  }
+
+  private async ask(active: Pick<Active, 'delivery' | 'items'>): Promise<boolean> {
     const { port, chats, lookUps, deliveries } = this.context
     const { delivery } = active
     const account = port.find(delivery.bot)
@@ -93,7 +100,7 @@ export class Recheck {
     const { delivery } = active
     // As long as it is in memory its end is still being written.
     if (!port.find(delivery.bot)?.isOnline || deliveries.get(delivery.id)) throw new RelayError('unsent')
-    const mayRepeat = await this.look(active)
+    const mayRepeat = await this.ask(active)
     const calls = Math.max(0, ...delivery.open.map(({ calls }) => calls))
     if (!mayRepeat || delivery.state !== 'unanswered' || stop.aborted) return
     if (!delivery.deferred || calls > policy.retries || isOverdue(delivery, clock.wall())) return

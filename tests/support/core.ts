@@ -36,6 +36,8 @@ export class TestPort implements Port {
   readonly entries: { id: string, text: string, time: number }[] = []
   readonly fates: Fate[] = []
   hasHistory = true
+  /** Whether questions for the history get no answer. */
+  isHistorySilent = false
   /** What the platform says when it is asked whether the chat is closed. */
   chat: Closure | 'open' | undefined
   /** The platform reports that the chat is closed, or open. */
@@ -99,12 +101,14 @@ export class TestPort implements Port {
       likeness: text,
       send: begin => this.send(text, begin),
       reports: () => [],
-      history: count => Promise.resolve(this.hasHistory
-        ? {
-            own: this.entries.slice(-count).map(({ id, time, text: other }) => ({ id, time, isEqual: other === text, isSeen: true })),
-            oldest: this.entries.length > count ? this.entries.at(-count)?.time ?? 0 : -Infinity, isReadable: true,
-          }
-        : undefined),
+      history: count => this.isHistorySilent
+        ? new Promise(() => undefined)
+        : Promise.resolve(this.hasHistory
+            ? {
+                own: this.entries.slice(-count).map(({ id, time, text: other }) => ({ id, time, isEqual: other === text, isSeen: true })),
+                oldest: this.entries.length > count ? this.entries.at(-count)?.time ?? 0 : -Infinity, isReadable: true,
+              }
+            : undefined),
     }
   }
 

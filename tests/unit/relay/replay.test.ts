@@ -15,6 +15,21 @@ describe('an Idempotency-Key', () => {
     assert.deepEqual(core.log, ['x sent', 'x replay sent', 'y key-reused', 'z sent'])
   })
 
+  for (const [when, isStopped] of [['in time', false], ['at a stop', true]] as const) {
+    test(`whose first request went unanswered is answered ${when} where the platform tells nothing of its history`, async () => {
+      const core = new Core({ retries: 0 })
+      core.port.fates.push(fates.silent)
+      void core.submit('x', key)
+      await core.run(60_000)
+      core.port.isHistorySilent = true
+      void core.submit('x', key)
+      await core.run(1_000)
+      if (isStopped) core.relay.end()
+      await core.run(isStopped ? 0 : 9_000)
+      assert.deepEqual([core.log, core.called], [['x unanswered', 'x replay unanswered'], ['x']])
+    })
+  }
+
   test('is in progress while the first request is under way, and answered for what was accepted for later', async () => {
     const core = new Core()
     core.port.fates.push({ arrives: 500, answered: 500 }, { arrives: 500, answered: 500 })
