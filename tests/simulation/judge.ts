@@ -188,11 +188,13 @@ export function watch(run: Run): string[] {
   const problems: string[] = []
   for (const account of accounts) {
     const asked = account.issues.length + account.operations.filter(({ kind }) => kind === 'retry').length
+    // A batch waits as a whole.
+    const waits = waitsOf(run, account, callsOf(run, account).filter(call => isTry(account, call)).length)
     for (const mark of account.marks) {
       const own = calls.filter(({ marks }) => marks.includes(mark))
       // What is accepted for later is tried until its chat is open.
       const count = own.filter(call => !isTry(account, call)).length
-      const most = (retries + 1) * (asked + waitsOf(run, account, own.length - count))
+      const most = (retries + 1) * (asked + waits)
       // What was refused as a part of a message goes by itself, with calls of its own.
       if (count > most * (account.marks.length > 1 ? 2 : 1)) problems.push(`item ${mark} was called for ${count} times, not ${most}`)
     }
