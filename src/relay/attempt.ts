@@ -122,21 +122,20 @@ class Attempt {
   }
 
   async run(): Promise<Receipt> {
-    const { context: { stop }, sending: { earlier } } = this
+    const { context: { chats, stop }, sending: { chat, earlier } } = this
     try {
       let failure = earlier && await this.lookUp(new SendError('unanswered'))
       while (!failure && !this.receipt && !stop.aborted) failure = await this.call()
       return this.receipt ?? this.fail(failure)
     } finally {
       this.hasEnded = true
+      if (this.open === 0 && !this.receipt) chats.drop(chat, this.name)
     }
   }
 
   private fail(failure: SendError | undefined): never {
-    const { open, name, context: { chats }, sending: { chat } } = this
-    if (open > 0) throw failure?.outcome === 'unanswered' ? failure : new SendError('unanswered', undefined, { cause: failure })
-    chats.drop(chat, name)
-    throw failure ?? new RelayError('stopping')
+    if (this.open === 0) throw failure ?? new RelayError('stopping')
+    throw failure?.outcome === 'unanswered' ? failure : new SendError('unanswered', undefined, { cause: failure })
   }
 
   private async call(): Promise<SendError | undefined> {

@@ -114,6 +114,20 @@ describe('a message that', () => {
     assert.deepEqual([core.log, core.called], [['x sent'], ['x']])
   })
 
+  test('is found where an equal one before it was refused and not called again', async () => {
+    const core = new Core()
+    core.port.fates.push(refused, lost)
+    void core.submit('x', { key: 'k' })
+    await core.run(5)
+    core.journal.isAway = true
+    await core.run(1_000)
+    core.journal.isAway = false
+    await core.run(10_000)
+    void core.submit('x', { key: 'l' })
+    await core.run(100_000)
+    assert.deepEqual([core.log, core.called], [['x unsent', 'x sent'], ['x', 'x']])
+  })
+
   for (const [what, more, order] of [
     ['a text holds its lane until it has settled', {}, ['x', 'x', 'next']],
     ['a file steps aside', { items: [{ type: 'file', link }] }, ['file', 'next']],
