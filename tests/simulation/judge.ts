@@ -401,12 +401,12 @@ function hasWrongClock({ plan: { moments } }: Run): boolean {
   return moments.some(({ what }) => what.kind === 'clock' || what.kind === 'freeze')
 }
 
-/** "A text with attempts left holds its queue while it is open; everything else steps aside", as what was leaving when its relay ended. */
+/** "A text with attempts left holds its queue while it is open; everything else steps aside", as what was leaving when its relay ended, or lost its data. */
 function mayStepAside(
-  { endings, plan: { policy: { retries } } }: Run, { account: { request }, first, issue }: { account: Account, first: Call, issue: Issue },
+  { acquisitions, endings, plan: { policy: { retries } } }: Run, { account: { request }, first, issue }: { account: Account, first: Call, issue: Issue },
 ): boolean {
   const holds = retries > 0 && request.items.every(({ type }) => type === 'text')
-  return !holds && endings.some(({ at }) => at >= issue.at && at <= first.begunAt)
+  return !holds && [...endings, ...acquisitions].some(({ at }) => at >= issue.at && at <= first.begunAt)
 }
 
 /** "What had to wait for its bot or for the database begins anew": how often it may have. */
