@@ -38,6 +38,7 @@ function judgeWords(run: Run, account: Account): string[] {
     const since = roundOf(run, account, nth)
     return marks.flatMap((mark, index) => {
       const outcome = word.kind === 'results' ? word.outcomes[index] : word.outcome
+      if (outcome !== 'sent' && isSentAgain(account, word)) return []
       const problems = judgeOutcome(run, { mark, outcome, since, at: word.at })
       if (word.kind === 'results' && problems.length === 0) problems.push(...judgeIds(run, account, mark, word.messageIds[index] ?? []))
       return problems.map(problem => `request ${request.name} was told (${nth + 1}) of item ${index}: ${problem}`)
@@ -272,14 +273,11 @@ function callsOf({ calls }: Run, { marks }: Account): Call[] {
 }
 
 /** From when on an answer speaks: a key makes all requests one, as long as the key is known. */
-function roundOf(run: Run, { request: { hasKey, event }, issues, operations }: Account, nth: number): number {
+function roundOf(run: Run, { request: { hasKey, event }, issues }: Account, nth: number): number {
   let first = hasKey ? issues[0] : issues[nth]
-  // "The key is free again": what an operator sends again of the first delivery is not the repeat's.
-  const isRetried = operations.some(({ kind, result }) => kind === 'retry' && result === 'done')
-  for (const [place, issue] of issues.slice(0, nth + 1).entries()) {
-    const isOver = first !== undefined && (isForgotten(run, first, issue.at) || issue.at - first.at >= (event?.lifetime ?? Infinity))
-    const isKilled = issues[place - 1]?.word === undefined && place > 0
-    if (hasKey && (isOver || (isRetried && (isKilled || isFree(issues[place - 1]))))) first = issue
+  for (const issue of issues.slice(0, nth + 1)) {
+    const isOver = first !== undefined && (isForgotten(run, first, issue.at) || issue.wall - first.wall >= (event?.lifetime ?? Infinity))
+    if (hasKey && isOver) first = issue
   }
   return first?.at ?? 0
 }
@@ -287,10 +285,17 @@ function roundOf(run: Run, { request: { hasKey, event }, issues, operations }: A
 /** Whether a caller was told that nothing of its request arrived. */
 function isFree(issue: Issue | undefined): boolean {
   const { word } = issue ?? {}
-  return word?.kind === 'results' && word.outcomes.every(outcome => outcome === 'refused' || outcome === 'unsent')
+  const outcomes = word?.kind === 'results' ? word.outcomes : word?.kind === 'failed' ? [word.outcome] : [undefined]
+  return outcomes.every(outcome => outcome === 'refused' || outcome === 'unsent')
 }
 
 // What the documentation excuses.
+
+/** "`retry` by an operator and a repeat of the freed key are two requests: both may arrive." */
+function isSentAgain({ operations }: Account, word: NonNullable<Issue['word']>): boolean {
+  const own = word.kind === 'failed' ? undefined : word.id
+  return operations.some(({ kind, result, at, id }) => kind === 'retry' && result === 'done' && at <= word.at && id !== own)
+}
 
 /** "What it carries out after the settling time, ten minutes for a file, may come twice, or be there although it is told `refused`." */
 function isCarriedOutLate({ time, call }: Entry): boolean {
@@ -401,9 +406,13 @@ function hasWrongClock({ plan: { moments } }: Run): boolean {
   return moments.some(({ what }) => what.kind === 'clock' || what.kind === 'freeze')
 }
 
-/** "A text with attempts left holds its queue while it is open; everything else steps aside", as what was leaving when its relay ended, or lost its data. */
+/**
+ * "A text with attempts left holds its queue while it is open; everything else steps aside", as what was leaving when its relay ended, or
+ * lost its data.
+ */
 function mayStepAside(
-  { acquisitions, endings, plan: { policy: { retries } } }: Run, { account: { request }, first, issue }: { account: Account, first: Call, issue: Issue },
+  { acquisitions, endings, plan: { policy: { retries } } }: Run,
+  { account: { request }, first, issue }: { account: Account, first: Call, issue: Issue },
 ): boolean {
   const holds = retries > 0 && request.items.every(({ type }) => type === 'text')
   return !holds && [...endings, ...acquisitions].some(({ at }) => at >= issue.at && at <= first.begunAt)

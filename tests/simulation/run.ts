@@ -22,6 +22,8 @@ export type Word
 /** One time that a caller asked. */
 export interface Issue {
   readonly at: number
+  /** The same by the clock of the machine that was asked. */
+  readonly wall: number
   /** The ID of the delivery if this makes one. */
   readonly id: string
   readonly process: ProcessClock
@@ -35,7 +37,7 @@ export interface Account {
   readonly marks: readonly string[]
   readonly issues: Issue[]
   /** When an operator had it sent again, or withdrew it. */
-  readonly operations: { at: number, kind: PlannedOperation['kind'], result: string }[]
+  readonly operations: { at: number, id: string, kind: PlannedOperation['kind'], result: string }[]
   /** Whether no relay knows of it before the next start. */
   isForsaken?: boolean
   /** What the record says in the end. */
@@ -454,7 +456,7 @@ class World implements Run {
   private async ask(account: Account, nth: number, process: ProcessClock, instance: Instance): Promise<void> {
     const { request } = account
     const id = this.nextId(process.wall())
-    const issue: Issue = { at: this.timeline.now, id, process }
+    const issue: Issue = { at: this.timeline.now, wall: process.wall(), id, process }
     account.issues[nth] = issue
     const leave = new AbortController()
     if (request.leaveAfter !== undefined && nth === 0) process.deliver(this.timeline.now + request.leaveAfter, () => leave.abort())
@@ -499,7 +501,7 @@ class World implements Run {
     const process = this.processes[account?.request.host ?? 0]
     const id = account?.issues.find(issue => issue.word?.kind !== 'failed')?.id
     if (!account || !process || process.instance.isStopping || id === undefined) return
-    const operation = { at: this.timeline.now, kind, result: 'unknown' }
+    const operation = { at: this.timeline.now, id, kind, result: 'unknown' }
     account.operations.push(operation)
     process.clock.deliver(this.timeline.now, () => {
       const { relay } = process.instance
