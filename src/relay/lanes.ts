@@ -378,13 +378,16 @@ export class Lanes {
 
   private paceOf(lane: Lane): Pace {
     const { clock, gates, stop } = this.context
+    // Its lane has waited for its first message.
+    let isFirst = true
     return {
       mostCalls: gates.isRestricted(lane.bot) ? 1 : Infinity,
       ready: () => {
-        const rest = gates.spacing(lane)
+        const rest = isFirst ? 0 : gates.spacing(lane)
         return rest > 0 ? pause(clock, rest, stop) : undefined
       },
       sent: hasArrived => {
+        isFirst = false
         // Of a batch, which may take long, each message counts at once.
         if (hasArrived) gates.arrived(lane)
         gates.left(lane)

@@ -251,6 +251,14 @@ describe('an account', () => {
     })
   }
 
+  test('that is restricted sends at once what comes when its wait is over', async () => {
+    const core = await vanish(swallowed)
+    await core.run(minute)
+    void core.submit('caller')
+    await core.run(1000)
+    assert.deepEqual(core.log.slice(3), ['caller sent'])
+  })
+
   test('is not restricted where its connection was lost, one chat is silent, or a message arrived between', async () => {
     for (const change of [
       async (core: Core) => {
