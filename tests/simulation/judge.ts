@@ -34,11 +34,11 @@ function judgeWords(run: Run, account: Account): string[] {
   const { request, marks, issues } = account
   return issues.flatMap((issue, nth) => {
     const { word } = issue
-    if (!word || word.kind === 'accepted' || (word.kind === 'failed' && word.outcome === undefined) || isTakenBack(run, issue) || isSuperseded(run, account, issue)) return []
+    if (!word || word.kind === 'accepted' || (word.kind === 'failed' && word.outcome === undefined) || isTakenBack(run, issue)) return []
     const since = roundOf(run, account, nth)
     return marks.flatMap((mark, index) => {
       const outcome = word.kind === 'results' ? word.outcomes[index] : word.outcome
-      if (outcome !== 'sent' && isSentAgain(account, word)) return []
+      if (outcome !== 'sent' && (isSentAgain(account, word) || isSuperseded(run, account, issue))) return []
       const problems = judgeOutcome(run, { mark, outcome, since, at: word.at })
       if (word.kind === 'results' && problems.length === 0) problems.push(...judgeIds(run, account, mark, word.messageIds[index] ?? []))
       return problems.map(problem => `request ${request.name} was told (${nth + 1}) of item ${index}: ${problem}`)
@@ -98,12 +98,13 @@ function judgeRecord(run: Run, account: Account): string[] {
   })
   const last = issues.findLast(issue => issue.word?.kind === 'results' && issue.word.id === record.id)
   const told = last?.word
-  if (last && told?.kind === 'results' && !isSuperseded(run, account, last)) {
+  if (last && told?.kind === 'results') {
+    const isOld = isSuperseded(run, account, last)
     for (const [index, outcome] of told.outcomes.entries()) {
       const now = outcomeOf(record.results[index])
-      const isUnwritten = (now === 'unanswered' || (now === 'unsent' && outcome === 'refused')) && ((run.endings.length > 0 && isSlowAtWriting(run)) || run.acquisitions.length > 1)
+      const isUnwritten = (now === 'unanswered' || (now === 'unsent' && outcome === 'refused')) && isNotWritten(run, last)
       const mayChange = outcome === 'unanswered' || isUnwritten || operations.some(({ result }) => result !== 'conflict')
-      if (now !== outcome && !mayChange && !(record.state === 'sent' && outcome !== 'sent')) {
+      if (now !== outcome && !mayChange && !(record.state === 'sent' && outcome !== 'sent') && !(isOld && outcome !== 'sent')) {
         problems.push(`request ${name} was told that item ${index} is ${outcome}, and its record says ${now}`)
       }
     }
@@ -140,7 +141,10 @@ function judgeHeld(run: Run): string[] {
   })
 }
 
-/** A chat that is muted is tried again after a minute at the earliest, unless something has arrived since, or the message had already. */
+/**
+ * A chat that is muted is tried again after a minute at the earliest, unless the platform told that it is open, something has arrived
+ * since, or the message had already.
+ */
 function judgeTries(run: Run): string[] {
   const problems: string[] = []
   let muted: Call[] = []
@@ -148,8 +152,9 @@ function judgeTries(run: Run): string[] {
     const isSameLane = ({ chat, process }: Call): boolean => chat === call.chat && process === call.process
     const before = muted.find(isSameLane)
     const wait = before ? call.begunAt - before.begunAt : Infinity
-    const hasArrived = before?.marks.some(mark => entriesOf(run, mark).length > 0)
-    if (call.outcome === 'muted' && wait < 59_000 && !hasArrived) problems.push(`${call.chat} is muted, and was tried again after ${wait} ms`)
+    const isOpened = run.openings.some(({ chat, at }) => chat === call.chat && before && at > before.begunAt && at < call.begunAt)
+    const hasArrived = before?.marks.some(mark => entriesOf(run, mark).some(({ time }) => time <= call.begunAt))
+    if (call.outcome === 'muted' && wait < 59_000 && !hasArrived && !isOpened) problems.push(`${call.chat} is muted, and was tried again after ${wait} ms`)
     if (call.outcome !== 'muted' && call.outcome !== 'sent') continue
     muted = muted.filter(each => !isSameLane(each))
     if (call.outcome === 'muted') muted.push(call)
@@ -387,6 +392,11 @@ function isTakenBack({ endings }: Run, { word, process, at }: Issue): boolean {
   return word?.kind === 'failed' && word.code === 'store-down' && endings.some(ending => (
     ending.process === process && ending.at >= at && ending.at <= word.at + 60_000
   ))
+}
+
+/** "The end is written later": not where the relay ends before that, or another one takes over. The next one tells what it can. */
+function isNotWritten(run: Run, { at }: Issue): boolean {
+  return run.acquisitions.some(acquisition => acquisition.at >= at) && (isSlowAtWriting(run) || hasWrongClock(run))
 }
 
 /** "A relay that was stopped for so long that another one took over answers with what it knew itself." */

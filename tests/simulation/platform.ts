@@ -107,6 +107,8 @@ interface Connection {
 export class Platform {
   readonly ledger: Entry[] = []
   readonly calls: Call[] = []
+  /** When it told that which chat is open again. */
+  readonly openings: { chat: string, at: number }[] = []
   private readonly chats = new Map<string, Chat>()
   private readonly offline = new Set<string>()
   /** Until when there is what trouble with which chat or account. */
@@ -153,6 +155,7 @@ export class Platform {
   mute(sid: string, target: Target, until: number, { isReported, isLifted }: { isReported: boolean, isLifted: boolean }): void {
     const tell = (state: 'muted' | 'open'): void => {
       if (!this.isOnline(sid)) return
+      if (state === 'open') this.openings.push({ chat: chatName(sid, target), at: this.timeline.now })
       for (const listener of this.listeners) {
         const { process, callback } = listener
         process.deliver(this.timeline.now + 30, () => {

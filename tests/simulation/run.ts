@@ -58,6 +58,8 @@ export interface Run {
   readonly accounts: readonly Account[]
   readonly ledger: readonly Entry[]
   readonly calls: readonly Call[]
+  /** When the platform told that which chat is open again. */
+  readonly openings: readonly { chat: string, at: number }[]
   readonly acquisitions: readonly Acquisition[]
   /** Processes that were killed, stopped or reloaded, and when. */
   readonly endings: readonly { at: number, process: ProcessClock, kind: string }[]
@@ -206,6 +208,10 @@ class World implements Run {
 
   get calls(): readonly Call[] {
     return this.platform.calls
+  }
+
+  get openings(): Run['openings'] {
+    return this.platform.openings
   }
 
   complain(problem: string): void {
