@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { until } from '../support/until'
 import { bare, record, shape } from './support/json'
@@ -17,10 +15,16 @@ describe('a reader', { timeout: 120_000 }, () => {
   })
   after(() => reader.stop())
 
-  async function post(body: string): Promise<unknown> {
+  async function post(body: string): Promise<void> {
     const response = await fetch(`${reader.url}/webhook`, { method: 'POST', headers: { 'x-api-key': await reader.key() }, body })
     assert.equal(response.status, 200)
-    return response.json()
+  }
+
+  /** The `data` of the answer that a command prints. */
+  async function data(script: string): Promise<Record<string, unknown>> {
+    const { code, msg, data } = record(await reader.place.output(script))
+    assert.deepEqual([code, msg], [0, 'ok'])
+    return record(data)
   }
 
   test('sends a text with the first command', async () => {
@@ -30,34 +34,30 @@ describe('a reader', { timeout: 120_000 }, () => {
   })
 
   test('uploads files with the command', async () => {
-    assert.deepEqual(shape(await reader.place.output(marked(page, 'upload'))), shape(JSON.parse(marked(page, 'uploaded'))))
-    const one = marked(page, 'upload').replace('-F file=@koishi.yml ', '').replace('-F file=@package.json ', '-F "file=@package.json;filename=picture.png" ')
-    assert.deepEqual(shape(await reader.place.output(one)), shape(JSON.parse(marked(page, 'uploaded-one'))))
+    const one = marked(page, 'upload')
+    assert.deepEqual(shape(await data(one)), shape(JSON.parse(marked(page, 'uploaded'))))
+    assert.deepEqual(Object.keys(await data(one.replace('-F file=@package.json', '$& -F file=@koishi.yml'))), ['files'])
   })
 
-  test('sends a text, a picture and a batch with the commands', async () => {
+  test('sends a text and a batch with the commands', async () => {
     const privately = marked(page, 'send-private')
     assert.deepEqual(shape(await reader.place.output(privately)), shape(JSON.parse(marked(page, 'sent-private'))))
     assert.equal((await reader.messages('10001')).at(-1)?.parts[0]?.text, said(privately))
 
     const earlier = (await reader.messages()).length
-    assert.deepEqual(shape(await reader.place.output(marked(page, 'send-picture'))), shape(JSON.parse(marked(page, 'sent-private'))))
     const batch = marked(page, 'send-batch')
-    assert.deepEqual(shape(await reader.place.output(batch)), shape(JSON.parse(marked(page, 'sent-batch'))))
+    assert.deepEqual(shape(await data(batch)), shape(JSON.parse(marked(page, 'sent-batch'))))
 
-    const [picture, combined, file, ...others] = (await reader.messages()).slice(earlier).map(({ parts }) => parts)
+    const [combined = [], ...others] = (await reader.messages()).slice(earlier).map(({ parts }) => parts)
     assert.deepEqual(others, [])
-    assert.deepEqual([picture, combined, file].map(parts => parts?.map(({ type }) => type)), [['image'], ['text', 'image'], ['file']])
-    assert.equal(combined?.[0]?.text, said(batch))
-    assert.equal(file?.[0]?.name, 'package.json')
-    const bytes = await reader.bytes(picture?.[0])
-    assert.deepEqual(bytes, await readFile(join(reader.place.folder, 'data/picture.png')))
-    assert.equal(bytes.subarray(1, 4).toString(), 'PNG')
+    assert.deepEqual(combined.map(({ type }) => type), ['text', 'image'])
+    assert.equal(combined[0]?.text, said(batch)?.replace('\\n', '\n'))
+    assert.equal((await reader.bytes(combined[1])).subarray(1, 4).toString(), 'PNG')
   })
 
   test('sends to several targets, mentions, and has a dry run', async () => {
     const several = marked(page, 'send-several')
-    assert.deepEqual(shape(await reader.place.output(several)), shape(JSON.parse(marked(page, 'sent-several'))))
+    assert.deepEqual(shape(await data(several)), shape(JSON.parse(marked(page, 'sent-several'))))
     for (const target of [undefined, '10001']) assert.equal((await reader.messages(target)).at(-1)?.parts[0]?.text, said(several))
 
     await post(marked(page, 'mention'))
@@ -65,13 +65,8 @@ describe('a reader', { timeout: 120_000 }, () => {
     assert.deepEqual(parts.map(({ type }) => type), ['reply', 'at', 'text'])
 
     const earlier = (await reader.messages()).length
-    const dry = JSON.stringify(await reader.place.output(marked(page, 'dry-run')))
-    assert.deepEqual(JSON.parse(dry), JSON.parse(marked(page, 'dry-ran')))
+    assert.deepEqual(await data(marked(page, 'dry-run')), JSON.parse(marked(page, 'dry-ran')))
     assert.equal((await reader.messages()).length, earlier)
-  })
-
-  test('gets the results of the batch that fails in part', async () => {
-    assert.deepEqual(shape(await post(marked(page, 'failing-batch'))), shape(JSON.parse(marked(page, 'failed-batch'))))
   })
 
   test('sees whether it is well and ready', async () => {
@@ -83,7 +78,7 @@ describe('a reader', { timeout: 120_000 }, () => {
   })
 
   test('sees the status of the relay', async () => {
-    const shown = record(record(JSON.parse(marked(page, 'statusz'))).data)
+    const shown = record(JSON.parse(marked(page, 'statusz')))
     const status = async (): Promise<Record<string, unknown>> => {
       const response = await fetch(`${reader.url}/statusz`, { headers: { 'x-api-key': await reader.key() } })
       assert.equal(response.status, 200)
