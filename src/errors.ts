@@ -99,6 +99,14 @@ export class RelayError extends Error {
     return outcomes[this.code]
   }
 
+  /** The same failure with some of it changed; `data` is added to what there is. */
+  with({ message, data, ...change }: RelayErrorOptions & { message?: string }): RelayError {
+    const { cause, headers, logText, status } = this
+    return new RelayError(this.code, message ?? this.message, {
+      cause, headers, logText, status, ...change, ...(data ?? this.data) && { data: { ...this.data, ...data } },
+    })
+  }
+
   /** Wraps whatever was thrown: a RelayError stays what it is, anything else is an internal failure. */
   static from(error: unknown): RelayError {
     return error instanceof RelayError ? error : new RelayError('internal', undefined, { cause: error })

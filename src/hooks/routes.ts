@@ -105,7 +105,7 @@ class Hooks {
     } catch (thrown) {
       const error = RelayError.from(thrown)
       if (!temporary.has(error.code)) throw error
-      throw new RelayError(error.code, error.message, { cause: error.cause, headers: error.headers, logText: error.logText, status: 503 })
+      throw error.with({ status: 503 })
     }
   }
 

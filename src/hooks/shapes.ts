@@ -1,14 +1,10 @@
 import type { RelayError } from '../errors'
-import type { PlainAnswer } from '../http/routes'
+import { jsonAnswer as json, type PlainAnswer } from '../http/routes'
 
 /** How the callers of a chat robot are answered. The HTTP status of a failure stays what it is: most of them look at nothing else. */
 export interface Shape {
   success: (query: URLSearchParams) => PlainAnswer
   failure: (error: Pick<RelayError, 'status' | 'message' | 'headers'>) => PlainAnswer
-}
-
-function json(status: number, body: object): PlainAnswer {
-  return { status, type: 'application/json; charset=utf-8', body: JSON.stringify(body) }
 }
 
 function text(status: number, body: string): PlainAnswer {

@@ -226,9 +226,14 @@ function respond(context: Context, { status, type, body }: PlainAnswer): void {
   }
 }
 
+/** A JSON answer. It ends with a line end, for terminals and programs that read by lines. */
+export function jsonAnswer(status: number, body: object): PlainAnswer {
+  return { status, type: 'application/json; charset=utf-8', body: `${JSON.stringify(body)}\n` }
+}
+
 /** The envelope of a success; of a failure, `code` equals the HTTP status. */
 function envelope({ data, status = 200, msg = 'ok' }: { data: object | null, status?: number, msg?: string }): PlainAnswer {
-  return { status, type: 'application/json; charset=utf-8', body: JSON.stringify({ code: status < 400 ? 0 : status, msg, data }) }
+  return jsonAnswer(status, { code: status < 400 ? 0 : status, msg, data })
 }
 
 /** The envelope of a failure. */

@@ -94,13 +94,13 @@ export class Sender {
       if (order.deferred) response.appendHeader('Preference-Applied', 'respond-async')
       return { status: 202, data: { delivery_id: delivery.id, ...viewState(delivery, this.relay) } }
     }
-    if (delivery.mode === 'batch') return toBatchAnswer(exchange, order, delivery.results)
+    if (delivery.mode === 'batch') return toBatchAnswer(exchange, order, delivery)
     const [result] = delivery.results
     if (!result) throw new RelayError('internal')
     response.setHeader('Relay-Outcome', outcomeOf(result))
-    if (!result.success) throw result.error
+    if (!result.success) throw ofDelivery(result.error, delivery.id)
     exchange.outcome = 'sent'
-    return { data: { message_ids: result.messageIds } }
+    return { data: { message_ids: result.messageIds, delivery_id: delivery.id } }
   }
 
   private async sendList(exchange: Exchange, order: Order): Promise<Success> {
@@ -129,9 +129,7 @@ export class Sender {
       const isTold = retryAfter !== undefined && !order.tellsState && delivery.mode === 'single'
       return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...told, ...isTold && { retry_after: retryAfter } }
     } catch (thrown) {
-      const error = RelayError.from(thrown)
-      // Without an outcome it has not become a delivery.
-      return { ...error.outcome && { delivery_id: id }, ...viewError(error) }
+      return viewError(RelayError.from(thrown))
     }
   }
 
@@ -150,9 +148,10 @@ export class Sender {
       const submitted = await this.relay.submit(submission)
       files?.keep()
       return submitted
-    } catch (error) {
-      // Without an outcome it has not become a delivery, which could be sent again.
-      if (RelayError.from(error).outcome) files?.keep()
+    } catch (thrown) {
+      const error = ofSubmission(thrown, id)
+      // What became a delivery can be sent again.
+      if (error.outcome) files?.keep()
       throw error
     }
   }
@@ -166,7 +165,7 @@ export class Sender {
   /** The answer of a request whose caller only wants to know that it was accepted. */
   private toStateAnswer(exchange: Exchange, delivery: Delivery): Success {
     const error = failureOf(delivery.results)
-    if (error) throw error
+    if (error) throw ofDelivery(error, delivery.id)
     exchange.outcome = delivery.state
     return { data: { delivery_id: delivery.id, ...viewState(delivery, this.relay) } }
   }
@@ -198,14 +197,14 @@ function statusOf(entries: readonly Entry[]): number {
   return mayHelp ? 503 : entries[0]?.code ?? 500
 }
 
-function toBatchAnswer(exchange: Exchange, order: Order, results: Results): Success {
+function toBatchAnswer(exchange: Exchange, order: Order, { id, results }: Delivery): Success {
   const outcome = outcomeOf(results[0])
   if (results.every(result => outcomeOf(result) === outcome)) exchange.response.setHeader('Relay-Outcome', outcome)
   const statuses = new Set(results.flatMap(result => !result || result.success ? [] : [result.error.status]))
   const success = results.filter(result => result?.success).length
   const failed = results.length - success
   exchange.outcome = `${success} of ${results.length} sent${statuses.size > 0 ? `, the others ${[...statuses].join(' ')}` : ''}`
-  const data = { total: results.length, success, failed, results: viewResults(results) }
+  const data = { total: results.length, success, failed, results: viewResults(results), delivery_id: id }
   return withFailures(order, failed, data)
 }
 
@@ -215,6 +214,17 @@ function withFailures({ failsWithAny }: Order, failed: number, data: { total: nu
   return { status: 502, msg: `${failed} of ${data.total} failed`, data }
 }
 
+/** The failure of a delivery, with its ID for the caller. */
+export function ofDelivery(error: RelayError, id: string): RelayError {
+  return error.with({ data: { delivery_id: id } })
+}
+
+/** The failure of a submission, with the ID of the delivery that it became: with an outcome it did, except on a standby. */
+export function ofSubmission(thrown: unknown, id: string): RelayError {
+  const error = RelayError.from(thrown)
+  return error.outcome && error.code !== 'standby' ? ofDelivery(error, id) : error
+}
+
 /** Why nothing of a delivery has arrived, where that is known already. */
 function failureOf(results: Results): RelayError | undefined {
   const [first] = results
@@ -222,11 +232,13 @@ function failureOf(results: Results): RelayError | undefined {
 }
 
 function viewError({ status, message, outcome, data, headers: { 'retry-after': retryAfter } }: RelayError): Entry {
+  const { delivery_id: id, ...rest }: { delivery_id?: string } = data ?? {}
   return {
+    ...id !== undefined && { delivery_id: id },
     success: false, code: status, msg: message,
     ...outcome && { outcome },
     ...retryAfter !== undefined && { retry_after: Number(retryAfter) },
-    ...data,
+    ...rest,
   }
 }
 

@@ -1,13 +1,13 @@
 import { RelayError } from '../errors'
 import { parseHandling } from '../http/preferences'
 import type { Exchange } from '../http/routes'
-import type { Order, Sender } from '../http/sender'
+import { ofDelivery, ofSubmission, type Order, type Sender } from '../http/sender'
 import { goneSignal } from '../lib/abort'
 import type { Item, Target } from '../message/model'
 import { parseId, type JsonObject } from '../message/parse'
 import { writeTarget } from '../message/target'
 import { messageIdsOf, outcomeOf, type Delivery } from '../relay/delivery'
-import type { Relay } from '../relay/relay'
+import type { Relay, Submission } from '../relay/relay'
 import { writeId, type Reply } from './answer'
 import { parseFile, parseMessage } from './message'
 import { readFlag } from './params'
@@ -77,7 +77,7 @@ async function send({ relay, sender }: ActionOptions, { exchange }: Call, { targ
   const order: Order = { door: 'onebot', content: { mode: 'single', items }, destinations, isDry }
   sender.admit(exchange, order)
   if (isDry) return { data: (await sender.send(exchange, order)).data }
-  const { delivery, isReplay } = await relay.submit({
+  const submission: Submission = {
     id,
     door: order.door,
     request: { ...order.content, target, bot: {} },
@@ -85,26 +85,30 @@ async function send({ relay, sender }: ActionOptions, { exchange }: Call, { targ
     admit: platform => caller.demandTarget(target, platform, asked),
     ...key !== undefined && { key },
     ...isAsync ? { deferred: { wait: 0, inMemory: 0 } } : { signal: () => goneSignal(response) },
+  }
+  const { delivery, isReplay } = await relay.submit(submission).catch((error: unknown) => {
+    throw ofSubmission(error, id)
   })
+  const named = { delivery_id: delivery.id }
   if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
   exchange.outcome = delivery.state
-  if (isAsync || delivery.state === 'queued' || delivery.state === 'sending') return 'async'
+  if (isAsync || delivery.state === 'queued' || delivery.state === 'sending') return { data: named, isAsync: true }
   refuseFailed(delivery)
   response.setHeader('Relay-Outcome', 'sent')
-  if (items.every(({ type }) => type === 'file')) return { data: null }
+  if (items.every(({ type }) => type === 'file')) return { data: named }
   // The first holds the mentions and the reply, and the text as far as the platform does not part it from what follows.
   const [first] = messageIdsOf(delivery)
-  return { data: { message_id: first === undefined ? null : writeId(first) } }
+  return { data: { message_id: first === undefined ? null : writeId(first), ...named } }
 }
 
 /** @throws RelayError unless all of it was sent; what may have arrived outweighs what has not */
-function refuseFailed({ results }: Delivery): void {
+function refuseFailed({ id, results }: Delivery): void {
   const failed = results.filter(result => result !== undefined && !result.success)
   const [worst] = [...failed.filter(result => outcomeOf(result) === 'unanswered'), ...failed]
   if (!worst) return
-  const { error } = worst
+  const error = ofDelivery(worst.error, id)
   if (failed.length === results.length) throw error
-  throw new RelayError(error.code, `${error.message} (the other parts of the message were sent)`, { cause: error.cause, logText: error.logText })
+  throw error.with({ message: `${error.message} (the other parts of the message were sent)` })
 }
 
 async function recall(relay: Relay, { exchange, params }: Call): Promise<Reply> {

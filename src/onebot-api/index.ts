@@ -62,12 +62,12 @@ class OneBotApi {
     return success(await action({ exchange, params }), params)
   }
 
-  private fail({ code, status, message }: RelayError, exchange: Exchange): PlainAnswer {
+  private fail(error: RelayError, exchange: Exchange): PlainAnswer {
     const params = this.calls.get(exchange)
-    if (params) return failure(200, status, message, params)
+    if (params) return failure(200, error, params)
     // OneBot 11 has another status for a body of a type that is not known.
-    const known = code === 'unsupported-type' ? 406 : status
-    return failure(known, known, message, {})
+    const known = error.code === 'unsupported-type' ? error.with({ status: 406 }) : error
+    return failure(known.status, known, {})
   }
 }
 

@@ -171,7 +171,9 @@ export async function read(response: Response): Promise<Reply> {
   assertConforming()
   assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
   assert.match(response.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/)
-  const body: unknown = await response.json()
+  const text = await response.text()
+  assert(text.endsWith('\n'), text)
+  const body: unknown = JSON.parse(text)
   assert(isEnvelope(body))
   assert.equal(body.code, response.status === 200 ? 0 : response.status)
   return { status: response.status, headers: response.headers, body }

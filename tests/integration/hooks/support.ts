@@ -38,9 +38,12 @@ export async function get(relay: TestRelay, path: string, method = 'GET'): Promi
 }
 
 async function reply(response: Response): Promise<HookReply> {
-  const text = await response.text()
+  const raw = await response.text()
   const type = response.headers.get('content-type') ?? ''
-  const body: unknown = type.startsWith('application/json') && text !== '' ? JSON.parse(text) : {}
+  const isJson = type.startsWith('application/json') && raw !== ''
+  assert(!isJson || raw.endsWith('\n'), raw)
+  const text = isJson ? raw.trimEnd() : raw
+  const body: unknown = isJson ? JSON.parse(text) : {}
   assert(isFields(body))
   return { status: response.status, headers: response.headers, type, text, body, data: isFields(body.data) ? body.data : {} }
 }

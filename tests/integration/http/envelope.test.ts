@@ -44,7 +44,7 @@ describe('the health check', () => {
       wire.send([`HEAD /healthz HTTP/${version}`, 'Host: relay'])
       const answer = await wire.answer(false)
       assert.equal(answer.status, 200)
-      assert.equal(answer.headers.get('content-length'), String('{"code":0,"msg":"ok","data":{"health":"ok"}}'.length))
+      assert.equal(answer.headers.get('content-length'), String('{"code":0,"msg":"ok","data":{"health":"ok"}}\n'.length))
       wire.socket.destroy()
     }
   })

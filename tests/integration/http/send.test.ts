@@ -133,10 +133,10 @@ describe('what a body is', () => {
 
   test('decides about the answer: a text is a single message, a form a batch', async () => {
     assert.equal(idsOf(await send('ops', { body: 'a' })).length, 1)
-    const { body } = await send('ops', { body: form(['msg', 'a']) })
+    const { headers, body } = await send('ops', { body: form(['msg', 'a']) })
     const [entry] = relay.simulator.ledger.slice(1)
     const results = [{ index: 0, success: true, message_ids: [String(entry?.messageId)] }]
-    assert.deepEqual(body.data, { total: 1, success: 1, failed: 0, results })
+    assert.deepEqual(body.data, { total: 1, success: 1, failed: 0, results, delivery_id: headers.get('x-request-id') })
   })
 
   test('names the parts of a form that mean nothing, and refuses them where that is asked for', async () => {

@@ -169,8 +169,8 @@ describe('an action', () => {
   test('that sends is answered at once with _async', async () => {
     relay.simulator.fault({ fault: { kind: 'late', ms: 300, delivered: 'then' } })
     for (const action of ['send_msg_async', 'send_group_msg_async']) {
-      const { text } = await call(relay, action, { group_id: group, message: action, echo: 'e' })
-      assert.equal(text, '{"retcode":1,"status":"async","data":null,"echo":"e"}')
+      const { text, headers } = await call(relay, action, { group_id: group, message: action, echo: 'e' })
+      assert.equal(text, `{"retcode":1,"status":"async","data":{"delivery_id":"${headers.get('x-request-id') ?? ''}"},"echo":"e"}`)
     }
     assert.deepEqual(seen(relay), [])
     await relay.simulator.until(({ ledger }) => ledger.length === 2)

@@ -109,8 +109,8 @@ describe('a file', () => {
     const id = await upload(relay, 'build.log', 'of the relay')
     const { url } = await linkServer(t, 'linked')
     for (const file of [base64('bytes'), id, `${url}/x.txt`]) {
-      const { text } = await call(relay, 'upload_group_file', { group_id: group, file, name: '../a b.log' })
-      assert.equal(text, '{"retcode":0,"status":"ok","data":null,"message":"","wording":""}')
+      const { text, headers } = await call(relay, 'upload_group_file', { group_id: group, file, name: '../a b.log' })
+      assert.equal(text, `{"retcode":0,"status":"ok","data":{"delivery_id":"${headers.get('x-request-id') ?? ''}"},"message":"","wording":""}`)
     }
     await call(relay, 'upload_private_file', { user_id: user, file: id })
     assert.deepEqual(seen(relay), ['[a b.log]', '[a b.log]', '[a b.log]', '[build.log]'])
@@ -134,6 +134,7 @@ describe('a failure', () => {
     const refused = await call(relay, 'send_group_msg', message)
     assert.equal(failureOf(refused, 1502), 'the platform refused the message: 消息不合规')
     assert.equal(refused.headers.get('relay-outcome'), 'refused')
+    assert.deepEqual(refused.body.data, { delivery_id: refused.headers.get('x-request-id') })
     relay.simulator.clearFaults()
     relay.simulator.fault({ fault: { kind: 'silent' } })
     failureOf(await call(relay, 'send_group_msg', message), 1504)

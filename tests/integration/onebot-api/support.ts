@@ -8,7 +8,7 @@ export { group, idsOf, linkServer, oneBot, only, relayFor, sends, sha256, upload
 export interface CallReply {
   status: number
   headers: Headers
-  /** As it was sent. */
+  /** As it was sent, without its line end. */
   text: string
   retcode: unknown
   body: Readonly<Record<string, unknown>>
@@ -17,7 +17,9 @@ export interface CallReply {
 /** Reads an answer in the shape of OneBot 11. */
 export async function readReply(response: Response): Promise<CallReply> {
   assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
-  const text = await response.text()
+  const raw = await response.text()
+  assert(raw.endsWith('}\n'), raw)
+  const text = raw.trimEnd()
   const body: unknown = JSON.parse(text)
   assert(isObject(body), text)
   return { status: response.status, headers: response.headers, text, retcode: body.retcode, body }
@@ -35,18 +37,19 @@ export async function call(relay: TestRelay, action: string, params: object = {}
 /** The ID in the answer to a message that was sent. */
 export function messageIdOf({ status, body, text }: CallReply): number {
   assert.equal(status, 200)
-  assert.match(text, /^\{"retcode":0,"status":"ok","data":\{"message_id":-?\d+\},"message":"","wording":""/)
+  assert.match(text, /^\{"retcode":0,"status":"ok","data":\{"message_id":-?\d+,"delivery_id":"[0-9a-f-]{36}"\},"message":"","wording":""/)
   const { data } = body
   assert(isObject(data) && typeof data.message_id === 'number')
   return data.message_id
 }
 
-/** Asserts that a call failed like this, and returns why. */
-export function failureOf({ status, body }: CallReply, retcode: number): string {
+/** Asserts that a call failed like this, and returns why. One that became a delivery says so. */
+export function failureOf({ status, headers, body }: CallReply, retcode: number): string {
   assert.equal(status, 200)
   const { message, ...rest } = body
   assert(typeof message === 'string' && message.length > 0)
-  assert.deepEqual(rest, { retcode, status: 'failed', data: null, wording: message })
+  const data = body.data === null ? null : { delivery_id: headers.get('x-request-id') }
+  assert.deepEqual(rest, { retcode, status: 'failed', data, wording: message })
   return message
 }
 

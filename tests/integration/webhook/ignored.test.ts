@@ -40,7 +40,7 @@ describe('fields that have no meaning', () => {
 
   test('are not mentioned where there are none', async () => {
     const reply = await relay.send({ group_id: group, user_id: null, type: 'text', msg: 'x', url: null, platform: '', self_id: '', messages: null })
-    assert.deepEqual(Object.keys(reply.body.data ?? {}), ['message_ids'])
+    assert.deepEqual(Object.keys(reply.body.data ?? {}), ['message_ids', 'delivery_id'])
     const line = relay.logs.find(each => each.includes(reply.headers.get('x-request-id') ?? '')) ?? ''
     assert.match(line, / 200 sent [\d.]+ ms$/)
   })

@@ -16,13 +16,13 @@ function delivered(): string {
 
 describe('a single message', () => {
   test('reaches a group, and the answer has the ID that the platform gave', async () => {
-    const { status, body } = await relay.send({ group_id: group, msg: 'hello' })
+    const { status, headers, body } = await relay.send({ group_id: group, msg: 'hello' })
     assert.equal(status, 200)
     const entry = only(relay.simulator.ledger)
     assert.deepEqual(entry.target, { type: 'group', id: group })
     assert.equal(delivered(), 'hello')
     assert.equal(sends(relay).length, 1)
-    assert.deepEqual(body, { code: 0, msg: 'ok', data: { message_ids: [String(entry.messageId)] } })
+    assert.deepEqual(body, { code: 0, msg: 'ok', data: { message_ids: [String(entry.messageId)], delivery_id: headers.get('x-request-id') } })
   })
 
   test('reaches a private chat, and the answer has the ID that the platform gave', async () => {

@@ -58,7 +58,7 @@ describe('a request for several targets', () => {
 
   test('is answered with a list where it is a list of one, or a name for a list', async () => {
     for (const to of [['ops'], 'all']) entriesOf(await send({ to, msg: 'x' }))
-    assert.deepEqual(Object.keys(dataOf(await send({ to: 'ops', msg: 'x' }))), ['message_ids'])
+    assert.deepEqual(Object.keys(dataOf(await send({ to: 'ops', msg: 'x' }))), ['message_ids', 'delivery_id'])
   })
 
   test('has an entry with the results of a batch', async () => {
