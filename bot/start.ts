@@ -147,7 +147,7 @@ async function start(): Promise<void> {
   const token = tokenOf(process.env)
   await lockDataFolder(process.env.DATA_DIR ?? resolve(repository, 'data'))
   const app = await loader.createApp()
-  if (token !== undefined) demandToken(app.server._http, token)
+  if (token !== undefined) demandToken(app.server._http, token, logger)
   endOnSignal(app)
   await app.start()
   const address = await findAddress(addressIn(process.env))

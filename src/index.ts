@@ -51,7 +51,7 @@ export function apply(ctx: Context, config: Config): void {
   logger.info('%s', describeSettings(origins))
   const presence = Presence.of(ctx)
   reportBots(ctx, presence, logger)
-  guardConnections(ctx, logger)
+  guardConnections(ctx, presence, logger)
 
   const dataDir = resolve(ctx.baseDir, settings.dataDir)
   const apiKey = provideKey(settings.apiKey, dataDir, logger)

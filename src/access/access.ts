@@ -8,6 +8,8 @@ import { scopes } from './scopes'
 /** The number of comparisons is a multiple of this, so that it does not tell the number of keys. */
 const slots = 32
 
+const noSuchSecret = 'wrong signature: the secret matches no key; give the sender the secret of a key that is allowed hooks'
+
 /** Holds the keys, and identifies callers by them. */
 export class Access {
   private keys: readonly Key[] = []
@@ -75,13 +77,13 @@ export class Access {
    * @param matches whether the signature was made with a secret; called for every secret, so that the time tells nothing
    * @param addressOf as for {@link identify}
    * @param now in milliseconds since the epoch
-   * @throws RelayError `unauthorized`
+   * @throws RelayError `unauthorized`, with the same text for every reason; only the log tells it
    */
   verify(matches: (secret: string) => boolean, addressOf: () => string | undefined, now = Date.now()): Caller {
     const signers = this.keys.filter(({ caller }) => caller.may('hooks'))
     const [key] = signers.filter(({ secrets }) => secrets.filter(secret => matches(secret)).length > 0)
     const reason = key ? whyRefused(key, addressOf, now) : 'wrong signature'
-    if (!key || reason !== undefined) throw unauthorized(reason)
+    if (!key || reason !== undefined) throw unauthorized(reason, noSuchSecret)
     return key.caller
   }
 
@@ -105,6 +107,7 @@ function whyRefused({ expires, isFrom, caller: { name } }: Key, addressOf: () =>
   if (address === undefined || !isFrom(address)) return `the key ${JSON.stringify(name)} may not be used from there`
 }
 
-function unauthorized(logText: string | undefined): RelayError {
-  return new RelayError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' }, logText })
+/** @param message that of the code unless given */
+function unauthorized(logText: string | undefined, message?: string): RelayError {
+  return new RelayError('unauthorized', message, { headers: { 'www-authenticate': 'Bearer' }, logText })
 }

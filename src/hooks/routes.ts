@@ -44,6 +44,9 @@ const patience = 800
 /** When a sender may repeat what could not be accepted, in seconds. */
 const retryAfter = 30
 
+const noSuchKeyOrSecret = 'neither the key nor the secret of the signature matches a key: give the sender one that is allowed hooks'
+const noSuchToken = (header: string): string => `wrong token: ${header} matches no key; give the sender a key that is allowed hooks`
+
 /** Failures that may be over later. Many senders come again only after a 5xx. */
 const temporary: ReadonlySet<ErrorCode> = new Set(['queue-full', 'rate-limited', 'in-progress', 'no-database', 'storage-full'])
 
@@ -82,16 +85,26 @@ class Hooks {
     const { request, params } = exchange
     const source = known.get(params.source ?? '')
     const given = hookCredentialsOf(exchange, source)
-    if (request.method !== 'POST' || !source?.isSigned?.(request)) return access.identify(given, addressOf)
-    try {
-      if (given.length > 0) return access.identify(given, addressOf)
-    } catch (error) {
-      if (!(error instanceof RelayError && error.code === 'unauthorized')) throw error
+    const isSigned = request.method === 'POST' && source?.isSigned?.(request) === true
+    let failure: RelayError | undefined
+    if (given.length > 0 || !isSigned) {
+      try {
+        return access.identify(given, addressOf)
+      } catch (error) {
+        if (!(error instanceof RelayError && error.code === 'unauthorized')) throw error
+        const { keyHeader } = source ?? {}
+        failure = keyHeader !== undefined && keyHeader in request.headers ? error.with({ message: noSuchToken(keyHeader) }) : error
+      }
+      if (!isSigned) throw failure
     }
     const { limits, stop } = this.options
     const received = await receiveHook(exchange, () => this.unproven.read(request, limits, stop))
     this.received.set(exchange, received)
-    return access.verify(secret => source.verify?.(received, secret) ?? false, addressOf)
+    try {
+      return access.verify(secret => source.verify?.(received, secret) ?? false, addressOf)
+    } catch (error) {
+      throw failure && error instanceof RelayError ? error.with({ message: noSuchKeyOrSecret }) : error
+    }
   }
 
   async handle(exchange: Exchange): Promise<Answer> {

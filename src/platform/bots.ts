@@ -31,6 +31,8 @@ export class Presence {
   private readonly told = new WeakMap<Bot, Health>()
   /** Why accounts cannot send although their bots are connected. */
   private readonly faults = new WeakMap<Bot, string>()
+  /** Why platforms refuse connections, until they take one. */
+  private readonly refusals = new WeakMap<Bot, string>()
 
   /** The presence of the app's bots. It is kept up to date until this context is disposed. */
   static of(ctx: Context): Presence {
@@ -55,7 +57,7 @@ export class Presence {
   health(bot: Bot): Health {
     const fault = this.faultOf(bot)
     const state = fault === undefined ? states[bot.status] : 'offline'
-    const cause = fault ?? (state === 'online' ? undefined : connectionCause(bot))
+    const cause = fault ?? (state === 'online' ? undefined : connectionCause(bot, this.refusals.get(bot)))
     const last = this.known.get(bot)
     const isSame = last?.state === state
     if (isSame && last.cause === cause) return last
@@ -72,6 +74,12 @@ export class Presence {
   report(bot: Bot, fault: string | undefined): void {
     if (fault === undefined) this.faults.delete(bot)
     else this.faults.set(bot, fault)
+    this.update([bot])
+  }
+
+  /** Says why the platform refuses the connection of a bot; forgotten once the bot is online. */
+  refuse(bot: Bot, reason: string): void {
+    this.refusals.set(bot, reason)
     this.update([bot])
   }
 
@@ -106,6 +114,7 @@ export class Presence {
 
   private update(bots: readonly Bot[]): void {
     for (const bot of bots.map(unwrap)) {
+      if (bot.status === online) this.refusals.delete(bot)
       const health = this.health(bot)
       const before = this.told.get(bot)
       this.told.set(bot, health)
@@ -126,9 +135,9 @@ export class Presence {
   }
 }
 
-function connectionCause({ status, error }: Bot): string {
+function connectionCause({ status, error }: Bot, refusal: string | undefined): string {
   const plain = states[status] === 'connecting' ? 'the bot is connecting' : 'the bot is not connected'
-  const words = error instanceof Error ? cleanWording(error.message) : undefined
+  const words = refusal ?? (error instanceof Error ? cleanWording(error.message) : undefined)
   return words === undefined ? plain : `${plain} (${words})`
 }
 

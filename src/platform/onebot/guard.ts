@@ -1,10 +1,11 @@
 import type {} from '@koishijs/plugin-server'
-import type { Context, Logger } from 'koishi'
+import type { Bot, Context, Logger } from 'koishi'
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import { unwrap } from '../../lib/unwrap'
+import type { Presence } from '../bots'
 import { connectionMode, dials, wireOf } from './adapter'
-import { Wire, wireEvents } from './wire'
+import { tokenRefused, Wire, wireEvents } from './wire'
 
 /** The least time between two lines in the log about the same bot, in milliseconds. */
 const reportInterval = 60_000
@@ -19,12 +20,17 @@ const reportInterval = 60_000
  *
  * A wire goes on dropping frames until its connection closes, also when the plugin is disposed, because calls may be under way.
  */
-export function guardConnections(ctx: Context, logger: Logger): void {
+export function guardConnections(ctx: Context, presence: Presence, logger: Logger): void {
   const bots = unwrap(ctx.bots)
   /** When the log last reported a bot, on the monotonic clock. */
   const reported = new Map<string, number>()
 
+  const onRefusal = (bot: Bot): void => presence.refuse(bot, tokenRefused)
   const onDrop = (owner: string, reason: string): void => {
+    if (reason === tokenRefused) {
+      for (const bot of bots) if (bot.sid === owner) onRefusal(unwrap(bot))
+      return
+    }
     const now = performance.now()
     if (now < (reported.get(owner) ?? -Infinity) + reportInterval) return
     reported.set(owner, now)
@@ -42,6 +48,9 @@ export function guardConnections(ctx: Context, logger: Logger): void {
     // The only option of a WebSocket that receives the socket before the first frame.
     options.finishRequest = (request, socket) => {
       Wire.of(socket, bot.sid)
+      request.once('response', ({ statusCode }) => {
+        if (statusCode === 401 || statusCode === 403) onRefusal(bot)
+      })
       if (finishRequest) finishRequest(request, socket)
       else request.end()
     }

@@ -141,6 +141,9 @@ function parse(data: unknown): unknown {
   }
 }
 
+/** The reason of a dropped frame by which NapCat and others refuse a connection. */
+export const tokenRefused = 'OneBot refused the access token: give the bot and the OneBot implementation the same one'
+
 /** Why the adapter cannot read a frame, `undefined` when it can. */
 function faultOf(frame: unknown): string | undefined {
   if (frame === undefined) return 'it is not JSON'
@@ -150,6 +153,7 @@ function faultOf(frame: unknown): string | undefined {
   // The adapter looks up any other `echo` in a plain object, where `"__proto__"` and the like are no calls.
   const { echo, retcode } = frame
   if (typeof echo === 'number' || (typeof echo === 'string' && /^\d+$/.test(echo))) return
+  if (retcode === 1403 && echo === undefined) return tokenRefused
   return typeof retcode === 'number' ? `it answers no call (retcode ${retcode})` : 'it answers no call'
 }
 

@@ -335,6 +335,7 @@ describe('with ONEBOT_REVERSE_PATH', () => {
       })
       assert.match(String(failed), /401/, JSON.stringify([path, headers]))
     }
+    assert.equal(bot.log.split('a OneBot implementation was turned away: its access token is not the one in ONEBOT_TOKEN').length, 2)
     const dialling = await Simulator.start({ selfId: '20000', reverse: { url: `${url}/onebot`, token } })
     t.after(() => dialling.close())
     await bot.ready()

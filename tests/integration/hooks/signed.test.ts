@@ -30,10 +30,17 @@ const relay = useRelay({
 })
 
 /** A push as GitHub posts it, signed with a secret. */
-async function push(event: string, { by = secret, target = group, more = '', key = '' } = {}): Promise<number> {
+async function push(event: string, options?: PushOptions): Promise<number> {
+  return (await pushed(event, options)).status
+}
+
+interface PushOptions { by?: string, target?: string, more?: string, key?: string }
+
+async function pushed(event: string, { by = secret, target = group, more = '', key = '' }: PushOptions = {}): Promise<{ status: number, msg: unknown }> {
   const signature = `sha256=${createHmac('sha256', by).update(body).digest('hex')}${more}`
   const headers = { 'content-type': 'application/json', 'x-github-event': 'push', 'x-github-delivery': event, 'x-hub-signature-256': signature }
-  return (await post(relay, `github/group:${target}`, body, { key, headers })).status
+  const { status, body: { msg } } = await post(relay, `github/group:${target}`, body, { key, headers })
+  return { status, msg }
 }
 
 /** A payload as it is posted, with a header that proves who posts it. */
@@ -100,6 +107,18 @@ describe('a signature', () => {
     assert.deepEqual([await push('1'), await push('1')], [200, 200])
     assert.equal(texts(relay).length, 1)
     assert.match(relay.logs.join('\n'), /POST \/hooks\/:source\/:targets group:123456 key "github" 200 sent/)
+  })
+
+  test('that fits no secret is named in the answer, in the same words whatever keys there are', async () => {
+    const msg = 'wrong signature: the secret matches no key; give the sender the secret of a key that is allowed hooks'
+    for (const by of ['another-secret-of-16', 'the-secret-of-long-ago', 'the-key-of-the-ci-job']) {
+      assert.deepEqual(await pushed('2', { by }), { status: 401, msg })
+    }
+    assert.deepEqual(await pushed('2', { by: 'another-secret-of-16', key: 'wrong' }), {
+      status: 401, msg: 'neither the key nor the secret of the signature matches a key: give the sender one that is allowed hooks',
+    })
+    const { body: { msg: ofToken } } = await post(relay, `gitlab/group:${group}`, '{}', { key: '', headers: { 'x-gitlab-token': 'wrong' } })
+    assert.equal(ofToken, 'wrong token: x-gitlab-token matches no key; give the sender a key that is allowed hooks')
   })
 
   test('that fits no secret is a 401, whatever is wrong with it', async () => {

@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import { describe, test, type TestContext } from 'node:test'
 import { WebSocket } from 'ws'
 import { guardConnections } from '../../../src/platform/onebot/guard'
+import { Presence } from '../../../src/platform/bots'
 import { startRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { addReverse, botOf, startApp, startPair, startSimulator, untilSends, untilStatus, type TestApp } from './support'
@@ -22,7 +23,7 @@ const frames = [
 
 /** Loads the guard; what it logs is among the app's logs. */
 function addGuard({ app, logger }: TestApp): ForkScope {
-  return app.plugin({ name: 'guard', inject: ['server'], apply: (ctx: Context) => guardConnections(ctx, logger) })
+  return app.plugin({ name: 'guard', inject: ['server'], apply: (ctx: Context) => guardConnections(ctx, Presence.of(ctx), logger) })
 }
 
 /** The lines about frames that were dropped. */

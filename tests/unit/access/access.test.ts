@@ -80,7 +80,7 @@ describe('a signature', () => {
     ['one that must not come from there', 'the-secret-of-near-one'],
   ] as const) {
     test(`of ${whose} is refused`, () => {
-      assert.throws(() => signer(secret), { code: 'unauthorized', message: /^missing or wrong API key/ })
+      assert.throws(() => signer(secret), { code: 'unauthorized', message: /^wrong signature: the secret matches no key/ })
     })
   }
 })

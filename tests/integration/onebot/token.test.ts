@@ -1,0 +1,24 @@
+import OneBotBot from '@koishijs/plugin-adapter-onebot'
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Simulator } from '../../../simulator'
+import { startRelay } from '../../support/relay'
+import { until } from '../../support/until'
+
+for (const profile of ['napcat', 'llbot'] as const) {
+  test(`a token that ${profile} refuses is told as the cause`, async t => {
+    const relay = await startRelay()
+    t.after(() => relay.stop())
+    const other = await Simulator.start({ selfId: '20000', token: 'the-right-token', profile })
+    t.after(() => other.close())
+    const fork = relay.app.plugin<OneBotBot.Config>(OneBotBot, {
+      protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '',
+      endpoint: other.endpoint, selfId: '20000', token: 'another-token',
+    })
+    t.after(() => fork.dispose())
+    const cause = 'OneBot refused the access token: give the bot and the OneBot implementation the same one'
+    await until('the cause is told', async () => (await (await relay.request('/statusz')).text()).includes(`"cause":"the bot is connecting (${cause})"`))
+    assert(relay.logs.some(line => line.includes(`bot onebot:20000 connecting: the bot is connecting (${cause})`)), relay.logs.join('\n'))
+    assert(!relay.logs.join().includes('another-token'))
+  })
+}
