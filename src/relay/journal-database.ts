@@ -9,7 +9,7 @@ import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import type { Clock } from './clock'
 import { isUnfinished, unfinished, type Delivery, type State } from './delivery'
-import { KeyTaken, NotOwner, fromRow, gone, headOf, keepsContent, lastId, lowestId, matches, sizeOfItems, toRow, writeCaller, type Head, type Journal, type ListFilter, type OwnerRow, type Row } from './journal'
+import { KeyTaken, NotOwner, fromRow, gone, headOf, keepsContent, lastId, lowestId, matches, sizeOfItems, toRow, writeCaller, type Head, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Row } from './journal'
 import type { RecordContent } from './summary'
 
 declare module 'koishi' {
@@ -94,7 +94,7 @@ const fileMark = 'file:'
 const bufferSize = 64 * 1024 * 1024
 
 /** Keeps deliveries in one table of Koishi's database. */
-export class DatabaseJournal implements Journal {
+export class DatabaseJournal implements Journal, OwnerStore {
   readonly isDurable = true
   /** Whether the database is within this process, so that no other process may use its file. */
   readonly isEmbedded: boolean

@@ -18,13 +18,11 @@ export class MemoryJournal implements Journal {
   private readonly keys = bounded<Delivery>(100_000, 64 * mebibyte, sizeOf, ({ id }) => this.keyOf.delete(id))
   private readonly keyOf = new Map<string, string>()
 
-  // It has nothing to write, to adopt or to remove, and nobody else to share with.
+  // It has nothing to write, to adopt or to remove.
   readonly flush = nothing
   readonly purge = nothing
   readonly ping = nothing
   readonly adopt = (): Promise<Head[]> => Promise.resolve([])
-  readonly readOwner = (): Promise<undefined> => Promise.resolve(undefined)
-  readonly swapOwner = (): Promise<boolean> => Promise.resolve(true)
 
   /** @param content what is kept of what was to be sent */
   constructor(private content: RecordContent = 'preview') {}

@@ -64,15 +64,6 @@ export interface Journal {
   purge(wall: number): Promise<void>
   /** Rejects when the database does not answer. */
   ping(): Promise<void>
-
-  /** The row that names the active relay; `undefined` when there never was one. */
-  readOwner(): Promise<OwnerRow | undefined>
-  /**
-   * Replaces the owner's row, if it still is as `from` has it.
-   *
-   * @returns whether it did
-   */
-  swapOwner(from: OwnerRow | undefined, to: OwnerRow): Promise<boolean>
 }
 
 /** As much of a delivery as its lane needs while it waits. */
@@ -82,7 +73,7 @@ export function headOf({ id, seq, state, deferred, bot, target, expiresAt, held 
   return { id, seq, state, deferred, bot, target, expiresAt, held }
 }
 
-/** Which relay is active. */
+/** The row that names the active relay. */
 export interface OwnerRow {
   /** Grows by one with each take-over; it is the number on the rows of the owner. */
   number: number
@@ -90,6 +81,18 @@ export interface OwnerRow {
   beat: number
   /** Who it is, for people: host and process. */
   name: string
+}
+
+/** Where that row is written down. */
+export interface OwnerStore {
+  /** `undefined` when there never was one. */
+  readOwner(): Promise<OwnerRow | undefined>
+  /**
+   * Replaces the row, if it still is as `from` has it.
+   *
+   * @returns whether it did
+   */
+  swapOwner(from: OwnerRow | undefined, to: OwnerRow): Promise<boolean>
 }
 
 /** The key of a new delivery is another delivery's. */

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, ut
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { pause, type Clock } from './clock'
-import type { Journal, OwnerRow } from './journal'
+import type { OwnerRow, OwnerStore } from './journal'
 
 /** How long an owner that gives no sign of life keeps the data store, in milliseconds. */
 const takeOverAfter = 12_000
@@ -134,7 +134,7 @@ export class RowOwner extends RenewedOwner {
   private readonly watch: Watch
 
   /** @param name for people: host and process */
-  constructor(private readonly journal: Pick<Journal, 'readOwner' | 'swapOwner'>, clock: Clock, private readonly name: string) {
+  constructor(private readonly store: OwnerStore, clock: Clock, private readonly name: string) {
     super(clock)
     this.watch = new Watch(clock)
   }
@@ -145,9 +145,9 @@ export class RowOwner extends RenewedOwner {
 
   protected async take(): Promise<number | undefined> {
     const asked = this.clock.now()
-    const row = this.row = await this.journal.readOwner()
+    const row = this.row = await this.store.readOwner()
     if (row && row.beat > 0 && !this.watch.isStale(`${row.number} ${row.beat}`, asked)) return
-    this.row = await swapIn(this.journal, row, this.name)
+    this.row = await swapIn(this.store, row, this.name)
     return this.row?.number
   }
 
@@ -155,14 +155,14 @@ export class RowOwner extends RenewedOwner {
     const { row } = this
     if (!row) return false
     const next = { ...row, beat: row.beat + 1 }
-    const isRenewed = await this.journal.swapOwner(row, next)
+    const isRenewed = await this.store.swapOwner(row, next)
     // A renewal that got no answer may have been carried out all the same.
-    this.row = isRenewed ? next : await this.journal.readOwner()
+    this.row = isRenewed ? next : await this.store.readOwner()
     return isRenewed || (this.row?.number === row.number && this.renew())
   }
 
   protected async giveBack(): Promise<void> {
-    if (this.row && await this.renew()) await this.journal.swapOwner(this.row, { ...this.row, beat: 0 })
+    if (this.row && await this.renew()) await this.store.swapOwner(this.row, { ...this.row, beat: 0 })
   }
 }
 
@@ -172,10 +172,8 @@ export class FileOwner extends RenewedOwner {
   /** Whether the folder cannot hold a lock: then it is worked without one. */
   private isUnlocked = false
 
-  constructor(
-    folder: string, clock: Clock, private readonly journal: Pick<Journal, 'isDurable' | 'readOwner' | 'swapOwner'>,
-    private readonly logger: Pick<Logger, 'warn'>,
-  ) {
+  /** @param store the database in the folder, where there is one */
+  constructor(folder: string, clock: Clock, private readonly logger: Pick<Logger, 'warn'>, private readonly store?: OwnerStore) {
     super(clock)
     this.lock = new FileLock(folder, clock)
   }
@@ -186,8 +184,8 @@ export class FileOwner extends RenewedOwner {
 
   protected async take(): Promise<number | undefined> {
     if (!this.takeLock()) return
-    if (!this.journal.isDurable) return 1
-    return (await swapIn(this.journal, await this.journal.readOwner(), describe(self)))?.number
+    const { store } = this
+    return store ? (await swapIn(store, await store.readOwner(), describe(self)))?.number : 1
   }
 
   protected renew(): boolean {
@@ -211,9 +209,9 @@ export class FileOwner extends RenewedOwner {
 }
 
 /** Makes the next owner of the one in the row. @returns its row; `undefined` where another relay was faster */
-async function swapIn(journal: Pick<Journal, 'swapOwner'>, row: OwnerRow | undefined, name: string): Promise<OwnerRow | undefined> {
+async function swapIn(store: OwnerStore, row: OwnerRow | undefined, name: string): Promise<OwnerRow | undefined> {
   const own = { number: (row?.number ?? 0) + 1, beat: 1, name }
-  return await journal.swapOwner(row, own) ? own : undefined
+  return await store.swapOwner(row, own) ? own : undefined
 }
 
 /** A process, as a lock file names it. */

@@ -49,7 +49,7 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
   const inMemory = (): void => {
     if (isInMemory) return
     isInMemory = true
-    relay.open({ journal: shared.journal, ownership: new FileOwner(dataDir, clock, shared.journal, logger), isStandIn: isLoaded })
+    relay.open({ journal: shared.journal, ownership: new FileOwner(dataDir, clock, logger), isStandIn: isLoaded })
   }
   let hasDatabase = false
   ctx.inject(['database'], inner => {
@@ -58,7 +58,7 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
       clock, logger, files, retention, limit: recordLimit, content, keyLifetime, statementTimeout,
     })
     const name = `process ${process.pid} on ${hostname()}`
-    const ownership = journal.isEmbedded ? new FileOwner(dataDir, clock, journal, logger) : new RowOwner(journal, clock, name)
+    const ownership = journal.isEmbedded ? new FileOwner(dataDir, clock, logger, journal) : new RowOwner(journal, clock, name)
     const gone = new AbortController()
     const open = async (): Promise<void> => {
       await last

@@ -1,6 +1,6 @@
 import type { ParsedItem, Target } from '../../src/message/model'
 import { isUnfinished, type Delivery, type State } from '../../src/relay/delivery'
-import { KeyTaken, NotOwner, headOf, type Head, type Journal, type ListFilter, type OwnerRow } from '../../src/relay/journal'
+import { KeyTaken, NotOwner, headOf, type Head, type Journal, type ListFilter, type OwnerRow, type OwnerStore } from '../../src/relay/journal'
 import type { Random } from '../faults/random'
 import type { ProcessClock, Timeline } from './clock'
 
@@ -74,7 +74,7 @@ export class Database {
 }
 
 /** The journal of one relay. */
-export class SimulatedJournal implements Journal {
+export class SimulatedJournal implements Journal, OwnerStore {
   readonly isDurable = true
   private number = 0
   /** The last write of each row: the next one waits for it. */

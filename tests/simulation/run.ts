@@ -278,8 +278,9 @@ class World implements Run {
       retention: 30 * 24 * 60 * 60 * 1000,
       enter: () => () => undefined,
     })
-    const journal = plan.store === 'memory' ? shared.journal : new SimulatedJournal(this.database, clock)
-    const ownership = plan.store === 'server' ? new RowOwner(journal, own, `relay ${host}`) : this.lock.ownership(clock)
+    const stored = new SimulatedJournal(this.database, clock)
+    const journal = plan.store === 'memory' ? shared.journal : stored
+    const ownership = plan.store === 'server' ? new RowOwner(stored, own, `relay ${host}`) : this.lock.ownership(clock)
     void last.then(() => relay.open({ journal, ownership: this.watch(ownership, clock, host) }))
     return { relay, last, clock: own, isStopping: false, callers: 0 }
   }

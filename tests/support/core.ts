@@ -191,8 +191,6 @@ export class TestJournal implements Journal {
 
   readonly withContent = (ids: readonly string[]): Promise<readonly string[]> => Promise.resolve(ids)
   readonly count = (): Promise<number> => Promise.resolve(0)
-  readonly readOwner = (): Promise<undefined> => Promise.resolve(undefined)
-  readonly swapOwner = (): Promise<boolean> => Promise.resolve(true)
   readonly flush = (): Promise<void> => Promise.resolve()
   readonly purge = (): Promise<void> => Promise.resolve()
   readonly ping = (): Promise<void> => Promise.resolve()

@@ -88,10 +88,16 @@ before(async () => {
 })
 after(() => server?.stop())
 
-type Open = (t: TestContext, changes?: Partial<JournalOptions>) => Promise<Journal>
+type Open<J = Journal> = (t: TestContext, changes?: Partial<JournalOptions>) => Promise<J>
 
-const openSqlite: Open = async (t, changes = {}) => (await openDatabase(t, new SimulatedClock(Date.now()), changes)).journal
-const openMariaDb: Open = async (t, changes = {}) => (await openDatabase(t, systemClock, changes, await server?.create())).journal
+const openSqlite: Open<DatabaseJournal> = async (t, changes = {}) => {
+  const { journal } = await openDatabase(t, new SimulatedClock(Date.now()), changes)
+  return journal
+}
+const openMariaDb: Open<DatabaseJournal> = async (t, changes = {}) => {
+  const { journal } = await openDatabase(t, systemClock, changes, await server?.create())
+  return journal
+}
 
 type OpenBoth = (t: TestContext) => Promise<readonly [Journal, Journal]>
 
@@ -106,10 +112,13 @@ const pairs: [string, OpenBoth, { skip: string | false }][] = [
   }, { skip: missing }],
 ]
 
-const kinds: [string, Open, { skip: string | false }][] = [
-  ['in memory', (_, { content } = {}) => Promise.resolve(new MemoryJournal(content)), { skip: false }],
+const servers: [string, Open<DatabaseJournal>, { skip: string | false }][] = [
   ['in SQLite', openSqlite, { skip: false }],
   ['in MariaDB', openMariaDb, { skip: missing }],
+]
+const kinds: [string, Open, { skip: string | false }][] = [
+  ['in memory', (_, { content } = {}) => Promise.resolve(new MemoryJournal(content)), { skip: false }],
+  ...servers,
 ]
 
 for (const [kind, open, options] of kinds) {
@@ -298,8 +307,6 @@ describe('a journal in memory, when there is much,', () => {
     assert.equal((await journal.list({ limit: 99 })).length, 10)
   })
 })
-
-const servers: [string, Open, { skip: string | false }][] = kinds.slice(1)
 
 for (const [kind, open, options] of servers) {
   describe(`a database journal ${kind}`, options, () => {

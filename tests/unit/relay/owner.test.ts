@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, test, type TestContext } from 'node:test'
-import type { OwnerRow } from '../../../src/relay/journal'
-import { MemoryJournal } from '../../../src/relay/journal-memory'
+import type { OwnerRow, OwnerStore } from '../../../src/relay/journal'
 import { FileLock, FileOwner, FolderError, RowOwner } from '../../../src/relay/owner'
 import { end } from '../../support/process'
 import { SimulatedClock } from '../../support/simulated-clock'
@@ -15,7 +14,7 @@ import { SimulatedClock } from '../../support/simulated-clock'
 const never = new AbortController().signal
 
 /** The row of the owner on a server that may be slow to answer, or away. */
-class Table {
+class Table implements OwnerStore {
   row: OwnerRow | undefined
   isAway = false
   /** A relay that cannot write to the server, while others can. */
@@ -272,7 +271,7 @@ describe('the lock of a folder', () => {
       const file = join(folder, 'relay.lock')
       await writeFile(file, content)
       const clock = new SimulatedClock()
-      const owner = new FileOwner(folder, clock, new MemoryJournal(), { warn: () => undefined })
+      const owner = new FileOwner(folder, clock, { warn: () => undefined })
       let number: number | undefined
       void owner.acquire(never).then(value => number = value)
       await clock.run(11_000)
