@@ -393,13 +393,17 @@ class World implements Run {
     const end = (): void => {
       if (this.processes[host] === process) this.kill(host, away, 'stop')
     }
-    // The machine may sleep meanwhile.
-    let cancel = clock.after(longestStop, () => {
-      cancel = clock.after(longestStop, () => {
-        this.complain('a stop does not end')
-        end()
-      })
-    })
+    // Second by second: while the process is held, or its machine sleeps, no time is over for it.
+    let cancel = (): void => undefined
+    const wait = (left: number): void => {
+      if (left > 0) {
+        cancel = clock.after(1000, () => wait(left - 1000))
+        return
+      }
+      this.complain('a stop does not end')
+      end()
+    }
+    wait(longestStop)
     void this.finish(instance, clock).then(() => this.checkLeft(instance)).then(() => {
       cancel()
       end()
