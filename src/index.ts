@@ -4,7 +4,9 @@ import { join, resolve } from 'node:path'
 import { Access } from './access/access'
 import { announceExpiry } from './access/expiry'
 import { parseKeys } from './access/keys'
+import { MadeKeys } from './access/made-keys'
 import { Refusals } from './access/refusals'
+import { openStores } from './access/store'
 import { alertDoor, Alerts } from './alerts'
 import { listenForCommands } from './commands'
 import { provideKey } from './config/api-key'
@@ -12,7 +14,7 @@ import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
 import { serveConsole } from './console'
 import { hookDoors, hookRoutes, LastPayloads, sources, Templates } from './hooks'
-import { MediaLinks, Sender, serveHttp } from './http'
+import { adminRoutes, MediaLinks, Sender, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
 import { languageOf } from './lib/language'
 import { parseNames } from './message/names'
@@ -59,7 +61,6 @@ export function apply(ctx: Context, config: Config): void {
   const { names, warnings: nameWarnings } = parseNames(settings.targets)
   const { keys, warnings: keyWarnings } = parseKeys(settings.keys, apiKey, names)
   for (const warning of [...nameWarnings, ...keyWarnings]) logger.warn('%s', warning)
-  announceExpiry(ctx, keys, logger)
 
   const language = languageOf(ctx.i18n.fallback([]))
   // A service that is asked of the context for each request takes a good part of it.
@@ -94,6 +95,10 @@ export function apply(ctx: Context, config: Config): void {
   const stop = new AbortController()
   stop.signal.addEventListener('abort', () => relay.end())
   const access = new Access(apiKey, keys)
+  const fixedKeys = keys.flatMap(({ view }) => view ?? [])
+  const madeKeys = new MadeKeys(access, apiKey, keys, names, logger)
+  openStores(ctx, dataDir, [madeKeys.made])
+  announceExpiry(ctx, () => [...fixedKeys, ...madeKeys.list()], logger)
   const sender = new Sender(relay, settings.path)
   const limits = { maxSize: settings.maxBodySize }
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
@@ -123,6 +128,7 @@ export function apply(ctx: Context, config: Config): void {
         sender, templates, uploads, names, logger, limits, stop: stop.signal, language,
         payloads: new LastPayloads(settings.recordContent !== 'none'),
       }),
+      ...adminRoutes({ access, fixedKeys, madeKeys, relay, trustedProxies: settings.trustedProxies, stop: stop.signal }),
       ...oneBotRoutes({ sender, limits, relay, isOnline: () => port.isOnline, stop: stop.signal }),
     ],
   })
@@ -136,7 +142,7 @@ export function apply(ctx: Context, config: Config): void {
     about: () => ({
       targets: Object.fromEntries([...names].map(([name, { addresses }]) => [name, addresses.map(writeAddress)])),
       sources: [...new Set([...sources.map(source => source.name), ...templates.names()])],
-      keys: keys.flatMap(({ view }) => view ?? []),
+      keys: fixedKeys,
     }),
     stop: stop.signal,
   })

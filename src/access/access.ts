@@ -3,7 +3,7 @@ import { RelayError } from '../errors'
 import { sha256 } from '../lib/crypto'
 import { Caller, type Usage } from './caller'
 import type { Key } from './keys'
-import { scopes } from './scopes'
+import { allScopes } from './scopes'
 
 /** The number of comparisons is a multiple of this, so that it does not tell the number of keys. */
 const slots = 32
@@ -15,6 +15,9 @@ export class Access {
   private keys: readonly Key[] = []
   /** The digests of the keys, at the same places, and random ones after them. */
   private digests: readonly Buffer[] = []
+
+  /** Those that were made while the relay runs; `undefined` while they are not known. */
+  private made: ReadonlySet<Key> | undefined = new Set()
 
   /** @param keys those beside the master key, which may do everything */
   constructor(apiKey: string, keys: readonly Key[]) {
@@ -34,6 +37,13 @@ export class Access {
     return { key: text, takeBack: () => this.set(this.keys.filter(each => each !== key)) }
   }
 
+  /** Puts other keys in the place of those that were made while the relay runs; `undefined` while they are not known. */
+  replaceMade(keys: readonly Key[] | undefined): void {
+    const before = this.made
+    this.made = keys && new Set(keys)
+    this.set([...this.keys.filter(key => !before?.has(key)), ...keys ?? []])
+  }
+
   private set(keys: readonly Key[]): void {
     const spare = (slots - keys.length % slots) % slots
     this.keys = keys
@@ -43,7 +53,8 @@ export class Access {
   /** The usage of the keys of each name; `null` is the name of the master key. */
   usage(): Map<string | null, Usage> {
     const usages = new Map<string | null, Usage>()
-    for (const { caller: { name, usage } } of this.keys) {
+    // The keys of a rotation share theirs.
+    for (const [usage, name] of new Map(this.keys.map(({ caller }) => [caller.usage, caller.name]))) {
       const before = usages.get(name) ?? { last: 0, address: undefined, messages: 0, refused: 0 }
       const { last, address } = usage.last > before.last ? usage : before
       usages.set(name, { last, address, messages: before.messages + usage.messages, refused: before.refused + usage.refused })
@@ -57,7 +68,7 @@ export class Access {
    * @param candidates the keys of the request, from several places; one right key is enough
    * @param addressOf the caller's address, `undefined` where it is unknown; asked for only by a key that is bound to addresses
    * @param now in milliseconds since the epoch
-   * @throws RelayError `unauthorized`, with the same text for every reason; only the log tells it
+   * @throws RelayError `unauthorized`, with the same text for every reason; only the log tells it. `store-down` while keys are missing
    */
   identify(candidates: readonly Buffer[], addressOf: () => string | undefined, now = Date.now()): Caller {
     let reason = candidates.length > 0 ? 'wrong API key' : 'no API key'
@@ -68,7 +79,7 @@ export class Access {
       if (refusal === undefined) return key.caller
       reason = refusal
     }
-    throw unauthorized(reason)
+    throw this.refuse(candidates.length > 0, reason)
   }
 
   /**
@@ -77,14 +88,24 @@ export class Access {
    * @param matches whether the signature was made with a secret; called for every secret, so that the time tells nothing
    * @param addressOf as for {@link identify}
    * @param now in milliseconds since the epoch
-   * @throws RelayError `unauthorized`, with the same text for every reason; only the log tells it
+   * @throws RelayError as {@link identify}, with a text of its own
    */
   verify(matches: (secret: string) => boolean, addressOf: () => string | undefined, now = Date.now()): Caller {
     const signers = this.keys.filter(({ caller }) => caller.may('hooks'))
     const [key] = signers.filter(({ secrets }) => secrets.filter(secret => matches(secret)).length > 0)
     const reason = key ? whyRefused(key, addressOf, now) : 'wrong signature'
-    if (!key || reason !== undefined) throw unauthorized(reason, noSuchSecret)
+    if (!key || reason !== undefined) throw this.refuse(true, reason, noSuchSecret)
     return key.caller
+  }
+
+  /**
+   * While keys are missing, nobody who gave one is told that it is wrong: many callers would give up.
+   *
+   * @param message that of the code unless given
+   */
+  private refuse(isGiven: boolean, reason: string | undefined, message?: string): RelayError {
+    if (isGiven && !this.made) return new RelayError('store-down')
+    return new RelayError('unauthorized', message, { headers: { 'www-authenticate': 'Bearer' }, logText: reason })
   }
 
   /** Compares the candidate with every digest, so that the time tells nothing about them. */
@@ -96,7 +117,7 @@ export class Access {
 }
 
 function fullKey(name: string | null, text: string, secrets: readonly string[]): Key {
-  return { digest: sha256(text), secrets, expires: Infinity, caller: new Caller(name, { allow: new Set(scopes) }) }
+  return { digest: sha256(text), secrets, expires: Infinity, caller: new Caller(name, { allow: new Set(allScopes) }) }
 }
 
 /** Why a right key does not count here and now, for the log. */
@@ -105,9 +126,4 @@ function whyRefused({ expires, isFrom, caller: { name } }: Key, addressOf: () =>
   if (!isFrom) return
   const address = addressOf()
   if (address === undefined || !isFrom(address)) return `the key ${JSON.stringify(name)} may not be used from there`
-}
-
-/** @param message that of the code unless given */
-function unauthorized(logText: string | undefined, message?: string): RelayError {
-  return new RelayError('unauthorized', message, { headers: { 'www-authenticate': 'Bearer' }, logText })
 }

@@ -8,7 +8,7 @@ import { fits, type TargetPattern } from './target-pattern'
 export interface Rights {
   allow: ReadonlySet<Scope>
   /** Absent: every target. */
-  targets?: readonly TargetPattern[]
+  targets?: () => readonly TargetPattern[]
   /** Absent: no limit. */
   rate?: TokenBucket
 }
@@ -27,10 +27,24 @@ export interface Usage {
 
 /** The caller of a request, identified by a key. */
 export class Caller {
-  readonly usage: Usage = { last: 0, address: undefined, messages: 0, refused: 0 }
+  /**
+   * @param name that of the key, which several keys may share; `null` for the master key
+   * @param usage that of the key before, where this is a new one in its place
+   */
+  constructor(
+    readonly name: string | null, private rights: Rights,
+    readonly usage: Usage = { last: 0, address: undefined, messages: 0, refused: 0 },
+  ) {}
 
-  /** @param name that of the key, which several keys may share; `null` for the master key */
-  constructor(readonly name: string | null, private readonly rights: Rights) {}
+  /** The caller of the key that takes the place of this one's. */
+  successor(): Caller {
+    return new Caller(this.name, this.rights, this.usage)
+  }
+
+  /** Takes all rights away, from requests under way as well. */
+  revoke(): void {
+    this.rights = { allow: new Set(), targets: () => [] }
+  }
 
   /** Notes a request. */
   note(address: string | undefined): void {
@@ -86,7 +100,7 @@ export class Caller {
   /** Whether the caller may send to a target; the platform as for `demandTarget`. */
   maySendTo(target: Target, platform: string | undefined): boolean {
     const { targets } = this.rights
-    return !targets || targets.some(pattern => fits(pattern, target, platform))
+    return !targets || targets().some(pattern => fits(pattern, target, platform))
   }
 
   /**

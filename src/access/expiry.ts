@@ -1,5 +1,4 @@
 import type { Context, Logger } from 'koishi'
-import type { Caller } from './caller'
 
 const day = 24 * 60 * 60 * 1000
 /** How long before its end the log warns about a key, in milliseconds. */
@@ -21,13 +20,13 @@ export function parseExpiry(value: unknown): number | undefined {
   return Number.isNaN(moment) ? undefined : moment
 }
 
-/** A key with its end, in milliseconds since the epoch. */
-interface Ending { expires: number, caller: Pick<Caller, 'name'> }
+/** A key with its end, in milliseconds since the epoch; absent for none. */
+interface Ending { name: string, expires?: number }
 
 /** Warns once a day, until the context is disposed, about keys that end within a week or have ended. */
-export function announceExpiry(ctx: Pick<Context, 'setInterval'>, keys: readonly Ending[], logger: Pick<Logger, 'warn'>): void {
+export function announceExpiry(ctx: Pick<Context, 'setInterval'>, keys: () => readonly Ending[], logger: Pick<Logger, 'warn'>): void {
   const announce = (): void => {
-    for (const line of describeExpiry(keys, Date.now())) logger.warn('%s', line)
+    for (const line of describeExpiry(keys(), Date.now())) logger.warn('%s', line)
   }
   announce()
   ctx.setInterval(announce, day)
@@ -35,7 +34,8 @@ export function announceExpiry(ctx: Pick<Context, 'setInterval'>, keys: readonly
 
 /** @param now in milliseconds since the epoch */
 export function describeExpiry(keys: readonly Ending[], now: number): string[] {
-  return keys.filter(({ expires }) => expires - now < notice).map(({ expires, caller: { name } }) => {
+  return keys.flatMap(({ name, expires = Infinity }) => {
+    if (expires - now >= notice) return []
     const verb = expires > now ? 'expires' : 'expired'
     return `the key ${JSON.stringify(name)} ${verb} at ${new Date(expires).toISOString()}: add a new key of the same name, and remove this one later`
   })

@@ -6,10 +6,10 @@ import { isSet, readList } from '../lib/words'
 import type { TargetNames } from '../message/model'
 import { isObject, type JsonObject } from '../message/parse'
 import { parseRanges } from './addresses'
-import { Caller } from './caller'
+import { Caller, type Rights } from './caller'
 import { parseExpiry } from './expiry'
 import { defaultScopes, scopes, type Scope } from './scopes'
-import { parsePatterns, type TargetPattern } from './target-pattern'
+import { parsePatterns } from './target-pattern'
 
 /** A key that authenticates a caller. */
 export interface Key {
@@ -22,11 +22,11 @@ export interface Key {
   /** Whether an address may use the key. Absent: every address may. */
   isFrom?: ((address: string) => boolean) | undefined
   caller: Caller
-  /** Absent for a key that no settings hold. */
+  /** Absent for a key without an entry, and for one that another has replaced. */
   view?: KeyView
 }
 
-/** What the settings say of a key, without the key. */
+/** What its entry says of a key, without the key. */
 export interface KeyView {
   name: string
   /** As they were written; absent for every target. */
@@ -34,6 +34,10 @@ export interface KeyView {
   allow: readonly Scope[]
   /** In milliseconds since the epoch; absent for never. */
   expires?: number
+  /** In messages a minute; absent for no limit. */
+  rate?: number
+  /** Addresses and ranges as they were written; absent for every address. */
+  from?: readonly string[]
 }
 
 /** The name of the console's page in log and records. A key of this name could see, and repeat, what is sent from there. */
@@ -49,7 +53,7 @@ const highestRate = 1_000_000
 const fieldNames = ['name', 'key', 'secret', 'targets', 'allow', 'expires', 'rate', 'from'] as const
 
 /** Why an entry is refused, without its secrets. */
-class EntryError extends Error {}
+export class EntryError extends Error {}
 
 /**
  * Reads the keys beside the master key. A malformed entry is refused as a whole: without one of its fields it might allow more.
@@ -77,8 +81,16 @@ export function parseKeys(raw: readonly unknown[], apiKey: string, names: Target
   return { keys, warnings }
 }
 
-/** @param known the digests of all secrets before this entry, in hexadecimal; those of a valid entry are added */
-function parseEntry(value: unknown, known: Set<string>, names: TargetNames): { key: Key, flaw: string | undefined } {
+/**
+ * Reads an entry.
+ *
+ * @param known the digests of all secrets before this entry, in hexadecimal; those of a valid entry are added
+ * @param takesAnyName whether `targets` may hold a name that leads nowhere now, because it was removed since the entry was made
+ * @throws EntryError
+ */
+export function parseEntry(
+  value: unknown, known: Set<string>, names: TargetNames, takesAnyName = false,
+): { key: Key, flaw: string | undefined } {
   if (!isObject(value)) throw new EntryError('it is no object')
   const stranger = Object.keys(value).find(field => !fieldNames.some(each => each === field) && isSet(value[field]))
   if (stranger !== undefined) throw new EntryError(`keys have no field ${JSON.stringify(printable(stranger.slice(0, longestName)))}`)
@@ -87,7 +99,7 @@ function parseEntry(value: unknown, known: Set<string>, names: TargetNames): { k
   if (name === consoleName) throw new EntryError(`${JSON.stringify(consoleName)} is the name of the page in the console`)
   const expires = read(value, 'expires', parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes')
   const isFrom = read(value, 'from', list => readSome(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
-  const targets = read(value, 'targets', list => parseTargets(list, names), 'a list of targets such as group:1 or group:*, or of names for targets')
+  const targets = read(value, 'targets', list => parseTargets(list, names, takesAnyName), 'a list of targets such as group:1 or group:*, or of names for targets')
   const allow = new Set(read(value, 'allow', parseScopes, `a list of some of ${scopes.join(', ')}`) ?? defaultScopes)
   const rate = read(value, 'rate', parseRate, `a whole number of messages a minute, from 1 to ${highestRate}`)
   const key = read(value, 'key', parseKey, `text of at least ${leastLength} characters, or sha256: and 64 hexadecimal digits`)
@@ -100,7 +112,7 @@ function parseEntry(value: unknown, known: Set<string>, names: TargetNames): { k
   // Without a key only signatures authenticate, and only hooks have those.
   if (!key) allow.add('hooks')
   const secrets = given.flatMap(({ text }) => text ?? [])
-  const words = readList(value.targets)
+  const [words, ranges] = [readList(value.targets), readList(value.from)]
   return {
     key: {
       digest: key?.digest ?? randomBytes(32),
@@ -108,7 +120,10 @@ function parseEntry(value: unknown, known: Set<string>, names: TargetNames): { k
       expires: expires ?? Infinity,
       isFrom,
       caller: new Caller(name, { allow, ...targets && { targets }, ...rate !== undefined && { rate: new TokenBucket(rate) } }),
-      view: { name, ...targets && words && { targets: words }, allow: [...allow], ...expires !== undefined && { expires } },
+      view: {
+        name, ...targets && words && { targets: words }, allow: [...allow], ...expires !== undefined && { expires },
+        ...rate !== undefined && { rate }, ...isFrom && ranges && { from: ranges },
+      },
     },
     flaw: allow.has('hooks')
       ? secrets.length > 0 ? undefined : 'with a digest no signature can be checked, so that on /hooks it counts in a header or URL only'
@@ -157,10 +172,12 @@ function readSome<T>(value: unknown, parse: (words: readonly string[]) => T | un
   return words.length > 0 ? parse(words) : undefined
 }
 
-function parseTargets(value: unknown, names: TargetNames): TargetPattern[] | undefined {
+function parseTargets(value: unknown, names: TargetNames, takesAnyName: boolean): Rights['targets'] {
   return readSome(value, words => {
-    const patterns = words.map(word => parsePatterns(word, names))
-    return patterns.includes(undefined) ? undefined : patterns.flatMap(each => each ?? [])
+    const parts = words.map(word => ({ word, patterns: parsePatterns(word, new Map()) }))
+    if (!parts.every(({ word, patterns }) => patterns ?? (takesAnyName || names.has(word)))) return
+    // A name stands for what it leads to at the time of a request.
+    return () => parts.flatMap(({ word, patterns }) => patterns ?? parsePatterns(word, names) ?? [])
   })
 }
 

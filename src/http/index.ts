@@ -13,6 +13,7 @@ import { sendRoutes } from './send'
 import type { Sender } from './sender'
 import { webhookRoute } from './webhook'
 
+export { adminRoutes } from './admin'
 export { MediaLinks } from './files'
 export { Sender } from './sender'
 

@@ -1,7 +1,8 @@
-import { $, Driver, type Context, type Logger, type Query } from 'koishi'
+import { $, type Context, type Logger, type Query } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { readFile } from 'node:fs/promises'
 import { Mutex, yieldToOthers } from '../lib/async'
+import { isEmbedded, silently } from '../lib/database'
 import { printable } from '../lib/log'
 import { unwrap } from '../lib/unwrap'
 import type { ParsedItem, Target } from '../message/model'
@@ -115,8 +116,6 @@ export class DatabaseJournal implements Journal, OwnerStore {
   private isDisposed = false
   /** Rows that cannot be read and stand in the log. */
   private readonly damaged = new Set<string>()
-  private pending = 0
-  private unsilence: () => void = () => undefined
   /** The files with the content of deliveries that were active lately. */
   private readonly contentFiles = new LRUCache<string, string>({ max: 1_000 })
 
@@ -124,7 +123,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
   constructor(ctx: Context, private readonly options: JournalOptions) {
     this.database = unwrap(ctx.database)
     const { drivers } = this.database
-    this.isEmbedded = drivers.every(driver => /sqlite|memory/i.test(driver.constructor.name))
+    this.isEmbedded = isEmbedded(this.database)
     this.sqlite = drivers.flatMap(driver => isSqlite(driver) ? [driver] : [])[0]
     defineTables(ctx)
     ctx.on('dispose', () => {
@@ -489,16 +488,10 @@ export class DatabaseJournal implements Journal, OwnerStore {
     for (const { items } of rows) if (items !== null) await this.options.files.remove(items.slice(fileMark.length))
   }
 
-  /**
-   * Makes a statement, and waits for it as long as it may take. While statements are made the drivers are kept from writing those that fail
-   * to the log with their values, and so with the messages in them.
-   */
+  /** Makes a statement, and waits for it as long as it may take. */
   private ask<T>(statement: () => Promise<T>): Promise<T> {
     const { clock, statementTimeout } = this.options
-    if (this.pending++ === 0) this.unsilence = silenceStatements(this.database)
-    const answer = statement().finally(() => {
-      if (--this.pending === 0) this.unsilence()
-    })
+    const answer = silently(this.database, statement)
     return new Promise((resolve, reject) => {
       const cancel = clock.after(statementTimeout, () => reject(new NoAnswer()))
       answer.finally(cancel).then(resolve, reject)
@@ -567,33 +560,4 @@ function defineTables(ctx: Context): void {
     beat: { type: 'double', nullable: false },
     name: { type: 'string', length: 255, nullable: false },
   }, { primary: 'id' })
-}
-
-/** Whether there is a database, or one that is on its way: right after the start its driver is loaded and not yet connected. */
-export function isDatabaseLoaded(registry: Context['registry']): boolean {
-  return [...registry.values()].some(({ plugin }) => typeof plugin === 'function' && plugin.prototype instanceof Driver)
-}
-
-/**
- * Keeps statements about this plugin's tables out of the log, until the function returned is called. The loggers are those of `Driver` of
- * minato 3.7.0.
- */
-function silenceStatements({ drivers }: Context['database']): () => void {
-  const restores: (() => void)[] = []
-  for (const { logger } of drivers) {
-    for (const method of ['warn', 'debug'] as const) {
-      const original = logger[method]
-      const filtered: typeof original = (...args: [unknown, ...unknown[]]) => {
-        if (!args.some(arg => typeof arg === 'string' && arg.includes('message_relay_'))) original(...args)
-      }
-      logger[method] = filtered
-      restores.push(() => {
-        // Another plugin may have replaced it since.
-        if (logger[method] === filtered) logger[method] = original
-      })
-    }
-  }
-  return () => {
-    for (const restore of restores) restore()
-  }
 }

@@ -175,7 +175,7 @@ export async function read(response: Response): Promise<Reply> {
   assert(text.endsWith('\n'), text)
   const body: unknown = JSON.parse(text)
   assert(isEnvelope(body))
-  assert.equal(body.code, response.status === 200 ? 0 : response.status)
+  assert.equal(body.code, response.status < 202 ? 0 : response.status)
   return { status: response.status, headers: response.headers, body }
 }
 

@@ -124,7 +124,7 @@ describe('the end of a key', () => {
 
   test('is spoken of from a week before, at the start and once a day', () => {
     const now = Date.parse('2026-11-20T00:00:00Z')
-    const keys = [-day, day, 6.9 * day, 7.1 * day, Infinity].map((time, index) => ({ expires: now + time, caller: { name: `key ${index}` } }))
+    const keys = [-day, day, 6.9 * day, 7.1 * day, Infinity].map((time, index) => ({ expires: now + time, name: `key ${index}` }))
     const [first = '', second = '', ...others] = describeExpiry(keys, now)
     assert.equal(others.length, 1)
     assert.match(first, /^the key "key 0" expired at 2026-11-19T00:00:00\.000Z: /)
@@ -137,7 +137,7 @@ describe('the end of a key', () => {
         timers.push([callback, interval])
         return () => undefined
       },
-    }, [{ expires: Date.now() + day, caller: { name: 'ci' } }], { warn: (_: string, line: string) => lines.push(line) })
+    }, () => [{ expires: Date.now() + day, name: 'ci' }], { warn: (_: string, line: string) => lines.push(line) })
     assert.equal(lines.length, 1)
     assert.deepEqual(timers.map(([, interval]) => interval), [day])
     timers[0]?.[0]()

@@ -1,0 +1,179 @@
+import type { Logger } from 'koishi'
+import { randomBytes } from 'node:crypto'
+import { RelayError } from '../errors'
+import { sha256 } from '../lib/crypto'
+import { printable } from '../lib/log'
+import { fieldsOf, type JsonObject } from '../message/parse'
+import type { TargetNames } from '../message/model'
+import type { Access } from './access'
+import type { Caller } from './caller'
+import { parseExpiry } from './expiry'
+import { EntryError, parseEntry, type Key, type KeyView } from './keys'
+import { Made } from './store'
+
+/** A key that was made while the relay runs. */
+export interface MadeKey extends KeyView {
+  /** As in ISO 8601. */
+  createdAt: string
+}
+
+/** What is shown once. */
+interface Secrets {
+  key: string
+  /** Checks signatures. */
+  secret?: string
+}
+
+/** The most keys. */
+const maxKeys = 1000
+/** The longest time for which a replaced key still counts, in seconds. */
+const maxGrace = 7 * 24 * 60 * 60
+
+/** A name stands in a path, and in lists. */
+const namePattern = /^(?!\.\.?$)[^/:,\s]+$/
+
+/** The keys that are made while the relay runs. Of a key only the digest is kept. */
+export class MadeKeys {
+  readonly made: Made
+  private views: ReadonlyMap<string, MadeKey> = new Map()
+  /** The callers of the keys that count, by digest. */
+  private callers: ReadonlyMap<string, Caller> = new Map()
+  private readonly fixedNames: ReadonlySet<string | null>
+  private readonly knownDigests: readonly string[]
+
+  /**
+   * @param fixed the keys of the settings, whose names win
+   * @param names may stand for targets
+   */
+  constructor(
+    private readonly access: Access, apiKey: string, fixed: readonly Key[], private readonly names: TargetNames, logger: Pick<Logger, 'warn'>,
+  ) {
+    this.fixedNames = new Set(fixed.map(({ caller }) => caller.name))
+    const secrets = [apiKey, ...fixed.flatMap(key => key.secrets)].map(text => sha256(text))
+    this.knownDigests = [...secrets, ...fixed.map(({ digest }) => digest)].map(digest => digest.toString('hex'))
+    this.made = new Made('keys', content => this.prepare(content), logger)
+    access.replaceMade(undefined)
+  }
+
+  /** Also those whose names the settings have taken: they do not count. */
+  list(): MadeKey[] {
+    return [...this.views.values()]
+  }
+
+  /**
+   * Makes a key.
+   *
+   * @param fields those of an entry of the setting `keys` without `key`; with `signs`, a secret for signatures is made as well
+   * @throws RelayError `bad-request`, which names the field; `conflict`, `store-down`
+   */
+  async create({ signs = false, name: givenName, ...fields }: JsonObject): Promise<Secrets & { name: string }> {
+    demand(!('key' in fields), 'key must be left out: the relay makes it')
+    demand(typeof signs === 'boolean', 'signs must be true or false')
+    demand(!signs || !('secret' in fields), 'give signs or secret, only one of them')
+    const secrets: Secrets = { key: newSecret(), ...signs && { secret: newSecret() } }
+    const entry = {
+      ...fields, ...signs && { allow: fields.allow ?? ['hooks'], secret: secrets.secret }, key: digestOf(secrets.key),
+    }
+    const { view, caller } = this.read(givenName, entry, new Set(), false)
+    const name = view?.name ?? ''
+    demand(namePattern.test(name), 'name must be without blanks, slashes, colons and commas')
+    demand(!signs || caller.may('hooks'), 'signs needs hooks in allow: signatures count there only')
+    await this.made.change(content => {
+      if (this.fixedNames.has(name) || Object.hasOwn(content, name)) throw new RelayError('conflict', 'there is a key of this name already')
+      if (Object.keys(content).length >= maxKeys) throw new RelayError('conflict', `there are ${maxKeys} keys already: remove one first`)
+      return { ...content, [name]: { ...entry, created_at: new Date().toISOString() } }
+    })
+    return { ...secrets, name }
+  }
+
+  /**
+   * Makes a new key in the place of another, with its rights.
+   *
+   * @param grace for how long the other one still counts, in seconds; 0 unless given
+   * @throws RelayError `bad-request`, `not-found`, `conflict`, `store-down`
+   */
+  async rotate(name: string, grace: unknown = 0): Promise<Secrets> {
+    demand(typeof grace === 'number' && grace >= 0 && grace <= maxGrace, `grace must be a number of seconds from 0 to ${maxGrace}`)
+    const key = newSecret()
+    await this.made.change(content => {
+      const entry = this.find(content, name)
+      const previous = grace > 0 ? { key: entry.key, until: new Date(Date.now() + grace * 1000).toISOString() } : undefined
+      return { ...content, [name]: { ...entry, key: digestOf(key), previous } }
+    })
+    return { key }
+  }
+
+  /** @throws RelayError `not-found`, `conflict`, `store-down` */
+  async remove(name: string): Promise<void> {
+    await this.made.change(content => {
+      this.find(content, name)
+      return Object.fromEntries(Object.entries(content).filter(([each]) => each !== name))
+    })
+  }
+
+  /** @throws RelayError `not-found`, `conflict` */
+  private find(content: JsonObject, name: string): JsonObject {
+    if (Object.hasOwn(content, name)) return fieldsOf(content[name])
+    if (this.fixedNames.has(name)) throw new RelayError('conflict', 'this key is in the settings of the relay: change it there')
+    throw new RelayError('not-found', 'no such key')
+  }
+
+  /** Reads all entries, before any of them counts. */
+  private prepare(content: JsonObject): () => void {
+    const known = new Set(this.knownDigests)
+    const former = new Map([...this.callers.values()].map(caller => [caller.name, caller]))
+    const views = new Map<string, MadeKey>()
+    const callers = new Map<string, Caller>()
+    const keys: Key[] = []
+    for (const [name, value] of Object.entries(content)) {
+      const { previous, created_at: createdAt, ...entry } = fieldsOf(value)
+      const { view, ...fresh } = this.read(name, entry, known, true)
+      if (!view || typeof createdAt !== 'string') throw new RelayError('bad-request', `the entry ${JSON.stringify(printable(name))} has no created_at`)
+      views.set(name, { ...view, createdAt })
+      if (this.fixedNames.has(name)) continue
+      const add = (digest: Buffer, caller: Caller, more: Partial<Key>): void => {
+        const text = digest.toString('hex')
+        callers.set(text, this.callers.get(text) ?? caller)
+        keys.push({ ...fresh, ...more, digest, caller: this.callers.get(text) ?? caller })
+      }
+      const caller = former.get(name)?.successor() ?? fresh.caller
+      add(fresh.digest, caller, { view })
+      const { key: digits, until } = fieldsOf(previous)
+      const end = parseExpiry(until)
+      if (end !== undefined) add(digestIn(digits), caller.successor(), { secrets: [], expires: Math.min(fresh.expires, end) })
+    }
+    return () => {
+      for (const [digest, caller] of this.callers) if (!callers.has(digest)) caller.revoke()
+      this.callers = callers
+      this.views = views
+      this.access.replaceMade(keys)
+    }
+  }
+
+  /** @throws RelayError `bad-request` */
+  private read(name: unknown, entry: JsonObject, known: Set<string>, isStored: boolean): Key {
+    try {
+      return parseEntry({ ...entry, name }, known, this.names, isStored).key
+    } catch (error) {
+      if (!(error instanceof EntryError)) throw error
+      throw new RelayError('bad-request', isStored ? `the entry ${JSON.stringify(printable(String(name)))}: ${error.message}` : error.message)
+    }
+  }
+}
+
+function demand(condition: boolean, rule: string): asserts condition {
+  if (!condition) throw new RelayError('bad-request', rule)
+}
+
+function newSecret(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/** The digest of a key as entries have it. */
+function digestOf(key: string): string {
+  return `sha256:${sha256(key).toString('hex')}`
+}
+
+function digestIn(text: unknown): Buffer {
+  return Buffer.from(String(text).replace(/^sha256:/, ''), 'hex')
+}

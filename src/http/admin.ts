@@ -1,0 +1,92 @@
+import type { Access } from '../access/access'
+import type { KeyView } from '../access/keys'
+import type { MadeKey, MadeKeys } from '../access/made-keys'
+import { RelayError } from '../errors'
+import { isObject, type JsonObject } from '../message/parse'
+import type { Relay } from '../relay/relay'
+import { addressOf } from './auth'
+import { readJson } from './body'
+import { toIso } from './queues'
+import { route, type Exchange, type Route } from './routes'
+
+/** What the routes need of the plugin. */
+export interface AdminOptions {
+  access: Pick<Access, 'usage'>
+  /** The keys of the settings. */
+  fixedKeys: readonly KeyView[]
+  madeKeys: MadeKeys
+  relay: Pick<Relay, 'standsBehind'>
+  trustedProxies: number
+  /** Aborted when the relay stops. */
+  stop: AbortSignal
+}
+
+/** The largest body, in bytes. */
+const maxSize = 64 * 1024
+
+/** `GET` and `POST /keys`, `POST /keys/<name>/rotate` and `DELETE /keys/<name>`: the keys beside the master key. */
+export function adminRoutes(options: AdminOptions): Route[] {
+  const { access, fixedKeys, madeKeys, relay, trustedProxies, stop } = options
+
+  /** What a key that was made now is like. */
+  const show = (name: string): object => {
+    const made = madeKeys.list().find(each => each.name === name)
+    return made ? viewKey(made, access.usage()) : {}
+  }
+
+  /** @throws RelayError `standby`: the relay that is active would not know of the change at once */
+  const readBody = async (exchange: Exchange): Promise<JsonObject> => {
+    if (relay.standsBehind !== undefined) throw new RelayError('standby', 'another relay works the database of this bot, and this one stands by: make changes there')
+    const { 'content-length': length, 'transfer-encoding': encoding } = exchange.request.headers
+    if (Number(length ?? 0) === 0 && encoding === undefined) return {}
+    const body = await readJson(exchange, { maxSize }, stop)
+    if (!isObject(body)) throw new RelayError('bad-request', 'the body must be a JSON object')
+    return body
+  }
+
+  const note = (exchange: Exchange, change: string): void => {
+    const { caller: { name }, request } = exchange
+    const who = name === null ? 'the master key' : `the key ${JSON.stringify(name)}`
+    exchange.outcome = `${change} (by ${who} from ${addressOf(request, trustedProxies) ?? 'unknown'})`
+  }
+
+  return [
+    route('GET', '/keys', ['read', 'admin'], ({ caller }) => {
+      const all = [...fixedKeys, ...madeKeys.list()]
+      const own = caller.may('admin') ? all : all.filter(({ name }) => name === caller.name)
+      const usage = access.usage()
+      return { data: { keys: own.map(key => viewKey(key, usage)) } }
+    }),
+    route('POST', '/keys', ['admin'], async exchange => {
+      const { name, ...secrets } = await madeKeys.create(await readBody(exchange))
+      note(exchange, `the key ${JSON.stringify(name)} was made`)
+      return { status: 201, data: { ...show(name), ...secrets } }
+    }),
+    route('POST', '/keys/:name/rotate', ['admin'], async exchange => {
+      const { name = '' } = exchange.params
+      const { grace } = await readBody(exchange)
+      const secrets = await madeKeys.rotate(name, grace)
+      note(exchange, `the key ${JSON.stringify(name)} was replaced by a new one`)
+      return { data: { ...show(name), ...secrets } }
+    }),
+    route('DELETE', '/keys/:name', ['admin'], async exchange => {
+      const { name = '' } = exchange.params
+      await readBody(exchange)
+      await madeKeys.remove(name)
+      note(exchange, `the key ${JSON.stringify(name)} was removed`)
+      return { data: { name } }
+    }),
+  ]
+}
+
+/** A key as callers see it, without its secrets. */
+function viewKey({ expires, createdAt, ...rest }: KeyView & Partial<MadeKey>, usage: ReturnType<Access['usage']>): object {
+  const { last = 0 } = usage.get(rest.name) ?? {}
+  return {
+    ...rest,
+    ...expires !== undefined && { expires: toIso(expires) },
+    source: createdAt === undefined ? 'settings' : 'made',
+    ...createdAt !== undefined && { created_at: createdAt },
+    ...last > 0 && { last_used_at: toIso(last) },
+  }
+}

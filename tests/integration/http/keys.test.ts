@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict'
+import { createHash, createHmac } from 'node:crypto'
+import { mkdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeEach, describe, test } from 'node:test'
+import { fieldsOf, isObject, type JsonObject } from '../../../src/message/parse'
+import { apiKey, read, useRelay, type Reply } from '../../support/relay'
+import { until } from '../../support/until'
+
+const group = '123456'
+const relay = useRelay()
+const file = (): string => join(relay.uploadDir, '../data/keys.json')
+
+/** A request with a key, or with the master key. */
+async function ask(method: string, path: string, body?: object | string, key = apiKey): Promise<Reply> {
+  return read(await fetch(relay.url + path, {
+    method,
+    headers: { 'x-api-key': key },
+    ...body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) },
+  }))
+}
+
+const dataOf = ({ body }: Reply): JsonObject => fieldsOf(body.data)
+
+/** Makes a key; returns it. */
+async function make(entry: object): Promise<string> {
+  const reply = await ask('POST', '/keys', entry)
+  assert.equal(reply.status, 201, reply.body.msg)
+  return String(dataOf(reply).key)
+}
+
+async function list(key?: string): Promise<JsonObject[]> {
+  const { keys } = dataOf(await ask('GET', '/keys', undefined, key))
+  assert(Array.isArray(keys))
+  return keys.filter(isObject)
+}
+
+/** The status of a message to a group. */
+async function send(key: string, to = group): Promise<number> {
+  return (await ask('POST', '/webhook', { to: `group:${to}`, msg: 'hello' }, key)).status
+}
+
+beforeEach(async () => {
+  for (const { name, source } of await list()) if (source === 'made') await ask('DELETE', `/keys/${encodeURIComponent(String(name))}`)
+})
+
+describe('a key that is made', () => {
+  test('works at once, may what it was made for, and is listed without its secret', async () => {
+    const reply = await ask('POST', '/keys', { name: '构建', targets: [`group:${group}`], allow: 'send', rate: 600, from: ['127.0.0.0/8'], expires: '2099-12-31T00:00Z' })
+    assert.equal(reply.status, 201)
+    const { key, ...view } = dataOf(reply)
+    assert(typeof key === 'string' && key.length >= 32)
+    assert.equal(await send(key), 200)
+    assert.equal(await send(key, '654321'), 403)
+    assert.equal((await ask('GET', '/statusz', undefined, key)).status, 403)
+    assert.equal((await ask('POST', '/keys', { name: 'another' }, key)).status, 403)
+
+    const [shown] = await list()
+    const { last_used_at: used, ...rest } = shown ?? {}
+    assert.deepEqual(rest, view)
+    assert.deepEqual({ ...rest, created_at: '' }, {
+      name: '构建', targets: [`group:${group}`], allow: ['send'], rate: 600, from: ['127.0.0.0/8'], expires: '2099-12-31T00:00:00.000Z', source: 'made', created_at: '',
+    })
+    assert(Date.now() - Date.parse(String(used)) < 60_000)
+    assert.equal((await stat(file())).mode & 0o777, 0o600)
+    const kept = await readFile(file(), 'utf8')
+    assert(!kept.includes(key))
+    assert(kept.includes(createHash('sha256').update(key).digest('hex')))
+    assert(!relay.logs.some(line => line.includes(key)))
+    assert(relay.logs.some(line => line.includes('201 the key "构建" was made (by the master key from 127.0.0.1)')))
+  })
+
+  test('is there after a restart, and after a removal it is not', async () => {
+    const [stays, goes] = [await make({ name: 'stays' }), await make({ name: 'goes' })]
+    await ask('DELETE', '/keys/goes')
+    assert.equal(await send(goes), 401)
+    await relay.reload()
+    assert.deepEqual([await send(stays), await send(goes)], [200, 401])
+    assert.equal((await ask('DELETE', '/keys/goes')).status, 404)
+  })
+
+  test('may do nothing more in a request that is under way when it is removed', async () => {
+    const key = await make({ name: 'ci' })
+    let finish = (): void => undefined
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(Buffer.from(`{"to": "group:${group}",`))
+        finish = () => {
+          controller.enqueue(Buffer.from('"msg": "too late"}'))
+          controller.close()
+        }
+      },
+    })
+    const pending = fetch(`${relay.url}/webhook`, { method: 'POST', body, duplex: 'half', headers: { 'x-api-key': key } })
+    await until('the request has come', async () => 'last_used_at' in ((await list())[0] ?? {}))
+    await ask('DELETE', '/keys/ci')
+    finish()
+    assert.equal((await read(await pending)).status, 403)
+    assert.deepEqual(relay.simulator.ledger, [])
+  })
+
+  test('sends to what its names lead to', async () => {
+    await relay.reload({ targets: { ops: `group:${group}` } })
+    const key = await make({ name: 'ci', targets: 'ops' })
+    assert.deepEqual([await send(key), await send(key, '654321')], [200, 403])
+    // The name is gone with the settings, and the key covers nothing.
+    await relay.reload()
+    assert.equal(await send(key), 403)
+    assert.equal((await list()).length, 1)
+  })
+
+  test('checks signatures with a secret of its own', async () => {
+    const { secret, allow, key } = dataOf(await ask('POST', '/keys', { name: 'github', signs: true }))
+    assert(typeof secret === 'string' && secret !== key)
+    assert.deepEqual(allow, ['hooks'])
+    const body = JSON.stringify({ zen: 'Keep it logically awesome.', hook_id: 1 })
+    const sign = (by: string): string => `sha256=${createHmac('sha256', by).update(body).digest('hex')}`
+    const post = async (by: string): Promise<number> => (await fetch(`${relay.url}/hooks/github/group:${group}`, {
+      method: 'POST', body, headers: { 'x-github-event': 'ping', 'x-hub-signature-256': sign(by), 'content-type': 'application/json' },
+    })).status
+    assert.equal(await post(secret), 200)
+    assert.equal(await post(String(key)), 401)
+    await ask('POST', '/keys/github/rotate')
+    await relay.reload()
+    assert.equal(await post(secret), 200)
+    await ask('DELETE', '/keys/github')
+    assert.equal(await post(secret), 401)
+  })
+})
+
+describe('a rotated key', () => {
+  test('is another one, and the old one counts no more, or for its time of grace', async () => {
+    const first = await make({ name: 'ci', targets: `group:${group}` })
+    const second = String(dataOf(await ask('POST', '/keys/ci/rotate', {})).key)
+    assert.deepEqual([await send(first), await send(second)], [401, 200])
+    const third = String(dataOf(await ask('POST', '/keys/ci/rotate', { grace: 3600 })).key)
+    assert.deepEqual([await send(first), await send(second), await send(third)], [401, 200, 200])
+    assert.equal(await send(third, '654321'), 403)
+    await relay.reload()
+    assert.deepEqual([await send(first), await send(second), await send(third)], [401, 200, 200])
+    assert.equal((await list()).length, 1)
+    await ask('POST', '/keys/ci/rotate', { grace: 0.01 })
+    await until('the grace is over', async () => await send(third) === 401)
+    await ask('DELETE', '/keys/ci')
+    assert.equal(await send(third), 401)
+  })
+
+  test('shares its rate with the one before', async () => {
+    const first = await make({ name: 'ci', rate: 2 })
+    assert.deepEqual([await send(first), await send(first)], [200, 200])
+    const second = String(dataOf(await ask('POST', '/keys/ci/rotate', { grace: 60 })).key)
+    assert.deepEqual([await send(first), await send(second)], [429, 429])
+    const { keys } = dataOf(await ask('GET', '/statusz'))
+    assert(Array.isArray(keys))
+    assert.deepEqual(keys.filter(each => fieldsOf(each).name === 'ci').map(each => fieldsOf(each).messages), [2])
+  })
+})
+
+describe('a change that is refused', () => {
+  test('names the field', async () => {
+    const cases: [entry: object, msg: RegExp][] = [
+      [{}, /^it has no name$/], [{ name: 'a b' }, /^name must/], [{ name: 'a/b' }, /^name must/], [{ name: 'a:b' }, /^name must/], [{ name: '..' }, /^name must/],
+      [{ name: 'x'.repeat(65) }, /^name must/], [{ name: 'console' }, /"console"/], [{ name: 'ci', key: 'a-key-of-my-own-choice' }, /^key must/],
+      [{ name: 'ci', allow: ['admin'] }, /^allow must/], [{ name: 'ci', allow: [] }, /^allow must/], [{ name: 'ci', targets: ['nobody'] }, /^targets must/],
+      [{ name: 'ci', expires: 'soon' }, /^expires must/], [{ name: 'ci', rate: 0 }, /^rate must/], [{ name: 'ci', from: 'home' }, /^from must/],
+      [{ name: 'ci', signs: 1 }, /^signs must/], [{ name: 'ci', signs: true, allow: ['send'] }, /^signs needs hooks/],
+      [{ name: 'ci', signs: true, secret: 'the-secret-of-sentry' }, /only one of them/], [{ name: 'ci', secret: 'short' }, /^secret must/],
+      [{ name: 'ci', more: 1 }, /no field "more"/],
+    ]
+    for (const [entry, msg] of cases) {
+      const reply = await ask('POST', '/keys', entry)
+      assert.equal(reply.status, 400, JSON.stringify(entry))
+      assert.match(reply.body.msg, msg)
+    }
+    assert.equal((await ask('POST', '/keys', 'name=ci')).status, 400)
+    assert.equal((await ask('POST', '/keys', { name: 'ci', targets: ['group:1'.repeat(20_000)] })).status, 413)
+    assert.deepEqual(await list(), [])
+    for (const grace of [-1, 604_801, '1', null]) assert.equal((await ask('POST', '/keys/ci/rotate', { grace })).status, 400)
+    assert.equal((await ask('POST', '/keys/ci/rotate')).status, 404)
+  })
+
+  test('keeps what the settings have, whose names win', async () => {
+    const made = await make({ name: 'ci' })
+    const fixed = 'the-key-of-the-settings'
+    await relay.reload({ keys: [{ name: 'ci', key: fixed, allow: 'read' }, { name: 'ops', key: 'the-key-of-the-others' }] })
+    assert.deepEqual([await send(made), await send(fixed)], [401, 403])
+    assert.deepEqual((await list()).map(({ name, source }) => [name, source]), [['ci', 'settings'], ['ops', 'settings'], ['ci', 'made']])
+    assert.equal((await ask('POST', '/keys', { name: 'ops' })).status, 409)
+    for (const [method, path] of [['DELETE', '/keys/ops'], ['POST', '/keys/ops/rotate']] as const) {
+      const { status, body } = await ask(method, path)
+      assert.deepEqual([status, body.msg], [409, 'this key is in the settings of the relay: change it there'])
+    }
+    // A key that may read sees itself.
+    assert.deepEqual((await list(fixed)).map(({ name }) => name), ['ci', 'ci'])
+    assert.equal((await ask('DELETE', '/keys/ci')).status, 200)
+    await relay.reload()
+  })
+
+  test('is one for a name that is taken, also by one of two at once', async () => {
+    const replies = await Promise.all(Array.from({ length: 5 }, (_, index) => ask('POST', '/keys', { name: index < 3 ? 'ci' : `other-${index}` })))
+    assert.deepEqual(replies.map(({ status }) => status).sort(), [201, 201, 201, 409, 409])
+    assert.equal((await list()).length, 3)
+  })
+
+  test('leaves a file alone that cannot be read, and the settings go on counting', async () => {
+    const made = await make({ name: 'ci' })
+    const before = await readFile(file(), 'utf8')
+    for (const broken of [before.slice(1), '[]', '{"ci": {}}', '{"ci": 7}', before.replace('"created_at"', '"made_at"'), before.replace('sha256:', 'sha256:0')]) {
+      await writeFile(file(), broken)
+      await relay.reload({ keys: [{ name: 'fixed', key: 'the-key-of-the-settings' }] })
+      assert.deepEqual([await send(made), await send('the-key-of-the-settings')], [401, 200])
+      const { status, body } = await ask('POST', '/keys', { name: 'other' })
+      assert.equal(status, 503)
+      assert.notEqual(body.msg, '')
+      assert(relay.logs.some(line => line.includes(`keys that were made while the relay ran cannot be used: ${body.msg}`)), body.msg)
+      assert.equal(await readFile(file(), 'utf8'), broken)
+    }
+    await writeFile(file(), before)
+    await relay.reload()
+    assert.equal(await send(made), 200)
+  })
+
+  test('changes nothing where the file cannot be written', async () => {
+    const made = await make({ name: 'ci' })
+    const obstacle = `${file()}.${process.pid}.tmp`
+    await mkdir(obstacle)
+    const { status, body } = await ask('DELETE', '/keys/ci')
+    await rmdir(obstacle)
+    assert.equal(status, 503)
+    assert.match(body.msg, /^keys\.json in the data folder cannot be written \(EISDIR\)/)
+    assert.equal(await send(made), 200)
+  })
+})
