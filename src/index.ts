@@ -8,7 +8,7 @@ import { MadeKeys } from './access/made-keys'
 import { Refusals } from './access/refusals'
 import { openStores } from './access/store'
 import { alertDoor, Alerts } from './alerts'
-import { listenForCommands } from './commands'
+import { listenForCommands, parseCommands } from './commands'
 import { provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
@@ -147,9 +147,14 @@ export function apply(ctx: Context, config: Config): void {
     stop: stop.signal,
   })
   const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret } = settings
-  if (callbackUrl && secret !== undefined) {
+  const { commands, warnings: commandWarnings } = parseCommands(settings.commands ?? [], callbackUrl)
+  for (const warning of commandWarnings) logger.warn('%s', warning)
+  // A list opens no other command, also where it is malformed.
+  const isListed = settings.commands?.length !== 0
+  if (secret !== undefined && (isListed ? commands.size > 0 : callbackUrl)) {
     listenForCommands(ctx, {
-      prefix: settings.commandPrefix, length: settings.commandLength, callbackUrl, secret, retry: settings.commandCallbackRetry, timeout,
+      prefix: settings.commandPrefix, length: settings.commandLength, callbackUrl, ...isListed && { commands },
+      secret, retry: settings.commandCallbackRetry, timeout,
     }, { relay, readIncoming: session => new Incoming(session, incomingOneBot), inFlight, logger })
   }
   alerts?.start({

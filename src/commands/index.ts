@@ -2,7 +2,7 @@ import type { Context, Logger, Session } from 'koishi'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import { sleep } from '../lib/async'
-import { parseEndpoint } from '../lib/endpoint'
+import { parseEndpoint, type Endpoint } from '../lib/endpoint'
 import type { InFlight } from '../lib/in-flight'
 import { Limiter, OverloadError } from '../lib/limiter'
 import { describePlace, printable, Tally } from '../lib/log'
@@ -10,7 +10,10 @@ import type { BotSelector, Reply, Target } from '../message/model'
 import { type JsonObject, parseReply } from '../message/parse'
 import type { Relay } from '../relay/relay'
 import { CallbackError, type CommandBody, postCommand, type PostOptions } from './callback'
-import { type CommandMatch, type CommandPattern, matchCommand } from './matcher'
+import { type Command, helpFor, helpName, mayUse } from './list'
+import { type CommandMatch, type CommandPattern, matchCommand, matchNamed } from './matcher'
+
+export { parseCommands } from './list'
 
 /** How many posts to the callback may be open at once: each takes a connection. */
 const maxCallbacks = 64
@@ -21,7 +24,10 @@ const retryPause = 1000
 
 /** Which messages are commands, and where they are posted. */
 export interface CommandSettings extends CommandPattern {
+  /** Where a command is posted that is in no list. */
   callbackUrl: string
+  /** The only commands that there are, by their names. Absent: every name of the right length is one. */
+  commands?: ReadonlyMap<string, Command>
   /** What the posts are signed with, as `isSigningSecret` has it; an empty text: they are not signed. */
   secret: string
   /** Whether a callback that answers 503, or not at all, is asked a second time. */
@@ -61,9 +67,9 @@ export interface CommandOptions {
  */
 export function listenForCommands(ctx: Context, settings: CommandSettings, options: CommandOptions): void {
   const { relay, readIncoming, inFlight, logger } = options
-  const { prefix, length, callbackUrl, secret, retry, timeout } = settings
-  const endpoint = parseEndpoint(callbackUrl)
-  if (!endpoint) {
+  const { prefix, length, callbackUrl, commands, secret, retry, timeout } = settings
+  const common = parseEndpoint(callbackUrl)
+  if (!common && !commands) {
     logger.error('not listening for commands: the callback address is not an http(s) link')
     return
   }
@@ -80,8 +86,17 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
   // After the time that an answer may take, the member no longer expects one.
   const callbacks = new Limiter({ concurrency: maxCallbacks, capacity: maxWaiting, patience: timeout })
 
+  /** What a member gets for a command: a post to its callback, or a text. `undefined`: nothing, as it is none or not for this member. */
+  const find = ({ command: name }: CommandMatch, source: Source): Endpoint | string | undefined => {
+    const command = commands?.get(name)
+    if (!commands) return common
+    if (!command) return name === helpName ? helpFor(commands, prefix, source) : undefined
+    if (mayUse(command, source)) return command.endpoint
+    startEntry(logger, uuid(), name, source.target)('info', 'ignored: this member may not use it there')
+  }
+
   /** Posts a command, a second time where the settings allow it. In between it keeps its place among the open posts. */
-  const post = async (id: string, body: CommandBody): Promise<JsonObject | undefined> => {
+  const post = async (id: string, endpoint: Endpoint, body: CommandBody): Promise<JsonObject | undefined> => {
     const options: PostOptions = { timeout, signal, ...(secret || retry) && { identity: { id, secret } } }
     try {
       return await postCommand(endpoint, body, options)
@@ -93,8 +108,8 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     return postCommand(endpoint, body, options)
   }
 
-  const ask = async (id: string, body: CommandBody): Promise<Reply | undefined> => {
-    const response = await post(id, body)
+  const ask = async (id: string, endpoint: Endpoint, body: CommandBody): Promise<Reply | undefined> => {
+    const response = await post(id, endpoint, body)
     const reply = response && parseReply(response)
     const [first] = reply?.items ?? []
     if (first instanceof RelayError && reply?.items.every(item => item instanceof RelayError)) {
@@ -120,17 +135,20 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
   }
 
   /** Handles one command; never throws. Tells whether there was a reply, so that the message ends here. */
-  const handle = async (source: Source, body: CommandBody): Promise<boolean> => {
+  const handle = async (source: Source, answer: Endpoint | string, body: CommandBody): Promise<boolean> => {
     // The relay that works the database posts this command; a standby must not do so as well.
     if (await relay.active().then(() => false, () => true)) return false
     const id = uuid()
     const log = startEntry(logger, id, body.command, source.target)
     let reply: Reply | undefined
     try {
-      reply = await callbacks.run(async () => {
-        signal.throwIfAborted()
-        return ask(id, body)
-      })
+      if (typeof answer === 'string') reply = { items: [{ type: 'text', text: answer }] }
+      else {
+        reply = await callbacks.run(async () => {
+          signal.throwIfAborted()
+          return ask(id, answer, body)
+        })
+      }
       // The context may have been disposed right after the answer came.
       signal.throwIfAborted()
     } catch (error) {
@@ -156,13 +174,17 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
 
   ctx.middleware((session, next) => {
     const incoming = readIncoming(session)
-    const match = matchCommand(incoming.text, { prefix, length })
+    const match = commands ? matchNamed(incoming.text, prefix) : matchCommand(incoming.text, { prefix, length })
     if (!match || signal.aborted) return next()
     const { text, source } = incoming
     if (!source) return next()
-    return handle(source, toBody(match, text, source)).then(ended => ended ? undefined : next())
+    const answer = find(match, source)
+    if (answer === undefined) return next()
+    return handle(source, answer, toBody(match, text, source)).then(ended => ended ? undefined : next())
   }, true)
-  logger.info('listening for commands: "%s" and %s characters, posted to %s', printable(prefix), length, endpoint.origin)
+  const origins = commands ? [...new Set([...commands.values()].map(({ endpoint }) => endpoint.origin))].join(', ') : common?.origin
+  const what = commands ? [...commands.keys()].map(name => `"${prefix}${name}"`).join(', ') : `"${prefix}" and ${length} characters`
+  logger.info('%s', printable(`listening for commands: ${what}, posted to ${origins ?? ''}`))
 }
 
 function toBody({ command, content }: CommandMatch, text: string, { userId, target, messageId }: Source): CommandBody {

@@ -1,4 +1,4 @@
-/** What a message has to look like to be a command. */
+/** What a message has to look like to be a command, where the settings name none. */
 export interface CommandPattern {
   prefix: string
   /** Length of the command name, in Unicode code points. */
@@ -27,4 +27,11 @@ export function matchCommand(text: string, { prefix, length }: CommandPattern): 
   }
   if (text[end] !== ' ') return
   return { command: text.slice(prefix.length, end), content: text.slice(end + 1) }
+}
+
+/** Takes a command apart whose name ends at the first blank or line break, or with the message. */
+export function matchNamed(text: string, prefix: string): CommandMatch | undefined {
+  if (!text.startsWith(prefix)) return
+  const [, command = '', content = ''] = /^(\S*)(?:\s([^]*))?$/.exec(text.slice(prefix.length)) ?? []
+  return command === '' ? undefined : { command, content }
 }

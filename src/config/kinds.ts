@@ -109,6 +109,18 @@ export const keyTable = kind<readonly unknown[]>('a list, or JSON of one', Schem
   return Array.isArray(parsed) ? parsed : undefined
 }, hide)
 
+/** Commands, each of which is read by itself. Their addresses may hold secrets, so only the names are shown. */
+export const commandTable = kind<readonly unknown[] | undefined>('a list, or JSON of one', Schema.array(Schema.object({
+  name: Schema.string(),
+  groups: Schema.string(),
+  users: Schema.string(),
+  callback: Schema.string(),
+  help: Schema.string(),
+})).role('table'), value => {
+  const parsed = readJson(value)
+  return Array.isArray(parsed) ? parsed : undefined
+}, values => values?.map(entry => isObject(entry) ? entry.name : undefined))
+
 /** Names for targets, each of which is read by itself. */
 export const targetTable = kind<JsonObject>('a dictionary, or JSON of one', Schema.dict(String).role('table'), value => {
   const parsed = readJson(value)

@@ -1,6 +1,6 @@
 import {
-  baseUrl, flag, httpUrl, integer, keyTable, list, oneOf, recipients, routePrefix, seconds, secret, signingSecret, size, targetTable, text,
-  verbatim, type Kind,
+  baseUrl, commandTable, flag, httpUrl, integer, keyTable, list, oneOf, recipients, routePrefix, seconds, secret, signingSecret, size,
+  targetTable, text, verbatim, type Kind,
 } from './kinds'
 
 /** One setting. */
@@ -55,6 +55,7 @@ const sending = {
 
 const commands = {
   commandCallbackUrl: field('COMMAND_CALLBACK_URL', '', httpUrl),
+  commands: field('COMMANDS', [], commandTable, { value: undefined, consequence: 'no command is posted until it is fixed' }),
   commandPrefix: field('COMMAND_PREFIX', '#', verbatim),
   commandLength: field('COMMAND_LENGTH', 4, integer(1, 1000)),
   commandCallbackSecret: field('COMMAND_CALLBACK_SECRET', '', signingSecret, {

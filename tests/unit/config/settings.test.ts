@@ -31,7 +31,7 @@ describe('settings', () => {
       maxBodySize: 10485760, mediaTransport: 'path', selfUrl: '', pictureHosts: [], chatApiTimeout: 10, chatApiMaxRetries: 2,
       chatSettleTime: 30, chatRetryUnanswered: true,
       chatSendInterval: 0, chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [],
-      commandPrefix: '#', commandLength: 4, commandCallbackUrl: '', commandCallbackSecret: '', commandCallbackRetry: false,
+      commands: [], commandPrefix: '#', commandLength: 4, commandCallbackUrl: '', commandCallbackSecret: '', commandCallbackRetry: false,
     })
     assert.deepEqual(warnings, [])
     assert(origins.every(({ source }) => source === 'default'))
@@ -184,7 +184,7 @@ describe('the config page', () => {
   const defaults = {
     path: none, apiKey: none, keys: [], targets: {}, trustedProxies: 0, maxBodySize: '10 MB', dataDir: './data', uploadDir: './uploads', maxUploadSize: '20 MB', allowedExtensions: [],
     mediaTransport: 'path', selfUrl: none, pictureHosts: [], chatApiTimeout: 10, chatApiMaxRetries: 2, chatSettleTime: 30, chatRetryUnanswered: true, chatSendInterval: 0,
-    chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [], commandCallbackUrl: none, commandPrefix: '#', commandLength: 4,
+    chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [], commandCallbackUrl: none, commands: [], commandPrefix: '#', commandLength: 4,
     commandCallbackSecret: none, commandCallbackRetry: false,
   }
 
