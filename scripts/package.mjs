@@ -1,9 +1,10 @@
 // Checks the package as users get it: what is in the tarball, whether its package.json fits it (publint), whether its types are found
-// by each way of resolving modules (@arethetypeswrong/cli), and whether an app written in TypeScript compiles with it and loads it.
+// by each way of resolving modules (@arethetypeswrong/cli), whether its installation runs no script, and whether an app written in
+// TypeScript compiles with it and loads it.
 // The app is a temporary folder in which nothing can be imported but Koishi, the package and what the package depends on.
 import { deepEqual, equal } from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import ts from 'typescript'
@@ -53,6 +54,8 @@ try {
     await symlink(join(repository, 'node_modules', dependency), join(folder, 'node_modules', dependency))
   }
 
+  const { scripts } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
+  deepEqual(['preinstall', 'install', 'postinstall', 'prepare'].filter(name => name in scripts), [], 'its installation runs a script')
   const declarations = await compile()
   const expected = [...contents, ...declarations.map(file => relative(installed, file))].sort()
   const actual = run('tar', ['-tzf', tarball], folder).trim().split('\n').map(entry => entry.replace('package/', '')).sort()
