@@ -110,7 +110,9 @@ function printable(text: string): string {
 
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  return 'code' in error && error.code === 'EADDRINUSE' ? `the port is taken 端口已被占用: ${error.message}` : error.message
+  if (!('code' in error && error.code === 'EADDRINUSE' && 'port' in error)) return error.message
+  const port = String(error.port)
+  return `port ${port} is taken: end the program that has it, or choose another with --port  端口 ${port} 已被占用：请结束占用它的程序，或用 --port 另选端口`
 }
 
 run().catch((error: unknown) => {

@@ -73,7 +73,7 @@ test('prints addresses, messages without control characters, what is refused and
 test('a taken port or a wrong option is one line and exit code 1', async t => {
   const simulator = await start(t)
   await Promise.all(([
-    [['--port', String(simulator.port)], /the port is taken .*EADDRINUSE/], [['--profile', 'qq'], /--profile must be/], [['--unknown'], /--unknown/],
+    [['--port', String(simulator.port)], new RegExp(`port ${simulator.port} is taken: .*端口 ${simulator.port} 已被占用`)], [['--profile', 'qq'], /--profile must be/], [['--unknown'], /--unknown/],
   ] as const).map(async ([args, message]) => {
     const program = run(t, ...args)
     assert.deepEqual(await program.exit, [1, null])
