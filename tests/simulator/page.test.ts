@@ -315,10 +315,10 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
   onStage('the browser\'s language is used, the switch is remembered', async ({ page }) => {
     assert.equal(await page.locator('h1').innerText(), 'OneBot 模拟器')
     assert.equal(await page.evaluate('document.documentElement.lang'), 'zh-CN')
-    assert.match(await page.locator('.hint').innerText(), /不是真实平台/)
+    assert.match(await page.locator('.top .hint').innerText(), /不是真实平台/)
     await page.getByRole('button', { name: 'English' }).click()
     await until(page, 'document.querySelector("h1").textContent === "OneBot simulator"')
-    assert.match(await page.locator('.hint').innerText(), /not the real platform/)
+    assert.match(await page.locator('.top .hint').innerText(), /^Not the real platform/)
     await page.reload()
     await loaded(page)
     assert.equal(await page.locator('h1').innerText(), 'OneBot simulator')
