@@ -101,6 +101,8 @@ export function mayUse({ groups, users }: Command, { userId, target }: Asker): b
 
 /** The answer to `help`: a line for each command that this member may use here; `undefined` where there is none. */
 export function helpFor(commands: ReadonlyMap<string, Command>, prefix: string, asker: Asker): string | undefined {
-  const lines = [...commands.values()].filter(command => mayUse(command, asker)).map(({ name, help }) => `${prefix}${name} ${help}`.trimEnd())
+  const lines = [...commands.values()].filter(command => mayUse(command, asker)).map(({ name, help }) => (
+    `${prefix}${name}${help && `: ${help}`}`
+  ))
   return lines.length > 0 ? lines.join('\n') : undefined
 }

@@ -32,7 +32,7 @@ async function say(
   return simulator.ledger.slice(sent)[0]?.text
 }
 
-const deploy = { name: 'deploy', groups: group, users: [user, 10002], help: '<branch> deploys a branch' }
+const deploy = { name: 'deploy', groups: group, users: [user, 10002], help: 'deploys a <branch>' }
 
 describe('a list of commands', () => {
   test('has names of any length, and nothing else is a command', async t => {
@@ -62,7 +62,7 @@ describe('a list of commands', () => {
   test('is told by help, as far as the asker may use it', async t => {
     const callback = await echo(t)
     const { relay, passed } = await startWith(t, callback, { commands: [deploy, { name: 'ping' }, { name: 'ops', users: '10009', help: 'for one' }] })
-    assert.equal(await say(relay, passed, '#help'), '#deploy <branch> deploys a branch\n#ping')
+    assert.equal(await say(relay, passed, '#help'), '#deploy: deploys a <branch>\n#ping')
     assert.equal(await say(relay, passed, '#help me', { user: '10003' }), '#ping')
     assert.deepEqual(callback.posted, [])
   })
