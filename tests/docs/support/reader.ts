@@ -111,11 +111,18 @@ export class Reader {
   }
 
   /** Lets a member of the group say something. */
-  async say(text: string): Promise<void> {
-    const { status } = await fetch(new URL('api/say', this.page), {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ type: 'group', chat: '123456', user: '10001', text }),
+  say(text: string): Promise<void> {
+    return this.act('say', { type: 'group', chat: '123456', user: '10001', text })
+  }
+
+  /** Mutes the bot in the group, or lifts that. */
+  mute(on: boolean): Promise<void> {
+    return this.act('switch', { name: 'muted', type: 'group', chat: '123456', on })
+  }
+
+  private async act(name: string, body: object): Promise<void> {
+    const { status } = await fetch(new URL(`api/${name}`, this.page), {
+      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body),
     })
     assert.equal(status, 200)
   }

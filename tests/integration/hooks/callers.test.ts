@@ -23,7 +23,7 @@ function parts(fields: Readonly<Record<string, string | Blob>>): FormData {
 }
 
 /** What a user enters for a program that knows Gotify, which puts `/message` behind it. */
-const gotify = /`https:\/\/relay\.example\.com(\/hooks\/message\/ops[^`]*&)`/.exec(pageAt('docs/doors/message.md').text)?.[1]?.replace('<key>', apiKey) ?? ''
+const gotify = /`https:\/\/relay\.example\.com(\/hooks\/message\/group:123456[^`]*&)`/.exec(pageAt('docs/doors/message.md').text)?.[1]?.replace('<key>', apiKey) ?? ''
 const token = 'A4ZudDRdLT40L5X'
 const proxmox = { title: 'vzdump backup status (pve): backup successful', message: 'Details\n100: ok', priority: 1 }
 const withToken = (given: string) => ({ 'authorization': `Bearer ${given}`, 'x-gotify-key': given })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, describe, test, type TestContext } from 'node:test'
 import { text } from 'node:stream/consumers'
 import { isObject } from '../../../src/message/parse'
-import { pageAt } from '../../docs/support/pages'
+import { marked, pageAt } from '../../docs/support/pages'
 import { end, freePort } from '../../support/process'
 import { DebianPrograms } from '../../support/programs'
 import { apiKey, startRelay, type TestRelay } from '../../support/relay'
@@ -15,7 +15,7 @@ import { until } from '../../support/until'
 import { group, kinds, post, texts } from './support'
 
 /*
- * Programs as Debian has them, told nothing but what the pages about them say.
+ * Programs as Debian has them, told nothing but what the recipes say.
  */
 
 let relay: TestRelay
@@ -43,14 +43,12 @@ function answers(status: number): number {
   return relay.logs.slice(start).filter(line => line.includes('POST /hooks/') && line.includes(` ${status} `)).length
 }
 
-/** The code block of a page that is in this language, with what a reader replaces replaced. */
-function documented(page: string, language: string, replacements: Readonly<Record<string, string>>): string {
-  const [block, ...others] = pageAt(page).blocks.filter(each => each.language === language)
-  assert(block && others.length === 0, `${page} must have one block of ${language}`)
+/** A block of the recipes, with what a reader replaces replaced. */
+function documented(mark: string, replacements: Readonly<Record<string, string>>): string {
   return Object.entries(replacements).reduce((found, [part, replacement]) => {
-    assert(found.includes(part), `${page} no longer has ${part}`)
+    assert(found.includes(part), `${mark} no longer has ${part}`)
     return found.replace(part, replacement)
-  }, block.text)
+  }, marked(pageAt('docs/recipes.md'), mark))
 }
 
 const alertmanagers = new DebianPrograms('Alertmanager', 'prometheus-alertmanager', ['prometheus-alertmanager'])
@@ -73,7 +71,7 @@ describe('Prometheus Alertmanager', { skip: alertmanagers.missing, timeout: 120_
   async function receivers(): Promise<unknown> {
     const keyFile = join(folder, 'relay-key')
     await writeFile(keyFile, `${apiKey}\n`)
-    const config = load(documented('docs/doors/alertmanager.md', 'yaml', {
+    const config = load(documented('recipe-alertmanager', {
       'https://relay.example.com': relay.url, '/etc/alertmanager/relay-key': keyFile,
     }))
     assert(isObject(config))
@@ -161,8 +159,8 @@ describe('Apprise', { skip: apprises.missing, timeout: 120_000 }, () => {
 
   /** The address of the page, for a relay without TLS. */
   function address({ schema = 'json', key = apiKey, path = 'apprise/ops' } = {}): string {
-    return documented('docs/doors/apprise.md', 'text', {
-      'jsons://': `${schema}://`, '<key>': key, 'relay.example.com': new URL(relay.url).host, 'apprise/ops': path,
+    return documented('recipe-apprise', {
+      'jsons://': `${schema}://`, '<key>': key, 'relay.example.com': new URL(relay.url).host, 'apprise/group:123456': path,
     }).trim()
   }
 
