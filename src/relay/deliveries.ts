@@ -132,6 +132,12 @@ export class Deliveries {
     for (const delivery of this.uncertain.values()) if (delivery.key === key) return { delivery }
   }
 
+  /** Gives the key of a delivery free whose lifetime is over, also where the delivery is still looked for. */
+  async freeKey(key: string): Promise<void> {
+    await this.options.journal.freeKey(key)
+    for (const { active: { delivery } } of this.unanswered.values()) if (delivery.key === key) delivery.key = null
+  }
+
   get(id: string): Active | undefined {
     return this.active.get(id)
   }
@@ -286,7 +292,7 @@ export class Deliveries {
     }
     // Until it is written, memory has the truth.
     this.active.set(id, active)
-    if (active.key !== null) this.keys.set(active.key, active)
+    if (delivery.key !== null) this.keys.set(delivery.key, active)
     await Promise.race([this.save(active).catch(() => undefined), this.lastMoment()])
   }
 
@@ -406,7 +412,7 @@ export class Deliveries {
   private forget(id: string): void {
     const { key } = this.active.get(id) ?? {}
     this.active.delete(id)
-    if (key) this.keys.delete(key)
+    if (key && this.keys.get(key)?.delivery.id === id) this.keys.delete(key)
   }
 
   private change(delivery: Delivery, change: Change): void {

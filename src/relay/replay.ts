@@ -113,7 +113,9 @@ export class Replay {
     if (known && (!known.active || known.delivery.key !== key)) throw keyConflict(true)
     const earlier = known?.delivery ?? await orKeyUnknown(journal.findByKey(key))
     if (!earlier || earlier.createdAt > clock.wall() - lifetime || isUnfinished(earlier.state)) return earlier
-    await orKeyUnknown(journal.freeKey(key))
+    // Its end is still being written, and its key with it.
+    if (known) throw keyConflict(true)
+    await orKeyUnknown(deliveries.freeKey(key))
   }
 
   /** The first request with this key went unanswered: what became of it is told, or what is missing is sent once that may be. */

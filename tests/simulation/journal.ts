@@ -91,7 +91,7 @@ export class SimulatedJournal implements Journal, OwnerStore {
       const present = rows.get(row.id)
       if (present && !present.delivery) throw new Error('it was cancelled')
       if (present) return
-      if ([...rows.values()].some(other => row.delivery.key !== null && other.delivery?.key === row.delivery.key)) throw new KeyTaken()
+      if (this.isKeyOfOther(row.delivery)) throw new KeyTaken()
       rows.set(row.id, row)
     })
   }
@@ -105,6 +105,7 @@ export class SimulatedJournal implements Journal, OwnerStore {
       if (!row?.delivery) return
       if (row.owner > owner) throw new NotOwner()
       if (row.version > version) return
+      if (this.isKeyOfOther(written)) throw new Error('two rows cannot have one key')
       row.owner = owner
       row.delivery = written
       row.version = version
@@ -246,6 +247,10 @@ export class SimulatedJournal implements Journal, OwnerStore {
     } finally {
       if (this.tails.get(id) === mine) this.tails.delete(id)
     }
+  }
+
+  private isKeyOfOther({ id, key }: Delivery): boolean {
+    return key !== null && this.deliveries().some(other => other.id !== id && other.key === key)
   }
 
   private deliveries(): Delivery[] {

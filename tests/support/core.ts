@@ -136,13 +136,16 @@ export class TestJournal implements Journal {
 
   insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {
     return this.answer(() => {
-      if (delivery.key !== null && this.byKey(delivery.key)) throw new KeyTaken()
+      this.checkKey(delivery)
       this.record(delivery, items)
     })
   }
 
   update(delivery: Delivery): Promise<void> {
-    return this.answer(() => this.record(delivery, this.rows.get(delivery.id)?.items ?? []))
+    return this.answer(() => {
+      this.checkKey(delivery)
+      this.record(delivery, this.rows.get(delivery.id)?.items ?? [])
+    })
   }
 
   cancel(id: string): Promise<void> {
@@ -195,12 +198,17 @@ export class TestJournal implements Journal {
   readonly purge = (): Promise<void> => Promise.resolve()
   readonly ping = (): Promise<void> => Promise.resolve()
 
+  private checkKey({ id, key }: Delivery): void {
+    const other = key !== null && this.byKey(key)
+    if (other && other.id !== id) throw new KeyTaken()
+  }
+
   private byKey(key: string): Delivery | undefined {
     return [...this.rows.values()].find(({ delivery }) => delivery.key === key)?.delivery
   }
 
   private async answer<T>(statement: () => T): Promise<T> {
-    const result = await Promise.resolve(statement())
+    const result = await new Promise<T>(resolve => resolve(statement()))
     if (this.isAway) throw new Error('away')
     return result
   }

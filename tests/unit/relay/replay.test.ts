@@ -15,6 +15,22 @@ describe('an Idempotency-Key', () => {
     assert.deepEqual(core.log, ['x sent', 'x replay sent', 'y key-reused', 'z sent'])
   })
 
+  test('whose lifetime is over is free, also where its first request is found later', async () => {
+    const core = new Core({ retries: 0 })
+    core.port.fates.push(fates.lost)
+    core.port.hasHistory = false
+    const repeat = (): unknown => core.submit('x', { ...key, event: { lifetime: 50_000 } })
+    repeat()
+    await core.run(60_000)
+    repeat()
+    core.port.hasHistory = true
+    await core.run(20_000)
+    repeat()
+    await core.run(1_000)
+    assert.deepEqual([core.log, core.states], [['x unanswered', 'x sent', 'x replay sent'], ['sent', 'sent']])
+    assert.deepEqual([...core.journal.rows.values()].map(({ delivery }) => delivery.key === null), [true, false])
+  })
+
   for (const [when, isStopped] of [['in time', false], ['at a stop', true]] as const) {
     test(`whose first request went unanswered is answered ${when} where the platform tells nothing of its history`, async () => {
       const core = new Core({ retries: 0 })
