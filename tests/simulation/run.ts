@@ -63,8 +63,8 @@ export interface Run {
   readonly acquisitions: readonly Acquisition[]
   /** Processes that were killed, stopped or reloaded, and when. */
   readonly endings: readonly { at: number, process: ProcessClock, kind: string }[]
-  /** When which accounts were found to be restricted. */
-  readonly restrictions: readonly { at: number, process: ProcessClock, sid: string }[]
+  /** When which accounts became restricted; by the clock of their relay as well. */
+  readonly restrictions: readonly { at: number, process: ProcessClock, sid: string, since: number }[]
   /** What was wrong already while it ran. */
   readonly problems: string[]
   /** What happened, with times in milliseconds, where that was asked for. */
@@ -252,7 +252,10 @@ class World implements Run {
   private createInstance(clock: ProcessClock, shared: Shared, host: number, last: Promise<void>): Instance {
     const { plan, files } = this
     const own = new RelayClock(clock)
-    const log = (...texts: unknown[]): void => this.note(`relay ${host} logs ${texts.map(String).join(' ')}`)
+    const log = (...texts: unknown[]): void => {
+      this.note(`relay ${host} logs ${texts.map(String).join(' ')}`)
+      this.lookForRestrictions()
+    }
     const relay = new Relay(shared, {
       clock: own,
       port: this.platform.port(clock),
@@ -318,13 +321,16 @@ class World implements Run {
   private onCall(call: Call): void {
     this.note(`call of ${call.marks.join()} in ${call.chat}: ${JSON.stringify(call.fault ?? {})}`)
     this.count('call', ++this.callCount)
-    this.lookForRestrictions()
   }
 
+  /** A restriction is logged when it begins. */
   private lookForRestrictions(): void {
     const { timeline: { now }, restrictions } = this
     for (const { clock: process, instance } of this.processes.filter(process => process !== undefined)) {
-      for (const sid of instance.relay.restricted().keys()) restrictions.push({ at: now, process, sid })
+      for (const [sid, since] of instance.relay.restricted()) {
+        const isKnown = restrictions.some(known => known.process === process && known.sid === sid && known.since === since)
+        if (!isKnown) restrictions.push({ at: now, process, sid, since })
+      }
     }
   }
 
@@ -527,7 +533,6 @@ class World implements Run {
   /** Reads the records. */
   private lookLast(): void {
     this.note('the records are read')
-    this.lookForRestrictions()
     for (const { instance } of this.processes.filter(process => process !== undefined)) {
       for (const { queue, state } of instance.relay.lanes()) if (state === 'held') this.complain(`${queue} is held for ever`)
     }
