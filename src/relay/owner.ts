@@ -26,6 +26,8 @@ export interface Ownership {
   isFresh(): boolean
   /** Who is active, for people; undefined where that is not known. */
   readonly active: string | undefined
+  /** The error of a data store that does not answer who is active. */
+  readonly failure: unknown
   /** Gives the data store back, after the last write. */
   release(): Promise<void>
 }
@@ -42,6 +44,7 @@ abstract class RenewedOwner implements Ownership {
   private ending = new AbortController()
   private renewing: Promise<void> = Promise.resolve()
   private renewed: Moment | undefined
+  failure: unknown
 
   constructor(protected readonly clock: Clock) {}
 
@@ -60,8 +63,7 @@ abstract class RenewedOwner implements Ownership {
     for (;;) {
       stop.throwIfAborted()
       const moment = this.moment()
-      // Where the data store does not answer, this relay stands by.
-      const number = await this.take().catch(() => undefined)
+      const number = await this.tryTake()
       if (number !== undefined) {
         this.losing = new AbortController()
         this.ending = new AbortController()
@@ -85,6 +87,17 @@ abstract class RenewedOwner implements Ownership {
     await this.renewing
     if (this.renewed) await this.giveBack().catch(() => undefined)
     this.renewed = undefined
+  }
+
+  /** Where the data store does not answer, this relay stands by. */
+  private async tryTake(): Promise<number | undefined> {
+    try {
+      const number = await this.take()
+      this.failure = undefined
+      return number
+    } catch (error) {
+      this.failure = error
+    }
   }
 
   /** Renews the ownership until it ends or is lost. */

@@ -107,7 +107,8 @@ export class Relay {
 
   /** Who is active where this relay stands by; `undefined` where it is active itself, or nobody is known to be. */
   get standsBehind(): string | undefined {
-    return this.term ? undefined : this.store?.ownership.active
+    const { term, store } = this
+    return term || store?.ownership.failure !== undefined ? undefined : store?.ownership.active
   }
 
   /**
@@ -219,9 +220,10 @@ export class Relay {
   private present(hasKey = false): Term {
     if (this.term) return this.term
     // Whether a first request with the key has sent anything, only an active relay knows.
-    if (hasKey) throw new RelayError('key-unknown', standbyText, { headers: standbyHeaders })
+    const isStandby = this.store?.ownership.failure === undefined
+    if (hasKey) throw new RelayError('key-unknown', isStandby ? standbyText : undefined, { headers: standbyHeaders })
     if (this.stop.signal.aborted) throw new RelayError('stopping')
-    throw new RelayError('standby', undefined, { headers: standbyHeaders })
+    throw new RelayError(isStandby ? 'standby' : 'store-down', undefined, { headers: standbyHeaders })
   }
 
   /** Right after the start, the first term is waited for. */
@@ -236,7 +238,10 @@ export class Relay {
     acquired.catch(() => undefined).finally(() => end.abort())
     await pause(clock, standbyTime, end.signal)
     if (end.signal.aborted || close.aborted) return
-    logger.warn('%s', `this relay stands by: ${ownership.active ?? 'another relay'} works its data; it takes over when that one ends`)
+    const { active = 'another relay', failure } = ownership
+    logger.warn('%s', failure === undefined
+      ? `this relay stands by: ${active} works its data; it takes over when that one ends`
+      : `this relay cannot begin until its database answers: ${nameOfError(failure)}`)
   }
 
   private async work({ journal, ownership }: DataStore, close: AbortSignal): Promise<void> {

@@ -110,7 +110,7 @@ class LockFile {
     const lost = new AbortController().signal
     let isMine = false
     return {
-      lost, active: undefined,
+      lost, active: undefined, failure: undefined,
       isFresh: () => this.holder === process,
       acquire: stop => new Promise((resolve, reject) => {
         const take = (): void => {
@@ -298,6 +298,9 @@ class World implements Run {
       },
       get active() {
         return ownership.active
+      },
+      get failure() {
+        return ownership.failure
       },
       isFresh: () => ownership.isFresh(),
       release: () => ownership.release(),

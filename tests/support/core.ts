@@ -227,6 +227,8 @@ export class Core {
   readonly journal = new TestJournal()
   /** What became of each submission, in the order in which that was known. */
   readonly log: string[] = []
+  /** What was warned of. */
+  readonly warnings: string[] = []
   private shared = new Shared(this.clock)
   private owner = 0
   relay: Relay
@@ -250,14 +252,14 @@ export class Core {
       lanes: { interval, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...changes },
       media: { transport: 'path', resolve: () => Promise.reject(new RelayError('file-not-found')), link: () => '' },
       files: { hold: () => () => undefined, keepUntil: () => Promise.resolve(), digest: () => Promise.resolve(undefined) },
-      logger: { info: () => undefined, warn: () => undefined }, observer: tellAll([]), recordContent: 'full', retention: 1e9,
+      logger: { info: () => undefined, warn: (_: string, line: string) => void this.warnings.push(line) }, observer: tellAll([]), recordContent: 'full', retention: 1e9,
       enter: () => () => undefined,
     })
     const owner = ++this.owner
     const journal = isDurable ? this.journal : this.shared.journal
     const lost = new AbortController().signal
     const [acquire, release] = [() => Promise.resolve(owner), () => Promise.resolve()]
-    this.relay.open({ journal, ownership: { acquire, lost, isFresh: () => true, active: undefined, release } })
+    this.relay.open({ journal, ownership: { acquire, lost, isFresh: () => true, active: undefined, failure: undefined, release } })
     return this.relay
   }
 

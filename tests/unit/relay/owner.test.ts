@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { describe, test, type TestContext } from 'node:test'
 import type { OwnerRow, OwnerStore } from '../../../src/relay/journal'
 import { FileLock, FileOwner, FolderError, RowOwner } from '../../../src/relay/owner'
+import { Core } from '../../support/core'
 import { end } from '../../support/process'
 import { SimulatedClock } from '../../support/simulated-clock'
 
@@ -170,6 +171,24 @@ describe('the row of the owner', () => {
     assert(!active.isFresh())
     await clock.run(1_000)
     assert(active.isFresh())
+  })
+
+  test('is no standby\'s where the server does not answer, and says so', async () => {
+    const core = new Core()
+    const table = new Table(core.clock)
+    table.isAway = true
+    core.relay.open({ journal: core.journal, ownership: new RowOwner(table, core.clock, 'first') })
+    await core.run(3_000)
+    void core.submit('x')
+    void core.submit('y', { key: 'k' })
+    await core.run(10_000)
+    assert.deepEqual(core.log, ['x store-down 5', 'y key-unknown 5'])
+    assert.deepEqual(core.warnings, ['this relay cannot begin until its database answers: Error'])
+    table.isAway = false
+    await core.run(2_000)
+    void core.submit('z')
+    await core.run(1_000)
+    assert.equal(core.log.at(-1), 'z sent')
   })
 
   test('is not waited for past the stop', async () => {
