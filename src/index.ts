@@ -5,6 +5,7 @@ import { Access } from './access/access'
 import { announceExpiry } from './access/expiry'
 import { parseKeys } from './access/keys'
 import { MadeKeys } from './access/made-keys'
+import { MadeTargets } from './access/made-targets'
 import { Refusals } from './access/refusals'
 import { openStores } from './access/store'
 import { alertDoor, Alerts } from './alerts'
@@ -97,7 +98,8 @@ export function apply(ctx: Context, config: Config): void {
   const access = new Access(apiKey, keys)
   const fixedKeys = keys.flatMap(({ view }) => view ?? [])
   const madeKeys = new MadeKeys(access, apiKey, keys, names, logger)
-  openStores(ctx, dataDir, [madeKeys.made])
+  const targets = new MadeTargets(names, logger)
+  openStores(ctx, dataDir, [targets.made, madeKeys.made])
   announceExpiry(ctx, () => [...fixedKeys, ...madeKeys.list()], logger)
   const sender = new Sender(relay, settings.path)
   const limits = { maxSize: settings.maxBodySize }
@@ -128,7 +130,9 @@ export function apply(ctx: Context, config: Config): void {
         sender, templates, uploads, names, logger, limits, stop: stop.signal, language,
         payloads: new LastPayloads(settings.recordContent !== 'none'),
       }),
-      ...adminRoutes({ access, fixedKeys, madeKeys, relay, trustedProxies: settings.trustedProxies, stop: stop.signal }),
+      ...adminRoutes({
+        access, fixedKeys, madeKeys, targets, relay, trustedProxies: settings.trustedProxies, stop: stop.signal,
+      }),
       ...oneBotRoutes({ sender, limits, relay, isOnline: () => port.isOnline, stop: stop.signal }),
     ],
   })

@@ -1,8 +1,10 @@
 import type { Access } from '../access/access'
 import type { KeyView } from '../access/keys'
 import type { MadeKey, MadeKeys } from '../access/made-keys'
+import type { ListedTarget, MadeTargets } from '../access/made-targets'
 import { RelayError } from '../errors'
 import { isObject, type JsonObject } from '../message/parse'
+import { writeAddress } from '../message/target'
 import type { Relay } from '../relay/relay'
 import { addressOf } from './auth'
 import { readJson } from './body'
@@ -15,18 +17,22 @@ export interface AdminOptions {
   /** The keys of the settings. */
   fixedKeys: readonly KeyView[]
   madeKeys: MadeKeys
+  targets: MadeTargets
   relay: Pick<Relay, 'standsBehind'>
   trustedProxies: number
   /** Aborted when the relay stops. */
   stop: AbortSignal
 }
 
-/** The largest body, in bytes. */
-const maxSize = 64 * 1024
+/** Of a body. */
+const limits = { maxSize: 64 * 1024 }
 
-/** `GET` and `POST /keys`, `POST /keys/<name>/rotate` and `DELETE /keys/<name>`: the keys beside the master key. */
+/**
+ * `GET` and `POST /keys`, `POST /keys/<name>/rotate`, `DELETE /keys/<name>`: the keys beside the master key. `GET /targets`, `PUT` and
+ * `DELETE /targets/<name>`: the names for targets.
+ */
 export function adminRoutes(options: AdminOptions): Route[] {
-  const { access, fixedKeys, madeKeys, relay, trustedProxies, stop } = options
+  const { access, fixedKeys, madeKeys, targets, relay, trustedProxies, stop } = options
 
   /** What a key that was made now is like. */
   const show = (name: string): object => {
@@ -35,13 +41,9 @@ export function adminRoutes(options: AdminOptions): Route[] {
   }
 
   /** @throws RelayError `standby`: the relay that is active would not know of the change at once */
-  const readBody = async (exchange: Exchange): Promise<JsonObject> => {
-    if (relay.standsBehind !== undefined) throw new RelayError('standby', 'another relay works the database of this bot, and this one stands by: make changes there')
-    const { 'content-length': length, 'transfer-encoding': encoding } = exchange.request.headers
-    if (Number(length ?? 0) === 0 && encoding === undefined) return {}
-    const body = await readJson(exchange, { maxSize }, stop)
-    if (!isObject(body)) throw new RelayError('bad-request', 'the body must be a JSON object')
-    return body
+  const demandActive = (): void => {
+    if (relay.standsBehind === undefined) return
+    throw new RelayError('standby', 'another relay works the database of this bot, and this one stands by: make changes there')
   }
 
   const note = (exchange: Exchange, change: string): void => {
@@ -58,25 +60,60 @@ export function adminRoutes(options: AdminOptions): Route[] {
       return { data: { keys: own.map(key => viewKey(key, usage)) } }
     }),
     route('POST', '/keys', ['admin'], async exchange => {
-      const { name, ...secrets } = await madeKeys.create(await readBody(exchange))
+      demandActive()
+      const { name, ...secrets } = await madeKeys.create(readFields(await readJson(exchange, limits, stop)))
       note(exchange, `the key ${JSON.stringify(name)} was made`)
       return { status: 201, data: { ...show(name), ...secrets } }
     }),
     route('POST', '/keys/:name/rotate', ['admin'], async exchange => {
       const { name = '' } = exchange.params
-      const { grace } = await readBody(exchange)
+      demandActive()
+      const { grace } = readFields(hasBody(exchange) ? await readJson(exchange, limits, stop) : {})
       const secrets = await madeKeys.rotate(name, grace)
       note(exchange, `the key ${JSON.stringify(name)} was replaced by a new one`)
       return { data: { ...show(name), ...secrets } }
     }),
     route('DELETE', '/keys/:name', ['admin'], async exchange => {
       const { name = '' } = exchange.params
-      await readBody(exchange)
+      demandActive()
       await madeKeys.remove(name)
       note(exchange, `the key ${JSON.stringify(name)} was removed`)
       return { data: { name } }
     }),
+    route('GET', '/targets', ['read', 'admin'], ({ caller }) => {
+      const maySee = ({ named }: ListedTarget): boolean => caller.may('admin')
+        || named.addresses.every(({ target, platform }) => caller.maySendTo(target, platform))
+      return { data: { targets: targets.list().filter(maySee).map(viewTarget) } }
+    }),
+    route('PUT', '/targets/:name', ['admin'], async exchange => {
+      const { name = '' } = exchange.params
+      demandActive()
+      const { isNew, listed } = await targets.put(name, await readJson(exchange, limits, stop))
+      note(exchange, `the target ${JSON.stringify(name)} was ${isNew ? 'made' : 'changed'}`)
+      return { status: isNew ? 201 : 200, data: viewTarget(listed) }
+    }),
+    route('DELETE', '/targets/:name', ['admin'], async exchange => {
+      const { name = '' } = exchange.params
+      demandActive()
+      await targets.remove(name)
+      note(exchange, `the target ${JSON.stringify(name)} was removed`)
+      return { data: { name } }
+    }),
   ]
+}
+
+function hasBody({ request: { headers } }: Exchange): boolean {
+  return Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined
+}
+
+/** @throws RelayError `bad-request` */
+function readFields(body: unknown): JsonObject {
+  if (!isObject(body)) throw new RelayError('bad-request', 'the body must be a JSON object')
+  return body
+}
+
+function viewTarget({ name, named: { addresses, lang }, source }: ListedTarget): object {
+  return { name, to: addresses.map(writeAddress), ...lang && { lang }, source }
 }
 
 /** A key as callers see it, without its secrets. */

@@ -1,4 +1,5 @@
 import type { RelayError } from '../errors'
+import type { Language } from '../lib/language'
 
 /** Where a message goes: a group (elsewhere called channel) or the private chat with a user. */
 export interface Target { kind: 'group' | 'private', id: string }
@@ -11,9 +12,11 @@ export interface Named {
   addresses: readonly Address[]
   /** Whether it was given as a list, however short. */
   isList: boolean
+  /** The language of texts that the relay writes to it, where it has one of its own. */
+  lang?: Language
 }
 
-/** Names for targets. A name has no colon, which a target always has. */
+/** Names for targets, which can change while the relay runs. A name has no colon, which a target always has. */
 export type TargetNames = ReadonlyMap<string, Named>
 
 /** Selects the bot that sends. */

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeEach, describe, test } from 'node:test'
+import { fieldsOf } from '../../../src/message/parse'
+import { apiKey, read, useRelay, type Reply } from '../../support/relay'
+
+const relay = useRelay()
+const file = (): string => join(relay.uploadDir, '../data/targets.json')
+const settings = { targets: { ops: 'group:1', far: { to: ['group:4', 'private:5'], platform: 'discord', selfId: '9', lang: 'en-US' } } }
+
+/** A request with a key, or with the master key. */
+async function ask(method: string, path: string, body?: unknown, key = apiKey): Promise<Reply> {
+  return read(await fetch(relay.url + path, { method, headers: { 'x-api-key': key }, ...body !== undefined && { body: JSON.stringify(body) } }))
+}
+
+async function list(key?: string): Promise<unknown> {
+  return fieldsOf((await ask('GET', '/targets', undefined, key)).body.data).targets
+}
+
+/** Sends to a name. @returns the status, and the groups that it reached */
+async function send(to: string, key?: string): Promise<[status: number, groups: unknown[]]> {
+  relay.simulator.clear()
+  const { status } = await ask('POST', '/webhook', { to, msg: 'hello' }, key)
+  return [status, relay.simulator.ledger.map(({ target }) => target.id).sort()]
+}
+
+beforeEach(async () => {
+  await relay.reload(settings)
+  for (const name of ['night', 'both', 'ops', '__proto__']) await ask('DELETE', `/targets/${name}`)
+})
+
+describe('a name for targets that is made', () => {
+  test('leads there at once, elsewhere when it is changed, and nowhere when it is removed', async () => {
+    assert.deepEqual(await send('night'), [404, []])
+    const made = await ask('PUT', '/targets/night', 'group:2')
+    assert.deepEqual([made.status, made.body.data], [201, { name: 'night', to: ['group:2'], source: 'made' }])
+    assert.deepEqual(await send('night'), [200, ['2']])
+    const changed = await ask('PUT', '/targets/night', { to: ['group:2', 'group:3'], platform: 'onebot', lang: 'en-US' })
+    assert.deepEqual([changed.status, changed.body.data], [200, { name: 'night', to: ['onebot:group:2', 'onebot:group:3'], lang: 'en-US', source: 'made' }])
+    assert.deepEqual(await send('night'), [200, ['2', '3']])
+    assert.equal((await ask('GET', '/deliveries?target=night')).status, 200)
+
+    await relay.reload(settings)
+    assert.deepEqual(await send('night'), [200, ['2', '3']])
+    assert.equal((await stat(file())).mode & 0o777, 0o600)
+    assert.deepEqual((await ask('DELETE', '/targets/night')).body.data, { name: 'night' })
+    assert.deepEqual(await send('night'), [404, []])
+    assert.equal((await ask('DELETE', '/targets/night')).status, 404)
+    for (const change of ['made', 'changed', 'removed']) {
+      assert(relay.logs.some(line => line.includes(`the target "night" was ${change} (by the master key from 127.0.0.1)`)), change)
+    }
+  })
+
+  test('is listed beside those of the settings, which win', async () => {
+    assert.deepEqual(await list(), [
+      { name: 'ops', to: ['group:1'], source: 'settings' },
+      { name: 'far', to: ['discord:9:group:4', 'discord:9:private:5'], lang: 'en-US', source: 'settings' },
+    ])
+    for (const method of ['PUT', 'DELETE']) {
+      const { status, body } = await ask(method, '/targets/ops', method === 'PUT' ? 'group:2' : undefined)
+      assert.deepEqual([status, body.msg], [409, 'this name is in the settings of the relay: change it there'])
+    }
+    await relay.reload({})
+    assert.equal((await ask('PUT', '/targets/ops', 'group:2')).status, 201)
+    await relay.reload(settings)
+    assert.deepEqual(await send('ops'), [200, ['1']])
+    const listed = await list()
+    assert(Array.isArray(listed))
+    assert.deepEqual(listed.at(-1), { name: 'ops', to: ['group:2'], source: 'made' })
+    assert.equal((await ask('DELETE', '/targets/ops')).status, 200)
+    assert.deepEqual(await send('ops'), [200, ['1']])
+  })
+
+  test('is shown to a key that may send there, and counts for a key that names it', async () => {
+    await ask('PUT', '/targets/night', 'group:2')
+    await ask('PUT', '/targets/both', ['group:2', 'group:3'])
+    const key = String(fieldsOf((await ask('POST', '/keys', { name: 'ci', targets: ['night'] })).body.data).key)
+    assert.deepEqual(await list(key), [{ name: 'night', to: ['group:2'], source: 'made' }])
+    assert.deepEqual(await send('night', key), [200, ['2']])
+    assert.deepEqual(await send('both', key), [403, []])
+    await ask('PUT', '/targets/night', ['group:2', 'group:3'])
+    assert.deepEqual(await send('both', key), [200, ['2', '3']])
+    await ask('DELETE', '/keys/ci')
+  })
+
+  test('is refused where it is malformed, with the name of the field', async () => {
+    const cases: [name: string, value: unknown, msg: RegExp][] = [
+      ['a b', 'group:1', /^a name is/], ['x'.repeat(65), 'group:1', /^a name is/], ['night', 'ops', /^to must/], ['night', [], /^to must/], ['night', 7, /^to must/],
+      ['night', {}, /^to must/], ['night', 'group:*', /^to must/], ['night', { to: 'group:1', lang: 'fr' }, /^lang must/],
+      ['night', { to: 'group:1', platform: 7 }, /^platform must/], ['night', { to: 'group:1', selfId: '' }, /^selfId must/],
+      ['night', { to: 'group:1', policy: {} }, /no field "policy"/], ['night', { to: 'discord:group:1', platform: 'onebot' }, /^to must/],
+    ]
+    for (const [name, value, msg] of cases) {
+      const { status, body } = await ask('PUT', `/targets/${encodeURIComponent(name)}`, value)
+      assert.equal(status, 400, JSON.stringify(value))
+      assert.match(body.msg, msg)
+    }
+    // It begins with an underline, and is no name; nor does it change what objects are.
+    assert.equal((await ask('PUT', '/targets/__proto__', 'group:2')).status, 400)
+  })
+
+  test('stays in a file that cannot be read, and nothing is written over it', async () => {
+    await ask('PUT', '/targets/night', 'group:2')
+    const before = await readFile(file(), 'utf8')
+    const broken = before.replace('group:2', 'group:')
+    await writeFile(file(), broken)
+    await relay.reload(settings)
+    assert.deepEqual([await send('night'), await send('ops')], [[404, []], [200, ['1']]])
+    const { status, body } = await ask('PUT', '/targets/both', 'group:3')
+    assert.equal(status, 503)
+    assert.match(body.msg, /"night": to must be/)
+    assert.equal(await readFile(file(), 'utf8'), broken)
+    await writeFile(file(), before)
+  })
+})
