@@ -127,7 +127,7 @@ export function apply(ctx: Context, config: Config): void {
     stop: stop.signal,
     others: [
       ...hookRoutes({
-        sender, templates, uploads, names, logger, limits, stop: stop.signal, language,
+        sender, templates, uploads, names, logger, limits, stop: stop.signal, language, trustedProxies: settings.trustedProxies,
         payloads: new LastPayloads(settings.recordContent !== 'none'),
       }),
       ...adminRoutes({

@@ -1,10 +1,11 @@
 import type { Context, Logger } from 'koishi'
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RelayError } from '../errors'
 import { inTime, Mutex } from '../lib/async'
 import { isEmbedded, isServerLoaded, silently } from '../lib/database'
 import { unwrap } from '../lib/unwrap'
+import { writeWhole } from '../lib/whole-file'
 import { isObject, type JsonObject } from '../message/parse'
 
 declare module 'koishi' {
@@ -44,7 +45,7 @@ class FileStore implements Store {
   readonly isShared = false
   private readonly path: string
 
-  constructor(private readonly folder: string, private readonly name: Name) {
+  constructor(folder: string, private readonly name: Name) {
     this.path = join(folder, `${name}.json`)
   }
 
@@ -57,20 +58,9 @@ class FileStore implements Store {
     }
   }
 
-  /** Writes under a temporary name first, so that a power failure leaves the old content or the new one. */
   async write(content: JsonObject): Promise<true> {
-    const temporary = `${this.path}.${process.pid}.tmp`
     try {
-      await mkdir(this.folder, { recursive: true, mode: 0o700 })
-      const file = await open(temporary, 'w', 0o600)
-      try {
-        await file.chmod(0o600)
-        await file.writeFile(`${JSON.stringify(content, undefined, 2)}\n`)
-        await file.sync()
-      } finally {
-        await file.close()
-      }
-      await rename(temporary, this.path)
+      await writeWhole(this.path, `${JSON.stringify(content, undefined, 2)}\n`)
       return true
     } catch (error) {
       throw this.failure('written', error)

@@ -26,7 +26,7 @@ export interface PageAnswer {
 const methods = ['GET', 'POST', 'PUT', 'DELETE'] as const
 
 /** Where paths of the plugin begin. Nothing else of the server can be reached. */
-const places = 'statusz|deliveries|send|webhook|hooks|payloads|queues|contacts|upload|metrics'
+const places = 'statusz|deliveries|send|webhook|hooks|payloads|queues|contacts|upload|metrics|keys|targets|templates'
 const pathPattern = new RegExp(`^/(?:${places})(?:/|$)`)
 
 /** Headers that say what a body is, or what is to be done with it: none that proves who sends it, or where it comes from. */

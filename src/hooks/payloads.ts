@@ -37,6 +37,11 @@ export class LastPayloads {
     return entry
   }
 
+  /** The last payload of a source. */
+  of(source: string): LastPayload | undefined {
+    return this.last.get(source)
+  }
+
   /** `GET /payloads/<source>`: the last payload of a source. */
   route(): Route {
     return route('GET', '/payloads/:source', ['read', 'manage'], ({ params: { source = '' }, caller: { confinedTo } }) => {

@@ -19,6 +19,7 @@ import type { LastPayloads } from './payloads'
 import { renderPlainly, tidy } from './plain'
 import type { EventKey, HookEvent, HookRequest, SignedRequest, Source } from './source'
 import { sources } from './sources'
+import { templateRoutes } from './template-routes'
 import { reasonOf, type Rendered, type Templates } from './templates'
 import { UnprovenBodies } from './unproven'
 
@@ -32,6 +33,8 @@ export interface HookOptions {
   /** Names that may stand for targets. */
   names: TargetNames
   limits: BodyLimits
+  /** How many proxies a request comes through. */
+  trustedProxies: number
   /** The language that the bot speaks, where an address asks for none. */
   language: Language
   logger: Logger
@@ -70,7 +73,7 @@ export function hookRoutes(options: HookOptions): Route[] {
     // Of a template of the operator it is only known later.
     methods: ({ params: { source = '' } }) => known.has(source) && !known.get(source)?.takesGet ? ['POST'] : ['GET', 'POST'],
   }))
-  return [...taking, options.payloads.route()]
+  return [...taking, options.payloads.route(), ...templateRoutes(options, name => known.get(name) ?? ownSource(name))]
 }
 
 class Hooks {

@@ -1,8 +1,10 @@
 import type { Liquid, Template } from 'liquidjs'
 import { readdirSync, statSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { RelayError } from '../errors'
 import type { Language } from '../lib/language'
+import { writeWhole } from '../lib/whole-file'
 import { parseLink } from '../message/link'
 import type { Link } from '../message/model'
 import type { JsonObject } from '../message/parse'
@@ -32,6 +34,7 @@ const racy = 1000
 
 const extension = '.liquid'
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+const nameRule = 'its name must be 1 to 64 letters, digits, dots, underlines and hyphens'
 
 /** Where the templates are that come with the plugin: beside the code, also where that is one file. */
 const builtIn = join(__dirname, 'templates')
@@ -66,6 +69,44 @@ export class Templates {
     return await this.readOwn(name) !== undefined
   }
 
+  /** The template of a name: the operator's own where there is one. */
+  async find(name: string): Promise<{ template: string, source: 'own' | 'built-in' } | undefined> {
+    if (!namePattern.test(name)) return
+    const own = await this.readOwn(name)
+    if (own !== undefined) return { template: own, source: 'own' }
+    const text = await this.readBuiltIn(name).catch(() => undefined)
+    return text === undefined ? undefined : { template: text, source: 'built-in' }
+  }
+
+  /**
+   * Writes a template of the operator, which is used from then on.
+   *
+   * @throws RelayError `bad-request` where it cannot be parsed, `store-down`
+   */
+  async put(name: string, text: string): Promise<void> {
+    if (!namePattern.test(name)) throw new RelayError('bad-request', nameRule)
+    const { parse } = await this.load()
+    try {
+      parse(text)
+    } catch (error) {
+      throw new RelayError('bad-request', `template: ${reasonOf(error)}`)
+    }
+    await writeWhole(this.pathOf(name), text).catch(failToWrite)
+  }
+
+  /** Removes a template of the operator. @returns whether there was one */
+  async remove(name: string): Promise<boolean> {
+    if (!await this.has(name)) return false
+    await rm(this.pathOf(name), { force: true }).catch(failToWrite)
+    return true
+  }
+
+  /** Renders an event with this template. @throws as {@link render} */
+  async renderText(text: string, view: JsonObject, lang: Language): Promise<Rendered> {
+    const { parse, render } = await this.load()
+    return render(parse(text), { ...view, lang })
+  }
+
   /**
    * Renders an event.
    *
@@ -88,7 +129,7 @@ export class Templates {
       const name = file.slice(0, -extension.length)
       const label = `the template ${JSON.stringify(file.slice(0, 100))}`
       try {
-        if (!namePattern.test(name)) throw new Error('its name must be 1 to 64 letters, digits, dots, underlines and hyphens')
+        if (!namePattern.test(name)) throw new Error(nameRule)
         const { parse } = await this.load()
         parse(await this.readOwn(name) ?? '')
       } catch (error) {
@@ -96,6 +137,10 @@ export class Templates {
       }
     }
     return warnings
+  }
+
+  private pathOf(name: string): string {
+    return join(this.folder, name + extension)
   }
 
   private load(): Promise<Engine> {
@@ -110,7 +155,7 @@ export class Templates {
 
   private async readOwn(name: string): Promise<string | undefined> {
     if (!namePattern.test(name)) return
-    const file = join(this.folder, name + extension)
+    const file = this.pathOf(name)
     try {
       // For each hook: this takes microseconds, and to open a file, or to fail at it, many times as long.
       const stats = statSync(file, { throwIfNoEntry: false })
@@ -126,6 +171,11 @@ export class Templates {
       throw error
     }
   }
+}
+
+/** @throws RelayError `store-down` */
+function failToWrite(error: unknown): never {
+  throw new RelayError('store-down', `the template cannot be written (${reasonOf(error)}): make the data folder writable, and free some space`)
 }
 
 /** What LiquidJS or the file system says is wrong, in one line without paths and without what was rendered. */

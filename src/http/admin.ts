@@ -46,11 +46,7 @@ export function adminRoutes(options: AdminOptions): Route[] {
     throw new RelayError('standby', 'another relay works the database of this bot, and this one stands by: make changes there')
   }
 
-  const note = (exchange: Exchange, change: string): void => {
-    const { caller: { name }, request } = exchange
-    const who = name === null ? 'the master key' : `the key ${JSON.stringify(name)}`
-    exchange.outcome = `${change} (by ${who} from ${addressOf(request, trustedProxies) ?? 'unknown'})`
-  }
+  const note = (exchange: Exchange, change: string): void => noteChange(exchange, change, trustedProxies)
 
   return [
     route('GET', '/keys', ['read', 'admin'], ({ caller }) => {
@@ -100,6 +96,13 @@ export function adminRoutes(options: AdminOptions): Route[] {
       return { data: { name } }
     }),
   ]
+}
+
+/** Has the line in the log of a request say what it changed, and for whom. */
+export function noteChange(exchange: Exchange, change: string, trustedProxies: number): void {
+  const { caller: { name }, request } = exchange
+  const who = name === null ? 'the master key' : `the key ${JSON.stringify(name)}`
+  exchange.outcome = `${change} (by ${who} from ${addressOf(request, trustedProxies) ?? 'unknown'})`
 }
 
 function hasBody({ request: { headers } }: Exchange): boolean {

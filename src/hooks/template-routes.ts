@@ -1,0 +1,94 @@
+import { RelayError } from '../errors'
+import { readJson, type BodyLimits } from '../http/body'
+import { noteChange } from '../http/admin'
+import { route, type Exchange, type Route } from '../http/routes'
+import { languages, type Language } from '../lib/language'
+import { writeLink } from '../message/link'
+import { isObject, type JsonObject } from '../message/parse'
+import type { LastPayloads } from './payloads'
+import { tidy } from './plain'
+import type { Source } from './source'
+import { reasonOf, type Templates } from './templates'
+
+/** What the routes need of the plugin. */
+export interface TemplateOptions {
+  templates: Templates
+  payloads: LastPayloads
+  limits: BodyLimits
+  /** The language that the bot speaks. */
+  language: Language
+  trustedProxies: number
+  /** Aborted when the relay stops. */
+  stop: AbortSignal
+}
+
+/** The headers by which senders name the event of a payload, where that does not name it. */
+const eventHeaders = ['x-github-event', 'x-gitea-event', 'sentry-hook-resource']
+
+/**
+ * `GET`, `PUT` and `DELETE /templates/<source>`, `POST /templates/<source>/preview`: what makes texts of events.
+ *
+ * @param sourceOf the source of a name, that of a template of the operator unless one that comes with the plugin
+ */
+export function templateRoutes(options: TemplateOptions, sourceOf: (name: string) => Source): Route[] {
+  const { templates, payloads, limits, language, trustedProxies, stop } = options
+  const note = (exchange: Exchange, deed: string): void =>
+    noteChange(exchange, `the template ${JSON.stringify(nameOf(exchange))} was ${deed}`, trustedProxies)
+  const readFields = async (exchange: Exchange): Promise<JsonObject> => {
+    const body = await readJson(exchange, limits, stop)
+    demand(isObject(body), 'the body must be a JSON object')
+    return body
+  }
+  const find = async (exchange: Exchange): Promise<{ template: string, source: string }> => {
+    const found = await templates.find(nameOf(exchange))
+    if (!found) throw new RelayError('not-found', 'there is no template of this name')
+    return found
+  }
+
+  return [
+    route('GET', '/templates/:source', ['admin'], async exchange => ({ data: await find(exchange) })),
+    route('PUT', '/templates/:source', ['admin'], async exchange => {
+      const { template } = await readFields(exchange)
+      demand(typeof template === 'string', 'template must be text')
+      await templates.put(nameOf(exchange), template)
+      note(exchange, 'saved')
+      return { data: { template, source: 'own' } }
+    }),
+    route('DELETE', '/templates/:source', ['admin'], async exchange => {
+      if (!await templates.remove(nameOf(exchange))) throw new RelayError('not-found', 'there is no template of your own of this name')
+      note(exchange, 'removed')
+      return { data: { name: nameOf(exchange) } }
+    }),
+    route('POST', '/templates/:source/preview', ['admin'], async exchange => {
+      const name = nameOf(exchange)
+      const fields = await readFields(exchange)
+      const { payload, event, lang = language } = fields
+      const template = fields.template ?? (await find(exchange)).template
+      demand(typeof template === 'string', 'template must be text')
+      demand(payload === undefined || isObject(payload), 'payload must be an object')
+      demand(event === undefined || typeof event === 'string', 'event must be text')
+      const locale = languages.find(each => each === lang)
+      demand(locale !== undefined, `lang must be ${languages.join(' or ')}`)
+      const last = payload ? undefined : payloads.of(name)
+      const given = payload ?? last?.payload
+      if (!given) throw new RelayError('not-found', 'no payload of this source is kept: give one as payload')
+      const headers = Object.fromEntries(eventHeaders.map(header => [header, event ?? last?.event]))
+      const reading = sourceOf(name).read({ headers, raw: Buffer.alloc(0), query: new URLSearchParams(), payload: given })
+      if ('skipped' in reading) return { data: reading }
+      try {
+        const { text, pictures } = await templates.renderText(template, reading.view, locale)
+        return { data: { text: tidy(text), pictures: pictures.map(writeLink) } }
+      } catch (error) {
+        throw new RelayError('bad-request', `template: ${reasonOf(error)}`)
+      }
+    }),
+  ]
+}
+
+function nameOf({ params: { source = '' } }: Exchange): string {
+  return source
+}
+
+function demand(condition: boolean, rule: string): asserts condition {
+  if (!condition) throw new RelayError('bad-request', rule)
+}
