@@ -163,12 +163,16 @@ export interface Page {
   next?: string
 }
 
+/** Reads the answer of `GET /deliveries`. */
+export function readPage({ data, headers }: Reply): Page {
+  const next = /[?&]before=([^&>]+)[^>]*>; rel="?next/.exec(textOf(headers.link))?.[1]
+  return { deliveries: listOf(data.deliveries).map(readDelivery), ...next !== undefined && { next } }
+}
+
 /** `undefined` where the relay did not answer. */
 export async function loadDeliveries(query: Record<string, string>): Promise<Page | undefined> {
   const reply = await call('GET', '/deliveries', { query })
-  if (!reply.isRight) return
-  const next = /[?&]before=([^&>]+)[^>]*>; rel="?next/.exec(textOf(reply.headers.link))?.[1]
-  return { deliveries: listOf(reply.data.deliveries).map(readDelivery), ...next !== undefined && { next } }
+  return reply.isRight ? readPage(reply) : undefined
 }
 
 /** Uploads a file; gives the ID by which a message names it. */

@@ -49,3 +49,9 @@ export function nameOf(target: string, bot: string): string {
   const named = Object.entries(about.value?.targets ?? {}).find(([, addresses]) => addresses.length === 1 && addresses.some(isIt))
   return names.value.get(`${bot} ${target}`) || (named?.[0] ?? '')
 }
+
+/** The groups and people that the bots know, each once. */
+export function knownChats(): Contact[] {
+  const found = new Map([...names.value].map(([place, name]) => [place.slice(place.indexOf(' ') + 1), name]))
+  return [...found].map(([target, name]) => ({ target, name }))
+}

@@ -3,6 +3,8 @@ import { RelayPage } from './page'
 import { RelayIcon } from './parts/icon'
 import { texts } from './texts'
 import './style.css'
+import './overview.css'
+import './deliveries.css'
 
 /** Adds the page to the console. */
 export default function (ctx: Context): void {

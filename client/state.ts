@@ -12,14 +12,34 @@ export async function refreshAbout(): Promise<void> {
   about.value = await loadAbout() ?? about.value
 }
 
-/** Where the page is: its tab, and the delivery that is open. Both stand in the address, so that it can be sent to somebody. */
-export const place = ref(readPlace())
-
-export function readPlace(): { tab: Tab, id: string } {
-  const [name = '', id = ''] = location.hash.slice(1).split('/')
-  return { tab: tabNames.find(tab => tab === name) ?? 'overview', id }
+/** Where the page is. The address has all of it, such as `#deliveries/<id>?state=failed`, so that it can be sent to somebody. */
+export interface Place {
+  tab: Tab
+  /** The delivery that is open; empty for none. */
+  id: string
+  /** The filters of the list of deliveries. */
+  query: Readonly<Record<string, string>>
 }
 
-export function goTo(tab: Tab, id = ''): void {
-  location.hash = id === '' ? tab : `${tab}/${id}`
+export const place = ref(readPlace())
+
+export function readPlace(): Place {
+  const [path = '', query = ''] = location.hash.slice(1).split('?')
+  const [name = '', id = ''] = path.split('/')
+  return { tab: tabNames.find(tab => tab === name) ?? 'overview', id, query: Object.fromEntries(new URLSearchParams(query)) }
+}
+
+function hashOf({ tab, id, query }: Place): string {
+  const search = new URLSearchParams(query).toString()
+  return `#${tab}${id && `/${id}`}${search && `?${search}`}`
+}
+
+export function goTo(tab: Tab, id = '', query: Place['query'] = {}): void {
+  location.hash = hashOf({ tab, id, query })
+}
+
+/** Changes where the page is without a step in the history of the browser. */
+export function replacePlace(next: Partial<Place>): void {
+  place.value = { ...place.value, ...next }
+  history.replaceState(history.state, '', hashOf(place.value))
 }

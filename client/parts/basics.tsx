@@ -1,5 +1,6 @@
 import type { VNode, VNodeChild } from 'vue'
 import type { Delivery } from '../api'
+import { textOf } from '../fields'
 import { texts } from '../texts'
 
 /** What everybody should see; a screen reader says it. */
@@ -45,6 +46,18 @@ export function fact(name: string, value: VNodeChild, isLong = false): VNode {
 /** Whether a part of a delivery arrived, and another one did not. */
 export function isPartlySent({ state, results }: Pick<Delivery, 'state' | 'results'>): boolean {
   return state !== 'queued' && state !== 'sending' && new Set(results.map(({ success }) => success)).size > 1
+}
+
+/** By what name a caller is known. */
+export function callerOf({ key, door }: Pick<Delivery, 'key' | 'door'>): string {
+  // Alerts and replies to commands are the relay's own.
+  return key || (door === 'alert' || door === 'commands' ? '–' : texts.value.deliveries.master)
+}
+
+/** Why a delivery did not arrive, as far as it is known: what its first failed item or its last call says. */
+export function reasonOf({ results, history }: Pick<Delivery, 'results' | 'history'>): string {
+  const failed = results.find(({ success }) => success === false)
+  return textOf(failed?.msg) || textOf(history.findLast(({ reason }) => textOf(reason) !== '')?.reason)
 }
 
 /** The state of a delivery, as a word. */

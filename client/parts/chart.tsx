@@ -1,82 +1,155 @@
-import { defineComponent, type PropType, type VNode } from 'vue'
+import { defineComponent, shallowRef, type PropType, type VNode } from 'vue'
 import { numberOf, textOf, type Fields } from '../fields'
-import { locale, texts, zone } from '../texts'
+import { locale, texts, writeNumber } from '../texts'
 
-/** How many deliveries of each kind ended in one hour. */
-interface Hour {
-  name: string
+/** How many deliveries of each kind ended in an hour or on a day. */
+export interface Bar {
+  /** When it begins and ends, in milliseconds since the epoch. */
+  from: number
+  until: number
   sent: number
   failed: number
   unanswered: number
 }
 
-const size = { width: 480, height: 96, gap: 4 }
+const kinds = ['sent', 'unanswered', 'failed'] as const
+const hour = 3_600_000
 
-/** A day as bars, one an hour, and as a table for those who cannot see them. */
-export const DayChart = defineComponent({
-  props: { hours: { type: Array as PropType<Fields[]>, required: true } },
-  setup: props => () => {
-    const t = texts.value.overview
-    const hours = props.hours.map(readHour)
-    const sums = { sent: sumOf(hours, 'sent'), failed: sumOf(hours, 'failed'), unanswered: sumOf(hours, 'unanswered') }
-    if (sums.sent + sums.failed + sums.unanswered === 0) return <p>{t.nothing}</p>
-    const summary = t.summary(sums.sent, sums.failed, sums.unanswered)
-    const highest = Math.max(...hours.map(({ sent, failed, unanswered }) => sent + failed + unanswered))
-    return (
-      <div>
-        <p class="relay-hint">{t.highest(highest, zone())}</p>
-        <svg class="relay-chart" viewBox={`0 0 ${size.width} ${size.height}`} role="img" aria-label={`${t.day}: ${summary}`} preserveAspectRatio="none">
-          {hours.map((hour, at) => bars(hour, at, hours.length, highest))}
-        </svg>
-        <p class="relay-axis" aria-hidden="true">{hours.filter((_, at) => at % 6 === 0).map(({ name }) => <span>{name}</span>)}</p>
-        <p class="relay-legend">
-          {(['sent', 'failed', 'unanswered'] as const).map(kind => <span class={['relay-state', kind]}>{`${sums[kind]} ${t[kind]}`}</span>)}
-        </p>
-        <details>
-          <summary>{t.asTable}</summary>
-          <div class="relay-scroll" tabindex="0" role="region" aria-label={t.day}>
-            <table>
-              <thead><tr>{[t.hour(zone()), t.sent, t.failed, t.unanswered].map(name => <th scope="col">{name}</th>)}</tr></thead>
-              <tbody>{hours.map(row)}</tbody>
-            </table>
-          </div>
-        </details>
-      </div>
-    )
+export function readHour(fields: Fields): Bar {
+  const from = Date.parse(textOf(fields.hour))
+  return { from, until: from + hour, ...readCounts(fields) }
+}
+
+/** A day of the browser's zone. */
+export function readDay(fields: Fields): Bar {
+  const [year = 0, month = 1, day = 1] = textOf(fields.day).split('-').map(Number)
+  return { from: new Date(year, month - 1, day).getTime(), until: new Date(year, month - 1, day + 1).getTime(), ...readCounts(fields) }
+}
+
+function readCounts({ sent, failed, unanswered, expired }: Fields): Pick<Bar, typeof kinds[number]> {
+  return { sent: numberOf(sent), failed: numberOf(failed) + numberOf(expired), unanswered: numberOf(unanswered) }
+}
+
+export function totalOf({ sent, failed, unanswered }: Pick<Bar, typeof kinds[number]>): number {
+  return sent + failed + unanswered
+}
+
+/**
+ * Bars over time. Each is a button that opens what it counts, and says its numbers while the pointer is over it, or the focus on it. The
+ * arrow keys go from one to the next.
+ */
+export const TrafficChart = defineComponent({
+  props: { bars: { type: Array as PropType<Bar[]>, required: true }, label: { type: String, required: true } },
+  emits: { open: (bar: Bar) => totalOf(bar) >= 0 },
+  setup(props, { emit }) {
+    /** The bar whose numbers are shown. */
+    const shown = shallowRef<number>()
+    /** The bar that Tab comes to: the newest one first. */
+    const stop = shallowRef<number>()
+    const hide = (): void => {
+      shown.value = undefined
+    }
+    const move = (event: KeyboardEvent, at: number): void => {
+      const last = props.bars.length - 1
+      const next = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: last }[event.key]
+      if (next === undefined) {
+        if (event.key === 'Escape') hide()
+        return
+      }
+      event.preventDefault()
+      const { currentTarget: bar } = event
+      const list = bar instanceof HTMLElement ? bar.closest('ol') : undefined
+      const to = list?.children[Math.min(Math.max(next, 0), last)]?.firstElementChild
+      if (to instanceof HTMLElement) to.focus()
+    }
+    return () => {
+      const { bars, label } = props
+      const top = roundUp(Math.max(...bars.map(totalOf)))
+      const current = stop.value !== undefined && stop.value < bars.length ? stop.value : bars.length - 1
+      return (
+        <div class="relay-chart">
+          <div class="relay-grid" aria-hidden="true">{[top, top / 2, 0].map(level => <span><i>{writeNumber(level)}</i></span>)}</div>
+          <ol aria-label={label} onMouseleave={hide}>
+            {bars.map((bar, at) => (
+              <li>
+                <button
+                  type="button"
+                  class="relay-bar"
+                  tabindex={at === current ? 0 : -1}
+                  aria-label={texts.value.overview.bar(longName(bar), describe(bar))}
+                  onClick={() => emit('open', bar)}
+                  onMouseenter={() => {
+                    shown.value = at
+                  }}
+                  onFocus={() => {
+                    shown.value = stop.value = at
+                  }}
+                  onBlur={hide}
+                  onKeydown={(event: KeyboardEvent) => move(event, at)}
+                >
+                  {viewBar(bar, top)}
+                </button>
+                {isNamed(at, bars) && <span class="relay-tick" aria-hidden="true">{shortName(bar)}</span>}
+                {shown.value === at && viewValues(bar, at / bars.length)}
+              </li>
+            ))}
+          </ol>
+        </div>
+      )
+    }
   },
 })
 
-function readHour({ hour, sent, failed, unanswered, expired }: Fields): Hour {
-  const date = new Date(textOf(hour))
-  const name = Number.isNaN(date.getTime()) ? textOf(hour) : new Intl.DateTimeFormat(locale.value, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(date)
-  return { name, sent: numberOf(sent), failed: numberOf(failed) + numberOf(expired), unanswered: numberOf(unanswered) }
+function viewBar(bar: Bar, top: number): VNode[] {
+  return kinds.filter(kind => bar[kind] > 0).map(kind => <span class={kind} style={{ height: `${bar[kind] / top * 100}%` }} />)
 }
 
-function sumOf(hours: Hour[], kind: 'sent' | 'failed' | 'unanswered'): number {
-  return hours.reduce((sum, hour) => sum + hour[kind], 0)
-}
-
-function bars(hour: Hour, at: number, count: number, highest: number): VNode {
-  const step = size.width / count
-  let top = size.height
-  const parts = (['sent', 'unanswered', 'failed'] as const).filter(kind => hour[kind] > 0).map(kind => {
-    const height = Math.max(2, hour[kind] / highest * size.height)
-    top -= height
-    return <rect class={kind} x={at * step + size.gap / 2} y={Math.max(top, 0)} width={step - size.gap} height={height} />
-  })
+/** @param place where the bar stands, from 0 to 1 */
+function viewValues(bar: Bar, place: number): VNode {
+  const t = texts.value.overview
   return (
-    <g>
-      <title>{`${hour.name} ${texts.value.overview.summary(hour.sent, hour.failed, hour.unanswered)}`}</title>
-      {parts}
-    </g>
+    <div class={['relay-readout', place < 0.2 ? 'first' : place > 0.8 ? 'last' : '']} aria-hidden="true">
+      <strong>{longName(bar)}</strong>
+      {kinds.map(kind => (
+        <span class={['relay-state', kind]}>
+          {t[kind]}
+          <b>{writeNumber(bar[kind])}</b>
+        </span>
+      ))}
+    </div>
   )
 }
 
-function row({ name, sent, failed, unanswered }: Hour): VNode {
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      {[sent, failed, unanswered].map(count => <td>{count}</td>)}
-    </tr>
-  )
+function describe({ sent, failed, unanswered }: Bar): string {
+  return texts.value.overview.summary(sent, failed, unanswered)
+}
+
+/** The least number of 2, 4, 6, 8, 10, 20, 40 … that is not below this one: half of it is a whole number too. */
+function roundUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(value, 1)))
+  return [2, 4, 6, 8, 10].map(step => step * power).find(step => step >= value) ?? 2
+}
+
+function isHour({ from, until }: Bar): boolean {
+  return until - from === hour
+}
+
+/** Whether a name stands below a bar: every sixth hour by the clock, and every seventh day. */
+function isNamed(at: number, bars: readonly Bar[]): boolean {
+  const bar = bars[at]
+  if (!bar) return false
+  return isHour(bar) ? new Date(bar.from).getHours() % 6 === 0 : (bars.length - 1 - at) % 7 === 0
+}
+
+function shortName(bar: Bar): string {
+  return format(bar.from, isHour(bar) ? { hour: '2-digit', minute: '2-digit' } : { month: 'short', day: 'numeric' })
+}
+
+function longName(bar: Bar): string {
+  if (!isHour(bar)) return format(bar.from, { weekday: 'short', month: 'short', day: 'numeric' })
+  return `${format(bar.from, { hour: '2-digit', minute: '2-digit' })} – ${format(bar.until, { hour: '2-digit', minute: '2-digit' })}`
+}
+
+function format(time: number, options: Intl.DateTimeFormatOptions): string {
+  return new Intl.DateTimeFormat(locale.value, { ...options, hourCycle: 'h23' }).format(time)
 }

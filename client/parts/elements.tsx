@@ -19,14 +19,16 @@ export interface ButtonOptions {
   describes?: string | undefined
   /** The button of its form. */
   submits?: boolean
+  /** Whether what it shows and hides is shown. */
+  expanded?: boolean
 }
 
 export function button(label: VNodeChild, onClick: (() => unknown) | undefined, options: ButtonOptions = {}): VNode {
-  const { kind, look, disabled, busy, describes, submits } = options
+  const { kind, look, disabled, busy, describes, submits, expanded } = options
   return view('el-button', {
     ...kind && { type: kind },
     'link': look === 'link', 'size': look === 'small' ? 'small' : 'default', 'disabled': disabled === true, 'loading': busy === true,
-    'nativeType': submits ? 'submit' : 'button', 'aria-label': describes, onClick,
+    'nativeType': submits ? 'submit' : 'button', 'aria-label': describes, 'aria-expanded': expanded, onClick,
   }, { default: () => label })
 }
 
@@ -34,6 +36,13 @@ export function button(label: VNodeChild, onClick: (() => unknown) | undefined, 
 export interface Labelled {
   id?: string
   describedBy?: string
+}
+
+/** A cross that closes something. */
+export function closeButton(onClick: () => unknown): VNode {
+  return view('el-button', { 'text': true, 'circle': true, 'class': 'relay-close', 'aria-label': texts.value.common.close, onClick }, {
+    default: () => <span aria-hidden="true">✕</span>,
+  })
 }
 
 export interface InputOptions extends Labelled {
@@ -107,7 +116,7 @@ function viewSelect(
   return view('el-select', {
     id, modelValue, multiple, disabled, clearable,
     // The empty value is an option like any other where there is one.
-    'emptyValues': [null, undefined], 'valueOnClear': '',
+    'emptyValues': options.some(({ value }) => value === '') ? [null, undefined] : ['', null, undefined], 'valueOnClear': '',
     'onUpdate:modelValue': onChange, 'placeholder': placeholder ?? '', 'aria-label': describes, 'loading': busy,
     'filterable': searched === true || free === true, 'allowCreate': free, 'defaultFirstOption': true, 'reserveKeyword': false,
     'noDataText': noOptions, 'noMatchText': noMatch, 'loadingText': loading, 'popperClass': 'relay-popper', 'class': 'relay-select',
@@ -176,12 +185,17 @@ export const Dialog = defineComponent({
 
 /** The same beside the page, or over all of it on a phone. */
 export const Drawer = defineComponent({
-  props: { title: { type: String, required: true }, size: { type: String, default: '40rem' } },
+  props: {
+    title: { type: String, required: true },
+    size: { type: String, default: '40rem' },
+    /** Whether it has no header, because what is in it has one. */
+    bare: Boolean,
+  },
   emits: ['close'],
   setup: (props, { emit, slots }) => () => view('el-drawer', {
-    modelValue: true, title: props.title, size: `min(${props.size}, 100vw)`, appendToBody: true, class: 'relay-body',
+    modelValue: true, title: props.title, size: `min(${props.size}, 100vw)`, withHeader: !props.bare, appendToBody: true, class: 'relay-body',
     onClose: () => emit('close'),
-  }, { default: slots.default, header: slots.header, footer: slots.footer }),
+  }, { default: slots.default, footer: slots.footer }),
 })
 
 /** Tabs, of which one shows its content. */
@@ -201,11 +215,24 @@ export function tabs<T extends string>(
   })
 }
 
-/** Says how something ended, for a few seconds; what failed stays longer. */
+/** A few words of which one is chosen, side by side. */
+export function choice<T extends string>(
+  name: string, current: T, options: readonly (readonly [value: T, label: string])[], onChange: (value: T) => unknown,
+): VNode {
+  return view('el-radio-group', {
+    'modelValue': current, 'size': 'small', 'aria-label': name,
+    'onUpdate:modelValue': (value: unknown) => {
+      const next = options.find(([option]) => option === value)
+      if (next) onChange(next[0])
+    },
+  }, { default: () => options.map(([value, label]) => view('el-radio-button', { key: value, value }, { default: () => label })) })
+}
+
+/** Says how something ended, for a few seconds; what is more than "it worked" stays longer. */
 export function say(kind: 'good' | 'bad' | 'info', text: string): void {
   message({
     message: text, type: kind === 'good' ? 'success' : kind === 'bad' ? 'error' : 'info', customClass: 'relay-message',
-    duration: kind === 'bad' ? 12_000 : 5000, showClose: true, grouping: true,
+    duration: kind === 'good' ? 5000 : 12_000, showClose: true, grouping: true,
   })
 }
 

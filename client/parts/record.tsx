@@ -1,89 +1,86 @@
-import { defineComponent, onMounted, ref, shallowRef, watch, type VNode } from 'vue'
+import { defineComponent, onMounted, shallowRef, type VNode } from 'vue'
 import { call, readDelivery, type Delivery } from '../api'
 import { curlOf } from '../curl'
 import { numberOf, textOf, textsOf, type Fields } from '../fields'
 import { usePolling } from '../poll'
 import { about } from '../state'
-import { describeHold, texts, writeMoment } from '../texts'
-import { fact, isPartlySent, notice, outcomeMark, stateMark } from './basics'
-import { button } from './elements'
+import { describeHold, explain, texts, writeMoment } from '../texts'
+import { fact, isPartlySent, notice, outcomeMark, callerOf, stateMark } from './basics'
+import { button, closeButton, confirm, Drawer, say, type Question } from './elements'
 import { CopyButton } from './copy'
-import { confirmation, type Question } from './dialog'
 import { describeItem } from './items'
 import { viewTarget } from './target'
 
-/** A delivery with all that is known of it, in a dialog. */
-export const RecordDialog = defineComponent({
+/** A delivery with all that is known of it: beside the list where there is room, or else over it. */
+export const RecordPane = defineComponent({
+  props: { id: { type: String, required: true }, isBeside: Boolean },
+  emits: ['close'],
+  setup(props, { emit }) {
+    const close = (): void => emit('close')
+    return () => {
+      const { title } = texts.value.record
+      const record = <RecordView key={props.id} id={props.id} onClose={close} />
+      if (!props.isBeside) return <Drawer title={title} bare onClose={close}>{() => record}</Drawer>
+      const leave = (event: KeyboardEvent): void => {
+        if (event.key === 'Escape') close()
+      }
+      return <aside class="relay-beside" aria-label={title} onKeydown={leave}>{record}</aside>
+    }
+  },
+})
+
+const RecordView = defineComponent({
   props: { id: { type: String, required: true } },
   emits: ['close'],
   setup(props, { emit }) {
-    const dialog = ref<HTMLDialogElement>()
     const delivery = shallowRef<Delivery>()
     const problem = shallowRef('')
-    const said = shallowRef('')
     const isGone = shallowRef(false)
-    const question = shallowRef<Question>()
+    const path = `/deliveries/${encodeURIComponent(props.id)}`
     const look = usePolling(async () => {
-      const { id } = props
-      const reply = await call('GET', `/deliveries/${encodeURIComponent(id)}`)
-      if (id !== props.id || isGone.value) return
+      const reply = await call('GET', path)
+      if (isGone.value) return
       if (reply.isRight) delivery.value = readDelivery(reply.data)
       else if (!delivery.value) problem.value = texts.value.common.failed(reply.msg)
     })
-    onMounted(() => dialog.value?.showModal())
-    watch(() => props.id, () => {
-      delivery.value = undefined
-      isGone.value = false
-      said.value = problem.value = ''
-      void look()
-    })
 
-    const act = async (method: 'POST' | 'DELETE', path: string, done: string): Promise<boolean> => {
-      question.value = undefined
-      const { isRight, msg } = await call(method, path)
-      said.value = isRight ? done : ''
-      problem.value = isRight ? '' : texts.value.common.failed(msg)
+    /** Asks first, and says how it ended. */
+    const act = async (question: Question, method: 'POST' | 'DELETE', to: string, done: string): Promise<boolean> => {
+      if (!await confirm(question)) return false
+      const { isRight, msg } = await call(method, to)
+      if (isRight) say('good', done)
+      else say('bad', texts.value.common.failed(msg))
       return isRight
     }
-    const again = ({ id, state }: Delivery): void => {
+    const retry = async ({ state }: Delivery): Promise<void> => {
       const t = texts.value.record
-      question.value = {
-        title: t.againTitle, text: state === 'unanswered' ? t.againDoubt : t.againText, verb: t.again,
-        act: async () => {
-          await act('POST', `/deliveries/${id}/retry`, t.sentAgain)
-          await look()
-        },
-      }
+      const text = state === 'unanswered' ? t.retryDoubt : t.retryText
+      await act({ title: t.retryTitle, text, verb: t.retry, kind: 'primary' }, 'POST', `${path}/retry`, t.retried)
+      await look()
     }
-    const withdraw = ({ id }: Delivery): void => {
+    const withdraw = async (): Promise<void> => {
       const t = texts.value.record
-      question.value = {
-        title: t.withdrawTitle, text: t.withdrawText, verb: t.withdraw,
-        act: async () => {
-          isGone.value = await act('DELETE', `/deliveries/${id}`, t.withdrawn)
-          await look()
-        },
-      }
+      isGone.value = await act({ title: t.withdrawTitle, text: t.withdrawText, verb: t.withdraw }, 'DELETE', path, t.withdrawn)
+      if (isGone.value) emit('close')
+      else await look()
     }
 
     return () => {
       const t = texts.value.record
       const shown = delivery.value
       return (
-        <dialog ref={dialog} class="relay-dialog" aria-labelledby="relay-record" onClose={() => emit('close')}>
-          <header class="relay-row">
-            <h2 id="relay-record">{shown ? viewTarget(shown.target, shown.bot) : t.title}</h2>
-            {shown && !isGone.value && stateMark(shown)}
+        <article class="relay-record">
+          <header>
+            <h2>{shown ? viewTarget(shown.target, shown.bot) : t.title}</h2>
+            {shown && stateMark(shown)}
+            {closeButton(() => emit('close'))}
           </header>
-          {problem.value && notice('bad', problem.value)}
-          {said.value && notice('good', said.value)}
-          {shown && <RecordContent delivery={shown} isGone={isGone.value} />}
-          <footer class="relay-row end">
-            {shown && !isGone.value && viewActions(shown, again, withdraw)}
-            {button(texts.value.common.close, () => dialog.value?.close())}
-          </footer>
-          {confirmation(question)}
-        </dialog>
+          <div class="relay-record-body">
+            {problem.value && notice('bad', problem.value)}
+            {shown && <RecordContent delivery={shown} />}
+          </div>
+          {shown && <footer class="relay-row">{viewActions(shown, retry, withdraw)}</footer>}
+        </article>
       )
     }
   },
@@ -92,15 +89,15 @@ export const RecordDialog = defineComponent({
 /** The states of those that can be sent again. */
 export const retryable: ReadonlySet<string> = new Set(['failed', 'expired', 'unanswered'])
 
-function viewActions(shown: Delivery, again: (shown: Delivery) => void, withdraw: (shown: Delivery) => void): VNode[] {
+function viewActions(shown: Delivery, retry: (shown: Delivery) => unknown, withdraw: () => unknown): VNode[] {
   const t = texts.value.record
   const { id, state } = shown
   const url = `${about.value?.url ?? ''}/deliveries/${id}`
   if (retryable.has(state)) {
-    return [button(t.again, () => again(shown), { kind: 'primary' }), <CopyButton text={curlOf('POST', `${url}/retry`)} label={t.curl} />]
+    return [button(t.retry, () => retry(shown), { kind: 'primary' }), <CopyButton text={curlOf('POST', `${url}/retry`)} label={t.curl} />]
   }
   if (state === 'queued') {
-    return [button(t.withdraw, () => withdraw(shown), { kind: 'danger' }), <CopyButton text={curlOf('DELETE', url)} label={t.curl} />]
+    return [button(t.withdraw, withdraw, { kind: 'danger' }), <CopyButton text={curlOf('DELETE', url)} label={t.curl} />]
   }
   return [<CopyButton text={curlOf('GET', url)} label={t.curl} />]
 }
@@ -110,7 +107,7 @@ const tones: Partial<Record<string, string>> = { sent: 'good', failed: 'bad', ex
 
 /** What is known of a delivery. */
 const RecordContent = defineComponent({
-  props: { delivery: { type: Object as () => Delivery, required: true }, isGone: Boolean },
+  props: { delivery: { type: Object as () => Delivery, required: true } },
   setup: props => () => {
     const { delivery } = props
     const { state, items, history, results, hasContent } = delivery
@@ -121,7 +118,7 @@ const RecordContent = defineComponent({
     const count = Math.max(items.length, ...results.map(({ index }) => numberOf(index) + 1))
     return (
       <div>
-        {!props.isGone && <p class={['relay-notice', tones[state] ?? 'info']}>{isPartlySent(delivery) ? t.partly(sent, count) : means[state] ?? state}</p>}
+        <p class={['relay-notice', tones[state] ?? 'info']}>{isPartlySent(delivery) ? t.partly(sent, count) : means[state] ?? state}</p>
         {delivery.hold && <p class="relay-notice doubt">{describeHold(delivery.hold)}</p>}
         {viewFacts(delivery)}
         <h3>{t.items}</h3>
@@ -149,7 +146,7 @@ function viewFacts({ id, bot, door, key, createdAt, updatedAt, expiresAt, waited
       {expiresAt && fact(t.expires, writeMoment(expiresAt))}
       {fact(t.bot, bot || '–')}
       {door && fact(deliveries.door, door)}
-      {fact(deliveries.key, key || deliveries.master)}
+      {fact(deliveries.key, callerOf({ door, key }))}
       {waitedMs !== undefined && fact(t.waited, common.milliseconds(waitedMs))}
       {platformMs !== undefined && fact(t.platform, common.milliseconds(platformMs))}
       {fact(t.id, <span class="mono">{id}</span>, true)}
@@ -166,7 +163,7 @@ function viewAttempt({ at, took_ms: took, outcome, reason }: Fields, index: numb
         {outcomeMark(textOf(outcome))}
         <span class="relay-aside">{t.common.list([writeMoment(textOf(at)), t.record.took(numberOf(took))])}</span>
       </div>
-      {textOf(reason) && <div class="relay-said">{textOf(reason)}</div>}
+      {textOf(reason) && viewWhy(textOf(reason))}
     </li>
   )
 }
@@ -208,5 +205,16 @@ const RecordItem = defineComponent({
 
 function viewReason({ success, message_ids: ids, code, msg }: Fields): VNode | undefined {
   if (success === true) return textsOf(ids).length > 0 ? <div class="relay-hint">{texts.value.record.ids(textsOf(ids).join(', '))}</div> : undefined
-  return <div class="relay-said relay-reason">{texts.value.common.pair(textOf(code), textOf(msg))}</div>
+  return viewWhy(textOf(msg) || textOf(code))
+}
+
+/** A reason, and below it the platform's own words. */
+function viewWhy(reason: string): VNode {
+  const { cause, raw } = explain(reason)
+  return (
+    <div class="relay-why">
+      {cause}
+      {raw && <code>{raw}</code>}
+    </div>
+  )
 }

@@ -1,15 +1,16 @@
-import { computed, defineComponent, nextTick, reactive, ref, shallowRef, watch, type VNode } from 'vue'
-import { call, loadDeliveries, type Delivery, type Page } from '../api'
-import { listOf, numberOf } from '../fields'
-import { field, notice, stateMark, stateWord, valueOf } from '../parts/basics'
-import { button } from '../parts/elements'
+import { computed, defineComponent, nextTick, onBeforeUnmount, onMounted, ref, shallowRef, watch, type VNode } from 'vue'
+import { call, loadDeliveries, pageName, readPage, type Delivery, type Page, type Reply } from '../api'
+import { knownChats } from '../contacts'
+import { isFields, listOf, numberOf, textOf, type Fields } from '../fields'
+import { callerOf, notice, stateMark, stateWord } from '../parts/basics'
+import { button, checkbox, confirm, input, say, select, type Option } from '../parts/elements'
 import { summarize } from '../parts/items'
-import { confirmation, type Question } from '../parts/dialog'
-import { RecordDialog, retryable } from '../parts/record'
+import { RecordPane, retryable } from '../parts/record'
 import { describeTarget, viewTarget } from '../parts/target'
+import { ago } from '../parts/time'
 import { usePolling } from '../poll'
-import { about, goTo, place } from '../state'
-import { texts, writeTime, zone } from '../texts'
+import { about, goTo, place, replacePlace } from '../state'
+import { texts, writeNumber } from '../texts'
 
 /** The height of a row in pixels, as in style.css. */
 const rowHeight = 44
@@ -21,35 +22,57 @@ const drawn = 2 * margin + 30
 const pageSize = 100
 /** It sorts after every ID. */
 const lastId = 'g'
+/** Where a record opens beside the list, and not over it. */
+const wide = window.matchMedia('(min-width: 1100px)')
 
-const noFilters = { state: '', target: '', door: '', key: '', text: '', since: '', until: '' }
+/** The chips, and the states that each stands for. */
+const chips = [['queued', 'sending'], ['sent'], ['failed'], ['unanswered'], ['expired']] as const
+
+const hour = 3_600_000
+const ranges: Readonly<Partial<Record<string, number>>> = { '1h': hour, '24h': 24 * hour, '7d': 168 * hour, '30d': 720 * hour }
+
+/** What the list is filtered by, as it stands in the address of the page. */
+type Filters = Readonly<Partial<Record<'state' | 'target' | 'door' | 'key' | 'text' | 'range' | 'since' | 'until', string>>>
 
 /** All deliveries, newest first. Only the rows that can be seen are in the document, so that their number does not matter. */
 export const DeliveriesTab = defineComponent({
   setup() {
     const rows = shallowRef<Delivery[]>([])
-    const filters = reactive({ ...noFilters })
     const next = shallowRef<string>()
     const isLoaded = shallowRef(false)
-    const isOut = shallowRef(false)
-    const question = shallowRef<Question>()
-    const said = shallowRef('')
+    const counts = shallowRef<Fields>()
+    const chosen = shallowRef<ReadonlySet<string>>(new Set())
     const problem = shallowRef('')
+    const isBusy = shallowRef(false)
+    const isWide = shallowRef(wide.matches)
+    const areFiltersOpen = shallowRef(false)
     const top = ref(0)
     const viewport = ref<HTMLDivElement>()
     let isLoading = false
 
-    const query = computed(() => Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== '').map(([name, value]) => {
-      return [name, name === 'since' || name === 'until' ? new Date(value).toISOString() : value]
-    })))
+    const filters = computed<Filters>(() => place.value.query)
+    const set = (changes: Filters): void => {
+      const query = Object.entries({ ...filters.value, ...changes }).filter(([, value]) => value)
+      replacePlace({ query: Object.fromEntries(query) })
+    }
+    /** The same as parameters of a request. */
+    const query = shallowRef(parametersOf(filters.value))
+    const measure = (): void => {
+      isWide.value = wide.matches
+    }
+    onMounted(() => wide.addEventListener('change', measure))
+    onBeforeUnmount(() => wide.removeEventListener('change', measure))
+
     /** The first row that is in the document. */
     const first = computed(() => Math.max(0, Math.min(top.value, rows.value.length) - margin))
     const look = usePolling(async () => {
       const asked = query.value
-      const page = await loadDeliveries({ ...asked, limit: String(pageSize) })
+      const reply = await call('GET', '/deliveries', { query: { ...asked, limit: String(pageSize) } })
       if (asked !== query.value) return
-      isOut.value = !page
-      if (!page) return
+      problem.value = reply.isRight ? '' : texts.value.common.failed(reply.msg)
+      isLoaded.value = true
+      if (!reply.isRight) return
+      const page = readPage(reply)
       merge(page)
       // Whoever has scrolled down sees others than these.
       const above = rows.value[first.value - 1]
@@ -71,7 +94,6 @@ export const DeliveriesTab = defineComponent({
       const below = isKnown ? rows.value.filter(({ id }) => id < oldest) : []
       rows.value = [...rows.value.filter(({ id }) => id >= before), ...deliveries, ...below]
       if (below.length === 0) next.value = following
-      isLoaded.value = true
       stay(seen)
     }
     /** Scrolls as far as a row was moved that was the first to be seen, unless that is at the top, where new ones are to be seen. */
@@ -91,26 +113,22 @@ export const DeliveriesTab = defineComponent({
       rows.value = [...rows.value, ...page.deliveries]
       next.value = page.next
     }
-    watch(query, () => {
+    /** How many there are of each state; absent where the relay does not say it. */
+    const recount = usePolling(async () => {
+      // What is chosen of the states does not matter to their numbers.
+      const asked = parametersOf({ ...filters.value, state: '' })
+      const reply = await call('GET', '/deliveries/counts', { query: { ...asked, hours: '1' } })
+      counts.value = reply.isRight && isFields(reply.data.states) ? reply.data.states : undefined
+    }, 10_000)
+    watch(() => JSON.stringify(filters.value), () => {
+      query.value = parametersOf(filters.value)
       rows.value = []
       next.value = undefined
       isLoaded.value = false
+      chosen.value = new Set()
       void look()
+      void recount()
     })
-
-    const again = (): void => {
-      const t = texts.value.deliveries
-      question.value = {
-        title: t.againTitle, text: t.againText, verb: t.again,
-        act: async () => {
-          question.value = undefined
-          const { isRight, msg, data } = await call('POST', '/deliveries/retry', { query: query.value })
-          said.value = isRight ? t.queued(numberOf(data.queued), listOf(data.skipped).length, data.more === true) : ''
-          problem.value = isRight ? '' : texts.value.common.failed(msg)
-          await look()
-        },
-      }
-    }
 
     const scroll = (): void => {
       const { value: box } = viewport
@@ -118,132 +136,335 @@ export const DeliveriesTab = defineComponent({
       top.value = Math.floor(box.scrollTop / rowHeight)
       if (box.scrollTop + box.clientHeight > box.scrollHeight - margin * rowHeight) void loadMore()
     }
+    const open = (id: string): void => goTo('deliveries', id, place.value.query)
+    const close = (): void => {
+      const { id } = place.value
+      goTo('deliveries', '', place.value.query)
+      void nextTick(() => viewport.value?.querySelector<HTMLElement>(`[data-id="${id}"] .relay-open`)?.focus())
+    }
+    /** The arrow keys go from row to row; beside the list, the record follows. */
+    const move = (event: KeyboardEvent): void => {
+      const row = event.target instanceof HTMLElement ? event.target.closest('tr.record') : undefined
+      const to = event.key === 'ArrowDown' ? row?.nextElementSibling : event.key === 'ArrowUp' ? row?.previousElementSibling : undefined
+      if (!(to instanceof HTMLElement) || to.dataset.id === undefined) return
+      event.preventDefault()
+      to.querySelector<HTMLElement>('.relay-open')?.focus()
+      if (place.value.id && isWide.value) replacePlace({ id: to.dataset.id })
+    }
+
+    const choose = (id: string, isChosen: boolean): void => {
+      const ids = new Set(chosen.value)
+      if (isChosen) ids.add(id)
+      else ids.delete(id)
+      chosen.value = ids
+    }
+    const chooseAll = (areChosen: boolean): void => {
+      chosen.value = new Set(areChosen ? rows.value.filter(({ state }) => retryable.has(state)).map(({ id }) => id) : [])
+    }
+    /** Asks first, and then says what became of it. */
+    const retry = async (count: number | undefined, hasDoubt: boolean, act: () => Promise<Outcome>): Promise<void> => {
+      const t = texts.value.deliveries
+      const text = [...count === undefined || count > 1 ? [t.retryText] : [], ...hasDoubt ? [t.retryDoubt] : []].join(' ')
+      if (!await confirm({ title: t.retryTitle(count), text, verb: texts.value.record.retry, kind: 'primary' })) return
+      isBusy.value = true
+      tell(await act())
+      isBusy.value = false
+      chosen.value = new Set()
+      await Promise.all([look(), recount()])
+    }
+    const retryChosen = (): Promise<void> => {
+      const ids = [...chosen.value]
+      const hasDoubt = rows.value.some(({ id, state }) => state === 'unanswered' && chosen.value.has(id))
+      return retry(ids.length, hasDoubt, async () => sumUp(await inTurn(ids, id => call('POST', `/deliveries/${id}/retry`))))
+    }
+    const retryAll = (states: readonly string[], count: number | undefined): Promise<void> => {
+      const asked = query.value
+      return retry(count, states.includes('unanswered') && (counts.value === undefined || numberOf(counts.value.unanswered) > 0), async () => {
+        return sumUp(await inTurn(states, state => call('POST', '/deliveries/retry', { query: { ...asked, state } })))
+      })
+    }
 
     return () => {
       const t = texts.value.deliveries
       const visible = rows.value.slice(first.value, first.value + drawn)
+      const isSplit = place.value.id !== '' && isWide.value
       return (
-        <div>
-          {viewFilters(filters, () => Object.assign(filters, noFilters), again)}
-          {isOut.value && notice('bad', texts.value.common.offline)}
-          {problem.value && notice('bad', problem.value)}
-          {said.value && notice('good', said.value)}
-          <div ref={viewport} class="relay-window" tabindex="0" role="region" aria-label={t.list} onScroll={scroll}>
-            <table aria-rowcount={next.value === undefined ? rows.value.length + 1 : -1}>
-              <thead>
-                <tr aria-rowindex={1}>
-                  {head(t.state, t.time(zone()))}
-                  {head(t.target, t.what)}
-                  <th scope="col" class="relay-wide">{t.what}</th>
-                  <th scope="col" class="relay-wide">{t.door}</th>
-                  <th scope="col" class="relay-wide">{t.key}</th>
-                  <th scope="col" class="relay-wide">{t.time(zone())}</th>
-                </tr>
-              </thead>
-              <tbody>
-                {spacer(first.value)}
-                {visible.map((delivery, at) => viewRow(delivery, first.value + at))}
-                {spacer(rows.value.length - first.value - visible.length)}
-              </tbody>
-            </table>
-            <p class="relay-empty" role="status">{describeLack(isLoaded.value, rows.value.length, query.value)}</p>
+        <div class="relay-deliveries">
+          {viewFilters(filters.value, set, rows.value, areFiltersOpen.value, isOpen => {
+            areFiltersOpen.value = isOpen
+          })}
+          <div class="relay-bar-of-chips">
+            {viewChips(filters.value.state, counts.value, state => set({ state }))}
+            <div class="relay-row">
+              {chosen.value.size > 0
+                ? [
+                    button(t.unchoose, () => chooseAll(false), { look: 'link' }),
+                    button(t.retryChosen(chosen.value.size), retryChosen, { kind: 'primary', busy: isBusy.value }),
+                  ]
+                : viewRetryAll(filters.value.state, counts.value, isBusy.value, retryAll)}
+            </div>
           </div>
-          {confirmation(question)}
-          {place.value.id && <RecordDialog id={place.value.id} onClose={() => goTo('deliveries')} />}
+          {problem.value && notice('bad', problem.value)}
+          <div class={['relay-split', { open: isSplit }]}>
+            <div ref={viewport} class="relay-window" tabindex="0" role="region" aria-label={t.list} onScroll={scroll} onKeydown={move}>
+              <table aria-rowcount={next.value === undefined ? rows.value.length + 1 : -1}>
+                {viewHead(rows.value, chosen.value, chooseAll)}
+                <tbody>
+                  {spacer(first.value)}
+                  {visible.map((delivery, at) => {
+                    const { id } = delivery
+                    return viewRow(delivery, first.value + at, place.value.id === id, chosen.value.has(id), open, choose)
+                  })}
+                  {spacer(rows.value.length - first.value - visible.length)}
+                </tbody>
+              </table>
+              <p class="relay-empty" role="status">{describeLack(isLoaded.value, rows.value.length, filters.value)}</p>
+            </div>
+            {place.value.id && <RecordPane id={place.value.id} isBeside={isWide.value} onClose={close} />}
+          </div>
         </div>
       )
     }
   },
 })
 
-/** The head of a column, in which another one stands as well where the page is narrow. */
-function head(name: string, below: string): VNode {
-  return (
-    <th scope="col">
-      {name}
-      <div class="relay-narrow">{below}</div>
-    </th>
-  )
+/** The parameters of `GET /deliveries`. */
+function parametersOf({ range = '', since, until, ...more }: Filters): Record<string, string> {
+  const length = ranges[range]
+  const from = length === undefined ? since : new Date(Date.now() - length).toISOString()
+  const all = { ...more, since: from, ...length === undefined && { until } }
+  return Object.fromEntries(Object.entries(all).flatMap(([name, value]) => value ? [[name, value]] : []))
+}
+
+/** What became of deliveries that were to be retried. */
+interface Outcome {
+  queued: number
+  /** How many were left out, by the reason. */
+  skipped: Map<string, number>
+  hasMore: boolean
+}
+
+async function inTurn<T>(values: readonly T[], act: (value: T) => Promise<Reply>): Promise<Reply[]> {
+  const replies: Reply[] = []
+  for (const value of values) replies.push(await act(value))
+  return replies
+}
+
+/** Adds up the answers to retries of one delivery each, or of all that match a filter. */
+function sumUp(replies: readonly Reply[]): Outcome {
+  const outcome: Outcome = { queued: 0, skipped: new Map(), hasMore: false }
+  const skip = (why: string): void => void outcome.skipped.set(why, (outcome.skipped.get(why) ?? 0) + 1)
+  for (const { isRight, msg, data } of replies) {
+    if (!isRight) skip(msg)
+    else if (typeof data.queued === 'number') outcome.queued += data.queued
+    else outcome.queued++
+    for (const { msg: why } of listOf(data.skipped)) skip(textOf(why))
+    outcome.hasMore ||= data.more === true
+  }
+  return outcome
+}
+
+function tell({ queued, skipped, hasMore }: Outcome): void {
+  const t = texts.value.deliveries
+  const parts = [
+    queued > 0 || skipped.size > 0 ? t.queued(queued) : t.nothingQueued,
+    ...[...skipped].map(([why, count]) => t.skipped(count, why)),
+    ...hasMore ? [t.more] : [],
+  ]
+  say(skipped.size === 0 ? 'good' : queued > 0 ? 'info' : 'bad', parts.join(' '))
 }
 
 /** What is said in the place of rows that are not there. */
-function describeLack(isLoaded: boolean, count: number, query: object): string {
+function describeLack(isLoaded: boolean, count: number, filters: Filters): string {
   const t = texts.value
   if (!isLoaded) return t.common.loading
   if (count > 0) return ''
-  return Object.keys(query).length > 0 ? t.deliveries.empty : t.deliveries.none
+  return Object.keys(filters).length > 0 ? t.deliveries.empty : t.deliveries.none
 }
 
 function spacer(rows: number): VNode | undefined {
   return rows > 0 ? <tr aria-hidden="true"><td class="spacer" style={{ height: `${rows * rowHeight}px` }} /></tr> : undefined
 }
 
-function viewRow(delivery: Delivery, index: number): VNode {
-  const t = texts.value
-  const { id, target, bot, door, key, createdAt, items } = delivery
-  const what = summarize(items)
+function viewHead(rows: readonly Delivery[], chosen: ReadonlySet<string>, chooseAll: (areChosen: boolean) => void): VNode {
+  const t = texts.value.deliveries
+  const able = rows.filter(({ state }) => retryable.has(state)).length
   return (
-    <tr key={id} class="record" aria-rowindex={index + 2} onClick={() => goTo('deliveries', id)}>
-      <td>
-        <button type="button" class="relay-open" aria-label={t.deliveries.open(describeTarget(target, bot), stateWord(delivery))} aria-haspopup="dialog">
-          {stateMark(delivery)}
-        </button>
-        <div class="relay-narrow">{writeTime(createdAt)}</div>
+    <thead>
+      <tr aria-rowindex={1}>
+        <th scope="col" class="check">
+          {checkbox(undefined, able > 0 && chosen.size >= able, chooseAll, {
+            describes: t.chooseAll, disabled: able === 0, partly: chosen.size > 0 && chosen.size < able,
+          })}
+        </th>
+        <th scope="col" class="state">{t.state}</th>
+        <th scope="col" class="target">{t.target}</th>
+        <th scope="col" class="relay-wide">{t.content}</th>
+        <th scope="col" class="relay-wide door">{t.door}</th>
+        <th scope="col" class="relay-wide key">{t.key}</th>
+        <th scope="col" class="relay-wide time">{t.time}</th>
+      </tr>
+    </thead>
+  )
+}
+
+function viewRow(
+  delivery: Delivery, index: number, isOpen: boolean, isChosen: boolean,
+  open: (id: string) => void, choose: (id: string, isChosen: boolean) => void,
+): VNode {
+  const t = texts.value.deliveries
+  const { id, target, bot, door, state, createdAt, items } = delivery
+  const what = summarize(items)
+  const caller = callerOf(delivery)
+  const name = describeTarget(target, bot)
+  const word = stateWord(delivery)
+  return (
+    <tr key={id} class={['record', { open: isOpen }]} data-id={id} aria-rowindex={index + 2} onClick={() => open(id)}>
+      <td class="check" onClick={(event: Event) => event.stopPropagation()}>
+        {retryable.has(state) && checkbox(undefined, isChosen, value => choose(id, value), { describes: t.choose(name, word) })}
       </td>
-      <td title={describeTarget(target, bot)}>
+      <td>
+        <button type="button" class="relay-open" aria-label={t.open(name, word)} aria-current={isOpen}>{stateMark(delivery)}</button>
+        <div class="relay-narrow">{ago(createdAt)}</div>
+      </td>
+      <td title={name}>
         {viewTarget(target, bot)}
         <div class="relay-narrow">{what}</div>
       </td>
       <td class="relay-wide" title={what}>{what}</td>
       <td class="relay-wide" title={door}>{door}</td>
-      <td class="relay-wide" title={key}>{key || t.deliveries.master}</td>
-      <td class="relay-wide" title={createdAt}>{writeTime(createdAt)}</td>
+      <td class="relay-wide" title={caller}>{caller}</td>
+      <td class="relay-wide">{ago(createdAt)}</td>
     </tr>
   )
 }
 
-function viewFilters(filters: typeof noFilters, clear: () => unknown, again: () => unknown): VNode {
+function viewFilters(
+  filters: Filters, set: (changes: Filters) => void, rows: readonly Delivery[], isOpen: boolean, toggle: (isOpen: boolean) => void,
+): VNode {
   const t = texts.value.deliveries
-  const isSet = Object.values(filters).some(Boolean)
+  const { target = '', door = '', key = '', text = '', since, until } = filters
+  const range = since !== undefined || until !== undefined ? 'custom' : filters.range ?? ''
   const { targets = {}, sources = [], keys = [] } = about.value ?? {}
   const known = {
-    target: Object.keys(targets),
-    door: ['webhook', 'send', 'onebot', 'commands', 'alert', ...sources.map(source => `hooks/${source}`)],
-    key: keys.map(({ name }) => name),
+    target: [
+      ...Object.keys(targets).map(plain),
+      ...knownChats().map(({ target: value, name }) => ({ value, label: name || value, ...name && { hint: value } })),
+      ...rows.map(each => plain(each.target)),
+    ],
+    door: [...rows.map(each => each.door), 'webhook', 'send', 'onebot', ...sources.map(source => `hooks/${source}`)].map(plain),
+    key: [...keys.map(({ name }) => name), ...rows.map(each => each.key), pageName].map(plain),
   }
-  const input = (name: 'target' | 'door' | 'key' | 'text' | 'since' | 'until', type = 'text'): VNode => field(t[name], (
-    <input
-      type={type}
-      list={name in known ? `relay-known-${name}` : undefined}
-      value={filters[name]}
-      onChange={(event: Event) => {
-        filters[name] = valueOf(event)
-      }}
-    />
-  ))
-  const change = (event: Event): void => {
-    filters.state = valueOf(event)
+  const pick = (name: 'target' | 'door' | 'key', value: string, placeholder: string): VNode => {
+    return select(value, unique(known[name], value), chosen => set({ [name]: chosen }), {
+      placeholder, describes: t[name], clearable: true, free: true,
+    })
   }
+  const moment = (name: 'since' | 'until'): VNode => input(toLocal(filters[name]), value => set({ [name]: fromLocal(value) }), {
+    type: 'datetime-local', describes: t[name],
+  })
+  const more = [target, door, key, range].filter(Boolean).length
   return (
-    <details class="relay-section" open={isSet}>
-      <summary>{t.filters}</summary>
-      <div class="relay-filters">
-        {field(t.state, (
-          <select value={filters.state} onChange={change}>
-            <option value="">{texts.value.common.all}</option>
-            {Object.entries(texts.value.states).map(([state, word]) => <option value={state}>{word}</option>)}
-          </select>
-        ))}
-        {input('target')}
-        {input('text')}
-        {input('door')}
-        {input('key')}
-        {input('since', 'datetime-local')}
-        {input('until', 'datetime-local')}
+    <div class={['relay-filters', { open: isOpen }]} role="search">
+      <div class="relay-search">
+        <Search key="search" value={text} onChange={(value: string) => set({ text: value })} />
+        <span class="relay-toggle">
+          {button(more > 0 ? `${t.filters} (${more})` : t.filters, () => toggle(!isOpen), { expanded: isOpen })}
+        </span>
       </div>
-      {Object.entries(known).map(([name, words]) => <datalist id={`relay-known-${name}`}>{words.map(word => <option value={word} />)}</datalist>)}
-      {isSet && button(t.clear, clear)}
-      {retryable.has(filters.state) && button(t.again, again)}
-    </details>
+      <div class="relay-pickers">
+        {pick('target', target, t.anyTarget)}
+        {pick('door', door, t.anyDoor)}
+        {pick('key', key, t.anyKey)}
+        {select(range, Object.entries(t.ranges).map(([value, label]) => ({ value, label })), value => {
+          if (value === 'custom') set({ range: '', since: new Date(Date.now() - 24 * hour).toISOString() })
+          else set({ range: value, since: '', until: '' })
+        }, { describes: t.range })}
+        {range === 'custom' && [moment('since'), moment('until')]}
+      </div>
+    </div>
   )
+}
+
+/** The box for a text, which is looked for a moment after the last letter. */
+const Search = defineComponent({
+  props: { value: { type: String, required: true } },
+  emits: { change: (value: string) => value.length >= 0 },
+  setup(props, { emit }) {
+    const typed = shallowRef(props.value)
+    let timer: number | undefined
+    const change = (value: string): void => {
+      typed.value = value
+      clearTimeout(timer)
+      timer = window.setTimeout(() => emit('change', value.trim()), 250)
+    }
+    watch(() => props.value, value => {
+      if (value !== typed.value.trim()) typed.value = value
+    })
+    onBeforeUnmount(() => clearTimeout(timer))
+    return () => input(typed.value, change, {
+      placeholder: texts.value.deliveries.search, describes: texts.value.deliveries.search, clearable: true, type: 'search',
+    })
+  },
+})
+
+function plain(value: string): Option {
+  return { value, label: value }
+}
+
+/** Each option once, and the one that is chosen among them. */
+function unique(options: readonly Option[], chosen: string): Option[] {
+  const found = new Map<string, Option>()
+  for (const option of options) if (option.value !== '' && !found.has(option.value)) found.set(option.value, option)
+  if (chosen !== '' && !found.has(chosen)) found.set(chosen, plain(chosen))
+  return [...found.values()]
+}
+
+/** A moment as `datetime-local` has it, in the zone of the browser. */
+function toLocal(moment: string | undefined): string {
+  const date = new Date(moment ?? '')
+  if (Number.isNaN(date.getTime())) return ''
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+function fromLocal(value: string): string {
+  const date = new Date(value)
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString()
+}
+
+/** The states to choose from, any number of them, each with how many deliveries have it. */
+function viewChips(state = '', counts: Fields | undefined, onChange: (state: string) => unknown): VNode {
+  const t = texts.value
+  const chosen = state.split(',').filter(Boolean)
+  const numberFor = (states: readonly string[]): number | undefined => {
+    return counts && states.reduce((sum, each) => sum + numberOf(counts[each]), 0)
+  }
+  const chip = (label: string, mark: string, isOn: boolean, number: number | undefined, change: string): VNode => (
+    <button type="button" class={['relay-chip', { on: isOn }]} aria-pressed={isOn} onClick={() => onChange(change)}>
+      <span class={['relay-state', mark]}>{label}</span>
+      {number !== undefined && <span class="relay-count">{writeNumber(number)}</span>}
+    </button>
+  )
+  return (
+    <div class="relay-chips" role="group" aria-label={t.deliveries.state}>
+      {chip(t.common.all, 'plain', chosen.length === 0, numberFor(chips.flat()), '')}
+      {chips.map(states => {
+        const isOn = states.every(each => chosen.includes(each))
+        const others = chosen.filter(each => !states.some(own => own === each))
+        return chip(t.states[states[0]], states[0], isOn, numberFor(states), (isOn ? others : [...others, ...states]).join(','))
+      })}
+    </div>
+  )
+}
+
+/** The button that retries all that is shown, where any of it can be retried. */
+function viewRetryAll(
+  state = '', counts: Fields | undefined, isBusy: boolean, retryAll: (states: readonly string[], count: number | undefined) => unknown,
+): VNode | undefined {
+  const chosen = state.split(',').filter(Boolean)
+  const states = [...retryable].filter(each => chosen.length === 0 || chosen.includes(each))
+  const count = counts && states.reduce((sum, each) => sum + numberOf(counts[each]), 0)
+  // Without a choice of states the list also shows what arrived: the button would promise too much.
+  if (states.length === 0 || chosen.length === 0 || count === 0) return
+  return button(texts.value.deliveries.retryAll(count), () => retryAll(states, count), { busy: isBusy })
 }

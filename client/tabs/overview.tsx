@@ -1,164 +1,327 @@
-import { defineComponent, shallowRef, type VNode } from 'vue'
-import { call, readHold, type Hold, type Reply } from '../api'
+import { defineComponent, shallowRef, type VNode, type VNodeChild } from 'vue'
+import { call, loadDeliveries, readHold, type Delivery, type Hold, type Reply } from '../api'
 import { fieldsOf, isFields, listOf, numberOf, textOf, type Fields } from '../fields'
-import { notice, section } from '../parts/basics'
-import { button } from '../parts/elements'
-import { DayChart } from '../parts/chart'
-import { confirmation, type Question } from '../parts/dialog'
+import { notice, reasonOf, section, stateMark } from '../parts/basics'
+import { readDay, readHour, totalOf, TrafficChart, type Bar } from '../parts/chart'
+import { button, choice, confirm, say } from '../parts/elements'
+import { summarize } from '../parts/items'
 import { describeTarget, viewTarget } from '../parts/target'
+import { ago, Countdown } from '../parts/time'
 import { usePolling } from '../poll'
-import { describeHold, texts, writeMoment } from '../texts'
+import { about, goTo, type Place } from '../state'
+import { explain, explainHold, texts, writeAgo, writeNumber } from '../texts'
 
-/** A queue that waits, or is paused or held. */
-interface Queue {
+/** A queue that takes nothing for a while. */
+interface ClosedQueue {
   id: string
   bot: string
   target: string
   waiting: number
-  state: string
-  pausedUntil: string
+  until: string
   reason: string
   hold: Hold | undefined
 }
 
-/** What goes on: bots, queues, the outbox, and the last day. */
+/** What is known of the relay as it is now. */
+interface Now {
+  reply: Reply
+  accounts: Fields[]
+  closed: ClosedQueue[]
+  waiting: number
+}
+
+const day = 24
+/** What did not arrive, in the words of the filters of deliveries. */
+const notArrived = 'failed,unanswered,expired'
+
+/** Whether everything works: accounts, targets on hold, the numbers of a day, and what failed last. */
 export const OverviewTab = defineComponent({
   setup() {
-    const status = shallowRef<Reply>()
-    const queues = shallowRef<Queue[]>([])
-    const hours = shallowRef<Fields[]>()
-    const isCounted = shallowRef(false)
-    const question = shallowRef<Question>()
-    const said = shallowRef('')
-    const problem = shallowRef('')
+    const now = shallowRef<Now>()
+    /** Two days, so that the last one can be compared. */
+    const hours = shallowRef<Bar[]>()
+    /** Absent where the relay does not count days. */
+    const days = shallowRef<Bar[]>()
+    const period = shallowRef<'day' | 'month'>('day')
+    const failures = shallowRef<Delivery[]>()
+    /** Whether anything was ever sent. */
+    const isUsed = shallowRef(true)
 
     const look = usePolling(async () => {
-      const [now, lines] = await Promise.all([call('GET', '/statusz'), call('GET', '/queues')])
-      status.value = now
-      const all = listOf(lines.isRight ? lines.data.queues : now.data.queues).map(readQueue)
-      queues.value = all.filter(({ waiting, state }) => waiting > 0 || isClosed(state))
+      const [reply, lines] = await Promise.all([call('GET', '/statusz'), call('GET', '/queues')])
+      const queues = listOf(lines.data.queues)
+      now.value = {
+        reply, accounts: listOf(reply.data.bots), closed: queues.filter(isClosed).map(readQueue),
+        waiting: queues.reduce((sum, { waiting }) => sum + numberOf(waiting), 0),
+      }
     })
-    // To count takes longer than to look, and changes little in the meantime.
     usePolling(async () => {
-      const { isRight, data } = await call('GET', '/deliveries/counts', { query: { hours: '24' } })
-      hours.value = isRight ? listOf(data.hours) : undefined
-      isCounted.value = true
-    }, 30_000)
+      const page = await loadDeliveries({ state: notArrived, limit: '6' })
+      failures.value = page?.deliveries ?? failures.value
+      if (page?.deliveries.length === 0) isUsed.value = (await loadDeliveries({ limit: '1' }))?.deliveries.length !== 0
+      else isUsed.value = true
+    }, 5000)
+    // Counting takes longer, and the numbers change little in the meantime.
+    usePolling(async () => {
+      const { isRight, data } = await call('GET', '/deliveries/counts', { query: { hours: String(2 * day) } })
+      if (isRight) hours.value = listOf(data.hours).map(readHour)
+    }, 15_000)
+    usePolling(async () => {
+      const offset = String(-new Date().getTimezoneOffset())
+      const { isRight, data } = await call('GET', '/deliveries/counts', { query: { days: '30', offset } })
+      if (isRight) days.value = Array.isArray(data.days) ? listOf(data.days).map(readDay) : undefined
+    }, 120_000)
 
-    const act = async (method: 'POST' | 'DELETE', path: string, done: string): Promise<void> => {
-      question.value = undefined
-      const reply = await call(method, path)
-      said.value = reply.isRight ? done : ''
-      problem.value = reply.isRight ? '' : texts.value.common.failed(reply.msg)
+    const act = async (method: 'POST' | 'DELETE', path: string, done: (data: Fields) => string): Promise<void> => {
+      const { isRight, msg, data } = await call(method, path)
+      if (isRight) say('good', done(data))
+      else say('bad', texts.value.common.failed(msg))
       await look()
     }
-    const goOn = (queue: Queue): Promise<void> => act('POST', `/queues/${encodeURIComponent(queue.id)}/resume`, texts.value.overview.resumed)
-    const drop = ({ id, bot, target, waiting }: Queue): void => {
+    const resume = ({ id }: ClosedQueue): Promise<void> => act('POST', `/queues/${encodeURIComponent(id)}/resume`, () => texts.value.overview.resumed)
+    const drop = async ({ id, bot, target, waiting }: ClosedQueue): Promise<void> => {
       const t = texts.value.overview
-      question.value = {
-        title: t.dropTitle(describeTarget(target, bot)), text: t.dropText(waiting), verb: t.drop(waiting),
-        act: () => act('DELETE', `/queues/${encodeURIComponent(id)}`, t.dropped),
-      }
+      const isSure = await confirm({ title: t.dropTitle(describeTarget(target, bot)), text: t.dropText(waiting), verb: t.drop })
+      if (isSure) await act('DELETE', `/queues/${encodeURIComponent(id)}`, data => t.dropped(numberOf(data.dropped)))
     }
 
     return () => {
       const t = texts.value
-      if (!status.value) return <p role="status">{t.common.loading}</p>
-      const { data } = status.value
+      const { value: known } = now
+      if (!known) return <p role="status">{t.common.loading}</p>
+      if (!known.reply.isRight) return notice('bad', t.common.failed(known.reply.msg))
+      const bars = (period.value === 'month' ? days.value : undefined) ?? hours.value?.slice(-day)
+      const isMonth = bars !== undefined && bars === days.value
       return (
-        <div>
-          {!status.value.isRight && notice('bad', t.common.failed(status.value.msg))}
-          {problem.value && notice('bad', problem.value)}
-          {said.value && notice('good', said.value)}
-          <div class="relay-columns">
-            {section(t.overview.bots, viewBots(listOf(data.bots)))}
-            {section(t.overview.outbox, <p>{describeOutbox(data.outbox)}</p>)}
+        <div class="relay-overview">
+          {viewHeadline(known, isUsed.value)}
+          {isUsed.value ? viewNumbers(hours.value, known) : viewSteps(known)}
+          {known.closed.length > 0 && section(t.overview.closed, viewClosed(known.closed, resume, drop))}
+          <div class="relay-main">
+            {isUsed.value && section(t.overview.traffic, bars ? viewChart(bars, isMonth) : <p>{t.common.loading}</p>, days.value && choice(
+              t.overview.traffic, isMonth ? 'month' : 'day', [['day', t.overview.day], ['month', t.overview.month]], name => {
+                period.value = name
+              },
+            ))}
+            {section(t.overview.accounts, viewAccounts(known.accounts))}
           </div>
-          {section(t.overview.queues, queues.value.length === 0 ? <p>{t.overview.noQueues}</p> : viewQueues(queues.value, goOn, drop))}
-          {section(t.overview.day, hours.value ? <DayChart hours={hours.value} /> : <p>{t.common[isCounted.value ? 'missing' : 'loading']}</p>)}
-          {confirmation(question)}
+          {isUsed.value && section(t.overview.failures, viewFailures(failures.value), failures.value && failures.value.length > 0 && button(
+            t.overview.allFailures, () => goTo('deliveries', '', { state: notArrived }), { look: 'link' },
+          ))}
         </div>
       )
     }
   },
 })
 
-function readQueue(fields: Fields): Queue {
-  const id = textOf(fields.queue)
-  const pausedUntil = textOf(fields.paused_until)
-  return {
-    id, pausedUntil,
-    bot: textOf(fields.bot),
-    target: textOf(fields.target) || id,
-    waiting: numberOf(fields.waiting),
-    state: textOf(fields.state) || (pausedUntil ? 'paused' : 'waiting'),
-    reason: textOf(fields.reason),
-    hold: readHold(fields.held),
-  }
-}
-
-/** Whether an operator may end what keeps a queue in this state. */
-function isClosed(state: string): boolean {
+function isClosed({ state }: Fields): boolean {
   return state === 'paused' || state === 'held'
 }
 
-function viewBots(bots: Fields[]): VNode {
+function readQueue(fields: Fields): ClosedQueue {
+  const id = textOf(fields.queue)
+  const hold = readHold(fields.held)
+  return {
+    id, hold, bot: textOf(fields.bot), target: textOf(fields.target) || id, waiting: numberOf(fields.waiting),
+    until: hold ? hold.until : textOf(fields.paused_until), reason: textOf(fields.reason),
+  }
+}
+
+/** Whether everything works, in one line. */
+function viewHeadline({ reply: { data }, accounts, closed }: Now, isUsed: boolean): VNode {
+  const t = texts.value.overview
+  const away = accounts.filter(({ status }) => status !== 'online').length
+  const troubles = [
+    ...data.outbox === 'unavailable' ? [t.noDatabase] : [],
+    ...accounts.length === 0 ? [t.noBots] : [],
+    ...away > 0 ? [t.offlineAccounts(away)] : [],
+    ...closed.length > 0 ? [t.closedTargets(closed.length)] : [],
+    ...textOf(data.standby_for) ? [t.standby(textOf(data.standby_for))] : [],
+  ]
+  const isFine = troubles.length === 0
+  return (
+    <div class={['relay-headline', isFine ? 'good' : 'doubt']} role="status">
+      <span class="relay-sign" aria-hidden="true">{isFine ? '✓' : '!'}</span>
+      <strong>{isFine ? t[isUsed ? 'fine' : 'quiet'] : t.attention}</strong>
+      {!isFine && <span>{texts.value.common.list(troubles)}</span>}
+    </div>
+  )
+}
+
+/** The numbers of a day, each of which opens the deliveries that it counts. */
+function viewNumbers(hours: Bar[] | undefined, { waiting, reply }: Now): VNode {
+  const t = texts.value.overview
+  const [before, last] = hours ? [sumOf(hours.slice(0, -day)), sumOf(hours.slice(-day))] : []
+  const stat = (name: string, value: string, more: VNodeChild, state: string | undefined, tone = ''): VNode => {
+    const query: Place['query'] = { ...state !== undefined && { state }, ...state !== 'queued,sending' && { range: '24h' } }
+    return (
+      <a class={['relay-stat', tone]} href={`#deliveries?${new URLSearchParams(query).toString()}`}>
+        <span class="relay-stat-name">{name}</span>
+        <span class="relay-number">{value}</span>
+        <span class="relay-hint">{more}</span>
+      </a>
+    )
+  }
+  const number = (value: number | undefined): string => value === undefined ? '–' : writeNumber(value)
+  const earlier = (value: number | undefined): string => value === undefined ? '' : t.before(writeNumber(value))
+  return (
+    <div class="relay-stats" role="group" aria-label={t.day}>
+      {stat(t.arrived, last ? writeShare(last) : '–', last && before && describeChange(last, before), undefined, 'lead')}
+      {stat(t.sent, number(last?.sent), earlier(before?.sent), 'sent')}
+      {stat(t.failed, number(last?.failed), earlier(before?.failed), 'failed,expired', last && last.failed > 0 ? 'bad' : '')}
+      {stat(t.unanswered, number(last?.unanswered), earlier(before?.unanswered), 'unanswered', last && last.unanswered > 0 ? 'doubt' : '')}
+      {stat(t.waiting, number(waiting), describeWaiting(waiting, reply.data.outbox), 'queued,sending')}
+    </div>
+  )
+}
+
+function sumOf(bars: readonly Bar[]): Pick<Bar, 'sent' | 'failed' | 'unanswered'> {
+  const sum = (kind: 'sent' | 'failed' | 'unanswered'): number => bars.reduce((total, bar) => total + bar[kind], 0)
+  return { sent: sum('sent'), failed: sum('failed'), unanswered: sum('unanswered') }
+}
+
+type Counts = ReturnType<typeof sumOf>
+
+/** The share that arrived, in percent. */
+function shareOf(counts: Counts): number | undefined {
+  const total = totalOf(counts)
+  return total === 0 ? undefined : counts.sent / total * 100
+}
+
+function writeShare(counts: Counts): string {
+  const share = shareOf(counts)
+  // What is not everything must not be rounded to it.
+  return share === undefined ? '–' : `${writeNumber(Math.floor(share * 10) / 10, 1)} %`
+}
+
+function describeChange(last: Counts, before: Counts): string {
+  const t = texts.value.overview
+  const [share, earlier] = [shareOf(last), shareOf(before)]
+  if (share === undefined) return ''
+  if (earlier === undefined) return t.noneBefore
+  const change = Math.round((share - earlier) * 10) / 10
+  return change === 0 ? t.noChange : t.change(`${change > 0 ? '+' : '−'}${writeNumber(Math.abs(change), 1)}`)
+}
+
+function describeWaiting(waiting: number, outbox: unknown): string {
+  const t = texts.value.overview
+  if (waiting === 0) return t.noneWaits
+  if (!isFields(outbox)) return t.notKept
+  const oldest = textOf(fieldsOf(outbox).oldest)
+  return oldest === '' ? '' : t.oldest(writeAgo(oldest))
+}
+
+function viewChart(bars: Bar[], isMonth: boolean): VNode {
+  const t = texts.value.overview
+  if (bars.every(bar => totalOf(bar) === 0)) return <p class="relay-hint">{t.nothing}</p>
+  const sum = sumOf(bars)
+  const open = ({ from, until }: Bar): void => {
+    goTo('deliveries', '', { since: new Date(from).toISOString(), until: new Date(until).toISOString() })
+  }
+  return (
+    <div>
+      <TrafficChart bars={bars} label={t[isMonth ? 'month' : 'day']} onOpen={open} />
+      <p class="relay-legend">
+        {(['sent', 'failed', 'unanswered'] as const).map(kind => <span class={['relay-state', kind]}>{`${writeNumber(sum[kind])} ${t[kind]}`}</span>)}
+      </p>
+    </div>
+  )
+}
+
+function viewAccounts(accounts: readonly Fields[]): VNode {
   const t = texts.value.overview
   const words: Partial<Record<string, string>> = {
     online: t.online, offline: t.offline, connecting: t.connecting, restricted: t.restricted,
   }
-  if (bots.length === 0) return <p>{t.noBots}</p>
+  if (accounts.length === 0) return <p>{t.noBots}</p>
   return (
     <ul class="relay-list">
-      {bots.map(({ platform, self_id: id, status, cause, since }) => (
+      {accounts.map(({ platform, self_id: id, status, cause, since }) => (
         <li>
-          <span>{`${textOf(platform)}:${textOf(id)}`}</span>
-          <span class={['relay-state', status === 'online' ? 'sent' : 'failed']}>{words[textOf(status)] ?? textOf(status)}</span>
-          {textOf(cause) && <span class="relay-reason">{texts.value.common.list([textOf(cause), writeMoment(textOf(since))])}</span>}
+          <div class="relay-spread">
+            <strong>{`${textOf(platform)}:${textOf(id)}`}</strong>
+            <span class={['relay-state', status === 'online' ? 'sent' : status === 'connecting' ? 'queued' : 'failed']}>{words[textOf(status)] ?? textOf(status)}</span>
+          </div>
+          <div class="relay-hint">{[textOf(cause) && `${textOf(cause)} · `, ago(textOf(since))]}</div>
         </li>
       ))}
     </ul>
   )
 }
 
-function describeOutbox(outbox: unknown): string {
+function viewClosed(queues: ClosedQueue[], resume: (queue: ClosedQueue) => unknown, drop: (queue: ClosedQueue) => unknown): VNode {
   const t = texts.value.overview
-  if (outbox === 'unavailable') return t.unavailable
-  if (!isFields(outbox)) return t.noOutbox
-  const { size, oldest } = fieldsOf(outbox)
-  if (numberOf(size) === 0) return t.empty
-  return texts.value.common.list([t.size(numberOf(size)), ...oldest === undefined ? [] : [t.oldest(writeMoment(textOf(oldest)))]])
-}
-
-function viewQueues(queues: Queue[], goOn: (queue: Queue) => unknown, drop: (queue: Queue) => unknown): VNode {
-  const t = texts.value.overview
+  const { pair } = texts.value.common
   return (
-    <ul class="relay-queues">
-      {queues.map(queue => (
-        <li key={queue.id}>
-          <div>
-            <strong>{viewTarget(queue.target, queue.bot)}</strong>
-            <span class={['relay-state', isClosed(queue.state) ? 'failed' : 'queued']}>{describeState(queue)}</span>
-            {queue.reason && !queue.hold && <span class="relay-reason">{queue.reason}</span>}
-            <span class="relay-hint">{queue.waiting > 0 ? t.waiting(queue.waiting) : t.nobodyWaits}</span>
-          </div>
-          <div class="relay-row">
-            {isClosed(queue.state) && button(t.resume, () => goOn(queue), {
-              describes: texts.value.common.pair(t.resume, describeTarget(queue.target, queue.bot)),
-            })}
-            {queue.waiting > 0 && button(t.drop(queue.waiting), () => drop(queue), {
-              kind: 'danger', describes: texts.value.common.pair(t.drop(queue.waiting), describeTarget(queue.target, queue.bot)),
-            })}
-          </div>
+    <ul class="relay-list relay-closed">
+      {queues.map(queue => {
+        const { hold, until, waiting, bot, target } = queue
+        const { cause, raw } = hold ? { cause: explainHold(hold), raw: '' } : explain(queue.reason)
+        const name = describeTarget(target, bot)
+        return (
+          <li key={queue.id}>
+            <div class="relay-grow">
+              <div class="relay-row">
+                <strong>{viewTarget(target, bot)}</strong>
+                <span class="relay-chip doubt">{until === '' ? t.untilOpen : <Countdown until={until} />}</span>
+              </div>
+              <div title={raw || undefined}>
+                {cause || t.paused}
+                {raw && <span class="relay-raw">{raw}</span>}
+              </div>
+            </div>
+            <div class="relay-row">
+              {waiting > 0 && <span class="relay-hint">{t.waitingHere(waiting)}</span>}
+              {button(t.resume, () => resume(queue), { describes: pair(t.resume, name) })}
+              {waiting > 0 && button(t.drop, () => drop(queue), { describes: pair(t.drop, name) })}
+            </div>
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+function viewFailures(failures: readonly Delivery[] | undefined): VNode {
+  const t = texts.value
+  if (!failures) return <p>{t.common.loading}</p>
+  if (failures.length === 0) return <p class="relay-hint">{t.overview.noFailures}</p>
+  return (
+    <ul class="relay-list relay-failures">
+      {failures.map(delivery => (
+        <li key={delivery.id}>
+          {stateMark(delivery)}
+          <a class="relay-grow" href={`#deliveries/${delivery.id}`}>
+            <span class="relay-line">
+              <strong>{viewTarget(delivery.target, delivery.bot)}</strong>
+              {` ${summarize(delivery.items)}`}
+            </span>
+            <span class="relay-hint relay-line">{explain(reasonOf(delivery)).cause}</span>
+          </a>
+          <span class="relay-hint">{ago(delivery.createdAt)}</span>
         </li>
       ))}
     </ul>
   )
 }
 
-function describeState({ state, pausedUntil, hold }: Queue): string {
+/** What is to be done before the first message. */
+function viewSteps({ accounts }: Now): VNode {
   const t = texts.value.overview
-  if (hold) return describeHold(hold)
-  if (state === 'paused') return t.paused(writeMoment(pausedUntil))
-  return state === 'busy' ? t.busy : t.inLine
+  const { keys = [], targets = {} } = about.value ?? {}
+  const areDone = [accounts.some(({ status }) => status === 'online'), keys.length > 0 || Object.keys(targets).length > 0, false]
+  const next = areDone.indexOf(false)
+  const links = [undefined, ['#integrations', t.toIntegrations], ['#send', t.toSend]] as const
+  return section(t.start, (
+    <ol class="relay-start">
+      {t.steps.map(([title = '', text = ''], at) => (
+        <li class={{ done: areDone[at] }} aria-current={at === next ? 'step' : undefined}>
+          <span class="relay-sign" aria-hidden="true">{areDone[at] ? '✓' : at + 1}</span>
+          <h3>{areDone[at] ? texts.value.common.named(title, t.done) : title}</h3>
+          <p>{text}</p>
+          {links[at] && <a href={links[at][0]}>{links[at][1]}</a>}
+        </li>
+      ))}
+    </ol>
+  ))
 }

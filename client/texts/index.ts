@@ -8,16 +8,30 @@ export { languageNames, locale, setLocale } from './locale'
 
 /** What the page says, in its language. */
 export const texts = computed<Texts>(() => locale.value === 'zh-CN' ? chinese : english)
-/** A moment of today as a time, another one with its date; in a list, whose head has the zone. */
-export function writeTime(moment: string): string {
-  const date = new Date(moment)
-  const now = new Date()
-  if (date.toDateString() === now.toDateString()) return format(date, { timeStyle: 'medium' })
-  const isThisYear = date.getFullYear() === now.getFullYear()
-  return format(date, isThisYear ? { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' } : { dateStyle: 'short', timeStyle: 'short' })
+/** How long ago a moment was, for somebody who wants to know roughly. */
+export function writeAgo(moment: string): string {
+  const seconds = (Date.parse(moment) - Date.now()) / 1000
+  if (Number.isNaN(seconds)) return '–'
+  // The clock of the bot may be ahead.
+  if (seconds > -45) return texts.value.common.justNow
+  const [unit, length] = seconds > -3000 ? ['minute', 60] as const : seconds > -79_200 ? ['hour', 3600] as const : ['day', 86_400] as const
+  return new Intl.RelativeTimeFormat(locale.value, { style: 'short' }).format(Math.round(seconds / length), unit)
 }
 
-/** The same for a moment that stands alone, with its zone. */
+/** How long something takes, with its two largest units. */
+export function writeSpan(milliseconds: number): string {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000))
+  const t = texts.value.common
+  const parts = ([[86_400, t.days], [3600, t.hours], [60, t.minutes], [1, t.seconds]] as const).map(([length, write], at, all) => {
+    const above = all[at - 1]?.[0] ?? Infinity
+    return { count: Math.floor(seconds % above / length), write }
+  })
+  const first = parts.findIndex(({ count }) => count > 0)
+  if (first < 0) return t.seconds(0)
+  return parts.slice(first, first + 2).filter(({ count }) => count > 0).map(({ count, write }) => write(count)).join(' ')
+}
+
+/** A moment with its date and zone. */
 export function writeMoment(moment: string | number | undefined): string {
   if (moment === undefined || moment === '') return '–'
   const date = new Date(moment)
@@ -35,6 +49,29 @@ function format(date: Date, options: Intl.DateTimeFormatOptions): string {
   return new Intl.DateTimeFormat(locale.value, { ...options, hourCycle: 'h23' }).format(date)
 }
 
+/** A number with the separators of the language. */
+export function writeNumber(value: number, digits = 0): string {
+  return new Intl.NumberFormat(locale.value, { maximumFractionDigits: digits }).format(value)
+}
+
+/** A reason in the language of the page where the page knows its cause, and the platform's own words, which it stands before. */
+export function explain(reason: string): { cause: string, raw: string } {
+  const known = Object.values(causes).find(({ en }) => reason.startsWith(en))
+  if (!known) return { cause: reason, raw: '' }
+  const rest = reason.slice(known.en.length).trim()
+  return { cause: capital(known[locale.value === 'zh-CN' ? 'zh' : 'en']), raw: /^\(platform: "(.*)"\)$/s.exec(rest)?.[1] ?? rest }
+}
+
+/** A text that stands alone. */
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** The cause of a hold in the language of the page, where the page knows it. */
+export function explainHold({ cause, reason }: Hold): string {
+  return capital(isCauseId(cause) ? causes[cause][locale.value === 'zh-CN' ? 'zh' : 'en'] : reason)
+}
+
 /** Why something is held, in the language of the page where the page knows the cause, and until when. */
 export function describeHold({ cause, reason, until }: Hold): string {
   const why = isCauseId(cause) ? causes[cause][locale.value === 'zh-CN' ? 'zh' : 'en'] : reason
@@ -44,5 +81,5 @@ export function describeHold({ cause, reason, until }: Hold): string {
 /** A size in bytes, for somebody who wants to know roughly how much it is. */
 export function writeSize(bytes: number): string {
   const [unit, divisor] = bytes < 1000 ? ['B', 1] : bytes < 1e6 ? ['kB', 1000] : ['MB', 1e6]
-  return `${new Intl.NumberFormat(locale.value, { maximumFractionDigits: 1 }).format(bytes / divisor)} ${unit}`
+  return `${writeNumber(bytes / divisor, 1)} ${unit}`
 }

@@ -1,0 +1,234 @@
+import OneBotBot from '@koishijs/plugin-adapter-onebot'
+import { Universal, type ForkScope } from 'koishi'
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import { deflateSync } from 'node:zlib'
+import { v7 as uuid } from 'uuid'
+import { serveConsole } from '../../bot/console'
+import { Simulator } from '../../simulator'
+import { RelayError } from '../../src/errors'
+import { readTarget } from '../../src/message/target'
+import type { Delivery, State } from '../../src/relay/delivery'
+import { toRow } from '../../src/relay/journal'
+import { freePort } from './process'
+import { startRelay, type TestRelay } from './relay'
+import { until } from './until'
+
+/** A bot with the console that looks as if it had worked for a month. */
+export interface Demo {
+  relay: TestRelay
+  /** The address of the console. */
+  url: string
+  stop: () => Promise<void>
+}
+
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+const bot = 'onebot:10000'
+
+/** What the callers of the demo send, in both languages. */
+const messages = {
+  'en-US': {
+    groups: ['Builds', 'Operations', 'Website', 'Night shift', 'Home'],
+    texts: [
+      ['hooks/github', 'github', 'group:123456', '[acme/web] push to main by alice: fix the colour of the login button'],
+      ['hooks/github', 'github', 'group:123456', '[acme/web] pull request #482 opened: faster start of the worker'],
+      ['hooks/alertmanager', 'alerts', 'group:654321', '🔥 FIRING HighErrorRate on api-2: 7.2 % of requests fail'],
+      ['hooks/alertmanager', 'alerts', 'group:654321', '✅ RESOLVED HighErrorRate on api-2'],
+      ['send', 'ci', 'group:123456', 'Build 2291 passed in 4 min 12 s'],
+      ['hooks/uptime-kuma', 'kuma', 'group:700100', 'shop.example.com is up again after 3 minutes'],
+      ['webhook', 'backup', 'private:10002', 'The backup of db-1 is done: 42.7 GB in 18 minutes'],
+      ['hooks/grafana', 'grafana', 'group:654321', 'Disk of db-1 is 91 % full'],
+    ],
+    held: 'The certificate of mail.example.com expires in 6 days',
+    paused: 'The washing machine has finished',
+    waiting: 'Deployment of web 4.18 has started',
+  },
+  'zh-CN': {
+    groups: ['构建通知', '运维值班群', '网站监控', '夜班群', '家'],
+    texts: [
+      ['hooks/github', 'github', 'group:123456', '[acme/web] alice 推送到 main：修正登录按钮的颜色'],
+      ['hooks/github', 'github', 'group:123456', '[acme/web] 新的合并请求 #482：加快 worker 启动'],
+      ['hooks/alertmanager', 'alerts', 'group:654321', '🔥 告警 HighErrorRate（api-2）：7.2 % 的请求失败'],
+      ['hooks/alertmanager', 'alerts', 'group:654321', '✅ 已恢复 HighErrorRate（api-2）'],
+      ['send', 'ci', 'group:123456', '构建 2291 通过，用时 4 分 12 秒'],
+      ['hooks/uptime-kuma', 'kuma', 'group:700100', 'shop.example.com 中断 3 分钟后恢复'],
+      ['webhook', 'backup', 'private:10002', 'db-1 备份完成：42.7 GB，用时 18 分钟'],
+      ['hooks/grafana', 'grafana', 'group:654321', 'db-1 磁盘已使用 91 %'],
+    ],
+    held: 'mail.example.com 的证书将在 6 天后过期',
+    paused: '洗衣机已完成',
+    waiting: '开始部署 web 4.18',
+  },
+} as const
+
+/** The reasons of what did not arrive, as the platform and the relay give them. */
+const failures: readonly [state: State, error: RelayError][] = [
+  ['failed', new RelayError('refused', 'the bot is muted in this group (platform: "EventChecker Failed: result 120")')],
+  ['failed', new RelayError('refused', 'the platform could not read or upload the file (platform: "rich media transfer failed")')],
+  ['unanswered', new RelayError('unanswered')],
+  ['expired', new RelayError('expired')],
+]
+
+/**
+ * Starts one.
+ *
+ * @param records how many records it has of the last 24 hours; each of the 29 days before has about as many
+ */
+export async function startDemo(language: keyof typeof messages, page: string, records = 400): Promise<Demo> {
+  const { groups, texts, held, paused, waiting } = messages[language]
+  const port = await freePort()
+  const second = await Simulator.start({ selfId: '20000' })
+  let pageFork: ForkScope | undefined
+  let secondBot: ForkScope | undefined
+  const relay = await startRelay({
+    config: {
+      targets: { ops: 'group:654321', builds: 'group:123456', oncall: ['group:654321', 'private:10002'] },
+      keys: [
+        { name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['builds'], allow: ['send', 'upload'] },
+        { name: 'github', key: 'the-secret-of-the-forge', targets: ['builds'], allow: ['hooks'] },
+        { name: 'alerts', key: 'the-secret-of-the-alerts', targets: ['oncall'], allow: ['hooks', 'mention-all'], expires: '2030-01-31' },
+      ],
+      publicUrl: 'https://relay.example.com',
+    },
+    simulator: {
+      groups: ['123456', '654321', '700100', '700200', '700300'].map((id, at) => ({
+        id, name: groups[at] ?? id, members: [{ id: '10001', name: '小明' }, { id: '10002', name: 'Alice' }],
+      })),
+      friends: [{ id: '10001', name: '小明' }, { id: '10002', name: 'Alice' }],
+    },
+    setup(app) {
+      app.plugin(SQLiteDriver, { path: ':memory:' })
+      pageFork = app.plugin(ctx => serveConsole(ctx, { host: '127.0.0.1', port }, page))
+      secondBot = app.plugin<OneBotBot.Config>(OneBotBot, {
+        protocol: 'ws', retryTimes: 0, retryInterval: 5000, retryLazy: 60_000, responseTimeout: 2000, proxyAgent: '',
+        endpoint: second.endpoint, selfId: '20000',
+      })
+    },
+  })
+  const { app, simulator } = relay
+  await until('the second bot is online', () => app.bots.filter(({ status }) => status === Universal.Status.ONLINE).length === 2)
+  await until('the database is there', () => relay.app.get('database') !== undefined)
+  await relay.request('/deliveries')
+  const rows = plausible(Date.now(), records, texts).map(delivery => ({ ...toRow(delivery), owner: 1, version: 0, items: null }))
+  for (let at = 0; at < rows.length; at += 500) await app.get('database').upsert('message_relay_journal', rows.slice(at, at + 500))
+
+  const post = async (body: object, key = 'the-secret-of-the-pipeline'): Promise<void> => {
+    await relay.request('/webhook', { method: 'POST', body: JSON.stringify(body), headers: { prefer: 'respond-async', ...key && {} } })
+  }
+  await second.close()
+  await until('the second bot is offline', () => app.bots.some(({ status }) => status !== Universal.Status.ONLINE))
+  const gone = simulator.fault({ fault: { kind: 'not-member' }, target: '700300', times: Infinity })
+  for (let count = 0; count < 5; count++) await relay.send({ group_id: '700300', msg: paused })
+  gone.remove()
+  for (let count = 0; count < 3; count++) await post({ group_id: '700300', msg: paused })
+  simulator.mute('700200', true)
+  await relay.send({ group_id: '700200', msg: held })
+  await post({ group_id: '700200', msg: held })
+  simulator.fault({ fault: { kind: 'refuse' }, action: 'upload_group_file', target: '654321', times: Infinity })
+  await relay.send({ group_id: '654321', messages: [{ msg: texts[7][3] }, { type: 'image', url: `base64://${picture().toString('base64')}` }, { type: 'file', url: 'base64://YQ==', name: 'report.pdf' }] })
+  simulator.clearFaults()
+  await relay.send({ to: 'builds', msg: waiting })
+  await relay.request('/hooks/github/builds', {
+    method: 'POST', headers: { 'content-type': 'application/json', 'x-github-event': 'push' },
+    body: JSON.stringify({
+      ref: 'refs/heads/main', compare: 'https://github.com/acme/web/compare/1...2', pusher: { name: 'alice' }, sender: { login: 'alice' },
+      repository: { full_name: 'acme/web', html_url: 'https://github.com/acme/web' },
+      commits: [{ id: '7fd1a60b01f91b314f59955a4e4d4e80d8edf11d', message: texts[0][3].split(/: |：/)[1], url: 'https://github.com/acme/web/commit/7fd1a60', author: { name: 'Alice' } }],
+    }),
+  })
+  return {
+    relay,
+    url: `http://127.0.0.1:${port}`,
+    async stop() {
+      await until('nobody is connected', () => Object.keys(app.console.clients).length === 0)
+      pageFork?.dispose()
+      secondBot?.dispose()
+      await relay.stop()
+    },
+  }
+}
+
+/** Deliveries as they are over a month: fewer at night and at the weekend, few that fail. The same each time but for the present. */
+function plausible(now: number, aDay: number, texts: readonly (readonly [string, string, string, string])[]): Delivery[] {
+  let seed = 20
+  const random = (): number => {
+    seed = (seed * 16_807) % 2_147_483_647
+    return seed / 2_147_483_647
+  }
+  const deliveries: Delivery[] = []
+  for (let time = now - 30 * day; time < now - 5 * minute; time += hour) {
+    const date = new Date(time)
+    const isWeekend = date.getDay() % 6 === 0
+    const share = (0.35 + Math.sin((date.getHours() - 7) / 24 * 2 * Math.PI)) / 9 * (isWeekend ? 0.4 : 1)
+    const count = Math.round(Math.max(0.01, share) * aDay * (0.7 + 0.6 * random()))
+    for (let index = 0; index < count; index++) {
+      const createdAt = time + random() * hour
+      if (createdAt > now - 4 * minute) continue
+      const [door, caller, target, msg] = texts[Math.floor(random() * texts.length)] ?? ['webhook', 'ci', 'group:123456', '']
+      const failure = random() < 0.025 ? failures[Math.floor(random() * failures.length)] : undefined
+      deliveries.push(record({ createdAt, door, caller, target, msg, took: 80 + Math.round(random() * 400), failure }))
+    }
+  }
+  return deliveries
+}
+
+interface Past { createdAt: number, door: string, caller: string, target: string, msg: string, took: number, failure: readonly [State, RelayError] | undefined }
+
+function record({ createdAt, door, caller, target, msg, took, failure }: Past): Delivery {
+  const address = readTarget(target)
+  if (!address) throw new Error(target)
+  const [state, error] = failure ?? ['sent' as const, undefined]
+  const waited = Math.round(took / 7)
+  return {
+    id: uuid({ msecs: createdAt }), seq: Math.round(createdAt), state, mode: 'single', deferred: false, target: address, caller, door, bot, createdAt,
+    updatedAt: createdAt + waited + took, expiresAt: null, attempts: state === 'expired' ? 0 : 1,
+    results: [error ? { success: false, error } : { success: true, messageIds: [String(Math.round(createdAt / 1000) % 1e9)] }],
+    open: [], held: null, key: null, fingerprint: null,
+    summary: {
+      items: [{ type: 'text', msg }], waited, platformTime: took,
+      calls: state === 'expired' ? [] : [{
+        at: createdAt + waited, took, outcome: state === 'sent' ? 'sent' : state === 'unanswered' ? 'unanswered' : 'refused',
+        ...error && { reason: error.message },
+      }],
+    },
+  }
+}
+
+/** A curve that rises, as PNG. */
+function picture(): Buffer {
+  const [width, height] = [320, 120]
+  const raw = Buffer.alloc(height * (1 + width * 3), 255)
+  for (let y = 0; y < height; y++) {
+    raw[y * (1 + width * 3)] = 0
+    for (let x = 0; x < width; x++) {
+      const level = 100 - 80 * (x / width) ** 2 - 6 * Math.sin(x / 9)
+      const colour = y > level ? (y < level + 3 ? [217, 72, 72] : [250, 226, 226]) : y % 30 === 0 ? [232, 232, 236] : [255, 255, 255]
+      raw.set(colour, y * (1 + width * 3) + 1 + x * 3)
+    }
+  }
+  const chunk = (type: string, data: Buffer): Buffer => {
+    const body = Buffer.concat([Buffer.from(type), data])
+    const out = Buffer.alloc(12 + data.length)
+    out.writeUInt32BE(data.length)
+    body.copy(out, 4)
+    out.writeUInt32BE(crc(body), 8 + data.length)
+    return out
+  }
+  const head = Buffer.alloc(13)
+  head.writeUInt32BE(width)
+  head.writeUInt32BE(height, 4)
+  head.set([8, 2, 0, 0, 0], 8)
+  const signature = Buffer.from([137, 80, 78, 71, 13, 10, 26, 10])
+  return Buffer.concat([signature, chunk('IHDR', head), chunk('IDAT', deflateSync(raw)), chunk('IEND', Buffer.alloc(0))])
+}
+
+/** CRC-32, as PNG has it. */
+function crc(data: Buffer): number {
+  let value = ~0
+  for (const byte of data) {
+    value ^= byte
+    for (let bit = 0; bit < 8; bit++) value = value >>> 1 ^ (value & 1 ? 0xedb88320 : 0)
+  }
+  return ~value >>> 0
+}
