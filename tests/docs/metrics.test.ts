@@ -9,7 +9,7 @@ import { isObject } from '../../src/message/parse'
 import { missing, promtool } from '../support/promtool'
 import { startRelay } from '../support/relay'
 import { record } from './support/json'
-import { code, marked, repository, table, versions } from './support/pages'
+import { marked, repository, versions } from './support/pages'
 
 const rules = join(repository, 'docs/prometheus/alerts.yml')
 const dashboard = join(repository, 'docs/prometheus/dashboard.json')
@@ -54,11 +54,11 @@ function* expressionsIn(value: unknown): Generator<string> {
   for (const field of Array.isArray(value) ? value : isObject(value) ? Object.values(value) : []) yield* expressionsIn(field)
 }
 
-describe('the table of metrics', () => {
+describe('the list of metrics', () => {
   for (const page of versions('operations')) {
     test(`is what GET /metrics shows: ${page.path}`, () => {
-      const documented = table(page, /^(?:Metric|指标)$/).map(([name, type, labels = '']) =>
-        [code(name), { type, labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label) }])
+      const documented = [...page.prose.matchAll(/^- `(message_relay_\w+)` ?[(（](\w+)(?:[;；]([^)）]*))?[)）]/gm)].map(([, name, type, labels = '']) =>
+        [name, { type, labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label) }])
       assert.deepEqual(Object.fromEntries(documented), Object.fromEntries(metrics))
     })
 
