@@ -8,8 +8,8 @@ import { record, records } from './support/json'
 import { code, marked, pageAt, repository, table, versions, type Page } from './support/pages'
 import { Reader } from './support/reader'
 
-/** Each answer of the table has to be one that the relay really gives. */
-describe('the table of answers', { timeout: 120_000 }, () => {
+/** Each answer of the list has to be one that the relay really gives. */
+describe('the list of answers', { timeout: 120_000 }, () => {
   const source = readFileSync(join(repository, 'src/errors.ts'), 'utf8')
   let reader: Reader
   /** The failures that were met, each with its status and text. */
@@ -72,9 +72,9 @@ test('the examples of GET /statusz, GET /queues and GET /contacts show a paused 
   }
 })
 
-/** The examples of the table. */
-function examples(page: Page): { status: number, msg: string }[] {
-  return table(page, /^(Status|状态码)$/).map(([status, example]) => ({ status: Number(status), msg: code(example) ?? '' }))
+/** The examples of the list. */
+function examples({ prose }: Page): { status: number, msg: string }[] {
+  return [...prose.matchAll(/^- (\d{3}) `([^`]+)`/gm)].map(([, status, msg = '']) => ({ status: Number(status), msg }))
 }
 
 /** Asks a bot for what it answers without anything being broken. */

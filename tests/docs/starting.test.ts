@@ -87,7 +87,7 @@ describe('the bot of this repository', { timeout: 60_000 }, () => {
     const help = (await workplace(t)).run(process.execPath, [join(repository, 'dist/simulator/cli.js'), '--help'])
     const text = collect(help)
     await once(help, 'close')
-    const shown = table(simulators, /^Option$/).map(([option]) => code(option)?.split(' ')[0])
+    const shown = [...simulators.prose.matchAll(/^- `(--[\w-]+)/gm)].map(([, option]) => option)
     assert.deepEqual(new Set(text().match(/(?<=^\s*)--[\w-]+/gm)), new Set(shown))
     assert.match(text(), /for the development of bots.*供开发机器人时使用/s)
   })
