@@ -50,7 +50,8 @@ async function textAfter(work: () => Promise<unknown>): Promise<unknown> {
 
 /** Runs a block as somebody does who has run the first one before it. */
 function run(mark: string, { prologue = '', environment = {}, change = (script: string) => script } = {}): Promise<string> {
-  return reader.place.paste(`${marked(page, 'recipe-variables')}\n${prologue}\n${change(marked(page, mark))}`, environment)
+  const script = `${marked(page, 'recipe-variables')}\n${prologue}\n${change(marked(page, mark))}`
+  return reader.place.paste(script.replaceAll('/etc/relay.env', './relay.env'), environment)
 }
 
 /** What stands under a heading. */
