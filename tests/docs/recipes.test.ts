@@ -267,7 +267,12 @@ describe('a recipe for a program', { timeout: 120_000 }, () => {
   }
 })
 
-describe('a recipe for keys, commands and texts', { timeout: 120_000 }, () => {
+describe('a recipe for names, keys, commands and texts', { timeout: 120_000 }, () => {
+  test('gives a group a name', async () => {
+    await run('recipe-name')
+    assert.deepEqual(await textsOf(() => run('recipe-to-name')), ['Hello, ops'])
+  })
+
   test('makes a key for one group, and revokes it', async () => {
     const made = String(record(record(JSON.parse(await run('recipe-key'))).data).key)
     const send = async (target: string) => {
