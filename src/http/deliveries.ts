@@ -16,8 +16,11 @@ const defaultLimit = 100
 const maxLimit = 1000
 /** The states of which deliveries can be sent again. */
 const retryable = states.filter(isRetryable)
+const minute = 60_000
+const hour = 60 * minute
 /** How many hours are counted at most: a week. */
 const maxHours = 168
+const maxDays = 90
 /** How many deliveries are read at once: other requests get their turn in between. */
 const stretch = 50
 /** The length of the deliveries of one answer from which on the rest is left to the next, in characters of JSON. */
@@ -33,8 +36,20 @@ const maxPage = 4 * 1024 * 1024
 export function deliveryRoutes(relay: Pick<Relay, 'history' | 'holdOf' | 'retry' | 'withdraw'>, names: TargetNames, uploads: UploadStore, prefix: string): Route[] {
   return [
     route('GET', '/deliveries/counts', ['read', 'manage'], async ({ caller, query }) => {
-      const hours = await (await relay.history()).counts(read(query, 'hours', upTo(maxHours), `a number from 1 to ${maxHours}`) ?? 24, Date.now(), caller.confinedTo)
-      return { data: { hours: hours.map(entry => ({ ...entry, hour: new Date(entry.hour).toISOString() })) } }
+      const filter = withinReach({ ...parseFilter(query, names), states: undefined }, caller.confinedTo)
+      const days = read(query, 'days', upTo(maxDays), `a number from 1 to ${maxDays}`)
+      const length = days === undefined ? hour : 24 * hour
+      const count = days ?? read(query, 'hours', upTo(maxHours), `a number from 1 to ${maxHours}`) ?? 24
+      const east = days === undefined ? 0 : read(query, 'offset', parseOffset, 'the minutes east of UTC, from -840 to 840') ?? 0
+      // The present hour or day is the last one.
+      const end = (Math.floor((Date.now() + east * minute) / length) + 1) * length - east * minute
+      const edges = Array.from({ length: count + 1 }, (_, index) => end - (count - index) * length)
+      const { spans, states } = await (await relay.history()).counts(filter, edges)
+      const nameOf = (start = 0): object => days === undefined
+        ? { hour: new Date(start).toISOString() }
+        : { day: new Date(start + east * minute).toISOString().slice(0, 10) }
+      const named = spans.map((span, index) => ({ ...nameOf(edges[index]), ...span }))
+      return { data: { ...days === undefined ? { hours: named } : { days: named }, states } }
     }),
     route('GET', '/deliveries', ['read', 'manage'], async ({ caller, query, response }) => {
       const { deliveries, next } = await readPage(relay, withinReach(parseFilter(query, names), caller.confinedTo))
@@ -233,6 +248,10 @@ function parseTime(text: string): number | undefined {
   // A plus sign in a query stands for a blank.
   const time = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[- +]\d\d:\d\d)?)?$/.test(text) ? Date.parse(text.replace(' ', '+')) : NaN
   return Number.isNaN(time) ? undefined : time
+}
+
+function parseOffset(text: string): number | undefined {
+  return /^-?\d{1,3}$/.test(text) && Math.abs(Number(text)) <= 840 ? Number(text) : undefined
 }
 
 /** A whole number from 1 to a maximum. */

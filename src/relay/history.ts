@@ -2,18 +2,14 @@ import { v7 as uuid, validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import type { Deliveries } from './deliveries'
-import type { Delivery } from './delivery'
-import { cutList, lowestId, matches, type Journal, type ListFilter } from './journal'
+import { isUnfinished, type Delivery, type State } from './delivery'
+import { cutList, lastId, lowestId, matches, type Journal, type ListFilter } from './journal'
 import { orStoreDown } from './replay'
 
-/** How many deliveries of an hour ended how. */
-export interface HourCounts extends Record<typeof endStates[number], number> {
-  /** When it began, in milliseconds since the epoch. */
-  hour: number
-}
+/** How many deliveries ended how. */
+export type Counts = Record<typeof endStates[number], number>
 
 const endStates = ['sent', 'failed', 'unanswered', 'expired'] as const
-const hour = 60 * 60 * 1000
 /** How many records are looked through before others get a turn. */
 const pageSize = 200
 
@@ -56,28 +52,52 @@ export class History {
   }
 
   /**
-   * How many deliveries ended how, by the hour in which they were accepted, the oldest first.
+   * Counts deliveries.
    *
-   * @param wall milliseconds since the epoch
-   * @param caller only those of the key with this name
+   * @param filter which of them; its states, order and limit do not count
+   * @param edges times in milliseconds since the epoch, ascending: between two of them is a span
+   * @returns how many ended how in each span by the time at which they were accepted, and how many there are at all in each state
    */
-  async counts(hours: number, wall: number, caller?: string): Promise<HourCounts[]> {
-    const start = (Math.floor(wall / hour) - hours + 1) * hour
-    const none = { sent: 0, failed: 0, unanswered: 0, expired: 0 }
-    const counts = Array.from({ length: hours }, (_, index) => ({ hour: start + index * hour, ...none }))
-    const range = (from: number, until: number): { from: string, before: string } => ({ from: lowestId(from), before: lowestId(until) })
-    for (const state of endStates) {
-      // Where there is none at all, no hour needs to be asked for.
-      if (await orStoreDown(this.journal.count(state, range(start, start + hours * hour), caller)) === 0) continue
-      for (const entry of counts) entry[state] = await orStoreDown(this.journal.count(state, range(entry.hour, entry.hour + hour), caller))
+  async counts(filter: ListFilter, edges: readonly number[]): Promise<{ spans: Counts[], states: Record<State, number> }> {
+    const { since = 0, until = Infinity, text, targets } = filter
+    const states = { queued: 0, sending: 0, sent: 0, failed: 0, unanswered: 0, expired: 0 }
+    const spans = edges.slice(1).map(() => ({ sent: 0, failed: 0, unanswered: 0, expired: 0 }))
+    if (filter.states?.length === 0) return { spans, states }
+    // Memory has the truth of what has not ended.
+    for (const { delivery } of this.deliveries.values()) {
+      if (isUnfinished(delivery.state) && matches(delivery, filter)) states[delivery.state]++
     }
-    return counts
+    if (text !== undefined || targets?.some(({ platform }) => platform !== undefined)) {
+      for await (const { state, createdAt } of this.all({ ...filter, states: endStates })) {
+        states[state]++
+        const span = spans[edges.findLastIndex(edge => edge <= createdAt)]
+        const ended = endStates.find(each => each === state)
+        if (span && ended) span[ended]++
+      }
+      return { spans, states }
+    }
+    const count = async (state: State, from: number, before: number): Promise<number> => {
+      const end = Math.min(before, until)
+      const range = { from: lowestId(Math.max(from, since)), before: end === Infinity ? lastId : lowestId(end) }
+      return range.from < range.before ? orStoreDown(this.journal.count(state, range, filter)) : 0
+    }
+    for (const state of endStates) {
+      states[state] = await count(state, 0, Infinity)
+      // Where there is none at all, no span needs to be asked for.
+      if (states[state] === 0) continue
+      for (const [index, span] of spans.entries()) span[state] = await count(state, edges[index] ?? 0, edges[index + 1] ?? 0)
+    }
+    return { spans, states }
   }
 
   /** The deliveries that were accepted since then, in milliseconds since the epoch, the newest first. */
-  async* recent(since: number): AsyncGenerator<Delivery> {
+  recent(since: number): AsyncGenerator<Delivery> {
+    return this.all({ since })
+  }
+
+  private async* all(filter: Omit<ListFilter, 'limit' | 'order' | 'before'>): AsyncGenerator<Delivery> {
     for (let before: string | undefined = uuid(); before !== undefined;) {
-      const page = await this.list({ limit: pageSize, since, before })
+      const page = await this.list({ ...filter, limit: pageSize, before })
       yield* page
       before = page.length < pageSize ? undefined : page.at(-1)?.id
     }

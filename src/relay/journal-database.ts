@@ -216,9 +216,11 @@ export class DatabaseJournal implements Journal, OwnerStore {
     return [...ids.filter(id => this.buffer.peek(id)?.items), ...await this.idsOf(query, ids.length)]
   }
 
-  async count(state: State, { from, before }: { from: string, before: string }, caller?: string): Promise<number> {
+  async count(
+    state: State, { from, before }: { from: string, before: string }, { caller, door, targets }: Pick<ListFilter, 'caller' | 'door' | 'targets'>,
+  ): Promise<number> {
     await this.flush().catch(() => undefined)
-    const query = { state, id: { $gte: from, $lt: before }, ...caller !== undefined && { caller: writeCaller(caller) } }
+    const query = { ...conditionsOf({ caller, door, targets, states: [state], limit: 0 }), id: { $gte: from, $lt: before } }
     return this.ask(() => this.database.select(table, query).execute(row => $.length(row.id)))
   }
 

@@ -89,10 +89,11 @@ export class MemoryJournal implements Journal {
     return Promise.resolve(ids.filter(id => this.contents.has(id)))
   }
 
-  count(state: State, { from, before }: { from: string, before: string }, caller?: string): Promise<number> {
-    const isCounted = (each: Delivery): boolean => each.state === state && each.id >= from && each.id < before
-      && (caller === undefined || each.caller === caller)
-    return Promise.resolve(this.pick(isCounted, { limit: Infinity }).length)
+  count(
+    state: State, { from, before }: { from: string, before: string }, { caller, door, targets }: Pick<ListFilter, 'caller' | 'door' | 'targets'>,
+  ): Promise<number> {
+    const filter = { states: [state], caller, door, targets, before, limit: Infinity }
+    return Promise.resolve(this.pick(each => each.id >= from && matches(each, filter), filter).length)
   }
 
   sentTo(bot: string, { kind, id }: Target, limit: number): Promise<Delivery[]> {

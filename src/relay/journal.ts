@@ -48,8 +48,8 @@ export interface Journal {
   list(filter: ListFilter): Promise<Delivery[]>
   /** Those of these deliveries whose content is kept. */
   withContent(ids: readonly string[]): Promise<readonly string[]>
-  /** How many deliveries ended in this state whose IDs are in this range. */
-  count(state: State, range: { from: string, before: string }, caller?: string): Promise<number>
+  /** How many deliveries ended in this state whose IDs are in this range, with this caller, door and targets on any platform. */
+  count(state: State, range: { from: string, before: string }, filter: Pick<ListFilter, 'caller' | 'door' | 'targets'>): Promise<number>
   /** What the newest so many deliveries through this bot to this target have become, the newest first. */
   sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]>
 

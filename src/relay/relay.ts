@@ -17,7 +17,7 @@ import { Term, type RelayOptions } from './term'
 
 export type { Contact } from '../platform/port'
 export type { Delivery } from './delivery'
-export type { History, HourCounts } from './history'
+export type { History } from './history'
 export type { Inquiries } from './inquiries'
 export type { ListFilter } from './journal'
 export { laneOf, readLane, type Backlog, type LaneState } from './lanes'

@@ -467,15 +467,35 @@ describe('the counts', () => {
         const { data } = await relay.ask('/deliveries/counts?hours=3')
         assert(Array.isArray(data.hours))
         assert.equal(data.hours.length, 3)
-        assert.deepEqual(['sent', 'failed', 'unanswered', 'expired'].map(state => sum(data, state)), [total, 1, 0, 0])
+        const states = { queued: 0, sending: 0, sent: total, failed: 1, unanswered: 0, expired: 0 }
+        assert.deepEqual(Object.keys(states).slice(2).map(state => sum(data.hours, state)), [total, 1, 0, 0])
+        assert.deepEqual(data.states, states)
         const response = await fetch(`${relay.url}/deliveries/counts`, { headers: ci })
-        assert.equal(sum(await response.json(), 'sent'), 1)
+        assert.equal(sum(await response.json(), 'sent'), 2)
+        const none = { ...states, sent: 0, failed: 0 }
+        const all = ['key=', `target=group:${group}`, `target=onebot:group:${group}`, 'text=hel', 'door=webhook', 'since=2020-01-01']
+        for (const query of all) assert.deepEqual((await relay.ask(`/deliveries/counts?${query}`)).data.states, states, query)
+        for (const query of ['target=group:9', 'target=discord:group:1', 'text=nothing', 'door=hooks', 'until=2020-01-01', 'key=nobody']) {
+          const { data: found } = await relay.ask(`/deliveries/counts?${query}`)
+          assert.deepEqual([found.states, sum(found.hours, 'sent')], [none, 0], query)
+        }
+        assert.deepEqual((await relay.ask('/deliveries/counts?key=ci')).data.states, { ...none, sent: 1 })
+        for (const offset of [-840, 0, 480]) {
+          const { data: { days } } = await relay.ask(`/deliveries/counts?days=2&offset=${offset}&text=hello`)
+          assert(Array.isArray(days))
+          assert.equal(days.length, 2)
+          const day = new Date(Date.now() + offset * 60_000).toISOString().slice(0, 10)
+          assert.deepEqual(days[1], { day, sent: total, failed: 1, unanswered: 0, expired: 0 })
+        }
       }
       await until('all have ended', async () => (await relay.list('?state=sent,failed')).length === total + 1)
       await check()
       if (path !== null) await until('all are written', () => countRows(relay) === 5)
       await check()
       for (const hours of ['0', '169', 'x', '-1']) assert.equal((await relay.ask(`/deliveries/counts?hours=${hours}`)).status, 400)
+      for (const query of ['days=91', 'days=0', 'days=1&offset=841', 'text=a&since=soon']) {
+        assert.equal((await relay.ask(`/deliveries/counts?${query}`)).status, 400, query)
+      }
     }
   })
 })

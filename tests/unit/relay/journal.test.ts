@@ -265,8 +265,8 @@ for (const [kind, open, options] of kinds) {
       assert.deepEqual(idsOf(await journal.sentTo('onebot:1', { kind: 'group', id: '2' }, 999)), idsOf(to))
       const range = { from: lowestId(start + 10_000), before: lowestId(start + 20_000) }
       const inRange = all.slice(100, 200).filter(({ state }) => state === 'sent')
-      assert.equal(await journal.count('sent', range), inRange.length)
-      assert.equal(await journal.count('sent', { from: '', before: lastId }, 'CI'), all.filter(({ state, caller }) => state === 'sent' && caller === 'CI').length)
+      assert.equal(await journal.count('sent', range, {}), inRange.length)
+      assert.equal(await journal.count('sent', { from: '', before: lastId }, { caller: 'CI' }), all.filter(({ state, caller }) => state === 'sent' && caller === 'CI').length)
     })
   })
 }
