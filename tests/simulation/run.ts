@@ -375,11 +375,16 @@ class World implements Run {
         this.kill(what.host, what.away)
         return
       case 'stop':
-        this.stop(what.host, what.away)
+        this.reach(what.host, () => this.stop(what.host, what.away))
         return
       case 'reload':
-        this.reload(what.host, what.isAtOnce)
+        this.reach(what.host, () => this.reload(what.host, what.isAtOnce))
     }
+  }
+
+  /** What a process that is held or sleeps is told reaches it when it goes on. */
+  private reach(host: number, what: () => void): void {
+    this.processes[host]?.clock.deliver(this.timeline.now, what)
   }
 
   private kill(host: number, away: number | undefined, kind = 'kill'): void {
