@@ -265,8 +265,13 @@ function watchOrder(run: Run): string[] {
 }
 
 /** Whether a call was answered by that nothing can be sent now: what is accepted for later is tried until something can. */
-function isTry({ request: { deferred } }: Account, { outcome }: Call): boolean {
-  return outcome === 'unsent' || outcome === 'logged-out' || (deferred !== undefined && (outcome === 'about-target' || outcome === 'muted'))
+function isTry(account: Account, { outcome }: Call): boolean {
+  return outcome === 'unsent' || outcome === 'logged-out' || (isForLater(account) && (outcome === 'about-target' || outcome === 'muted'))
+}
+
+/** Whether it was accepted for later, or an operator had it sent again. */
+function isForLater({ request: { deferred }, operations }: Account): boolean {
+  return deferred !== undefined || operations.some(({ kind, result }) => kind === 'retry' && result === 'done')
 }
 
 function entriesOf({ ledger }: Run, mark: string): Entry[] {
@@ -335,7 +340,7 @@ function mayComeTwice(run: Run, { operations }: Account, mark: string): boolean 
 function canTell(run: Run, { request }: Account, mark: string): boolean {
   const { plan: { store, platform: { hasHistory, offset, accounts }, chats, moments } } = run
   return store !== 'memory' && hasHistory && (request.hasBot || accounts.length === 1) && Math.abs(offset) < 5_000 && entriesOf(run, mark).length === 0 && !isOneOfEquals(run, mark)
-    && moments.every(({ what }) => what.kind === 'kill' || what.kind === 'stop' || what.kind === 'reload')
+    && moments.every(({ what }) => ['kill', 'stop', 'reload', 'cut', 'database', 'mute'].includes(what.kind))
     && chats.every(({ before, questions }, chat) => chat !== request.chat || (before > 500 && questions.every(question => !question)))
 }
 
@@ -429,8 +434,8 @@ function mayStepAside(
 }
 
 /** "What had to wait for its bot or for the database begins anew": how often it may have. */
-function waitsOf(run: Run, { request: { deferred } }: Account, unsent: number): number {
-  return deferred ? unsent + (isSlowAtWriting(run) || hasWrongClock(run) ? 2 : 0) : 0
+function waitsOf(run: Run, account: Account, unsent: number): number {
+  return isForLater(account) ? unsent + (isSlowAtWriting(run) || hasWrongClock(run) ? 2 : 0) : 0
 }
 
 /** Only the first call has the whole of its time; the caller's time may be over in those after it. */
