@@ -34,11 +34,11 @@ export function others(): void {
   app.plugin(relay, { apikey: 'a key' })
 }
 
-const exported: { name: string, inject: string[], usage: string } = relay
-console.log(exported.name, 'needs', exported.inject.join(), exported.usage.length > 0)
+const exported: { name: string, inject: string[] } = relay
+console.log(exported.name, 'needs', exported.inject.join())
 `
 // Where Koishi does not take the plugin or its configuration, it prints a warning as well.
-const printed = `${manifest.name.replace('koishi-plugin-', '')} needs ${manifest.koishi.service.required.join()} true\n`
+const printed = `${manifest.name.replace('koishi-plugin-', '')} needs ${manifest.koishi.service.required.join()}\n`
 
 const folder = await realpath(await mkdtemp(join(tmpdir(), 'relay-package-')))
 try {

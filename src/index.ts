@@ -36,7 +36,6 @@ import { UploadStore } from './uploads/store'
 import { scheduleSweeps } from './uploads/sweep'
 
 export { Config } from './config/schema'
-export { usage } from './usage'
 
 export const name = 'message-relay'
 export const inject = ['server']

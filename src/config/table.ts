@@ -24,32 +24,17 @@ const http = {
   apiKey: field('WEBHOOK_API_KEY', '', secret),
   keys: field('WEBHOOK_KEYS', [], keyTable),
   targets: field('WEBHOOK_TARGETS', {}, targetTable),
-  trustedProxies: field('TRUSTED_PROXIES', 0, integer(0, 100)),
-  maxBodySize: field('MAX_BODY_SIZE', 10 * mebibyte, size(1, 256 * mebibyte)),
 }
 
 const files = {
   dataDir: field('DATA_DIR', './data', text),
-  uploadDir: field('UPLOAD_DIR', './uploads', text),
   maxUploadSize: field('MAX_UPLOAD_SIZE', 20 * mebibyte, size(1)),
-  allowedExtensions: field('ALLOWED_EXTENSIONS', [], list),
   mediaTransport: field('MEDIA_TRANSPORT', 'path', oneOf('path', 'base64', 'url')),
   selfUrl: field('WEBHOOK_SELF_URL', '', baseUrl),
-  pictureHosts: field('PICTURE_HOSTS', [], list),
 }
 
 const sending = {
-  chatApiTimeout: field('CHAT_API_TIMEOUT', 10, seconds()),
-  chatApiMaxRetries: field('CHAT_API_MAX_RETRIES', 2, integer(0, 100)),
-  chatSettleTime: field('CHAT_SETTLE_TIME', 30, seconds(0)),
-  chatRetryUnanswered: field('CHAT_RETRY_UNANSWERED', true, flag),
   chatSendInterval: field('CHAT_SEND_INTERVAL', 0, seconds(0)),
-  chatQueueLimit: field('CHAT_QUEUE_LIMIT', 1000, integer(0, 1_000_000)),
-  chatPauseAfter: field('CHAT_PAUSE_AFTER', 5, integer(1)),
-  chatPauseTime: field('CHAT_PAUSE_TIME', 60, seconds()),
-  recordRetention: field('RECORD_RETENTION', 7, integer(1, 3650)),
-  recordLimit: field('RECORD_LIMIT', 100_000, integer(1, 10_000_000)),
-  recordContent: field('RECORD_CONTENT', 'preview', oneOf('preview', 'full', 'none')),
   alertTo: field('ALERT_TO', [], recipients),
 }
 
@@ -57,14 +42,33 @@ const commands = {
   commandCallbackUrl: field('COMMAND_CALLBACK_URL', '', httpUrl),
   commands: field('COMMANDS', [], commandTable, { value: undefined, consequence: 'no command is posted until it is fixed' }),
   commandPrefix: field('COMMAND_PREFIX', '#', verbatim),
-  commandLength: field('COMMAND_LENGTH', 4, integer(1, 1000)),
   commandCallbackSecret: field('COMMAND_CALLBACK_SECRET', '', signingSecret, {
     value: undefined, consequence: 'no command is posted until it is fixed',
   }),
+}
+
+/** What few bots need: the config page shows it only when asked to. */
+const advanced = {
+  trustedProxies: field('TRUSTED_PROXIES', 0, integer(0, 100)),
+  maxBodySize: field('MAX_BODY_SIZE', 10 * mebibyte, size(1, 256 * mebibyte)),
+  uploadDir: field('UPLOAD_DIR', './uploads', text),
+  allowedExtensions: field('ALLOWED_EXTENSIONS', [], list),
+  pictureHosts: field('PICTURE_HOSTS', [], list),
+  chatApiTimeout: field('CHAT_API_TIMEOUT', 10, seconds()),
+  chatApiMaxRetries: field('CHAT_API_MAX_RETRIES', 2, integer(0, 100)),
+  chatSettleTime: field('CHAT_SETTLE_TIME', 30, seconds(0)),
+  chatRetryUnanswered: field('CHAT_RETRY_UNANSWERED', true, flag),
+  chatQueueLimit: field('CHAT_QUEUE_LIMIT', 1000, integer(0, 1_000_000)),
+  chatPauseAfter: field('CHAT_PAUSE_AFTER', 5, integer(1)),
+  chatPauseTime: field('CHAT_PAUSE_TIME', 60, seconds()),
+  recordRetention: field('RECORD_RETENTION', 7, integer(1, 3650)),
+  recordLimit: field('RECORD_LIMIT', 100_000, integer(1, 10_000_000)),
+  recordContent: field('RECORD_CONTENT', 'preview', oneOf('preview', 'full', 'none')),
+  commandLength: field('COMMAND_LENGTH', 4, integer(1, 1000)),
   commandCallbackRetry: field('COMMAND_CALLBACK_RETRY', false, flag),
 }
 
-const all = { ...http, ...files, ...sending, ...commands }
+const all = { ...http, ...files, ...sending, ...commands, ...advanced }
 
 /** The effective settings; an empty text, list or dictionary stands for none, `undefined` for a refused value. */
 export type Settings = { [Name in keyof typeof all]: (typeof all)[Name]['fallback'] }
@@ -74,5 +78,5 @@ export const table: { readonly [Name in keyof Settings]: Field<Settings[Name]> }
 
 const isName = (name: string): name is keyof Settings => Object.hasOwn(all, name)
 
-/** The names of the settings in each group of the config page; the texts in `locales/` have the same order. */
-export const groups = [http, files, sending, commands].map(group => Object.keys(group).filter(isName))
+/** The names of the settings in each group of the config page, the advanced ones last; the texts in `locales/` have the same order. */
+export const groups = [http, files, sending, commands, advanced].map(group => Object.keys(group).filter(isName))

@@ -143,8 +143,8 @@ describe('the line in the log', () => {
     assert.equal(line({ commandLength: 4, maxUploadSize: '20MB' }, { COMMAND_PREFIX: '#' }), 'settings: all have their defaults')
     assert.equal(
       line({ commandLength: 3, maxUploadSize: 1536 }, { COMMAND_LENGTH: '5', COMMAND_PREFIX: '/ ', MAX_BODY_SIZE: '512k' }),
-      'settings: maxBodySize = "512 KB" (MAX_BODY_SIZE), maxUploadSize = "1536 B" (koishi.yml), '
-      + 'commandPrefix = "/ " (COMMAND_PREFIX), commandLength = 3 (koishi.yml); all others have their defaults',
+      'settings: maxUploadSize = "1536 B" (koishi.yml), commandPrefix = "/ " (COMMAND_PREFIX), '
+      + 'maxBodySize = "512 KB" (MAX_BODY_SIZE), commandLength = 3 (koishi.yml); all others have their defaults',
     )
   })
 
@@ -166,9 +166,14 @@ describe('the line in the log', () => {
   })
 })
 
-/** The control of each field on the config page: the visible member of its union. */
+/** The fields of each part of the config page; of a union, those of its first member. */
+function fieldsOf(schema: Schema<Config>): [string, Schema][] {
+  return (schema.list ?? []).flatMap(({ type, dict, list: [first] = [] }) => Object.entries((type === 'union' ? first?.dict : dict) ?? {}))
+}
+
+/** The control of each setting on the config page: the visible member of its union. */
 function controls(schema: Schema<Config>): Map<string, Schema> {
-  return new Map((schema.list ?? []).flatMap(({ dict }) => Object.entries(dict ?? {})).map(([field, { type, meta, list = [] }]) => {
+  return new Map(fieldsOf(schema).filter(([field]) => field !== 'usage' && field !== 'advanced').map(([field, { type, meta, list = [] }]) => {
     assert.equal(type, 'union')
     // The page shows the default of the member only when the union has none and all others are hidden or transformations.
     assert.equal(meta.default, undefined)
@@ -222,15 +227,32 @@ describe('the config page', () => {
     const { origins } = resolveSettings({}, {})
     for (const locale of [enUS, zhCN]) {
       const texts = Object.values(locale).filter(isRecord)
-      assert.deepEqual(texts.map(group => Object.keys(group).sort()), groups.map(group => ['$desc', ...group].sort()))
+      const expected = [['usage'], ...groups.slice(0, -1), ['advanced'], ...groups.slice(-1)]
+      assert.deepEqual(texts.map(group => Object.keys(group).filter(name => name !== '$desc').sort()), expected.map(group => [...group].sort()))
       const written = new Map(texts.flatMap(Object.entries).map(([field, text]) => [field, isRecord(text) ? text.$desc : text]))
       for (const { field, variable } of origins) assert.match(String(written.get(field)), new RegExp(`\\b${variable}\\b`))
     }
-    const described = (createSchema({}).list ?? []).flatMap(group => [group, ...Object.values(group.dict ?? {})])
-    assert.equal(described.length, groups.length + origins.length)
+    const schema = createSchema({})
+    const described = [...(schema.list ?? []).slice(0, -1), ...fieldsOf(schema).filter(([, { type }]) => type !== 'const').map(([, field]) => field)]
+    assert.equal(described.length, groups.length + 1 + origins.length + 2)
     const columns = Object.values(controls(createSchema({})).get('keys')?.inner?.dict ?? {})
     assert.equal(columns.length, 8)
     for (const { meta } of [...described, ...columns]) assert.deepEqual(Object.keys(meta.description ?? {}).sort(), ['en-US', 'zh-CN'])
+  })
+})
+
+describe('the advanced settings', () => {
+  test('are shown once they are asked for, and in force in any case', () => {
+    const page = createSchema({}).list?.at(-1)
+    assert.equal(page?.type, 'union')
+    const [shown, hidden] = page.list ?? []
+    assert.deepEqual(Object.keys(shown?.dict ?? {}), ['advanced', ...groups.at(-1) ?? []])
+    assert(Object.values(hidden?.dict ?? {}).every(({ meta }) => meta.hidden))
+    for (const config of [{ chatPauseAfter: 3 }, { advanced: true, chatPauseAfter: 3 }, { advanced: false, chatPauseAfter: 3 }]) {
+      assert.deepEqual(load(config), config)
+      assert.deepEqual(createSchema({}).simplify(config), config, 'saving keeps it')
+      assert.equal(resolveSettings(load(config), {}).settings.chatPauseAfter, 3)
+    }
   })
 })
 
@@ -256,7 +278,7 @@ describe('the configuration', () => {
   })
 
   test('has the same fields as the settings, which are one themselves', () => {
-    const isSame: Same<keyof Config, keyof Settings> = true
+    const isSame: Same<Exclude<keyof Config, 'advanced'>, keyof Settings> = true
     assert(isSame)
     const { settings, origins } = resolveSettings({}, {})
     const config: Config = settings
