@@ -62,7 +62,7 @@ export function apply(ctx: Context, config: Config): void {
   const { keys, warnings: keyWarnings } = parseKeys(settings.keys, apiKey, names)
   for (const warning of [...nameWarnings, ...keyWarnings]) logger.warn('%s', warning)
 
-  const language = languageOf(ctx.i18n.fallback([]))
+  const language = settings.language || languageOf(ctx.i18n.fallback([]))
   // A service that is asked of the context for each request takes a good part of it.
   const { server } = ctx
   const metrics = Metrics.of(ctx, doors)

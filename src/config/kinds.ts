@@ -1,5 +1,6 @@
 import { Schema } from 'koishi'
 import { parseEndpoint } from '../lib/endpoint'
+import { languageOf, type Language } from '../lib/language'
 import { isSigningSecret } from '../lib/webhook-signature'
 import { readList } from '../lib/words'
 import { isObject, type JsonObject } from '../message/parse'
@@ -90,6 +91,16 @@ export const flag = kind('true or false', Schema.boolean(), value => {
 export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
   return kind(`one of ${words.join(', ')}`, Schema.union(words), value => words.find(word => readText(value)?.toLowerCase() === word))
 }
+
+/**
+ * A language of texts for a chat; empty for that of Koishi. The variable `LANGUAGE` may also be that of a desktop, such as `en_US:en`: its
+ * first locale counts that is one of them.
+ */
+export const language = kind<Language | ''>('zh-CN or en-US', Schema.union(['zh-CN', 'en-US']), value => {
+  const locales = readText(value)?.split(':').map(locale => locale.toLowerCase().replace(/[_.].*$/, '')) ?? []
+  const locale = locales.find(locale => /^(?:zh|en)(?:-|$)/.test(locale))
+  return locale && languageOf([locale])
+}, value => value || undefined)
 
 /** A list of words, or a text with commas between them. */
 export const list = kind('a list of words', Schema.array(String).role('table'), readList)

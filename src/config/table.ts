@@ -1,6 +1,6 @@
 import {
-  baseUrl, commandTable, flag, httpUrl, integer, keyTable, list, oneOf, recipients, routePrefix, seconds, secret, signingSecret, size,
-  targetTable, text, verbatim, type Kind,
+  baseUrl, commandTable, flag, httpUrl, integer, keyTable, language, list, oneOf, recipients, routePrefix, seconds, secret, signingSecret,
+  size, targetTable, text, verbatim, type Kind,
 } from './kinds'
 
 /** One setting. */
@@ -34,6 +34,7 @@ const files = {
 }
 
 const sending = {
+  language: field('LANGUAGE', '', language),
   chatSendInterval: field('CHAT_SEND_INTERVAL', 0, seconds(0)),
   alertTo: field('ALERT_TO', [], recipients),
 }

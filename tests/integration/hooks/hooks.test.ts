@@ -227,6 +227,14 @@ describe('a hook', () => {
     assert.equal((await post(relay, 'message/ops?lang=fr', { text: 'a' })).status, 400)
   })
 
+  test('is in the language of the setting, unless another one is asked for', async () => {
+    const down = { heartbeat: { status: 0, msg: 'timeout' }, monitor: { name: 'web' } }
+    await relay.reload({ language: 'en-US' })
+    for (const query of ['', '?lang=zh-CN']) await post(relay, `uptime-kuma/group:${group}${query}`, down)
+    assert.deepEqual(texts(relay), ['❌ Down: web\ntimeout', '❌ 故障：web\ntimeout'])
+    await relay.reload()
+  })
+
   test('is dropped after expires_in, which must be a number', async () => {
     for (const wrong of ['soon', '-1', '0']) assert.equal((await post(relay, `message/ops?expires_in=${wrong}`, { text: 'a' })).status, 400)
     for (const right of ['60', '0.5', '']) assert.equal((await post(relay, `message/ops?expires_in=${right}`, { text: 'a' })).status, 200)

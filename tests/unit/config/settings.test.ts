@@ -30,7 +30,7 @@ describe('settings', () => {
       path: '', apiKey: '', keys: [], targets: {}, trustedProxies: 0, dataDir: './data', uploadDir: './uploads', maxUploadSize: 20971520, allowedExtensions: [],
       maxBodySize: 10485760, mediaTransport: 'path', selfUrl: '', pictureHosts: [], chatApiTimeout: 10, chatApiMaxRetries: 2,
       chatSettleTime: 30, chatRetryUnanswered: true,
-      chatSendInterval: 0, chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [],
+      chatSendInterval: 0, chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [], language: '',
       commands: [], commandPrefix: '#', commandLength: 4, commandCallbackUrl: '', commandCallbackSecret: '', commandCallbackRetry: false,
     })
     assert.deepEqual(warnings, [])
@@ -124,6 +124,14 @@ describe('settings', () => {
     }
   })
 
+  test('take a language, also as a desktop has it in the variable', () => {
+    for (const [written, expected] of [['en-US', 'en-US'], ['ZH-cn', 'zh-CN'], ['en_GB:en', 'en-US'], ['de_DE:zh_CN.UTF-8', 'zh-CN'], ['', '']] as const) {
+      assert.equal(resolveSettings({}, { LANGUAGE: written }).settings.language, expected, written)
+    }
+    const { settings, warnings } = resolveSettings({}, { LANGUAGE: 'fr' })
+    assert.deepEqual([settings.language, warnings], ['', ['the variable LANGUAGE is malformed, it must be zh-CN or en-US: the default is used']])
+  })
+
   test('take fractions of seconds, lists in either form, and prefixes with or without slashes', () => {
     assert.equal(resolveSettings({}, { CHAT_API_TIMEOUT: '0.25' }).settings.chatApiTimeout, 0.25)
     assert.equal(resolveSettings({}, { CHAT_SETTLE_TIME: '0' }).settings.chatSettleTime, 0)
@@ -189,7 +197,7 @@ describe('the config page', () => {
   const defaults = {
     path: none, apiKey: none, keys: [], targets: {}, trustedProxies: 0, maxBodySize: '10 MB', dataDir: './data', uploadDir: './uploads', maxUploadSize: '20 MB', allowedExtensions: [],
     mediaTransport: 'path', selfUrl: none, pictureHosts: [], chatApiTimeout: 10, chatApiMaxRetries: 2, chatSettleTime: 30, chatRetryUnanswered: true, chatSendInterval: 0,
-    chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [], commandCallbackUrl: none, commands: [], commandPrefix: '#', commandLength: 4,
+    chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [], language: none, commandCallbackUrl: none, commands: [], commandPrefix: '#', commandLength: 4,
     commandCallbackSecret: none, commandCallbackRetry: false,
   }
 
