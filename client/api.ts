@@ -1,4 +1,5 @@
-import { send } from '@koishijs/client'
+import { send, socket } from '@koishijs/client'
+import { watch } from 'vue'
 import { fieldsOf, isFields, listOf, numberOf, textOf, textsOf, type Fields } from './fields'
 import { freshWord } from './random'
 
@@ -39,10 +40,17 @@ export async function call(method: Method, path: string, more: More = {}): Promi
 }
 
 async function ask(type: string, ...args: unknown[]): Promise<unknown> {
+  let stop = (): void => undefined
+  // The console waits a minute for an answer that cannot come any more.
+  const lost = new Promise<undefined>(resolve => {
+    stop = watch(socket, () => resolve(undefined))
+  })
   try {
-    return await send(type, ...args)
+    return await Promise.race([send(type, ...args), lost])
   } catch {
     return undefined
+  } finally {
+    stop()
   }
 }
 
@@ -85,17 +93,6 @@ export async function loadAbout(): Promise<About | undefined> {
 
 /** By which log and records call this page. The settings refuse it as the name of a key. */
 export const pageName = 'console'
-
-/** A key that nobody else has, and what stands in the settings in its place. */
-export interface NewKey {
-  key: string
-  digest: string
-}
-
-export async function makeKey(): Promise<NewKey | undefined> {
-  const { key, digest } = fieldsOf(await ask('message-relay/key'))
-  return typeof key === 'string' && typeof digest === 'string' ? { key, digest } : undefined
-}
 
 /** Why something waits for a chat that is closed to the bot for a while. */
 export interface Hold {

@@ -1,7 +1,7 @@
 import { shallowRef } from 'vue'
 import { call } from './api'
 import { listOf, textOf } from './fields'
-import { about } from './state'
+import { targets } from './inventory'
 
 /** Somebody whom a bot can write to. */
 export interface Contact {
@@ -23,6 +23,9 @@ export async function loadContacts(bot: string): Promise<Contact[] | undefined> 
   })
 }
 
+/** All bots, as `platform:id`. */
+export const bots = shallowRef<readonly string[]>([])
+
 /** Names of groups and friends by the bot and the target. */
 const names = shallowRef<ReadonlyMap<string, string>>(new Map())
 
@@ -35,19 +38,26 @@ export async function refreshNames(): Promise<void> {
   if (performance.now() - asked < lifetime) return
   asked = performance.now()
   const { data } = await call('GET', '/statusz')
-  const bots = listOf(data.bots).filter(({ status }) => status === 'online').map(({ platform, self_id: id }) => `${textOf(platform)}:${textOf(id)}`)
-  const lists = await Promise.all(bots.map(async bot => {
+  const all = listOf(data.bots).map(({ platform, self_id: id, status }) => ({ bot: `${textOf(platform)}:${textOf(id)}`, isOnline: status === 'online' }))
+  bots.value = all.map(({ bot }) => bot)
+  const lists = await Promise.all(all.filter(({ isOnline }) => isOnline).map(async ({ bot }) => {
     return (await loadContacts(bot) ?? []).map(({ target, name }): [string, string] => [`${bot} ${target}`, name])
   }))
   names.value = new Map([...names.value, ...lists.flat()])
 }
 
-/** What a target is called by its platform, or else by the settings; empty where neither says it. */
+/** What a chat is called by the first bot that knows it; empty where none does. */
+export function nameAnywhere(target: string): string {
+  for (const [place, name] of names.value) if (place.endsWith(` ${target}`)) return name
+  return ''
+}
+
+/** What a target is called by its platform, or else by the name that was given to it; empty where neither says it. */
 export function nameOf(target: string, bot: string): string {
   const platform = bot.slice(0, bot.indexOf(':'))
   const isIt = (address: string): boolean => address === target || address === `${platform}:${target}`
-  const named = Object.entries(about.value?.targets ?? {}).find(([, addresses]) => addresses.length === 1 && addresses.some(isIt))
-  return names.value.get(`${bot} ${target}`) || (named?.[0] ?? '')
+  const named = targets.value?.find(({ to }) => to.length === 1 && to.some(isIt))
+  return names.value.get(`${bot} ${target}`) || (named?.name ?? '')
 }
 
 /** The groups and people that the bots know, each once. */

@@ -33,27 +33,3 @@ export function curlWithFiles(url: string, names: readonly string[], body: (ids:
   const command = curlOf('POST', `${url}/webhook`, { body: JSON.stringify(body(marks)) })
   return [...uploads, marks.reduce((text, mark, at) => text.replace(mark, () => `'"$FILE_${at + 1}"'`), command)].join('\n')
 }
-
-/** The part of the settings that lets a new key in. No secret is in it. */
-export function keyLines({ name, proof: [field, value], targets, allow, expires }: NewEntry): string {
-  return [
-    `- name: ${JSON.stringify(name)}`,
-    `  ${field}: ${value}`,
-    ...targets.length > 0 ? [`  targets: ${JSON.stringify(targets)}`] : [],
-    `  allow: [${allow.join(', ')}]`,
-    ...expires ? [`  expires: '${expires}'`] : [],
-  ].join('\n')
-}
-
-/** What a new key is to be allowed. */
-export interface NewEntry {
-  name: string
-  /** By what it is known: the digest of a key, or where the settings find the key, or the secret of its signatures. */
-  proof: readonly [field: 'key' | 'secret', value: string]
-  /** Empty for every target. */
-  targets: readonly string[]
-  /** At least one: a key of which nothing is said may do more than one thing. */
-  allow: readonly string[]
-  /** A date; empty for a key that never ends. */
-  expires: string
-}

@@ -5,6 +5,7 @@ import { texts } from './texts'
 import './style.css'
 import './overview.css'
 import './deliveries.css'
+import './setup.css'
 
 /** Adds the page to the console. */
 export default function (ctx: Context): void {

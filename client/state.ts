@@ -1,5 +1,6 @@
 import { ref, shallowRef } from 'vue'
 import { loadAbout, type About } from './api'
+import { refreshInventory } from './inventory'
 
 /** The parts of the page, in their order. */
 export const tabNames = ['overview', 'deliveries', 'send', 'integrations', 'keys'] as const
@@ -8,8 +9,10 @@ export type Tab = typeof tabNames[number]
 /** What the page knows of the relay; absent until it is loaded. */
 export const about = shallowRef<About>()
 
+/** Reads it again, and the keys and targets with it. */
 export async function refreshAbout(): Promise<void> {
-  about.value = await loadAbout() ?? about.value
+  const [found] = await Promise.all([loadAbout(), refreshInventory()])
+  about.value = found ?? about.value
 }
 
 /** Where the page is. The address has all of it, such as `#deliveries/<id>?state=failed`, so that it can be sent to somebody. */

@@ -93,6 +93,10 @@ export interface SelectOptions extends Labelled {
   /** Whether what was typed is an option too. */
   free?: boolean
   busy?: boolean
+  /** Called with what is typed, in place of a search among the options. */
+  onSearch?: (text: string) => unknown
+  /** Called when the list closes. */
+  onClose?: () => unknown
 }
 
 /** A list to choose one option from. */
@@ -105,19 +109,22 @@ export function multiSelect(
   values: readonly string[], options: readonly Option[], onChange: (values: string[]) => unknown, more: SelectOptions = {},
 ): VNode {
   const change = (chosen: unknown): unknown => onChange(Array.isArray(chosen) ? chosen.filter(each => typeof each === 'string') : [])
-  return viewSelect([...values], options, change, { ...more, multiple: true })
+  // Not a copy: a list takes another array for another choice, and forgets what is being typed.
+  return viewSelect(values, options, change, { ...more, multiple: true })
 }
 
 function viewSelect(
   modelValue: unknown, options: readonly Option[], onChange: (value: unknown) => unknown, more: SelectOptions & { multiple?: boolean },
 ): VNode {
-  const { id, placeholder, describes, disabled, clearable, searched, free, busy, multiple } = more
+  const { id, placeholder, describes, disabled, clearable, searched, free, busy, multiple, onSearch, onClose } = more
   const { noOptions, noMatch, loading } = texts.value.common
   return view('el-select', {
     id, modelValue, multiple, disabled, clearable,
     // The empty value is an option like any other where there is one.
     'emptyValues': options.some(({ value }) => value === '') ? [null, undefined] : ['', null, undefined], 'valueOnClear': '',
     'onUpdate:modelValue': onChange, 'placeholder': placeholder ?? '', 'aria-label': describes, 'loading': busy,
+    'filterMethod': onSearch,
+    'onVisibleChange': (isOpen: boolean) => isOpen ? undefined : onClose?.(),
     'filterable': searched === true || free === true, 'allowCreate': free, 'defaultFirstOption': true, 'reserveKeyword': false,
     'noDataText': noOptions, 'noMatchText': noMatch, 'loadingText': loading, 'popperClass': 'relay-popper', 'class': 'relay-select',
   }, {

@@ -25,10 +25,9 @@ function viewOne({ target, bot, msg, messages }: Fields): VNode {
 
 function viewMessages(messages: readonly unknown[]): VNode {
   return (
-    <ol class="relay-timeline">
+    <ol class="relay-chat">
       {messages.map((message, at) => (
-        <li key={at}>
-          {messages.length > 1 && <strong>{texts.value.send.message(at + 1)}</strong>}
+        <li key={at} class="relay-bubble" aria-label={messages.length > 1 ? texts.value.send.message(at + 1) : undefined}>
           {listOf(message).map(item => <p class="relay-said">{item.type === 'text' ? textOf(item.msg) : `[${describeItem(item)}]`}</p>)}
         </li>
       ))}

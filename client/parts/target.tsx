@@ -1,36 +1,94 @@
-import { defineComponent, shallowRef, watch, type VNode } from 'vue'
-import { loadContacts, nameOf, type Contact } from '../contacts'
-import { about } from '../state'
+import { defineComponent, nextTick, shallowRef, watch, type PropType, type VNode } from 'vue'
+import { loadContacts, nameAnywhere, nameOf, type Contact } from '../contacts'
+import { wordsOf } from '../fields'
+import { targets as known } from '../inventory'
 import { texts } from '../texts'
-import { field, valueOf } from './basics'
+import { Field, multiSelect, select, type Labelled, type Option } from './elements'
 
-/** A target: one of the names in the settings, one of the bot's groups and friends, or what somebody writes. */
-export const TargetField = defineComponent({
-  props: { modelValue: { type: String, required: true }, bot: { type: String, default: '' } },
-  emits: ['update:modelValue'],
+/** The most options that are shown at once: a bot may know thousands of people. */
+const maxOptions = 50
+
+/** Targets: names, groups and people that the bot knows, and whatever address somebody types. */
+export const TargetPicker = defineComponent({
+  props: {
+    modelValue: { type: Array as PropType<readonly string[]>, required: true },
+    label: { type: String, required: true },
+    hint: { type: String },
+    problem: { type: String },
+    /** Whose groups and people are offered, as `platform:id`; empty for the first bot that is online. */
+    bot: { type: String, default: '' },
+    multiple: Boolean,
+    /** Whether only chats are offered, and no names for them. */
+    chatsOnly: Boolean,
+  },
+  emits: { 'update:modelValue': (value: string[]) => Array.isArray(value) },
   setup(props, { emit }) {
     const contacts = shallowRef<Contact[]>([])
-    const isKnown = shallowRef(true)
+    const isListed = shallowRef(true)
+    const typed = shallowRef('')
     watch(() => props.bot, async bot => {
       const found = await loadContacts(bot)
       if (bot !== props.bot) return
-      isKnown.value = found !== undefined
+      isListed.value = found !== undefined
       contacts.value = found ?? []
     }, { immediate: true })
-    const change = (event: Event): void => emit('update:modelValue', valueOf(event).trim())
-    return () => {
-      const t = texts.value.send
-      const names = Object.entries(about.value?.targets ?? {})
-      return (
-        <div>
-          {field(t.target, <input list="relay-targets" required autocomplete="off" value={props.modelValue} onInput={change} />, isKnown.value ? t.targetHint : t.noContacts)}
-          <datalist id="relay-targets">
-            {names.map(([name, targets]) => <option value={name}>{targets.join(', ')}</option>)}
-            {contacts.value.map(({ target, name }) => <option value={target}>{name}</option>)}
-          </datalist>
-        </div>
-      )
+
+    const all = (): Option[] => [
+      ...props.chatsOnly ? [] : (known.value ?? []).map(({ name, to }) => ({ value: name, label: name, hint: to.join(', ') })),
+      ...contacts.value.map(({ target, name }) => ({ value: target, label: name || target, ...name && { hint: target } })),
+    ]
+    /** What somebody means who typed this: an option by its full name, or the address itself. */
+    const meant = (text: string): string[] => wordsOf(text).map(word => {
+      const named = all().filter(({ value, label }) => value === word || label === word)
+      return named.length === 1 && named[0] ? named[0].value : word
+    })
+    const offered = (): Option[] => {
+      const text = typed.value.trim()
+      const word = text.toLowerCase()
+      const options = all()
+      const chosen = options.filter(({ value }) => props.modelValue.includes(value))
+      const found = options.filter(({ value, label, hint = '' }) => [value, label, hint].some(each => each.toLowerCase().includes(word)))
+      const isNew = text !== '' && !options.some(({ value, label }) => value === text || label === text)
+      const fresh = isNew ? [{ value: text, label: text }] : []
+      const exact = found.filter(({ value, label }) => value === text || label === text)
+      const rest = found.filter(option => !exact.includes(option)).slice(0, maxOptions)
+      // An address stands first, so that Enter takes it and no longer one that begins with it.
+      return [...new Set(/[:,*]/.test(text) ? [...exact, ...fresh, ...rest] : [...exact, ...rest, ...fresh]), ...text === '' ? chosen : []]
+        .filter((option, at, list) => list.findIndex(({ value }) => value === option.value) === at)
     }
+    const change = (values: readonly string[]): void => {
+      typed.value = ''
+      emit('update:modelValue', [...new Set(values.flatMap(meant))])
+    }
+    /** What was typed counts without a click on it. */
+    const close = (): void => {
+      if (typed.value.trim() !== '') change(props.multiple ? [...props.modelValue, typed.value] : [typed.value])
+    }
+    const box = shallowRef<HTMLElement>()
+    // The list goes on naming the option that it was at when that is gone.
+    watch([typed, contacts, known, () => props.modelValue], async () => {
+      await nextTick()
+      const combobox = box.value?.querySelector('[aria-activedescendant]')
+      const option = combobox?.getAttribute('aria-activedescendant')
+      if (option && !document.getElementById(option)) combobox?.setAttribute('aria-activedescendant', '')
+    }, { flush: 'post' })
+    const more = {
+      searched: true,
+      onClose: close,
+      onSearch: (text: string) => {
+        typed.value = text
+      },
+    }
+    const hint = (): string | undefined => isListed.value ? props.hint : texts.value.send.noContacts
+    return () => (
+      <div ref={box}>
+        <Field label={props.label} hint={hint()} problem={props.problem}>
+          {(labelled: Labelled) => props.multiple
+            ? multiSelect(props.modelValue, offered(), change, { ...labelled, ...more })
+            : select(props.modelValue.join(', '), offered(), value => change([value]), { ...labelled, ...more })}
+        </Field>
+      </div>
+    )
   },
 })
 
@@ -49,5 +107,11 @@ export function viewTarget(target: string, bot: string): VNode {
 /** The same as a text. */
 export function describeTarget(target: string, bot: string): string {
   const name = nameOf(target, bot)
+  return name === '' ? target : texts.value.common.named(name, target)
+}
+
+/** A chat as a text, by the name that any bot knows it by. */
+export function describeChat(target: string): string {
+  const name = nameAnywhere(target)
   return name === '' ? target : texts.value.common.named(name, target)
 }

@@ -1,254 +1,329 @@
-import { computed, defineComponent, reactive, shallowRef, watch, type VNode } from 'vue'
-import { call, loadDeliveries, makeKey, pageName, type Delivery, type NewKey, type Reply } from '../api'
-import { addressFor, callersOf, type Caller } from '../callers'
-import { curlOf, keyLines, type NewEntry } from '../curl'
-import { textOf, wordsOf } from '../fields'
-import { field, notice, section, stateMark, valueOf } from '../parts/basics'
-import { button } from '../parts/elements'
-import { CopyBlock, CopyButton } from '../parts/copy'
-import { summarize } from '../parts/items'
-import { viewPreview } from '../parts/preview'
-import { TargetField, viewTarget } from '../parts/target'
-import { usePolling } from '../poll'
-import { about, goTo } from '../state'
-import { texts, writeMoment } from '../texts'
+import { computed, defineComponent, onMounted, reactive, shallowRef, type PropType, type VNode } from 'vue'
+import { makeKey, type FreshKey, type Key } from '../admin'
+import { freeKeyName, keys, refreshInventory, targets } from '../inventory'
+import { Arrival } from '../parts/arrival'
+import { notice, section } from '../parts/basics'
+import { CopyBlock } from '../parts/copy'
+import { button, Dialog, Field, input, select, type Labelled } from '../parts/elements'
+import { describeChat, TargetPicker } from '../parts/target'
+import { TargetDialog } from '../parts/target-dialog'
+import { TemplateEditor } from '../parts/template-editor'
+import { groups, ownSource, sourcesOf, type Source } from '../sources'
+import { about, goTo, place } from '../state'
+import { texts } from '../texts'
 
-/** Connects another system: its address, three steps, and its first message. */
+/** Connects another system: all that are known, or the steps for one of them. */
 export const IntegrationsTab = defineComponent({
   setup() {
-    const chosen = reactive({ caller: 'curl', target: '' })
-    const key = shallowRef<NewKey>()
-    const callers = computed(() => callersOf(about.value?.sources ?? []))
-    const caller = computed(() => callers.value.find(({ name }) => name === chosen.caller) ?? callers.value[0])
-    watch(() => chosen.caller, () => {
-      key.value = undefined
-    })
-    const make = async (): Promise<void> => {
-      key.value = await makeKey()
+    onMounted(() => void refreshInventory())
+    const sources = computed(() => sourcesOf(about.value?.sources ?? []))
+    return () => {
+      const { id } = place.value
+      if (id === '') return <Gallery sources={sources.value} />
+      const known = sources.value.find(({ name }) => name === id)
+      return <Integration key={id} source={known ?? ownSource(id)} isNew={!known} />
     }
+  },
+})
+
+/** What a source is called, in the language of the page. */
+function labelOf({ name, label, guide }: Source): string {
+  const t = texts.value.integrations
+  const labels: Partial<Record<string, string>> = t.labels
+  return guide === 'own' ? t.own(name) : labels[name] ?? label
+}
+
+/** The mark of a source: two letters, or one that says more than a letter. */
+function initialsOf(label: string): string {
+  const [word = ''] = label.split(/[ ,]/)
+  const capitals = word.replace(/[^A-Z]/g, '')
+  if (/^\p{Script=Han}/u.test(word)) return word.slice(0, 1)
+  return capitals.length > 1 ? capitals.slice(0, 2) : word.slice(0, 2)
+}
+
+/** All sources, to choose one from. */
+const Gallery = defineComponent({
+  props: { sources: { type: Array as PropType<readonly Source[]>, required: true } },
+  setup(props) {
+    const isNaming = shallowRef(false)
     return () => {
       const t = texts.value.integrations
-      const { value: current } = caller
-      if (!current) return <p>{texts.value.common.loading}</p>
-      const targets = wordsOf(chosen.target)
-      // An address has no blanks behind its commas.
-      const target = targets.join(',')
       return (
         <div>
-          {section(texts.value.tabs.integrations, (
-            <div class="relay-columns">
-              {field(t.caller, (
-                <select
-                  value={chosen.caller}
-                  onChange={(event: Event) => {
-                    chosen.caller = valueOf(event)
-                  }}
-                >
-                  {callers.value.map(each => <option value={each.name}>{labelOf(each)}</option>)}
-                </select>
-              ))}
-              <TargetField
-                modelValue={chosen.target}
-                onUpdate:modelValue={(value: string) => {
-                  chosen.target = value
-                }}
-              />
-            </div>
-          ))}
-          {section(t.keyTitle, current.signs === 'secret' ? viewSecret(current, targets) : key.value ? viewKey(current, targets, key.value) : offerKey(make))}
-          {section(t.steps, (
+          {section(t.choose, (
             <div>
-              {about.value?.isPublic === false && notice('info', t.private)}
-              {viewSteps(current, target, key.value?.key ?? '<key>')}
+              {groups.map(group => (
+                <div role="group" aria-labelledby={`relay-group-${group}`}>
+                  <h3 id={`relay-group-${group}`}>{t.groups[group]}</h3>
+                  <div class="relay-tiles">
+                    {props.sources.filter(source => source.group === group).map(source => (
+                      <a class="relay-tile" href={`#integrations/${source.name}`}>
+                        <span class={['relay-initial', group]} aria-hidden="true">{initialsOf(labelOf(source))}</span>
+                        {labelOf(source)}
+                      </a>
+                    ))}
+                    {group === 'other' && (
+                      <button
+                        type="button"
+                        class="relay-tile"
+                        aria-haspopup="dialog"
+                        onClick={() => {
+                          isNaming.value = true
+                        }}
+                      >
+                        <span class={['relay-initial', group]} aria-hidden="true">+</span>
+                        {t.newSource}
+                      </button>
+                    )}
+                  </div>
+                </div>
+              ))}
             </div>
           ))}
-          <Arrival key={`${current.name} ${target}`} caller={current} />
-          {current.name !== 'curl' && <Trial key={current.name} caller={current} target={target} />}
+          {isNaming.value && (
+            <NamingDialog onClose={() => {
+              isNaming.value = false
+            }}
+            />
+          )}
         </div>
       )
     }
   },
 })
 
-/** What a caller is called, in the language of the page. */
-function labelOf({ name, label, steps }: Caller): string {
-  const t = texts.value.integrations
-  const labels: Partial<Record<string, string>> = t.labels
-  return steps === 'own' ? t.own(name) : labels[name] ?? label
-}
-
-function viewSteps(caller: Caller, target: string, key: string): VNode {
-  const t = texts.value.integrations
-  const [first = '', second = '', third = ''] = t.doors[caller.steps]
-  return (
-    <ol class="relay-steps">
-      <li>{first}</li>
-      <li>
-        {second}
-        <CopyBlock text={addressFor(caller, about.value?.url ?? '', target, key)} name={t.address} />
-      </li>
-      <li>{third}</li>
-    </ol>
-  )
-}
-
-function offerKey(make: () => unknown): VNode {
-  const t = texts.value.integrations
-  return (
-    <div>
-      <p>{t.keyHint}</p>
-      {button(t.newKey, make)}
-    </div>
-  )
-}
-
-function viewKey(caller: Caller, targets: readonly string[], { key, digest }: NewKey): VNode {
-  const t = texts.value
-  return (
-    <div>
-      {notice('info', caller.signs ? t.integrations.plainKey : t.keys.once)}
-      <h3>{t.keys.key}</h3>
-      <CopyBlock text={key} name={t.keys.key} />
-      {/* A key whose digest alone is known checks no signature. */}
-      {viewEntry(caller, targets, ['key', caller.signs ? `\${{ env.${variableOf(caller)}_RELAY_KEY }}` : digest])}
-    </div>
-  )
-}
-
-/** What is to be entered for a caller that needs no key, for it chooses its secret itself. */
-function viewSecret(caller: Caller, targets: readonly string[]): VNode {
-  const variable = `${variableOf(caller)}_CLIENT_SECRET`
-  return (
-    <div>
-      {notice('info', texts.value.integrations.ownSecret(caller.label, variable))}
-      {viewEntry(caller, targets, ['secret', `\${{ env.${variable} }}`])}
-    </div>
-  )
-}
-
-function viewEntry({ name: caller }: Caller, targets: readonly string[], proof: NewEntry['proof']): VNode {
-  const t = texts.value
-  const allow = [caller === 'curl' ? 'send' : 'hooks']
-  // A template may be called like this page; a key may not.
-  const name = caller === pageName ? `hooks-${caller}` : caller
-  return (
-    <div>
-      <p>{t.integrations.keyInSettings}</p>
-      <CopyBlock text={keyLines({ name, proof, targets, allow, expires: '' })} name={t.keys.line} />
-    </div>
-  )
-}
-
-/** How a variable of the environment begins that is for a caller. */
-function variableOf({ name }: Caller): string {
-  return name.toUpperCase().replace(/[^A-Z]/g, '_')
-}
-
-/** Waits for the first message of a caller, and shows it. */
-const Arrival = defineComponent({
-  props: { caller: { type: Object as () => Caller, required: true } },
-  setup(props) {
-    const door = props.caller.name === 'curl' ? 'send' : `hooks/${props.caller.name}`
-    /** The newest that was there already, empty for none; absent until that is known. Unlike a time, no clock has to be right for it. */
-    const mark = shallowRef<string>()
-    const first = shallowRef<Delivery>()
-    usePolling(async () => {
-      if (first.value && !['queued', 'sending'].includes(first.value.state)) return
-      const page = await loadDeliveries({ door, limit: '20' })
-      if (!page) return
-      const { value: last } = mark
-      // The newest come first.
-      if (last === undefined) mark.value = page.deliveries[0]?.id ?? ''
-      else first.value = page.deliveries.findLast(({ id }) => id > last)
-    })
-    return () => {
-      const { integrations: t, common } = texts.value
-      const { value: delivery } = first
-      if (!delivery) return section(t.waitingFor(labelOf(props.caller)), <p role="status">{mark.value === undefined ? common.loading : t.nothing}</p>)
-      return section(t.arrived, (
-        <div role="status">
-          <div class="relay-row">
-            {stateMark(delivery)}
-            {viewTarget(delivery.target, delivery.bot)}
-            <span class="relay-aside">{writeMoment(delivery.createdAt)}</span>
-          </div>
-          <p class="relay-said">{summarize(delivery.items)}</p>
-          {button(t.open, () => goTo('deliveries', delivery.id))}
-        </div>
-      ))
-    }
-  },
-})
-
-/** Shows what becomes of a payload, beside it. Nothing is sent. */
-const Trial = defineComponent({
-  props: { caller: { type: Object as () => Caller, required: true }, target: { type: String, required: true } },
-  setup(props) {
-    const trial = reactive({ payload: '', event: props.caller.event?.[1] ?? '' })
-    const reply = shallowRef<Reply>()
-    const problem = shallowRef('')
-    const said = shallowRef('')
-    const path = `/payloads/${encodeURIComponent(props.caller.name)}`
-    const take = async (): Promise<void> => {
-      const { isRight, status, msg, data } = await call('GET', path)
-      const t = texts.value
-      said.value = isRight ? t.integrations.taken(writeMoment(textOf(data.received_at))) : ''
-      problem.value = isRight ? '' : status === 404 ? t.integrations.noPayload : t.common.failed(msg)
-      if (!isRight) return
-      trial.payload = JSON.stringify(data.payload, undefined, 2)
-      trial.event = textOf(data.event) || trial.event
-      if (props.target !== '') await render()
-    }
-    const render = async (): Promise<void> => {
-      problem.value = props.target === '' ? texts.value.send.needTarget : ''
-      if (problem.value) return
-      const { name, event } = props.caller
-      reply.value = await call('POST', `/hooks/${encodeURIComponent(name)}/${encodeURIComponent(props.target)}`, {
-        query: { dry_run: '1' }, headers: { 'content-type': 'application/json', ...event && { [event[0]]: trial.event } }, body: trial.payload,
-      })
-      if (!reply.value.isRight) problem.value = texts.value.common.failed(reply.value.msg)
+/** Asks what a source is to be called whose template is the operator's own. */
+const NamingDialog = defineComponent({
+  emits: ['close'],
+  setup(_, { emit }) {
+    const name = shallowRef('')
+    const problem = shallowRef<string>()
+    const go = (event: Event): void => {
+      event.preventDefault()
+      const word = name.value.trim()
+      problem.value = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(word) ? undefined : texts.value.integrations.needName
+      if (problem.value !== undefined) return
+      emit('close')
+      goTo('integrations', word)
     }
     return () => {
       const t = texts.value.integrations
-      return section(t.try, (
-        <div class="relay-columns">
-          <div>
-            {props.caller.event && field(t.event, (
-              <input
-                value={trial.event}
-                onInput={(event: Event) => {
-                  trial.event = valueOf(event)
-                }}
-              />
-            ), t.eventHint(props.caller.event[0]))}
-            {field(t.payload, (
-              <textarea
-                class="mono"
-                spellcheck={false}
-                value={trial.payload}
-                onInput={(event: Event) => {
-                  trial.payload = valueOf(event)
-                }}
-              />
-            ))}
-            <div class="relay-row">
-              {button(t.render, render, { kind: 'primary' })}
-              {button(t.take, take)}
-              <CopyButton text={curlOf('GET', `${about.value?.url ?? ''}${path}`)} label={texts.value.record.curl} describes={t.take} />
-            </div>
-            {said.value && notice('good', said.value)}
-          </div>
-          <div aria-live="polite">
-            <h3>{t.message}</h3>
-            {problem.value ? notice('bad', problem.value) : reply.value ? viewTrial(reply.value) : <p>{t.noMessage}</p>}
-          </div>
-        </div>
-      ))
+      return (
+        <Dialog title={t.newSourceTitle} onClose={() => emit('close')}>
+          {() => (
+            <form onSubmit={go}>
+              <Field label={t.newSourceName} hint={t.newSourceHint} problem={problem.value}>
+                {(labelled: Labelled) => input(name.value, value => {
+                  name.value = value
+                }, { ...labelled, invalid: problem.value !== undefined })}
+              </Field>
+              <div class="relay-row end">
+                {button(texts.value.common.cancel, () => emit('close'))}
+                {button(t.newSourceVerb, undefined, { kind: 'primary', submits: true })}
+              </div>
+            </form>
+          )}
+        </Dialog>
+      )
     }
   },
 })
 
-function viewTrial({ data }: Reply): VNode {
-  if (data.skipped !== undefined) return notice('info', texts.value.integrations.skipped(textOf(data.skipped)))
-  return viewPreview(data)
+/** Connects one source. */
+const Integration = defineComponent({
+  props: {
+    source: { type: Object as PropType<Source>, required: true },
+    /** Whether it has to be given a template first. */
+    isNew: Boolean,
+  },
+  setup(props) {
+    const chosen = reactive({ targets: [] as string[], key: '' })
+    const calls = shallowRef(0)
+    const isEditing = shallowRef(false)
+    const isNamingTarget = shallowRef(false)
+    /** The keys that were made here, by the targets that they may send to. */
+    const made = shallowRef<ReadonlyMap<string, FreshKey>>(new Map())
+    // An address has no blanks behind its commas.
+    const target = computed(() => chosen.targets.join(','))
+    const fresh = computed(() => chosen.key === '' ? made.value.get(target.value) : undefined)
+
+    const viewTarget = (): VNode => {
+      const t = texts.value.integrations
+      const isNamed = chosen.targets.length !== 1 || targets.value?.some(({ name }) => name === chosen.targets[0])
+      return section(step(1, t.target), (
+        <div>
+          <TargetPicker
+            modelValue={chosen.targets}
+            label={texts.value.send.target}
+            hint={texts.value.send.targetHint}
+            onUpdate:modelValue={(value: string[]) => {
+              chosen.targets = value
+            }}
+          />
+          {button(isNamed ? t.newTarget : t.nameIt, () => {
+            isNamingTarget.value = true
+          }, { look: 'small' })}
+          {isNamingTarget.value && (
+            <TargetDialog
+              chats={isNamed ? [] : chosen.targets}
+              onSaved={(name: string) => {
+                chosen.targets = [name]
+              }}
+              onClose={() => {
+                isNamingTarget.value = false
+              }}
+            />
+          )}
+        </div>
+      ))
+    }
+
+    const viewKey = (): VNode => {
+      const t = texts.value.integrations
+      const options = (keys.value ?? []).filter(key => isUsable(key, props.source)).map(({ name, targets: list }) => ({
+        value: name, label: name, hint: list ? list.join(', ') : texts.value.keys.everywhere,
+      }))
+      return section(step(2, t.key), (
+        <div>
+          {options.length > 0 && (
+            <Field label={texts.value.keys.key}>
+              {(labelled: Labelled) => select(chosen.key, [{ value: '', label: t.newKey }, ...options], value => {
+                chosen.key = value
+              }, labelled)}
+            </Field>
+          )}
+          {viewKeyState()}
+        </div>
+      ))
+    }
+    const viewKeyState = (): VNode => {
+      const t = texts.value.integrations
+      if (fresh.value) return notice('good', t.keyMade(fresh.value.name))
+      if (chosen.key !== '') return notice('info', props.source.signs ? t.secretKnown(chosen.key) : t.keyKnown(chosen.key))
+      const keep = (key: FreshKey): void => {
+        made.value = new Map([...made.value, [target.value, key]])
+      }
+      return <KeyMaker key={target.value} source={props.source} targets={chosen.targets} onMade={keep} />
+    }
+
+    const viewSetup = (): VNode => {
+      const t = texts.value.integrations
+      const { source } = props
+      const known = source.signs ? fresh.value?.secret : fresh.value?.key
+      const isReady = target.value !== '' && (known !== undefined || chosen.key !== '')
+      const guide = (): VNode => (
+        <div>
+          {about.value?.isPublic === false && notice('info', t.private)}
+          {viewGuide(source, target.value, known ?? (source.signs ? '<secret>' : '<key>'))}
+        </div>
+      )
+      return section(step(3, t.setup(labelOf(source))), isReady ? guide() : <p>{t.setupWaits}</p>)
+    }
+
+    const viewEditor = (): VNode => {
+      const t = texts.value.integrations
+      if (props.isNew || isEditing.value) return <TemplateEditor source={props.source} calls={calls.value} isNew={props.isNew} />
+      return section(t.editing, <p class="relay-hint">{t.templateHint}</p>, button(t.edit, () => {
+        isEditing.value = true
+      }))
+    }
+
+    const viewSteps = (): VNode => {
+      const { source } = props
+      const keyName = chosen.key || fresh.value?.name || ''
+      const count = (): void => {
+        calls.value++
+      }
+      return (
+        <div>
+          <div class="relay-columns relay-pair">
+            {viewTarget()}
+            {viewKey()}
+          </div>
+          {viewSetup()}
+          <Arrival key={keyName} source={source} label={labelOf(source)} keyName={keyName} onCall={count} />
+          {source.scope === 'hooks' && viewEditor()}
+        </div>
+      )
+    }
+    return () => (
+      <div>
+        <header class="relay-back">
+          <a href="#integrations">{texts.value.integrations.all}</a>
+          <h2>{labelOf(props.source)}</h2>
+        </header>
+        {props.isNew ? viewEditor() : viewSteps()}
+      </div>
+    )
+  },
+})
+
+function step(number: number, title: string): string {
+  return `${number}. ${title}`
+}
+
+/** Whether a source may call with a key that is there. */
+function isUsable({ allow, expires }: Key, { scope }: Source): boolean {
+  return allow.includes(scope) && (expires === undefined || Date.parse(expires) > Date.now())
+}
+
+/** Makes the key of a source, which may do nothing else. */
+const KeyMaker = defineComponent({
+  props: {
+    source: { type: Object as PropType<Source>, required: true },
+    targets: { type: Array as PropType<readonly string[]>, required: true },
+  },
+  emits: { made: (key: FreshKey) => key.key !== '' },
+  setup(props, { emit }) {
+    const name = shallowRef(freeKeyName(props.source.name))
+    const problem = shallowRef('')
+    const isBusy = shallowRef(false)
+    const make = async (event: Event): Promise<void> => {
+      event.preventDefault()
+      if (isBusy.value) return
+      isBusy.value = true
+      const { source: { scope, signs }, targets: list } = props
+      const result = await makeKey({ name: name.value.trim(), targets: list, allow: [scope], expires: '', rate: '', from: [], signs: signs === true })
+      isBusy.value = false
+      problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
+      if ('problem' in result) return
+      emit('made', result.value)
+      await refreshInventory()
+    }
+    return () => {
+      const t = texts.value.integrations
+      const isReady = props.targets.length > 0
+      return (
+        <form onSubmit={(event: Event) => void make(event)}>
+          <Field label={t.keyName} hint={isReady ? t.keyHint(texts.value.common.list(props.targets.map(describeChat))) : t.keyHintAny}>
+            {(labelled: Labelled) => input(name.value, value => {
+              name.value = value
+            }, labelled)}
+          </Field>
+          {problem.value && notice('bad', problem.value)}
+          {button(t.createKey, undefined, { kind: 'primary', submits: true, busy: isBusy.value, disabled: !isReady })}
+        </form>
+      )
+    }
+  },
+})
+
+function viewGuide(source: Source, target: string, key: string): VNode {
+  const t = texts.value.integrations
+  const names: Partial<Record<string, string>> = t.fields
+  const { open, finish } = t.guides[source.guide]
+  const { fields, snippet } = source.setup({ url: about.value?.url ?? '', target, key })
+  return (
+    <div>
+      <p>{open}</p>
+      {fields.map(([name, value]) => (
+        <div class="relay-value">
+          <span class="relay-label">{names[name] ?? name}</span>
+          <CopyBlock text={value} name={names[name] ?? name} />
+        </div>
+      ))}
+      {snippet !== undefined && <CopyBlock text={snippet} name={t.snippet} />}
+      <p>{finish}</p>
+    </div>
+  )
 }

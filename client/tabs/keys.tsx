@@ -1,183 +1,191 @@
-import { computed, defineComponent, reactive, shallowRef, type VNode, type VNodeChild } from 'vue'
-import { call, makeKey, pageName, type KeyView, type NewKey } from '../api'
-import { keyLines } from '../curl'
-import { listOf, numberOf, textOf, wordsOf, type Fields } from '../fields'
-import { field, notice, section, valueOf } from '../parts/basics'
-import { button } from '../parts/elements'
-import { CopyBlock } from '../parts/copy'
+import { defineComponent, shallowRef, type VNode, type VNodeChild } from 'vue'
+import { removeTarget, revokeKey, type Key, type Origin, type Target } from '../admin'
+import { call } from '../api'
+import { listOf, numberOf, textOf, type Fields } from '../fields'
+import { inventoryProblem, keys, refreshInventory, targets } from '../inventory'
+import { notice, section } from '../parts/basics'
+import { button, confirm, say, table, type TableRow } from '../parts/elements'
+import { NewKeyDialog, RotateDialog } from '../parts/key-dialogs'
+import { describeChat } from '../parts/target'
+import { TargetDialog } from '../parts/target-dialog'
 import { usePolling } from '../poll'
-import { about, refreshAbout } from '../state'
-import { texts, writeMoment } from '../texts'
+import { languageNames, texts, writeMoment } from '../texts'
 
-/** The keys, how they are used, and a new one. */
+/** Keys and targets: those of the settings, and those that are made and changed here. */
 export const KeysTab = defineComponent({
   setup() {
     const usage = shallowRef<Fields[]>([])
+    const dialog = shallowRef<() => VNode>()
     usePolling(async () => {
-      const [{ isRight, data }] = await Promise.all([call('GET', '/statusz'), refreshAbout()])
+      const [{ isRight, data }] = await Promise.all([call('GET', '/statusz'), refreshInventory()])
       if (isRight) usage.value = listOf(data.keys)
-    })
-    return () => {
+    }, 5000)
+    const close = (): void => {
+      dialog.value = undefined
+    }
+    const newKey = (): void => {
+      dialog.value = () => <NewKeyDialog onClose={close} />
+    }
+    const rotate = (key: Key): void => {
+      dialog.value = () => <RotateDialog of={key} onClose={close} />
+    }
+    const newTarget = (): void => {
+      dialog.value = () => <TargetDialog onClose={close} />
+    }
+    const change = (target: Target): void => {
+      dialog.value = () => <TargetDialog of={target} onClose={close} />
+    }
+    const revoke = async ({ name, lastUsedAt }: Key): Promise<void> => {
       const t = texts.value.keys
+      const text = lastUsedAt === undefined ? t.revokeText : t.revokeUsed(writeMoment(lastUsedAt))
+      if (await confirm({ title: t.revokeTitle(name), text, verb: t.revoke })) await end(await revokeKey(name), t.revoked(name))
+    }
+    const remove = async ({ name }: Target): Promise<void> => {
+      const t = texts.value.targets
+      const question = { title: t.removeTitle(name), text: t.removeText, verb: t.remove }
+      if (await confirm(question)) await end(await removeTarget(name), t.removed(name))
+    }
+    return () => {
+      const t = texts.value
+      const { value: why } = inventoryProblem
       return (
         <div>
-          {section(t.list, (
-            <div class="relay-scroll" tabindex="0" role="region" aria-label={t.list}>
-              <table class="relay-cards" role="table">
-                <thead role="rowgroup">
-                  <tr role="row">{[t.name, t.targets, t.allow, t.expires, t.used, t.sent, t.refused].map(name => <th scope="col" role="columnheader">{name}</th>)}</tr>
-                </thead>
-                <tbody role="rowgroup">{rowsOf(usage.value, about.value?.keys ?? [])}</tbody>
-              </table>
+          {why && notice('bad', t.common.failed(why))}
+          {!keys.value && !targets.value && !why && <p role="status">{t.common.loading}</p>}
+          {keys.value && section(t.keys.list, (
+            <div>
+              <p class="relay-hint">{t.keys.hint}</p>
+              {table(t.keys.list, keyHeads(), keyRows(keys.value, usage.value, rotate, revoke))}
             </div>
-          ))}
-          <NewKeyForm />
+          ), button(t.keys.make, newKey, { kind: 'primary' }))}
+          {targets.value && section(t.targets.list, (
+            <div>
+              <p class="relay-hint">{t.targets.hint}</p>
+              {targets.value.length === 0
+                ? <p>{t.targets.none}</p>
+                : table(t.targets.list, targetHeads(), targets.value.map(target => targetRow(target, change, remove)))}
+            </div>
+          ), button(t.targets.make, newTarget, { kind: 'primary' }))}
+          <p class="relay-hint">{t.keys.settingsHint}</p>
+          {dialog.value?.()}
         </div>
       )
     }
   },
 })
 
-function rowsOf(usage: Fields[], keys: KeyView[]): VNode[] {
+/** Says how a removal ended. */
+async function end(result: object, done: string): Promise<void> {
+  if ('problem' in result) say('bad', texts.value.common.failed(textOf(result.problem)))
+  else say('good', done)
+  await refreshInventory()
+}
+
+function keyHeads(): string[] {
+  const t = texts.value.keys
+  return [t.name, t.targets, t.allow, t.expires, t.used, t.actions]
+}
+
+function keyRows(all: readonly Key[], usage: readonly Fields[], rotate: (key: Key) => unknown, revoke: (key: Key) => unknown): TableRow[] {
   const t = texts.value.keys
   const usageOf = (name: string | null): Fields | undefined => usage.find(each => each.name === name)
+  const master = usageOf(null)
   return [
-    viewRow(t.master, undefined, usageOf(null)),
-    ...keys.map(key => viewRow(key.name, key, usageOf(key.name))),
-    viewRow(t.page, undefined, usageOf(pageName)),
+    {
+      key: '', cells: [
+        viewName(t.master, 'settings'), t.everywhere, t.everything, t.always, viewUse(textOf(master?.last_used), master), '',
+      ],
+    },
+    ...all.map(key => ({
+      key: `${key.origin} ${key.name}`,
+      cells: [
+        viewName(key.name, key.origin, isShadowed(key, all)),
+        key.targets === undefined ? t.everywhere : viewWords(key.targets.map(describeChat)),
+        viewWords(key.allow.map(scopeName)),
+        viewExpiry(key.expires),
+        viewUse(key.lastUsedAt ?? textOf(usageOf(key.name)?.last_used), usageOf(key.name)),
+        viewActions(key.origin, [
+          [t.rotate, t.describe(t.rotate, key.name), () => rotate(key)],
+          [t.revoke, t.describe(t.revoke, key.name), () => revoke(key)],
+        ]),
+      ],
+    })),
   ]
 }
 
-function viewRow(name: string, key: KeyView | undefined, usage: Fields | undefined): VNode {
+function scopeName(scope: string): string {
+  const names: Partial<Record<string, string>> = texts.value.keys.scopes
+  return names[scope] ?? scope
+}
+
+/** @param isShadowed whether the settings have the same name, which counts in the place of this one */
+function viewName(name: string, origin: Origin, isShadowed = false): VNode {
   const t = texts.value.keys
-  const last = textOf(usage?.last_used)
-  const from = textOf(usage?.last_address)
   return (
-    <tr role="row">
-      <th scope="row" role="rowheader">{name}</th>
-      {cell(t.targets, key?.targets?.join(', ') ?? t.everywhere)}
-      {cell(t.allow, key?.allow.join(', ') ?? t.everything)}
-      {cell(t.expires, viewExpiry(key?.expires))}
-      {cell(t.used, last === '' ? t.never : from === '' ? writeMoment(last) : t.from(writeMoment(last), from))}
-      {cell(t.sent, numberOf(usage?.messages))}
-      {cell(t.refused, numberOf(usage?.refused))}
-    </tr>
+    <span>
+      {name}
+      {origin === 'settings' && <span class="relay-badge">{t.inSettings}</span>}
+      {isShadowed && <span class="relay-hint">{t.shadowed}</span>}
+    </span>
   )
 }
 
-/** A cell that has its head with it where the page is narrow. The table shown otherwise then is a table still, for those who hear it. */
-function cell(name: string, value: VNodeChild): VNode {
-  return <td role="cell" data-name={name}>{value}</td>
+/** Whether the settings have the name of something that was made. */
+function isShadowed({ name, origin }: Key | Target, all: readonly (Key | Target)[]): boolean {
+  return origin === 'made' && all.some(each => each.origin === 'settings' && each.name === name)
 }
 
-function viewExpiry(expires: number | undefined): VNodeChild {
+function viewWords(words: readonly string[]): VNode {
+  return <span>{texts.value.common.list(words)}</span>
+}
+
+/** The buttons of a row; what is in the settings is not changed here. */
+function viewActions(origin: Origin, actions: readonly (readonly [label: string, describes: string, act: () => unknown])[]): VNodeChild {
+  if (origin === 'settings') return ''
+  return <span class="relay-row">{actions.map(([label, describes, act]) => button(label, act, { look: 'small', describes }))}</span>
+}
+
+function viewExpiry(expires: string | undefined): VNodeChild {
   const t = texts.value.keys
   if (expires === undefined) return t.always
+  const time = Date.parse(expires)
   // Of a date, its end counts.
-  const date = writeMoment(expires - 1)
-  return expires < Date.now() ? <span class="relay-state failed">{texts.value.common.named(date, t.over)}</span> : date
+  const date = writeMoment(time - 1)
+  return time < Date.now() ? <span class="relay-state failed">{texts.value.common.named(date, t.over)}</span> : date
 }
 
-/** Makes a key, and shows it once. */
-const NewKeyForm = defineComponent({
-  setup() {
-    const entry = reactive<Wish>({ name: '', targets: '', expires: '', allow: ['send'] })
-    const made = shallowRef<NewKey>()
-    const isOut = shallowRef(false)
-    /** Before somebody has asked for the key, nothing is wrong yet. */
-    const isAsked = shallowRef(false)
-    const problems = computed(() => isAsked.value ? problemsOf(entry) : {})
-    const make = async (): Promise<void> => {
-      isAsked.value = true
-      if (Object.keys(problems.value).length > 0) return
-      made.value = await makeKey()
-      isOut.value = !made.value
-    }
-    const toggle = (scope: string): void => {
-      entry.allow = entry.allow.includes(scope) ? entry.allow.filter(each => each !== scope) : [...entry.allow, scope]
-    }
-    const input = (name: 'name' | 'targets' | 'expires', type: string, hint?: string): VNode => field(texts.value.keys[name], (
-      <input
-        type={type}
-        aria-invalid={problems.value[name] !== undefined}
-        value={entry[name]}
-        onInput={(event: Event) => {
-          entry[name] = valueOf(event)
-        }}
-      />
-    ), hint, problems.value[name])
-    return () => {
-      const t = texts.value.keys
-      const deeds: Partial<Record<string, string>> = t.deeds
-      if (made.value) return section(t.make, viewMade(made.value, entry, () => {
-        made.value = undefined
-        isAsked.value = false
-        entry.name = ''
-      }))
-      return section(t.make, (
-        <form
-          onSubmit={(event: Event) => {
-            event.preventDefault()
-            void make()
-          }}
-        >
-          <div class="relay-columns">
-            {input('name', 'text')}
-            {input('targets', 'text', t.targetsHint)}
-            {input('expires', 'date', t.expiresHint)}
-          </div>
-          <fieldset>
-            <legend>{t.allow}</legend>
-            <div class="relay-checks">
-              {(about.value?.scopes ?? []).map(scope => (
-                <label>
-                  <input type="checkbox" checked={entry.allow.includes(scope)} onChange={() => toggle(scope)} />
-                  <span>
-                    <code>{scope}</code>
-                    {deeds[scope] !== undefined && <span class="relay-hint">{deeds[scope]}</span>}
-                  </span>
-                </label>
-              ))}
-            </div>
-            {problems.value.allow && notice('bad', problems.value.allow)}
-          </fieldset>
-          {isOut.value && notice('bad', texts.value.common.offline)}
-          {button(t.make, make, { kind: 'primary' })}
-        </form>
-      ))
-    }
-  },
-})
-
-/** What the form holds. */
-interface Wish {
-  name: string
-  targets: string
-  expires: string
-  allow: string[]
-}
-
-/** What is wrong with its fields. */
-function problemsOf({ name, allow }: Wish): Partial<Record<keyof Wish, string>> {
+function viewUse(last: string, usage: Fields | undefined): VNodeChild {
   const t = texts.value.keys
-  const word = name.trim()
-  return {
-    ...word === '' && { name: t.needName },
-    ...word === pageName && { name: t.pageName(pageName) },
-    ...allow.length === 0 && { allow: t.needScope },
-  }
-}
-
-function viewMade({ key, digest }: NewKey, entry: Wish, done: () => unknown): VNode {
-  const t = texts.value.keys
+  if (last === '') return t.never
+  const address = textOf(usage?.last_address)
   return (
-    <div>
-      {notice('info', t.once)}
-      <h3>{t.key}</h3>
-      <CopyBlock text={key} name={t.key} />
-      <p>{t.line}</p>
-      <CopyBlock text={keyLines({ ...entry, name: entry.name.trim(), targets: wordsOf(entry.targets), proof: ['key', digest] })} name={t.line} />
-      {button(t.done, done)}
-    </div>
+    <span>
+      {address === '' ? writeMoment(last) : t.from(writeMoment(last), address)}
+      {usage && <span class="relay-hint">{t.messages(numberOf(usage.messages), numberOf(usage.refused))}</span>}
+    </span>
   )
+}
+
+function targetHeads(): string[] {
+  const t = texts.value.targets
+  return [t.name, t.to, t.lang, t.bot, texts.value.keys.actions]
+}
+
+function targetRow(target: Target, change: (target: Target) => unknown, remove: (target: Target) => unknown): TableRow {
+  const { keys: { describe }, targets: t } = texts.value
+  const { name, to, platform, bot, lang, origin } = target
+  const languages: Partial<Record<string, string>> = languageNames
+  return {
+    key: `${origin} ${name}`,
+    cells: [
+      viewName(name, origin, isShadowed(target, targets.value ?? [])),
+      viewWords(to.map(describeChat)),
+      lang === '' ? t.defaultLang : languages[lang] ?? lang,
+      [platform, bot].filter(Boolean).join(':') || t.anyBot,
+      viewActions(origin, [
+        [t.change, describe(t.change, name), () => change(target)],
+        [t.remove, describe(t.remove, name), () => remove(target)],
+      ]),
+    ],
+  }
 }

@@ -1,12 +1,15 @@
-import { defineComponent, reactive, shallowRef, type VNode } from 'vue'
+import { defineComponent, onMounted, reactive, shallowRef, type VNode } from 'vue'
 import { call, upload, type Reply } from '../api'
+import { bots, refreshNames } from '../contacts'
 import { curlWithFiles } from '../curl'
-import { listOf, textOf, textsOf } from '../fields'
-import { field, notice, section, valueOf } from '../parts/basics'
-import { button } from '../parts/elements'
+import { listOf, textOf, type Fields } from '../fields'
+import { refreshInventory } from '../inventory'
+import { notice, section } from '../parts/basics'
+import { button, Field, input, select, type Labelled } from '../parts/elements'
 import { CopyButton } from '../parts/copy'
 import { viewPreview } from '../parts/preview'
-import { TargetField } from '../parts/target'
+import { describeChat, TargetPicker } from '../parts/target'
+import { freshWord } from '../random'
 import { about, goTo } from '../state'
 import { texts, writeSize } from '../texts'
 
@@ -17,46 +20,71 @@ interface Attachment {
   id: string
 }
 
+/** What became of the last message that was sent. */
+interface Outcome {
+  reply: Reply
+  /** Where it went, in words. */
+  target: string
+}
+
 /** Writes a message, shows how it would leave, sends it. */
 export const SendTab = defineComponent({
   setup() {
-    const order = reactive({ bot: '', target: '', text: '' })
+    const order = reactive<Order>({ bot: '', targets: [], text: '' })
     const attachments = shallowRef<Attachment[]>([])
-    const bots = shallowRef<string[]>([])
     const preview = shallowRef<Reply>()
-    const result = shallowRef<Reply>()
+    const outcome = shallowRef<Outcome>()
     const problem = shallowRef('')
-    const isBusy = shallowRef(false)
-    void call('GET', '/statusz').then(({ data }) => {
-      bots.value = listOf(data.bots).map(({ platform, self_id: id }) => `${textOf(platform)}:${textOf(id)}`)
-    })
+    /** What the page waits for. */
+    const busy = shallowRef<'preview' | 'send'>()
+    /** The key under which a message is sent once, however often its sending is asked for, and the message that it is for. */
+    let sending = { key: '', body: '' }
+    onMounted(() => void Promise.all([refreshNames(), refreshInventory()]))
 
-    const act = async (isDry: boolean): Promise<void> => {
-      const t = texts.value.send
-      const lack = order.target === '' ? t.needTarget : order.text.trim() === '' && attachments.value.length === 0 ? t.needContent : ''
-      problem.value = lack
-      if (lack || isBusy.value) return
-      isBusy.value = true
+    const act = async (deed: 'preview' | 'send'): Promise<void> => {
+      if (busy.value) return
+      outcome.value = preview.value = undefined
+      problem.value = lackOf(order, attachments.value)
+      if (problem.value) return
+      busy.value = deed
       try {
         const failure = await uploadAll(attachments.value)
         if (failure) problem.value = texts.value.common.failed(failure.msg)
-        else await submit(isDry)
+        else await (deed === 'preview' ? show() : submit())
       } finally {
-        isBusy.value = false
+        busy.value = undefined
       }
     }
-    const submit = async (isDry: boolean): Promise<void> => {
-      const reply = await call('POST', '/webhook', { ...isDry && { query: { dry_run: '1' } }, body: JSON.stringify(bodyOf(order, attachments.value)) })
-      preview.value = isDry && reply.isRight ? reply : undefined
-      result.value = isDry ? undefined : reply
-      problem.value = reply.isRight ? '' : texts.value.common.failed(reply.msg)
+    const show = async (): Promise<void> => {
+      const reply = await call('POST', '/webhook', { query: { dry_run: '1' }, body: JSON.stringify(bodyOf(order, attachments.value)) })
+      if (reply.isRight) preview.value = reply
+      else problem.value = texts.value.common.failed(reply.msg)
+    }
+    const submit = async (): Promise<void> => {
+      const body = JSON.stringify(bodyOf(order, attachments.value))
+      if (sending.body !== body) sending = { key: freshWord(), body }
+      const target = texts.value.common.list(order.targets.map(describeChat))
+      const reply = await call('POST', '/webhook', { headers: { 'idempotency-key': sending.key }, body })
+      outcome.value = { reply, target }
+      // What was written meanwhile stays.
+      const isSame = JSON.stringify(bodyOf(order, attachments.value)) === body
+      if (isSame && reply.isRight && failuresOf(reply).length === 0) clear()
+    }
+    const clear = (): void => {
+      Object.assign(order, { targets: [], text: '' })
+      attachments.value = []
+      sending = { key: '', body: '' }
+    }
+    const add = (files: Iterable<File>): void => {
+      attachments.value = [...attachments.value, ...[...files].map(file => ({ file, id: '' }))]
     }
     const choose = (event: Event): void => {
       const { target } = event
       if (!(target instanceof HTMLInputElement)) return
-      attachments.value = [...attachments.value, ...[...target.files ?? []].map(file => ({ file, id: '' }))]
+      add(target.files ?? [])
       target.value = ''
     }
+    const paste = (event: ClipboardEvent): void => add(event.clipboardData?.files ?? [])
     const remove = (gone: Attachment): void => {
       attachments.value = attachments.value.filter(each => each !== gone)
     }
@@ -65,76 +93,75 @@ export const SendTab = defineComponent({
       const t = texts.value.send
       return (
         <div>
-          {section(texts.value.tabs.send, (
+          {section(t.compose, (
             <form
               onSubmit={(event: Event) => {
                 event.preventDefault()
-                void act(false)
+                void act('send')
               }}
             >
               <div class="relay-columns">
-                {field(t.bot, (
-                  <select
-                    value={order.bot}
-                    onChange={(event: Event) => {
-                      order.bot = valueOf(event)
-                    }}
-                  >
-                    <option value="">{t.anyBot}</option>
-                    {bots.value.map(bot => <option value={bot}>{bot}</option>)}
-                  </select>
-                ))}
-                <TargetField
-                  modelValue={order.target}
+                <TargetPicker
+                  modelValue={order.targets}
+                  label={t.target}
+                  hint={t.targetHint}
                   bot={order.bot}
-                  onUpdate:modelValue={(value: string) => {
-                    order.target = value
+                  onUpdate:modelValue={(value: string[]) => {
+                    order.targets = value
                   }}
                 />
+                <Field label={t.bot}>
+                  {(labelled: Labelled) => select(order.bot, [{ value: '', label: t.anyBot }, ...bots.value.map(bot => ({ value: bot, label: bot }))], value => {
+                    order.bot = value
+                  }, labelled)}
+                </Field>
               </div>
-              {field(t.text, (
-                <textarea
-                  value={order.text}
-                  onInput={(event: Event) => {
-                    order.text = valueOf(event)
-                  }}
-                />
-              ))}
+              <div onPaste={paste}>
+                <Field label={t.text}>
+                  {(labelled: Labelled) => input(order.text, value => {
+                    order.text = value
+                  }, { ...labelled, type: 'textarea', rows: 6 })}
+                </Field>
+              </div>
               <div class="relay-field">
                 <span class="relay-label" id="relay-files">{t.files}</span>
                 <label class="relay-files">
                   <input type="file" multiple aria-labelledby="relay-files" class="relay-hidden" onChange={choose} />
                   {t.choose}
                 </label>
+                {attachments.value.length > 0 && (
+                  <ul class="relay-list">
+                    {attachments.value.map(each => (
+                      <li>
+                        <span class="relay-said">{texts.value.common.list([each.file.name, writeSize(each.file.size)])}</span>
+                        {button(t.removeShort, () => remove(each), { look: 'small', describes: t.remove(each.file.name) })}
+                      </li>
+                    ))}
+                  </ul>
+                )}
               </div>
-              {attachments.value.length > 0 && (
-                <ul class="relay-list">
-                  {attachments.value.map(each => (
-                    <li>
-                      <span class="relay-said">{texts.value.common.list([each.file.name, writeSize(each.file.size)])}</span>
-                      {button(t.removeShort, () => remove(each), { describes: t.remove(each.file.name) })}
-                    </li>
-                  ))}
-                </ul>
-              )}
+              {problem.value && notice('bad', problem.value)}
+              {outcome.value && viewOutcome(outcome.value)}
               <div class="relay-row">
-                {button(t.preview, () => act(true), { disabled: isBusy.value })}
-                {button(t.send, () => act(false), { kind: 'primary', disabled: isBusy.value })}
-                <CopyButton
-                  text={curlFor(order, attachments.value)}
-                  label={texts.value.record.curl}
-                />
+                {button(t.send, undefined, { kind: 'primary', submits: true, busy: busy.value === 'send' })}
+                {button(t.preview, () => act('preview'), { busy: busy.value === 'preview' })}
+                <CopyButton text={curlFor(order, attachments.value)} label={texts.value.record.curl} />
               </div>
             </form>
           ))}
-          {problem.value && notice('bad', problem.value)}
-          {preview.value && section(t.previewTitle, viewPreview(preview.value.data))}
-          {result.value && section(t.result, viewResult(result.value))}
+          {preview.value && section(t.previewTitle, viewPreview(preview.value.data), <span class="relay-aside">{t.nothingSent}</span>)}
         </div>
       )
     }
   },
 })
+
+/** What has to be there before anything is sent; empty where nothing lacks. */
+function lackOf({ targets, text }: Order, attachments: readonly Attachment[]): string {
+  const t = texts.value.send
+  if (targets.length === 0) return t.needTarget
+  return text.trim() === '' && attachments.length === 0 ? t.needContent : ''
+}
 
 /** @returns the answer to the upload that failed, if one did */
 async function uploadAll(attachments: Attachment[]): Promise<Reply | undefined> {
@@ -149,7 +176,7 @@ async function uploadAll(attachments: Attachment[]): Promise<Reply | undefined> 
 /** What is to be sent, but for files. */
 interface Order {
   bot: string
-  target: string
+  targets: string[]
   text: string
 }
 
@@ -159,12 +186,12 @@ function curlFor(order: Order, attachments: Attachment[]): string {
 }
 
 /** The body for `/webhook`. */
-function bodyOf({ bot, target, text }: Order, attachments: Attachment[]): object {
+function bodyOf({ bot, targets, text }: Order, attachments: Attachment[]): object {
   const [platform, selfId] = [bot.slice(0, bot.indexOf(':')), bot.slice(bot.indexOf(':') + 1)]
   const words = text.trim() === '' ? [] : [{ type: 'text', msg: text }]
   const files = attachments.map(({ file, id }) => ({ type: kindOf(file.type), url: id }))
   return {
-    to: target, ...bot && { platform, self_id: selfId },
+    to: targets.length === 1 ? targets[0] : targets, ...bot && { platform, self_id: selfId },
     ...files.length === 0 ? { msg: text } : { messages: [...words, ...files] },
   }
 }
@@ -173,16 +200,24 @@ function kindOf(type: string): string {
   return /^(image|video)\//.exec(type)?.[1] ?? 'file'
 }
 
-function viewResult({ isRight, data, headers }: Reply): VNode {
+/** Those of its parts, and of its targets, that did not arrive. */
+function failuresOf({ data }: Reply): Fields[] {
+  return [...listOf(data.results), ...listOf(data.deliveries)].filter(({ success }) => success === false)
+}
+
+function viewOutcome({ reply, target }: Outcome): VNode {
   const t = texts.value
+  const { isRight, msg, data, headers } = reply
   const several = listOf(data.deliveries)
   const ids = several.length > 0 ? several.map(({ delivery_id: id }) => textOf(id)) : [textOf(headers['x-request-id'])]
-  const failed = [...listOf(data.results), ...several].filter(({ success }) => success === false)
+  const failed = failuresOf(reply)
+  const outcomes: Partial<Record<string, string>> = t.outcomes
   return (
     <div>
-      {isRight && failed.length === 0 && notice('good', [t.send.sent, ...textsOf(data.message_ids).map(id => t.record.ids(id))].join(' '))}
-      {failed.map(({ msg, outcome }) => notice('bad', `${textOf(outcome)}: ${textOf(msg)}`))}
-      <div class="relay-row">{ids.filter(Boolean).map(id => button(t.send.open, () => goTo('deliveries', id)))}</div>
+      {isRight && failed.length === 0 && notice('good', t.send.sent(target))}
+      {!isRight && failed.length === 0 && notice('bad', t.common.failed(msg))}
+      {failed.map(each => notice('bad', t.common.pair(outcomes[textOf(each.outcome)] ?? textOf(each.outcome), textOf(each.msg))))}
+      <div class="relay-row relay-records">{ids.filter(Boolean).map(id => button(t.send.open, () => goTo('deliveries', id), { look: 'link' }))}</div>
     </div>
   )
 }

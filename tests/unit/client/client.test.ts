@@ -2,8 +2,8 @@ import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import { addressFor, callersOf } from '../../../client/callers'
-import { curlOf, keyLines } from '../../../client/curl'
+import { curlOf } from '../../../client/curl'
+import { sourcesOf } from '../../../client/sources'
 import { chinese, english } from '../../../client/texts/all'
 
 /** What a shell makes of a command in the place of curl. */
@@ -21,26 +21,31 @@ test('a command for curl says what is asked for, whatever quotes are in it', () 
   assert.deepEqual(wordsOf(curlOf('GET', 'http://h/a?b=1&c')).slice(2), ['http://h/a?b=1&c'])
 })
 
-test('the lines for a new key are YAML that says what was chosen', () => {
-  const entry = { name: 'a: "b"', targets: ['ops', 'group:*'], allow: ['send', 'mention-all'], expires: '2030-06-01' }
-  assert.deepEqual(load(keyLines({ ...entry, proof: ['key', 'sha256:00'] })), [{ ...entry, key: 'sha256:00' }])
-  const bare = { name: 'ci', targets: [], allow: ['hooks'], expires: '' }
-  assert.deepEqual(load(keyLines({ ...bare, proof: ['secret', '${{ env.CI_SECRET }}'] })), [{ name: 'ci', secret: '${{ env.CI_SECRET }}', allow: ['hooks'] }])
+test('a source is set up with the address, the target and the key, each where it belongs', () => {
+  const sources = sourcesOf(['github', 'deploys'])
+  const parts = { url: 'https://relay.example.com/r', target: 'group:1', key: 'a-key' }
+  for (const [name, ...values] of [
+    ['github', 'https://relay.example.com/r/hooks/github/group:1', 'application/json', 'a-key'],
+    ['dingtalk', 'https://relay.example.com/r/hooks/dingtalk/group:1?access_token=a-key'],
+    ['sentry', 'https://relay.example.com/r/hooks/sentry/group:1?key=a-key'],
+    ['apprise', 'jsons://relay:a-key@relay.example.com/r/hooks/apprise/group:1'],
+    ['deploys', 'https://relay.example.com/r/hooks/deploys/group:1?key=a-key'],
+  ] as const) {
+    assert.deepEqual(sources.find(each => each.name === name)?.setup(parts).fields.map(([, value]) => value), values)
+  }
+  for (const { name, setup } of sources) {
+    const { fields, snippet = '' } = setup(parts)
+    const all = [...fields.map(([, value]) => value), snippet].join('\n')
+    assert(all.includes('a-key') && all.includes('relay.example.com/r'), name)
+    assert.doesNotMatch(all, /<(?:key|secret|target|url)>|undefined/, name)
+  }
 })
 
-test('the address of a caller has target and key where they belong', () => {
-  const callers = callersOf(['github', 'deploys'])
-  for (const [name, target, address] of [
-    ['github', 'group:1', 'https://relay.example.com/r/hooks/github/group:1'],
-    ['dingtalk', 'group:1', 'https://relay.example.com/r/hooks/dingtalk/group:1?access_token=a-key'],
-    ['apprise', 'group:1', 'jsons://relay:a-key@relay.example.com/r/hooks/apprise/group:1'],
-    ['curl', 'group:1', 'curl -H "Authorization: Bearer a-key" -d "Hello" "https://relay.example.com/r/send/group:1"'],
-    ['deploys', '', 'https://relay.example.com/r/hooks/deploys/<target>?key=a-key'],
-  ] as const) {
-    const caller = callers.find(each => each.name === name)
-    assert(caller)
-    assert.equal(addressFor(caller, 'https://relay.example.com/r', target, 'a-key'), address)
-  }
+test('what is pasted into Alertmanager and GitHub Actions is YAML, and into a shell a script', () => {
+  const parts = { url: 'https://relay.example.com', target: 'ops', key: 'a-key' }
+  const snippetOf = (name: string): string => sourcesOf([]).find(each => each.name === name)?.setup(parts).snippet ?? ''
+  for (const name of ['alertmanager', 'github-actions', 'gitlab-ci']) assert(load(snippetOf(name)), name)
+  for (const name of ['curl', 'shell', 'onebot']) execFileSync('sh', ['-n', '-c', snippetOf(name)])
 })
 
 /** All texts by their paths, those of functions with the number of their parameters. */

@@ -1,0 +1,77 @@
+import { defineComponent, shallowRef, type PropType } from 'vue'
+import { call, loadDeliveries, type Delivery } from '../api'
+import { textOf } from '../fields'
+import { usePolling } from '../poll'
+import { doorOf, type Source } from '../sources'
+import { goTo } from '../state'
+import { texts, writeMoment } from '../texts'
+import { section, stateMark } from './basics'
+import { button } from './elements'
+import { summarize } from './items'
+import { viewTarget } from './target'
+
+/** Waits for a call of a source, and shows the message that it made. */
+export const Arrival = defineComponent({
+  props: {
+    source: { type: Object as PropType<Source>, required: true },
+    label: { type: String, required: true },
+    /** The key that it calls with; empty where any will do. */
+    keyName: { type: String, required: true },
+  },
+  emits: ['call'],
+  setup(props, { emit }) {
+    /** The newest that was there before, empty for none; absent until that is known. Unlike a time, no clock has to be right for it. */
+    const mark = shallowRef<string>()
+    const first = shallowRef<Delivery>()
+    /** When the last payload came, likewise. */
+    const payloadMark = shallowRef<string>()
+    const isSilent = shallowRef(false)
+
+    const lookAtDeliveries = async (): Promise<void> => {
+      if (first.value && !['queued', 'sending'].includes(first.value.state)) return
+      const page = await loadDeliveries({ door: doorOf(props.source), ...props.keyName && { key: props.keyName }, limit: '20' })
+      if (!page) return
+      const { value: last } = mark
+      const isFirst = !first.value
+      // The newest come first.
+      if (last === undefined) mark.value = page.deliveries[0]?.id ?? ''
+      else first.value = page.deliveries.findLast(({ id }) => id > last)
+      if (isFirst && first.value) emit('call')
+    }
+    /** A call that makes no message leaves its payload, and no delivery. */
+    const lookAtPayload = async (): Promise<void> => {
+      if (props.source.scope !== 'hooks' || first.value) return
+      const { isRight, data } = await call('GET', `/payloads/${encodeURIComponent(props.source.name)}`)
+      const receivedAt = isRight ? textOf(data.received_at) : ''
+      payloadMark.value ??= receivedAt
+      if (receivedAt === payloadMark.value) return
+      payloadMark.value = receivedAt
+      isSilent.value = true
+      emit('call')
+    }
+    usePolling(async () => {
+      await lookAtPayload()
+      await lookAtDeliveries()
+    })
+    return () => {
+      const { integrations: t, common } = texts.value
+      const { value: delivery } = first
+      if (!delivery) return section(isSilent.value ? t.noMessage : mark.value ? t.waitingNext : t.waiting, (
+        <p role="status" class="relay-waiting">
+          {mark.value === undefined ? common.loading : isSilent.value ? t.noMessageHint : t.waitingHint(props.label)}
+        </p>
+      ))
+      return section(t.arrived, (
+        <div role="status">
+          <div class="relay-row">
+            {stateMark(delivery)}
+            {viewTarget(delivery.target, delivery.bot)}
+            <span class="relay-aside">{writeMoment(delivery.createdAt)}</span>
+          </div>
+          <div class="relay-bubble"><p class="relay-said">{summarize(delivery.items)}</p></div>
+          {button(t.open, () => goTo('deliveries', delivery.id), { look: 'link' })}
+        </div>
+      ))
+    }
+  },
+})

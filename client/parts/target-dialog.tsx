@@ -1,0 +1,104 @@
+import { defineComponent, reactive, shallowRef, type PropType } from 'vue'
+import { saveTarget, type Target } from '../admin'
+import { refreshInventory, targets } from '../inventory'
+import { bots } from '../contacts'
+import { languageNames, texts } from '../texts'
+import { notice } from './basics'
+import { button, Dialog, Field, input, say, select, type Labelled } from './elements'
+import { TargetPicker } from './target'
+
+/** Makes a target, or changes one. */
+export const TargetDialog = defineComponent({
+  props: {
+    /** Absent for a new one. */
+    of: { type: Object as PropType<Target> },
+    /** What a new one begins with. */
+    chats: { type: Array as PropType<readonly string[]>, default: () => [] },
+  },
+  emits: { close: () => true, saved: (name: string) => name !== '' },
+  setup(props, { emit }) {
+    const { name = '', to = props.chats, lang = '', platform = '', bot = '' } = props.of ?? {}
+    const wish = reactive({ name, to: [...to], lang, bot: bot && `${platform}:${bot}` })
+    const problem = shallowRef('')
+    const isBusy = shallowRef(false)
+    const isAsked = shallowRef(false)
+    const lacks = (): { name?: string, to?: string } => {
+      const t = texts.value.targets
+      const word = wish.name.trim()
+      const isTaken = !props.of && targets.value?.some(each => each.name === word)
+      return { ...word === '' ? { name: t.needName } : isTaken && { name: t.taken }, ...wish.to.length === 0 && { to: t.needTo } }
+    }
+    const save = async (): Promise<void> => {
+      isAsked.value = true
+      if (isBusy.value || Object.keys(lacks()).length > 0) return
+      isBusy.value = true
+      const word = wish.name.trim()
+      const at = wish.bot.indexOf(':')
+      const result = await saveTarget({
+        name: word, to: wish.to, lang: wish.lang,
+        // Without a bot of its own a platform may still stand there.
+        platform: wish.bot ? wish.bot.slice(0, at) : platform, bot: wish.bot.slice(at + 1),
+      })
+      isBusy.value = false
+      problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
+      if ('problem' in result) return
+      await refreshInventory()
+      say('good', texts.value.targets.saved(word))
+      emit('saved', word)
+      emit('close')
+    }
+    const viewForm = () => {
+      const t = texts.value.targets
+      const wrong = isAsked.value ? lacks() : {}
+      const languages = Object.entries(languageNames).map(([value, label]) => ({ value, label }))
+      const known = bots.value.map(value => ({ value, label: value }))
+      return (
+        <form
+          onSubmit={(event: Event) => {
+            event.preventDefault()
+            void save()
+          }}
+        >
+          {!props.of && (
+            <Field label={t.name} hint={t.nameHint} problem={wrong.name}>
+              {(labelled: Labelled) => input(wish.name, value => {
+                wish.name = value
+              }, { ...labelled, invalid: wrong.name !== undefined })}
+            </Field>
+          )}
+          <TargetPicker
+            modelValue={wish.to}
+            label={t.to}
+            hint={t.toHint}
+            problem={wrong.to}
+            bot={wish.bot}
+            multiple
+            chatsOnly
+            onUpdate:modelValue={(value: string[]) => {
+              wish.to = value
+            }}
+          />
+          <Field label={t.lang} hint={t.langHint}>
+            {(labelled: Labelled) => select(wish.lang, [{ value: '', label: t.defaultLang }, ...languages], value => {
+              wish.lang = value
+            }, labelled)}
+          </Field>
+          <Field label={t.bot} hint={t.botHint}>
+            {(labelled: Labelled) => select(wish.bot, [{ value: '', label: t.anyBot }, ...known], value => {
+              wish.bot = value
+            }, labelled)}
+          </Field>
+          {problem.value && notice('bad', problem.value)}
+          <div class="relay-row end">
+            {button(texts.value.common.cancel, () => emit('close'))}
+            {button(t.save, undefined, { kind: 'primary', submits: true, busy: isBusy.value })}
+          </div>
+        </form>
+      )
+    }
+    return () => {
+      const t = texts.value.targets
+      return <Dialog title={props.of ? t.changeTitle(props.of.name) : t.makeTitle} onClose={() => emit('close')}>{viewForm}</Dialog>
+    }
+  },
+})

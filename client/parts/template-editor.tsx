@@ -1,0 +1,170 @@
+import { defineComponent, onBeforeUnmount, onMounted, reactive, shallowRef, watch, type PropType, type VNode } from 'vue'
+import { loadTemplate, parsePayload, previewTemplate, resetTemplate, saveTemplate, type Rendering, type Template } from '../admin'
+import { call } from '../api'
+import { textOf } from '../fields'
+import type { Source } from '../sources'
+import { refreshAbout } from '../state'
+import { texts, writeMoment } from '../texts'
+import { notice, section } from './basics'
+import { button, confirm, Field, input, say, type Labelled } from './elements'
+
+/** How long somebody has to pause in typing before the preview is made again, in milliseconds. */
+const pause = 400
+
+/** The template of a source, beside what it makes of the last payload that came. */
+export const TemplateEditor = defineComponent({
+  props: {
+    source: { type: Object as PropType<Source>, required: true },
+    /** Grows with each call that arrives, whose payload may then be used. */
+    calls: { type: Number, default: 0 },
+    /** Whether it is a source that has no template yet. */
+    isNew: Boolean,
+  },
+  setup(props) {
+    const { name, event } = props.source
+    const saved = shallowRef<Template>()
+    const draft = reactive({ template: '', payload: '', event: event?.[1] ?? '' })
+    /** When the payload came; empty for one that somebody wrote. */
+    const receivedAt = shallowRef('')
+    const problem = shallowRef('')
+    const rendering = shallowRef<Rendering>()
+    const flaw = shallowRef('')
+    const isBusy = shallowRef(false)
+    let timer: number | undefined
+
+    const load = async (): Promise<void> => {
+      if (props.isNew) {
+        draft.template = texts.value.integrations.newTemplate
+        return
+      }
+      const result = await loadTemplate(name)
+      problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
+      if ('problem' in result) return
+      saved.value = result.value
+      draft.template = result.value.text
+    }
+    const take = async (): Promise<void> => {
+      const { isRight, status, msg, data } = await call('GET', `/payloads/${encodeURIComponent(name)}`)
+      const t = texts.value
+      flaw.value = isRight ? '' : status === 404 ? t.integrations.noPayload : t.common.failed(msg)
+      if (!isRight) return
+      Object.assign(draft, { payload: JSON.stringify(data.payload, undefined, 2), event: textOf(data.event) || draft.event })
+      receivedAt.value = textOf(data.received_at)
+    }
+    const render = async (): Promise<void> => {
+      const payload = parsePayload(draft.payload)
+      if (!payload) {
+        rendering.value = undefined
+        if (draft.payload.trim() !== '') flaw.value = texts.value.integrations.badPayload
+        return
+      }
+      const asked = JSON.stringify(draft)
+      const result = await previewTemplate(name, draft.template, payload, event ? draft.event : '')
+      if (asked !== JSON.stringify(draft)) return
+      rendering.value = 'value' in result ? result.value : undefined
+      flaw.value = 'problem' in result ? result.problem : ''
+    }
+    const save = async (): Promise<void> => {
+      if (isBusy.value) return
+      isBusy.value = true
+      const text = draft.template
+      const result = await saveTemplate(name, text)
+      isBusy.value = false
+      problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
+      if ('problem' in result) return
+      saved.value = { text, isOwn: true }
+      say('good', texts.value.integrations.saved)
+      await refreshAbout()
+    }
+    const reset = async (): Promise<void> => {
+      const t = texts.value.integrations
+      const isOurs = props.source.guide !== 'own'
+      const question = isOurs
+        ? { title: t.resetTitle, text: t.resetText, verb: t.reset }
+        : { title: t.removeTitle, text: t.removeText, verb: t.remove }
+      if (!await confirm(question)) return
+      const result = await resetTemplate(name)
+      problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
+      if ('problem' in result) return
+      say('good', isOurs ? t.isReset : t.isRemoved)
+      await (isOurs ? load() : refreshAbout())
+    }
+
+    onMounted(async () => {
+      await load()
+      if (!props.isNew) await take()
+    })
+    watch(() => props.calls, () => {
+      if (draft.payload === '') void take()
+    })
+    watch(draft, () => {
+      clearTimeout(timer)
+      timer = window.setTimeout(() => void render(), pause)
+    })
+    onBeforeUnmount(() => clearTimeout(timer))
+
+    const viewActions = (): VNode => {
+      const t = texts.value.integrations
+      const isChanged = draft.template !== saved.value?.text
+      return (
+        <div class="relay-row">
+          {button(t.save, save, { kind: 'primary', busy: isBusy.value, disabled: !isChanged })}
+          {saved.value?.isOwn && button(props.source.guide === 'own' ? t.remove : t.reset, reset)}
+          {saved.value && isChanged && <span class="relay-aside">{t.unsaved}</span>}
+        </div>
+      )
+    }
+    return () => {
+      const t = texts.value.integrations
+      return section(t.template, (
+        <div>
+          <p class="relay-hint">{t.templateHint}</p>
+          {problem.value && notice('bad', problem.value)}
+          <div class="relay-columns">
+            <div>
+              <Field label={t.liquid}>
+                {(labelled: Labelled) => input(draft.template, value => {
+                  draft.template = value
+                }, { ...labelled, type: 'textarea', mono: true, rows: 14 })}
+              </Field>
+              {viewActions()}
+            </div>
+            <div class="relay-preview">
+              <div aria-live="polite">
+                <span class="relay-label">{t.preview}</span>
+                {flaw.value && notice('bad', flaw.value)}
+                {rendering.value ? viewRendering(rendering.value) : !flaw.value && <p class="relay-hint">{t.needPayload}</p>}
+              </div>
+              {event && (
+                <Field label={t.event} hint={t.eventHint(event[0])}>
+                  {(labelled: Labelled) => input(draft.event, value => {
+                    draft.event = value
+                  }, labelled)}
+                </Field>
+              )}
+              <Field label={t.payload} hint={receivedAt.value ? t.taken(writeMoment(receivedAt.value)) : undefined}>
+                {(labelled: Labelled) => input(draft.payload, value => {
+                  draft.payload = value
+                  receivedAt.value = ''
+                }, { ...labelled, type: 'textarea', mono: true, rows: 7 })}
+              </Field>
+              {button(t.take, take, { look: 'small' })}
+            </div>
+          </div>
+        </div>
+      ), saved.value && <span class="relay-badge">{saved.value.isOwn ? t.yours : t.builtIn}</span>)
+    }
+  },
+})
+
+/** A message as a chat would show it. */
+function viewRendering(rendering: Rendering): VNode {
+  const t = texts.value.integrations
+  if ('skipped' in rendering) return notice('info', t.skipped(rendering.skipped))
+  return (
+    <div class="relay-bubble">
+      {rendering.text && <p class="relay-said">{rendering.text}</p>}
+      {rendering.pictures.map(link => link.startsWith('data:image/') ? <img class="relay-picture" src={link} alt={t.picture} /> : <p class="relay-said">{`[${t.picture}] ${link}`}</p>)}
+    </div>
+  )
+}

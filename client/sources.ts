@@ -1,0 +1,211 @@
+/** What a source is set up with. */
+export interface Parts {
+  /** Address of the relay with its prefix. */
+  url: string
+  /** One or more targets with commas between them, without blanks. */
+  target: string
+  /** The key; for a source that signs, the secret. */
+  key: string
+}
+
+/** What is entered where: fields of a form, or a text to paste. */
+export interface Setup {
+  /** The names are those that the source's own form has. */
+  fields: readonly (readonly [name: string, value: string])[]
+  snippet?: string
+}
+
+export const groups = ['code', 'monitoring', 'scripts', 'ci', 'robots', 'other'] as const
+export type Group = typeof groups[number]
+
+/** A system that can call the relay. */
+export interface Source {
+  /** Its name in the address of the page, and, for hooks, in that of the relay. */
+  name: string
+  label: string
+  group: Group
+  /** Which instructions it has. */
+  guide: 'curl' | 'shell' | 'actions' | 'gitlabCi' | 'jenkins' | 'forge' | 'gitlab' | 'grafana' | 'alertmanager' | 'sentry' | 'kuma' | 'apprise' | 'robot' | 'message'
+    | 'onebot' | 'own'
+  /** The permission that its key needs. */
+  scope: 'hooks' | 'send' | 'onebot'
+  /** Whether it signs its requests with a secret in place of sending a key. */
+  signs?: true
+  /** The header that names the event of a payload, and an example. */
+  event?: readonly [header: string, example: string]
+  setup: (parts: Parts) => Setup
+}
+
+const hook = (name: string, { url, target }: Parts, query = ''): string => `${url}/hooks/${name}/${encodeURI(target)}${query}`
+const sendTo = ({ url, target }: Parts): string => `${url}/send/${encodeURI(target)}`
+const bearer = '-H "Authorization: Bearer $RELAY_KEY"'
+/** How a job repeats a request without sending the message twice. */
+const patient = 'curl -sS --fail-with-body --max-time 120 --retry 5 --retry-all-errors'
+
+/** A robot of a chat, whose callers know one address and nothing else. */
+function robot(name: string, label: string, parameter = 'key'): Source {
+  return {
+    name, label, group: 'robots', guide: 'robot', scope: 'hooks',
+    setup: parts => ({ fields: [['Webhook URL', hook(name, parts, `?${parameter}=${parts.key}`)]] }),
+  }
+}
+
+const known: readonly Source[] = [
+  {
+    name: 'github', label: 'GitHub', group: 'code', guide: 'forge', scope: 'hooks', signs: true, event: ['x-github-event', 'push'],
+    setup: parts => ({ fields: [['Payload URL', hook('github', parts)], ['Content type', 'application/json'], ['Secret', parts.key]] }),
+  },
+  {
+    name: 'gitlab', label: 'GitLab', group: 'code', guide: 'gitlab', scope: 'hooks',
+    setup: parts => ({ fields: [['URL', hook('gitlab', parts)], ['Secret token', parts.key]] }),
+  },
+  {
+    name: 'gitea', label: 'Gitea, Forgejo, Gogs', group: 'code', guide: 'forge', scope: 'hooks', signs: true, event: ['x-gitea-event', 'push'],
+    setup: parts => ({ fields: [['Target URL', hook('gitea', parts)], ['POST Content Type', 'application/json'], ['Secret', parts.key]] }),
+  },
+  {
+    name: 'grafana', label: 'Grafana', group: 'monitoring', guide: 'grafana', scope: 'hooks',
+    setup: parts => ({ fields: [['URL', hook('grafana', parts)], ['HTTP Method', 'POST'], ['Authorization Header Credentials', parts.key]] }),
+  },
+  {
+    name: 'alertmanager', label: 'Alertmanager', group: 'monitoring', guide: 'alertmanager', scope: 'hooks',
+    setup: parts => ({ fields: [], snippet: `receivers:
+  - name: chat
+    webhook_configs:
+      - url: ${JSON.stringify(hook('alertmanager', parts))}
+        send_resolved: true
+        http_config:
+          authorization:
+            credentials: ${JSON.stringify(parts.key)}` }),
+  },
+  {
+    name: 'uptime-kuma', label: 'Uptime Kuma', group: 'monitoring', guide: 'kuma', scope: 'hooks',
+    setup: parts => ({
+      fields: [
+        ['Post URL', hook('uptime-kuma', parts)],
+        ['Request Body', 'Preset - application/json'],
+        ['Additional Headers', JSON.stringify({ Authorization: `Bearer ${parts.key}` })],
+      ],
+    }),
+  },
+  {
+    // It signs with a secret of its own choice. A key in the address counts before the signature, and needs no setting.
+    name: 'sentry', label: 'Sentry', group: 'monitoring', guide: 'sentry', scope: 'hooks', event: ['sentry-hook-resource', 'event_alert'],
+    setup: parts => ({ fields: [['Webhook URL', hook('sentry', parts, `?key=${parts.key}`)]] }),
+  },
+  {
+    name: 'curl', label: 'curl', group: 'scripts', guide: 'curl', scope: 'send',
+    setup: parts => ({ fields: [], snippet: `curl -d "Hello" -H "Authorization: Bearer ${parts.key}" "${sendTo(parts)}"` }),
+  },
+  {
+    name: 'shell', label: 'Shell', group: 'scripts', guide: 'shell', scope: 'send',
+    setup: parts => ({ fields: [], snippet: `RELAY_KEY='${parts.key}'
+RELAY_URL='${sendTo(parts)}'
+
+# A line of text
+curl -d "Backup finished" ${bearer} "$RELAY_URL"
+
+# The last lines that a program prints
+make 2>&1 | tail -50 | curl --data-binary @- ${bearer} "$RELAY_URL"
+
+# A picture or a file
+curl -T report.pdf ${bearer} "$RELAY_URL/"` }),
+  },
+  {
+    name: 'github-actions', label: 'GitHub Actions', group: 'ci', guide: 'actions', scope: 'send',
+    setup: parts => ({ fields: [['RELAY_KEY', parts.key]], snippet: `- name: Notify the chat
+  if: failure()
+  continue-on-error: true
+  env:
+    RELAY_KEY: \${{ secrets.RELAY_KEY }}
+    TEXT: |-
+      \${{ github.repository }}: \${{ github.workflow }} failed on \${{ github.ref_name }}
+      \${{ github.server_url }}/\${{ github.repository }}/actions/runs/\${{ github.run_id }}
+  run: >-
+    ${patient}
+    ${bearer} -H "Idempotency-Key: $GITHUB_REPOSITORY/$GITHUB_RUN_ID/$GITHUB_JOB"
+    --data-raw "$TEXT" "${sendTo(parts)}"` }),
+  },
+  {
+    name: 'gitlab-ci', label: 'GitLab CI', group: 'ci', guide: 'gitlabCi', scope: 'send',
+    setup: parts => ({ fields: [['RELAY_KEY', parts.key]], snippet: `notify:
+  stage: .post
+  image:
+    name: curlimages/curl
+    entrypoint: ['']
+  when: on_failure
+  allow_failure: true
+  variables:
+    GIT_STRATEGY: none
+  script:
+    - >-
+      ${patient}
+      ${bearer} -H "Idempotency-Key: gitlab/$CI_PIPELINE_ID/notify"
+      --data-raw "$CI_PROJECT_PATH: $CI_COMMIT_REF_NAME failed $CI_PIPELINE_URL" "${sendTo(parts)}"` }),
+  },
+  {
+    name: 'jenkins', label: 'Jenkins', group: 'ci', guide: 'jenkins', scope: 'send',
+    setup: parts => ({ fields: [['relay-key', parts.key]], snippet: `post {
+  failure {
+    withCredentials([string(credentialsId: 'relay-key', variable: 'RELAY_KEY')]) {
+      sh returnStatus: true, script: '''
+        ${patient} \\\\
+          ${bearer} -H "Idempotency-Key: $(echo "$BUILD_TAG" | sha256sum | cut -c 1-64)" \\\\
+          --data-raw "$JOB_NAME #$BUILD_NUMBER failed $BUILD_URL" "${sendTo(parts)}"
+      '''
+    }
+  }
+}` }),
+  },
+  robot('slack', 'Slack'),
+  robot('discord', 'Discord'),
+  robot('dingtalk', '钉钉 DingTalk', 'access_token'),
+  robot('wecom', '企业微信 WeCom'),
+  robot('feishu', '飞书 Feishu, Lark'),
+  {
+    name: 'apprise', label: 'Apprise', group: 'other', guide: 'apprise', scope: 'hooks',
+    setup: parts => {
+      const url = parts.url.replace(/^http(s?):\/\//, (_, secure: string) => `json${secure}://relay:${parts.key}@`)
+      return { fields: [['Apprise URL', hook('apprise', { ...parts, url })]] }
+    },
+  },
+  {
+    name: 'onebot', label: 'OneBot 11', group: 'other', guide: 'onebot', scope: 'onebot',
+    setup: ({ url, target, key }) => {
+      const [, kind, id] = /^(?:\w+:)?(group|private):([^,]+)$/.exec(target) ?? []
+      const call = kind === 'private'
+        ? `user_id=${id} -d message=Hello "${url}/onebot/send_private_msg"`
+        : `group_id=${id} -d message=Hello "${url}/onebot/send_group_msg"`
+      return {
+        fields: [['HTTP API', `${url}/onebot`], ['Access token', key]],
+        ...id !== undefined && { snippet: `curl -H "Authorization: Bearer ${key}" -d ${call}` },
+      }
+    },
+  },
+  {
+    name: 'message', label: 'message', group: 'other', guide: 'message', scope: 'hooks',
+    setup: parts => ({ fields: [['Webhook URL', hook('message', parts, `?key=${parts.key}`)]] }),
+  },
+]
+
+/**
+ * The sources that the page knows, and the operator's own templates.
+ *
+ * @param names what can stand as the source in an address of `/hooks`
+ */
+export function sourcesOf(names: readonly string[]): Source[] {
+  return [...known, ...names.filter(name => known.every(source => source.name !== name)).map(ownSource)]
+}
+
+/** A source whose template is the operator's own. */
+export function ownSource(name: string): Source {
+  return {
+    name, label: name, group: 'other', guide: 'own', scope: 'hooks',
+    setup: parts => ({ fields: [['Webhook URL', hook(name, parts, `?key=${parts.key}`)]] }),
+  }
+}
+
+/** Through which door the messages of a source come, as `GET /deliveries` filters by it. */
+export function doorOf({ name, scope }: Source): string {
+  return scope === 'hooks' ? `hooks/${name}` : scope
+}
