@@ -1,19 +1,16 @@
 import type {} from '@koishijs/plugin-console'
 import type { Server } from '@koishijs/plugin-server'
 import type { Context } from 'koishi'
-import { randomBytes } from 'node:crypto'
 import type { Access } from '../access/access'
 import { consoleName, type KeyView } from '../access/keys'
 import { scopes } from '../access/scopes'
 import { RelayError } from '../errors'
-import { sha256 } from '../lib/crypto'
 import { forward, parsePageRequest, type PageAnswer } from './request'
 
 declare module '@koishijs/console' {
   interface Events {
     'message-relay/about'(): About
     'message-relay/request'(request: unknown): Promise<PageAnswer>
-    'message-relay/key'(): NewKey
   }
 }
 
@@ -33,13 +30,6 @@ export interface About {
   keys: KeyView[]
   /** What a key may be allowed. */
   scopes: readonly string[]
-}
-
-/** A new key. It works once its digest is in the settings. */
-export interface NewKey {
-  key: string
-  /** The entry for the settings. */
-  digest: string
 }
 
 /** What the page needs of the plugin. */
@@ -72,11 +62,10 @@ export function serveConsole(ctx: Context, options: ConsoleOptions): void {
     console.addEntry({ dev: page, prod: page })
     console.addListener('message-relay/about', () => describe(options), { authority })
     console.addListener('message-relay/request', value => answer(value, baseOf(server, prefix), key, stop), { authority })
-    console.addListener('message-relay/key', makeKey, { authority })
     inner.on('dispose', () => {
       takeBack()
       // The console keeps listeners of disposed plugins.
-      for (const name of ['about', 'request', 'key']) Reflect.deleteProperty(console.listeners, `message-relay/${name}`)
+      for (const name of ['about', 'request']) Reflect.deleteProperty(console.listeners, `message-relay/${name}`)
     })
   })
 }
@@ -103,9 +92,4 @@ function baseOf({ _http: server }: Server, prefix: string): string | undefined {
   if (typeof address !== 'object' || !address) return
   const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[address.address] ?? address.address
   return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}${prefix}`
-}
-
-function makeKey(): NewKey {
-  const key = randomBytes(32).toString('base64url')
-  return { key, digest: `sha256:${sha256(key).toString('hex')}` }
 }

@@ -29,7 +29,7 @@ describe('where the console knows its users', () => {
   after(() => relay.stop())
 
   const requests: [string, unknown?][] = [
-    ['message-relay/about'], ['message-relay/key'], ['message-relay/request', { method: 'GET', path: '/statusz' }],
+    ['message-relay/about'], ['message-relay/request', { method: 'GET', path: '/statusz' }],
   ]
 
   for (const who of ['nobody', 'user']) {
