@@ -1,26 +1,19 @@
 import type { ForkScope } from 'koishi'
-import { load } from 'js-yaml'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { promisify } from 'node:util'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { serveConsole } from '../../../bot/console'
-import type { LedgerEntry } from '../../../simulator/types'
-import { parseKeys, type Key } from '../../../src/access/keys'
-import { parseNames } from '../../../src/message/names'
 import { isObject } from '../../../src/message/parse'
 import { skip } from '../../simulator/page/stage'
 import { listen } from '../../support/listen'
 import { freePort } from '../../support/process'
-import { apiKey, read, startRelay, type TestRelay } from '../../support/relay'
+import { read, startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 
 const tabs = ['now', 'deliveries', 'send', 'connect', 'keys'] as const
@@ -168,55 +161,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('previews and sends, with a file', async () => {
-    await play('send', async page => {
-      await page.getByLabel('Target').fill('ops')
-      await page.getByLabel('Text', { exact: true }).fill('<b>from</b> the page')
-      await page.getByLabel('Pictures and files').setInputFiles({ name: '报告.txt', mimeType: 'text/plain', buffer: Buffer.from('report') })
-      const count = relay.simulator.ledger.length
-      await page.getByRole('button', { name: 'Preview' }).click()
-      await page.locator('.relay-said', { hasText: '<b>from</b> the page' }).waitFor()
-      assert.equal(relay.simulator.ledger.length, count)
-      await page.getByRole('button', { name: 'Send', exact: true }).click()
-      await page.getByText(/^It arrived/).waitFor()
-      const sent = relay.simulator.ledger.slice(count)
-      assert.deepEqual(sent.map(({ text }) => text), ['<b>from</b> the page', ''])
-      assert.equal(sent[1]?.media[0]?.name, '报告.txt')
-    })
-  })
-
-  test('copies what Send does as commands that do the same, files included', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'relay-page-'))
-    const name = 'it\'s a report, 1;2 $x.txt'
-    await writeFile(join(folder, name), 'content')
-    try {
-      await play('send', async page => {
-        await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-        const run = async (): Promise<readonly LedgerEntry[]> => {
-          await page.getByRole('button', { name: 'Copy as curl' }).click()
-          await page.getByText('Copied').waitFor()
-          const command = String(await page.evaluate('navigator.clipboard.readText()'))
-          const count = relay.simulator.ledger.length
-          const { stdout } = await promisify(execFile)('sh', ['-c', command], { cwd: folder, env: { PATH: process.env.PATH, KEY: apiKey } })
-          assert.match(stdout, /"code":0/)
-          return relay.simulator.ledger.slice(count)
-        }
-        await page.getByLabel('Target').fill('ops')
-        await page.getByLabel('Text', { exact: true }).fill('it\'s "quoted" & $HOME\n`line` 2 \\')
-        assert.deepEqual((await run()).map(({ text }) => text), ['it\'s "quoted" & $HOME\n`line` 2 \\'])
-        await page.getByLabel('Pictures and files').setInputFiles([join(folder, name)])
-        const sent = await run()
-        assert.deepEqual(sent.map(({ text }) => text), ['it\'s "quoted" & $HOME\n`line` 2 \\', ''])
-        assert.deepEqual(sent[1]?.media.map(({ type, size }) => [type, size]), [['file', 7]])
-        await page.getByRole('button', { name: 'Send', exact: true }).click()
-        await page.getByText(/^It arrived/).waitFor()
-        assert.deepEqual(relay.simulator.ledger.at(-1)?.media, sent[1].media)
-      })
-    } finally {
-      await rm(folder, { recursive: true })
-    }
-  })
-
   test('tells on a phone whom each delivery is for and what it says', async () => {
     await play('deliveries', async page => {
       const row = page.locator('tr.record', { hasText: 'Build 149 failed' }).first()
@@ -255,17 +199,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       assert.equal((await relay.request(`/deliveries/${id}/retry`, { method: 'POST' })).status, 202)
       await row.getByText('Sent', { exact: true }).waitFor()
       assert.equal((await row.boundingBox())?.y, top)
-    })
-  })
-
-  test('offers a key for each of several targets', async () => {
-    await play('connect', async page => {
-      await page.getByLabel('Target').fill('group:1, ops')
-      await page.getByRole('button', { name: 'Make a key for it' }).click()
-      const { key, warnings } = await offeredKeys(page)
-      assert.deepEqual(warnings, [])
-      assert.deepEqual(key?.view?.targets, ['group:1', 'ops'])
-      await page.locator('pre', { hasText: `"${relay.url}/send/group:1,ops"` }).waitFor()
     })
   })
 
@@ -374,122 +307,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       })
       await until('it has arrived', () => arrived('goes on') === 1)
       assert.equal(await stateOf(id), 'sent')
-    })
-  })
-
-  test('tells how to connect something, shows what its template makes, and its first message', async () => {
-    await play('connect', async page => {
-      await page.getByLabel('What is to call').selectOption('message')
-      await page.getByLabel('Target').fill('ops')
-      await page.locator('pre', { hasText: `${relay.url}/hooks/message/ops?key=<key>` }).waitFor()
-      await page.getByRole('button', { name: 'Make a key for it' }).click()
-      await page.locator('pre', { hasText: 'key: sha256:' }).waitFor()
-      await page.getByRole('button', { name: 'Take the last real one', exact: true }).click()
-      await page.getByText(/^Nothing that came from it is kept/).waitFor()
-      await page.getByLabel('A payload (JSON)').fill('{"title":"Disk","message":"is full"}')
-      await page.getByRole('button', { name: 'See the message' }).click()
-      await page.locator('.relay-said', { hasText: 'is full' }).waitFor()
-      await page.getByText('Nothing has come yet').waitFor()
-      assert.equal((await relay.request('/hooks/message/ops', { method: 'POST', body: '{"message":"first"}', headers: { 'content-type': 'application/json' } })).status, 200)
-      await page.getByRole('heading', { name: 'It has arrived' }).waitFor()
-      const count = relay.simulator.ledger.length
-      await page.getByRole('button', { name: 'Take the last real one', exact: true }).click()
-      await page.getByText(/^This came at /).waitFor()
-      assert.equal(await page.getByLabel('A payload (JSON)').inputValue(), '{\n  "message": "first"\n}')
-      await page.locator('.relay-timeline', { hasText: 'first' }).waitFor()
-      assert.equal(relay.simulator.ledger.length, count)
-    })
-  })
-
-  test('shows what each of several targets would get, or why it would not', async () => {
-    await play('connect', async page => {
-      await page.getByLabel('What is to call').selectOption('message')
-      await page.getByLabel('Target').fill('oncall')
-      await page.getByLabel('A payload (JSON)').fill('{"message":"is full"}')
-      await page.getByRole('button', { name: 'See the message' }).click()
-      await page.getByText('To 构建通知 Builds (group:123456) through onebot:10000', { exact: true }).waitFor()
-      assert.deepEqual(await page.locator('.relay-said').allInnerTexts(), ['is full'])
-      await page.getByText('To group:9', { exact: true }).waitFor()
-      assert.match(await page.getByRole('alert').innerText(), /\bbot\b/)
-      assert.deepEqual(await violations(page), [])
-    })
-  })
-
-  test('sees the first message also where the clock of the browser is ahead, and none from before', async () => {
-    const post = async (message: string): Promise<void> => {
-      const { status } = await relay.request('/hooks/slack/ops', { method: 'POST', body: JSON.stringify({ text: message }), headers: { 'content-type': 'application/json' } })
-      assert.equal(status, 200)
-    }
-    await post('from before')
-    await play('now', async page => {
-      await page.clock.setFixedTime(Date.now() + 120_000)
-      await page.locator('#relay-tab-connect').click()
-      await page.getByLabel('What is to call').selectOption('slack')
-      await page.getByText('Nothing has come yet').waitFor()
-      await post('the first')
-      await page.getByRole('heading', { name: 'It has arrived' }).waitFor()
-      assert.deepEqual(await page.locator('.relay-said').allInnerTexts(), ['the first'])
-    })
-  })
-
-  /** What is to be added to the settings, as they would read it. */
-  async function offeredKeys(page: Page): Promise<{ entry: unknown, key: Key | undefined, warnings: string[] }> {
-    const lines = load(await page.locator('pre', { hasText: '- name:' }).innerText())
-    assert(Array.isArray(lines) && lines.length === 1)
-    const entry: unknown = lines[0]
-    assert(isObject(entry))
-    const filled = Object.entries(entry).map(([name, value]) => [name, String(value).startsWith('${{ env.') ? 'what the variable holds' : value])
-    const { keys, warnings } = parseKeys([Object.fromEntries(filled)], apiKey, parseNames(config.targets).names)
-    return { entry, key: keys[0], warnings }
-  }
-
-  test('has Sentry sign with the secret that it chooses itself', async () => {
-    await play('connect', async page => {
-      await page.getByLabel('What is to call').selectOption('sentry')
-      await page.getByLabel('Target').fill('ops')
-      await page.getByText('Sentry chooses the secret itself').waitFor()
-      assert.equal(await page.getByRole('button', { name: 'Make a key for it' }).count(), 0)
-      const { entry, key, warnings } = await offeredKeys(page)
-      assert.deepEqual(entry, { name: 'sentry', secret: '${{ env.SENTRY_CLIENT_SECRET }}', targets: ['ops'], allow: ['hooks'] })
-      assert.deepEqual(warnings, [])
-      assert.equal(key?.secrets.length, 1)
-    })
-  })
-
-  test('makes no key that is refused, or that may do what nobody chose', async () => {
-    await play('keys', async page => {
-      const make = page.getByRole('button', { name: 'Make a key' })
-      const name = page.getByLabel('Name')
-      await name.fill(' console ')
-      await page.getByRole('checkbox', { name: 'send messages' }).uncheck()
-      await make.click()
-      await page.getByText('is what this page is called').waitFor()
-      await page.getByText('Choose at least one').waitFor()
-      assert.equal(await name.getAttribute('aria-invalid'), 'true')
-      assert.deepEqual(await violations(page), [])
-      assert.equal(await page.locator('pre').count(), 0)
-      await name.fill('console-2')
-      await page.getByText('is what this page is called').waitFor({ state: 'detached' })
-      await make.click()
-      assert.equal(await page.locator('pre').count(), 0)
-      await page.getByRole('checkbox', { name: 'upload files' }).check()
-      await make.click()
-      const { key, warnings } = await offeredKeys(page)
-      assert.deepEqual(warnings, [])
-      assert.deepEqual(key?.view?.allow, ['upload'])
-    })
-  })
-
-  test('makes a key once', async () => {
-    await play('keys', async page => {
-      await page.getByRole('row', { name: /^ci/ }).waitFor()
-      await page.getByLabel('Name').fill('new one')
-      await page.getByRole('button', { name: 'Make a key' }).click()
-      const lines = page.locator('pre', { hasText: '- name: "new one"' })
-      assert.match(await lines.innerText(), /key: sha256:[0-9a-f]{64}/)
-      const key = await page.locator('pre').first().innerText()
-      await page.getByRole('button', { name: 'I have copied it' }).click()
-      assert(!(await page.content()).includes(key))
     })
   })
 

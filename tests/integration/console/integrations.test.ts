@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { createHmac, randomUUID } from 'node:crypto'
+import { describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { skip } from '../../simulator/page/stage'
+import { until } from '../../support/until'
+import { useStage } from './stage'
+
+describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
+  const stage = useStage({
+    targets: { ops: 'group:123456' },
+    keys: [{ name: 'old', key: 'the-secret-of-the-hooks', targets: ['ops'], allow: ['hooks'] }],
+  })
+
+  /** Types the whole name of a target. */
+  async function choose(page: Page, target: string): Promise<void> {
+    await page.getByLabel('Target', { exact: true }).fill(target)
+    await page.keyboard.press('Tab')
+  }
+  const valueOf = (page: Page, name: string): Promise<string> => page.getByLabel(name, { exact: true }).and(page.locator('pre')).innerText()
+
+  async function post(url: string, body: object, headers: Record<string, string> = {}): Promise<number> {
+    const { status } = await fetch(url, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json', ...headers } })
+    return status
+  }
+
+  test('makes a target and a key, shows the finished address and secret, and what comes there', async () => {
+    await stage.play('integrations', async page => {
+      await page.getByRole('link', { name: 'GitHub', exact: true }).click()
+      await page.getByText('Choose a target and a key').waitFor()
+      await page.getByRole('button', { name: 'New target' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('builds')
+      await dialog.getByLabel('Chats').fill('构建通知 Builds')
+      await page.keyboard.press('Tab')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await page.getByRole('button', { name: 'Create key' }).click()
+      await page.getByText('Key “github” created.').waitFor()
+      await page.getByRole('heading', { name: 'Waiting for the first call …' }).waitFor()
+      const [address, secret] = [await valueOf(page, 'Payload URL'), await valueOf(page, 'Secret')]
+      assert.equal(address, `${stage.relay.url}/hooks/github/builds`)
+
+      const call = (event: string, payload: object): Promise<number> => {
+        const signature = `sha256=${createHmac('sha256', secret).update(JSON.stringify(payload)).digest('hex')}`
+        return post(address, payload, { 'x-github-event': event, 'x-github-delivery': randomUUID(), 'x-hub-signature-256': signature })
+      }
+      const repository = { full_name: 'acme/shop', html_url: 'https://github.com/acme/shop' }
+      assert.equal(await call('ping', { zen: 'Keep it logically awesome.', repository }), 200)
+      await page.getByRole('heading', { name: 'A call has arrived, and it made no message' }).waitFor()
+      assert.equal(await call('issues', {
+        action: 'opened', repository, sender: { login: 'lena' },
+        issue: { number: 7, title: 'The cart rounds twice', html_url: 'https://github.com/acme/shop/issues/7', user: { login: 'lena' } },
+      }), 200)
+      await page.getByRole('heading', { name: 'It works: a call has arrived' }).waitFor()
+      await page.locator('.relay-bubble', { hasText: 'The cart rounds twice' }).waitFor()
+      await until('it is in the chat', () => stage.relay.simulator.ledger.some(({ text }) => text.includes('The cart rounds twice')))
+      assert.deepEqual(await stage.violations(page), [])
+    })
+  })
+
+  test('says where a key goes that only its owner knows', async () => {
+    await stage.play('integrations/slack', async page => {
+      await choose(page, 'ops')
+      await page.getByLabel('API key').press('Enter')
+      await page.getByRole('option', { name: 'old' }).click()
+      await page.getByText('Only you know the key “old”').waitFor()
+      assert.equal(await valueOf(page, 'Webhook URL'), `${stage.relay.url}/hooks/slack/ops?key=<key>`)
+    })
+  })
+
+  test('edits a template beside what it makes of the last payload, and the next message uses it', async () => {
+    const { relay } = stage
+    const address = `${relay.url}/hooks/message/ops?key=the-secret-of-the-hooks`
+    assert.equal(await post(address, { title: 'Disk', message: 'is full' }), 200)
+    await stage.play('integrations/message', async page => {
+      await page.getByRole('button', { name: 'Edit template' }).click()
+      await page.locator('.relay-bubble', { hasText: 'is full' }).waitFor()
+      const template = page.getByLabel('Template (Liquid)')
+      await template.fill('{% if %}')
+      await page.getByRole('alert').waitFor()
+      await template.fill('ALERT {{ title }}: {{ text }}')
+      await page.locator('.relay-bubble', { hasText: 'ALERT Disk: is full' }).waitFor()
+      assert.deepEqual(await stage.violations(page), [])
+      assert.equal(relay.simulator.ledger.filter(({ text }) => text.includes('ALERT')).length, 0)
+      await page.getByRole('button', { name: 'Save template' }).click()
+      await page.getByText('Template saved.').waitFor()
+      assert.equal(await post(address, { title: 'Disk', message: 'is empty' }), 200)
+      await page.locator('.relay-bubble', { hasText: 'ALERT Disk: is empty' }).first().waitFor()
+      await page.getByRole('button', { name: 'Back to built-in' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Back to built-in' }).click()
+      await page.getByText('The built-in template is used again.').waitFor()
+    })
+    assert.equal(await post(address, { title: 'Disk', message: 'is fine' }), 200)
+    await until('all are in the chat', () => relay.simulator.ledger.some(({ text }) => text.includes('is fine')))
+    assert.deepEqual(relay.simulator.ledger.filter(({ text }) => text.includes('ALERT')).map(({ text }) => text), ['ALERT Disk: is empty'])
+  })
+
+  test('takes a template for another system, whose address then works', async () => {
+    const { relay } = stage
+    await stage.play('integrations', async page => {
+      await page.getByRole('button', { name: 'Your own template' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name of the source').fill('de ploys')
+      await dialog.getByRole('button', { name: 'Continue' }).click()
+      await dialog.getByText('Enter a name of letters').waitFor()
+      await dialog.getByLabel('Name of the source').fill('deploys')
+      await dialog.getByRole('button', { name: 'Continue' }).click()
+      await page.getByLabel('Template (Liquid)').fill('{{ app }} {{ version }} is out')
+      await page.getByRole('button', { name: 'Save template' }).click()
+      await choose(page, 'ops')
+      await page.getByRole('button', { name: 'Create key' }).click()
+      assert.equal(await post(await valueOf(page, 'Webhook URL'), { app: 'shop', version: 42 }), 200)
+      await page.locator('.relay-bubble', { hasText: 'shop 42 is out' }).first().waitFor()
+    })
+    assert(relay.simulator.ledger.some(({ text }) => text === 'shop 42 is out'))
+  })
+
+  test('waits for a call that is new also where the clock of the browser is ahead', async () => {
+    const address = `${stage.relay.url}/hooks/slack/ops?key=the-secret-of-the-hooks`
+    assert.equal(await post(address, { text: 'from before' }), 200)
+    await stage.play('integrations', async page => {
+      await page.clock.setFixedTime(Date.now() + 120_000)
+      await page.getByRole('link', { name: 'Slack' }).click()
+      await page.getByRole('heading', { name: 'Waiting for the next call …' }).waitFor()
+      assert.equal(await post(address, { text: 'the first' }), 200)
+      await page.locator('.relay-bubble', { hasText: 'the first' }).waitFor()
+      assert.equal(await page.locator('.relay-bubble').count(), 1)
+    })
+  })
+})

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { skip } from '../../simulator/page/stage'
+import { until } from '../../support/until'
+import { useStage } from './stage'
+
+describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
+  const stage = useStage({
+    targets: { ops: 'group:123456' },
+    keys: [{ name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['ops'], allow: ['send'] }],
+  })
+
+  const rowOf = (page: Page, name: string) => page.getByRole('row', { name: new RegExp(`^${name}`) })
+  /** The first text that is shown to be copied. */
+  const shown = (page: Page) => page.getByRole('dialog').locator('pre').first().innerText()
+
+  async function send(key: string, target: string): Promise<number> {
+    const { status } = await fetch(`${stage.relay.url}/send/${target}`, { method: 'POST', body: 'hello', headers: { authorization: `Bearer ${key}` } })
+    return status
+  }
+
+  test('makes a key that works at once, replaces it, and revokes it after a question', async () => {
+    await stage.play('keys', async page => {
+      await rowOf(page, 'ci').getByText('In the settings', { exact: true }).waitFor()
+      assert.equal(await rowOf(page, 'ci').getByRole('button').count(), 0)
+
+      await page.getByRole('button', { name: 'New key' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await dialog.getByText('Enter a name.').waitFor()
+      await dialog.getByLabel('Name').fill('nightly')
+      await dialog.getByLabel('Targets').fill('group:123456')
+      await page.keyboard.press('Tab')
+      assert.deepEqual(await stage.violations(page), [])
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await dialog.getByText('Copy it now').waitFor()
+      const first = await shown(page)
+      assert.deepEqual(await stage.violations(page), [])
+      await dialog.getByRole('button', { name: 'Done' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      assert(!(await page.content()).includes(first))
+      assert.deepEqual([await send(first, 'group:123456'), await send(first, 'group:654321')], [200, 403])
+
+      await page.getByRole('button', { name: 'Rotate: nightly' }).click()
+      await dialog.getByRole('button', { name: 'Rotate key' }).click()
+      await dialog.getByText('Copy it now').waitFor()
+      const second = await shown(page)
+      assert.deepEqual([await send(first, 'group:123456'), await send(second, 'group:123456')], [401, 200])
+      await dialog.getByRole('button', { name: 'Done' }).click()
+
+      await page.getByRole('button', { name: 'Revoke: nightly' }).click()
+      await page.getByRole('dialog', { name: 'Revoke “nightly”?' }).getByRole('button', { name: 'Cancel' }).click()
+      assert.equal(await send(second, 'group:123456'), 200)
+      await page.getByRole('button', { name: 'Revoke: nightly' }).click()
+      await page.getByRole('dialog', { name: 'Revoke “nightly”?' }).getByRole('button', { name: 'Revoke' }).click()
+      await page.getByText('Key “nightly” revoked.').waitFor()
+      assert.equal(await send(second, 'group:123456'), 401)
+      await rowOf(page, 'nightly').waitFor({ state: 'detached' })
+    })
+  })
+
+  test('shows in the words of the relay why there is no key', async () => {
+    await stage.play('keys', async page => {
+      await page.getByRole('button', { name: 'New key' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('ci')
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await dialog.getByText('there is a key of this name already').waitFor()
+    })
+  })
+
+  test('makes a target that callers can use at once, changes it, and deletes it after a question', async () => {
+    const { relay } = stage
+    const key = 'the-secret-of-the-pipeline'
+    await stage.play('keys', async page => {
+      await rowOf(page, 'ops').getByText('In the settings', { exact: true }).waitFor()
+      await page.getByRole('button', { name: 'New target' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('builds')
+      await dialog.getByLabel('Chats').fill('Ops 值班群')
+      await page.keyboard.press('Tab')
+      assert.deepEqual(await stage.violations(page), [])
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('Target “builds” saved.').waitFor()
+      await rowOf(page, 'builds').getByText('Ops 值班群 (group:654321)').waitFor()
+      await relay.send({ to: 'builds', msg: 'to the first' })
+
+      await page.getByRole('button', { name: 'Edit: builds' }).click()
+      await dialog.getByLabel('Chats').fill('group:123456')
+      await page.keyboard.press('Tab')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await rowOf(page, 'builds').getByText('构建通知 Builds').waitFor()
+      await relay.send({ to: 'builds', msg: 'to both' })
+      await until('both have it', () => relay.simulator.ledger.filter(({ text }) => text === 'to both').length === 2)
+      assert.equal(relay.simulator.ledger.filter(({ text }) => text === 'to the first').length, 1)
+
+      await page.getByRole('button', { name: 'Delete: builds' }).click()
+      await page.getByRole('dialog', { name: 'Delete “builds”?' }).getByRole('button', { name: 'Delete' }).click()
+      await rowOf(page, 'builds').waitFor({ state: 'detached' })
+      assert.equal((await relay.send({ to: 'builds', msg: 'x' })).status, 404)
+      assert.equal(await send(key, 'ops'), 200)
+    })
+  })
+
+  for (const [locale, colorScheme, width] of [['en-US', 'dark', 360], ['zh-CN', 'light', 1280]] as const) {
+    test(`can be read by everybody, like Send and Integrations: ${locale}, ${colorScheme}, ${width} px`, async () => {
+      await stage.play('keys', async page => {
+        await page.locator('.relay-table').first().waitFor()
+        for (const tab of ['keys', 'send', 'integrations', 'integrations/github']) {
+          await page.evaluate(`location.hash = ${JSON.stringify(tab)}`)
+          await page.locator({ 'keys': '.relay-table', 'send': 'form', 'integrations': '.relay-tile', 'integrations/github': '.relay-back' }[tab] ?? '').first().waitFor()
+          assert.deepEqual(await stage.violations(page), [], tab)
+          const box = 'document.querySelector(".relay > .el-tabs > .el-tabs__content")'
+          assert.equal(await page.evaluate(`${box}.scrollWidth > ${box}.clientWidth`), false, tab)
+        }
+      }, { locale, colorScheme, viewport: { width, height: 800 } })
+    })
+  }
+})

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import type { Page } from 'playwright-core'
+import type { LedgerEntry } from '../../../simulator/types'
+import { skip } from '../../simulator/page/stage'
+import { apiKey } from '../../support/relay'
+import { useStage } from './stage'
+
+describe('the tab Send', { skip, timeout: 300_000 }, () => {
+  const stage = useStage({ targets: { ops: 'group:123456' }, chatApiMaxRetries: 0, chatApiTimeout: 2 })
+
+  /** Types the whole name of a target, and chooses nothing from the list. */
+  async function type(page: Page, target: string): Promise<void> {
+    await page.getByLabel('Target', { exact: true }).fill(target)
+    await page.keyboard.press('Tab')
+  }
+  const textOf = (page: Page) => page.getByLabel('Text', { exact: true })
+  const button = (page: Page) => page.getByRole('button', { name: 'Send', exact: true })
+
+  test('sends once however often the button is clicked, says so, and is empty', async () => {
+    const { relay } = stage
+    await stage.play('send', async page => {
+      for (const target of ['ops', 'group:123456', '构建通知 Builds']) {
+        await type(page, target)
+        await textOf(page).fill(`to ${target}`)
+        await button(page).dblclick()
+        await page.getByText('Sent to 构建通知 Builds (group:123456).').or(page.getByText('Sent to ops.')).waitFor()
+        assert.equal(await textOf(page).inputValue(), '')
+        await button(page).click()
+        await page.getByRole('alert').getByText('Choose a target.').waitFor()
+        assert.equal(relay.simulator.ledger.filter(({ text }) => text === `to ${target}`).length, 1)
+      }
+      assert.deepEqual(await stage.violations(page), [])
+    })
+  })
+
+  test('does not double a message without an answer that is sent again', async () => {
+    const { relay } = stage
+    relay.simulator.fault({ fault: { kind: 'lost-answer' } })
+    const blind = relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+    await stage.play('send', async page => {
+      await type(page, 'ops')
+      await textOf(page).fill('once')
+      await button(page).click()
+      await page.getByText('Failed: ').waitFor()
+      assert.equal(await textOf(page).inputValue(), 'once')
+      blind.remove()
+      await button(page).click()
+      await page.getByText('Sent to ops.').waitFor()
+    })
+    assert.equal(relay.simulator.ledger.filter(({ text }) => text === 'once').length, 1)
+  })
+
+  test('shows a preview, a failure in the words of the relay, and sends a file', async () => {
+    const { relay } = stage
+    await stage.play('send', async page => {
+      await type(page, 'ops')
+      await textOf(page).fill('<b>preview</b>')
+      await page.getByLabel('Pictures and files').setInputFiles({ name: '报告.txt', mimeType: 'text/plain', buffer: Buffer.from('report') })
+      await page.getByRole('button', { name: 'Preview' }).click()
+      await page.locator('.relay-bubble', { hasText: '<b>preview</b>' }).waitFor()
+      assert(!relay.simulator.ledger.some(({ text }) => text.includes('preview')))
+      await type(page, 'nobody')
+      await button(page).click()
+      const { body } = await relay.send({ to: 'nobody', msg: 'x' })
+      await page.getByText(body.msg).waitFor()
+      await type(page, 'ops')
+      await button(page).click()
+      await page.getByText('Sent to ops.').waitFor()
+    })
+    const sent = relay.simulator.ledger.slice(-2)
+    assert.deepEqual(sent.map(({ text, media }) => [text, ...media.map(({ name }) => name)]), [['<b>preview</b>'], ['', '报告.txt']])
+  })
+
+  test('copies what Send does as commands that do the same, files included', async () => {
+    const { relay } = stage
+    const folder = await mkdtemp(join(tmpdir(), 'relay-page-'))
+    const name = 'it\'s a report, 1;2 $x.txt'
+    await writeFile(join(folder, name), 'content')
+    try {
+      await stage.play('send', async page => {
+        await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+        const run = async (): Promise<readonly LedgerEntry[]> => {
+          await page.getByRole('button', { name: 'Copy as curl' }).click()
+          await page.getByText('Copied').waitFor()
+          const command = String(await page.evaluate('navigator.clipboard.readText()'))
+          const count = relay.simulator.ledger.length
+          const { stdout } = await promisify(execFile)('sh', ['-c', command], { cwd: folder, env: { PATH: process.env.PATH, KEY: apiKey } })
+          assert.match(stdout, /"code":0/)
+          return relay.simulator.ledger.slice(count)
+        }
+        await type(page, 'ops')
+        await page.getByLabel('Text', { exact: true }).fill('it\'s "quoted" & $HOME\n`line` 2 \\')
+        assert.deepEqual((await run()).map(({ text }) => text), ['it\'s "quoted" & $HOME\n`line` 2 \\'])
+        await page.getByLabel('Pictures and files').setInputFiles([join(folder, name)])
+        const sent = await run()
+        assert.deepEqual(sent.map(({ text }) => text), ['it\'s "quoted" & $HOME\n`line` 2 \\', ''])
+        assert.deepEqual(sent[1]?.media.map(({ type, size }) => [type, size]), [['file', 7]])
+        await page.getByRole('button', { name: 'Send', exact: true }).click()
+        await page.getByText('Sent to ops.').waitFor()
+        assert.deepEqual(relay.simulator.ledger.at(-1)?.media, sent[1].media)
+      })
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+})

@@ -1,0 +1,91 @@
+import type { ForkScope } from 'koishi'
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { resolve } from 'node:path'
+import { after, before } from 'node:test'
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import { serveConsole } from '../../../bot/console'
+import { freePort } from '../../support/process'
+import { startRelay, type RelayOptions, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
+
+const build = resolve(import.meta.dirname, '../../../dist')
+
+/** The page in a real browser, beside the relay that it shows. */
+export interface Stage {
+  relay: TestRelay
+  /** Plays on a tab, in which no script may fail. */
+  play: (tab: string, act: (page: Page) => Promise<void>, options?: BrowserContextOptions) => Promise<void>
+  /** What axe finds wrong with the page and its dialogs, without what is the console's own. */
+  violations: (page: Page) => Promise<string[]>
+}
+
+/** Serves the page for the tests of a file, to be used once they run. */
+export function useStage(config: RelayOptions['config']): Stage {
+  let relay: TestRelay | undefined
+  let console: ForkScope | undefined
+  let browser: Browser | undefined
+  let url = ''
+  let axe = ''
+
+  before(async () => {
+    assert(existsSync(build), 'run npm run build')
+    axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+    const port = await freePort()
+    url = `http://127.0.0.1:${port}`
+    relay = await startRelay({
+      config,
+      setup(app) {
+        app.plugin(SQLiteDriver, { path: ':memory:' })
+        console = app.plugin(ctx => serveConsole(ctx, { host: '127.0.0.1', port }, build))
+      },
+    })
+    const { app } = relay
+    await until('the database is there', () => app.get('database') !== undefined)
+    const executablePath = process.env.CHROMIUM_PATH || '/usr/bin/chromium'
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] })
+  })
+  after(async () => {
+    await browser?.close()
+    await until('nobody is connected', () => Object.keys(relay?.app.console.clients ?? {}).length === 0)
+    console?.dispose()
+    await relay?.stop()
+  })
+
+  return {
+    get relay() {
+      assert(relay, 'the relay is started before the first test')
+      return relay
+    },
+    async play(tab, act, options = {}) {
+      assert(browser)
+      const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 900 }, ...options })
+      const settings = { theme: { mode: 'auto', dark: 'default-dark', light: 'default-light' }, locale: options.locale ?? 'en-US' }
+      await context.addInitScript(`localStorage.setItem('koishi.console.config', ${JSON.stringify(JSON.stringify(settings))})`)
+      const errors: string[] = []
+      try {
+        const page = await context.newPage()
+        page.setDefaultTimeout(20_000)
+        page.on('pageerror', error => errors.push(String(error)))
+        await page.goto(`${url}/message-relay#${tab}`)
+        await page.locator('.relay-panel > div').waitFor()
+        await act(page)
+        assert.deepEqual(errors, [])
+      } finally {
+        await context.close()
+      }
+    },
+    async violations(page) {
+      await page.evaluate(axe)
+      const find = `axe.run(document.querySelectorAll('.relay, .el-dialog, .el-message-box')).then(({ violations }) => {
+        return violations.flatMap(each => each.nodes.map(node => each.id + ' ' + node.html))
+      })`
+      const result: unknown = await page.evaluate(find)
+      assert(Array.isArray(result))
+      return result.map(String)
+    },
+  }
+}
