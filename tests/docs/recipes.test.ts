@@ -302,7 +302,8 @@ describe('a recipe for names, keys, commands and texts', { timeout: 120_000 }, (
   })
 
   test('makes texts of what any system posts', async () => {
-    const text = await textAfter(() => run('recipe-template'))
+    await run('recipe-template')
+    const text = await textAfter(() => run('recipe-own-source'))
     assert.match(String(text), /^shop 42 .*https:\/\/shop\.example\.com$/)
   })
 })
