@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { resolveSettings } from '../../src/config/settings'
-import { code, repository, table, versions, type Page } from './support/pages'
+import { code, repository, versions, type Page } from './support/pages'
 
 interface Row {
   field: string
@@ -11,11 +11,10 @@ interface Row {
   fallback: string
 }
 
-/** The rows of a table of settings. */
-function settingsOf(page: Page): Row[] {
-  return table(page, /^(Field|字段)$/).map(([field, variable, fallback]) => {
-    return { field: code(field) ?? '', variable: code(variable) ?? '', fallback: inBytes(code(fallback) ?? '') }
-  })
+/** The settings of the lists of a page. */
+function settingsOf({ prose }: Page): Row[] {
+  const items = prose.matchAll(/^- `([\w.-]+)` ?[(（]`(\w+)`(?:[,，] ?([^)）]*))?[)）][:：]/gm)
+  return [...items].map(([, field = '', variable = '', fallback]) => ({ field, variable, fallback: inBytes(code(fallback) ?? '') }))
 }
 
 /** A size in MB as a number of bytes; anything else as it is. */
@@ -29,7 +28,7 @@ const expected = resolveSettings({}, {}).origins.map(({ field, variable, value }
   return { field, variable, fallback: typeof value === 'object' && value !== null ? Object.values(value).join() : String(value) }
 })
 
-describe('the table of settings', () => {
+describe('the list of settings', () => {
   const koishi = readFileSync(join(repository, 'koishi.yml'), 'utf8')
   for (const page of versions('settings')) {
     test(`is complete and right in ${page.path}`, () => {
