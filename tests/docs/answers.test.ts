@@ -48,7 +48,7 @@ describe('the table of outcomes', () => {
   }
 })
 
-test('the examples of GET /statusz, GET /queues and GET /contacts show a paused target, and a held one, as they are', async t => {
+test('the examples of GET /statusz and GET /queues show a paused target, and a held one, as they are', async t => {
   const relay = await startRelay({ config: { chatApiMaxRetries: 0, chatPauseAfter: 1 } })
   t.after(() => relay.stop())
   relay.simulator.fault({ fault: { kind: 'refuse', wording: '群聊不存在' } })
@@ -62,13 +62,8 @@ test('the examples of GET /statusz, GET /queues and GET /contacts show a paused 
   for (const page of versions('http-api')) {
     const example = (mark: string) => record(JSON.parse(marked(page, mark)))
     assert.deepEqual(types(queues), types(example('statusz').queues))
-    for (const path of ['queues', 'contacts']) {
-      const answered = await answer(`/${path}`)
-      assert.deepEqual(Object.keys(answered), Object.keys(example(path)))
-      for (const [name, list] of Object.entries(example(path))) {
-        if (Array.isArray(list)) assert.deepEqual(types(records(answered[name]).slice(-list.length)), types(list), name)
-      }
-    }
+    const held = records((await answer('/queues')).queues).filter(({ state }) => state === 'held')
+    assert.deepEqual(types(held), types(example('queues').queues))
   }
 })
 
