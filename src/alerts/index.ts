@@ -77,7 +77,7 @@ export class Alerts implements Partial<Observer> {
       try {
         return [parseRecipient(text, names)]
       } catch (error) {
-        logger.warn('%s', `a receiver in alertTo gets no alerts, because it cannot be used: ${RelayError.from(error).message}`)
+        logger.warn('%s', `a receiver in alertTo is left out: ${RelayError.from(error).message}`)
         return []
       }
     })

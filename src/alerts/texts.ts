@@ -41,34 +41,34 @@ const maxNamed = 10
 const wordings: Readonly<Record<Language, Readonly<Record<Kind, Wording>>>> = {
   'en-US': {
     paused: {
-      firing: 'Message relay: sending is paused, because it has failed again and again:',
-      advice: 'See whether the bot is muted there or not a member any more. The relay goes on by itself; what it has refused has to be sent again.',
-      over: 'Message relay: not paused any more:',
+      firing: 'Message relay: sending is paused after repeated failures:',
+      advice: 'Check whether the bot is muted there or has left. The relay resumes by itself; messages that it refused have to be sent again.',
+      over: 'Message relay: no longer paused:',
     },
     offline: {
-      firing: 'Message relay: accounts are offline, nothing is sent through them:',
-      advice: 'See whether the platform and the OneBot implementation run, and log in again where the account is logged out. What was accepted for later waits.',
-      over: 'Message relay: online again:',
+      firing: 'Message relay: accounts are offline and cannot send:',
+      advice: 'Check that the platform and the OneBot implementation are running, and log in again if the account is logged out. Deferred messages wait.',
+      over: 'Message relay: back online:',
     },
     restricted: {
-      firing: 'Message relay: the platform takes the messages of these accounts, and nobody sees them:',
-      advice: 'Risk control may have blocked the account: log in by hand, see what it says, and send less. The relay sends one message at a time until one arrives.',
-      over: 'Message relay: messages of these accounts arrive again:',
+      firing: 'Message relay: the platform accepts messages from these accounts, but nobody sees them:',
+      advice: 'Risk control may have blocked the account: log in by hand to check, and send less. The relay sends one message at a time until one arrives.',
+      over: 'Message relay: messages from these accounts arrive again:',
     },
     held: {
-      firing: 'Message relay: chats have been closed to the bot for more than ten minutes:',
-      advice: 'See whether the bot is muted there. What was accepted for later waits, and leaves by itself; GET /queues shows how much it is.',
-      over: 'Message relay: these chats are open again, what waited leaves now:',
+      firing: 'Message relay: the bot has not been able to speak in these chats for ten minutes:',
+      advice: 'Check whether the bot is muted there. Deferred messages wait and are sent by themselves; GET /queues shows how many there are.',
+      over: 'Message relay: the bot can speak again, and waiting messages are being sent:',
     },
     gone: {
-      firing: 'Message relay: chats take no message from the bot any more, what was sent there has failed:',
-      advice: 'See whether the bot is still in the group, or a friend of the user, or change the target. POST /deliveries/retry?state=failed sends again what failed.',
-      over: 'Message relay: nothing more failed there within the last hour:',
+      firing: 'Message relay: these chats no longer accept messages from the bot, and messages to them failed:',
+      advice: 'Check whether the bot is still in the group or a friend of the user, or change the target. POST /deliveries/retry?state=failed resends what failed.',
+      over: 'Message relay: no more failures there within the last hour:',
     },
     expired: {
-      firing: 'Message relay: messages were dropped, because they could not be delivered in their time:',
-      advice: 'See in GET /statusz whether the bot is online and the target is not paused. GET /deliveries?state=expired lists them; what is still wanted can be sent again.',
-      over: 'Message relay: no more messages were dropped within the last hour:',
+      firing: 'Message relay: messages expired before they could be delivered:',
+      advice: 'Check in GET /statusz that the bot is online and the target is not paused. GET /deliveries?state=expired lists the messages; resend those that are still wanted.',
+      over: 'Message relay: no more messages expired within the last hour:',
     },
   },
   'zh-CN': {
@@ -106,7 +106,7 @@ const wordings: Readonly<Record<Language, Readonly<Record<Kind, Wording>>>> = {
 }
 
 const since: Readonly<Record<Language, (time: string) => string>> = { 'en-US': time => `, since ${time}`, 'zh-CN': time => `，自 ${time} 起` }
-const counted: Readonly<Record<Language, (times: number) => string>> = { 'en-US': times => ` (again ${times} times since the last alert)`, 'zh-CN': times => `（上次告警后又出现 ${times} 次）` }
+const counted: Readonly<Record<Language, (times: number) => string>> = { 'en-US': times => ` (${times} more times since the last alert)`, 'zh-CN': times => `（上次告警后又出现 ${times} 次）` }
 const because: Readonly<Record<Language, string>> = { 'en-US': ': ', 'zh-CN': '：' }
 const more: Readonly<Record<Language, (count: number) => string>> = { 'en-US': count => `and ${count} more`, 'zh-CN': count => `以及另外 ${count} 个` }
 

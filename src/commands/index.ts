@@ -70,14 +70,14 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
   const { prefix, length, callbackUrl, commands, secret, retry, timeout } = settings
   const common = parseEndpoint(callbackUrl)
   if (!common && !commands) {
-    logger.error('not listening for commands: the callback address is not an http(s) link')
+    logger.error('commands are off: commandCallbackUrl is not an http(s) address')
     return
   }
 
   const lifetime = new AbortController()
   const { signal } = lifetime
   const dropped = new Tally(count => {
-    logger.warn('%s', `${count} ${count === 1 ? 'command' : 'commands'} dropped: the callback does not answer as fast as commands come`)
+    logger.warn('%s', `${count} ${count === 1 ? 'command' : 'commands'} dropped: the callback answers more slowly than commands arrive`)
   })
   ctx.on('dispose', () => {
     lifetime.abort()
@@ -102,7 +102,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
       return await postCommand(endpoint, body, options)
     } catch (error) {
       if (!retry || !(error instanceof CallbackError) || !error.isTemporary) throw error
-      logger.warn('%s', `${id} the callback could not answer and is asked a second time: ${error.message}`)
+      logger.warn('%s', `${id} the callback did not answer and is asked once more: ${error.message}`)
     }
     await sleep(retryPause, signal)
     return postCommand(endpoint, body, options)

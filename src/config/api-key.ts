@@ -21,7 +21,7 @@ export function provideKey(configured: string, dataDir: string, logger: Logger):
     write(file, `${key}\n`)
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    logger.error('%s', `the relay does not run, for its new API key cannot be written to ${file} (${reason}): `
+    logger.error('%s', `the relay cannot start: its new API key cannot be written to ${file} (${reason}); `
     + 'set WEBHOOK_API_KEY, or DATA_DIR to a folder that can be written')
     return
   }

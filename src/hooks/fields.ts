@@ -42,7 +42,7 @@ export function objects(value: unknown, most = maxElements): JsonObject[] {
 export function demandObject(fields: JsonObject, name: string, sender: string): JsonObject {
   const value = fields[name]
   if (isObject(value)) return value
-  throw new RelayError('bad-request', `this is no event of ${sender}: it has no ${name}`)
+  throw new RelayError('bad-request', `this is not an event of ${sender}: it has no ${name}`)
 }
 
 /** A picture that came along in base64, as a `data:` link; empty where it is none. */

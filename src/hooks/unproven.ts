@@ -44,7 +44,7 @@ export class UnprovenBodies {
     for (const oldest of this.arriving.keys()) {
       if (this.total <= maxTotal) return
       this.leave(oldest)
-      oldest.abort(new RelayError('too-slow', 'too much arrives at once from senders who have yet to prove who they are: send it again', { status: 503 }))
+      oldest.abort(new RelayError('too-slow', 'too many signed requests arrive at once: send it again later', { status: 503 }))
     }
   }
 

@@ -95,7 +95,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'holdOf' | 'retry'
     route('GET', '/deliveries/:id/items/:index', ['manage'], async exchange => {
       const { index = '' } = exchange.params
       const item = (await (await relay.history()).items(idOf(exchange)))[/^\d{1,4}$/.test(index) ? Number(index) : -1]
-      if (!item || !('link' in item) || item.link.kind === 'remote') throw new RelayError('not-found', 'the bytes of this item are not with the relay')
+      if (!item || !('link' in item) || item.link.kind === 'remote') throw new RelayError('not-found', 'the relay does not hold the bytes of this item')
       await sendBytes(exchange, item, item.link, uploads)
       return 'sent' as const
     }),

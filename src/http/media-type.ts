@@ -74,6 +74,6 @@ function createDecoder(charset: string, bytes: Buffer): TextDecoder {
   try {
     return new TextDecoder(isBigEndian ? 'utf-16be' : charset, { fatal: true })
   } catch {
-    throw new RelayError('bad-request', 'the charset of the Content-Type is not known: use one such as utf-8, gbk or big5')
+    throw new RelayError('bad-request', 'unknown charset in the Content-Type: use utf-8, gbk or big5, for example')
   }
 }

@@ -30,7 +30,7 @@ export function readyRoute(relay: Pick<Relay, 'ping' | 'standsBehind'>, isOnline
     return last.answers
   }
   return route('GET', '/readyz', 'anyone', async () => {
-    if (relay.standsBehind !== undefined) throw new RelayError('unsent', 'not ready: another relay works the database, and this one stands by')
+    if (relay.standsBehind !== undefined) throw new RelayError('unsent', 'not ready: this relay stands by, because another one uses the database')
     if (await doesAnswer() !== true) throw new RelayError('unsent', 'not ready: the database of the bot does not answer')
     if (!isOnline()) throw new RelayError('unsent', 'not ready: no bot is online')
     return { data: { ready: true } }

@@ -33,7 +33,7 @@ export function queueRoutes(relay: Pick<Relay, 'lanes' | 'resume' | 'drop'>): Ro
 function find(relay: Pick<Relay, 'lanes'>, exchange: Exchange): string {
   const { params: { queue: name = '' }, caller } = exchange
   const found = relay.lanes().find(({ queue }) => queue === name)
-  if (!found || !maySee(caller, name)) throw new RelayError('not-found', 'no such queue has anything that waits')
+  if (!found || !maySee(caller, name)) throw new RelayError('not-found', 'nothing is waiting in a queue of this name')
   exchange.target = writeTarget(found.target)
   return name
 }

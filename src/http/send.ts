@@ -135,7 +135,7 @@ async function itemsOfForm(parts: readonly ReceivedPart[], asked: Kind | undefin
   for (const part of parts) {
     items.push(...await itemsOfPart(part, asked, files))
     if (items.length > maxItems) {
-      throw new RelayError('bad-request', `a form may become at most ${maxItems} items: a long text is two of them, its first lines and a file`)
+      throw new RelayError('bad-request', `a form may hold at most ${maxItems} items; a long text counts as two, its first lines and a file`)
     }
   }
   const [first] = items

@@ -78,6 +78,6 @@ function identify({ request, query }: Exchange, access: Access, addressOf: () =>
     return access.identify(candidates, addressOf)
   } catch (error) {
     if (candidates.length === 0 || !(error instanceof RelayError)) throw error
-    throw new RelayError('forbidden', 'wrong access token', { logText: error.logText })
+    throw new RelayError('forbidden', 'wrong access token: it matches no key', { logText: error.logText })
   }
 }

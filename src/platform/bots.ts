@@ -151,7 +151,7 @@ export function reportBots(ctx: Context, presence: Presence, logger: Logger): vo
   ctx.on('ready', () => {
     logger.info('%s', `bots: ${visible().map(bot => describe(bot, presence.health(bot))).join(', ') || 'none yet'}`)
     ctx.setTimeout(() => {
-      if (visible().length === 0) logger.warn('there is still no bot: load an adapter, or nothing can be sent')
+      if (visible().length === 0) logger.warn('there is no bot yet: load an adapter, or nothing can be sent')
     }, adapterTime)
   })
   ctx.on('dispose', presence.subscribe((bot, health, before) => {

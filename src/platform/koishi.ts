@@ -160,7 +160,7 @@ class AdapterAccount extends BotAccount {
   /** The form of IDs is unknown here, but many adapters put one into an address unescaped (RFC 3986, section 5.2.4). */
   checkIds({ kind, id }: Target): void {
     const leadsElsewhere = id.split(/[/\\]/).some(part => /^(?:\.|%2e){1,2}$/i.test(part))
-    if (leadsElsewhere) throw new RelayError('bad-request', `this is no ID of a ${kind === 'group' ? 'group' : 'user'}`)
+    if (leadsElsewhere) throw new RelayError('bad-request', `this is not the ID of a ${kind === 'group' ? 'group' : 'user'}`)
   }
 
   async recall(target: Target, messageId: string): Promise<void> {

@@ -42,7 +42,7 @@ export class History {
   async items(id: string): Promise<readonly ParsedItem[]> {
     const { id: found } = await this.get(id)
     const items = this.deliveries.get(found)?.items ?? await orStoreDown(this.journal.items(found))
-    if (!items) throw new RelayError('not-found', 'what was to be sent is not kept of this delivery: see recordContent in the settings')
+    if (!items) throw new RelayError('not-found', 'the content of this delivery was not kept: see the setting recordContent')
     return items
   }
 

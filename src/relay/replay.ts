@@ -162,7 +162,7 @@ export class Replay {
     const known = deliveries.unanswered.get(id)?.active ?? deliveries.get(id)
     const delivery = known?.delivery ?? await orStoreDown(journal.find(id))
     if (!delivery) throw new RelayError('not-found')
-    if (!isRetryable(delivery.state)) throw new RelayError('conflict', `this delivery is ${delivery.state}: only one that was not delivered can be sent again`)
+    if (!isRetryable(delivery.state)) throw new RelayError('conflict', `this delivery is ${delivery.state}: only an undelivered one can be retried`)
     const items = known?.items ?? await orStoreDown(journal.items(id))
     if (!items?.length) throw new RelayError('conflict', 'the content of this delivery is not kept: send it as a new request')
     const seconds = Math.ceil(recheck.settling(delivery) / 1000)

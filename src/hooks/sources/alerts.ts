@@ -48,7 +48,7 @@ export const grafana: Source = {
  */
 function readAlerts(payload: JsonObject, sender: string, pages: readonly string[]): HookEvent {
   if (!Array.isArray(payload.alerts)) {
-    throw new RelayError('bad-request', `this is no notification of ${sender}: it has no alerts; leave its payload as it is by default`)
+    throw new RelayError('bad-request', `this is not a notification of ${sender}: it has no alerts; use its default payload`)
   }
   const all = objects(payload.alerts, Infinity)
   const firing = all.filter(alert => alert.status !== 'resolved')

@@ -16,7 +16,7 @@ export const gitea: Source = {
 
   read({ headers, payload }) {
     const event = line(header(headers, ...named('event')))
-    if (event === '') throw new RelayError('bad-request', 'this is no event of Gitea: the header X-Gitea-Event is missing')
+    if (event === '') throw new RelayError('bad-request', 'this is not a Gitea event: the header X-Gitea-Event is missing')
     return readEvent(readers, event, payload, line(payload.action), {
       event,
       repo: firstOf(object(payload.repository).full_name, object(object(payload.run).repository).full_name),

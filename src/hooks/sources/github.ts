@@ -9,7 +9,7 @@ export const github: Source = {
 
   read({ headers, payload }) {
     const event = line(header(headers, 'x-github-event'))
-    if (event === '') throw new RelayError('bad-request', 'this is no event of GitHub: the header X-GitHub-Event is missing')
+    if (event === '') throw new RelayError('bad-request', 'this is not a GitHub event: the header X-GitHub-Event is missing')
     return readEvent(readers, event, payload, line(payload.action), {
       event,
       repo: line(object(payload.repository).full_name) || line(object(payload.organization).login),

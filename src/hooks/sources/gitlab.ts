@@ -15,7 +15,7 @@ export const gitlab: Source = {
 
   read({ headers, payload }) {
     const kind = firstOf(payload.object_kind, payload.event_name)
-    if (kind === '') throw new RelayError('bad-request', 'this is no event of GitLab: it has no object_kind')
+    if (kind === '') throw new RelayError('bad-request', 'this is not a GitLab event: it has no object_kind')
     const user = object(payload.user)
     return readEvent(readers, kind, payload, line(object(payload.object_attributes).action), {
       event: eventOf(header(headers, 'x-gitlab-event'), kind),

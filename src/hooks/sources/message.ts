@@ -21,7 +21,7 @@ export const message: Source = {
     const title = find(titles, places)
     const said = find(texts, places)
     if (title === '' && said === '') {
-      throw new RelayError('bad-request', 'there is no text: give it as message, text, msg, content or body, with a title or not')
+      throw new RelayError('bad-request', 'there is no text: send it as message, text, msg, content or body; title is optional')
     }
     return { name: 'message', view: { title, text: isMarkdown(payload) ? fromMarkdown(said) : said } }
   },

@@ -38,7 +38,7 @@ export const sentry: Source = {
 
   read({ headers, payload }): Reading {
     const event = line(header(headers, 'sentry-hook-resource'))
-    if (event === '') throw new RelayError('bad-request', 'this is no event of Sentry: the header Sentry-Hook-Resource is missing')
+    if (event === '') throw new RelayError('bad-request', 'this is not a Sentry event: the header Sentry-Hook-Resource is missing')
     const reader = readers.get(event)
     if (!reader) return { skipped: `events of the kind ${event} are not told` }
     const action = line(payload.action)

@@ -145,7 +145,7 @@ class Supervisor {
   private check(): void {
     const wire = wireOf(this.bot)
     if (wire && this.isUseless(wire)) {
-      this.report('has a connection that cannot be used: closing it')
+      this.report('has a broken connection: closing it')
       this.dialled = -Infinity
       this.close(wire)
     } else if (this.mode === 'forward' && !this.mayBeDialling()) {

@@ -34,7 +34,7 @@ export function guardConnections(ctx: Context, presence: Presence, logger: Logge
     const now = performance.now()
     if (now < (reported.get(owner) ?? -Infinity) + reportInterval) return
     reported.set(owner, now)
-    logger.warn('%s', `the bot ${owner} got a frame that is no OneBot 11, dropped: ${reason}`)
+    logger.warn('%s', `the bot ${owner} sent a frame that is not OneBot 11, which was dropped: ${reason}`)
   }
 
   for (const bot of bots) wireOf(unwrap(bot))

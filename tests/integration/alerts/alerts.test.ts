@@ -195,6 +195,6 @@ describe('alertTo, as a list or a target', () => {
 
   test('that is none is a warning', async t => {
     const relay = await relayWith(t, { path, config: { alertTo: 'nobody' } })
-    assert(relay.logs.some(line => line.startsWith('message-relay warn a receiver in alertTo gets no alerts, because it cannot be used: ')), relay.logs.join('\n'))
+    assert(relay.logs.some(line => line.startsWith('message-relay warn a receiver in alertTo is left out: ')), relay.logs.join('\n'))
   })
 })

@@ -295,7 +295,7 @@ describe('listening', () => {
   test('is refused for an address that is no link, without showing it', async () => {
     stage.listen({ callbackUrl: 'ftp://user:secret@example.com/' })
     await stage.say('#ping x')
-    assert.deepEqual(stage.lines, ['error not listening for commands: the callback address is not an http(s) link'])
+    assert.deepEqual(stage.lines, ['error commands are off: commandCallbackUrl is not an http(s) address'])
     assert.deepEqual(stage.passed, ['#ping x'])
   })
 })

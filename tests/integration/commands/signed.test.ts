@@ -131,7 +131,7 @@ describe('a callback that is asked a second time', () => {
     await until('the log says so', () => lines(relay).at(-1)?.includes('replied') === true)
     assert.deepEqual(passed, [])
     assert.deepEqual(lines(relay).slice(-2), [
-      'message-relay warn <id> the callback could not answer and is asked a second time: status 503',
+      'message-relay warn <id> the callback did not answer and is asked once more: status 503',
       'message-relay info <id> command "ping" from group "123456": replied, <time>',
     ])
   })
@@ -191,7 +191,7 @@ describe('a callback that is asked a second time', () => {
       const { relay, passed } = await startWith(t, callback, { commandCallbackRetry: true })
       say(relay)
       await until('the callback is asked', () => callback.posts.length === 1)
-      if (answer !== hanging) await until('the second try is near', () => lines(relay).at(-1)?.includes('a second time') === true)
+      if (answer !== hanging) await until('the second try is near', () => lines(relay).at(-1)?.includes('once more') === true)
       relay.unload()
       await until('the command goes on to the others', () => passed.length === 1)
       assert.equal(lines(relay).at(-1), 'message-relay info <id> command "ping" from group "123456": given up: the relay is stopping, <time>')

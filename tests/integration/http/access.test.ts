@@ -314,7 +314,7 @@ describe('the rate of a key', () => {
     assert.equal((await send(secretOf('ci'), { group_id: group })).status, 200)
     const { status, headers, body } = await send(secretOf('ci'), { group_id: group })
     assert.equal(status, 429)
-    assert.match(body.msg, /^this key has sent as many messages as it may/)
+    assert.match(body.msg, /^this key has reached its message rate/)
     const wait = Number(headers.get('retry-after'))
     assert(wait >= 1 && wait <= 20, String(wait))
     assert.equal((await send(secretOf('other'), { group_id: group })).status, 200)

@@ -68,7 +68,8 @@ describe('at the start', () => {
     const lines = logged()
     for (const line of [
       'message-relay warn the variable CHAT_API_TIMEOUT is malformed, it must be a number of seconds from 0.001 to 2147483: the default is used',
-      'maxUploadSize = "1234 B" (koishi.yml), allowedExtensions = ["png"] (koishi.yml), chatSettleTime = 0.001 (koishi.yml), commandLength = 5 (COMMAND_LENGTH); all others have their defaults',
+      'maxUploadSize = "1234 B" (koishi.yml), ',
+      'allowedExtensions = ["png"] (koishi.yml), chatSettleTime = 0.001 (koishi.yml), commandLength = 5 (COMMAND_LENGTH); all others have their defaults',
       'message-relay info the API key is configured',
       'message-relay info bots: onebot:10000 online, leaky:1 online',
     ]) assert(lines.includes(line), line)

@@ -102,7 +102,7 @@ describe('GET /queues', () => {
     const ask = async (at: string, method = 'GET'): Promise<unknown> =>
       (await fetch(relay.url + at, { method, headers: { authorization: 'Bearer the-secret-of-other' } })).json()
     assert.deepEqual(await ask('/queues'), { code: 0, msg: 'ok', data: { queues: [] } })
-    assert.deepEqual(await ask(path, 'DELETE'), { code: 404, msg: 'no such queue has anything that waits', data: null })
+    assert.deepEqual(await ask(path, 'DELETE'), { code: 404, msg: 'nothing is waiting in a queue of this name', data: null })
   })
 
   test('is as silent as /statusz is about targets that a key may not send to', async t => {

@@ -28,7 +28,7 @@ function addGuard({ app, logger }: TestApp): ForkScope {
 
 /** The lines about frames that were dropped. */
 function droppedOf(logs: readonly string[]): string[] {
-  return logs.filter(line => line.includes('no OneBot 11'))
+  return logs.filter(line => line.includes('not OneBot 11'))
 }
 
 describe('frames that are no OneBot 11', { concurrency: 4 }, () => {
@@ -41,7 +41,7 @@ describe('frames that are no OneBot 11', { concurrency: 4 }, () => {
     assert.equal(relay.simulator.ledger.length, 1)
     // Of this relay: other tests run beside it, and the targets of the logger are of the process.
     assert.deepEqual(droppedOf(relay.logs).filter(line => line.startsWith('message-relay ')), [
-      'message-relay warn the bot onebot:10000 got a frame that is no OneBot 11, dropped: it is not a JSON object',
+      'message-relay warn the bot onebot:10000 sent a frame that is not OneBot 11, which was dropped: it is not a JSON object',
     ])
     assert(!relay.logs.some(line => line.includes('cannot parse message')))
   })

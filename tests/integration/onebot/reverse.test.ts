@@ -24,7 +24,7 @@ describe('a reverse connection', { concurrency: 4 }, () => {
     assert.equal(successor.connections, 1)
     assert.equal(app.bots.length, 1)
     assert.deepEqual(logs, [
-      'the bot onebot:10000 has a connection that cannot be used: closing it',
+      'the bot onebot:10000 has a broken connection: closing it',
       'the bot onebot:10000 is back',
     ])
   })

@@ -29,7 +29,7 @@ describe('an alert', () => {
 
   test('says why, and how often it came back', () => {
     const alert = { kind: 'offline', isOver: false, subjects: [{ bot: 'onebot:1', since, reason: 'the account is logged out', times: 4 }] } as const
-    assert.equal(writeAlert(alert, 'en-US').split('\n')[1], 'onebot:1: the account is logged out, since 2026-11-22 08:05 (again 4 times since the last alert)')
+    assert.equal(writeAlert(alert, 'en-US').split('\n')[1], 'onebot:1: the account is logged out, since 2026-11-22 08:05 (4 more times since the last alert)')
     assert.equal(writeAlert(alert, 'zh-CN').split('\n')[1], 'onebot:1：the account is logged out，自 2026-11-22 08:05 起（上次告警后又出现 4 次）')
   })
 
