@@ -435,7 +435,9 @@ function mayStepAside(
 
 /** "What had to wait for its bot or for the database begins anew": how often it may have. */
 function waitsOf(run: Run, account: Account, unsent: number): number {
-  return isForLater(account) ? unsent + (isSlowAtWriting(run) || hasWrongClock(run) ? 2 : 0) : 0
+  // So does what another plugin of the bot held back.
+  const held = run.plan.chats[account.request.chat]?.calls.filter(call => call?.heldFor !== undefined).length ?? 0
+  return isForLater(account) ? unsent + held + (isSlowAtWriting(run) || hasWrongClock(run) ? 2 : 0) : 0
 }
 
 /** Only the first call has the whole of its time; the caller's time may be over in those after it. */
