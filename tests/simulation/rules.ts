@@ -1,5 +1,5 @@
 // Turns each rule of the core off and shows after how many schedules that is caught:
-// `npm run test:rules -- [--schedules 3000] [--only 3,4]`. A change that does not apply any more is an error.
+// `npm run test:rules -- [--schedules 6000] [--only 3,4]`. A change that does not apply any more is an error.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -84,7 +84,7 @@ const rules: readonly Rule[] = [
 ]
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { schedules: { type: 'string', default: '3000' }, only: { type: 'string' } } })
+  const { values } = parseArgs({ options: { schedules: { type: 'string', default: '6000' }, only: { type: 'string' } } })
   const schedules = Number(values.schedules)
   const folder = await mkdtemp(join(tmpdir(), 'rules-'))
   const [file, sound] = [join(folder, 'worker.js'), join(folder, 'sound.js')]
