@@ -4,7 +4,7 @@ import { onAbort } from '../lib/abort'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { pause, type Clock } from './clock'
-import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
+import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
 import { KeyTaken, NotOwner, type Head, type Journal } from './journal'
 import type { Ownership } from './owner'
 import type { Observer } from './submission'
@@ -242,7 +242,7 @@ export class Deliveries {
     }
     if (deferred) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} attempts`)
     observer.ended(delivery, clock.wall() - createdAt)
-    this.tell({ delivery, ...rejection && state !== 'unanswered' && { rejection } })
+    this.tell({ delivery, ...rejection && !usesUpKey(results) && { rejection } })
   }
 
   /** When an answer cannot wait for the journal any longer. */
