@@ -68,7 +68,7 @@ export function stateWord(delivery: Pick<Delivery, 'state' | 'results'>): string
 
 /** The same with a mark before it. */
 export function stateMark(delivery: Pick<Delivery, 'state' | 'results'>): VNode {
-  return <span class={['relay-state', delivery.state]}>{stateWord(delivery)}</span>
+  return <span class={['relay-state', isPartlySent(delivery) ? 'partly' : delivery.state]}>{stateWord(delivery)}</span>
 }
 
 /** How an item or a call ended, likewise. */

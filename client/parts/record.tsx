@@ -118,7 +118,9 @@ const RecordContent = defineComponent({
     const count = Math.max(items.length, ...results.map(({ index }) => numberOf(index) + 1))
     return (
       <div>
-        <p class={['relay-notice', tones[state] ?? 'info']}>{isPartlySent(delivery) ? t.partly(sent, count) : means[state] ?? state}</p>
+        <p class={['relay-notice', isPartlySent(delivery) ? 'doubt' : tones[state] ?? 'info']}>
+          {isPartlySent(delivery) ? t.partly(sent, count) : means[state] ?? state}
+        </p>
         {delivery.hold && <p class="relay-notice doubt">{describeHold(delivery.hold)}</p>}
         {viewFacts(delivery)}
         <h3>{t.items}</h3>

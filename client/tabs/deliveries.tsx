@@ -321,7 +321,7 @@ function viewRow(
   return (
     <tr key={id} class={['record', { open: isOpen }]} data-id={id} aria-rowindex={index + 2} onClick={() => open(id)}>
       <td class="check" onClick={(event: Event) => event.stopPropagation()}>
-        {retryable.has(state) && checkbox(undefined, isChosen, value => choose(id, value), { describes: t.choose(name, word) })}
+        {retryable.has(state) ? checkbox(undefined, isChosen, value => choose(id, value), { describes: t.choose(name, word) }) : undefined}
       </td>
       <td>
         <button type="button" class="relay-open" aria-label={t.open(name, word)} aria-current={isOpen}>{stateMark(delivery)}</button>

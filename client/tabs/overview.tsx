@@ -9,7 +9,7 @@ import { describeTarget, viewTarget } from '../parts/target'
 import { ago, Countdown } from '../parts/time'
 import { usePolling } from '../poll'
 import { about, goTo, type Place } from '../state'
-import { explain, explainHold, texts, writeAgo, writeNumber } from '../texts'
+import { explain, explainHold, texts, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
 
 /** A queue that takes nothing for a while. */
 interface ClosedQueue {
@@ -242,7 +242,12 @@ function viewAccounts(accounts: readonly Fields[]): VNode {
             <strong>{`${textOf(platform)}:${textOf(id)}`}</strong>
             <span class={['relay-state', status === 'online' ? 'sent' : status === 'connecting' ? 'queued' : 'failed']}>{words[textOf(status)] ?? textOf(status)}</span>
           </div>
-          <div class="relay-hint">{[textOf(cause) && `${textOf(cause)} · `, ago(textOf(since))]}</div>
+          <div class="relay-hint">
+            {textOf(cause) && `${textOf(cause)} · `}
+            <time datetime={textOf(since)} title={writeMoment(textOf(since))}>
+              {t.lasts(writeSpan(Date.now() - Date.parse(textOf(since))))}
+            </time>
+          </div>
         </li>
       ))}
     </ul>

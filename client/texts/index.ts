@@ -54,12 +54,18 @@ export function writeNumber(value: number, digits = 0): string {
   return new Intl.NumberFormat(locale.value, { maximumFractionDigits: digits }).format(value)
 }
 
-/** A reason in the language of the page where the page knows its cause, and the platform's own words, which it stands before. */
+/** How the relay begins what a platform says. */
+const refused = 'the platform refused the message'
+
+/** A reason in the language of the page where the page knows its cause, and the platform's own words. */
 export function explain(reason: string): { cause: string, raw: string } {
-  const known = Object.values(causes).find(({ en }) => reason.startsWith(en))
-  if (!known) return { cause: reason, raw: '' }
-  const rest = reason.slice(known.en.length).trim()
-  return { cause: capital(known[locale.value === 'zh-CN' ? 'zh' : 'en']), raw: /^\(platform: "(.*)"\)$/s.exec(rest)?.[1] ?? rest }
+  const text = reason.replace(`${refused}: `, '')
+  const known = Object.values(causes).find(({ en }) => text.startsWith(en))
+  if (known) {
+    const rest = text.slice(known.en.length).trim()
+    return { cause: capital(known[locale.value === 'zh-CN' ? 'zh' : 'en']), raw: /^\(platform: "(.*)"\)$/s.exec(rest)?.[1] ?? rest }
+  }
+  return text === reason ? { cause: capital(reason), raw: '' } : { cause: texts.value.common.refused, raw: text }
 }
 
 /** A text that stands alone. */
