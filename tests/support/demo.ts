@@ -1,6 +1,7 @@
 import OneBotBot from '@koishijs/plugin-adapter-onebot'
-import { Universal, type ForkScope } from 'koishi'
+import { Universal, type Context, type ForkScope } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import assert from 'node:assert/strict'
 import { deflateSync } from 'node:zlib'
 import { v7 as uuid } from 'uuid'
 import { serveConsole } from '../../bot/console'
@@ -83,13 +84,14 @@ export async function startDemo(language: keyof typeof messages, page: string, r
   let secondBot: ForkScope | undefined
   const relay = await startRelay({
     config: {
-      targets: { ops: 'group:654321', builds: 'group:123456', oncall: ['group:654321', 'private:10002'] },
+      selfUrl: 'https://relay.example.com',
+      targets: { ops: 'group:654321', builds: 'group:123456', home: 'group:700300', night: 'group:700200', oncall: ['group:654321', 'private:10002'] },
       keys: [
         { name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['builds'], allow: ['send', 'upload'] },
         { name: 'github', key: 'the-secret-of-the-forge', targets: ['builds'], allow: ['hooks'] },
+        { name: 'home', key: 'the-secret-of-the-home', targets: ['home', 'night', 'ops'], allow: ['send'] },
         { name: 'alerts', key: 'the-secret-of-the-alerts', targets: ['oncall'], allow: ['hooks', 'mention-all'], expires: '2030-01-31' },
       ],
-      publicUrl: 'https://relay.example.com',
     },
     simulator: {
       groups: ['123456', '654321', '700100', '700200', '700300'].map((id, at) => ({
@@ -108,35 +110,33 @@ export async function startDemo(language: keyof typeof messages, page: string, r
   })
   const { app, simulator } = relay
   await until('the second bot is online', () => app.bots.filter(({ status }) => status === Universal.Status.ONLINE).length === 2)
-  await until('the database is there', () => relay.app.get('database') !== undefined)
+  await until('the database is there', () => app.get('database') !== undefined)
   await relay.request('/deliveries')
   const rows = plausible(Date.now(), records, texts).map(delivery => ({ ...toRow(delivery), owner: 1, version: 0, items: null }))
-  for (let at = 0; at < rows.length; at += 500) await app.get('database').upsert('message_relay_journal', rows.slice(at, at + 500))
+  for (let at = 0; at < rows.length; at += 500) await databaseOf(app).upsert('message_relay_journal', rows.slice(at, at + 500))
 
-  const post = async (body: object, key = 'the-secret-of-the-pipeline'): Promise<void> => {
-    await relay.request('/webhook', { method: 'POST', body: JSON.stringify(body), headers: { prefer: 'respond-async', ...key && {} } })
-  }
   await second.close()
   await until('the second bot is offline', () => app.bots.some(({ status }) => status !== Universal.Status.ONLINE))
+
+  const send = async (body: object, key: string, isPatient = false): Promise<void> => {
+    await fetch(`${relay.url}/webhook`, {
+      method: 'POST', body: JSON.stringify(body), headers: { 'x-api-key': key, ...isPatient && { prefer: 'respond-async' } },
+    })
+  }
   const gone = simulator.fault({ fault: { kind: 'not-member' }, target: '700300', times: Infinity })
-  for (let count = 0; count < 5; count++) await relay.send({ group_id: '700300', msg: paused })
+  for (let count = 0; count < 5; count++) await send({ to: 'home', msg: paused }, 'the-secret-of-the-home')
   gone.remove()
-  for (let count = 0; count < 3; count++) await post({ group_id: '700300', msg: paused })
   simulator.mute('700200', true)
-  await relay.send({ group_id: '700200', msg: held })
-  await post({ group_id: '700200', msg: held })
+  await send({ to: 'night', msg: held }, 'the-secret-of-the-home')
   simulator.fault({ fault: { kind: 'refuse' }, action: 'upload_group_file', target: '654321', times: Infinity })
-  await relay.send({ group_id: '654321', messages: [{ msg: texts[7][3] }, { type: 'image', url: `base64://${picture().toString('base64')}` }, { type: 'file', url: 'base64://YQ==', name: 'report.pdf' }] })
+  const image = { type: 'image', url: `base64://${picture().toString('base64')}` }
+  const report = { type: 'file', url: 'base64://YQ==' }
+  await send({ to: 'ops', messages: [{ msg: texts[7][3] }, image, report] }, 'the-secret-of-the-home')
   simulator.clearFaults()
-  await relay.send({ to: 'builds', msg: waiting })
-  await relay.request('/hooks/github/builds', {
-    method: 'POST', headers: { 'content-type': 'application/json', 'x-github-event': 'push' },
-    body: JSON.stringify({
-      ref: 'refs/heads/main', compare: 'https://github.com/acme/web/compare/1...2', pusher: { name: 'alice' }, sender: { login: 'alice' },
-      repository: { full_name: 'acme/web', html_url: 'https://github.com/acme/web' },
-      commits: [{ id: '7fd1a60b01f91b314f59955a4e4d4e80d8edf11d', message: texts[0][3].split(/: |：/)[1], url: 'https://github.com/acme/web/commit/7fd1a60', author: { name: 'Alice' } }],
-    }),
-  })
+  await backdate(relay, [52, 51, 49, 46, 41, 33, 12])
+  for (let count = 0; count < 3; count++) await send({ to: 'home', msg: paused }, 'the-secret-of-the-home', true)
+  await send({ to: 'night', msg: held }, 'the-secret-of-the-home', true)
+  await send({ to: 'builds', msg: waiting }, 'the-secret-of-the-pipeline')
   return {
     relay,
     url: `http://127.0.0.1:${port}`,
@@ -146,6 +146,35 @@ export async function startDemo(language: keyof typeof messages, page: string, r
       secondBot?.dispose()
       await relay.stop()
     },
+  }
+}
+
+function databaseOf(app: Context): Context['database'] {
+  const database = app.get('database')
+  assert(database)
+  return database
+}
+
+/** Moves what has ended so far into the past, each by so many minutes; the oldest is the first. */
+async function backdate({ app }: TestRelay, minutes: readonly number[]): Promise<void> {
+  const database = databaseOf(app)
+  const start = Date.now() - 2 * minute
+  const find = async () => {
+    const found = await database.get('message_relay_journal', { state: ['failed', 'sent'], updatedAt: { $gt: start } })
+    return found.sort((a, b) => a.id < b.id ? -1 : 1)
+  }
+  let rows = await find()
+  await until('they are written', async () => {
+    rows = await find()
+    return rows.length >= minutes.length
+  })
+  for (const [at, row] of rows.entries()) {
+    const shift = (minutes[at] ?? 0) * minute
+    const move = (name: string, value: unknown): unknown => (name === 'createdAt' || name === 'at') && typeof value === 'number' ? value - shift : value
+    const [record, summary] = [row.record, row.summary].map(text => JSON.stringify(JSON.parse(text, move)))
+    const id = uuid({ msecs: row.updatedAt - shift })
+    await database.remove('message_relay_journal', { id: row.id })
+    await database.upsert('message_relay_journal', [{ ...row, id, updatedAt: row.updatedAt - shift, record, summary }])
   }
 }
 
@@ -159,8 +188,8 @@ function plausible(now: number, aDay: number, texts: readonly (readonly [string,
   const deliveries: Delivery[] = []
   for (let time = now - 30 * day; time < now - 5 * minute; time += hour) {
     const date = new Date(time)
-    const isWeekend = date.getDay() % 6 === 0
-    const share = (0.35 + Math.sin((date.getHours() - 7) / 24 * 2 * Math.PI)) / 9 * (isWeekend ? 0.4 : 1)
+    const isWeekend = date.getUTCDay() % 6 === 0
+    const share = (0.35 + Math.sin((date.getUTCHours() + 1) / 24 * 2 * Math.PI)) / 9 * (isWeekend ? 0.4 : 1)
     const count = Math.round(Math.max(0.01, share) * aDay * (0.7 + 0.6 * random()))
     for (let index = 0; index < count; index++) {
       const createdAt = time + random() * hour
@@ -173,7 +202,15 @@ function plausible(now: number, aDay: number, texts: readonly (readonly [string,
   return deliveries
 }
 
-interface Past { createdAt: number, door: string, caller: string, target: string, msg: string, took: number, failure: readonly [State, RelayError] | undefined }
+interface Past {
+  createdAt: number
+  door: string
+  caller: string
+  target: string
+  msg: string
+  took: number
+  failure: readonly [State, RelayError] | undefined
+}
 
 function record({ createdAt, door, caller, target, msg, took, failure }: Past): Delivery {
   const address = readTarget(target)
@@ -187,10 +224,12 @@ function record({ createdAt, door, caller, target, msg, took, failure }: Past): 
     open: [], held: null, key: null, fingerprint: null,
     summary: {
       items: [{ type: 'text', msg }], waited, platformTime: took,
-      calls: state === 'expired' ? [] : [{
-        at: createdAt + waited, took, outcome: state === 'sent' ? 'sent' : state === 'unanswered' ? 'unanswered' : 'refused',
-        ...error && { reason: error.message },
-      }],
+      calls: state === 'expired'
+        ? []
+        : [{
+            at: createdAt + waited, took, outcome: state === 'sent' ? 'sent' : state === 'unanswered' ? 'unanswered' : 'refused',
+            ...error && { reason: error.message },
+          }],
     },
   }
 }
@@ -203,8 +242,9 @@ function picture(): Buffer {
     raw[y * (1 + width * 3)] = 0
     for (let x = 0; x < width; x++) {
       const level = 100 - 80 * (x / width) ** 2 - 6 * Math.sin(x / 9)
-      const colour = y > level ? (y < level + 3 ? [217, 72, 72] : [250, 226, 226]) : y % 30 === 0 ? [232, 232, 236] : [255, 255, 255]
-      raw.set(colour, y * (1 + width * 3) + 1 + x * 3)
+      const above = y % 30 === 0 ? [232, 232, 236] : [255, 255, 255]
+      const below = y < level + 3 ? [217, 72, 72] : [250, 226, 226]
+      raw.set(y > level ? below : above, y * (1 + width * 3) + 1 + x * 3)
     }
   }
   const chunk = (type: string, data: Buffer): Buffer => {

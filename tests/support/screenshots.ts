@@ -16,7 +16,8 @@ const variants = {
 /** What is done on each tab before its picture is taken. */
 const scenes: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   overview: async page => {
-    await page.locator('.relay-chart').waitFor()
+    await page.locator('.relay-bar').nth(20).waitFor()
+    await page.locator('.relay-failures li').first().waitFor()
   },
   deliveries: async page => {
     await page.locator('tr.record').first().waitFor()
@@ -59,6 +60,7 @@ async function shoot(browser: Browser, { url }: Demo, scene: string, variant: st
   const context = await browser.newContext({ locale, timezoneId: 'Asia/Shanghai', colorScheme: scheme, viewport: { width, height }, reducedMotion: 'reduce' })
   const page = await context.newPage()
   await page.goto(`${url}/message-relay#${scene}`)
+  await page.addStyleTag({ content: ':root { --font-family: "Noto Sans CJK SC", sans-serif }' })
   await page.locator('.relay-panel > div').waitFor()
   await scenes[scene]?.(page)
   await page.evaluate('document.fonts.ready')

@@ -80,7 +80,7 @@ export function useStage(config: RelayOptions['config']): Stage {
     },
     async violations(page) {
       await page.evaluate(axe)
-      const find = `axe.run(document.querySelectorAll('.relay, .el-dialog, .el-message-box')).then(({ violations }) => {
+      const find = `axe.run(document.querySelectorAll('.relay, .el-dialog, .el-drawer, .el-message-box')).then(({ violations }) => {
         return violations.flatMap(each => each.nodes.map(node => each.id + ' ' + node.html))
       })`
       const result: unknown = await page.evaluate(find)
