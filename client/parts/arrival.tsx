@@ -1,6 +1,6 @@
 import { defineComponent, shallowRef, type PropType } from 'vue'
 import { call, loadDeliveries, type Delivery } from '../api'
-import { textOf } from '../fields'
+import { listOf, numberOf, textOf } from '../fields'
 import { usePolling } from '../poll'
 import { doorOf, type Source } from '../sources'
 import { goTo } from '../state'
@@ -9,6 +9,9 @@ import { section, stateMark } from './basics'
 import { button } from './elements'
 import { summarize } from './items'
 import { viewTarget } from './target'
+
+/** How a key was used. */
+interface Use { last: string, refused: number }
 
 /** Waits for a call of a source, and shows the message that it made. */
 export const Arrival = defineComponent({
@@ -23,9 +26,10 @@ export const Arrival = defineComponent({
     /** The newest that was there before, empty for none; absent until that is known. Unlike a time, no clock has to be right for it. */
     const mark = shallowRef<string>()
     const first = shallowRef<Delivery>()
-    /** When the last payload came, likewise. */
-    const payloadMark = shallowRef<string>()
-    const isSilent = shallowRef(false)
+    /** How often its key was used and refused before, likewise. */
+    let usedBefore: Use | undefined
+    /** What became of a call that left no delivery. */
+    const other = shallowRef<'silent' | 'refused'>()
 
     const lookAtDeliveries = async (): Promise<void> => {
       if (first.value && !['queued', 'sending'].includes(first.value.state)) return
@@ -38,29 +42,34 @@ export const Arrival = defineComponent({
       else first.value = page.deliveries.findLast(({ id }) => id > last)
       if (isFirst && first.value) emit('call')
     }
-    /** A call that makes no message leaves its payload, and no delivery. */
-    const lookAtPayload = async (): Promise<void> => {
-      if (props.source.scope !== 'hooks' || first.value) return
-      const { isRight, data } = await call('GET', `/payloads/${encodeURIComponent(props.source.name)}`)
-      const receivedAt = isRight ? textOf(data.received_at) : ''
-      payloadMark.value ??= receivedAt
-      if (receivedAt === payloadMark.value) return
-      payloadMark.value = receivedAt
-      isSilent.value = true
+    /** A call that makes no message leaves no delivery, and yet its key was used. */
+    const lookAtKey = async (): Promise<void> => {
+      if (props.keyName === '' || first.value) return
+      const { isRight, data } = await call('GET', '/statusz')
+      if (!isRight) return
+      const { last_used: last, refused } = listOf(data.keys).find(({ name }) => name === props.keyName) ?? {}
+      const used = { last: textOf(last), refused: numberOf(refused) }
+      usedBefore ??= used
+      if (used.last === usedBefore.last) return
+      other.value = used.refused > usedBefore.refused ? 'refused' : 'silent'
+      usedBefore = used
       emit('call')
     }
     usePolling(async () => {
-      await lookAtPayload()
+      await lookAtKey()
       await lookAtDeliveries()
     })
     return () => {
       const { integrations: t, common } = texts.value
       const { value: delivery } = first
-      if (!delivery) return section(isSilent.value ? t.noMessage : mark.value ? t.waitingNext : t.waiting, (
-        <p role="status" class="relay-waiting">
-          {mark.value === undefined ? common.loading : isSilent.value ? t.noMessageHint : t.waitingHint(props.label)}
-        </p>
-      ))
+      if (!delivery) {
+        const [title, hint] = {
+          none: [mark.value ? t.waitingNext : t.waiting, mark.value === undefined ? common.loading : t.waitingHint(props.label)],
+          silent: [t.noMessage, t.noMessageHint],
+          refused: [t.refused, t.refusedHint],
+        }[other.value ?? 'none']
+        return section(title ?? '', <p role="status" class="relay-waiting">{hint}</p>)
+      }
       return section(t.arrived, (
         <div role="status">
           <div class="relay-row">

@@ -183,10 +183,15 @@ export function tooltip(content: VNodeChild, target: VNodeChild): VNode {
 
 /** A window above the page, which keeps the focus until it is closed. */
 export const Dialog = defineComponent({
-  props: { title: { type: String, required: true }, width: { type: String, default: '36rem' } },
+  props: {
+    title: { type: String, required: true },
+    width: { type: String, default: '36rem' },
+    /** Whether a click beside it leaves it open. */
+    stays: Boolean,
+  },
   emits: ['close'],
   setup: (props, { emit, slots }) => () => view('el-dialog', {
-    modelValue: true, title: props.title, width: props.width, appendToBody: true, class: 'relay-body', onClose: () => emit('close'),
+    closeOnClickModal: !props.stays, modelValue: true, title: props.title, width: props.width, appendToBody: true, class: 'relay-body', onClose: () => emit('close'),
   }, { default: slots.default, footer: slots.footer }),
 })
 

@@ -119,7 +119,7 @@ export const NewKeyDialog = defineComponent({
     return () => {
       const t = texts.value.keys
       return (
-        <Dialog title={made.value ? t.madeTitle(made.value.name) : t.makeTitle} onClose={() => emit('close')}>
+        <Dialog title={made.value ? t.madeTitle(made.value.name) : t.makeTitle} stays onClose={() => emit('close')}>
           {() => made.value ? viewDone(made.value, () => emit('close')) : viewForm()}
         </Dialog>
       )
@@ -186,7 +186,7 @@ export const RotateDialog = defineComponent({
     return () => {
       const t = texts.value.keys
       return (
-        <Dialog title={made.value ? t.madeTitle(props.of.name) : t.rotateTitle(props.of.name)} onClose={() => emit('close')}>
+        <Dialog title={made.value ? t.madeTitle(props.of.name) : t.rotateTitle(props.of.name)} stays onClose={() => emit('close')}>
           {() => made.value ? viewDone(made.value, () => emit('close')) : viewForm()}
         </Dialog>
       )

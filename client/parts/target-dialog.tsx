@@ -98,7 +98,7 @@ export const TargetDialog = defineComponent({
     }
     return () => {
       const t = texts.value.targets
-      return <Dialog title={props.of ? t.changeTitle(props.of.name) : t.makeTitle} onClose={() => emit('close')}>{viewForm}</Dialog>
+      return <Dialog title={props.of ? t.changeTitle(props.of.name) : t.makeTitle} stays onClose={() => emit('close')}>{viewForm}</Dialog>
     }
   },
 })

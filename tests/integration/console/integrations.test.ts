@@ -59,13 +59,19 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('says where a key goes that only its owner knows', async () => {
+  test('says where a key goes that only its owner knows, and that a call with it was refused', async () => {
     await stage.play('integrations/slack', async page => {
       await choose(page, 'ops')
       await page.getByLabel('API key').press('Enter')
       await page.getByRole('option', { name: 'old' }).click()
       await page.getByText('Only you know the key “old”').waitFor()
       assert.equal(await valueOf(page, 'Webhook URL'), `${stage.relay.url}/hooks/slack/ops?key=<key>`)
+      await page.getByRole('heading', { name: /^Waiting for the/ }).waitFor()
+      await page.getByText('As soon as Slack calls').waitFor()
+      await until('the call was refused', async () => {
+        assert.equal(await post(`${stage.relay.url}/hooks/slack/group:654321?key=the-secret-of-the-hooks`, { text: 'x' }), 403)
+        return await page.getByRole('heading', { name: 'A call was refused' }).isVisible()
+      })
     })
   })
 
