@@ -1,7 +1,7 @@
 /** The console's own components, as far as the page uses them, with types and with names for screen readers. */
 import { message, messageBox } from '@koishijs/client'
 import { defineComponent, h, resolveComponent, useId, type VNode, type VNodeChild } from 'vue'
-import { texts } from '../texts'
+import { locale, texts } from '../texts'
 
 /** A component that the console has registered for all of its pages. */
 function view(name: string, props: Record<string, unknown>, slots: Record<string, (() => VNodeChild) | undefined> = {}): VNode {
@@ -191,7 +191,8 @@ export const Dialog = defineComponent({
   },
   emits: ['close'],
   setup: (props, { emit, slots }) => () => view('el-dialog', {
-    closeOnClickModal: !props.stays, modelValue: true, title: props.title, width: props.width, appendToBody: true, class: 'relay-body', onClose: () => emit('close'),
+    // It is moved out of the page, which says what language it is in.
+    lang: locale.value, closeOnClickModal: !props.stays, modelValue: true, title: props.title, width: props.width, appendToBody: true, class: 'relay-body', onClose: () => emit('close'),
   }, { default: slots.default, footer: slots.footer }),
 })
 
