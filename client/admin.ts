@@ -48,10 +48,8 @@ export interface FreshKey {
 /** A name for one or more targets. */
 export interface Target {
   name: string
+  /** Whole addresses: `onebot:10000:group:1` where it names a bot. */
   to: string[]
-  /** Empty for any; so is the bot. */
-  platform: string
-  bot: string
   /** Empty for that of the settings. */
   lang: string
   origin: Origin
@@ -107,14 +105,18 @@ export async function revokeKey(name: string): Promise<Result<undefined>> {
 
 export async function loadTargets(): Promise<Result<Target[]>> {
   return resultOf(await call('GET', '/targets'), ({ targets }) => listOf(targets).map(fields => ({
-    name: textOf(fields.name), to: textsOf(fields.to), platform: textOf(fields.platform), bot: textOf(fields.self_id),
-    lang: textOf(fields.lang), origin: originOf(fields),
+    name: textOf(fields.name), to: textsOf(fields.to), lang: textOf(fields.lang), origin: originOf(fields),
   })))
 }
 
-/** Makes a target, or changes it. */
-export async function saveTarget({ name, to, platform, bot, lang }: Omit<Target, 'origin'>): Promise<Result<undefined>> {
-  const body = { to, ...platform && { platform }, ...bot && { selfId: bot }, ...lang && { lang } }
+/**
+ * Makes a target, or changes it.
+ *
+ * @param bot the only one that writes to it, as `platform:id`; empty for any
+ */
+export async function saveTarget({ name, to, lang }: Omit<Target, 'origin'>, bot: string): Promise<Result<undefined>> {
+  const at = bot.indexOf(':')
+  const body = { to, ...bot && { platform: bot.slice(0, at), selfId: bot.slice(at + 1) }, ...lang && { lang } }
   return resultOf(await call('PUT', `/targets/${encodeURIComponent(name)}`, { body: JSON.stringify(body) }), () => undefined)
 }
 

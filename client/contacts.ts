@@ -46,8 +46,15 @@ export async function refreshNames(): Promise<void> {
   names.value = new Map([...names.value, ...lists.flat()])
 }
 
+/** The bot that an address names, as `platform:id`, and the chat; a platform alone stays with the chat. */
+export function splitAddress(address: string): { bot: string, chat: string } {
+  const [, bot = '', chat = address] = /^(?:([^:]+:[^:]+):)?((?:group|private):.+)$/.exec(address) ?? []
+  return { bot, chat }
+}
+
 /** What a chat is called by the first bot that knows it; empty where none does. */
-export function nameAnywhere(target: string): string {
+export function nameAnywhere(address: string): string {
+  const { chat: target } = splitAddress(address)
   for (const [place, name] of names.value) if (place.endsWith(` ${target}`)) return name
   return ''
 }

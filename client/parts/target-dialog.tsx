@@ -1,7 +1,7 @@
 import { defineComponent, reactive, shallowRef, type PropType } from 'vue'
 import { saveTarget, type Target } from '../admin'
 import { refreshInventory, targets } from '../inventory'
-import { bots } from '../contacts'
+import { bots, splitAddress } from '../contacts'
 import { languageNames, texts } from '../texts'
 import { notice } from './basics'
 import { button, Dialog, Field, input, say, select, type Labelled } from './elements'
@@ -17,8 +17,11 @@ export const TargetDialog = defineComponent({
   },
   emits: { close: () => true, saved: (name: string) => name !== '' },
   setup(props, { emit }) {
-    const { name = '', to = props.chats, lang = '', platform = '', bot = '' } = props.of ?? {}
-    const wish = reactive({ name, to: [...to], lang, bot: bot && `${platform}:${bot}` })
+    const { name = '', to = props.chats, lang = '' } = props.of ?? {}
+    const parts = to.map(splitAddress)
+    /** The bot of all of its addresses. */
+    const bot = parts.every(part => part.bot === parts[0]?.bot) ? parts[0]?.bot ?? '' : ''
+    const wish = reactive({ name, to: bot === '' ? [...to] : parts.map(({ chat }) => chat), lang, bot })
     const problem = shallowRef('')
     const isBusy = shallowRef(false)
     const isAsked = shallowRef(false)
@@ -33,12 +36,7 @@ export const TargetDialog = defineComponent({
       if (isBusy.value || Object.keys(lacks()).length > 0) return
       isBusy.value = true
       const word = wish.name.trim()
-      const at = wish.bot.indexOf(':')
-      const result = await saveTarget({
-        name: word, to: wish.to, lang: wish.lang,
-        // Without a bot of its own a platform may still stand there.
-        platform: wish.bot ? wish.bot.slice(0, at) : platform, bot: wish.bot.slice(at + 1),
-      })
+      const result = await saveTarget({ name: word, to: wish.to, lang: wish.lang }, wish.bot)
       isBusy.value = false
       problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
       if ('problem' in result) return

@@ -148,7 +148,7 @@ export const TemplateEditor = defineComponent({
                   receivedAt.value = ''
                 }, { ...labelled, type: 'textarea', mono: true, rows: 7 })}
               </Field>
-              {button(t.take, take, { look: 'small' })}
+              {!props.isNew && button(t.take, take, { look: 'small' })}
             </div>
           </div>
         </div>

@@ -203,7 +203,7 @@ const Integration = defineComponent({
       const keep = (key: FreshKey): void => {
         made.value = new Map([...made.value, [target.value, key]])
       }
-      return <KeyMaker key={target.value} source={props.source} targets={chosen.targets} onMade={keep} />
+      return <KeyMaker source={props.source} targets={chosen.targets} onMade={keep} />
     }
 
     const viewSetup = (): VNode => {
@@ -275,7 +275,8 @@ const KeyMaker = defineComponent({
   },
   emits: { made: (key: FreshKey) => key.key !== '' },
   setup(props, { emit }) {
-    const name = shallowRef(freeKeyName(props.source.name))
+    const typed = shallowRef<string>()
+    const name = computed(() => typed.value ?? freeKeyName(props.source.name))
     const problem = shallowRef('')
     const isBusy = shallowRef(false)
     const make = async (event: Event): Promise<void> => {
@@ -297,7 +298,7 @@ const KeyMaker = defineComponent({
         <form onSubmit={(event: Event) => void make(event)}>
           <Field label={t.keyName} hint={isReady ? t.keyHint(texts.value.common.list(props.targets.map(describeChat))) : t.keyHintAny}>
             {(labelled: Labelled) => input(name.value, value => {
-              name.value = value
+              typed.value = value
             }, labelled)}
           </Field>
           {problem.value && notice('bad', problem.value)}

@@ -122,7 +122,7 @@ function scopeName(scope: string): string {
 function viewName(name: string, origin: Origin, isShadowed = false): VNode {
   const t = texts.value.keys
   return (
-    <span>
+    <span class="relay-named">
       {name}
       {origin === 'settings' && <span class="relay-badge">{t.inSettings}</span>}
       {isShadowed && <span class="relay-hint">{t.shadowed}</span>}
@@ -168,12 +168,12 @@ function viewUse(last: string, usage: Fields | undefined): VNodeChild {
 
 function targetHeads(): string[] {
   const t = texts.value.targets
-  return [t.name, t.to, t.lang, t.bot, texts.value.keys.actions]
+  return [t.name, t.to, t.lang, texts.value.keys.actions]
 }
 
 function targetRow(target: Target, change: (target: Target) => unknown, remove: (target: Target) => unknown): TableRow {
   const { keys: { describe }, targets: t } = texts.value
-  const { name, to, platform, bot, lang, origin } = target
+  const { name, to, lang, origin } = target
   const languages: Partial<Record<string, string>> = languageNames
   return {
     key: `${origin} ${name}`,
@@ -181,7 +181,6 @@ function targetRow(target: Target, change: (target: Target) => unknown, remove: 
       viewName(name, origin, isShadowed(target, targets.value ?? [])),
       viewWords(to.map(describeChat)),
       lang === '' ? t.defaultLang : languages[lang] ?? lang,
-      [platform, bot].filter(Boolean).join(':') || t.anyBot,
       viewActions(origin, [
         [t.change, describe(t.change, name), () => change(target)],
         [t.remove, describe(t.remove, name), () => remove(target)],
