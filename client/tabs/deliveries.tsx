@@ -2,6 +2,7 @@ import { computed, defineComponent, nextTick, onBeforeUnmount, onMounted, ref, s
 import { call, loadDeliveries, pageName, readPage, type Delivery, type Page, type Reply } from '../api'
 import { knownChats } from '../contacts'
 import { isFields, listOf, numberOf, textOf, type Fields } from '../fields'
+import { keys, targets } from '../inventory'
 import { callerOf, notice, stateMark, stateWord } from '../parts/basics'
 import { button, checkbox, confirm, input, say, select, type Option } from '../parts/elements'
 import { summarize } from '../parts/items'
@@ -114,7 +115,12 @@ export const DeliveriesTab = defineComponent({
       next.value = page.next
     }
     /** How many there are of each state; absent where the relay does not say it. */
+    let counted = ''
     const recount = usePolling(async () => {
+      const key = JSON.stringify(filters.value)
+      // A search for a text looks through everything: once is enough, and the rows come first.
+      if (filters.value.text && (counted === key || !isLoaded.value)) return
+      counted = key
       // What is chosen of the states does not matter to their numbers.
       const asked = parametersOf({ ...filters.value, state: '' })
       const reply = await call('GET', '/deliveries/counts', { query: { ...asked, hours: '1' } })
@@ -126,8 +132,7 @@ export const DeliveriesTab = defineComponent({
       next.value = undefined
       isLoaded.value = false
       chosen.value = new Set()
-      void look()
-      void recount()
+      void look().then(recount)
     })
 
     const scroll = (): void => {
@@ -345,15 +350,14 @@ function viewFilters(
   const t = texts.value.deliveries
   const { target = '', door = '', key = '', text = '', since, until } = filters
   const range = since !== undefined || until !== undefined ? 'custom' : filters.range ?? ''
-  const { targets = {}, sources = [], keys = [] } = about.value ?? {}
   const known = {
     target: [
-      ...Object.keys(targets).map(plain),
+      ...(targets.value ?? []).map(({ name }) => plain(name)),
       ...knownChats().map(({ target: value, name }) => ({ value, label: name || value, ...name && { hint: value } })),
       ...rows.map(each => plain(each.target)),
     ],
-    door: [...rows.map(each => each.door), 'webhook', 'send', 'onebot', ...sources.map(source => `hooks/${source}`)].map(plain),
-    key: [...keys.map(({ name }) => name), ...rows.map(each => each.key), pageName].map(plain),
+    door: [...rows.map(each => each.door), 'webhook', 'send', 'onebot', ...(about.value?.sources ?? []).map(source => `hooks/${source}`)].map(plain),
+    key: [...(keys.value ?? []).map(({ name }) => name), ...rows.map(each => each.key), pageName].map(plain),
   }
   const pick = (name: 'target' | 'door' | 'key', value: string, placeholder: string): VNode => {
     return select(value, unique(known[name], value), chosen => set({ [name]: chosen }), {

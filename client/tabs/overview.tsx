@@ -1,6 +1,7 @@
 import { defineComponent, shallowRef, type VNode, type VNodeChild } from 'vue'
 import { call, loadDeliveries, readHold, type Delivery, type Hold, type Reply } from '../api'
 import { fieldsOf, isFields, listOf, numberOf, textOf, type Fields } from '../fields'
+import { keys, targets } from '../inventory'
 import { notice, reasonOf, section, stateMark } from '../parts/basics'
 import { readDay, readHour, totalOf, TrafficChart, type Bar } from '../parts/chart'
 import { button, choice, confirm, say } from '../parts/elements'
@@ -8,7 +9,7 @@ import { summarize } from '../parts/items'
 import { describeTarget, viewTarget } from '../parts/target'
 import { ago, Countdown } from '../parts/time'
 import { usePolling } from '../poll'
-import { about, goTo, type Place } from '../state'
+import { goTo, type Place } from '../state'
 import { explain, explainHold, texts, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
 
 /** A queue that takes nothing for a while. */
@@ -313,8 +314,7 @@ function viewFailures(failures: readonly Delivery[] | undefined): VNode {
 /** What is to be done before the first message. */
 function viewSteps({ accounts }: Now): VNode {
   const t = texts.value.overview
-  const { keys = [], targets = {} } = about.value ?? {}
-  const areDone = [accounts.some(({ status }) => status === 'online'), keys.length > 0 || Object.keys(targets).length > 0, false]
+  const areDone = [accounts.some(({ status }) => status === 'online'), (keys.value?.length ?? 0) > 0 || (targets.value?.length ?? 0) > 0, false]
   const next = areDone.indexOf(false)
   const links = [undefined, ['#integrations', t.toIntegrations], ['#send', t.toSend]] as const
   return section(t.start, (
