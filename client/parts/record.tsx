@@ -75,7 +75,7 @@ const RecordView = defineComponent({
             {shown && stateMark(shown)}
             {closeButton(() => emit('close'))}
           </header>
-          <div class="relay-record-body">
+          <div class="relay-record-body" tabindex="0" role="region" aria-label={t.items}>
             {problem.value && notice('bad', problem.value)}
             {shown && <RecordContent delivery={shown} />}
           </div>

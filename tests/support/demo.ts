@@ -34,8 +34,8 @@ const messages = {
     texts: [
       ['hooks/github', 'github', 'group:123456', '[acme/web] push to main by alice: fix the colour of the login button'],
       ['hooks/github', 'github', 'group:123456', '[acme/web] pull request #482 opened: faster start of the worker'],
-      ['hooks/alertmanager', 'alerts', 'group:654321', '🔥 FIRING HighErrorRate on api-2: 7.2 % of requests fail'],
-      ['hooks/alertmanager', 'alerts', 'group:654321', '✅ RESOLVED HighErrorRate on api-2'],
+      ['hooks/alertmanager', 'alerts', 'group:654321', 'FIRING HighErrorRate on api-2: 7.2 % of requests fail'],
+      ['hooks/alertmanager', 'alerts', 'group:654321', 'RESOLVED HighErrorRate on api-2'],
       ['send', 'ci', 'group:123456', 'Build 2291 passed in 4 min 12 s'],
       ['hooks/uptime-kuma', 'kuma', 'group:700100', 'shop.example.com is up again after 3 minutes'],
       ['webhook', 'backup', 'private:10002', 'The backup of db-1 is done: 42.7 GB in 18 minutes'],
@@ -50,8 +50,8 @@ const messages = {
     texts: [
       ['hooks/github', 'github', 'group:123456', '[acme/web] alice 推送到 main：修正登录按钮的颜色'],
       ['hooks/github', 'github', 'group:123456', '[acme/web] 新的合并请求 #482：加快 worker 启动'],
-      ['hooks/alertmanager', 'alerts', 'group:654321', '🔥 告警 HighErrorRate（api-2）：7.2 % 的请求失败'],
-      ['hooks/alertmanager', 'alerts', 'group:654321', '✅ 已恢复 HighErrorRate（api-2）'],
+      ['hooks/alertmanager', 'alerts', 'group:654321', '告警 HighErrorRate（api-2）：7.2 % 的请求失败'],
+      ['hooks/alertmanager', 'alerts', 'group:654321', '已恢复 HighErrorRate（api-2）'],
       ['send', 'ci', 'group:123456', '构建 2291 通过，用时 4 分 12 秒'],
       ['hooks/uptime-kuma', 'kuma', 'group:700100', 'shop.example.com 中断 3 分钟后恢复'],
       ['webhook', 'backup', 'private:10002', 'db-1 备份完成：42.7 GB，用时 18 分钟'],
