@@ -54,22 +54,12 @@ async function ask(type: string, ...args: unknown[]): Promise<unknown> {
   }
 }
 
-/** A key as the settings have it. */
-export interface KeyView {
-  name: string
-  targets: string[] | undefined
-  allow: string[]
-  expires: number | undefined
-}
-
 /** What the page knows of the relay besides what HTTP tells. */
 export interface About {
   prefix: string
   url: string
   isPublic: boolean
-  targets: Record<string, string[]>
   sources: string[]
-  keys: KeyView[]
   scopes: string[]
 }
 
@@ -81,12 +71,7 @@ export async function loadAbout(): Promise<About | undefined> {
     prefix: textOf(about.prefix),
     url: textOf(about.url),
     isPublic: about.isPublic === true,
-    targets: Object.fromEntries(Object.entries(fieldsOf(about.targets)).map(([name, list]) => [name, textsOf(list)])),
     sources: textsOf(about.sources),
-    keys: listOf(about.keys).map(({ name, targets, allow, expires }) => ({
-      name: textOf(name), targets: targets === undefined ? undefined : textsOf(targets), allow: textsOf(allow),
-      expires: expires === undefined ? undefined : numberOf(expires),
-    })),
     scopes: textsOf(about.scopes),
   }
 }

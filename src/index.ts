@@ -19,7 +19,6 @@ import { adminRoutes, MediaLinks, Sender, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
 import { languageOf } from './lib/language'
 import { parseNames } from './message/names'
-import { writeAddress } from './message/target'
 import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
 import { Presence, reportBots } from './platform/bots'
@@ -142,11 +141,7 @@ export function apply(ctx: Context, config: Config): void {
     page: join(__dirname, '../dist'),
     access,
     publicUrl,
-    about: () => ({
-      targets: Object.fromEntries([...names].map(([name, { addresses }]) => [name, addresses.map(writeAddress)])),
-      sources: [...new Set([...sources.map(source => source.name), ...templates.names()])],
-      keys: fixedKeys,
-    }),
+    about: () => ({ sources: [...new Set([...sources.map(source => source.name), ...templates.names()])] }),
     stop: stop.signal,
   })
   const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret } = settings

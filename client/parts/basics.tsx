@@ -21,18 +21,6 @@ export function section(title: string, content: VNodeChild, aside?: VNodeChild):
   )
 }
 
-/** A control with its label above it, and below it what is wrong with what it holds. */
-export function field(label: string, control: VNodeChild, hint?: string, problem?: string): VNode {
-  return (
-    <label class="relay-field">
-      <span class="relay-label">{label}</span>
-      {control}
-      {hint !== undefined && <span class="relay-hint">{hint}</span>}
-      {problem !== undefined && <span class="relay-notice bad" role="alert">{problem}</span>}
-    </label>
-  )
-}
-
 /** A name and a value below one another, side by side with others or in a line of their own. */
 export function fact(name: string, value: VNodeChild, isLong = false): VNode {
   return (
@@ -75,10 +63,4 @@ export function stateMark(delivery: Pick<Delivery, 'state' | 'results'>): VNode 
 export function outcomeMark(outcome: string): VNode {
   const words: Partial<Record<string, string>> = texts.value.outcomes
   return <span class={['relay-state', outcome === 'sent' || outcome === 'unanswered' ? outcome : 'failed']}>{words[outcome] ?? outcome}</span>
-}
-
-/** The value of the control that an event is about. */
-export function valueOf(event: Event): string {
-  const { target } = event
-  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement ? target.value : ''
 }

@@ -2,7 +2,7 @@ import type {} from '@koishijs/plugin-console'
 import type { Server } from '@koishijs/plugin-server'
 import type { Context } from 'koishi'
 import type { Access } from '../access/access'
-import { consoleName, type KeyView } from '../access/keys'
+import { consoleName } from '../access/keys'
 import { scopes } from '../access/scopes'
 import { RelayError } from '../errors'
 import { forward, parsePageRequest, type PageAnswer } from './request'
@@ -22,12 +22,8 @@ export interface About {
   url: string
   /** Whether `url` is what the operator has entered, or only how this machine reaches it. */
   isPublic: boolean
-  /** Names for targets, and what each leads to. */
-  targets: Record<string, string[]>
   /** What can stand as the source in an address of `/hooks`. */
   sources: string[]
-  /** The keys beside the master key. */
-  keys: KeyView[]
   /** What a key may be allowed. */
   scopes: readonly string[]
 }
@@ -42,7 +38,7 @@ export interface ConsoleOptions {
   access: Pick<Access, 'lend'>
   /** The address that the operator has entered for callers, without the prefix; empty where there is none. */
   publicUrl: () => string
-  about: () => Pick<About, 'targets' | 'sources' | 'keys'>
+  about: () => Pick<About, 'sources'>
   /** Aborted when the relay stops. */
   stop: AbortSignal
 }

@@ -121,11 +121,7 @@ describe('what the page is told', () => {
     const about = await client.send('message-relay/about')
     assert.equal(about.prefix, '/relay')
     assert.equal(about.isPublic, false)
-    assert.deepEqual(about.targets, { ops: ['group:123456'], all: ['group:123456', 'discord:group:3'] })
     assert(Array.isArray(about.sources) && about.sources.includes('github'))
-    assert.deepEqual(about.keys, [{
-      name: 'ci', targets: ['ops', 'private:*'], allow: ['send', 'hooks'], expires: Date.parse('2030-06-01T12:00:00Z'),
-    }])
     await client.request('GET', '/statusz')
     assert(!client.received.includes(secret))
     assert(!client.received.includes(apiKey))
