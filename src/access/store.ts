@@ -125,6 +125,7 @@ export class Made {
   /** Why nothing can be changed. */
   private flaw: string | undefined = 'what was made while the relay ran is not read yet: try again later'
   private readonly mutex = new Mutex()
+  private refreshing: Promise<void> | undefined
 
   /** @param prepare reads entries, and returns what puts them into force. @throws RelayError where they are not what they should be */
   constructor(readonly name: Name, private readonly prepare: (content: JsonObject) => () => void, private readonly logger: Pick<Logger, 'warn'>) {}
@@ -143,9 +144,12 @@ export class Made {
     })
   }
 
-  /** Puts into force what other relays have written. */
+  /** Puts into force what other relays have written. One look at a time: a change would wait for all that a slow database has to answer. */
   refresh(): Promise<void> {
-    return this.mutex.run('', () => this.load())
+    this.refreshing ??= this.mutex.run('', () => this.load()).finally(() => {
+      this.refreshing = undefined
+    })
+    return this.refreshing
   }
 
   /**

@@ -49,8 +49,9 @@ export class RelayProcess {
     return new RelayProcess(child, url, options.apiKey, options.folder)
   }
 
+  /** With the master key, unless the headers have another. */
   request(path: string, init: RequestInit = {}): Promise<Response> {
-    return fetch(this.url + path, { ...init, headers: [['x-api-key', this.apiKey], ...new Headers(init.headers)] })
+    return fetch(this.url + path, { ...init, headers: { 'x-api-key': this.apiKey, ...Object.fromEntries(new Headers(init.headers)) } })
   }
 
   /** Disposes of the plugin, and loads it again after so many milliseconds. Resolves when that is done, or the process has ended. */

@@ -259,6 +259,55 @@ describe('of two relays on one database', { skip: missing, concurrency: 3 }, () 
   })
 })
 
+test('keys and names that are made on one of two relays count on the other, also after its take-over', { skip: missing }, async t => {
+  // It is stopped on the way.
+  const server = await MariaDb.start()
+  t.after(() => server.stop())
+  const { simulator, active, standby } = await start(t, { access: await server.create() })
+  const ask = async (relay: RelayProcess, method: string, path: string, body?: object, headers = {}): Promise<Reply> => (
+    readReply(await relay.request(path, { method, headers, ...body && { body: JSON.stringify(body) } }))
+  )
+  const make = (relay: RelayProcess, name: string): Promise<Reply> => ask(relay, 'POST', '/keys', { name, targets: ['night'], allow: ['send', 'read'] })
+  const statusOf = async (relay: RelayProcess, key: unknown): Promise<number> => (
+    (await ask(relay, 'GET', '/keys', undefined, { 'x-api-key': String(key) })).status
+  )
+  const namesOf = async (relay: RelayProcess): Promise<unknown[]> => {
+    const keys = field((await ask(relay, 'GET', '/keys')).data, 'keys')
+    assert(Array.isArray(keys))
+    return keys.map(key => field(key, 'name')).sort()
+  }
+
+  assert.equal((await ask(active, 'PUT', '/targets/night', { to: `group:${group}` })).status, 201)
+  const replies = await Promise.all(['one', 'two', 'three'].map(name => make(active, name)))
+  assert.deepEqual(replies.map(({ status }) => status), [201, 201, 201])
+  const [one, two, three] = replies.map(({ data }) => field(data, 'key'))
+  await until('the other one knows them', async () => (await namesOf(standby)).length === 3)
+  assert.deepEqual([await statusOf(active, one), await statusOf(standby, one)], [200, 200])
+  const refused = await make(standby, 'four')
+  assert.deepEqual([refused.status, refused.msg], [503, 'another relay works the database of this bot, and this one stands by: make changes there'])
+
+  assert.equal((await ask(active, 'DELETE', '/keys/one')).status, 200)
+  assert.equal(await statusOf(active, one), 401)
+  await until('the other one knows that', async () => await statusOf(standby, one) === 401)
+  const rotated = field((await ask(active, 'POST', '/keys/two/rotate')).data, 'key')
+  await active.end('SIGTERM')
+  await ready(standby)
+  assert.deepEqual([await statusOf(standby, two), await statusOf(standby, rotated), await statusOf(standby, three)], [401, 200, 200])
+  const sent = await ask(standby, 'POST', '/webhook', { to: 'night', msg: 'hello' }, { 'x-api-key': String(rotated) })
+  assert.deepEqual([sent.status, texts(simulator)], [200, ['hello']], sent.msg)
+  assert.equal((await ask(standby, 'DELETE', '/keys/three')).status, 200)
+  assert.equal(await statusOf(standby, three), 401)
+
+  await server.halt('SIGKILL')
+  const seconds = await measure(t, 'a change without the database', async () => assert.equal((await make(standby, 'five')).status, 503))
+  assert(seconds < 20, `it took ${seconds} s`)
+  // What is known goes on counting.
+  assert.deepEqual([await statusOf(standby, rotated), await statusOf(standby, three)], [200, 401])
+  await server.resume()
+  await until('it can be changed again', async () => (await make(standby, 'five')).status !== 503, 30_000)
+  assert.deepEqual(await namesOf(standby), ['five', 'two'])
+})
+
 test('of two relays in one folder with SQLite the second stands by, and nothing is lost under load when the first is killed', async t => {
   const { simulator, active, standby } = await start(t, { isOneFolder: true, config: { chatSettleTime: 0.5 } })
   assert.match(String(await activeFor(standby)), /^process \d+ on \S+$/)
