@@ -67,25 +67,25 @@ export class History {
     for (const { delivery } of this.deliveries.values()) {
       if (isUnfinished(delivery.state) && matches(delivery, filter)) states[delivery.state]++
     }
-    if (text !== undefined || targets?.some(({ platform }) => platform !== undefined)) {
+    const add = (state: State, count: number, span: Counts | undefined): void => {
+      states[state] += count
+      const ended = endStates.find(each => each === state)
+      if (span && ended) span[ended] += count
+    }
+    // The columns do not tell these.
+    if (text?.includes('\n') || targets?.some(({ platform }) => platform !== undefined)) {
       for await (const { state, createdAt } of this.all({ ...filter, states: endStates })) {
-        states[state]++
-        const span = spans[edges.findLastIndex(edge => edge <= createdAt)]
-        const ended = endStates.find(each => each === state)
-        if (span && ended) span[ended]++
+        add(state, 1, spans[edges.findLastIndex(edge => edge <= createdAt)])
       }
       return { spans, states }
     }
-    const count = async (state: State, from: number, before: number): Promise<number> => {
-      const end = Math.min(before, until)
-      const range = { from: lowestId(Math.max(from, since)), before: end === Infinity ? lastId : lowestId(end) }
-      return range.from < range.before ? orStoreDown(this.journal.count(state, range, filter)) : 0
-    }
-    for (const state of endStates) {
-      states[state] = await count(state, 0, Infinity)
-      // Where there is none at all, no span needs to be asked for.
-      if (states[state] === 0) continue
-      for (const [index, span] of spans.entries()) span[state] = await count(state, edges[index] ?? 0, edges[index + 1] ?? 0)
+    const bounds = [0, ...edges, Infinity]
+    for (const [index, bound] of bounds.entries()) {
+      const [from, end] = [Math.max(bound, since), Math.min(bounds[index + 1] ?? 0, until)]
+      if (from >= end) continue
+      const range = { from: lowestId(from), before: end === Infinity ? lastId : lowestId(end) }
+      const counts = await orStoreDown(this.journal.count(range, { ...filter, states: endStates }))
+      for (const [state, count] of counts) add(state, count, spans[index - 1])
     }
     return { spans, states }
   }

@@ -10,7 +10,7 @@ import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import type { Clock } from './clock'
 import { isUnfinished, unfinished, type Delivery, type State } from './delivery'
-import { KeyTaken, NotOwner, fromRow, gone, headOf, keepsContent, lastId, lowestId, matches, sizeOfItems, toRow, writeCaller, type Head, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Row } from './journal'
+import { KeyTaken, NotOwner, fromRow, gone, headOf, keepsContent, lastId, lowestId, matches, sizeOfItems, toRow, writeCaller, type CountFilter, type Head, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
 import type { RecordContent } from './summary'
 
 declare module 'koishi' {
@@ -216,12 +216,22 @@ export class DatabaseJournal implements Journal, OwnerStore {
     return [...ids.filter(id => this.buffer.peek(id)?.items), ...await this.idsOf(query, ids.length)]
   }
 
-  async count(
-    state: State, { from, before }: { from: string, before: string }, { caller, door, targets }: Pick<ListFilter, 'caller' | 'door' | 'targets'>,
-  ): Promise<number> {
+  async count({ from, before }: Range, { text, states, ...filter }: CountFilter): Promise<ReadonlyMap<State, number>> {
     await this.flush().catch(() => undefined)
-    const query = { ...conditionsOf({ caller, door, targets, states: [state], limit: 0 }), id: { $gte: from, $lt: before } }
-    return this.ask(() => this.database.select(table, query).execute(row => $.length(row.id)))
+    const counts = new Map<State, number>()
+    for (let start = from; start < before;) {
+      // In stretches, as a search is made.
+      const [edge = before] = text === undefined ? [] : await this.idsOf({ id: { $gte: start, $lt: before } }, 1, 'asc', stretch)
+      const range = { id: { $gte: start, $lt: edge }, ...text !== undefined && { summary: wordsPattern(text) } }
+      for (const state of states) {
+        const query = { ...conditionsOf({ ...filter, states: [state], limit: 0 }), ...range }
+        const count = await this.ask(() => this.database.select(table, query).execute(row => $.length(row.id)))
+        counts.set(state, (counts.get(state) ?? 0) + count)
+      }
+      start = edge
+      await yieldToOthers()
+    }
+    return counts
   }
 
   async sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]> {
@@ -525,6 +535,11 @@ function conditionsOf({ states, targets, caller, door, text }: ListFilter): Quer
 /** What finds a text in JSON, whatever its case. */
 function textPattern(text: string): RegExp {
   return new RegExp(JSON.stringify(text).slice(1, -1).replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), 'i')
+}
+
+/** What finds a text in a summary, in the text of an item only: no other string is called `msg`, and in strings the quotes are escaped. */
+function wordsPattern(text: string): RegExp {
+  return new RegExp(`"msg":"(?:[^"\\\\]|\\\\.)*?${textPattern(text).source}`, 'i')
 }
 
 function marks(values: readonly unknown[]): string {

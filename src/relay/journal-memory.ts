@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { ParsedItem, Target } from '../message/model'
 import type { Delivery, State } from './delivery'
-import { cutList, KeyTaken, keepsContent, matches, sizeOfItems, type Head, type Journal, type ListFilter } from './journal'
+import { cutList, KeyTaken, keepsContent, matches, sizeOfItems, type CountFilter, type Head, type Journal, type ListFilter, type Range } from './journal'
 import type { RecordContent } from './summary'
 
 const mebibyte = 1024 * 1024
@@ -89,11 +89,13 @@ export class MemoryJournal implements Journal {
     return Promise.resolve(ids.filter(id => this.contents.has(id)))
   }
 
-  count(
-    state: State, { from, before }: { from: string, before: string }, { caller, door, targets }: Pick<ListFilter, 'caller' | 'door' | 'targets'>,
-  ): Promise<number> {
-    const filter = { states: [state], caller, door, targets, before, limit: Infinity }
-    return Promise.resolve(this.pick(each => each.id >= from && matches(each, filter), filter).length)
+  count({ from, before }: Range, filter: CountFilter): Promise<ReadonlyMap<State, number>> {
+    const counts = new Map<State, number>()
+    for (const delivery of this.records.values()) {
+      const { id, state } = delivery
+      if (id >= from && matches(delivery, { ...filter, before, limit: Infinity })) counts.set(state, (counts.get(state) ?? 0) + 1)
+    }
+    return Promise.resolve(counts)
   }
 
   sentTo(bot: string, { kind, id }: Target, limit: number): Promise<Delivery[]> {

@@ -48,8 +48,8 @@ export interface Journal {
   list(filter: ListFilter): Promise<Delivery[]>
   /** Those of these deliveries whose content is kept. */
   withContent(ids: readonly string[]): Promise<readonly string[]>
-  /** How many deliveries ended in this state whose IDs are in this range, with this caller, door and targets on any platform. */
-  count(state: State, range: { from: string, before: string }, filter: Pick<ListFilter, 'caller' | 'door' | 'targets'>): Promise<number>
+  /** How many deliveries whose IDs are in this range are in each of these states. */
+  count(range: Range, filter: CountFilter): Promise<ReadonlyMap<State, number>>
   /** What the newest so many deliveries through this bot to this target have become, the newest first. */
   sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]>
 
@@ -126,6 +126,12 @@ export interface ListFilter {
   order?: 'asc' | 'desc'
   limit: number
 }
+
+/** IDs from one on, and before another. */
+export interface Range { from: string, before: string }
+
+/** Which deliveries are counted. Targets are those on any platform. A text is one without line breaks; the case of no letter counts. */
+export type CountFilter = Pick<ListFilter, 'caller' | 'door' | 'targets' | 'text'> & { states: readonly State[] }
 
 /** A delivery as a row of the journal: the columns by which rows are found, and the rest as JSON. */
 export interface Row {

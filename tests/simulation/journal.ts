@@ -1,6 +1,6 @@
 import type { ParsedItem, Target } from '../../src/message/model'
 import { isUnfinished, type Delivery, type State } from '../../src/relay/delivery'
-import { KeyTaken, NotOwner, headOf, type Head, type Journal, type ListFilter, type OwnerRow, type OwnerStore } from '../../src/relay/journal'
+import { KeyTaken, NotOwner, headOf, type CountFilter, type Head, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range } from '../../src/relay/journal'
 import type { Random } from '../faults/random'
 import type { ProcessClock, Timeline } from './clock'
 
@@ -179,8 +179,11 @@ export class SimulatedJournal implements Journal, OwnerStore {
     return this.run('withContent', () => ids.filter(id => this.database.rows.get(id)?.items))
   }
 
-  count(state: State, { from, before }: { from: string, before: string }): Promise<number> {
-    return this.run('count', () => this.deliveries().filter(({ id, state: is }) => is === state && id >= from && id < before).length)
+  count({ from, before }: Range, { states }: CountFilter): Promise<ReadonlyMap<State, number>> {
+    return this.run('count', () => {
+      const found = this.deliveries().filter(({ id }) => id >= from && id < before)
+      return new Map(states.map(each => [each, found.filter(({ state }) => state === each).length]))
+    })
   }
 
   async sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]> {

@@ -3,7 +3,7 @@ import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
 import type { MessageRequest, ParsedItem } from '../../src/message/model'
 import { SendError, type Account, type Closure, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
-import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery'
+import { isUnfinished, outcomeOf, type Delivery, type State } from '../../src/relay/delivery'
 import { KeyTaken, type Head, type Journal } from '../../src/relay/journal'
 import { Relay, Shared, tellAll, type RelayOptions, type Submission, type Submitted } from '../../src/relay/relay'
 import { SimulatedClock } from './simulated-clock'
@@ -193,7 +193,7 @@ export class TestJournal implements Journal {
   }
 
   readonly withContent = (ids: readonly string[]): Promise<readonly string[]> => Promise.resolve(ids)
-  readonly count = (): Promise<number> => Promise.resolve(0)
+  readonly count = (): Promise<ReadonlyMap<State, number>> => Promise.resolve(new Map())
   readonly flush = (): Promise<void> => Promise.resolve()
   readonly purge = (): Promise<void> => Promise.resolve()
   readonly ping = (): Promise<void> => Promise.resolve()

@@ -242,7 +242,7 @@ for (const [kind, open, options] of kinds) {
       const all = Array.from({ length: 600 }, (_, index) => deliveryOf({
         createdAt: start + index * 100, state: pick(states, index), target: { kind: index % 7 ? 'group' : 'private', id: String(index % 3) },
         caller: pick(['', 'CI', 'ci', 'É'], index) || null, door: pick(['webhook', 'hooks/a', 'hooks/b', 'hooks'], index >> 2), bot: pick(['onebot:1', 'discord:2', ''], index >> 1),
-        summary: { items: [{ type: 'text', msg: pick(['Straße 100%_"\\', 'build.*', '🚀'], index) }], calls: [], waited: null, platformTime: 0 },
+        summary: { items: [{ type: 'text', msg: pick(['Straße 100%_"\\', 'build.*', '🚀\n'], index) }], calls: [{ at: 0, took: 0, outcome: 'refused', reason: 'refused: "msg":"n.*"' }], waited: null, platformTime: 0 },
       }))
       for (const delivery of all) journal.record(delivery, [])
       const [middle] = all.slice(300)
@@ -264,9 +264,15 @@ for (const [kind, open, options] of kinds) {
       assert.deepEqual(idsOf(await journal.sentTo('onebot:1', { kind: 'group', id: '2' }, 20)), idsOf(to).slice(0, 20))
       assert.deepEqual(idsOf(await journal.sentTo('onebot:1', { kind: 'group', id: '2' }, 999)), idsOf(to))
       const range = { from: lowestId(start + 10_000), before: lowestId(start + 20_000) }
-      const inRange = all.slice(100, 200).filter(({ state }) => state === 'sent')
-      assert.equal(await journal.count('sent', range, {}), inRange.length)
-      assert.equal(await journal.count('sent', { from: '', before: lastId }, { caller: 'CI' }), all.filter(({ state, caller }) => state === 'sent' && caller === 'CI').length)
+      for (const more of [{}, { caller: 'CI' }, { door: 'hooks' }, { text: 'strAßE 100%_"\\' }, { text: '.*' }, { text: 'n' }, { text: 'refused', caller: 'É' }]) {
+        const filter = { ...more, states: ['sent', 'failed'] as const }
+        for (const [counted, { from, before }] of [[all, { from: '', before: lastId }], [all.slice(100, 200), range]] as const) {
+          const found = counted.filter(each => matches(each, { ...filter, limit: 1 }))
+          const counts = await journal.count({ from, before }, filter)
+          const expected = filter.states.map(each => found.filter(({ state }) => state === each).length)
+          assert.deepEqual(filter.states.map(each => counts.get(each) ?? 0), expected, JSON.stringify(filter))
+        }
+      }
     })
   })
 }
