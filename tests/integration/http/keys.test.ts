@@ -220,6 +220,22 @@ describe('a change that is refused', () => {
     assert.equal(await send(made), 200)
   })
 
+  test('is one more than a thousand', async () => {
+    await make({ name: 'ci' })
+    const before = await readFile(file(), 'utf8')
+    const { ci } = fieldsOf(JSON.parse(before))
+    const digest = (name: string): string => `sha256:${createHash('sha256').update(name).digest('hex')}`
+    const names = Array.from({ length: 999 }, (_, index) => `key-${index}`)
+    await writeFile(file(), JSON.stringify(Object.fromEntries(names.map(name => [name, { ...fieldsOf(ci), key: digest(name) }]))))
+    await relay.reload()
+    assert.equal((await ask('POST', '/keys', { name: 'last' })).status, 201)
+    const { status, body } = await ask('POST', '/keys', { name: 'one-more' })
+    assert.deepEqual([status, body.msg], [409, 'there are 1000 keys already: remove one first'])
+    assert.equal((await ask('POST', '/keys/last/rotate')).status, 200)
+    await writeFile(file(), before)
+    await relay.reload()
+  })
+
   test('changes nothing where the file cannot be written', async () => {
     const made = await make({ name: 'ci' })
     const obstacle = `${file()}.${process.pid}.tmp`

@@ -100,6 +100,19 @@ describe('a name for targets that is made', () => {
     assert.equal((await ask('PUT', '/targets/__proto__', 'group:2')).status, 400)
   })
 
+  test('is one of a thousand at most', async () => {
+    await ask('PUT', '/targets/night', 'group:2')
+    const before = await readFile(file(), 'utf8')
+    await writeFile(file(), JSON.stringify(Object.fromEntries(Array.from({ length: 999 }, (_, index) => [`name-${index}`, 'group:2']))))
+    await relay.reload(settings)
+    assert.equal((await ask('PUT', '/targets/night', 'group:2')).status, 201)
+    const { status, body } = await ask('PUT', '/targets/both', 'group:3')
+    assert.deepEqual([status, body.msg], [409, 'there are 1000 names already: remove one first'])
+    assert.equal((await ask('PUT', '/targets/night', 'group:3')).status, 200)
+    await writeFile(file(), before)
+    await relay.reload(settings)
+  })
+
   test('stays in a file that cannot be read, and nothing is written over it', async () => {
     await ask('PUT', '/targets/night', 'group:2')
     const before = await readFile(file(), 'utf8')
