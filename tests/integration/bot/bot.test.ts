@@ -75,7 +75,7 @@ describe('the API key', () => {
     await bot.line(/server listening at/)
     const errors = bot.lines.filter(line => line.includes('[E]'))
     assert.equal(errors.length, 1, bot.log)
-    assert.match(errors[0] ?? '', /message-relay the relay does not run.*\/data\/api-key.*set WEBHOOK_API_KEY, or DATA_DIR/)
+    assert.match(errors[0] ?? '', /message-relay the relay cannot start.*\/data\/api-key.*set WEBHOOK_API_KEY, or DATA_DIR/)
     assert(!bot.log.includes('    at '))
   })
 })
@@ -142,7 +142,7 @@ describe('with ONEBOT_ENDPOINT', () => {
     await bot.ready()
     for (const frame of firstFrames) strange.transmit(frame)
     assert.equal((await send(bot, 'k')).status, 200)
-    assert.equal(bot.lines.filter(line => line.includes('no OneBot 11')).length, 1, bot.log)
+    assert.equal(bot.lines.filter(line => line.includes('not OneBot 11')).length, 1, bot.log)
     assert(!bot.log.includes('    at '), bot.log)
   })
 

@@ -176,6 +176,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
   test('lists deliveries as they come, opens one beside the list by keyboard, and gives the focus back', async () => {
     await stage.play('deliveries', async page => {
       await page.locator('tr.record').first().waitFor()
+      await send('123456', 'the row below')
       await send('123456', 'brand new')
       await page.locator('tr.record', { hasText: 'brand new' }).locator('.relay-open').focus()
       await page.keyboard.press('Enter')
