@@ -47,8 +47,11 @@ interface Telling extends AlertOptions {
   logger: Logger
 }
 
+/** Says something in the language of its reader. */
+type InLanguage<T> = (language: Language) => T
+
 /** What there is of one kind of trouble now: why, by the name of its subject. */
-type Present = ReadonlyMap<string, string | undefined>
+type Present = ReadonlyMap<string, InLanguage<string | undefined> | undefined>
 
 /** The troubles seen and told so far. They belong to the app, so that a reload of the plugin tells none again. */
 class Watches {
@@ -105,15 +108,15 @@ export class Alerts implements Partial<Observer> {
 
   private look(options: AlertOptions): void {
     const { watches, recipients, logger } = this
-    const { relay, bots, language } = options
+    const { relay, bots } = options
     // A standby leaves alerts to the relay that works the database.
     if (!relay.isActive) return
     const telling = { ...options, recipients, logger }
     const now = performance.now()
-    const explain = (id: CauseId): string => causes[id][language === 'zh-CN' ? 'zh' : 'en']
+    const explain = (id: CauseId): InLanguage<string> => language => causes[id][language === 'zh-CN' ? 'zh' : 'en']
     const all = bots()
     const botsThat = (isIn: (status: string) => boolean): Present =>
-      new Map(all.filter(({ status }) => isIn(status)).map(bot => [nameOf(bot), bot.cause]))
+      new Map(all.filter(({ status }) => isIn(status)).map(bot => [nameOf(bot), () => bot.cause]))
     const { gone, expired } = watches.lost
     const present: Readonly<Record<Kind, Present>> = {
       offline: botsThat(status => status !== 'online' && status !== 'restricted'),
@@ -160,15 +163,18 @@ function parseRecipient(text: string, names: TargetNames): Recipient {
   return { endpoint }
 }
 
-function toAlert(kind: Kind, isOver: boolean, troubles: readonly Trouble[], now: number, reasons: Present): Alert {
-  const subjects = troubles.map(({ name, since, times }): Subject => {
-    const reason = reasons.get(name)
-    return {
-      ...kind === 'offline' || kind === 'restricted' ? { bot: name } : placeOf(name), since: Date.now() - (now - since),
-      ...reason !== undefined && { reason }, ...times > 0 && !isOver && { times },
-    }
+function toAlert(kind: Kind, isOver: boolean, troubles: readonly Trouble[], now: number, reasons: Present): InLanguage<Alert> {
+  const start = Date.now() - now
+  return language => ({
+    kind, isOver,
+    subjects: troubles.map(({ name, since, times }): Subject => {
+      const reason = reasons.get(name)?.(language)
+      return {
+        ...kind === 'offline' || kind === 'restricted' ? { bot: name } : placeOf(name), since: start + since,
+        ...reason !== undefined && { reason }, ...times > 0 && !isOver && { times },
+      }
+    }),
   })
-  return { kind, isOver, subjects }
 }
 
 function nameOf({ platform, self_id: selfId }: { platform: string, self_id: string }): string {
@@ -186,20 +192,23 @@ function placeOf(queue: string): Pick<Subject, 'target' | 'bot'> {
  *
  * @returns `false` where the stop of the plugin ended the attempts
  */
-async function tell(alert: Alert, telling: Telling): Promise<boolean> {
+async function tell(alert: InLanguage<Alert>, telling: Telling): Promise<boolean> {
   const { recipients, language, timeout, stop, logger } = telling
-  const what = `alert ${alert.kind}${alert.isOver ? ', over' : ''}`
+  const { kind, isOver } = alert(language)
+  const what = `alert ${kind}${isOver ? ', over' : ''}`
   for (const [index, recipient] of recipients.entries()) {
     const isLast = index === recipients.length - 1
     if ('endpoint' in recipient) {
-      const failure = await postAlert(recipient.endpoint, toBody(alert, language), isLast, timeout, stop)
+      const failure = await postAlert(recipient.endpoint, toBody(alert(language), language), isLast, timeout, stop)
       if (failure === undefined) logger.info('%s', `${what}: posted to ${recipient.endpoint.origin}`)
       else logger.warn('%s', `${what}: not posted to ${recipient.endpoint.origin}: ${failure}`)
       if (failure === undefined) return true
       if (stop.aborted) return false
     } else {
-      const text = writeAlert(alert, language)
-      const taken = await Promise.all(recipient.destinations.map(destination => submit(what, text, destination, isLast, telling)))
+      const taken = await Promise.all(recipient.destinations.map(destination => {
+        const { lang = language } = destination
+        return submit(what, writeAlert(alert(lang), lang), destination, isLast, telling)
+      }))
       if (taken.includes(true)) return true
     }
   }

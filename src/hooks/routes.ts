@@ -7,11 +7,11 @@ import { itemsOfText } from '../http/long-text'
 import { parseHandling, readChoice, readExpiry, type Expiry } from '../http/preferences'
 import { failure, type Answer, type Exchange, type PlainAnswer, type Route, type Success } from '../http/routes'
 import type { Order, Sender } from '../http/sender'
-import type { Language } from '../lib/language'
+import { languages, type Language } from '../lib/language'
 import { matchesGlob, readList } from '../lib/words'
 import { printable } from '../lib/log'
 import { parsePath } from '../message/destination'
-import type { TargetNames } from '../message/model'
+import type { Content, TargetNames } from '../message/model'
 import { RequestFiles } from '../uploads/request-files'
 import type { UploadStore } from '../uploads/store'
 import { hookCredentialsOf, parseHook, receiveHook } from './body'
@@ -142,7 +142,8 @@ class Hooks {
     sender.demandTargets(exchange, destinations)
     const handling = parseHandling({}, query)
     const expiry = readExpiry(query)
-    const language = readChoice(query, 'lang', ['zh-CN', 'en-US']) ?? this.options.language
+    const asked = readChoice(query, 'lang', languages)
+    const spoken = destinations.list.map(each => ({ ...each, lang: asked ?? each.lang ?? this.options.language }))
     const received = this.received.get(exchange) ?? await receiveHook(exchange, () => readBody(exchange.request, limits, stop))
     // A payload is many times as large as the message that it becomes, and need not be there until that is sent.
     this.received.delete(exchange)
@@ -153,22 +154,36 @@ class Hooks {
     if (kept) kept.event = reading.name
     const why = whyFilteredOut(reading, query)
     if (why !== undefined) return skip(exchange, why)
-    const { text, pictures } = await this.render(exchange.id, source, reading, language)
-    if (text === '' && pictures.length === 0) return skip(exchange, 'its template gives no text')
+    const texts = new Map<Language, Rendered>()
+    for (const lang of new Set(spoken.map(each => each.lang))) {
+      const rendered = await this.render(exchange.id, source, reading, lang)
+      if (rendered.text !== '' || rendered.pictures.length > 0) texts.set(lang, rendered)
+    }
+    if (texts.size === 0) return skip(exchange, 'its template gives no text')
     const key = keyFor(exchange, source, hook)
-    return this.send(exchange, { text, pictures }, {
-      ...handling, destinations, door: `hooks/${source.name}`, deferred: { wait: 0, inMemory: patience }, tellsState: true,
+    // A template may give text in some of the languages only.
+    const list = spoken.filter(({ lang }) => texts.has(lang))
+    return this.send(exchange, texts, {
+      ...handling, destinations: { ...destinations, list }, door: `hooks/${source.name}`, deferred: { wait: 0, inMemory: patience }, tellsState: true,
       ...key && { key: key.text, event: { ...key.lifetime !== undefined && { lifetime: key.lifetime } } },
     }, expiry)
   }
 
-  private async send(exchange: Exchange, { text, pictures }: Rendered, order: Omit<Order, 'content'>, expiry: Expiry): Promise<Success> {
+  private async send(
+    exchange: Exchange, texts: ReadonlyMap<Language, Rendered>, order: Omit<Order, 'content'>, expiry: Expiry,
+  ): Promise<Success> {
     const { sender, uploads } = this.options
     const files = new RequestFiles(uploads)
     try {
-      const words = text === '' ? [] : await itemsOfText(text, files)
-      const items = [...words, ...pictures.map(link => ({ type: 'image' as const, link }))]
-      const whole = { ...order, files, content: { mode: items.length === 1 ? 'single' as const : 'batch' as const, items, ...expiry } }
+      const translations = new Map<Language, Content>()
+      for (const [language, { text, pictures }] of texts) {
+        const words = text === '' ? [] : await itemsOfText(text, files)
+        const items = [...words, ...pictures.map(link => ({ type: 'image' as const, link }))]
+        translations.set(language, { mode: items.length === 1 ? 'single' : 'batch', items, ...expiry })
+      }
+      const [content] = translations.values()
+      if (!content) throw new RelayError('internal')
+      const whole = { ...order, files, content, translations }
       sender.admit(exchange, whole)
       return await sender.send(exchange, whole)
     } finally {

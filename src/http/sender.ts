@@ -1,6 +1,7 @@
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import { goneSignal } from '../lib/abort'
+import type { Language } from '../lib/language'
 import { keyOf } from '../message/destination'
 import type { Content, Destination, Destinations } from '../message/model'
 import { platformOf, writeTarget } from '../message/target'
@@ -15,6 +16,8 @@ import type { Exchange, Success } from './routes'
 /** What a request wants sent, and how. */
 export interface Order extends Pick<Submission, 'door' | 'event' | 'deferred'>, Partial<Omit<Handling, 'deferred'>> {
   content: Content
+  /** What goes to destinations of these languages instead. */
+  translations?: ReadonlyMap<Language, Content>
   destinations: Destinations
   /** The files that came with the request: they are kept where it becomes a delivery. */
   files?: RequestFiles
@@ -47,7 +50,8 @@ export class Sender {
    *
    * @throws RelayError `bad-request` where nothing may be ignored and something would be; `forbidden`, as `demandTargets`; `rate-limited`
    */
-  admit(exchange: Exchange, { content: { items }, destinations, isStrict }: Order): void {
+  admit(exchange: Exchange, order: Order): void {
+    const { content, translations, destinations, isStrict } = order
     const { caller, ignored = [] } = exchange
     const { list, isList } = destinations
     if (isStrict && ignored.length > 0) {
@@ -59,8 +63,8 @@ export class Sender {
     this.demandTargets(exchange, destinations)
     // The platform of each message is only certain once it leaves, and by then others of the list would have left.
     if (isList) for (const { target, bot, asked } of list) caller.demandTarget(target, this.relay.inquiries.platformFor(bot), asked)
-    caller.demandMentions(items)
-    caller.spend(items.length * list.length)
+    for (const { items } of [content, ...translations?.values() ?? []]) caller.demandMentions(items)
+    caller.spend(list.reduce((total, destination) => total + contentFor(order, destination).items.length, 0))
   }
 
   /**
@@ -134,9 +138,11 @@ export class Sender {
   }
 
   private async submit(
-    { caller }: Exchange, order: Order, { target, bot, asked }: Destination, { id, signal }: Pick<Submission, 'id' | 'signal'>,
+    { caller }: Exchange, order: Order, destination: Destination, { id, signal }: Pick<Submission, 'id' | 'signal'>,
   ): Promise<Submitted> {
-    const { content: { mode, items, expiresIn }, door, key, event, deferred, files } = order
+    const { door, key, event, deferred, files } = order
+    const { target, bot, asked } = destination
+    const { mode, items, expiresIn } = contentFor(order, destination)
     // Field by field: spreading an object, and then adding to it, takes a good part of the time of a request.
     const submission: Submission = {
       id, signal, door, key, event, deferred,
@@ -156,8 +162,9 @@ export class Sender {
     }
   }
 
-  private async preview({ caller }: Exchange, { content }: Order, { target, bot, asked }: Destination): Promise<Entry> {
-    const { bot: chosen, messages, wrong } = await this.relay.preview({ ...content, target, bot })
+  private async preview({ caller }: Exchange, order: Order, destination: Destination): Promise<Entry> {
+    const { target, bot, asked } = destination
+    const { bot: chosen, messages, wrong } = await this.relay.preview({ ...contentFor(order, destination), target, bot })
     caller.demandTarget(target, platformOf(chosen), asked)
     return { success: wrong.length === 0, target: writeTarget(target), bot: chosen, messages, ...wrong.length > 0 && { wrong } }
   }
@@ -183,6 +190,11 @@ export class Sender {
     if (!result) return viewError(new RelayError('internal'))
     return result.success ? { success: true, message_ids: result.messageIds } : viewError(result.error)
   }
+}
+
+/** What a destination gets. */
+function contentFor({ content, translations }: Order, { lang }: Destination): Content {
+  return (lang && translations?.get(lang)) ?? content
 }
 
 /** What became of one of several targets. */

@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import type { BotSelector, Destination, Destinations, TargetNames } from './model'
+import type { BotSelector, Destination, Destinations, Named, TargetNames } from './model'
 import { readAddress, writeTarget } from './target'
 
 /** The most targets of one request. */
@@ -20,11 +20,11 @@ export function parseDestinations(words: readonly string[], isList: boolean, bot
   let isMany = isList
   for (const word of different) {
     const address = readAddress(word)
-    const named = address ? { addresses: [address], isList: false } : names.get(word)
+    const named: Named | undefined = address ? { addresses: [address], isList: false } : names.get(word)
     if (!named) throw new RelayError('no-such-target')
     isMany ||= named.isList
     for (const { target, platform, selfId } of named.addresses) {
-      const destination = { target, asked: word, bot: agree(bot, platform, selfId) }
+      const destination: Destination = { target, asked: word, bot: agree(bot, platform, selfId), ...named.lang && { lang: named.lang } }
       found.set(keyOf(destination), destination)
     }
     if (found.size > maxTargets) throw tooMany()

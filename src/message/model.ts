@@ -73,6 +73,8 @@ export interface Destination {
   bot: BotSelector
   /** The target in the caller's own words: only those who may send to a target learn what a name leads to. */
   asked: string
+  /** The language of texts that the relay writes to it; absent where its name has none. */
+  lang?: Language
 }
 
 /** Where a request goes. */

@@ -165,6 +165,17 @@ describe('alertTo, as a list or a target', () => {
     assert.deepEqual(relay.texts().filter(text => text.includes('消息转发')).length, 2)
   })
 
+  test('is told in the language of each target, also why', async t => {
+    const targets = { home: 'private:10001', abroad: { to: 'private:10002', lang: 'en-US' } }
+    const relay = await relayWith(t, { path, config: { alertTo: 'home,abroad', targets, chatApiMaxRetries: 0 } })
+    relay.simulator.fault({ fault: { kind: 'not-member' }, target: group })
+    assert.equal((await relay.post({ group_id: group, msg: 'a' })).status, 502)
+    await untilPassing(second / 10, 'both are told', () => relay.simulator.ledger.length === 2)
+    const toldTo = (id: string): string => relay.simulator.ledger.find(({ target }) => target.id === id)?.text ?? ''
+    assert.match(toldTo('10001'), /^消息转发：.*\ngroup:123456 \(onebot:10000\)：.*机器人.*不在.*，自 /)
+    assert.match(toldTo('10002'), /^Message relay: .*\ngroup:123456 \(onebot:10000\): .*the bot is not in .*, since /)
+  })
+
   test('comes after others that do not take it, and is told of an account that is back', async t => {
     const { url, bodies } = await receive(t)
     const away = await receive(t, (_, response) => response.writeHead(500).end())

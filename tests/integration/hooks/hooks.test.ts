@@ -235,6 +235,28 @@ describe('a hook', () => {
     await relay.reload()
   })
 
+  test('is in the language of its target, unless the address asks for another one: each of a list has its own', async t => {
+    t.after(() => relay.reload())
+    const down = { heartbeat: { status: 0, msg: 'timeout' }, monitor: { name: 'web' } }
+    await relay.reload({
+      targets: { abroad: { to: `group:${other}`, lang: 'en-US' }, home: { to: 'group:1', lang: 'zh-CN' } },
+      keys: [{ name: 'three', key: 'the-key-of-three', allow: ['hooks'], rate: 3 }], language: 'en-US',
+    })
+    const told = (): string[] => relay.simulator.ledger.map(({ target }, index) => `${target.id} ${texts(relay)[index]}`).sort()
+    const [chinese, english] = ['❌ 故障：web\ntimeout', '❌ Down: web\ntimeout']
+    for (const query of ['', '?lang=zh-CN']) await post(relay, `uptime-kuma/abroad${query}`, down)
+    assert.deepEqual(told(), [`${other} ${english}`, `${other} ${chinese}`].sort())
+    relay.simulator.clear()
+    const { data } = await post(relay, `uptime-kuma/home,abroad,group:${group}?dry_run=1`, down)
+    assert(Array.isArray(data.deliveries))
+    const shown = data.deliveries.map(({ messages: [[{ msg }]] }: { messages: [[{ msg: string }]] }) => msg)
+    assert.deepEqual(shown, [chinese, english, english])
+    const by = { key: 'the-key-of-three' }
+    assert.equal((await post(relay, `uptime-kuma/home,abroad,group:${group}`, down, by)).status, 200)
+    assert.deepEqual(told(), [`1 ${chinese}`, `${other} ${english}`, `${group} ${english}`].sort())
+    assert.equal((await post(relay, 'uptime-kuma/home', down, by)).status, 503)
+  })
+
   test('is dropped after expires_in, which must be a number', async () => {
     for (const wrong of ['soon', '-1', '0']) assert.equal((await post(relay, `message/ops?expires_in=${wrong}`, { text: 'a' })).status, 400)
     for (const right of ['60', '0.5', '']) assert.equal((await post(relay, `message/ops?expires_in=${right}`, { text: 'a' })).status, 200)
