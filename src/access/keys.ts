@@ -100,7 +100,7 @@ export function parseEntry(
   const expires = read(value, 'expires', parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes')
   const isFrom = read(value, 'from', list => readSome(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
   const targets = read(value, 'targets', list => parseTargets(list, names, takesAnyName), 'a list of targets such as group:1 or group:*, or of names for targets')
-  const allow = new Set(read(value, 'allow', parseScopes, `a list of some of ${scopes.join(', ')}`) ?? defaultScopes)
+  const chosen = read(value, 'allow', parseScopes, `a list of some of ${scopes.join(', ')}`)
   const rate = read(value, 'rate', parseRate, `a whole number of messages a minute, from 1 to ${highestRate}`)
   const key = read(value, 'key', parseKey, `text of at least ${leastLength} characters, or sha256: and 64 hexadecimal digits`)
   const secret = read(value, 'secret', parseSecret, `text of at least ${leastLength} characters`)
@@ -109,8 +109,9 @@ export function parseEntry(
   const digests = given.map(({ digest }) => digest.toString('hex'))
   if (digests.some(digest => known.has(digest)) || digests[0] === digests[1]) throw new EntryError('its key or secret equals another one')
   for (const digest of digests) known.add(digest)
-  // Without a key only signatures authenticate, and only hooks have those.
-  if (!key) allow.add('hooks')
+  const allow = new Set(chosen ?? defaultScopes)
+  // Only hooks have signatures: without that right a secret would check nothing.
+  if (!key || (secret && !chosen)) allow.add('hooks')
   const secrets = given.flatMap(({ text }) => text ?? [])
   const [words, ranges] = [readList(value.targets), readList(value.from)]
   return {

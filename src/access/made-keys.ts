@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { RelayError } from '../errors'
 import { sha256 } from '../lib/crypto'
 import { printable } from '../lib/log'
+import { isSet } from '../lib/words'
 import { fieldsOf, type JsonObject } from '../message/parse'
 import type { TargetNames } from '../message/model'
 import type { Access } from './access'
@@ -77,7 +78,7 @@ export class MadeKeys {
     const { view, caller } = this.read(givenName, entry, new Set(), false)
     const name = view?.name ?? ''
     demand(namePattern.test(name), 'name must be without blanks, slashes, colons and commas')
-    demand(!signs || caller.may('hooks'), 'signs needs hooks in allow: signatures count there only')
+    demand(!(signs || isSet(fields.secret)) || caller.may('hooks'), 'a secret for signatures needs hooks in allow: signatures count there only')
     await this.made.change(content => {
       if (this.fixedNames.has(name) || Object.hasOwn(content, name)) throw new RelayError('conflict', 'there is a key of this name already')
       if (Object.keys(content).length >= maxKeys) throw new RelayError('conflict', `there are ${maxKeys} keys already: remove one first`)

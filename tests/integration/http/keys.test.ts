@@ -113,17 +113,19 @@ describe('a key that is made', () => {
     const { secret, allow, key } = dataOf(await ask('POST', '/keys', { name: 'github', signs: true }))
     assert(typeof secret === 'string' && secret !== key)
     assert.deepEqual(allow, ['hooks'])
+    const chosen = 'a-secret-of-the-sender'
+    assert.deepEqual(dataOf(await ask('POST', '/keys', { name: 'gitea', secret: chosen })).allow, ['send', 'upload', 'read', 'hooks'])
     const body = JSON.stringify({ zen: 'Keep it logically awesome.', hook_id: 1 })
     const sign = (by: string): string => `sha256=${createHmac('sha256', by).update(body).digest('hex')}`
     const post = async (by: string): Promise<number> => (await fetch(`${relay.url}/hooks/github/group:${group}`, {
       method: 'POST', body, headers: { 'x-github-event': 'ping', 'x-hub-signature-256': sign(by), 'content-type': 'application/json' },
     })).status
-    assert.equal(await post(secret), 200)
+    assert.deepEqual([await post(secret), await post(chosen)], [200, 200])
     assert.equal(await post(String(key)), 401)
     await ask('POST', '/keys/github/rotate')
     await relay.reload()
     assert.equal(await post(secret), 200)
-    await ask('DELETE', '/keys/github')
+    for (const name of ['github', 'gitea']) await ask('DELETE', `/keys/${name}`)
     assert.equal(await post(secret), 401)
   })
 })
@@ -163,7 +165,8 @@ describe('a change that is refused', () => {
       [{ name: 'x'.repeat(65) }, /^name must/], [{ name: 'console' }, /"console"/], [{ name: 'ci', key: 'a-key-of-my-own-choice' }, /^key must/],
       [{ name: 'ci', allow: ['admin'] }, /^allow must/], [{ name: 'ci', allow: [] }, /^allow must/], [{ name: 'ci', targets: ['nobody'] }, /^targets must/],
       [{ name: 'ci', expires: 'soon' }, /^expires must/], [{ name: 'ci', rate: 0 }, /^rate must/], [{ name: 'ci', from: 'home' }, /^from must/],
-      [{ name: 'ci', signs: 1 }, /^signs must/], [{ name: 'ci', signs: true, allow: ['send'] }, /^signs needs hooks/],
+      [{ name: 'ci', signs: 1 }, /^signs must/], [{ name: 'ci', signs: true, allow: ['send'] }, /^a secret for signatures needs hooks/],
+      [{ name: 'ci', secret: 'the-secret-of-sentry', allow: ['send'] }, /^a secret for signatures needs hooks/],
       [{ name: 'ci', signs: true, secret: 'the-secret-of-sentry' }, /only one of them/], [{ name: 'ci', secret: 'short' }, /^secret must/],
       [{ name: 'ci', more: 1 }, /no field "more"/],
     ]

@@ -86,9 +86,15 @@ describe('a list of keys', () => {
     assert.deepEqual(warnings, [])
   })
 
+  test('allows hooks where there is a secret, unless it says what is allowed', () => {
+    const { keys, warnings } = parse({ name: 'both', key: 'the-key-of-another', secret })
+    assert.deepEqual(keys.map(({ caller }) => (['send', 'hooks', 'manage'] as const).map(scope => caller.may(scope))), [[true, true, false]])
+    assert.deepEqual(warnings, [])
+  })
+
   test('says where a secret or a digest checks no signatures', () => {
     const { keys, warnings } = parse(
-      { name: 'both', key: 'the-key-of-another', secret: 'its-secret-of-16-or-more' }, { name: 'ci', key: `sha256:${sha256(secret)}`, allow: ['hooks'] },
+      { name: 'both', key: 'the-key-of-another', secret: 'its-secret-of-16-or-more', allow: ['send'] }, { name: 'ci', key: `sha256:${sha256(secret)}`, allow: ['hooks'] },
     )
     assert.deepEqual(keys.map(({ caller }) => caller.may('hooks')), [false, true])
     assert.equal(warnings[0], 'keys: entry 1 ("both"): its secret checks nothing, for the key is not allowed hooks')
