@@ -10,17 +10,17 @@ const help = `A OneBot 11 platform on this machine, for the development of bots.
 npm run simulator -- [options]
 
   --port N            port on 127.0.0.1, 0 for any (default 5700)      监听端口，0 表示任意（默认 5700）
-  --token T           access token that bots must give                 机器人必须提供的访问令牌
+  --token T           access token that the bot must send              机器人连接时须提供的访问令牌
   --self-id N         account of the bot (default 10000)               机器人账号（默认 10000）
-  --profile NAME      napcat (default), llbot, lagrange or gocqhttp    模拟的实现（默认 napcat）
-  --reverse URL       also dial a reverse-WebSocket server             同时连接反向 WebSocket 服务器
-  --any-target        groups and friends that do not exist are created     不存在的群和好友自动创建
-  --no-shared-disk    files by path are not found                      按路径发送的文件视为不存在
-  --no-history        no message history                               不提供历史消息
-  --string            messages in events as CQ strings                 事件中的消息使用 CQ 码字符串
+  --profile NAME      napcat (default), llbot, lagrange or gocqhttp    所模拟的 OneBot 实现（默认 napcat）
+  --reverse URL       also connect to a reverse-WebSocket server       同时连接反向 WebSocket 服务器
+  --any-target        create groups and friends that do not exist      自动创建不存在的群和好友
+  --no-shared-disk    find no file by its path, as in a container      按路径找不到文件，如同在另一个容器中
+  --no-history        provide no message history                       不提供历史消息
+  --string            write messages in events as CQ codes             事件中的消息使用 CQ 码字符串
   --quiet             do not print messages                            不输出消息
-  --json              print one line of JSON and nothing else          只输出一行 JSON
-  --help              this text                                        显示本帮助
+  --json              print the addresses as one line of JSON only     只输出一行 JSON，含各个地址
+  --help              show this help                                   显示本帮助
 `
 
 class UsageError extends Error {}
@@ -86,7 +86,7 @@ async function run(): Promise<void> {
 function printMessages(simulator: Simulator): void {
   simulator.watch({
     onMessage({ target, sender, segments, isSwallowed }) {
-      const note = isSwallowed ? ' (swallowed 已被风控拦截)' : ''
+      const note = isSwallowed ? ' (nobody sees it 被风控，没有人能看到)' : ''
       process.stdout.write(`[${target.type} ${target.id}] ${sender.name}${note}: ${printable(encodeCq(segments))}\n`)
     },
     onRefusal({ target, retcode, wording }) {

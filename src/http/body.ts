@@ -76,7 +76,7 @@ export function demandUnread({ request, parsedBody }: Received): void {
 /** A compressed body (RFC 9110, section 8.4) is refused: nothing here decompresses one. */
 function refuseEncoding({ headers }: IncomingMessage): void {
   if (/^(?:identity)?$/i.test(headers['content-encoding'] ?? '')) return
-  throw new RelayError('unsupported-type', 'send the body as it is, without a Content-Encoding')
+  throw new RelayError('unsupported-type', 'compressed bodies are not accepted: send the body as it is, without a Content-Encoding')
 }
 
 /**
@@ -111,7 +111,7 @@ export async function readBody(request: IncomingMessage, { maxSize, timeout = 60
     unwatch?.()
     request.off('data', collect)
   }
-  if (!request.readableEnded) throw new RelayError('bad-request', 'the request body ended early')
+  if (!request.readableEnded) throw new RelayError('bad-request', 'the request body ended early: send it again, whole')
   return Buffer.concat(chunks)
 }
 

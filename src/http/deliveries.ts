@@ -95,7 +95,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'holdOf' | 'retry'
     route('GET', '/deliveries/:id/items/:index', ['manage'], async exchange => {
       const { index = '' } = exchange.params
       const item = (await (await relay.history()).items(idOf(exchange)))[/^\d{1,4}$/.test(index) ? Number(index) : -1]
-      if (!item || !('link' in item) || item.link.kind === 'remote') throw new RelayError('not-found', 'the relay does not hold the bytes of this item')
+      if (!item || !('link' in item) || item.link.kind === 'remote') throw new RelayError('not-found', 'the relay keeps no file for this item: it keeps those that were uploaded or came as base64, and not links')
       await sendBytes(exchange, item, item.link, uploads)
       return 'sent' as const
     }),
@@ -212,7 +212,7 @@ function parseFilter(query: URLSearchParams, names: TargetNames): ListFilter {
   return {
     limit: read(query, 'limit', upTo(maxLimit), `a number from 1 to ${maxLimit}`) ?? defaultLimit,
     states: read(query, 'state', parseStates, `one of ${states.join(', ')}, or several with commas`),
-    targets: read(query, 'target', text => parseTargets(text, names), 'group:<id>, private:<id>, one of these with its platform in front, or a name that the settings have'),
+    targets: read(query, 'target', text => parseTargets(text, names), 'group:<id>, private:<id>, one of these with its platform in front, or a name from the list of targets'),
     door: query.get('door') || undefined,
     text: query.get('text') || undefined,
     caller: query.get('key') || undefined,

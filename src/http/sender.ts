@@ -55,7 +55,7 @@ export class Sender {
     const { caller, ignored = [] } = exchange
     const { list, isList } = destinations
     if (isStrict && ignored.length > 0) {
-      throw new RelayError('bad-request', `these fields have no meaning here: ${ignored.join(', ')}`, {
+      throw new RelayError('bad-request', `these fields have no meaning here, leave them out: ${ignored.join(', ')}`, {
         headers: { 'preference-applied': strict },
         logText: 'fields without a meaning',
       })

@@ -34,7 +34,7 @@ export function parseDestinations(words: readonly string[], isList: boolean, bot
 }
 
 function tooMany(): RelayError {
-  return new RelayError('bad-request', `to must lead to at most ${maxTargets} targets, in at most ${maxTargets} different words`)
+  return new RelayError('bad-request', `to has more than ${maxTargets} targets: send several requests`)
 }
 
 /**
@@ -50,7 +50,7 @@ export function parsePath(text: string, bot: BotSelector, names: TargetNames): D
 /** Combines the bot that a request asks for with the bot of its target. */
 function agree(asked: BotSelector, platform = asked.platform, selfId = asked.selfId): BotSelector {
   if ((asked.platform ?? platform) !== platform || (asked.selfId ?? selfId) !== selfId) {
-    throw new RelayError('bad-request', 'to leads to another bot than the one that platform and self_id name')
+    throw new RelayError('bad-request', 'to names one bot, and platform or self_id another bot: leave out platform and self_id')
   }
   return { ...platform !== undefined && { platform }, ...selfId !== undefined && { selfId } }
 }

@@ -104,7 +104,7 @@ function parseBase64(text: string): string {
   // Searches for a forbidden character: a pattern for the whole text would take a stack as long as the text.
   const isUrlSafe = /[-_]/.test(digits)
   if (!isWhole || digits === '' || (isUrlSafe ? /[^A-Za-z0-9_-]/ : /[^A-Za-z0-9+/]/).test(digits)) {
-    throw new RelayError('bad-request', 'url holds no valid base64')
+    throw new RelayError('bad-request', 'the base64 data in url is empty or malformed: encode the whole file, without line breaks')
   }
   return isUrlSafe ? Buffer.from(digits, 'base64url').toString('base64') : text
 }

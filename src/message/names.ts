@@ -33,7 +33,7 @@ export function parseNames(raw: JsonObject): { names: Map<string, Named>, warnin
  * @throws RelayError `bad-request`, which names the field
  */
 export function parseNamed(name: string, value: unknown): Named {
-  demand(namePattern.test(name), 'a name is 1 to 64 letters, digits, dots, underlines and hyphens, the first of them a letter or digit')
+  demand(namePattern.test(name), 'a name must be 1 to 64 letters, digits, dots, underlines and hyphens, and begin with a letter or digit')
   const { to, platform, selfId, self_id: account = selfId, lang, ...others } = isObject(value) ? value : { to: value }
   const [stranger] = Object.keys(others)
   demand(stranger === undefined, `targets have no field ${JSON.stringify(printable(String(stranger).slice(0, 64)))}`)
@@ -49,7 +49,7 @@ export function parseNamed(name: string, value: unknown): Named {
     return { ...address, ...platform !== undefined && { platform }, ...account !== undefined && { selfId: account } }
   })
   const isComplete = words.length > 0 && addresses.length === words.length
-  demand(isComplete, 'to must be group:<id> or private:<id>, or a list of these, on the platform and account given')
+  demand(isComplete, 'to must be group:<id> or private:<id>, or a list of these, and must not name another platform or account than platform and selfId')
   return { addresses, isList: Array.isArray(to) || addresses.length > 1, ...language && { lang: language } }
 }
 

@@ -204,7 +204,7 @@ export function parseId(fields: JsonObject, name: string): string | undefined {
   if (value === '') return
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
   demand(typeof value === 'string', `${name} must be a string or a whole number`)
-  demand(value.length <= maxIdLength && value.trim() !== '' && !control.test(value), `${name} is not an ID`)
+  demand(value.length <= maxIdLength && value.trim() !== '' && !control.test(value), `${name} is not an ID: it must be one line of 1 to ${maxIdLength} characters`)
   return value
 }
 
@@ -215,7 +215,7 @@ export function parseId(fields: JsonObject, name: string): string | undefined {
  *   a key needs a right of its own to mention everybody
  */
 export function parseMentioned(id: string): string | null {
-  demand(mentionable.test(id), 'this is not the ID of somebody to mention')
+  demand(mentionable.test(id), 'the ID of a mention must not hold blanks, quotation marks, &, < or >')
   // Zero is everybody to go-cqhttp and Lagrange.
   demand(!/^[+-]?0+$/.test(id), `0 is the ID of nobody: "${everybody}" mentions everybody`)
   return id === everybody ? null : id
@@ -231,7 +231,7 @@ function readMessages(messages: unknown): readonly unknown[] {
 function parseItems(values: readonly unknown[]): ParsedItem[] {
   const items = values.map(parseItemSafely)
   if (items.some(item => 'type' in item && ['text', 'image', 'at'].includes(item.type))) return items
-  const rule = 'a reply needs a text, picture or mention that it goes with'
+  const rule = 'a reply cannot be sent alone: add a text, picture or mention'
   return items.map(item => 'messageId' in item ? new RelayError('bad-request', rule) : item)
 }
 
@@ -275,7 +275,7 @@ const readersByType: ReadonlyMap<unknown, (fields: JsonObject) => Item> = new Ma
 function parseItem(fields: JsonObject, isAlone: boolean): Item {
   const type = fields.type ?? 'text'
   const read = isAlone && (type === 'at' || type === 'reply') ? undefined : readersByType.get(type)
-  demand(read !== undefined, 'type must be text, image, file, video or audio, and in messages at or reply as well')
+  demand(read !== undefined, 'type must be text, image, file, video or audio; inside messages, at and reply are allowed as well')
   return read(fields)
 }
 
@@ -287,7 +287,7 @@ function addCompanions(main: Item, fields: JsonObject): Item[] {
   const companions: Item[] = mentioned.map(id => ({ type: 'at', userId: parseMentioned(id) }))
   if (messageId !== undefined) companions.unshift({ type: 'reply', messageId })
   const isFit = companions.length === 0 || main.type === 'text' || main.type === 'image'
-  demand(isFit, 'at and reply_to go with a text or an image')
+  demand(isFit, 'at and reply_to go with a text or an image only: send this item without them')
   return [...companions, main]
 }
 

@@ -31,7 +31,7 @@ export function parseMessage(message: unknown, isPlain: boolean): Item[] {
   const seen = items.filter(item => item.type !== 'text' || item.text.trim() !== '')
   if (seen.length === 0) throw new RelayError('bad-request', 'message must not be empty')
   if (seen.some(isReply) && !seen.some(({ type }) => type === 'text' || type === 'image' || type === 'at')) {
-    throw new RelayError('bad-request', 'a reply needs a text, picture or mention that it goes with')
+    throw new RelayError('bad-request', 'a reply cannot be sent alone: add a text, picture or mention')
   }
   return seen
 }

@@ -60,7 +60,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.route('**/simulator/media/**', route => route.abort())
     await bot.send(group, { type: 'image', data: { file: `base64://${png}` } })
     await page.locator('#messages .failed').waitFor()
-    assert.match(await page.locator('#messages .failed').innerText(), /^Cannot be shown, it is gone or broken: ./)
+    assert.match(await page.locator('#messages .failed').innerText(), /^Cannot be shown, the file is missing or damaged: ./)
   })
 
   onStage('a file is a card with its name, its size and a link that downloads it', async ({ bot, page }) => {

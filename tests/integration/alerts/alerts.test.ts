@@ -153,8 +153,8 @@ describe('alertTo, as a list or a target', () => {
     const resume = await pause(relay, group)
     await untilPassing(second / 10, 'it is told', () => relay.simulator.ledger.length === 2)
     const [gone = '', paused = ''] = relay.texts()
-    assert.match(gone, /^消息转发：聊天已不再接收.*：\ngroup:123456 \(onebot:10000\)：.*机器人.*不在.*，自 /)
-    assert.match(paused, /^消息转发：因连续失败，已暂停发送：\ngroup:123456 /)
+    assert.match(gone, /^消息转发：以下聊天已不再接收.*：\ngroup:123456 \(onebot:10000\)：.*机器人.*不在.*，自 /)
+    assert.match(paused, /^消息转发：因连续失败，已暂停向以下目标发送：\ngroup:123456 /)
     const metrics = await (await relay.request('/metrics')).text()
     assert.match(metrics, /^message_relay_deliveries_total\{door="alert",outcome="sent"\} 2$/m)
 
@@ -187,7 +187,7 @@ describe('alertTo, as a list or a target', () => {
     assert.match(String(subject?.reason), /logged out/)
     relay.simulator.turn('loggedOut', false)
     await untilPassing(second, 'it takes the message itself that it is back', () => relay.texts().length === 1)
-    assert.match(relay.texts()[0] ?? '', /^消息转发：已重新上线：\nonebot:10000/)
+    assert.match(relay.texts()[0] ?? '', /^消息转发：以下账号已重新上线：\nonebot:10000/)
     assert.deepEqual([bodies.length, away.bodies.length], [1, 1])
   })
 

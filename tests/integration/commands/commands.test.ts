@@ -315,7 +315,7 @@ describe('an answer', () => {
     assert.deepEqual(items.map(item => item instanceof RelayError ? item.message : item.type), ['text', 'image'])
     assert.deepEqual(stage.passed, [])
     assert.deepEqual(outcomes(), ['info replied'])
-    assert(stage.lines.includes(`warn ${id} an item of the reply is left out: type must be text, image, file, video or audio, and in messages at or reply as well`), stage.lines.join('\n'))
+    assert(stage.lines.includes(`warn ${id} an item of the reply is left out: type must be text, image, file, video or audio; inside messages, at and reply are allowed as well`), stage.lines.join('\n'))
   })
 
   test('is bounded and read like a request: links, levels, values and items', async () => {

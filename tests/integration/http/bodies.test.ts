@@ -226,7 +226,7 @@ test('a compressed body is a 415 that says what to do, and the connection goes o
   for (const path of ['/webhook', '/upload']) {
     const type = 'Content-Type: multipart/form-data; boundary=limit'
     wire.send([`POST ${path} HTTP/1.1`, ...head.slice(1), type, 'Content-Encoding: gzip', `Content-Length: ${body.length}`], body)
-    assertFailure(await wire.answer(), 415, 'send the body as it is, without a Content-Encoding')
+    assertFailure(await wire.answer(), 415, 'compressed bodies are not accepted: send the body as it is, without a Content-Encoding')
   }
   wire.socket.destroy()
 })

@@ -145,7 +145,7 @@ describe('what a body is', () => {
     assert(typeof data === 'object' && data !== null && 'ignored' in data)
     assert.deepEqual(data.ignored, ['message'])
     const refused = await send('ops', { ...request, headers: { prefer: 'handling=strict' } })
-    assert.equal(failureOf(refused, 400), 'these fields have no meaning here: message')
+    assert.equal(failureOf(refused, 400), 'these fields have no meaning here, leave them out: message')
     assert.equal(refused.headers.get('preference-applied'), 'handling=strict')
     assert.equal(relay.simulator.ledger.length, 1)
   })
@@ -220,7 +220,7 @@ describe('the path', () => {
     ['group:', 404, /^no such target/],
     ['%ff', 404, /^no such target/],
     ['group:abc', 400, /./],
-    [Array.from({ length: 101 }, (_, index) => `group:${index + 1}`).join(), 400, /at most 100/],
+    [Array.from({ length: 101 }, (_, index) => `group:${index + 1}`).join(), 400, /more than 100 targets/],
   ]
   for (const [path, status, msg] of wrong) {
     test(`${path.slice(0, 20)} is a ${status}`, async () => {
@@ -281,7 +281,7 @@ describe('a request is refused, and nothing of it stays:', () => {
     ['another target in JSON', 'ops', { body: '{"msg":"a","group_id":1}', type: 'application/json' }, 400, /the target is in the path/],
     ['bytes that are no UTF-8', 'ops', { body: bytes }, 400, /^the text is not utf-8: name its charset in the Content-Type, or send it as a file/],
     ['bytes that are no GBK', 'ops', { body: Buffer.from([0x81]), type: 'text/plain; charset=gbk' }, 400, /^the text is not gbk/],
-    ['a charset that nobody knows', 'ops', { type: 'text/plain; charset=klingon' }, 400, /^the charset of the Content-Type is not known/],
+    ['a charset that nobody knows', 'ops', { type: 'text/plain; charset=klingon' }, 400, /^unknown charset in the Content-Type/],
     ['a type that there is not', 'ops?type=audio', { body: bytes, type: 'image/png' }, 400, /^type must be text, image, video or file$/],
     ['a time that is none', 'ops?expires_in=soon', { body: bytes, type: 'image/png' }, 400, /^expires_in must be a number of seconds/],
     ['a time of nothing', 'ops?expires_in=0', {}, 400, /^expires_in must be/],
@@ -384,7 +384,7 @@ describe('on the wire', () => {
     t.after(() => roomy.stop())
     const parts = Array.from({ length: 501 }, (): Part => ['msg', 'a'.repeat(4001)])
     const { status, body: { msg } } = await read(await roomy.request(`/send/group:${group}`, { method: 'POST', body: form(...parts) }))
-    assert.deepEqual([status, msg], [400, 'a form may become at most 1000 items: a long text is two of them, its first lines and a file'])
+    assert.deepEqual([status, msg], [400, 'a form may hold at most 1000 items; a long text counts as two, its first lines and a file'])
     assert.deepEqual((await readdir(roomy.uploadDir, { recursive: true })).filter(name => name.endsWith('.txt')), [])
     assert.equal(roomy.simulator.ledger.length, 0)
   })

@@ -66,7 +66,7 @@ describe('with Prefer: handling=strict', () => {
   for (const prefer of ['handling=strict', 'Handling = "strict"; x=y, wait=5', 'respond-async, handling=strict']) {
     test(`they are a 400 that names them: ${prefer}`, async () => {
       const reply = await relay.send({ group_id: group, msg: 'x', messages: [{ msg: 'y', foo: 1 }], dry_run: true }, { prefer })
-      assert.equal(failureOf(reply, 400), 'these fields have no meaning here: msg, dry_run, messages[0].foo')
+      assert.equal(failureOf(reply, 400), 'these fields have no meaning here, leave them out: msg, dry_run, messages[0].foo')
       assert.equal(reply.headers.get('preference-applied'), 'handling=strict')
       assert.equal(relay.simulator.ledger.length, 0)
     })

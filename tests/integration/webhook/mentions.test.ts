@@ -60,11 +60,11 @@ describe('a single message', () => {
     ['too many mentions', { msg: 'x', at: Array.from({ length: 1001 }, (_, index) => index + 1) }, /^at must hold at most 1000/],
     ['nobody', { msg: 'x', at: [user, 0] }, /^0 is the ID of nobody: "all" mentions everybody/],
     ['nobody, with more digits', { msg: 'x', at: '-00' }, /^0 is the ID of nobody/],
-    ['zero behind a blank', { msg: 'x', at: ' 0' }, /^this is not the ID of somebody/],
+    ['zero behind a blank', { msg: 'x', at: ' 0' }, /^the ID of a mention must not hold/],
     ['zero in another notation', { msg: 'x', at: '0x0' }, /^the ID of a mention must be a number/],
-    ['markup', { msg: 'x', at: '1> @everyone <@1' }, /^this is not the ID of somebody/],
+    ['markup', { msg: 'x', at: '1> @everyone <@1' }, /^the ID of a mention must not hold/],
     ['true for reply_to', { msg: 'x', reply_to: true }, /^reply_to must be/],
-    ['a mention with a file', { ...file, at: user }, /^at and reply_to go with a text or an image/],
+    ['a mention with a file', { ...file, at: user }, /^at and reply_to go with a text or an image only/],
     ['a reply with a voice message', { ...audio, reply_to: 5 }, /^at and reply_to go with/],
     ['a mention alone', { type: 'at' }, /^type must be text, image, file, video or audio/],
   ]
@@ -98,7 +98,7 @@ describe('a batch', () => {
 
   test('has no reply by itself', async () => {
     const { results } = batchOf(await relay.send({ group_id: group, messages: [reply('5'), file] }))
-    assert.deepEqual(results.map(({ success, msg }) => success || msg), ['a reply needs a text, picture or mention that it goes with', true])
+    assert.deepEqual(results.map(({ success, msg }) => success || msg), ['a reply cannot be sent alone: add a text, picture or mention', true])
     assert.deepEqual(seen(), [['file']])
   })
 

@@ -82,7 +82,7 @@ describe('the field to', () => {
     [404, /^no such target/, ['nobody', 'Ops', 'group:', 'channel:1', '__proto__', ['group:1', 'nobody'], ['group:1', '']].map(to => ({ to }))],
     [400, /one target/, [7, {}, [7]].map(to => ({ to }))],
     [400, /must not be empty/, [{ to: [] }]],
-    [400, /at most 100/, [{ to: Array.from({ length: 101 }, (_, index) => `group:${index + 1}`) }]],
+    [400, /more than 100 targets/, [{ to: Array.from({ length: 101 }, (_, index) => `group:${index + 1}`) }]],
     [400, /another bot/, [
       { to: ['ops', 'far'], platform: 'onebot' }, { to: 'far', platform: 'onebot' }, { to: 'far', self_id: '8' },
       { to: 'discord:group:3', platform: 'onebot' },
@@ -120,9 +120,9 @@ describe('names that are given again and again', () => {
   test('are not looked up at all where there are too many of them, and no longer than there is room', () => {
     const words = Array.from({ length: 101 }, (_, index) => `n${index}`)
     const asked = new AskedNames(words.map((word, index) => [word, hundred(index * 100)]))
-    assert.throws(() => parseTo({ to: words, msg: 'x' }, asked), /at most 100/)
+    assert.throws(() => parseTo({ to: words, msg: 'x' }, asked), /more than 100 targets/)
     assert.deepEqual(asked.asked, [])
-    assert.throws(() => parsePath(words.slice(1).join(), {}, asked), /at most 100/)
+    assert.throws(() => parsePath(words.slice(1).join(), {}, asked), /more than 100 targets/)
     assert.deepEqual(asked.asked, ['n1', 'n2'])
   })
 })
