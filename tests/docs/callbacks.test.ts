@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { signatureHeaders } from '../../src/lib/webhook-signature'
 import { end, freePort } from '../support/process'
 import { until } from '../support/until'
 import { record, records } from './support/json'
-import { marked, pageAt } from './support/pages'
+import { marked, pageAt, repository } from './support/pages'
 import { has, Reader, Workplace } from './support/reader'
 
 const page = pageAt('docs/commands.md')
@@ -18,8 +18,7 @@ interface Language {
   skip: string | false
 }
 
-// What `npx tsx` runs; npx itself does not pass signals on.
-const typeScript: Language = { name: 'TypeScript', file: 'callback.ts', program: 'node_modules/.bin/tsx', skip: false }
+const node: Language = { name: 'Node.js', file: 'callback.mjs', program: 'node', skip: false }
 const python: Language = { name: 'Python', file: 'callback.py', program: 'python3', skip: has('python3') ? false : 'there is no Python' }
 
 describe('the callback', { timeout: 120_000 }, () => {
@@ -30,9 +29,9 @@ describe('the callback', { timeout: 120_000 }, () => {
   })
   after(() => reader.stop())
 
-  test('in TypeScript answers a command in the chat', async () => {
+  test('in Node.js answers a command in the chat', async () => {
     const { place } = reader
-    const { address } = await start(place, typeScript, 'callback-typescript', place.callbackPort)
+    const { address } = await start(place, node, place.callbackPort)
     await check(address)
     const earlier = (await reader.messages()).length
     await reader.say('#ping hello')
@@ -42,7 +41,7 @@ describe('the callback', { timeout: 120_000 }, () => {
   })
 
   test('in Python answers alike', { skip: python.skip }, async () => {
-    await check((await start(reader.place, python, 'callback-python', await freePort())).address)
+    await check((await start(reader.place, python, await freePort())).address)
   })
 })
 
@@ -54,10 +53,10 @@ describe('the callback that checks signatures', { timeout: 120_000 }, () => {
   })
   after(() => place.close())
 
-  for (const [language, mark] of [[typeScript, 'callback-typescript'], [python, 'callback-python']] as const) {
+  for (const language of [node, python]) {
     for (const secret of ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', '任意 text']) {
       test(`in ${language.name} takes what the relay signs with ${secret}, and nothing else`, { skip: language.skip }, async () => {
-        const { address, callback } = await start(place, language, mark, await freePort(), { COMMAND_CALLBACK_SECRET: secret })
+        const { address, callback } = await start(place, language, await freePort(), { COMMAND_CALLBACK_SECRET: secret })
         await checkSignatures(address, secret)
         await end(callback)
       })
@@ -65,10 +64,11 @@ describe('the callback that checks signatures', { timeout: 120_000 }, () => {
   }
 })
 
-/** Starts the callback of the page, on another port than it has there. */
-async function start(place: Workplace, { file, program }: Language, mark: string, port: number, environment: Record<string, string> = {}) {
-  await writeFile(join(place.folder, file), marked(page, mark).replace('3000', String(port)))
-  const callback = place.run(program.includes('/') ? join(place.folder, program) : program, [file], environment)
+/** Starts a callback of the documents, on another port than it has there. */
+async function start(place: Workplace, { file, program }: Language, port: number, environment: Record<string, string> = {}) {
+  const source = await readFile(join(repository, 'docs', file), 'utf8')
+  await writeFile(join(place.folder, file), source.replace('3000', String(port)))
+  const callback = place.run(program, [file], environment)
   const address = `http://127.0.0.1:${port}/command`
   await until('the callback listens', () => fetch(address).then(() => true, () => false), 15_000)
   return { callback, address }
