@@ -193,7 +193,7 @@ describe('expires_in', () => {
     const { status, headers, msg } = await relay.post({ ...hello, msg: 'late', expires_in: 0.1 })
     assert.equal(status, 503)
     assert.equal(headers.get('relay-outcome'), 'unsent')
-    assert.match(msg, /dropped/)
+    assert.match(msg, /expired/)
     assert.equal((await first).status, 200)
     await relay.post({ ...hello, msg: 'in time', expires_in: 5 })
     assert.deepEqual(relay.texts(), ['hello', 'in time'])

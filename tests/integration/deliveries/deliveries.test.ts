@@ -445,7 +445,7 @@ describe('what was to be sent', () => {
       assert.equal((await relay.reaches(id, 'sent')).content, undefined)
       const { status, msg } = await relay.ask(`/deliveries/${id}/items`)
       assert.equal(status, 404)
-      assert.match(msg, /^what was to be sent is not kept/)
+      assert.match(msg, /content of this delivery was not kept/)
     }
   })
 })
