@@ -44,7 +44,7 @@ test('a key that cannot be written is told in one line, the relay does not run, 
   await relay.reload({ apiKey: '', dataDir: join(occupied, 'data') })
   const lines = relay.logs.slice(start).filter(line => line.includes(' error '))
   assert.equal(lines.length, 1, lines.join('\n'))
-  assert.match(lines[0] ?? '', /^message-relay error the relay does not run, .*api-key \(ENOTDIR\): set WEBHOOK_API_KEY, or DATA_DIR .*$/)
+  assert.match(lines[0] ?? '', /^message-relay error the relay cannot start: .*api-key \(ENOTDIR\); set WEBHOOK_API_KEY, or DATA_DIR .*$/)
   const response = await relay.request('/healthz')
   await response.body?.cancel()
   assert.equal(response.status, 404)

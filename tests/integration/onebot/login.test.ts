@@ -166,7 +166,7 @@ describe('the login of an account', () => {
     assert.equal(asked(), before, 'one is not enough')
     await account.message(group, [text('b')]).send(() => undefined).catch(() => undefined)
     await until('it is asked', () => asked() > before)
-    simulator.fault({ fault: { kind: 'hold' }, times: 2 })
+    simulator.fault({ fault: { kind: 'silent' }, times: 2 })
     const last = asked()
     for (const letter of ['c', 'd']) void account.message(group, [text(letter)]).send(() => undefined).catch(() => undefined)
     await until('it is asked again', () => asked() > last)
