@@ -8,11 +8,14 @@ import { startDemo, type Demo } from './demo'
 const [folder = 'docs/images', ...words] = process.argv.slice(2)
 const root = resolve(import.meta.dirname, '../..')
 
-const languages = { en: 'en-US', zh: 'zh-CN' } as const
-/** What makes a picture another one than that of a desktop in the light. */
-const variants = {
-  '': { width: 1280, height: 860, scheme: 'light' }, '-dark': { width: 1280, height: 860, scheme: 'dark' }, '-phone': { width: 360, height: 760, scheme: 'light' },
-} as const
+interface Look { locale: 'zh-CN' | 'en-US', width: number, height: number, colorScheme: 'light' | 'dark' }
+/** In what each tab is shown. Their names end those of the pictures. */
+const looks: Readonly<Record<string, Look>> = {
+  'zh': { locale: 'zh-CN', width: 1280, height: 860, colorScheme: 'light' },
+  'zh-dark': { locale: 'zh-CN', width: 1280, height: 860, colorScheme: 'dark' },
+  'zh-phone': { locale: 'zh-CN', width: 360, height: 760, colorScheme: 'light' },
+  'en': { locale: 'en-US', width: 1280, height: 860, colorScheme: 'light' },
+}
 /** What is done on each tab before its picture is taken. */
 const scenes: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   overview: async page => {
@@ -44,28 +47,31 @@ async function main(): Promise<void> {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM_PATH || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
   })
-  for (const [suffix, locale] of Object.entries(languages)) {
-    const names = Object.keys(scenes).flatMap(scene => Object.keys(variants).map(variant => [scene, variant] as const))
-      .filter(([scene, variant]) => words.length === 0 || words.every(word => `${scene}-${suffix}${variant}`.includes(word)))
-    if (names.length === 0) continue
+  for (const locale of ['zh-CN', 'en-US'] as const) {
+    const wanted = Object.entries(looks).filter(([, look]) => look.locale === locale)
+      .flatMap(([suffix, look]) => Object.entries(scenes).map(([scene, act]) => ({ scene, act, look, name: `console-${scene}-${suffix}` })))
+      .filter(({ name }) => words.every(word => name.includes(word)))
+    if (wanted.length === 0) continue
     const demo = await startDemo(locale, join(root, 'dist'))
-    for (const [scene, variant] of names) await shoot(browser, demo, scene, variant, suffix, locale)
+    for (const shot of wanted) await shoot(browser, demo, shot)
     await demo.stop()
   }
   await browser.close()
 }
 
-async function shoot(browser: Browser, { url }: Demo, scene: string, variant: string, suffix: string, locale: string): Promise<void> {
-  const { width, height, scheme } = variants[variant as keyof typeof variants]
-  const context = await browser.newContext({ locale, timezoneId: 'Asia/Shanghai', colorScheme: scheme, viewport: { width, height }, reducedMotion: 'reduce' })
+interface Shot { scene: string, act: (page: Page) => Promise<void>, look: Look, name: string }
+
+async function shoot(browser: Browser, { url }: Demo, { scene, act, look, name }: Shot): Promise<void> {
+  const { locale, width, height, colorScheme } = look
+  const context = await browser.newContext({ locale, timezoneId: 'Asia/Shanghai', colorScheme, viewport: { width, height }, reducedMotion: 'reduce' })
   const page = await context.newPage()
   await page.goto(`${url}/message-relay#${scene}`)
   await page.addStyleTag({ content: ':root { --font-family: "Noto Sans CJK SC", sans-serif }' })
   await page.locator('.relay-panel > div').waitFor()
-  await scenes[scene]?.(page)
+  await act(page)
   await page.evaluate('document.fonts.ready')
   await page.waitForTimeout(400)
-  await page.screenshot({ path: join(folder, `console-${scene}-${suffix}${variant}.png`) })
+  await page.screenshot({ path: join(folder, `${name}.png`) })
   await context.close()
 }
 

@@ -290,6 +290,7 @@ test('keys and names that are made on one of two relays count on the other, also
   assert.equal(await statusOf(active, one), 401)
   await until('the other one knows that', async () => await statusOf(standby, one) === 401)
   const rotated = field((await ask(active, 'POST', '/keys/two/rotate')).data, 'key')
+  await until('the other one knows the new key', async () => await statusOf(standby, rotated) === 200)
   await active.end('SIGTERM')
   await ready(standby)
   assert.deepEqual([await statusOf(standby, two), await statusOf(standby, rotated), await statusOf(standby, three)], [401, 200, 200])

@@ -155,7 +155,7 @@ describe('the bytes of a text', () => {
     const cases: [bytes: string, type: string, msg: RegExp][] = [
       ['ff', '', /^the text is not utf-8: /], ['e69e', '', /^the text is not utf-8: /], ['eda080', '', /^the text is not utf-8: /],
       ['81', 'text/plain; charset=gbk', /^the text is not gbk: /], ['61', 'text/plain; charset=utf-16', /^the text is not utf-16le: /],
-      ['61', 'text/plain; charset=utf-7', /^the charset .* is not known/], ['61', 'text/plain; charset="a b"', /^the charset .* is not known/],
+      ['61', 'text/plain; charset=utf-7', /^unknown charset/], ['61', 'text/plain; charset="a b"', /^unknown charset/],
     ]
     for (const [bytes, type, msg] of cases) {
       assert.throws(() => decodeText(Buffer.from(bytes, 'hex'), type), (error: unknown) =>

@@ -105,7 +105,7 @@ test('takes nothing for an ID that would lead elsewhere in an address', () => {
   const { port, add } = start()
   add('discord', '1')
   for (const id of ['1/../2', '../users/@me', '..', '1/./2', '1/%2E%2e/2', '1/.%2e', '1\\..\\2']) {
-    assert.throws(() => port.choose({}).checkIds({ kind: 'group', id }, []), /^RelayError: this is no ID of a group/, id)
+    assert.throws(() => port.choose({}).checkIds({ kind: 'group', id }, []), /^RelayError: this is not the ID of a group/, id)
   }
   for (const id of ['-1001', '#general', 'C-any.thing#1 x', '...', '!room:example.org', 'cid6KeBB/LoveMJOG+XoYKF5x7A==', 'a.b@example.org']) {
     port.choose({}).checkIds({ kind: 'private', id }, [])
