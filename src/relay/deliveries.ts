@@ -240,7 +240,7 @@ export class Deliveries {
       journal.record(delivery, items)
       this.forget(id)
     }
-    if (deferred) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} attempts`)
+    if (deferred) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`)
     observer.ended(delivery, clock.wall() - createdAt)
     this.tell({ delivery, ...rejection && !usesUpKey(results) && { rejection } })
   }

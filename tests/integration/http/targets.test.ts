@@ -86,7 +86,7 @@ describe('a name for targets that is made', () => {
 
   test('is refused where it is malformed, with the name of the field', async () => {
     const cases: [name: string, value: unknown, msg: RegExp][] = [
-      ['a b', 'group:1', /^a name is/], ['x'.repeat(65), 'group:1', /^a name is/], ['night', 'ops', /^to must/], ['night', [], /^to must/], ['night', 7, /^to must/],
+      ['a b', 'group:1', /^a name must/], ['x'.repeat(65), 'group:1', /^a name must/], ['night', 'ops', /^to must/], ['night', [], /^to must/], ['night', 7, /^to must/],
       ['night', {}, /^to must/], ['night', 'group:*', /^to must/], ['night', { to: 'group:1', lang: 'fr' }, /^lang must/],
       ['night', { to: 'group:1', platform: 7 }, /^platform must/], ['night', { to: 'group:1', selfId: '' }, /^selfId must/],
       ['night', { to: 'group:1', policy: {} }, /no field "policy"/], ['night', { to: 'discord:group:1', platform: 'onebot' }, /^to must/],

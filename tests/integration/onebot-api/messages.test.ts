@@ -67,7 +67,7 @@ describe('a message', () => {
     ['a mention of nobody', '[CQ:at]', /^at: qq is required/],
     ['a mention of the account 0, which some take for everybody', '[CQ:at,qq=0]', /^0 is the ID of nobody/],
     ['a reply to nothing', '[CQ:reply]a', /^reply: id is required/],
-    ['a reply alone', '[CQ:reply,id=1]', /^a reply needs/],
+    ['a reply alone', '[CQ:reply,id=1]', /^a reply cannot be sent alone/],
     ['too many segments', '[CQ:at,qq=1]'.repeat(1001), /^message must have at most 1000 segments/],
   ]
   for (const [what, message, expected] of wrong) {
