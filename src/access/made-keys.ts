@@ -88,20 +88,22 @@ export class MadeKeys {
   }
 
   /**
-   * Makes a new key in the place of another, with its rights.
+   * Makes a new key in the place of another, with its rights, and a new secret where the other one had a secret.
    *
-   * @param grace for how long the other one still counts, in seconds; 0 unless given
+   * @param grace for how long the other one and its secret still count, in seconds; 0 unless given
    * @throws RelayError `bad-request`, `not-found`, `conflict`, `store-down`
    */
   async rotate(name: string, grace: unknown = 0): Promise<Secrets> {
     demand(typeof grace === 'number' && grace >= 0 && grace <= maxGrace, `grace must be a number of seconds from 0 to ${maxGrace}`)
-    const key = newSecret()
+    const secrets: Secrets = { key: newSecret() }
     await this.made.change(content => {
       const entry = this.find(content, name)
-      const previous = grace > 0 ? { key: entry.key, until: new Date(Date.now() + grace * 1000).toISOString() } : undefined
-      return { ...content, [name]: { ...entry, key: digestOf(key), previous } }
+      if (isSet(entry.secret)) secrets.secret = newSecret()
+      const { key, secret } = entry
+      const previous = grace > 0 ? { key, secret, until: new Date(Date.now() + grace * 1000).toISOString() } : undefined
+      return { ...content, [name]: { ...entry, ...secrets, key: digestOf(secrets.key), previous } }
     })
-    return { key }
+    return secrets
   }
 
   /** @throws RelayError `not-found`, `conflict`, `store-down` */
@@ -139,9 +141,9 @@ export class MadeKeys {
       }
       const caller = former.get(name)?.successor() ?? fresh.caller
       add(fresh.digest, caller, { view })
-      const { key: digits, until } = fieldsOf(previous)
+      const { key: digits, secret, until } = fieldsOf(previous)
       const end = parseExpiry(until)
-      if (end !== undefined) add(digestIn(digits), caller.successor(), { secrets: [], expires: Math.min(fresh.expires, end) })
+      if (end !== undefined) add(digestIn(digits), caller.successor(), { secrets: typeof secret === 'string' ? [secret] : [], expires: Math.min(fresh.expires, end) })
     }
     return () => {
       for (const [digest, caller] of this.callers) if (!callers.has(digest)) caller.revoke()

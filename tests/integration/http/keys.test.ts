@@ -122,11 +122,14 @@ describe('a key that is made', () => {
     })).status
     assert.deepEqual([await post(secret), await post(chosen)], [200, 200])
     assert.equal(await post(String(key)), 401)
-    await ask('POST', '/keys/github/rotate')
+    const second = String(dataOf(await ask('POST', '/keys/github/rotate')).secret)
     await relay.reload()
-    assert.equal(await post(secret), 200)
+    assert.deepEqual([await post(secret), await post(second)], [401, 200])
+    const third = String(dataOf(await ask('POST', '/keys/github/rotate', { grace: 3600 })).secret)
+    await relay.reload()
+    assert.deepEqual([await post(second), await post(third)], [200, 200])
     for (const name of ['github', 'gitea']) await ask('DELETE', `/keys/${name}`)
-    assert.equal(await post(secret), 401)
+    assert.deepEqual([await post(second), await post(third)], [401, 401])
   })
 })
 
