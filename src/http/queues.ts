@@ -13,10 +13,10 @@ export function queueRoutes(relay: Pick<Relay, 'lanes' | 'resume' | 'drop'>): Ro
       const queues = relay.lanes()
       return { data: { queues: queues.filter(({ queue }) => maySee(caller, queue)).map(view) } }
     }, { quiet: true }),
-    route('POST', '/queues/:queue/resume', ['manage'], exchange => {
+    route('POST', '/queues/:queue/resume', ['manage'], async exchange => {
       const queue = find(relay, exchange)
-      relay.resume(queue)
-      return { data: { queue } }
+      await relay.resume(queue)
+      return { data: { queue, ...viewHold(relay.lanes().find(lane => lane.queue === queue)?.hold) } }
     }),
     route('DELETE', '/queues/:queue', ['manage'], async exchange => {
       const queue = find(relay, exchange)

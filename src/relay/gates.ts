@@ -273,10 +273,16 @@ export class Gates {
   async mayTry({ name, target }: Gated, account: Account): Promise<boolean> {
     const gate = this.gate(name)
     if (!this.isAboutChat(name) || gate.isDoubted) return true
+    const state = await this.ask({ name, target }, account)
+    if (!state || state === 'open') gate.isDoubted = state === 'open'
+    return state === 'open' || !state
+  }
+
+  /** Asks the platform whether a chat is closed, and holds its lane if so. */
+  async ask({ name, target }: Pick<Gated, 'name' | 'target'>, account: Account): Promise<Closure | 'open' | undefined> {
     const state = await account.closure(target).catch(() => undefined)
     if (state && state !== 'open') this.close(name, state)
-    else gate.isDoubted = state === 'open'
-    return state === 'open' || !state
+    return state
   }
 
   /** Whether a lane has been held for so long that what was refused may be forgotten. */
@@ -294,7 +300,8 @@ export class Gates {
     if (state.until !== null) this.gate(name).nextTry = this.due(state.until)
   }
 
-  private isAboutChat(name: string): boolean {
+  /** Whether a lane is held because its chat is closed, and not because of its account. */
+  isAboutChat(name: string): boolean {
     const hold = this.hold(name)
     return hold !== undefined && causes[hold.cause].about === 'chat-closed'
   }

@@ -214,11 +214,19 @@ export class Lanes {
     return backlog
   }
 
-  /** Ends what keeps a lane from sending. */
-  resume(name: string): void {
+  /** Ends what keeps a lane from sending. A lane whose chat the platform still calls closed is held again. */
+  async resume(name: string): Promise<void> {
     const lane = this.lanes.get(name)
-    this.context.gates.resume(name)
-    if (lane) this.advance(lane)
+    const { gates, port } = this.context
+    const wasClosed = gates.isAboutChat(name)
+    gates.resume(name)
+    if (!lane) return
+    // An empty lane is forgotten once it is open.
+    if (lane.line.length > 0) this.advance(lane)
+    const account = port.find(lane.bot)
+    if (wasClosed && account?.isOnline) await gates.ask(lane, account)
+    this.turnAwayClosed(lane)
+    this.advance(lane)
   }
 
   /**

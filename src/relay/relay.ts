@@ -177,9 +177,9 @@ export class Relay {
     return delivery.state === 'queued' ? this.term?.gates.hold(laneOf(delivery)) : undefined
   }
 
-  /** Ends the pause of a lane before its time. */
-  resume(lane: string): void {
-    this.term?.lanes.resume(lane)
+  /** Ends the pause or hold of a lane before its time, unless its chat is still closed. */
+  async resume(lane: string): Promise<void> {
+    await this.term?.lanes.resume(lane)
   }
 
   /**

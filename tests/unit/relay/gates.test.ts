@@ -177,7 +177,7 @@ describe('a chat that is closed for a while', () => {
         await core.run(minute - 1)
       }
       assert.deepEqual([core.called, core.log], [['x'], ['x refused', ...Array.from({ length: 4 }, () => 'x replay refused')]])
-      core.relay.resume(lane)
+      void core.relay.resume(lane)
       void repeat()
       await core.run(100)
       assert.deepEqual([core.log.at(-1), core.called.length], ['x sent', 2])
@@ -189,7 +189,7 @@ describe('a chat that is closed for a while', () => {
     core.port.fates.push(muted, muted, muted)
     void core.later('x')
     await core.run(4 * minute)
-    core.relay.resume(lane)
+    void core.relay.resume(lane)
     await core.run(100)
     assert.deepEqual([times(core), deferred(core)], [[0, 1, 3, 4], ['sent']])
   })

@@ -168,7 +168,7 @@ describe('a pause', () => {
   test('ends when an operator wants it, or for good with a success', async () => {
     const core = new Core({ pauseAfter: 2 })
     await closed(core, 2)
-    core.relay.resume(lane)
+    void core.relay.resume(lane)
     await closed(core, 1)
     void core.submit('probe')
     await core.run(100)
