@@ -10,7 +10,7 @@ import { Refusals } from './access/refusals'
 import { openStores } from './access/store'
 import { alertDoor, Alerts } from './alerts'
 import { listenForCommands, parseCommands } from './commands'
-import { provideKey } from './config/api-key'
+import { keyFileName, provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
 import { serveConsole } from './console'
@@ -141,7 +141,10 @@ export function apply(ctx: Context, config: Config): void {
     page: join(__dirname, '../dist'),
     access,
     publicUrl,
-    about: () => ({ sources: [...new Set([...sources.map(source => source.name), ...templates.names()])] }),
+    about: () => ({
+      sources: [...new Set([...sources.map(source => source.name), ...templates.names()])],
+      ...!settings.apiKey && { keyFile: join(settings.dataDir, keyFileName) },
+    }),
     stop: stop.signal,
   })
   const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret } = settings

@@ -3,6 +3,9 @@ import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { v4 as uuid } from 'uuid'
 
+/** What a generated key is written to, in the data folder. */
+export const keyFileName = 'api-key'
+
 /**
  * Provides the API key: the configured one, otherwise a new one, which is written to `api-key` in the data folder, readable by its owner
  * only. The log names the file, but never holds the key.
@@ -16,7 +19,7 @@ export function provideKey(configured: string, dataDir: string, logger: Logger):
     return configured
   }
   const key = uuid()
-  const file = join(dataDir, 'api-key')
+  const file = join(dataDir, keyFileName)
   try {
     write(file, `${key}\n`)
   } catch (error) {

@@ -26,6 +26,8 @@ export interface About {
   sources: string[]
   /** What a key may be allowed. */
   scopes: readonly string[]
+  /** The file that the master key was written to; absent where it is in the settings. */
+  keyFile?: string
 }
 
 /** What the page needs of the plugin. */
@@ -38,7 +40,7 @@ export interface ConsoleOptions {
   access: Pick<Access, 'lend'>
   /** The address that the operator has entered for callers, without the prefix; empty where there is none. */
   publicUrl: () => string
-  about: () => Pick<About, 'sources'>
+  about: () => Pick<About, 'sources' | 'keyFile'>
   /** Aborted when the relay stops. */
   stop: AbortSignal
 }

@@ -48,7 +48,7 @@ export function serveHttp(server: Server, routing: RouteOptions, options: HttpOp
   registerRoutes(server, [
     healthRoute,
     readyRoute(relay, isOnline),
-    statusRoute(relay, bots, routing.access),
+    statusRoute(relay, bots, routing),
     metricsRoute(metrics),
     uploadRoute(uploads, relay, files, stop),
     mediaRoute(uploads, links),

@@ -1,5 +1,6 @@
 import type { Access } from '../access/access'
 import type { Usage } from '../access/caller'
+import type { Refusals } from '../access/refusals'
 import { RelayError } from '../errors'
 import { inTime } from '../lib/async'
 import type { Backlog, Relay } from '../relay/relay'
@@ -52,7 +53,10 @@ export interface BotState {
  * `GET /statusz`: the state of bots, queues and keys. It is not `/status`, which is the WebSocket path of Koishi's console: a proxy that
  * forwards that for monitoring would forward the console as well.
  */
-export function statusRoute(relay: Pick<Relay, 'lanes' | 'backlog' | 'standsBehind'>, bots: () => BotState[], access: Pick<Access, 'usage'>): Route {
+export function statusRoute(
+  relay: Pick<Relay, 'lanes' | 'backlog' | 'standsBehind'>, bots: () => BotState[],
+  { access, refusals }: { access: Pick<Access, 'usage'>, refusals: Pick<Refusals, 'last'> },
+): Route {
   return route('GET', '/statusz', ['read'], ({ caller }) => ({
     data: {
       bots: bots().map(bot => ({ ...bot, since: toIso(bot.since) })),
@@ -61,7 +65,10 @@ export function statusRoute(relay: Pick<Relay, 'lanes' | 'backlog' | 'standsBehi
       })),
       outbox: viewBacklog(relay.backlog()),
       ...relay.standsBehind !== undefined && { standby_for: relay.standsBehind },
-      ...caller.may('manage') && { keys: [...access.usage()].map(([name, usage]) => viewUsage(name, usage)) },
+      ...caller.may('manage') && {
+        keys: [...access.usage()].map(([name, usage]) => viewUsage(name, usage)),
+        refusals: [...refusals.last].map(([door, { at, reason }]) => ({ door, at: toIso(at), reason })),
+      },
     },
   }), { quiet: true })
 }

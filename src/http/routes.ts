@@ -256,11 +256,12 @@ const refusalCodes: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden
 
 /** Logs a request: its ID, route, target, key, outcome and duration, and nothing of the message. */
 function logRequest({ logger, refusals, trustedProxies }: RouteOptions, exchange: Exchange, entry: Entry): void {
-  const { id, request, caller } = exchange
-  const { route, error } = entry
+  const { id, request, caller, params } = exchange
+  const { path, route, error } = entry
   let origin = ''
   if (error && refusalCodes.has(error.code)) {
     const address = addressOf(request, trustedProxies) ?? 'unknown'
+    refusals.note([path.split('/')[1], params.source].filter(Boolean).join('/'), error.logText)
     const silent = refusals.add(error.code, address)
     if (silent === undefined) return
     origin = `from ${address}${silent > 0 ? ` (and ${silent} more)` : ''}`
