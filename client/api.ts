@@ -61,6 +61,8 @@ export interface About {
   isPublic: boolean
   sources: string[]
   scopes: string[]
+  /** The file that the master key was written to; empty where it is in the settings. */
+  keyFile: string
 }
 
 /** `undefined` where there is no connection, or the user may not know it. */
@@ -73,6 +75,7 @@ export async function loadAbout(): Promise<About | undefined> {
     isPublic: about.isPublic === true,
     sources: textsOf(about.sources),
     scopes: textsOf(about.scopes),
+    keyFile: textOf(about.keyFile),
   }
 }
 

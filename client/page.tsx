@@ -3,6 +3,7 @@ import { defineComponent, h, onBeforeUnmount, onMounted, resolveComponent, watch
 import { refreshNames } from './contacts'
 import { notice } from './parts/basics'
 import { button, tabs } from './parts/elements'
+import { FreshKeyDialog } from './parts/key-dialogs'
 import { about, goTo, place, readPlace, refreshAbout, tabNames, type Tab } from './state'
 import { DeliveriesTab } from './tabs/deliveries'
 import { IntegrationsTab } from './tabs/integrations'
@@ -45,6 +46,7 @@ export const RelayPage = defineComponent({
         default: () => (
           <div class="relay relay-body" lang={locale.value}>
             {tabs(tab, tabNames.map(name => [name, t.tabs[name]] as const), content, name => goTo(name))}
+            <FreshKeyDialog />
           </div>
         ),
       })

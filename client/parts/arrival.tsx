@@ -1,6 +1,6 @@
-import { defineComponent, shallowRef, type PropType } from 'vue'
+import { defineComponent, shallowRef, type PropType, type VNode } from 'vue'
 import { call, loadDeliveries, type Delivery } from '../api'
-import { listOf, numberOf, textOf } from '../fields'
+import { listOf, textOf, type Fields } from '../fields'
 import { usePolling } from '../poll'
 import { doorOf, type Source } from '../sources'
 import { goTo } from '../state'
@@ -10,10 +10,23 @@ import { button } from './elements'
 import { summarize } from './items'
 import { viewTarget } from './target'
 
-/** How a key was used. */
-interface Use { last: string, refused: number }
+/** What was there before, so that what is new can be told from it: unlike a time, no clock has to be right for it. */
+interface Seen {
+  /** The ID of the newest delivery; empty for none. */
+  delivery: string
+  /** When the key was used last, and when the source was last refused. */
+  use: string
+  refusal: string
+}
 
-/** Waits for a call of a source, and shows the message that it made. */
+/** The newest call. One that was neither refused nor became a delivery made no message. */
+interface News {
+  at: string
+  delivery?: Delivery
+  refusedFor?: string
+}
+
+/** Waits for calls of a source, and shows what became of the newest one. */
 export const Arrival = defineComponent({
   props: {
     source: { type: Object as PropType<Source>, required: true },
@@ -23,59 +36,49 @@ export const Arrival = defineComponent({
   },
   emits: ['call'],
   setup(props, { emit }) {
-    /** The newest that was there before, empty for none; absent until that is known. Unlike a time, no clock has to be right for it. */
-    const mark = shallowRef<string>()
-    const first = shallowRef<Delivery>()
-    /** How often its key was used and refused before, likewise. */
-    let usedBefore: Use | undefined
-    /** What became of a call that left no delivery. */
-    const other = shallowRef<'silent' | 'refused'>()
+    const seen = shallowRef<Seen>()
+    const news = shallowRef<News>()
+    const door = doorOf(props.source)
 
-    const lookAtDeliveries = async (): Promise<void> => {
-      if (first.value && !['queued', 'sending'].includes(first.value.state)) return
-      const page = await loadDeliveries({ door: doorOf(props.source), ...props.keyName && { key: props.keyName }, limit: '20' })
-      if (!page) return
-      const { value: last } = mark
-      const isFirst = !first.value
-      // The newest come first.
-      if (last === undefined) mark.value = page.deliveries[0]?.id ?? ''
-      else first.value = page.deliveries.findLast(({ id }) => id > last)
-      if (isFirst && first.value) emit('call')
-    }
-    /** A call that makes no message leaves no delivery, and yet its key was used. */
-    const lookAtKey = async (): Promise<void> => {
-      if (props.keyName === '' || first.value) return
-      const { isRight, data } = await call('GET', '/statusz')
-      if (!isRight) return
-      const { last_used: last, refused } = listOf(data.keys).find(({ name }) => name === props.keyName) ?? {}
-      const used = { last: textOf(last), refused: numberOf(refused) }
-      usedBefore ??= used
-      if (used.last === usedBefore.last) return
-      other.value = used.refused > usedBefore.refused ? 'refused' : 'silent'
-      usedBefore = used
-      emit('call')
-    }
     usePolling(async () => {
-      await lookAtKey()
-      await lookAtDeliveries()
+      const [page, { isRight, data }] = await Promise.all([
+        loadDeliveries({ door, ...props.keyName && { key: props.keyName }, limit: '1' }), call('GET', '/statusz'),
+      ])
+      if (!page || !isRight) return
+      const [delivery] = page.deliveries
+      const refusal: Fields = listOf(data.refusals).find(each => each.door === door) ?? {}
+      // A call that makes no message leaves no delivery, and yet its key was used.
+      const use = listOf(data.keys).find(({ name }) => name === props.keyName)?.last_used
+      const before = seen.value
+      const now = { delivery: delivery?.id ?? '', use: textOf(use), refusal: textOf(refusal.at) }
+      seen.value = before ?? now
+      if (!before) return
+      const found: News[] = [
+        ...now.use === before.use ? [] : [{ at: now.use }],
+        ...now.refusal === before.refusal ? [] : [{ at: now.refusal, refusedFor: textOf(refusal.reason) }],
+        ...!delivery || now.delivery <= before.delivery ? [] : [{ at: delivery.createdAt, delivery }],
+      ]
+      const last = news.value?.at
+      // A call is noted as a use of its key before it is refused or becomes a delivery.
+      news.value = found.toSorted((one, other) => one.at.localeCompare(other.at)).at(-1)
+      if (news.value && news.value.at !== last && news.value.refusedFor === undefined) emit('call')
     })
+
+    const viewWaiting = (title: string, hint: string): VNode => section(title, <p role="status" class="relay-waiting">{hint}</p>)
     return () => {
       const { integrations: t, common } = texts.value
-      const { value: delivery } = first
-      if (!delivery) {
-        const [title, hint] = {
-          none: [mark.value ? t.waitingNext : t.waiting, mark.value === undefined ? common.loading : t.waitingHint(props.label)],
-          silent: [t.noMessage, t.noMessageHint],
-          refused: [t.refused, t.refusedHint],
-        }[other.value ?? 'none']
-        return section(title ?? '', <p role="status" class="relay-waiting">{hint}</p>)
-      }
+      if (!seen.value) return viewWaiting(t.waiting, common.loading)
+      if (!news.value) return viewWaiting(seen.value.delivery === '' ? t.waiting : t.waitingNext, t.waitingHint(props.label))
+      const { at, delivery, refusedFor } = news.value
+      const moment = writeMoment(at)
+      if (refusedFor !== undefined) return viewWaiting(t.refused, common.pair(moment, explainRefusal(refusedFor)))
+      if (!delivery) return viewWaiting(t.noMessage, common.pair(moment, t.noMessageHint))
       return section(t.arrived, (
         <div role="status">
           <div class="relay-row">
             {stateMark(delivery)}
             {viewTarget(delivery.target, delivery.bot)}
-            <span class="relay-aside">{writeMoment(delivery.createdAt)}</span>
+            <span class="relay-aside">{moment}</span>
           </div>
           <div class="relay-bubble"><p class="relay-said">{summarize(delivery.items)}</p></div>
           {button(t.open, () => goTo('deliveries', delivery.id), { look: 'link' })}
@@ -84,3 +87,9 @@ export const Arrival = defineComponent({
     }
   },
 })
+
+/** Why a call was refused, in the language of the page where the page knows it. */
+function explainRefusal(reason: string): string {
+  const known: Partial<Record<string, string>> = texts.value.integrations.refusals
+  return known[reason] ?? reason
+}

@@ -36,6 +36,8 @@ export function button(label: VNodeChild, onClick: (() => unknown) | undefined, 
 export interface Labelled {
   id?: string
   describedBy?: string
+  /** The words of the label. */
+  named?: string
 }
 
 /** A cross that closes something. */
@@ -70,7 +72,7 @@ export function input(value: string, onInput: ((value: string) => unknown) | und
   return view('el-input', {
     'modelValue': value, 'onUpdate:modelValue': onInput, 'aria-label': describes, 'aria-describedby': describedBy,
     'aria-invalid': invalid === true, 'autocomplete': 'off',
-    ...more,
+    ...more, 'named': undefined,
     ...more.type === 'textarea' && { rows: more.rows ?? 5, resize: 'vertical' },
     ...mono && { spellcheck: false, class: 'mono' },
   }, { prefix })
@@ -116,13 +118,17 @@ export function multiSelect(
 function viewSelect(
   modelValue: unknown, options: readonly Option[], onChange: (value: unknown) => unknown, more: SelectOptions & { multiple?: boolean },
 ): VNode {
-  const { id, placeholder, describes, disabled, clearable, searched, free, busy, multiple, onSearch, onClose } = more
-  const { noOptions, noMatch, loading } = texts.value.common
+  const { id, placeholder, describes, named, disabled, clearable, searched, free, busy, multiple, onSearch, onClose } = more
+  const { noOptions, noMatch, loading, list, pair } = texts.value.common
+  // What is chosen stands beside the field that a screen reader reads, so its name has to say it.
+  const name = describes ?? named
+  const chosen = [modelValue].flat().flatMap(value => options.find(option => option.value === value)?.label ?? (typeof value === 'string' ? value : []))
+  const shown = list(chosen.filter(Boolean)) || placeholder
   return view('el-select', {
     id, modelValue, multiple, disabled, clearable,
     // The empty value is an option like any other where there is one.
     'emptyValues': options.some(({ value }) => value === '') ? [null, undefined] : ['', null, undefined], 'valueOnClear': '',
-    'onUpdate:modelValue': onChange, 'placeholder': placeholder ?? '', 'aria-label': describes, 'loading': busy,
+    'onUpdate:modelValue': onChange, 'placeholder': placeholder ?? '', 'aria-label': name && shown ? pair(name, shown) : describes, 'loading': busy,
     'filterMethod': onSearch,
     'onVisibleChange': (isOpen: boolean) => isOpen ? undefined : onClose?.(),
     'filterable': searched === true || free === true, 'allowCreate': free, 'defaultFirstOption': true, 'reserveKeyword': false,
@@ -159,7 +165,7 @@ export const Field = defineComponent({
     const id = useId()
     return () => {
       const hasMore = props.problem !== undefined || props.hint !== undefined
-      const labelled: Labelled = { id, ...hasMore && { describedBy: `${id}-more` } }
+      const labelled: Labelled = { id, named: props.label, ...hasMore && { describedBy: `${id}-more` } }
       return (
         <div class="relay-field">
           <label class="relay-label" for={id}>{props.label}</label>
@@ -188,11 +194,13 @@ export const Dialog = defineComponent({
     width: { type: String, default: '36rem' },
     /** Whether a click beside it leaves it open. */
     stays: Boolean,
+    /** Whether only a button in it closes it. */
+    insists: Boolean,
   },
   emits: ['close'],
   setup: (props, { emit, slots }) => () => view('el-dialog', {
     // It is moved out of the page, which says what language it is in.
-    lang: locale.value, closeOnClickModal: !props.stays, modelValue: true, title: props.title, width: props.width, appendToBody: true, class: 'relay-body', onClose: () => emit('close'),
+    lang: locale.value, closeOnClickModal: !props.stays && !props.insists, closeOnPressEscape: !props.insists, showClose: !props.insists, modelValue: true, title: props.title, width: props.width, appendToBody: true, class: 'relay-body', onClose: () => emit('close'),
   }, { default: slots.default, footer: slots.footer }),
 })
 

@@ -10,19 +10,34 @@ import { CopyBlock } from './copy'
 import { button, checkbox, Dialog, Field, input, select, type Labelled } from './elements'
 import { TargetPicker } from './target'
 
-/** A key that was just made, which nobody is shown again. */
-export function viewFreshKey({ key, secret }: FreshKey): VNode {
-  const t = texts.value.keys
-  return (
-    <div>
-      {notice('info', t.once)}
-      <h3>{t.key}</h3>
-      <CopyBlock text={key} name={t.key} />
-      {secret && <h3>{t.secret}</h3>}
-      {secret && <CopyBlock text={secret} name={t.secret} />}
-    </div>
-  )
-}
+/** A key that was just made, which nobody is shown again. It stays here, whatever the page shows, until somebody has taken it. */
+const fresh = shallowRef<FreshKey>()
+
+/** Shows a key that was just made, until a click on the button says that it was taken. */
+export const FreshKeyDialog = defineComponent({
+  setup: () => () => {
+    const t = texts.value.keys
+    if (!fresh.value) return
+    const { name, key, secret } = fresh.value
+    const done = (): void => {
+      fresh.value = undefined
+    }
+    return (
+      <Dialog title={t.madeTitle(name)} insists>
+        {() => (
+          <div>
+            {notice('info', t.once)}
+            <h3>{t.key}</h3>
+            <CopyBlock text={key} name={t.key} />
+            {secret && <h3>{t.secret}</h3>}
+            {secret && <CopyBlock text={secret} name={t.secret} />}
+            <div class="relay-row end">{button(t.done, done, { kind: 'primary' })}</div>
+          </div>
+        )}
+      </Dialog>
+    )
+  },
+})
 
 /** What the form of a key holds. */
 interface Wish {
@@ -35,12 +50,11 @@ interface Wish {
   signs: boolean
 }
 
-/** Makes a key, and shows it once. */
+/** Makes a key. */
 export const NewKeyDialog = defineComponent({
   emits: ['close'],
   setup(_, { emit }) {
     const wish = reactive<Wish>({ name: '', targets: [], allow: ['send'], expires: '', rate: '', from: '', signs: false })
-    const made = shallowRef<FreshKey>()
     const problem = shallowRef('')
     const isBusy = shallowRef(false)
     /** Nothing is wrong before somebody has asked for the key. */
@@ -51,8 +65,8 @@ export const NewKeyDialog = defineComponent({
       isBusy.value = true
       const result = await makeKey({ ...wish, name: wish.name.trim(), from: wordsOf(wish.from) })
       isBusy.value = false
-      if ('value' in result) made.value = result.value
-      problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
+      if ('problem' in result) problem.value = texts.value.common.failed(result.problem)
+      else show(result.value, () => emit('close'))
       await refreshInventory()
     }
     const allow = (scope: string, isAllowed: boolean): void => {
@@ -117,15 +131,16 @@ export const NewKeyDialog = defineComponent({
       )
     }
     return () => {
-      const t = texts.value.keys
-      return (
-        <Dialog title={made.value ? t.madeTitle(made.value.name) : t.makeTitle} stays onClose={() => emit('close')}>
-          {() => made.value ? viewDone(made.value, () => emit('close')) : viewForm()}
-        </Dialog>
-      )
+      return <Dialog title={texts.value.keys.makeTitle} stays onClose={() => emit('close')}>{viewForm}</Dialog>
     }
   },
 })
+
+/** Shows a key that was made, in the place of the dialog that made it. */
+function show(key: FreshKey, close: () => void): void {
+  fresh.value = key
+  close()
+}
 
 /** What is wrong with the fields of the form. The relay judges the rest. */
 function problemsOf({ name, allow, rate }: Wish): Partial<Record<keyof Wish, string>> {
@@ -138,22 +153,12 @@ function problemsOf({ name, allow, rate }: Wish): Partial<Record<keyof Wish, str
   }
 }
 
-function viewDone(made: FreshKey, done: () => unknown): VNode {
-  return (
-    <div>
-      {viewFreshKey(made)}
-      <div class="relay-row end">{button(texts.value.keys.done, done, { kind: 'primary' })}</div>
-    </div>
-  )
-}
-
-/** Replaces a key by a new one, and shows that once. */
+/** Replaces a key by a new one. */
 export const RotateDialog = defineComponent({
   props: { of: { type: Object as PropType<Key>, required: true } },
   emits: ['close'],
   setup(props, { emit }) {
-    const grace = shallowRef('0')
-    const made = shallowRef<FreshKey>()
+    const grace = shallowRef('86400')
     const problem = shallowRef('')
     const isBusy = shallowRef(false)
     const rotate = async (): Promise<void> => {
@@ -161,8 +166,8 @@ export const RotateDialog = defineComponent({
       isBusy.value = true
       const result = await rotateKey(props.of.name, Number(grace.value))
       isBusy.value = false
-      if ('value' in result) made.value = result.value
-      problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
+      if ('problem' in result) problem.value = texts.value.common.failed(result.problem)
+      else show(result.value, () => emit('close'))
       await refreshInventory()
     }
     const viewForm = (): VNode => {
@@ -184,12 +189,7 @@ export const RotateDialog = defineComponent({
       )
     }
     return () => {
-      const t = texts.value.keys
-      return (
-        <Dialog title={made.value ? t.madeTitle(props.of.name) : t.rotateTitle(props.of.name)} stays onClose={() => emit('close')}>
-          {() => made.value ? viewDone(made.value, () => emit('close')) : viewForm()}
-        </Dialog>
-      )
+      return <Dialog title={texts.value.keys.rotateTitle(props.of.name)} stays onClose={() => emit('close')}>{viewForm}</Dialog>
     }
   },
 })

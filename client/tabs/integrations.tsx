@@ -1,4 +1,4 @@
-import { computed, defineComponent, onMounted, reactive, shallowRef, type PropType, type VNode } from 'vue'
+import { computed, defineComponent, onMounted, reactive, shallowRef, watch, type PropType, type VNode } from 'vue'
 import { makeKey, type FreshKey, type Key } from '../admin'
 import { freeKeyName, keys, refreshInventory, targets } from '../inventory'
 import { Arrival } from '../parts/arrival'
@@ -129,6 +129,24 @@ const NamingDialog = defineComponent({
   },
 })
 
+/** What somebody has chosen for a source. */
+interface Draft {
+  targets: string[]
+  /** Empty for a new one. */
+  key: string
+  /** The keys that were made here, by the targets that they may send to. */
+  made: Map<string, FreshKey>
+}
+
+/** By the name of the source. They outlive the tab: nobody is shown a key again. */
+const drafts = new Map<string, Draft>()
+
+function draftOf({ name }: Source): Draft {
+  const draft = drafts.get(name) ?? reactive<Draft>({ targets: [], key: '', made: new Map() })
+  drafts.set(name, draft)
+  return draft
+}
+
 /** Connects one source. */
 const Integration = defineComponent({
   props: {
@@ -137,15 +155,17 @@ const Integration = defineComponent({
     isNew: Boolean,
   },
   setup(props) {
-    const chosen = reactive({ targets: [] as string[], key: '' })
+    const chosen = draftOf(props.source)
     const calls = shallowRef(0)
     const isEditing = shallowRef(false)
     const isNamingTarget = shallowRef(false)
-    /** The keys that were made here, by the targets that they may send to. */
-    const made = shallowRef<ReadonlyMap<string, FreshKey>>(new Map())
     // An address has no blanks behind its commas.
     const target = computed(() => chosen.targets.join(','))
-    const fresh = computed(() => chosen.key === '' ? made.value.get(target.value) : undefined)
+    const fresh = computed(() => [...chosen.made.values()].find(({ name }) => name === chosen.key))
+    // A key that was made here may send to the targets that it was made for.
+    watch(target, next => {
+      chosen.key = chosen.made.get(next)?.name ?? (fresh.value ? '' : chosen.key)
+    })
 
     const viewTarget = (): VNode => {
       const t = texts.value.integrations
@@ -201,7 +221,8 @@ const Integration = defineComponent({
       if (fresh.value) return notice('good', t.keyMade(fresh.value.name))
       if (chosen.key !== '') return notice('info', props.source.signs ? t.secretKnown(chosen.key) : t.keyKnown(chosen.key))
       const keep = (key: FreshKey): void => {
-        made.value = new Map([...made.value, [target.value, key]])
+        chosen.made.set(target.value, key)
+        chosen.key = key.name
       }
       return <KeyMaker source={props.source} targets={chosen.targets} onMade={keep} />
     }
@@ -230,7 +251,7 @@ const Integration = defineComponent({
 
     const viewSteps = (): VNode => {
       const { source } = props
-      const keyName = chosen.key || fresh.value?.name || ''
+      const { key: keyName } = chosen
       const count = (): void => {
         calls.value++
       }

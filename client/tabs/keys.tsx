@@ -9,6 +9,7 @@ import { NewKeyDialog, RotateDialog } from '../parts/key-dialogs'
 import { describeChat } from '../parts/target'
 import { TargetDialog } from '../parts/target-dialog'
 import { usePolling } from '../poll'
+import { about } from '../state'
 import { languageNames, texts, writeMoment } from '../texts'
 
 /** Keys and targets: those of the settings, and those that are made and changed here. */
@@ -93,7 +94,7 @@ function keyRows(all: readonly Key[], usage: readonly Fields[], rotate: (key: Ke
   return [
     {
       key: '', cells: [
-        viewName(t.master, 'settings'), t.everywhere, t.everything, t.always, viewUse(textOf(master?.last_used), master), '',
+        viewMaster(), t.everywhere, t.everything, t.always, viewUse(textOf(master?.last_used), master), '',
       ],
     },
     ...all.map(key => ({
@@ -111,6 +112,18 @@ function keyRows(all: readonly Key[], usage: readonly Fields[], rotate: (key: Ke
       ],
     })),
   ]
+}
+
+/** The master key, and where it lies. */
+function viewMaster(): VNode {
+  const t = texts.value.keys
+  const { keyFile = '' } = about.value ?? {}
+  return (
+    <span class="relay-named">
+      {t.master}
+      <span class="relay-badge">{keyFile === '' ? t.inSettings : t.generated(keyFile)}</span>
+    </span>
+  )
 }
 
 function scopeName(scope: string): string {

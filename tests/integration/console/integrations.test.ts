@@ -37,32 +37,74 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
       await dialog.waitFor({ state: 'detached' })
       await page.getByRole('button', { name: 'Create key' }).click()
       await page.getByText('Key “github” created.').waitFor()
+      await page.getByRole('combobox', { name: 'API key: github' }).waitFor()
       await page.getByRole('heading', { name: 'Waiting for the first call …' }).waitFor()
       const [address, secret] = [await valueOf(page, 'Payload URL'), await valueOf(page, 'Secret')]
       assert.equal(address, `${stage.relay.url}/hooks/github/builds`)
 
-      const call = (event: string, payload: object): Promise<number> => {
-        const signature = `sha256=${createHmac('sha256', secret).update(JSON.stringify(payload)).digest('hex')}`
+      const call = (event: string, payload: object, key = secret): Promise<number> => {
+        const signature = `sha256=${createHmac('sha256', key).update(JSON.stringify(payload)).digest('hex')}`
         return post(address, payload, { 'x-github-event': event, 'x-github-delivery': randomUUID(), 'x-hub-signature-256': signature })
       }
       const repository = { full_name: 'acme/shop', html_url: 'https://github.com/acme/shop' }
       assert.equal(await call('ping', { zen: 'Keep it logically awesome.', repository }), 200)
       await page.getByRole('heading', { name: 'A call has arrived, and it made no message' }).waitFor()
-      assert.equal(await call('issues', {
+      const open = (number: number, title: string): Promise<number> => call('issues', {
         action: 'opened', repository, sender: { login: 'lena' },
-        issue: { number: 7, title: 'The cart rounds twice', html_url: 'https://github.com/acme/shop/issues/7', user: { login: 'lena' } },
-      }), 200)
+        issue: { number, title, html_url: `https://github.com/acme/shop/issues/${number}`, user: { login: 'lena' } },
+      })
+      assert.equal(await open(7, 'The cart rounds twice'), 200)
       await page.getByRole('heading', { name: 'It works: a call has arrived' }).waitFor()
       await page.locator('.relay-bubble', { hasText: 'The cart rounds twice' }).waitFor()
+      assert.equal(await open(8, 'The cart is empty'), 200)
+      await page.locator('.relay-bubble', { hasText: 'The cart is empty' }).waitFor()
       await until('it is in the chat', () => stage.relay.simulator.ledger.some(({ text }) => text.includes('The cart rounds twice')))
       assert.deepEqual(await stage.violations(page), [])
+    })
+  })
+
+  test('says when and why a call was refused, and nothing of the calls of others', async () => {
+    const { url } = stage.relay
+    const body = { zen: 'Design for failure.' }
+    await stage.play('integrations/gitea', async page => {
+      await page.getByRole('heading', { name: 'Waiting for the first call …' }).waitFor()
+      await page.getByText('As soon as Gitea').waitFor()
+      assert.equal(await post(`${url}/hooks/gitlab/ops`, body, { 'x-gitlab-token': 'wrong' }), 401)
+      for (const [query, headers, reason] of [
+        ['', { 'x-gitea-signature': '00'.repeat(32) }, 'Its signature matches no secret.'],
+        ['?key=a-wrong-key', {}, 'Its key is wrong.'],
+        ['', {}, 'It had no key and no signature.'],
+      ] as const) {
+        assert.equal(await post(`${url}/hooks/gitea/ops${query}`, body, headers), 401)
+        const line = page.getByRole('status').filter({ hasText: reason })
+        await line.waitFor()
+        assert.match(await line.innerText(), /^\d\d:\d\d:\d\d .*: It/)
+        await page.getByRole('heading', { name: 'A call was refused' }).waitFor()
+      }
+      assert(!(await page.content()).includes('a-wrong-key'))
+      assert.deepEqual(await stage.violations(page), [])
+    })
+  })
+
+  test('still shows a key that was made here when somebody comes back', async () => {
+    await stage.play('integrations/wecom', async page => {
+      await choose(page, 'ops')
+      await page.getByRole('button', { name: 'Create key' }).click()
+      const address = await valueOf(page, 'Webhook URL')
+      await page.locator('#tab-overview').click()
+      await page.locator('#tab-integrations').click()
+      await page.getByRole('link', { name: 'WeCom' }).click()
+      assert.equal(await valueOf(page, 'Webhook URL'), address)
+      await page.getByRole('combobox', { name: 'Target: ops' }).fill('group:654321')
+      await page.keyboard.press('Tab')
+      await page.getByRole('button', { name: 'Create key' }).waitFor()
     })
   })
 
   test('says where a key goes that only its owner knows, and that a call with it was refused', async () => {
     await stage.play('integrations/slack', async page => {
       await choose(page, 'ops')
-      await page.getByLabel('API key').press('Enter')
+      await page.getByRole('combobox', { name: 'API key' }).press('Enter')
       await page.getByRole('option', { name: 'old' }).click()
       await page.getByText('Only you know the key “old”').waitFor()
       assert.equal(await valueOf(page, 'Webhook URL'), `${stage.relay.url}/hooks/slack/ops?key=<key>`)
@@ -72,6 +114,7 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
         assert.equal(await post(`${stage.relay.url}/hooks/slack/group:654321?key=the-secret-of-the-hooks`, { text: 'x' }), 403)
         return await page.getByRole('heading', { name: 'A call was refused' }).isVisible()
       })
+      await page.getByText('this key may not send to group:654321').waitFor()
     })
   })
 

@@ -79,8 +79,8 @@ export function useStage(config: RelayOptions['config']): Stage {
       }
     },
     async violations(page) {
-      // What fades in has too little contrast until it is there. A spinner never ends.
-      await page.evaluate('Promise.allSettled(document.getAnimations().filter(each => each.effect.getTiming().iterations === 1).map(each => each.finished))')
+      // What is still being faded in has no contrast yet.
+      await page.evaluate(`Promise.allSettled(document.getAnimations().filter(each => each.effect.getComputedTiming().endTime < Infinity).map(each => each.finished))`)
       await page.evaluate(axe)
       const find = `axe.run(document.querySelectorAll('.relay, .el-dialog, .el-drawer, .el-message-box')).then(({ violations }) => {
         return violations.flatMap(each => each.nodes.map(node => each.id + ' ' + node.html))
