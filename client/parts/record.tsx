@@ -4,7 +4,7 @@ import { curlOf } from '../curl'
 import { numberOf, textOf, textsOf, type Fields } from '../fields'
 import { usePolling } from '../poll'
 import { about } from '../state'
-import { describeHold, explain, texts, writeMoment } from '../texts'
+import { describeHold, explain, texts, writeDuration, writeMoment } from '../texts'
 import { fact, isPartlySent, notice, outcomeMark, callerOf, stateMark } from './basics'
 import { button, closeButton, confirm, Drawer, say, type Question } from './elements'
 import { CopyButton } from './copy'
@@ -140,7 +140,7 @@ const RecordContent = defineComponent({
 })
 
 function viewFacts({ id, bot, door, key, createdAt, updatedAt, expiresAt, waitedMs, platformMs }: Delivery): VNode {
-  const { record: t, common, deliveries } = texts.value
+  const { record: t, deliveries } = texts.value
   return (
     <dl class="relay-facts">
       {fact(t.created, writeMoment(createdAt))}
@@ -149,8 +149,8 @@ function viewFacts({ id, bot, door, key, createdAt, updatedAt, expiresAt, waited
       {fact(t.bot, bot || '–')}
       {door && fact(deliveries.door, door)}
       {fact(deliveries.key, callerOf({ door, key }))}
-      {waitedMs !== undefined && fact(t.waited, common.milliseconds(waitedMs))}
-      {platformMs !== undefined && fact(t.platform, common.milliseconds(platformMs))}
+      {waitedMs !== undefined && fact(t.waited, writeDuration(waitedMs))}
+      {platformMs !== undefined && fact(t.platform, writeDuration(platformMs))}
       {fact(t.id, <span class="mono">{id}</span>, true)}
     </dl>
   )
@@ -163,7 +163,7 @@ function viewAttempt({ at, took_ms: took, outcome, reason }: Fields, index: numb
       <div class="relay-row">
         <strong>{t.record.attempt(index + 1)}</strong>
         {outcomeMark(textOf(outcome))}
-        <span class="relay-aside">{t.common.list([writeMoment(textOf(at)), t.record.took(numberOf(took))])}</span>
+        <span class="relay-aside">{t.common.list([writeMoment(textOf(at)), t.record.took(writeDuration(numberOf(took)))])}</span>
       </div>
       {textOf(reason) && viewWhy(textOf(reason))}
     </li>

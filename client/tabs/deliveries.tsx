@@ -75,6 +75,7 @@ export const DeliveriesTab = defineComponent({
       if (!reply.isRight) return
       const page = readPage(reply)
       merge(page)
+      recount(page)
       // Whoever has scrolled down sees others than these.
       const above = rows.value[first.value - 1]
       if (!above || first.value + drawn <= page.deliveries.length) return
@@ -114,25 +115,40 @@ export const DeliveriesTab = defineComponent({
       rows.value = [...rows.value, ...page.deliveries]
       next.value = page.next
     }
-    /** How many there are of each state; absent where the relay does not say it. */
-    let counted = ''
-    const recount = usePolling(async () => {
-      const key = JSON.stringify(filters.value)
-      // A search for a text looks through everything: once is enough, and the rows come first.
-      if (filters.value.text && (counted === key || !isLoaded.value)) return
-      counted = key
+    /** For which filters was counted last, when that was over, and how long it took. */
+    let counted = { for: '', at: Infinity, took: 0 }
+    const countAll = async (): Promise<void> => {
+      const [key, begun] = [JSON.stringify(filters.value), performance.now()]
+      counted = { ...counted, for: key, at: Infinity }
       // What is chosen of the states does not matter to their numbers.
       const asked = parametersOf({ ...filters.value, state: '' })
       const reply = await call('GET', '/deliveries/counts', { query: { ...asked, hours: '1' } })
+      if (counted.for !== key) return
       counts.value = reply.isRight && isFields(reply.data.states) ? reply.data.states : undefined
+      const at = performance.now()
+      counted = { for: key, at, took: at - begun }
+    }
+    usePolling(async () => {
+      // The rows come first, and a search for a text looks through everything.
+      if (isLoaded.value && !filters.value.text) await countAll()
     }, 10_000)
+    /** The newest rows, with their states: where these change, so do the numbers. */
+    let newest = ''
+    const recount = ({ deliveries }: Page): void => {
+      const rows = JSON.stringify(deliveries.map(({ id, state }) => [id, state]))
+      // Counting many takes long: a tenth of the time is enough for it.
+      const isEnough = rows === newest || performance.now() - counted.at < 10 * counted.took
+      if (isEnough && counted.for === JSON.stringify(filters.value)) return
+      newest = rows
+      void countAll()
+    }
     watch(() => JSON.stringify(filters.value), () => {
       query.value = parametersOf(filters.value)
       rows.value = []
       next.value = undefined
       isLoaded.value = false
       chosen.value = new Set()
-      void look().then(recount)
+      void look()
     })
 
     const scroll = (): void => {
@@ -175,7 +191,7 @@ export const DeliveriesTab = defineComponent({
       tell(await act())
       isBusy.value = false
       chosen.value = new Set()
-      await Promise.all([look(), recount()])
+      await Promise.all([look(), countAll()])
     }
     const retryChosen = (): Promise<void> => {
       const ids = [...chosen.value]

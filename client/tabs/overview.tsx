@@ -10,7 +10,7 @@ import { describeTarget, viewTarget } from '../parts/target'
 import { ago, Countdown } from '../parts/time'
 import { usePolling } from '../poll'
 import { goTo, type Place } from '../state'
-import { explain, explainHold, texts, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
+import { describeHold, explain, explainHold, texts, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
 
 /** A queue that takes nothing for a while. */
 interface ClosedQueue {
@@ -41,12 +41,14 @@ export const OverviewTab = defineComponent({
     const now = shallowRef<Now>()
     /** Two days, so that the last one can be compared. */
     const hours = shallowRef<Bar[]>()
+    /** Whether an answer has come, with numbers or without. */
+    const isCounted = shallowRef(false)
     /** Absent where the relay does not count days. */
     const days = shallowRef<Bar[]>()
     const period = shallowRef<'day' | 'month'>('day')
     const failures = shallowRef<Delivery[]>()
-    /** Whether anything was ever sent. */
-    const isUsed = shallowRef(true)
+    /** Whether anything was ever sent; absent until that is known. */
+    const isUsed = shallowRef<boolean>()
 
     const look = usePolling(async () => {
       const [reply, lines] = await Promise.all([call('GET', '/statusz'), call('GET', '/queues')])
@@ -66,6 +68,7 @@ export const OverviewTab = defineComponent({
     usePolling(async () => {
       const { isRight, data } = await call('GET', '/deliveries/counts', { query: { hours: String(2 * day) } })
       if (isRight) hours.value = listOf(data.hours).map(readHour)
+      isCounted.value = true
     }, 15_000)
     usePolling(async () => {
       const offset = String(-new Date().getTimezoneOffset())
@@ -73,23 +76,29 @@ export const OverviewTab = defineComponent({
       if (isRight) days.value = Array.isArray(data.days) ? listOf(data.days).map(readDay) : undefined
     }, 120_000)
 
-    const act = async (method: 'POST' | 'DELETE', path: string, done: (data: Fields) => string): Promise<void> => {
+    const act = async (method: 'POST' | 'DELETE', path: string, tell: (data: Fields) => void): Promise<void> => {
       const { isRight, msg, data } = await call(method, path)
-      if (isRight) say('good', done(data))
+      if (isRight) tell(data)
       else say('bad', texts.value.common.failed(msg))
       await look()
     }
-    const resume = ({ id }: ClosedQueue): Promise<void> => act('POST', `/queues/${encodeURIComponent(id)}/resume`, () => texts.value.overview.resumed)
+    const resume = ({ id }: ClosedQueue): Promise<void> => act('POST', `/queues/${encodeURIComponent(id)}/resume`, ({ held }) => {
+      const t = texts.value.overview
+      const hold = readHold(held)
+      if (hold) say('info', t.stillHeld(describeHold(hold)))
+      else say('good', t.resumed)
+    })
     const drop = async ({ id, bot, target, waiting }: ClosedQueue): Promise<void> => {
       const t = texts.value.overview
       const isSure = await confirm({ title: t.dropTitle(describeTarget(target, bot)), text: t.dropText(waiting), verb: t.drop })
-      if (isSure) await act('DELETE', `/queues/${encodeURIComponent(id)}`, data => t.dropped(numberOf(data.dropped)))
+      if (isSure) await act('DELETE', `/queues/${encodeURIComponent(id)}`, data => say('good', t.dropped(numberOf(data.dropped))))
     }
 
     return () => {
       const t = texts.value
       const { value: known } = now
-      if (!known) return <p role="status">{t.common.loading}</p>
+      // Half of it would say that everything works before anybody knows.
+      if (!known || isUsed.value === undefined || !isCounted.value) return <p role="status" class="relay-waiting">{t.common.loading}</p>
       if (!known.reply.isRight) return notice('bad', t.common.failed(known.reply.msg))
       const bars = (period.value === 'month' ? days.value : undefined) ?? hours.value?.slice(-day)
       const isMonth = bars !== undefined && bars === days.value
@@ -164,7 +173,8 @@ function viewNumbers(hours: Bar[] | undefined, { waiting, reply }: Now): VNode {
     )
   }
   const number = (value: number | undefined): string => value === undefined ? '–' : writeNumber(value)
-  const earlier = (value: number | undefined): string => value === undefined ? '' : t.before(writeNumber(value))
+  const hasEarlier = before !== undefined && totalOf(before) > 0
+  const earlier = (value: number | undefined): string => hasEarlier && value !== undefined ? t.before(writeNumber(value)) : ''
   return (
     <div class="relay-stats" role="group" aria-label={t.day}>
       {stat(t.arrived, last ? writeShare(last) : '–', last && before && describeChange(last, before), undefined, 'lead')}

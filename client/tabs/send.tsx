@@ -71,7 +71,7 @@ export const SendTab = defineComponent({
       if (isSame && reply.isRight && failuresOf(reply).length === 0) clear()
     }
     const clear = (): void => {
-      Object.assign(order, { targets: [], text: '' })
+      order.text = ''
       attachments.value = []
       sending = { key: '', body: '' }
     }

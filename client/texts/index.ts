@@ -31,6 +31,13 @@ export function writeSpan(milliseconds: number): string {
   return parts.slice(first, first + 2).filter(({ count }) => count > 0).map(({ count, write }) => write(count)).join(' ')
 }
 
+/** How long a step took: milliseconds of what is short, and the two largest units of what is long. */
+export function writeDuration(milliseconds: number): string {
+  const t = texts.value.common
+  if (milliseconds < 1000) return t.milliseconds(Math.round(milliseconds))
+  return milliseconds < 10_000 ? t.seconds(Math.round(milliseconds / 100) / 10) : writeSpan(milliseconds)
+}
+
 /** A moment with its date and zone. */
 export function writeMoment(moment: string | number | undefined): string {
   if (moment === undefined || moment === '') return '–'

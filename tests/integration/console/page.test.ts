@@ -83,8 +83,15 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     for (let count = 0; count < 150; count++) await send(count % 3 ? '123456' : '654321', `Build ${count} failed`)
     await stage.play('overview', async page => {
       await page.getByText('Everything works').waitFor()
-      await page.getByRole('link', { name: /^Arrived 100 %/ }).waitFor()
+      await page.getByRole('link', { name: /^Delivered 100 %/ }).waitFor()
       await page.getByRole('link', { name: /^Sent 150/ }).waitFor()
+      await page.addInitScript(`new MutationObserver(() => {
+        if ([...document.querySelectorAll('.relay-number')].some(({ innerText }) => innerText === '–')) window.wasHalf = true
+      }).observe(document, { childList: true, subtree: true })`)
+      await page.reload()
+      await page.getByText('Everything works').waitFor()
+      await page.getByRole('link', { name: /^Sent 150/ }).waitFor()
+      assert.equal(await page.evaluate('window.wasHalf'), undefined)
     })
   })
 
@@ -258,6 +265,8 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       assert.equal(await page.locator('tr.record').count(), 1)
       await ask(page, 'Retry all', 'Retry', 'Retry', async () => assert.equal(await stateOf(id), 'failed'))
       await page.getByText('1 message queued.').waitFor()
+      await page.getByRole('button', { name: /^Sent ?1$/ }).waitFor({ timeout: 5000 })
+      await page.getByRole('button', { name: /^Failed ?0$/ }).waitFor()
     })
     await until('the rest has arrived', async () => await stateOf(id) === 'sent')
     assert.equal(arrived('both'), 1)
@@ -316,6 +325,31 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await page.locator('.relay-closed li', { hasText: 'group:703' }).waitFor({ state: 'detached' })
     })
     await until('it has arrived', () => arrived('goes on') === 1)
+  })
+
+  test('says that a chat is still closed when its queue is to go on', async () => {
+    const { simulator } = stage.relay
+    simulator.mute('656', true, 600)
+    await send('656', 'x')
+    await stage.play('overview', async page => {
+      const queue = page.locator('.relay-closed li', { hasText: 'group:656' })
+      await queue.getByRole('button', { name: 'Resume' }).click()
+      await page.getByText(/^Not resumed\. Held because the bot is muted in this group, until /).waitFor()
+      await queue.waitFor()
+      await page.getByText('Needs attention').waitFor()
+      simulator.mute('656', false)
+    })
+  })
+
+  test('keeps its search box as high as it is, also with a time range of one\'s own', async () => {
+    await stage.play('deliveries', async page => {
+      const height = async (): Promise<number | undefined> => (await page.locator('.relay-search').boundingBox())?.height
+      const before = await height()
+      await page.getByRole('combobox', { name: 'Time range: Any time' }).press('Enter')
+      await page.getByRole('option', { name: 'From … to …' }).click()
+      await page.getByLabel('From', { exact: true }).waitFor()
+      assert.equal(await height(), before)
+    })
   })
 
   test('is reached by no page of another origin', async () => {
