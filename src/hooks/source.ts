@@ -34,6 +34,11 @@ export interface HookEvent {
 /** An event, or why nobody wants to read it. */
 export type Reading = HookEvent | { skipped: string }
 
+/** Skips an event because of its action or state, as its sender calls it; empty where it says none. */
+export function skip(what: 'action' | 'state', value: string): { skipped: string } {
+  return { skipped: value === '' ? `events without ${what === 'action' ? 'an action' : 'a state'} produce no message` : `its ${what} "${value}" produces no message` }
+}
+
 /** What tells an event from all others, so that the same one is sent once. */
 export interface EventKey {
   text: string

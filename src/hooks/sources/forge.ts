@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../message/parse'
 import { address, count, demandObject, firstLine, line, objects } from '../fields'
 import { excerpt } from '../markup'
-import type { Reading } from '../source'
+import { skip, type Reading } from '../source'
 
 /** How many commits of a push are named. */
 const maxCommits = 5
@@ -64,7 +64,7 @@ export function readEvent(
   readers: ReadonlyMap<string, Reader>, kind: string, payload: JsonObject, action: string, common: Pick<ForgeView, 'event' | 'repo' | 'who'>,
 ): Reading {
   const reader = readers.get(kind)
-  if (!reader) return { skipped: `events of the kind ${kind} are not told` }
+  if (!reader) return { skipped: `${kind} events produce no message` }
   const told = reader(payload, action)
   if ('skipped' in told) return told
   const { branch, ...view } = told
@@ -78,7 +78,7 @@ export function readEvent(
 
 /** Reads some actions of an event, and skips the others. */
 export function only(actions: readonly string[], reader: Reader): Reader {
-  return (payload, action) => actions.includes(action) ? reader(payload, action) : skipAction(action)
+  return (payload, action) => actions.includes(action) ? reader(payload, action) : skip('action', action)
 }
 
 /** Reads some actions of an event about the object in one field of its payload. */
@@ -91,15 +91,10 @@ export function readersOf(sender: string): ReaderAbout {
   return (field, actions, read) => only(actions, (payload, action) => read(demandObject(payload, field, sender), action, payload))
 }
 
-/** Says that an event is not told because of what was done. */
-export function skipAction(action: string): { skipped: string } {
-  return { skipped: `its action "${action}" is not told` }
-}
-
 /** Tells how a run, a check or a deployment has ended, unless it is still running or was left out. */
 export function ended(result: string, told: Event): Told {
   const status = statuses.get(result)
-  return status === undefined ? { skipped: `its state "${result}" is not told` } : { ...told, result, status }
+  return status === undefined ? skip('state', result) : { ...told, result, status }
 }
 
 /** The ends that somebody wants to hear of, and the word for `?status=` of what the senders call by several. */

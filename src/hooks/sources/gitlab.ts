@@ -4,8 +4,8 @@ import { isSignedWith } from '../../lib/webhook-signature'
 import type { JsonObject } from '../../message/parse'
 import { address, count, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
-import type { Source } from '../source'
-import { commitsOf, ended, isZero, only, readersOf, readEvent, refOf, releaseOf, skipAction, type Event, type Reader, type Told } from './forge'
+import { skip, type Source } from '../source'
+import { commitsOf, ended, isZero, only, readersOf, readEvent, refOf, releaseOf, type Event, type Reader, type Told } from './forge'
 
 /** How many failed jobs of a pipeline are named. */
 const maxJobs = 5
@@ -73,7 +73,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['release', payload => {
     const { action, tag, name, description, url } = payload
     // Nothing says who released it.
-    return action === 'create' ? { action: 'create', who: '', ...releaseOf(tag, name, description, url) } : skipAction(line(action))
+    return action === 'create' ? { action: 'create', who: '', ...releaseOf(tag, name, description, url) } : skip('action', line(action))
   }],
   ['wiki_page', (payload, action) => {
     const { title, message, url } = attributesOf(payload)
@@ -89,7 +89,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   }],
   ['vulnerability', payload => {
     const { title, state, severity, url } = attributesOf(payload)
-    if (state !== 'detected') return { skipped: `its state "${line(state)}" is not told` }
+    if (state !== 'detected') return skip('state', line(state))
     return { title: line(title), severity: line(severity), link: address(url) }
   }],
 ])

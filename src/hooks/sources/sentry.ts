@@ -1,6 +1,6 @@
 import { RelayError } from '../../errors'
 import type { JsonObject } from '../../message/parse'
-import { keyIn, signedIn, type Reading, type Source } from '../source'
+import { keyIn, signedIn, skip, type Reading, type Source } from '../source'
 import { address, demandObject, firstOf, header, line, object } from '../fields'
 import { excerpt } from '../markup'
 
@@ -40,10 +40,10 @@ export const sentry: Source = {
     const event = line(header(headers, 'sentry-hook-resource'))
     if (event === '') throw new RelayError('bad-request', 'this is not a Sentry event: the header Sentry-Hook-Resource is missing')
     const reader = readers.get(event)
-    if (!reader) return { skipped: `events of the kind ${event} are not told` }
+    if (!reader) return { skipped: `${event} events produce no message` }
     const action = line(payload.action)
     const { status, ...told } = reader(demandObject(payload, 'data', 'Sentry'), action, payload) ?? {}
-    if (told.title === undefined) return { skipped: `its action "${action}" is not told` }
+    if (told.title === undefined) return skip('action', action)
     return { name: event, ...status && { status }, view: { ...nothing, event, action, ...told } }
   },
 
