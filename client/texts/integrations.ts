@@ -75,8 +75,8 @@ export const english = {
     badPayload: 'The payload must be a JSON object.', needPayload: 'Paste a payload, or use the last one that came.',
     skipped: (why: string) => `No message: ${why}`, picture: 'Picture',
     newSource: 'Your own template', newSourceTitle: 'Template for another system', newSourceName: 'Name of the source',
-    newSourceHint: 'Letters, digits and hyphens, such as deploys. It becomes part of the address.', newSourceVerb: 'Continue',
-    needName: 'Enter a name of letters, digits and hyphens.', newTemplate: '{{ title }}\n{{ message }}\n{{ url }}',
+    newSourceHint: 'Letters (a to z), digits, dots, underscores and hyphens, such as deploys. It becomes part of the address.', newSourceVerb: 'Continue',
+    needName: 'Enter a name of letters (a to z), digits, dots, underscores and hyphens that begins with a letter or digit.', newTemplate: '{{ title }}\n{{ message }}\n{{ url }}',
   },
 }
 
@@ -142,7 +142,7 @@ export const chinese: typeof english = {
     badPayload: '请求内容必须是 JSON 对象。', needPayload: '请粘贴请求内容，或使用最近一次的请求。',
     skipped: why => `不产生消息：${why}`, picture: '图片',
     newSource: '自定义模板', newSourceTitle: '为其他系统编写模板', newSourceName: '来源名称',
-    newSourceHint: '字母、数字和连字符，如 deploys。它会成为地址的一部分。', newSourceVerb: '继续',
-    needName: '请输入由字母、数字和连字符组成的名称。', newTemplate: '{{ title }}\n{{ message }}\n{{ url }}',
+    newSourceHint: '英文字母、数字、点、下划线和连字符，如 deploys。它会成为地址的一部分。', newSourceVerb: '继续',
+    needName: '请输入由英文字母、数字、点、下划线和连字符组成，以字母或数字开头的名称。', newTemplate: '{{ title }}\n{{ message }}\n{{ url }}',
   },
 }

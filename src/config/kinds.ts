@@ -42,7 +42,7 @@ export const signingSecret = kind<string | undefined>('whsec_ and base64, or any
 }, hide)
 
 /** A route prefix: `relay`, `/relay` and `/relay/` all become `/relay`. */
-export const routePrefix = kind('a path of letters, digits, dots, hyphens, underlines and tildes', Schema.string(), value => {
+export const routePrefix = kind('a path of letters (a to z), digits, dots, hyphens, underscores and tildes', Schema.string(), value => {
   const segments = readText(value)?.split('/').filter(Boolean)
   // The router takes these letter for letter. Clients resolve `..`, and `:`, `*` and parentheses are patterns.
   if (segments?.every(segment => /^(?!\.\.?$)[\w.~-]+$/.test(segment))) return segments.map(segment => `/${segment}`).join('')

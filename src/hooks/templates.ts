@@ -34,7 +34,7 @@ const racy = 1000
 
 const extension = '.liquid'
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
-const nameRule = 'its name must be 1 to 64 letters, digits, dots, underlines and hyphens'
+const nameRule = 'its name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit'
 
 /** Where the templates are that come with the plugin: beside the code, also where that is one file. */
 const builtIn = join(__dirname, 'templates')

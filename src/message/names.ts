@@ -33,7 +33,7 @@ export function parseNames(raw: JsonObject): { names: Map<string, Named>, warnin
  * @throws RelayError `bad-request`, which names the field
  */
 export function parseNamed(name: string, value: unknown): Named {
-  demand(namePattern.test(name), 'a name must be 1 to 64 letters, digits, dots, underlines and hyphens, and begin with a letter or digit')
+  demand(namePattern.test(name), 'a name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit')
   const { to, platform, selfId, self_id: account = selfId, lang, ...others } = isObject(value) ? value : { to: value }
   const [stranger] = Object.keys(others)
   demand(stranger === undefined, `targets have no field ${JSON.stringify(printable(String(stranger).slice(0, 64)))}`)

@@ -96,7 +96,7 @@ describe('a name for targets that is made', () => {
       assert.equal(status, 400, JSON.stringify(value))
       assert.match(body.msg, msg)
     }
-    // It begins with an underline, and is no name; nor does it change what objects are.
+    // It begins with an underscore, and is no name; nor does it change what objects are.
     assert.equal((await ask('PUT', '/targets/__proto__', 'group:2')).status, 400)
   })
 
