@@ -2,6 +2,8 @@ import { send, socket } from '@koishijs/client'
 import { watch } from 'vue'
 import { fieldsOf, isFields, listOf, numberOf, textOf, textsOf, type Fields } from './fields'
 import { freshWord } from './random'
+import { locale } from './texts/locale'
+import { translateTo } from './texts/reasons'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
@@ -17,6 +19,7 @@ export interface Reply {
   /** 0 where there was no connection. */
   status: number
   isRight: boolean
+  /** In the language of the page, as far as the page knows the text. */
   msg: string
   data: Fields
   headers: Fields
@@ -32,7 +35,7 @@ export async function call(method: Method, path: string, more: More = {}): Promi
   return {
     status,
     isRight: status >= 200 && status < 400,
-    msg: textOf(json.msg) || textOf(answer.text) || (status === 0 ? 'no connection' : String(status)),
+    msg: translateTo(locale.value, textOf(json.msg) || textOf(answer.text) || (status === 0 ? 'no connection' : String(status))),
     data: fieldsOf(json.data),
     headers: fieldsOf(answer.headers),
     base64: textOf(answer.base64),

@@ -1,6 +1,6 @@
 import type { VNode } from 'vue'
 import { listOf, textOf, type Fields } from '../fields'
-import { texts } from '../texts'
+import { texts, translate } from '../texts'
 import { notice } from './basics'
 import { describeItem } from './items'
 import { describeTarget } from './target'
@@ -17,7 +17,7 @@ function viewOne({ target, bot, msg, messages }: Fields): VNode {
   return (
     <div>
       <p>{textOf(bot) === '' ? t.toNobody(name) : t.to(name, textOf(bot))}</p>
-      {textOf(msg) && notice('bad', textOf(msg))}
+      {textOf(msg) && notice('bad', translate(textOf(msg)))}
       {Array.isArray(messages) && viewMessages(messages)}
     </div>
   )

@@ -11,7 +11,7 @@ import { describeTarget, viewTarget } from '../parts/target'
 import { ago } from '../parts/time'
 import { usePolling } from '../poll'
 import { about, goTo, place, replacePlace } from '../state'
-import { texts, writeNumber } from '../texts'
+import { texts, translate, writeNumber } from '../texts'
 
 /** The height of a row in pixels, as in style.css. */
 const rowHeight = 44
@@ -279,7 +279,7 @@ function sumUp(replies: readonly Reply[]): Outcome {
     if (!isRight) skip(msg)
     else if (typeof data.queued === 'number') outcome.queued += data.queued
     else outcome.queued++
-    for (const { msg: why } of listOf(data.skipped)) skip(textOf(why))
+    for (const { msg: why } of listOf(data.skipped)) skip(translate(textOf(why)))
     outcome.hasMore ||= data.more === true
   }
   return outcome

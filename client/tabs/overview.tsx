@@ -10,7 +10,7 @@ import { describeTarget, viewTarget } from '../parts/target'
 import { ago, Countdown } from '../parts/time'
 import { usePolling } from '../poll'
 import { goTo, type Place } from '../state'
-import { describeHold, explain, explainHold, texts, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
+import { describeHold, explain, explainHold, texts, translate, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
 
 /** A queue that takes nothing for a while. */
 interface ClosedQueue {
@@ -254,7 +254,7 @@ function viewAccounts(accounts: readonly Fields[]): VNode {
             <span class={['relay-state', status === 'online' ? 'sent' : status === 'connecting' ? 'queued' : 'failed']}>{words[textOf(status)] ?? textOf(status)}</span>
           </div>
           <div class="relay-hint">
-            {textOf(cause) && `${textOf(cause)} · `}
+            {textOf(cause) && `${translate(textOf(cause))} · `}
             <time datetime={textOf(since)} title={writeMoment(textOf(since))}>
               {t.lasts(writeSpan(Date.now() - Date.parse(textOf(since))))}
             </time>

@@ -11,7 +11,7 @@ import { viewPreview } from '../parts/preview'
 import { describeChat, TargetPicker } from '../parts/target'
 import { freshWord } from '../random'
 import { about, goTo } from '../state'
-import { texts, writeSize } from '../texts'
+import { texts, translate, writeSize } from '../texts'
 
 /** A file that is to be sent. */
 interface Attachment {
@@ -216,7 +216,7 @@ function viewOutcome({ reply, target }: Outcome): VNode {
     <div>
       {isRight && failed.length === 0 && notice('good', t.send.sent(target))}
       {!isRight && failed.length === 0 && notice('bad', t.common.failed(msg))}
-      {failed.map(each => notice('bad', t.common.pair(outcomes[textOf(each.outcome)] ?? textOf(each.outcome), textOf(each.msg))))}
+      {failed.map(each => notice('bad', t.common.pair(outcomes[textOf(each.outcome)] ?? textOf(each.outcome), translate(textOf(each.msg)))))}
       <div class="relay-row relay-records">{ids.filter(Boolean).map(id => button(t.send.open, () => goTo('deliveries', id), { look: 'link' }))}</div>
     </div>
   )

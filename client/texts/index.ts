@@ -3,6 +3,7 @@ import { causes, isCauseId } from '../../src/message/causes'
 import type { Hold } from '../api'
 import { chinese, english, type Texts } from './all'
 import { locale } from './locale'
+import { capital, explainIn, translateTo } from './reasons'
 
 export { languageNames, locale, setLocale } from './locale'
 
@@ -61,23 +62,14 @@ export function writeNumber(value: number, digits = 0): string {
   return new Intl.NumberFormat(locale.value, { maximumFractionDigits: digits }).format(value)
 }
 
-/** How the relay begins what a platform says. */
-const refused = 'the platform refused the message'
-
 /** A reason in the language of the page where the page knows its cause, and the platform's own words. */
 export function explain(reason: string): { cause: string, raw: string } {
-  const text = reason.replace(`${refused}: `, '')
-  const known = Object.values(causes).find(({ en }) => text.startsWith(en))
-  if (known) {
-    const rest = text.slice(known.en.length).trim()
-    return { cause: capital(known[locale.value === 'zh-CN' ? 'zh' : 'en']), raw: /^\(platform: "(.*)"\)$/s.exec(rest)?.[1] ?? rest }
-  }
-  return text === reason ? { cause: capital(reason), raw: '' } : { cause: texts.value.common.refused, raw: text }
+  return explainIn(locale.value, reason)
 }
 
-/** A text that stands alone. */
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
+/** What the relay says, in one line in the language of the page, as far as the page knows it. */
+export function translate(text: string): string {
+  return translateTo(locale.value, text)
 }
 
 /** The cause of a hold in the language of the page, where the page knows it. */

@@ -6,7 +6,7 @@ import type { InFlight } from '../lib/in-flight'
 import type { Language } from '../lib/language'
 import { printable } from '../lib/log'
 import { unwrap } from '../lib/unwrap'
-import { causes, type CauseId } from '../message/causes'
+import { causes, inChinese, type CauseId } from '../message/causes'
 import { parseDestinations } from '../message/destination'
 import type { Destination, TargetNames } from '../message/model'
 import { writeTarget } from '../message/target'
@@ -116,7 +116,10 @@ export class Alerts implements Partial<Observer> {
     const explain = (id: CauseId): InLanguage<string> => language => causes[id][language === 'zh-CN' ? 'zh' : 'en']
     const all = bots()
     const botsThat = (isIn: (status: string) => boolean): Present =>
-      new Map(all.filter(({ status }) => isIn(status)).map(bot => [nameOf(bot), () => bot.cause]))
+      new Map(all.filter(({ status }) => isIn(status)).map(bot => {
+        const { cause } = bot
+        return [nameOf(bot), language => cause !== undefined && language === 'zh-CN' ? inChinese(cause) : cause]
+      }))
     const { gone, expired } = watches.lost
     const present: Readonly<Record<Kind, Present>> = {
       offline: botsThat(status => status !== 'online' && status !== 'restricted'),

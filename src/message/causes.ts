@@ -11,7 +11,7 @@ export type About = 'message' | 'chat-closed' | 'chat-gone' | 'account' | 'unkno
 /** A cause in plain words, without a capital and a full stop: they stand before the platform's own words, and in alerts. */
 interface Explained { about: About, en: string, zh: string }
 
-/** Why a message did not arrive, as far as platforms tell. */
+/** Why a message did not arrive, or an account cannot send, as far as platforms tell. */
 export const causes = {
   'muted': { about: 'chat-closed', en: 'the bot is muted in this group', zh: '机器人在该群被禁言' },
   'all-muted': { about: 'chat-closed', en: 'everybody is muted in this group', zh: '该群已开启全员禁言' },
@@ -29,6 +29,21 @@ export const causes = {
   'media-failed': { about: 'message', en: 'the platform could not read or upload the file', zh: '平台无法读取或上传该文件' },
 
   'logged-out': { about: 'account', en: 'the account is logged out, or the platform has no network', zh: '账号已掉线，或平台无法联网' },
+  'kicked': { about: 'account', en: 'the account is logged out', zh: '账号已掉线' },
+  'silent': { about: 'account', en: 'the platform does not answer', zh: '平台没有应答' },
+  'connecting': { about: 'account', en: 'the bot is connecting', zh: '机器人正在连接' },
+  'disconnected': { about: 'account', en: 'the bot is not connected', zh: '机器人没有连接到平台' },
+  'token-refused': {
+    about: 'account',
+    en: 'OneBot refused the access token: give the bot and the OneBot implementation the same one',
+    zh: 'OneBot 拒绝了 access token：请让机器人和 OneBot 实现使用同一个',
+  },
+  'bot-removed': { about: 'account', en: 'the bot was removed', zh: '机器人已被移除' },
+  'restricted-account': {
+    about: 'account',
+    en: 'the platform takes its messages, and nobody sees them: one is sent at a time',
+    zh: '平台接受它的消息，但没有人能看到：每次只发送一条',
+  },
 
   'swallowed': {
     about: 'unknown',
@@ -47,4 +62,12 @@ export type CauseId = keyof typeof causes
 /** Tells the name of a cause from any other value. */
 export function isCauseId(value: unknown): value is CauseId {
   return typeof value === 'string' && Object.hasOwn(causes, value)
+}
+
+/** The cause of an account that is offline, in Chinese where the table has it, with the platform's own words in brackets behind it. */
+export function inChinese(text: string): string {
+  const [, cause, quoted, words = quoted] = /^(.*?)(?: \((?:platform: "(.*)"|(.*))\))?$/s.exec(text) ?? []
+  const zh = Object.values(causes).find(({ en }) => en === cause)?.zh
+  if (zh === undefined) return text
+  return words === undefined ? zh : `${zh}（${inChinese(words)}）`
 }

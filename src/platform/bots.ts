@@ -1,5 +1,6 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
 import { unwrap } from '../lib/unwrap'
+import { causes } from '../message/causes'
 import { cleanWording } from './failure'
 import type { Health } from './port'
 
@@ -69,7 +70,7 @@ export class Presence {
   /**
    * Says why the account of a bot cannot send although the bot is connected. This stays true when the bot connects again.
    *
-   * @param fault in plain English; `undefined` once it can send
+   * @param fault in the words of `causes`; `undefined` once it can send
    */
   report(bot: Bot, fault: string | undefined): void {
     if (fault === undefined) this.faults.delete(bot)
@@ -107,7 +108,7 @@ export class Presence {
   private listen(ctx: Context): void {
     ctx.on('bot-status-updated', bot => this.update([bot]))
     // Koishi announces a removal before the status of the bot changes, and not at all afterwards.
-    ctx.on('bot-removed', bot => this.report(unwrap(bot), 'the bot was removed'))
+    ctx.on('bot-removed', bot => this.report(unwrap(bot), causes['bot-removed'].en))
     // Changes may have been missed since the last context was disposed.
     this.update(unwrap(ctx.bots))
   }
@@ -136,7 +137,7 @@ export class Presence {
 }
 
 function connectionCause({ status, error }: Bot, refusal: string | undefined): string {
-  const plain = states[status] === 'connecting' ? 'the bot is connecting' : 'the bot is not connected'
+  const plain = states[status] === 'connecting' ? causes.connecting.en : causes.disconnected.en
   const words = refusal ?? (error instanceof Error ? cleanWording(error.message) : undefined)
   return words === undefined ? plain : `${plain} (${words})`
 }

@@ -1,6 +1,7 @@
 import { h, MessageEncoder, Universal, type Bot, type Context } from 'koishi'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/unwrap'
+import { causes } from '../message/causes'
 import type { BotSelector, ParsedItem, Target } from '../message/model'
 import type { Presence } from './bots'
 import { throwClassified } from './failure'
@@ -21,8 +22,6 @@ const accounts = new WeakMap<Bot, BotAccount>()
 
 /** A bot as operators see it. */
 export interface BotState extends Omit<Health, 'state'> { platform: string, self_id: string, status: Health['state'] | 'restricted' }
-
-const vanishing = 'the platform takes its messages, and nobody sees them: one is sent at a time'
 
 /** The bots of a Koishi app. */
 export class KoishiPort implements Port {
@@ -72,7 +71,7 @@ export class KoishiPort implements Port {
       const { state: status, ...health } = this.presence.health(bot)
       const since = status === 'online' ? restricted.get(bot.sid) : undefined
       const names = { platform: bot.platform ?? 'unknown', self_id: bot.selfId }
-      return since === undefined ? { ...names, status, ...health } : { ...names, status: 'restricted', since, cause: vanishing }
+      return since === undefined ? { ...names, status, ...health } : { ...names, status: 'restricted', since, cause: causes['restricted-account'].en }
     })
   }
 

@@ -95,7 +95,7 @@ export interface Health {
   readonly state: 'online' | 'connecting' | 'offline'
   /** Since when it is in this state, in milliseconds since the epoch. */
   readonly since: number
-  /** Why it is not online: in plain English, the platform's words after it. */
+  /** Why it is not online: in the English words of `causes`, the platform's own after them. */
   readonly cause?: string
 }
 

@@ -20,8 +20,7 @@ const mostUnanswered = 2
 /** So many questions without an answer make a platform silent. */
 const mostSilences = 2
 
-const loggedOut = 'the account is logged out'
-const silent = 'the platform does not answer'
+const { kicked: { en: loggedOut }, silent: { en: silent } } = causes
 
 /** The logins by their bots. They outlive a reload of the plugin, because calls under way do. */
 const logins = new WeakMap<Bot, Login>()

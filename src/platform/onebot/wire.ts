@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
+import { causes } from '../../message/causes'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { SendError } from '../port'
 import { toId } from './answer'
@@ -142,7 +143,7 @@ function parse(data: unknown): unknown {
 }
 
 /** The reason of a dropped frame by which NapCat and others refuse a connection. */
-export const tokenRefused = 'OneBot refused the access token: give the bot and the OneBot implementation the same one'
+export const { 'token-refused': { en: tokenRefused } } = causes
 
 /** Why the adapter cannot read a frame, `undefined` when it can. */
 function faultOf(frame: unknown): string | undefined {

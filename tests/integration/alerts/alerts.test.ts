@@ -184,7 +184,7 @@ describe('alertTo, as a list or a target', () => {
     await untilPassing(second, 'it is told', () => bodies.length === 1)
     const [subject] = subjectsOf(bodies[0] ?? {})
     assert.deepEqual([bodies[0]?.alert, subject?.bot, away.bodies.length], ['offline', 'onebot:10000', 1])
-    assert.match(String(subject?.reason), /logged out/)
+    assert.match(String(subject?.reason), /^账号已掉线（下线通知: .+）$/)
     relay.simulator.turn('loggedOut', false)
     await untilPassing(second, 'it takes the message itself that it is back', () => relay.texts().length === 1)
     assert.match(relay.texts()[0] ?? '', /^消息转发：以下账号已重新上线：\nonebot:10000/)

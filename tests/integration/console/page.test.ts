@@ -156,6 +156,25 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     await until('it has arrived', () => arrived('held') === 1)
   })
 
+  test('says in its language why something was not sent and why an account is offline, with the words of the platform', async () => {
+    const { simulator } = stage.relay
+    simulator.mute('656', true)
+    await send('656', 'x')
+    const id = await send('656', 'too late')
+    simulator.turn('loggedOut', true)
+    try {
+      await stage.play(`deliveries/${id}`, async page => {
+        await page.locator('.relay-why', { hasText: /^机器人在该群被禁言$/ }).first().waitFor()
+        await page.locator('#tab-overview').click()
+        await page.getByText(/^账号已掉线（下线通知: 你的账号.+） · 已/).waitFor()
+      }, { locale: 'zh-CN' })
+    } finally {
+      simulator.turn('loggedOut', false)
+      simulator.mute('656', false)
+    }
+    await until('it is online again', async () => (await stage.relay.request('/readyz')).status === 200)
+  })
+
   test('says the numbers of each bar to the keyboard, and opens what a bar counts', async () => {
     await fail('712', 'in this hour')
     await stage.play('overview', async page => {

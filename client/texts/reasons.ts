@@ -1,0 +1,125 @@
+import type { Language } from '../../src/lib/language'
+import { causes } from '../../src/message/causes'
+
+/** What the relay says around a cause. It is left out beside one: the state says the same. */
+export const frames: Readonly<Record<string, string>> = {
+  'the platform refused the message': '平台拒绝了这条消息',
+  'nothing was sent, try again later': '没有发送，请稍后重试',
+  'nothing was sent, and what is accepted for later waits': '没有发送，稍后发送的消息会等待',
+  'nothing was sent this time': '这次没有发送',
+  'nothing was sent': '没有发送',
+  'try again later': '请稍后重试',
+}
+
+/** What else the relay says to operators; `{}` stands for what differs each time. */
+export const sentences: Readonly<Record<string, string>> = {
+  'the message may have arrived': '消息可能已送达',
+  'the platform did not answer in time': '平台没有及时应答',
+  'the connection was lost': '连接已断开',
+  'the answer of the platform cannot be read': '无法读取平台的应答',
+  'the platform carries it out later and does not tell how that ends': '平台稍后执行，且不告知结果',
+  'only a part of it has arrived': '只送达了一部分',
+  'another plugin of the bot suppressed the message': '机器人的其他插件拦截了这条消息',
+  'another plugin of the bot held the message back': '机器人的其他插件没有放行这条消息',
+  'no bot is online': '没有机器人在线',
+  'no bot with this platform and self_id is online': '指定的机器人不在线',
+  'messages of this account vanish, so it sends one at a time': '该账号发出的消息没有人能看到，因此每次只发送一条',
+  'this target is paused after repeated failures': '该目标因连续失败而暂停',
+  'too many messages are waiting for this target': '等待发往该目标的消息太多',
+  'this key has reached its message rate': '已达到该密钥的发送频率上限',
+  'the message expired before it could be delivered': '消息在送达之前已过期',
+  'dropped by an operator while it was waiting': '等待时被管理员丢弃',
+  'withdrawn while it was waiting': '等待时被取消',
+  'the caller went away while its message was waiting': '消息还在等待时，调用方断开了连接',
+  'the relay is stopping': '插件正在停止',
+  'the relay ended before this could be sent': '插件在发送之前停止了',
+  'the database of the relay does not answer': '数据库没有应答',
+  'this relay stands by, because another one uses the database': '本实例待命，数据库由另一个实例使用',
+  'another relay works the database of this bot, and this one stands by: make changes there': '数据库由另一个实例使用，本实例待命：请在那里修改',
+  'this needs a database: load a database plugin, such as database-sqlite': '这需要数据库：请加载数据库插件，例如 database-sqlite',
+  'the disk of the relay is full: nothing was stored or sent; free some space, then try again': '磁盘已满，没有保存或发送：请腾出空间后重试',
+  'internal error: see the log of the bot for this request ID': '内部错误：请按请求 ID 查看机器人的日志',
+  'no such delivery': '没有这条投递',
+  'no such file: it was never uploaded here, or has been removed since; upload it again': '没有这个文件，可能已被清理：请重新上传',
+  'no such target: write group:<id> or private:<id>, or a name from the list of targets': '没有这个目标：请填写 group:<群号> 或 private:<QQ 号>，或目标列表中的名称',
+  'this is not the ID of a {}': '目标的号码不正确',
+  'a reply cannot be sent alone: add a text, picture or mention': '不能只发送回复：请加上文本、图片或提及',
+  'files of this kind are not accepted, only: {}': '不接受这种文件，只接受：{}',
+  'a file is larger than {} bytes': '文件超过 {} 字节',
+  'the file is too large to travel as base64 (36 MiB): send a link, or set MEDIA_TRANSPORT to url': '文件过大，无法以 base64 发送（36 MiB）：请改发链接，或把 MEDIA_TRANSPORT 设为 url',
+  'the content of this delivery is gone: send it again as a new request': '投递的内容已不存在：请重新发送',
+  'the content of this delivery is not kept: send it as a new request': '没有保留投递的内容：请重新发送',
+  'a part of this delivery has been sent: it cannot be withdrawn any more': '已发送一部分，无法取消',
+  'the caller of this delivery waits for it: it cannot be withdrawn': '调用方正在等待结果，无法取消',
+  'this delivery is {}: only a queued one can be withdrawn': '只有等待中的投递可以取消',
+  'this delivery is {}: only an undelivered one can be retried': '只有未送达的投递可以重试',
+  'this delivery is changing': '投递的状态正在变化',
+  'the platform may still be carrying it out: try again in {} s': '平台可能仍在发送：请 {} 秒后重试',
+  'nothing is waiting in a queue of this name': '这个队列中没有等待的消息',
+  'there is a key of this name already': '已有同名的密钥',
+  'there are {} keys already: remove one first': '已有 {} 个密钥：请先删除一个',
+  'this key is in the settings of the relay: change it there': '这个密钥写在配置中：请到配置中修改',
+  'no such key': '没有这个密钥',
+  '{} name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit':
+    '名称由 1 到 64 个英文字母、数字、点、下划线和连字符组成，以字母或数字开头',
+  'there are {} names already: remove one first': '已有 {} 个名称：请先删除一个',
+  'this name is in the settings of the relay: change it there': '这个名称写在配置中：请到配置中修改',
+  'no such name': '没有这个名称',
+  'the server of the bot does not listen': '机器人的服务器没有监听',
+  'the relay gave no answer that can be read': '插件的应答无法读取',
+  'no connection': '没有连接',
+}
+
+/** What a text begins with: one sentence that is known, up to its end, a colon or a bracket. */
+interface Phrase { pattern: RegExp, zh: string, isFrame: boolean }
+
+const phrases: readonly Phrase[] = [
+  ...Object.values(causes).map(({ en, zh }) => phrase(en, zh)),
+  ...Object.entries(sentences).map(([en, zh]) => phrase(en, zh)),
+  ...Object.entries(frames).map(([en, zh]) => phrase(en, zh, true)),
+]
+
+function phrase(en: string, zh: string, isFrame = false): Phrase {
+  const literal = en.split('{}').map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('(.+?)')
+  return { pattern: new RegExp(`^${literal}(?=$|: | \\()`, 's'), zh, isFrame }
+}
+
+/**
+ * Splits a reason that the relay gave into what it says, in a language as far as that is known, and the platform's own words.
+ *
+ * @param reason sentences with colons between them, and what a platform said in brackets
+ */
+export function explainIn(language: Language, reason: string): { cause: string, raw: string } {
+  const isChinese = language === 'zh-CN'
+  const said: { text: string, isFrame: boolean }[] = []
+  const raw: string[] = []
+  let rest = reason
+  while (rest !== '') {
+    const start = rest
+    const found = phrases.find(({ pattern }) => pattern.test(start))
+    const match = found?.pattern.exec(start)
+    if (!found || !match) break
+    const [text, ...values] = match
+    said.push({ text: isChinese ? values.reduce((zh, value) => zh.replace('{}', value), found.zh) : text, isFrame: found.isFrame })
+    const [brackets = '', words, more = ''] = /^ \((?:platform: "(.*?)"|(.*?))\)(?=$|: )/s.exec(start.slice(text.length)) ?? []
+    if (brackets !== '') raw.push(words ?? translateTo(language, more))
+    rest = start.slice(text.length + brackets.length).replace(/^: /, '')
+  }
+  if (said.length === 0) return { cause: capital(reason), raw: '' }
+  if (rest !== '') raw.push(rest.trim())
+  const causesSaid = said.filter(({ isFrame }) => !isFrame)
+  const cause = (causesSaid.length > 0 ? causesSaid : said).map(({ text }) => text).join(isChinese ? '：' : ': ')
+  return { cause: capital(cause), raw: raw.join(' ') }
+}
+
+/** What the relay says, in one line: in English, and where it is not known, as it is. */
+export function translateTo(language: Language, text: string): string {
+  if (language !== 'zh-CN' || !phrases.some(({ pattern }) => pattern.test(text))) return text
+  const { cause, raw } = explainIn(language, text)
+  return raw === '' ? cause : `${cause}（${raw}）`
+}
+
+/** A text that stands alone. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
