@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { isObject } from '../src/message/parse'
 import { systemClock } from '../src/relay/clock'
 import { FileLock, FolderError } from '../src/relay/owner'
 import { addressIn, findAddress, serveConsole } from './console'
@@ -43,7 +44,7 @@ const lookInterval = 100
 function prepareEnvironment(environment: NodeJS.ProcessEnv): void {
   for (const [name, value] of Object.entries(environment)) {
     // koishi.yml takes these as they are, and tests them for truth.
-    if (!/^(?:WEBHOOK|ONEBOT)_/.test(name)) continue
+    if (!/^(?:WEBHOOK|ONEBOT|SIMULATOR)_/.test(name)) continue
     if (value?.trim()) environment[name] = value.trim()
     else Reflect.deleteProperty(environment, name)
   }
@@ -81,9 +82,7 @@ function tokenOf({ ONEBOT_ENDPOINT: endpoint, ONEBOT_REVERSE_PATH: path, ONEBOT_
 async function checkAddress(server: unknown): Promise<void> {
   if (!isAddress(server)) return
   const { host, port } = server
-  if (process.env.WEBHOOK_PORT && Number(process.env.WEBHOOK_PORT) !== port) {
-    logger.warn('the variable WEBHOOK_PORT is malformed: the default is used')
-  }
+  warnOfPort('WEBHOOK_PORT', port)
   const probe = createServer()
   try {
     await once(probe.listen(port, host), 'listening')
@@ -95,6 +94,12 @@ async function checkAddress(server: unknown): Promise<void> {
     throw new StartError(`cannot listen on ${host}:${port} (${reason}): ${advice}`)
   }
   await new Promise(resolve => probe.close(resolve))
+}
+
+/** @param port the one that koishi.yml takes */
+function warnOfPort(variable: string, port: unknown): void {
+  const value = process.env[variable]
+  if (value && Number(value) !== port) logger.warn('the variable %s is malformed: the default is used', variable)
 }
 
 function isAddress(value: unknown): value is { host: string, port: number } {
@@ -144,6 +149,8 @@ async function start(): Promise<void> {
   await loader.readConfig(true)
   prepareEnvironment(process.env)
   await checkAddress(loader.interpolate(loader.config.plugins?.server))
+  const simulator: unknown = loader.interpolate(loader.config.plugins?.['./dist/simulator/plugin'])
+  if (isObject(simulator)) warnOfPort('SIMULATOR_PORT', simulator.port)
   const token = tokenOf(process.env)
   await lockDataFolder(process.env.DATA_DIR ?? resolve(repository, 'data'))
   const app = await loader.createApp()

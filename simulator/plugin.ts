@@ -37,7 +37,7 @@ export function apply(ctx: Context, config: Config): void {
       return
     }
     simulator = started
-    if (config.port !== 0 && started.port !== config.port) logger.warn('port %d is taken: the simulator takes %d', config.port, started.port)
+    if (config.port !== 0 && started.port !== config.port) logger.warn('port %d is taken: the simulator takes %d; set SIMULATOR_PORT to choose', config.port, started.port)
     logger.warn(announcement(started))
     ctx.plugin<OneBotBot.Config>(OneBotBot, {
       protocol: 'ws',

@@ -43,7 +43,7 @@ describe('the list of settings', () => {
       assert.deepEqual(others.map(({ variable }) => variable).sort(), [...read].sort())
       for (const { field, variable, fallback } of others) {
         const [plugin = '', key = ''] = field.split('.')
-        assert.match(koishi, new RegExp(`^  ${plugin}:\\n(?:    .*\\n)*?    ${key}: .*env\\.${variable}.*${fallback.replaceAll('.', '\\.')}`, 'm'))
+        assert.match(koishi, new RegExp(`^  (?:\\./dist/)?${plugin}(?:/plugin)?:\\n(?:    .*\\n)*?    ${key}: .*env\\.${variable}.*${fallback.replaceAll('.', '\\.')}`, 'm'))
       }
     })
   }

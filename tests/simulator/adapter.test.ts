@@ -97,7 +97,7 @@ test('the plugin starts a simulator, connects to it, says so loudly and ends it'
   const bot = await onlineBot(app)
   assert.equal(bot.selfId, '4242')
   const [taken = '', line = ''] = lines
-  assert.match(taken, new RegExp(`^warn port ${other.port} is taken: the simulator takes \\d+$`))
+  assert.match(taken, new RegExp(`^warn port ${other.port} is taken: the simulator takes \\d+; set SIMULATOR_PORT to choose$`))
   assert.match(line, /^warn .*SIMULATOR.*模拟平台.*ONEBOT_ENDPOINT/s)
   const pageUrl = /http:\/\/127\.0\.0\.1:\d+\/simulator\//.exec(line)?.[0] ?? ''
   assert.notEqual(new URL(pageUrl).port, String(other.port))

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { Simulator } from '../../../simulator'
+import { freePort } from '../../support/process'
 import { read, type Reply } from '../../support/relay'
 import { Checkout, isTaken, type StartedBot } from './support'
 
@@ -106,6 +107,23 @@ describe('WEBHOOK_PORT', () => {
     assert(!second.log.includes('    at '))
     assert.equal(await first.key(), key)
     assert.equal((await send(first, key)).status, 200)
+  })
+})
+
+describe('SIMULATOR_PORT', () => {
+  test('says where the simulator listens, and which variable chooses where its port is taken', async () => {
+    const port = await freePort()
+    const first = await checkout.start({ SIMULATOR_PORT: String(port) })
+    await first.line(new RegExp(`http://127\\.0\\.0\\.1:${port}/simulator/`))
+    const second = await checkout.start({ SIMULATOR_PORT: String(port) })
+    await second.line(new RegExp(`port ${port} is taken: the simulator takes \\d+; set SIMULATOR_PORT to choose`))
+    await second.ready()
+  })
+
+  test('that is malformed falls back to 8090, with a warning', async () => {
+    const bot = await checkout.start({ SIMULATOR_PORT: '80x' })
+    await bot.line(/:8090\/simulator\/|port 8090 is taken/)
+    assert.match(bot.log, /the variable SIMULATOR_PORT is malformed: the default is used/)
   })
 })
 
