@@ -4,8 +4,8 @@ import { causes } from '../../src/message/causes'
 /** What the relay says around a cause. It is left out beside one: the state says the same. */
 export const frames: Readonly<Record<string, string>> = {
   'the platform refused the message': '平台拒绝了这条消息',
+  'the platform refused it': '平台拒绝了请求',
   'nothing was sent, try again later': '没有发送，请稍后重试',
-  'nothing was sent, and what is accepted for later waits': '没有发送，稍后发送的消息会等待',
   'nothing was sent this time': '这次没有发送',
   'nothing was sent': '没有发送',
   'try again later': '请稍后重试',

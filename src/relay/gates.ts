@@ -158,7 +158,7 @@ export class Gates {
     if (hold && nextTry > now) {
       const { until } = hold
       const rest = until === null ? nextTry - now : until - this.context.clock.wall()
-      return later('unsent', rest, `${causes[hold.cause].en}: nothing was sent, and what is accepted for later waits`, until)
+      return later('unsent', rest, `${causes[hold.cause].en}: nothing was sent, try again later`, until)
     }
     if (next > now) return later('unsent', next - now, 'messages of this account vanish, so it sends one at a time: nothing was sent')
     if (pausedUntil > now) return later('paused', pausedUntil - now)

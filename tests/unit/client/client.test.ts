@@ -68,7 +68,7 @@ test('the texts of the page are the same in both languages, none of them empty, 
 test('a reason is told in the language of the page, and the words of the platform as they are', () => {
   const muted = 'the bot is muted in this group'
   const reasons: [reason: string, chinese: string, raw: string][] = [
-    [`${muted}: nothing was sent, and what is accepted for later waits`, '机器人在该群被禁言', ''],
+    [`${muted}: nothing was sent, try again later`, '机器人在该群被禁言', ''],
     [`the platform refused the message: ${muted} (platform: "EventChecker: 120 (a)")`, '机器人在该群被禁言', 'EventChecker: 120 (a)'],
     ['the platform refused the message: 权限不足: x', '平台拒绝了这条消息', '权限不足: x'],
     ['the account is logged out (platform: "KickedOffLine: 下线通知"): nothing was sent, try again later', '账号已掉线', 'KickedOffLine: 下线通知'],
