@@ -165,7 +165,7 @@ export class Deliveries {
   }
 
   /** Whether a call may be made for it now: what must last is called for only while this relay is surely the owner. */
-  mayCall({ mustLast }: Active): boolean {
+  mayCall({ mustLast }: Pick<Active, 'mustLast'>): boolean {
     return !mustLast || this.options.ownership.isFresh()
   }
 

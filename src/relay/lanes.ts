@@ -43,14 +43,12 @@ interface Place extends Head {
   readonly since: number
   /** Nothing leaves from here before the delivery is saved. */
   isSaved: boolean
-  /** When a waiting caller's time is over, on the monotonic clock. */
-  readonly until: number
   /** Ends the watch of its caller and of its time. */
   unwatch?: () => void
 }
 
 interface Lane extends Gated {
-  readonly line: Place[]
+  line: Place[]
   isBusy: boolean
   /** Cancels the timer of its next look. */
   cancel: () => void
@@ -134,11 +132,10 @@ export class Lanes {
     }
     const isNext = lane.line.length === 0 && !lane.isBusy && gates.rest(lane) === 0 && this.isOnline(lane)
     if (!isNext && waitingIn(lane) >= capacity) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
-    const since = clock.now()
-    const place: Place = { ...headOf(delivery), since, isSaved: !mustLast, until: since + patience }
+    const place: Place = { ...headOf(delivery), since: clock.now(), isSaved: !mustLast }
     lane.line.push(place)
     lane.cancel()
-    if (!isNext && !delivery.deferred) this.watch(lane, place, signal?.())
+    if (!isNext && !delivery.deferred) this.watch(lane, place, patience, signal?.())
     if (place.isSaved) this.advance(lane)
   }
 
@@ -161,11 +158,8 @@ export class Lanes {
     const lane = this.open(head)
     if (lane.line.some(({ id }) => id === head.id)) return
     if (head.held) this.context.gates.restore(lane.name, head.held)
-    const place = { ...head, since: this.context.clock.now(), isSaved: true, until: Infinity }
-    const isBusy = lane.isBusy ? 1 : 0
-    let index = lane.line.length
-    while (index > isBusy && (lane.line[index - 1]?.seq ?? 0) > head.seq) index--
-    lane.line.splice(index, 0, place)
+    const before = lane.line.findLastIndex(({ seq }, index) => seq <= head.seq || (index === 0 && lane.isBusy))
+    lane.line.splice(before + 1, 0, { ...head, since: this.context.clock.now(), isSaved: true })
     this.advance(lane)
   }
 
@@ -175,13 +169,10 @@ export class Lanes {
    * @returns whether it waited there; what is leaving does not
    */
   leave(delivery: Pick<Delivery, 'id' | 'bot' | 'target'>): boolean {
-    const lane = this.lanes.get(laneOf(delivery))
-    const index = lane?.line.findIndex(({ id }) => id === delivery.id) ?? -1
-    if (!lane || index < 0 || (index === 0 && lane.isBusy)) return false
-    const [place] = lane.line.splice(index, 1)
-    place?.unwatch?.()
+    const lane = this.open(delivery)
+    const [place] = this.takeOut(lane, ({ id }) => id === delivery.id)
     this.advance(lane)
-    return true
+    return place !== undefined
   }
 
   /** The lanes in which something waits, or that are paused or held. */
@@ -236,7 +227,7 @@ export class Lanes {
    */
   async drop(name: string, error: RelayError): Promise<number> {
     const lane = this.lanes.get(name)
-    const places = lane?.line.splice(lane.isBusy ? 1 : 0) ?? []
+    const places = lane ? this.takeOut(lane, () => true) : []
     for (const place of places) await this.give(place, error)
     return places.length
   }
@@ -272,16 +263,12 @@ export class Lanes {
   }
 
   /** A caller who waits goes away, or its time is over. */
-  private watch(lane: Lane, place: Place, gone: AbortSignal | undefined): void {
+  private watch(lane: Lane, place: Place, time: number, gone: AbortSignal | undefined): void {
     const end = (error: RelayError): void => {
-      const index = lane.line.indexOf(place)
-      if (index < 0 || (index === 0 && lane.isBusy)) return
-      lane.line.splice(index, 1)
-      void this.give(place, error)
+      for (const taken of this.takeOut(lane, each => each === place)) void this.give(taken, error)
       this.advance(lane)
     }
     const onGone = (): void => end(new RelayError('unsent', 'the caller went away while its message was waiting'))
-    const time = place.until - this.context.clock.now()
     const cancel = time < Infinity ? this.context.clock.after(time, () => end(new RelayError('expired'))) : undefined
     gone?.addEventListener('abort', onGone)
     place.unwatch = () => {
@@ -296,7 +283,7 @@ export class Lanes {
     const { gates } = this.context
     if (closure === 'open') gates.open(lane.name)
     else gates.close(lane.name, closure)
-    this.turnAwayClosed(lane)
+    this.turnAway(lane, gates.refusal(lane))
     this.advance(lane)
   }
 
@@ -324,7 +311,7 @@ export class Lanes {
       this.working.delete(work)
       leave?.()
       lane.isBusy = false
-      if (isDone) lane.line.splice(lane.line.indexOf(head), 1)
+      if (isDone) lane.line.shift()
       if (isDone || this.isClosed) this.advance(lane)
       else lane.cancel = clock.after(lookInterval, () => this.advance(lane))
     })
@@ -338,14 +325,13 @@ export class Lanes {
     const { deliveries, clock, gates, logger } = context
     try {
       const account = context.port.find(lane.bot)
-      const loaded = deliveries.get(head.id)
       const isLate = isOverdue(head, clock.wall())
       const refusal = isLate ? new RelayError('expired') : await this.obstacle(lane, account)
-      if (head.deferred && !isLate && (refusal || (loaded && !deliveries.mayCall(loaded)))) {
+      if (head.deferred && !isLate && (refusal || !deliveries.mayCall({ mustLast: true }))) {
         this.turnAway(lane, refusal ?? new RelayError('store-down'))
         return false
       }
-      const active = loaded ?? await deliveries.load(head)
+      const active = await deliveries.load(head)
       if (!active) return true
       if (refusal || !account) {
         await deliveries.end(active, failRest(active.delivery, refusal ?? offlineError(account)), refusal)
@@ -371,11 +357,10 @@ export class Lanes {
   }
 
   /** @returns whether the delivery has ended; a deferred one waits on where nothing of it could leave now */
-  private async conclude(lane: Lane, active: Active, account: Account, { results, hasArrived, failure }: SendEnd): Promise<boolean> {
+  private async conclude(lane: Lane, active: Active, account: Account, { results, failure }: SendEnd): Promise<boolean> {
     const { deliveries, gates, stop } = this.context
-    if (hasArrived) gates.arrived(lane)
     if (failure && gates.failed(lane, failure)) {
-      this.turnAwayClosed(lane)
+      this.turnAway(lane, gates.refusal(lane))
       void gates.learn(lane, account).then(() => this.advance(lane))
     }
     const waits = active.delivery.deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
@@ -403,24 +388,22 @@ export class Lanes {
     }
   }
 
-  /** Refuses the callers that wait in a lane whose gate is closed. */
-  private turnAwayClosed(lane: Lane): void {
-    const refusal = this.context.gates.refusal(lane)
-    if (refusal) this.turnAway(lane, refusal)
+  /** Refuses the callers that wait in a lane, where there is a reason to. */
+  private turnAway(lane: Lane, refusal: RelayError | undefined): void {
+    if (!refusal) return
+    for (const place of this.takeOut(lane, ({ deferred, isSaved }) => !deferred && isSaved)) void this.give(place, refusal)
   }
 
-  /** Refuses the callers that wait in a lane. */
-  private turnAway({ line, isBusy }: Lane, error: RelayError): void {
-    const waiting = line.slice(isBusy ? 1 : 0).filter(({ deferred, isSaved }) => !deferred && isSaved)
-    for (const place of waiting) {
-      line.splice(line.indexOf(place), 1)
-      void this.give(place, error)
-    }
+  /** Takes places out of a line. What is leaving stays there. */
+  private takeOut(lane: Lane, isWanted: (place: Place) => boolean): Place[] {
+    const taken = new Set(lane.line.filter((place, index) => !(index === 0 && lane.isBusy) && isWanted(place)))
+    if (taken.size > 0) lane.line = lane.line.filter(place => !taken.has(place))
+    for (const place of taken) place.unwatch?.()
+    return [...taken]
   }
 
   /** Ends a delivery that has not left. */
   private async give(place: Place, error: RelayError): Promise<void> {
-    place.unwatch?.()
     const active = await this.context.deliveries.load(place)
     if (active) await this.context.deliveries.end(active, failRest(active.delivery, error), place.deferred ? undefined : error)
   }
@@ -429,11 +412,8 @@ export class Lanes {
   private dropExpired(): void {
     const wall = this.context.clock.wall()
     for (const lane of this.lanes.values()) {
-      const overdue = lane.line.filter((place, index) => place.isSaved && isOverdue(place, wall) && !(index === 0 && lane.isBusy))
-      for (const place of overdue) {
-        lane.line.splice(lane.line.indexOf(place), 1)
-        this.give(place, new RelayError('expired')).catch(() => this.join(place))
-      }
+      const overdue = this.takeOut(lane, place => place.isSaved && isOverdue(place, wall))
+      for (const place of overdue) this.give(place, new RelayError('expired')).catch(() => this.join(place))
       if (overdue.length > 0) this.advance(lane)
     }
   }

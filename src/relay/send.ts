@@ -25,8 +25,6 @@ export interface Pace {
 /** What a send has shown. */
 export interface SendEnd {
   results: Results
-  /** Whether something has arrived now. */
-  hasArrived: boolean
   /** Why the last platform message that failed has not. */
   failure: SendError | undefined
 }
@@ -52,8 +50,8 @@ export async function send(context: SendContext, active: Active, account: Accoun
   const { clock, files } = context
   const releases = items.flatMap(item => 'link' in item && item.link.kind === 'upload' ? [files.hold(item.link.id)] : [])
   summary.waited ??= Math.max(clock.wall() - createdAt, 0)
-  const results = [...delivery.results]
-  const known = results.map(result => result !== undefined)
+  const before = delivery.results
+  const results = [...before]
   const work: Work = { active, account, chat, pace, results, failure: undefined }
   try {
     await sendAll(context, work)
@@ -62,9 +60,8 @@ export async function send(context: SendContext, active: Active, account: Accoun
   }
   // What was answered late meanwhile is known by the delivery.
   const all = results.map((result, index) => delivery.results[index]?.success ? delivery.results[index] : result)
-  const fresh = all.filter((_, index) => !known[index])
-  const hasFailed = fresh.some(result => result?.success === false)
-  return { results: all, hasArrived: fresh.some(result => result?.success), failure: hasFailed ? work.failure : undefined }
+  const hasFailed = all.some((result, index) => !before[index] && result?.success === false)
+  return { results: all, failure: hasFailed ? work.failure : undefined }
 }
 
 /** The work on one delivery; results are filled in as they come. */
