@@ -206,7 +206,7 @@ class Attempt {
     chats.answered(chat, this.name, receipt, active.mustLast || stop.aborted)
     this.receipt = receipt
     const sent = toSent(receipt, message.likeness)
-    if (this.hasEnded && !stop.aborted) deliveries.correct(active.delivery.id, indices, sent).catch(() => undefined)
+    if (this.hasEnded && !stop.aborted) deliveries.correct(active, indices, sent).catch(() => undefined)
     this.wake()
   }
 

@@ -18,15 +18,6 @@ export interface Active {
   readonly key: string | null
   /** Whether each step has to be in the journal before the next one is made. */
   readonly mustLast: boolean
-  /** Whether it is sent from memory without a caller who waits. */
-  readonly isBackground: boolean
-}
-
-/** One that ended without an answer. */
-export interface Unanswered {
-  readonly active: Active
-  /** On the monotonic clock. */
-  readonly endedAt: number
 }
 
 /** The upload folder, as far as the core uses it. */
@@ -83,7 +74,7 @@ export class Deliveries {
   /** Inserts that got no answer and are being cancelled, by ID. */
   private readonly uncertain = new Map<string, Delivery>()
   /** Those that ended without an answer in this process, or within the last day, by ID. */
-  readonly unanswered = new Map<string, Unanswered>()
+  readonly unanswered = new Map<string, Active>()
   private isReported = false
 
   constructor(private readonly options: DeliveriesOptions) {}
@@ -93,8 +84,8 @@ export class Deliveries {
   }
 
   /** Takes a delivery into memory. */
-  add(delivery: Delivery, items: readonly ParsedItem[], isBackground = false): Active {
-    const active = this.toActive(delivery, items, isBackground)
+  add(delivery: Delivery, items: readonly ParsedItem[]): Active {
+    const active = this.toActive(delivery, items)
     this.active.set(delivery.id, active)
     if (delivery.key !== null) this.keys.set(delivery.key, active)
     return active
@@ -135,7 +126,7 @@ export class Deliveries {
   /** Gives the key of a delivery free whose lifetime is over, also where the delivery is still looked for. */
   async freeKey(key: string): Promise<void> {
     await this.options.journal.freeKey(key)
-    for (const { active: { delivery } } of this.unanswered.values()) if (delivery.key === key) delivery.key = null
+    for (const { delivery } of this.unanswered.values()) if (delivery.key === key) delivery.key = null
   }
 
   get(id: string): Active | undefined {
@@ -147,6 +138,12 @@ export class Deliveries {
     return this.active.values()
   }
 
+  /** A delivery with what is to be sent, without taking it into memory. */
+  toActive(delivery: Delivery, items: readonly ParsedItem[]): Active {
+    const { key, deferred } = delivery
+    return { delivery, items, key, mustLast: this.isDurable && (key !== null || deferred) }
+  }
+
   /** Reads a delivery that waits in its lane; `undefined` when it is gone, or does not wait any more. */
   async load({ id }: Pick<Head, 'id'>): Promise<Active | undefined> {
     const known = this.active.get(id)
@@ -155,8 +152,7 @@ export class Deliveries {
     const delivery = await journal.find(id)
     if (!delivery || !isUnfinished(delivery.state)) return
     const items = await journal.items(id)
-    if (items) return this.add(delivery, items)
-    return this.add(delivery, delivery.results.map(() => new RelayError('internal', contentGone)))
+    return this.add(delivery, items ?? delivery.results.map(() => new RelayError('internal', contentGone)))
   }
 
   /** A delivery that waits is left to the journal, which keeps it until its turn comes. */
@@ -204,11 +200,11 @@ export class Deliveries {
    * @returns the delivery in memory
    * @throws the error of the database, and then nothing has changed
    */
-  async requeue({ delivery, items, isBackground }: Active, change: Change): Promise<Active> {
+  async requeue({ delivery, items }: Active, change: Change): Promise<Active> {
     const { id, state, seq, deferred, bot, expiresAt, results, open } = delivery
     this.unanswered.delete(id)
     this.change(delivery, change)
-    const active = this.add(delivery, items, isBackground)
+    const active = this.add(delivery, items)
     try {
       if (active.mustLast) await this.options.journal.update(delivery)
     } catch (error) {
@@ -277,9 +273,9 @@ export class Deliveries {
   }
 
   /** A platform message of a delivery was found, or its success was answered late, after its send had ended. */
-  async correct(id: string, indices: readonly number[], sent: Sent): Promise<void> {
-    const active = this.active.get(id) ?? this.unanswered.get(id)?.active ?? await this.recall(id)
-    if (!active) return
+  async correct(sender: Active, indices: readonly number[], sent: Sent): Promise<void> {
+    const { id } = sender.delivery
+    const active = this.active.get(id) ?? this.unanswered.get(id) ?? sender
     const { delivery, items, mustLast } = active
     if (indices.every(index => delivery.results[index]?.success)) return
     const results = withSent(delivery.results, indices, sent)
@@ -329,7 +325,7 @@ export class Deliveries {
   /** Takes one into memory that ended without an answer before, to be looked for. */
   remember(active: Active): void {
     const { unanswered } = this
-    unanswered.set(active.delivery.id, { active, endedAt: this.options.clock.now() })
+    unanswered.set(active.delivery.id, active)
     const [oldest] = unanswered.keys()
     if (unanswered.size > mostUnanswered && oldest !== undefined) unanswered.delete(oldest)
   }
@@ -394,19 +390,6 @@ export class Deliveries {
   private cancel(delivery: Delivery): void {
     this.uncertain.set(delivery.id, delivery)
     void this.untilWritten(() => this.options.journal.cancel(delivery.id)).then(() => this.uncertain.delete(delivery.id), () => undefined)
-  }
-
-  /** One that ended without an answer so long ago that only the journal knows it. */
-  private async recall(id: string): Promise<Active | undefined> {
-    const { journal } = this.options
-    const delivery = await journal.find(id)
-    if (delivery?.state !== 'unanswered') return
-    return this.toActive(delivery, await journal.items(id) ?? [], false)
-  }
-
-  private toActive(delivery: Delivery, items: readonly ParsedItem[], isBackground: boolean): Active {
-    const mustLast = this.isDurable && (delivery.key !== null || delivery.deferred)
-    return { delivery, items, key: delivery.key, mustLast, isBackground }
   }
 
   private forget(id: string): void {

@@ -1,9 +1,8 @@
 import { RelayError } from '../errors'
 import type { Port } from '../platform/port'
 import type { Clock } from './clock'
-import type { Deliveries } from './deliveries'
+import type { Active, Deliveries } from './deliveries'
 import { createDelivery, type Delivery, type Idempotency } from './delivery'
-
 import type { Lanes } from './lanes'
 import type { Submission } from './submission'
 import { summarize, type RecordContent } from './summary'
@@ -51,13 +50,14 @@ export class Intake {
     if (deferred && !isLater && deferred.inMemory === undefined) throw new RelayError('no-database')
     const origin = { id, caller, door, summary: summarize(items, recordContent) }
     const delivery = createDelivery(origin, this.nextSeq(), clock.wall(), request, idempotency)
+    let active: Active
     try {
       const account = isLater ? port.chooseLater(bot) : port.choose(bot)
       admit?.(account.platform)
       account.checkIds(target, items)
       delivery.bot = account.sid
       if (isLater) Object.assign(delivery, { deferred: true, expiresAt: delivery.createdAt + (expiresIn ?? defaultExpiry) })
-      const active = deliveries.add(delivery, items, deferred !== undefined && !isLater)
+      active = deliveries.add(delivery, items)
       try {
         lanes.enter(active, isLater ? {} : { ...!deferred && signal && { signal }, patience: expiresIn })
       } catch (error) {
@@ -72,14 +72,13 @@ export class Intake {
       if (error.outcome) deliveries.reject(delivery, isSure ? items : [], error)
       throw error
     }
-    return this.waitFor(submission, delivery)
+    return this.waitFor(submission, active)
   }
 
   /** Writes down what must last, and waits as long as the caller wants to. */
-  private async waitFor({ request: { items, mode }, deferred, signal }: Submission, delivery: Delivery): Promise<Delivery> {
+  private async waitFor({ request: { items, mode }, deferred, signal }: Submission, active: Active): Promise<Delivery> {
     const { deliveries, lanes, enter } = this.context
-    const active = deliveries.get(delivery.id)
-    if (!active) return delivery
+    const { delivery } = active
     if (active.mustLast) {
       try {
         if (delivery.expiresAt !== null) {
@@ -100,7 +99,7 @@ export class Intake {
       if (deferred?.wait === 0) return accepted
     }
     if (!deferred) return deliveries.ended(active)
-    if (!active.isBackground) return deliveries.ended(active, deferred.wait, signal?.())
+    if (deliveries.isDurable) return deliveries.ended(active, deferred.wait, signal?.())
     const end = enter()
     void deliveries.ended(active).then(end, end)
     return deliveries.ended(active, deferred.inMemory ?? 0)

@@ -3,7 +3,7 @@ import type { Port } from '../platform/port'
 import { toSent, type AttemptContext } from './attempt'
 import { nameOf } from './chats'
 import { pause } from './clock'
-import type { Active, Unanswered } from './deliveries'
+import type { Active } from './deliveries'
 import { again, isOverdue, type Delivery } from './delivery'
 import { laneOf, type Lanes } from './lanes'
 import { openMessage, type SendContext } from './send'
@@ -23,8 +23,8 @@ export interface RecheckContext extends Pick<SendContext, 'media'>, AttemptConte
 
 /** Looks again for what ended unanswered, also when nobody waits for it: after one and five minutes, and once it has settled. */
 export class Recheck {
-  /** When each is due, by ID, on the monotonic clock. */
-  private readonly due = new WeakMap<Unanswered, number[]>()
+  /** When each is due, on the monotonic clock. */
+  private readonly due = new WeakMap<Active, number[]>()
   private cancel: () => void
   private isBusy = false
 
@@ -52,12 +52,12 @@ export class Recheck {
    *
    * @returns whether what is still open may be sent again
    */
-  look(active: Pick<Active, 'delivery' | 'items'>): Promise<boolean> {
+  look(active: Active): Promise<boolean> {
     const { clock, policy: { timeout }, stop } = this.context
     return Promise.race([this.ask(active), pause(clock, timeout, stop).then(() => false)])
   }
 
-  private async ask(active: Pick<Active, 'delivery' | 'items'>): Promise<boolean> {
+  private async ask(active: Active): Promise<boolean> {
     const { port, chats, lookUps, deliveries } = this.context
     const { delivery } = active
     const account = port.find(delivery.bot)
@@ -69,7 +69,7 @@ export class Recheck {
       const call = chats.find(chat, name) ?? chats.restore(chat, name, open)
       const wanted = { account, target: delivery.target, chat, call, ...await openMessage(this.context, active, open, account) }
       const finding = await lookUps.look(wanted)
-      if (finding.kind === 'found') await deliveries.correct(delivery.id, open.indices, toSent(finding, open.likeness))
+      if (finding.kind === 'found') await deliveries.correct(active, open.indices, toSent(finding, open.likeness))
       else mayRepeat &&= finding.mayRepeat
     }
     return mayRepeat
@@ -78,24 +78,23 @@ export class Recheck {
   private async lookAtDue(): Promise<void> {
     const { clock, deliveries } = this.context
     this.isBusy = true
-    for (const unanswered of [...deliveries.unanswered.values()]) {
-      const due = this.due.get(unanswered) ?? this.plan(unanswered)
-      this.due.set(unanswered, due)
+    for (const active of [...deliveries.unanswered.values()]) {
+      const due = this.due.get(active) ?? this.plan(active)
+      this.due.set(active, due)
       const [next] = due
-      if (next === undefined || next > clock.now() || deliveries.unanswered.get(unanswered.active.delivery.id) !== unanswered) continue
+      if (next === undefined || next > clock.now() || deliveries.unanswered.get(active.delivery.id) !== active) continue
       due.shift()
-      await this.lookAgain(unanswered, due).catch(() => due.unshift(clock.now() + offlineDelay))
+      await this.lookAgain(active, due).catch(() => due.unshift(clock.now() + offlineDelay))
     }
     this.isBusy = false
   }
 
-  private plan({ active: { delivery }, endedAt }: Unanswered): number[] {
-    const { clock } = this.context
-    const settled = clock.now() + this.settling(delivery) + margin
-    return [...looks.map(time => endedAt + time), settled].sort((a, b) => a - b)
+  private plan({ delivery }: Active): number[] {
+    const now = this.context.clock.now()
+    return [...looks, this.settling(delivery) + margin].map(time => now + time).sort((a, b) => a - b)
   }
 
-  private async lookAgain({ active }: Unanswered, due: number[]): Promise<void> {
+  private async lookAgain(active: Active, due: number[]): Promise<void> {
     const { clock, port, deliveries, lanes, policy, stop } = this.context
     const { delivery } = active
     // As long as it is in memory its end is still being written.

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { RelayError } from '../errors'
 import { digest } from '../lib/crypto'
-import type { ParsedItem } from '../message/model'
 import { platformOf } from '../message/target'
 import { SendError, type Port } from '../platform/port'
 import type { Clock } from './clock'
@@ -120,24 +119,25 @@ export class Replay {
 
   /** The first request with this key went unanswered: what became of it is told, or what is missing is sent once that may be. */
   private async resend(submission: Submission, earlier: Delivery): Promise<Submitted> {
-    const { deliveries, recheck, clock, intake, lanes, patience } = this.context
+    const { deliveries, journal, recheck, clock, intake, lanes, patience } = this.context
     const { request: { items, expiresIn }, admit, signal, deferred } = submission
     const replay: Submitted = { delivery: earlier, isReplay: true }
-    const active = deliveries.unanswered.get(earlier.id)?.active ?? await this.recall(earlier, items)
+    const active = deliveries.unanswered.get(earlier.id)
+      ?? deliveries.toActive(earlier, await orKeyUnknown(journal.items(earlier.id)) ?? items)
     const { delivery } = active
     replay.delivery = delivery
     if (!await recheck.look(active).catch(() => false) || delivery.state !== 'unanswered') return replay
     admit?.(platformOf(delivery.bot) ?? '')
     const isLater = delivery.deferred
     const change = { ...again(delivery, intake.nextSeq(), true), ...isLater && { expiresAt: clock.wall() + (expiresIn ?? defaultExpiry) } }
-    const waiting: Waiting = isLater ? {} : { ...!active.isBackground && signal && { signal }, patience: expiresIn }
+    const isBackground = !deliveries.isDurable && deferred?.inMemory !== undefined
+    const waiting: Waiting = isLater ? {} : { ...!isBackground && signal && { signal }, patience: expiresIn }
     // Where its lane takes nobody, or the journal does not answer, what left before may have arrived all the same.
     const queued = await this.requeue(active, change, waiting).catch(() => undefined)
     if (!queued) return replay
     lanes.saved(queued)
-    if (active.isBackground) return { delivery: await deliveries.ended(queued, deferred?.inMemory ?? 0), isReplay: false }
-    const ended = isLater ? deliveries.ended(queued, deferred?.wait ?? patience, signal?.()) : deliveries.ended(queued)
-    return { delivery: await ended, isReplay: false }
+    const limit = isBackground ? deferred.inMemory : isLater ? deferred?.wait ?? patience : undefined
+    return { delivery: await deliveries.ended(queued, limit, isBackground ? undefined : signal?.()), isReplay: false }
   }
 
   /**
@@ -159,7 +159,7 @@ export class Replay {
 
   private async retryOnce(id: string, admit: AdmitRetry): Promise<void> {
     const { deliveries, journal, port, clock, intake, lanes, recheck } = this.context
-    const known = deliveries.unanswered.get(id)?.active ?? deliveries.get(id)
+    const known = deliveries.unanswered.get(id) ?? deliveries.get(id)
     const delivery = known?.delivery ?? await orStoreDown(journal.find(id))
     if (!delivery) throw new RelayError('not-found')
     if (!isRetryable(delivery.state)) throw new RelayError('conflict', `this delivery is ${delivery.state}: only an undelivered one can be retried`)
@@ -178,8 +178,7 @@ export class Replay {
     // A file that is gone makes its item fail in its turn.
     await deliveries.keepUploads(items, expiresAt ?? clock.wall()).catch(() => undefined)
     const change = { ...again(delivery, intake.nextSeq(), true), bot, deferred: isLater, expiresAt }
-    const active = known ?? { delivery, items, key: delivery.key, mustLast: isLater, isBackground: !isLater }
-    lanes.saved(await orStoreDown(this.requeue(active, change, {})))
+    lanes.saved(await orStoreDown(this.requeue(known ?? deliveries.toActive(delivery, items), change, {})))
   }
 
   /** Takes a place at the end of the lane, and writes down that the delivery is sent again. */
@@ -195,13 +194,6 @@ export class Replay {
       lanes.leave(place.delivery)
       throw error
     }
-  }
-
-  /** A delivery that only the journal knows. */
-  private async recall(delivery: Delivery, items: readonly ParsedItem[]): Promise<Active> {
-    const { journal, deliveries } = this.context
-    const stored = await orKeyUnknown(journal.items(delivery.id))
-    return { delivery, items: stored ?? items, key: delivery.key, mustLast: deliveries.isDurable, isBackground: false }
   }
 }
 
