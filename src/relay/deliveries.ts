@@ -46,11 +46,8 @@ export interface DeliveriesOptions {
   stop: AbortSignal
 }
 
-interface Ended {
-  delivery: Delivery
-  /** Why the request as a whole was stopped, before anything was tried. */
-  rejection?: RelayError
-}
+/** Told the end of a delivery, and why its request as a whole was stopped where nothing was tried. */
+type OnEnd = (rejection?: RelayError) => void
 
 /** How long to wait before a write that failed is tried again, in milliseconds. */
 const retryDelay = 1_000
@@ -69,7 +66,7 @@ const lastWriteTime = 300
 export class Deliveries {
   private readonly active = new Map<string, Active>()
   private readonly keys = new Map<string, Active>()
-  private readonly waiters = new Map<string, Set<(ended: Ended) => void>>()
+  private readonly waiters = new Map<string, Set<OnEnd>>()
   private readonly writing = new Map<string, Promise<void>>()
   /** Inserts that got no answer and are being cancelled, by ID. */
   private readonly uncertain = new Map<string, Delivery>()
@@ -85,10 +82,7 @@ export class Deliveries {
 
   /** Takes a delivery into memory. */
   add(delivery: Delivery, items: readonly ParsedItem[]): Active {
-    const active = this.toActive(delivery, items)
-    this.active.set(delivery.id, active)
-    if (delivery.key !== null) this.keys.set(delivery.key, active)
-    return active
+    return this.keep(this.toActive(delivery, items))
   }
 
   /**
@@ -103,7 +97,6 @@ export class Deliveries {
     try {
       await journal.insert(delivery, items)
     } catch (cause) {
-      this.forget(delivery.id)
       if (cause instanceof KeyTaken || cause instanceof RelayError) throw cause
       logger.warn('%s', `${delivery.id} was not accepted: the database does not answer (${nameOfError(cause)})`)
       this.cancel(delivery)
@@ -111,9 +104,9 @@ export class Deliveries {
     }
   }
 
-  /** A delivery that got no place in a lane is not in memory any more. */
-  release({ delivery }: Active): void {
-    this.forget(delivery.id)
+  /** A delivery that was not accepted is not in memory any more. */
+  release({ id }: Delivery): void {
+    this.forget(id)
   }
 
   /** The delivery in memory that has this key, or whose insert with it is being cancelled. */
@@ -230,31 +223,29 @@ export class Deliveries {
     if (state === 'unanswered') this.remember(active)
     this.keepFiles(delivery, items)
     if (mustLast) {
-      const saved = this.save(active).catch(() => undefined)
-      await Promise.race([saved, this.lastMoment()])
+      await this.saveInTime(active)
     } else {
       journal.record(delivery, items)
       this.forget(id)
     }
-    if (deferred) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`)
+    if (deferred && mustLast) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`)
     observer.ended(delivery, clock.wall() - createdAt)
-    this.tell({ delivery, ...rejection && !usesUpKey(results) && { rejection } })
+    for (const onEnd of [...this.waiters.get(id) ?? []]) onEnd(usesUpKey(results) ? undefined : rejection)
   }
 
-  /** When an answer cannot wait for the journal any longer. */
-  private async lastMoment(): Promise<void> {
+  /** Writes a delivery as it is, for as long as an answer can wait for the journal; after that it is written later. */
+  private async saveInTime(active: Active): Promise<void> {
     const { clock, patience, stop } = this.options
-    await pause(clock, patience, stop)
-    if (stop.aborted) await pause(clock, lastWriteTime, new AbortController().signal)
+    const lastMoment = async (): Promise<void> => {
+      await pause(clock, patience, stop)
+      if (stop.aborted) await pause(clock, lastWriteTime, new AbortController().signal)
+    }
+    await Promise.race([this.save(active).catch(() => undefined), lastMoment()])
   }
 
   /** A request that became no delivery in a lane: its record says why. */
   reject(delivery: Delivery, items: readonly ParsedItem[], error: RelayError): void {
-    const { clock, journal, observer } = this.options
-    this.change(delivery, { ...end(delivery, failRest(delivery, error)), key: null })
-    journal.record(delivery, items)
-    this.keepFiles(delivery, items)
-    observer.ended(delivery, clock.wall() - delivery.createdAt)
+    void this.end({ delivery, items, key: null, mustLast: false }, failRest(delivery, error))
   }
 
   /**
@@ -287,9 +278,8 @@ export class Deliveries {
       return
     }
     // Until it is written, memory has the truth.
-    this.active.set(id, active)
-    if (delivery.key !== null) this.keys.set(delivery.key, active)
-    await Promise.race([this.save(active).catch(() => undefined), this.lastMoment()])
+    this.keep(active)
+    await this.saveInTime(active)
   }
 
   /**
@@ -302,20 +292,17 @@ export class Deliveries {
     const { clock, stop } = this.options
     if (!isUnfinished(delivery.state) || (limit !== undefined && stop.aborted)) return delivery
     const waiting = this.waiters.get(delivery.id) ?? new Set()
-    const { rejection } = await new Promise<Ended>(resolve => {
-      const finish = (ended: Ended): void => {
-        cancel?.()
-        gone?.removeEventListener('abort', leaveIt)
-        unwatch?.()
+    const rejection = await new Promise<RelayError | undefined>(resolve => {
+      const finish: OnEnd = reason => {
+        for (const unwatch of watches) unwatch()
         waiting.delete(finish)
         if (waiting.size === 0) this.waiters.delete(delivery.id)
-        resolve(ended)
+        resolve(reason)
       }
-      const leaveIt = (): void => finish({ delivery })
-      const cancel = limit === undefined ? undefined : clock.after(limit, leaveIt)
+      const leaveIt = (): void => finish()
+      const signals = [stop, ...gone ? [gone] : []]
       // Whoever waits for the result of a deferred delivery is answered with its state; every other caller is told of its end.
-      if (limit !== undefined) gone?.addEventListener('abort', leaveIt)
-      const unwatch = limit === undefined ? undefined : onAbort(stop, leaveIt)
+      const watches = limit === undefined ? [] : [clock.after(limit, leaveIt), ...signals.map(signal => onAbort(signal, leaveIt))]
       this.waiters.set(delivery.id, waiting.add(finish))
     })
     if (rejection) throw rejection
@@ -392,6 +379,13 @@ export class Deliveries {
     void this.untilWritten(() => this.options.journal.cancel(delivery.id)).then(() => this.uncertain.delete(delivery.id), () => undefined)
   }
 
+  private keep(active: Active): Active {
+    const { id, key } = active.delivery
+    this.active.set(id, active)
+    if (key !== null) this.keys.set(key, active)
+    return active
+  }
+
   private forget(id: string): void {
     const { key } = this.active.get(id) ?? {}
     this.active.delete(id)
@@ -401,10 +395,6 @@ export class Deliveries {
   private change(delivery: Delivery, change: Change): void {
     Object.assign(delivery, change)
     delivery.updatedAt = this.options.clock.wall()
-  }
-
-  private tell(ended: Ended): void {
-    for (const finish of [...this.waiters.get(ended.delivery.id) ?? []]) finish(ended)
   }
 
   /** What can be sent again needs its files. */

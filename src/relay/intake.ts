@@ -58,13 +58,9 @@ export class Intake {
       delivery.bot = account.sid
       if (isLater) Object.assign(delivery, { deferred: true, expiresAt: delivery.createdAt + (expiresIn ?? defaultExpiry) })
       active = deliveries.add(delivery, items)
-      try {
-        lanes.enter(active, isLater ? {} : { ...!deferred && signal && { signal }, patience: expiresIn })
-      } catch (error) {
-        deliveries.release(active)
-        throw error
-      }
+      lanes.enter(active, isLater ? {} : { ...!deferred && signal && { signal }, patience: expiresIn })
     } catch (thrown) {
+      deliveries.release(delivery)
       const error = RelayError.from(thrown)
       // Without an outcome it was no delivery at all.
       // What asked for a bot that was not there cannot be sent again by another one.
@@ -90,7 +86,7 @@ export class Intake {
         await deliveries.insert(active)
       } catch (error) {
         lanes.leave(delivery)
-        deliveries.release(active)
+        deliveries.release(delivery)
         throw error
       }
       // The answer tells what was accepted, not what has become of it since.

@@ -206,12 +206,12 @@ export class Term {
       lanes.join(head)
       return
     }
-    const active = deliveries.add(delivery, await this.journal.items(head.id) ?? [])
+    const items = await this.journal.items(head.id) ?? []
     if (isUnfinished(delivery.state)) {
-      await deliveries.end(active, failRest(delivery, new RelayError('stopping', 'the relay ended before this could be sent: nothing was sent')))
+      const error = new RelayError('stopping', 'the relay ended before this could be sent: nothing was sent')
+      await deliveries.end(deliveries.add(delivery, items), failRest(delivery, error))
     } else {
-      deliveries.release(active)
-      deliveries.remember(active)
+      deliveries.remember(deliveries.toActive(delivery, items))
     }
   }
 }
