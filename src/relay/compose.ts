@@ -161,11 +161,9 @@ export interface MediaOptions {
  *
  * @throws RelayError `file-not-found` for a file ID that no longer resolves, `too-large` for what fits no frame
  */
-export function prepareItem(item: Item, options: MediaOptions): PreparedItem | Promise<PreparedMedia> {
+export async function prepareItem(item: Item, options: MediaOptions): Promise<PreparedItem> {
   if ('link' in item) return prepareMedia(item, options)
-  // Field by field: nearly all that is sent is text, and to spread it takes as long as much of the rest.
-  if (item.type === 'text') return { type: item.type, text: item.text, weight: 0, bytes: Buffer.byteLength(item.text) }
-  return { ...item, weight: 0, bytes: 0 }
+  return { ...item, weight: 0, bytes: item.type === 'text' ? Buffer.byteLength(item.text) : 0 }
 }
 
 async function prepareMedia({ type, link, name }: MediaItem, options: MediaOptions): Promise<PreparedMedia> {

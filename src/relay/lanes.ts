@@ -375,9 +375,9 @@ export class Lanes {
     let isFirst = true
     return {
       mostCalls: gates.isRestricted(lane.bot) ? 1 : Infinity,
-      ready: () => {
+      ready: async () => {
         const rest = isFirst ? 0 : gates.spacing(lane)
-        return rest > 0 ? pause(clock, rest, stop) : undefined
+        if (rest > 0) await pause(clock, rest, stop)
       },
       sent: hasArrived => {
         isFirst = false

@@ -14,8 +14,8 @@ export interface SendContext extends AttemptContext {
 
 /** Keeps the least time from one platform message of a lane to the next. */
 export interface Pace {
-  /** Resolves when the next message may leave; `undefined` when it may at once. */
-  ready: () => Promise<void> | undefined
+  /** Resolves when the next message may leave. */
+  ready: () => Promise<void>
   /** How often a message may be called for when its turn has come. */
   mostCalls: number
   /** A message has left, or could not; whether it has arrived. */
@@ -114,11 +114,10 @@ async function prepareAll({ media }: SendContext, { active: { items, delivery: {
     if (results[index]) continue
     try {
       if (item instanceof RelayError) throw item
-      const prepared = prepareItem(item, media)
-      const known = prepared instanceof Promise ? await prepared : prepared
+      const prepared = await prepareItem(item, media)
       const shown = summary.items[index]
-      if (shown && 'load' in known && known.bytes !== undefined) shown.size ??= known.bytes
-      ready.push(Object.assign(known, { index }))
+      if (shown && 'load' in prepared && prepared.bytes !== undefined) shown.size ??= prepared.bytes
+      ready.push({ ...prepared, index })
     } catch (error) {
       results[index] = { success: false, error: RelayError.from(error) }
     }
@@ -129,8 +128,7 @@ async function prepareAll({ media }: SendContext, { active: { items, delivery: {
 async function sendOne(context: SendContext, work: Work, { items, retries, earlier }: Outgoing): Promise<ItemResult> {
   const { settleTime, timeout } = context.policy
   const { active, account, chat, pace, results } = work
-  const rest = earlier ? undefined : pace.ready()
-  if (rest) await rest
+  if (!earlier) await pace.ready()
   let hasArrived = false
   try {
     const message = account.message(active.delivery.target, await load(items))
