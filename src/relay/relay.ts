@@ -1,4 +1,5 @@
 import { RelayError } from '../errors'
+import { onAbort } from '../lib/abort'
 import type { MessageRequest } from '../message/model'
 import { Chats } from './chats'
 import { pause, type Clock } from './clock'
@@ -273,11 +274,7 @@ export class Relay {
 /** Resolves as soon as one of them is aborted. */
 function aborted(...signals: AbortSignal[]): Promise<void> {
   return new Promise(resolve => {
-    const end = (): void => {
-      for (const signal of signals) signal.removeEventListener('abort', end)
-      resolve()
-    }
-    for (const signal of signals) signal.addEventListener('abort', end)
-    if (signals.some(signal => signal.aborted)) end()
+    for (const signal of signals) onAbort(signal, resolve)
+    if (signals.some(signal => signal.aborted)) resolve()
   })
 }
