@@ -46,7 +46,7 @@ const places = {
 
 /** The files of relay/, from the ground up: each may import those before it. */
 const layers = [
-  'clock', 'summary', 'delivery', 'submission', 'journal', 'journal-memory', 'journal-database', 'owner', 'deliveries', 'compose', 'chats',
+  'clock', 'summary', 'delivery', 'options', 'journal', 'journal-memory', 'journal-database', 'owner', 'deliveries', 'compose', 'chats',
   'attempt', 'send', 'gates', 'lanes', 'intake', 'recheck', 'replay', 'history', 'inquiries', 'term', 'relay', 'start',
 ]
 

@@ -70,17 +70,19 @@ export function apply(ctx: Context, config: Config): void {
   const publicUrl = (): string => settings.selfUrl || server.config.selfUrl || ''
   const links = new MediaLinks(() => (publicUrl() || server.selfUrl) + settings.path, apiKey)
   const port = new KoishiPort(ctx, presence, new OneBot(ctx))
-  const interval = settings.chatSendInterval * 1000
   // Some timers take whole numbers only.
   const timeout = Math.ceil(settings.chatApiTimeout * 1000)
   const inFlight = new InFlight()
   const { relay, finish } = startRelay(ctx, {
     port, logger, dataDir,
     policy: {
-      timeout, interval, retries: settings.chatApiMaxRetries, retryUnanswered: settings.chatRetryUnanswered,
+      timeout, retries: settings.chatApiMaxRetries, retryUnanswered: settings.chatRetryUnanswered,
       settleTime: settings.chatSettleTime * 1000,
     },
-    lanes: { interval, capacity: settings.chatQueueLimit, pauseAfter: settings.chatPauseAfter, pauseFor: settings.chatPauseTime * 1000 },
+    lane: {
+      interval: settings.chatSendInterval * 1000, capacity: settings.chatQueueLimit, pauseAfter: settings.chatPauseAfter,
+      pauseFor: settings.chatPauseTime * 1000,
+    },
     media: { transport: settings.mediaTransport, resolve: id => uploads.resolve(id), link: file => links.to(file) },
     files: uploads,
     enter: () => inFlight.enter(),

@@ -2,35 +2,17 @@ import { RelayError } from '../errors'
 import { onAbort } from '../lib/abort'
 import { SendError, type Account, type Message, type Receipt } from '../platform/port'
 import { nameOf, type Chats, type Finding, type LookUps, type OpenCall } from './chats'
-import type { Clock } from './clock'
 import type { MessageKind } from './compose'
 import type { Active, Deliveries } from './deliveries'
 import type { Open, Results, Sent } from './delivery'
+import type { RunningOptions } from './options'
 import type { EndCall } from './summary'
 
-/** How calls are made and repeated. Times are in milliseconds. */
-export interface Policy {
-  /** How long each call may take. */
-  timeout: number
-  /** How many further calls a message has after the first. */
-  retries: number
-  /** Whether to call again where the platform's history cannot tell whether the message arrived. */
-  retryUnanswered: boolean
-  /** How long the platform may still carry out a call without an answer, at least. */
-  settleTime: number
-  /** The least time from the end of a call to the next one in the same lane. */
-  interval: number
-}
-
 /** What attempts need of the rest of the core. */
-export interface AttemptContext {
-  clock: Clock
-  policy: Policy
+export interface AttemptContext extends RunningOptions {
   chats: Chats
   deliveries: Deliveries
   lookUps: LookUps
-  /** Aborted when everything ends at once. */
-  stop: AbortSignal
 }
 
 /** One platform message that is to be sent. */
@@ -109,7 +91,7 @@ class Attempt {
   private hasEnded = false
 
   constructor(private readonly context: AttemptContext, private readonly sending: Sending) {
-    const { clock, policy: { timeout, interval } } = context
+    const { clock, policy: { timeout }, lane: { interval } } = context
     const { active: { delivery }, indices, earlier, retries } = sending
     this.name = nameOf(delivery.id, indices)
     this.open = earlier ? 1 : 0
@@ -212,7 +194,7 @@ class Attempt {
 
   /** Rests before a further call, where there is one left and time for it. What is deferred and cannot leave waits in its lane instead. */
   private async rest(failure: SendError): Promise<SendError | undefined> {
-    const { context: { clock, policy: { timeout, interval } }, sending: { account, active: { delivery: { deferred } } } } = this
+    const { context: { clock, policy: { timeout }, lane: { interval } }, sending: { account, active: { delivery: { deferred } } } } = this
     const time = Math.max(backoff(Math.max(this.calls, 1), Math.random()), interval)
     const isPostponed = failure.outcome === 'unsent' && (deferred || !account.isOnline)
     // A look-up may have taken of the time of a call, but not nearly all.

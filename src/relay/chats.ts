@@ -5,7 +5,7 @@ import type { Clock } from './clock'
 import { isRepeatable, type MessageKind } from './compose'
 import type { Delivery, Open } from './delivery'
 import type { Journal } from './journal'
-import type { LookUp, Observer } from './submission'
+import type { LookUp, Observer } from './options'
 
 /** A platform message of a delivery that was called, and whose ID is not known. */
 export interface OpenCall {

@@ -5,8 +5,8 @@ import { RelayError } from '../errors'
 import { nameOfUrl } from '../message/link'
 import type { Item, MediaItem, MentionItem, MessageRequest, ParsedItem, ReplyItem, TextItem } from '../message/model'
 import { writeItems } from '../message/parse'
-import type { LoadedMedia, Port } from '../platform/port'
-import type { Files } from './deliveries'
+import type { LoadedMedia } from '../platform/port'
+import type { MediaOptions, RelayOptions, StoredFile } from './options'
 
 /** What the rules of composing look at. */
 interface Composable {
@@ -137,25 +137,6 @@ export interface PreparedMedia {
  */
 export const maxWeight = 48 * 1024 * 1024
 
-/** An uploaded file, as a send needs it. */
-export interface StoredFile {
-  id: string
-  /** Absolute. */
-  path: string
-  name: string
-  /** In bytes. */
-  size: number
-}
-
-/** What the preparation of media needs from elsewhere. */
-export interface MediaOptions {
-  /** How an uploaded file reaches the platform: it sees the same disk, or gets the bytes, or fetches them by a link. */
-  transport: 'path' | 'base64' | 'url'
-  resolve: (id: string) => Promise<StoredFile>
-  /** A signed link to an uploaded file. */
-  link: (file: StoredFile) => string
-}
-
 /**
  * Finds out what an item weighs; of one with a link, where its bytes are and how they travel to the platform.
  *
@@ -217,19 +198,12 @@ export interface Preview {
   wrong: { index: number, code: number, msg: string }[]
 }
 
-/** What is needed for it of the rest of the relay. */
-interface PreviewOptions {
-  port: Port
-  media: MediaOptions
-  files: Pick<Files, 'digest'>
-}
-
 /**
  * Shows what a request would become, and sends nothing.
  *
  * @throws RelayError what would stop the request as such
  */
-export async function preview({ target, bot, items, mode }: MessageRequest, options: PreviewOptions): Promise<Preview> {
+export async function preview({ target, bot, items, mode }: MessageRequest, options: RelayOptions): Promise<Preview> {
   const account = options.port.choose(bot)
   account.checkIds(target, items)
   const ready: (PreparedItem & { shown: object })[] = []
@@ -248,7 +222,7 @@ export async function preview({ target, bot, items, mode }: MessageRequest, opti
 }
 
 /** An item as its caller knows it: neither where a file lies nor a link to it. */
-async function show(item: ParsedItem, { media, files }: PreviewOptions): Promise<object> {
+async function show(item: ParsedItem, { media, files }: RelayOptions): Promise<object> {
   if (item instanceof RelayError || !('link' in item) || item.link.kind === 'remote') return writeItems([item])[0] ?? {}
   const { type, link } = item
   if (link.kind === 'upload') {

@@ -1,14 +1,13 @@
-import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/abort'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
-import { pause, type Clock } from './clock'
+import { pause } from './clock'
 import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
 import { KeyTaken, NotOwner, type Head, type Journal } from './journal'
+import type { RunningOptions } from './options'
 import type { Ownership } from './owner'
-import type { Observer } from './submission'
-import { noteCall, type EndCall, type RecordContent } from './summary'
+import { noteCall, type EndCall } from './summary'
 
 /** A delivery in memory, with what is to be sent. */
 export interface Active {
@@ -20,30 +19,9 @@ export interface Active {
   readonly mustLast: boolean
 }
 
-/** The upload folder, as far as the core uses it. */
-export interface Files {
-  /** Keeps a file from being removed until the function returned is called. */
-  hold: (id: string) => () => void
-  /** Keeps a file at least until then, in milliseconds since the epoch. @throws RelayError `file-not-found` */
-  keepUntil: (id: string, until: number) => Promise<void>
-  /** A digest of its content; `undefined` when there is no such file. */
-  digest: (id: string) => Promise<string | undefined>
-}
-
-export interface DeliveriesOptions {
-  clock: Clock
+export interface DeliveriesOptions extends RunningOptions {
   journal: Journal
   ownership: Pick<Ownership, 'isFresh'>
-  files: Pick<Files, 'keepUntil'>
-  logger: Pick<Logger, 'info' | 'warn'>
-  observer: Observer
-  recordContent: RecordContent
-  /** How long records are kept, in milliseconds. */
-  retention: number
-  /** How long a caller waits for the journal after the last call, in milliseconds. */
-  patience: number
-  /** Aborted when everything ends at once. */
-  stop: AbortSignal
 }
 
 /** Told the end of a delivery, and why its request as a whole was stopped where nothing was tried. */
@@ -235,9 +213,9 @@ export class Deliveries {
 
   /** Writes a delivery as it is, for as long as an answer can wait for the journal; after that it is written later. */
   private async saveInTime(active: Active): Promise<void> {
-    const { clock, patience, stop } = this.options
+    const { clock, policy: { timeout }, stop } = this.options
     const lastMoment = async (): Promise<void> => {
-      await pause(clock, patience, stop)
+      await pause(clock, timeout, stop)
       if (stop.aborted) await pause(clock, lastWriteTime, new AbortController().signal)
     }
     await Promise.race([this.save(active).catch(() => undefined), lastMoment()])

@@ -1,23 +1,9 @@
-import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import type { Target } from '../message/model'
 import type { Account, Closure, SendError } from '../platform/port'
-import type { Clock } from './clock'
 import type { Hold } from './delivery'
-import type { Observer } from './submission'
-
-/** How lanes are worked. Times are in milliseconds. */
-export interface LaneOptions {
-  /** The least time from one platform message to the next in a lane. */
-  interval: number
-  /** How many deliveries may wait in a lane. */
-  capacity: number
-  /** After how many failures in a row that are about its target a lane is paused. */
-  pauseAfter: number
-  /** For how long. */
-  pauseFor: number
-}
+import type { RelayOptions } from './options'
 
 /** What a lane is to its gate. */
 export interface Gated {
@@ -60,13 +46,6 @@ export class GateMemory {
   readonly standings = new Map<string, Standing>()
 }
 
-export interface GatesContext {
-  clock: Clock
-  options: LaneOptions
-  observer: Pick<Observer, 'paused'>
-  logger: Pick<Logger, 'info' | 'warn'>
-}
-
 const minute = 60_000
 /** The waits before the head of a held lane is tried where nobody can tell whether the hold is over; the last one again and again. */
 const tryWaits = [1 * minute, 2 * minute, 4 * minute, 8 * minute, 15 * minute] as const
@@ -92,7 +71,7 @@ const mostRetryAfter = 60
  * | restricted | messages of its account vanish             | one arrives; until then one of the account leaves at a time       |
  */
 export class Gates {
-  constructor(private readonly context: GatesContext, private readonly memory: GateMemory) {}
+  constructor(private readonly context: RelayOptions, private readonly memory: GateMemory) {}
 
   /** How long nothing may leave from a lane, in milliseconds. */
   rest(lane: Gated): number {
@@ -102,7 +81,7 @@ export class Gates {
 
   /** How long until the next message of a delivery that is leaving may leave, in milliseconds. */
   spacing({ name, bot }: Gated): number {
-    const next = Math.max(this.gate(name).lastSent + this.context.options.interval, this.restrictionOf(bot)?.next ?? -Infinity)
+    const next = Math.max(this.gate(name).lastSent + this.context.lane.interval, this.restrictionOf(bot)?.next ?? -Infinity)
     return Math.max(next - this.context.clock.now(), 0)
   }
 
@@ -114,7 +93,7 @@ export class Gates {
   /** How long a lane without deliveries is remembered, in milliseconds: the next failure of a target that failed is to count. */
   memorable(lane: Gated): number {
     const { failures, hold } = this.gate(lane.name)
-    return hold ? Infinity : this.rest(lane) + (failures > 0 ? Math.max(this.context.options.pauseFor, leastMemory) : 0)
+    return hold ? Infinity : this.rest(lane) + (failures > 0 ? Math.max(this.context.lane.pauseFor, leastMemory) : 0)
   }
 
   forget(name: string): void {
@@ -138,7 +117,7 @@ export class Gates {
 
   /** The lanes whose targets keep failing: they are paused, or were, and nothing has got through since. */
   failing(): string[] {
-    return [...this.memory.gates].flatMap(([name, { failures }]) => failures >= this.context.options.pauseAfter ? [name] : [])
+    return [...this.memory.gates].flatMap(([name, { failures }]) => failures >= this.context.lane.pauseAfter ? [name] : [])
   }
 
   /** Since when each restricted account is, in milliseconds since the epoch, by its `sid`. */
@@ -207,7 +186,7 @@ export class Gates {
    * @returns whether nothing leaves from the lane for a while now
    */
   failed({ name }: Gated, failure: SendError): boolean {
-    const { clock, options: { pauseAfter, pauseFor }, observer } = this.context
+    const { clock, lane: { pauseAfter, pauseFor }, observer } = this.context
     const gate = this.gate(name)
     const { causeId, about } = failure.last
     if (causeId && (about === 'chat-closed' || about === 'account')) {

@@ -1,20 +1,11 @@
 import { RelayError } from '../errors'
 import { Mutex } from '../lib/async'
 import type { BotSelector, Target } from '../message/model'
-import { SendError, type Account, type Contact, type Port } from '../platform/port'
-import type { Policy } from './attempt'
-import { pause, type Clock } from './clock'
+import { SendError, type Account, type Contact } from '../platform/port'
+import { pause } from './clock'
 import { messageIdsOf } from './delivery'
 import type { History } from './history'
-
-/** What inquiries need of the rest of the relay. */
-export interface InquiryContext {
-  clock: Clock
-  port: Port
-  policy: Pick<Policy, 'timeout'>
-  /** Aborted when the relay stops. */
-  stop: AbortSignal
-}
+import type { RunningOptions } from './options'
 
 /** How old a message may be that is recalled, in milliseconds: platforms allow some minutes, and to administrators of a group more. */
 const recallable = 24 * 60 * 60 * 1000
@@ -26,7 +17,7 @@ const maxLooked = 10_000
 export class Inquiries {
   private readonly looks = new Mutex()
 
-  constructor(private readonly context: InquiryContext) {}
+  constructor(private readonly context: RunningOptions) {}
 
   /**
    * Takes a platform message back that was sent within the last day, by one of the last 10,000 deliveries.
@@ -99,7 +90,7 @@ export class Inquiries {
  *
  * @throws RelayError `refused`, `unsent`, `unanswered`, `stopping`
  */
-async function ask<T>(work: Promise<T>, { clock, policy: { timeout }, stop }: InquiryContext): Promise<T> {
+async function ask<T>(work: Promise<T>, { clock, policy: { timeout }, stop }: RunningOptions): Promise<T> {
   const end = new AbortController()
   const tooLate = pause(clock, timeout, AbortSignal.any([stop, end.signal])).then(() => {
     throw stop.aborted ? new RelayError('stopping') : new SendError('unanswered')

@@ -1,24 +1,17 @@
 import { RelayError } from '../errors'
-import type { Port } from '../platform/port'
-import type { Clock } from './clock'
 import type { Active, Deliveries } from './deliveries'
 import { createDelivery, type Delivery, type Idempotency } from './delivery'
 import type { Lanes } from './lanes'
-import type { Submission } from './submission'
-import { summarize, type RecordContent } from './summary'
+import type { RelayOptions, Submission } from './options'
+import { summarize } from './summary'
 
 /** After which time a deferred delivery, or one that is sent again, is dropped unless its request says otherwise, in milliseconds. */
 export const defaultExpiry = 24 * 60 * 60 * 1000
 
 /** What accepting needs of the rest of the core. */
-export interface IntakeContext {
-  clock: Clock
-  port: Port
+export interface IntakeContext extends RelayOptions {
   deliveries: Deliveries
   lanes: Lanes
-  recordContent: RecordContent
-  /** Counts what a stop gives some time to end; the function returned is called at the end. */
-  enter: () => () => void
 }
 
 /** Makes submissions deliveries and gives each its place in a lane. */

@@ -1,15 +1,15 @@
-import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import type { Target } from '../message/model'
 import { readTarget, writeTarget } from '../message/target'
-import type { Account, Closure, Port } from '../platform/port'
+import type { Account, Closure } from '../platform/port'
+import type { AttemptContext } from './attempt'
 import { pause } from './clock'
 import { nameOfError, type Active } from './deliveries'
 import { failRest, isOverdue, isPassing, type Delivery, type Hold } from './delivery'
 import type { Gated, Gates } from './gates'
 import { headOf, type Head } from './journal'
-import { send, type Pace, type SendContext, type SendEnd } from './send'
+import { send, type Pace, type SendEnd } from './send'
 
 /** A lane in which something waits, or that is paused, as operators see it. */
 export interface LaneState {
@@ -55,14 +55,8 @@ interface Lane extends Gated {
 }
 
 /** What lanes need of the rest of the core. */
-export interface LanesContext extends SendContext {
-  port: Port
+export interface LanesContext extends AttemptContext {
   gates: Gates
-  /** How many deliveries may wait in a lane. */
-  capacity: number
-  logger: Pick<Logger, 'warn'>
-  /** Counts what a stop gives some time to end; the function returned is called at the end. */
-  enter: () => () => void
 }
 
 /** How a delivery waits for its turn. */
@@ -122,7 +116,7 @@ export class Lanes {
    * @throws RelayError `queue-full`, `paused`, `stopping`
    */
   enter({ delivery, mustLast }: Active, { signal, patience = Infinity }: Waiting = {}): void {
-    const { clock, gates, capacity } = this.context
+    const { clock, gates, lane: { capacity } } = this.context
     if (this.isClosed) throw new RelayError('stopping')
     const lane = this.open(delivery)
     const refusal = delivery.deferred ? undefined : gates.refusal(lane)

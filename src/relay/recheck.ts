@@ -1,12 +1,11 @@
 import { RelayError } from '../errors'
-import type { Port } from '../platform/port'
 import { toSent, type AttemptContext } from './attempt'
 import { nameOf } from './chats'
 import { pause } from './clock'
 import type { Active } from './deliveries'
 import { again, isOverdue, type Delivery } from './delivery'
 import { laneOf, type Lanes } from './lanes'
-import { openMessage, type SendContext } from './send'
+import { openMessage } from './send'
 
 /** When a delivery without an answer is looked for again, in milliseconds after its end; and once more when it has settled. */
 const looks = [60_000, 5 * 60_000]
@@ -16,8 +15,7 @@ const offlineDelay = 60_000
 /** How often it is looked what is due, in milliseconds. */
 const tickInterval = 1_000
 
-export interface RecheckContext extends Pick<SendContext, 'media'>, AttemptContext {
-  port: Port
+export interface RecheckContext extends AttemptContext {
   lanes: Lanes
 }
 

@@ -13,8 +13,8 @@ import { MemoryJournal } from './journal-memory'
 import { laneOf, readLane, type Backlog, type LaneState } from './lanes'
 import type { Ownership } from './owner'
 import { preview, type Preview } from './compose'
-import type { AdmitRetry, Submission, Submitted } from './submission'
-import { Term, type RelayOptions } from './term'
+import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
+import { Term } from './term'
 
 export type { Contact } from '../platform/port'
 export type { Delivery } from './delivery'
@@ -22,9 +22,8 @@ export type { History } from './history'
 export type { Inquiries } from './inquiries'
 export type { ListFilter } from './journal'
 export { laneOf, readLane, type Backlog, type LaneState } from './lanes'
-export { tellAll, type LookUp, type Observer, type Submission, type Submitted } from './submission'
+export { tellAll, type LookUp, type Observer, type RelayOptions, type Submission, type Submitted } from './options'
 export type { CallOutcome } from './summary'
-export type { RelayOptions } from './term'
 
 /** What outlives a reload of the plugin in one process: what is known of the chats, pauses and intervals, and the journal in memory. */
 export class Shared {

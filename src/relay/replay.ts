@@ -1,17 +1,18 @@
 import { LRUCache } from 'lru-cache'
 import { RelayError } from '../errors'
 import { digest } from '../lib/crypto'
-import { platformOf } from '../message/target'
-import { SendError, type Port } from '../platform/port'
-import type { Clock } from './clock'
-import type { Active, Deliveries, Files } from './deliveries'
+import { writeLink } from '../message/link'
+import type { MessageRequest, ParsedItem } from '../message/model'
+import { platformOf, writeTarget } from '../message/target'
+import { SendError } from '../platform/port'
+import type { Active, Deliveries } from './deliveries'
 import { again, isRetryable, isUnfinished, type Change, type Delivery, type Idempotency, type ItemResult } from './delivery'
 import type { Gates } from './gates'
 import { defaultExpiry, type Intake } from './intake'
 import { KeyTaken, type Journal } from './journal'
 import { laneOf, type Lanes, type Waiting } from './lanes'
+import type { AdmitRetry, Files, RelayOptions, Submission, Submitted } from './options'
 import type { Recheck } from './recheck'
-import { fingerprintOf, type AdmitRetry, type Submission, type Submitted } from './submission'
 
 /** How long an Idempotency-Key lives, in milliseconds. */
 export const keyLifetime = 24 * 60 * 60 * 1000
@@ -21,18 +22,13 @@ const mostRefusals = 10_000
 /** Stands for the fingerprint of an event, whose content is not compared. */
 const anything = 'anything'
 
-export interface ReplayContext {
-  clock: Clock
-  port: Port
+export interface ReplayContext extends RelayOptions {
   journal: Journal
   deliveries: Deliveries
   lanes: Lanes
   gates: Gates
   intake: Intake
   recheck: Recheck
-  files: Pick<Files, 'digest'>
-  /** How long a caller who repeats the key of a deferred delivery waits, in milliseconds. */
-  patience: number
 }
 
 /** Requests that come again: by their Idempotency-Key, or because an operator has a delivery sent again. */
@@ -119,7 +115,7 @@ export class Replay {
 
   /** The first request with this key went unanswered: what became of it is told, or what is missing is sent once that may be. */
   private async resend(submission: Submission, earlier: Delivery): Promise<Submitted> {
-    const { deliveries, journal, recheck, clock, intake, lanes, patience } = this.context
+    const { deliveries, journal, recheck, clock, intake, lanes, policy } = this.context
     const { request: { items, expiresIn }, admit, signal, deferred } = submission
     const replay: Submitted = { delivery: earlier, isReplay: true }
     const active = deliveries.unanswered.get(earlier.id)
@@ -136,6 +132,8 @@ export class Replay {
     const queued = await this.requeue(active, change, waiting).catch(() => undefined)
     if (!queued) return replay
     lanes.saved(queued)
+    // Whoever repeats the key of a deferred delivery without saying how long to wait is answered when it should have been sent.
+    const patience = policy.timeout * (policy.retries + 1)
     const limit = isBackground ? deferred.inMemory : isLater ? deferred?.wait ?? patience : undefined
     return { delivery: await deliveries.ended(queued, limit, isBackground ? undefined : signal?.()), isReplay: false }
   }
@@ -217,6 +215,32 @@ async function orKeyUnknown<T>(work: Promise<T>): Promise<T> {
   return work.catch((cause: unknown) => {
     throw new RelayError('key-unknown', undefined, { cause })
   })
+}
+
+/**
+ * What a request means, as a digest: the order of its fields does not count. An uploaded file counts by its content, because a job that is
+ * run again uploads its file again and gets another ID; one that is not there counts by its ID.
+ *
+ * @param digestUpload gives a digest of the content of an uploaded file, `undefined` when there is no file with this ID
+ */
+async function fingerprintOf({ mode, target, bot, items, expiresIn }: MessageRequest, digestUpload: Files['digest']): Promise<string> {
+  const meanings: string[] = []
+  for (const item of items) meanings.push(await digestItem(item, digestUpload))
+  return digest(JSON.stringify([mode, writeTarget(target), bot.platform ?? null, bot.selfId ?? null, expiresIn ?? null, meanings]))
+}
+
+async function digestItem(item: ParsedItem, digestUpload: Files['digest']): Promise<string> {
+  if (item instanceof RelayError) return digest(`error ${item.code}\n`, item.message)
+  if (item.type === 'text') return digest('text\n', item.text)
+  if (item.type === 'at') return digest('at\n', item.userId ?? '')
+  if (item.type === 'reply') return digest('reply\n', item.messageId)
+  const { type, link } = item
+  const written = writeLink(link)
+  const content = link.kind === 'upload' ? await digestUpload(link.id) : undefined
+  if (content === undefined) return digest(`${type}\n`, item.name === undefined ? '' : `${item.name}\n`, written)
+  // Only a file is shown with its name, which ends its ID unless it has another one.
+  const { name = written.slice(written.indexOf('/') + 1) } = item
+  return digest(`${type}\n`, type === 'file' ? `/${name}` : '', `\n${content}`)
 }
 
 /** @throws RelayError `store-down` for whatever the database throws */

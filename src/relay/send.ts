@@ -1,16 +1,10 @@
 import { RelayError } from '../errors'
 import { SendError, type Account, type LoadedItem, type Message } from '../platform/port'
 import { attempt, toSent, type AttemptContext } from './attempt'
-import { compose, divide, kindOf, maxWeight, prepareItem, settlingTime, type MediaOptions, type MessageKind, type PreparedItem } from './compose'
-import type { Active, Files } from './deliveries'
+import { compose, divide, kindOf, maxWeight, prepareItem, settlingTime, type MessageKind, type PreparedItem } from './compose'
+import type { Active } from './deliveries'
 import { isPassing, unanswered, type ItemResult, type Open, type Results } from './delivery'
 import { NotOwner } from './journal'
-
-/** What a send needs of the rest of the core. */
-export interface SendContext extends AttemptContext {
-  media: MediaOptions
-  files: Pick<Files, 'hold'>
-}
 
 /** Keeps the least time from one platform message of a lane to the next. */
 export interface Pace {
@@ -44,7 +38,7 @@ interface Outgoing {
  *
  * @param chat as the lane is named
  */
-export async function send(context: SendContext, active: Active, account: Account, chat: string, pace: Pace): Promise<SendEnd> {
+export async function send(context: AttemptContext, active: Active, account: Account, chat: string, pace: Pace): Promise<SendEnd> {
   const { delivery, items } = active
   const { summary, createdAt } = delivery
   const { clock, files } = context
@@ -75,7 +69,7 @@ interface Work {
   failure: SendError | undefined
 }
 
-async function sendAll(context: SendContext, work: Work): Promise<void> {
+async function sendAll(context: AttemptContext, work: Work): Promise<void> {
   const { active: { delivery: { deferred, open } }, pace: { mostCalls }, results } = work
   const { retries } = context.policy
   const ready = await prepareAll(context, work)
@@ -108,7 +102,7 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
 }
 
 /** Finds out of each item without a result what it takes to send it. */
-async function prepareAll({ media }: SendContext, { active: { items, delivery: { summary } }, results }: Work): Promise<Ready[]> {
+async function prepareAll({ media }: AttemptContext, { active: { items, delivery: { summary } }, results }: Work): Promise<Ready[]> {
   const ready: Ready[] = []
   for (const [index, item] of items.entries()) {
     if (results[index]) continue
@@ -125,7 +119,7 @@ async function prepareAll({ media }: SendContext, { active: { items, delivery: {
   return ready
 }
 
-async function sendOne(context: SendContext, work: Work, { items, retries, earlier }: Outgoing): Promise<ItemResult> {
+async function sendOne(context: AttemptContext, work: Work, { items, retries, earlier }: Outgoing): Promise<ItemResult> {
   const { settleTime, timeout } = context.policy
   const { active, account, chat, pace, results } = work
   if (!earlier) await pace.ready()
@@ -149,7 +143,7 @@ async function sendOne(context: SendContext, work: Work, { items, retries, earli
 
 /** A message that a delivery has left open, for a look-up. */
 export async function openMessage(
-  { media }: Pick<SendContext, 'media'>, { delivery: { target }, items }: Pick<Active, 'delivery' | 'items'>, { indices }: Open, account: Account,
+  { media }: Pick<AttemptContext, 'media'>, { delivery: { target }, items }: Pick<Active, 'delivery' | 'items'>, { indices }: Open, account: Account,
 ): Promise<{ message: Message, kind: MessageKind }> {
   const prepared: PreparedItem[] = []
   for (const index of indices) {

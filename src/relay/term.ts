@@ -1,39 +1,16 @@
-import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
-import type { Port } from '../platform/port'
-import type { Policy } from './attempt'
 import { Chats, LookUps, nameOf } from './chats'
-import type { Clock } from './clock'
-import type { MediaOptions } from './compose'
-import { Deliveries, nameOfError, type Files } from './deliveries'
+import { Deliveries, nameOfError } from './deliveries'
 import { failRest, isUnfinished, type State } from './delivery'
-import { Gates, type GateMemory, type LaneOptions } from './gates'
+import { Gates, type GateMemory } from './gates'
 import { History } from './history'
 import { Intake } from './intake'
 import type { Head, Journal } from './journal'
 import { Lanes, laneOf } from './lanes'
+import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
 import type { Ownership } from './owner'
 import { Recheck } from './recheck'
 import { Replay, orStoreDown } from './replay'
-import type { AdmitRetry, Observer, Submission, Submitted } from './submission'
-import type { RecordContent } from './summary'
-
-/** What the relay works by. */
-export interface RelayOptions {
-  clock: Clock
-  port: Port
-  policy: Policy
-  lanes: LaneOptions
-  media: MediaOptions
-  files: Files
-  logger: Pick<Logger, 'info' | 'warn'>
-  observer: Observer
-  recordContent: RecordContent
-  /** How long records are kept, in milliseconds. */
-  retention: number
-  /** Counts what a stop gives some time to end; the function returned is called at the end. */
-  enter: () => () => void
-}
 
 /** What outlives a reload of the plugin in one process. */
 export interface Memory {
@@ -88,20 +65,17 @@ export class Term {
     private readonly options: RelayOptions, private readonly memory: Memory, private readonly journal: Journal, ownership: Ownership,
     private readonly owner: number, last: number,
   ) {
-    const { clock, port, policy, media, files, logger, observer, recordContent, retention, enter } = options
+    const { clock, observer, policy } = options
     const { chats } = memory
-    const stop = this.stop.signal
-    const deliveries = this.deliveries = new Deliveries({
-      clock, journal, ownership, files, logger, observer, recordContent, retention, patience: policy.timeout, stop,
-    })
+    const running = { ...options, stop: this.stop.signal }
+    const deliveries = this.deliveries = new Deliveries({ ...running, journal, ownership })
     const lookUps = new LookUps(chats, journal, observer, policy.retryUnanswered)
-    const sending = { clock, policy, chats, deliveries, lookUps, media, files, stop }
-    const gates = this.gates = new Gates({ clock, logger, observer, options: options.lanes }, memory.gates)
-    const lanes = this.lanes = new Lanes({ ...sending, port, gates, logger, enter, capacity: options.lanes.capacity })
-    const intake = this.intake = new Intake({ clock, port, deliveries, lanes, recordContent, enter }, last)
-    const recheck = this.recheck = new Recheck({ ...sending, port, lanes })
-    const patience = policy.timeout * (policy.retries + 1)
-    this.replay = new Replay({ clock, port, journal, deliveries, lanes, gates, intake, recheck, files, patience })
+    const sending = { ...running, chats, deliveries, lookUps }
+    const gates = this.gates = new Gates(options, memory.gates)
+    const lanes = this.lanes = new Lanes({ ...sending, gates })
+    const intake = this.intake = new Intake({ ...options, deliveries, lanes }, last)
+    const recheck = this.recheck = new Recheck({ ...sending, lanes })
+    this.replay = new Replay({ ...options, journal, deliveries, lanes, gates, intake, recheck })
     this.history = new History(deliveries, journal)
     const tick = (): void => {
       this.cancel = clock.after(upkeepInterval, tick)

@@ -81,7 +81,7 @@ export interface Plan {
   hosts: number
   /** Whether nothing but closed chats and kills goes wrong: then all that was accepted arrives once, and in its order. */
   isHeld?: true
-  policy: { timeout: number, retries: number, retryUnanswered: boolean, settleTime: number, interval: number }
+  policy: { timeout: number, retries: number, retryUnanswered: boolean, settleTime: number }
   lanes: { interval: number, capacity: number, pauseAfter: number, pauseFor: number }
   platform: PlatformOptions
   chats: readonly PlannedChat[]
@@ -117,7 +117,7 @@ export function createPlan(seed: number): Plan {
   const timeout = random.pick([5, 15, 30]) * second
   const interval = random.pick([0, 0, 1000, 3000])
   const policy = {
-    timeout, interval, retries: random.between(0, 3), retryUnanswered: random.chance(0.4), settleTime: random.pick([15, 30]) * second,
+    timeout, retries: random.between(0, 3), retryUnanswered: random.chance(0.4), settleTime: random.pick([15, 30]) * second,
   }
   const faultsEnd = random.pick([1, 3, 6]) * minute
   const chats = Array.from({ length: random.between(1, 3) }, (_, index): PlannedChat => ({
@@ -177,7 +177,7 @@ export function createHeldPlan(seed: number): Plan {
   })
   return {
     seed, store, hosts, isHeld: true, chats, faultsEnd,
-    policy: { timeout: 15 * second, retries: random.between(1, 3), retryUnanswered: random.chance(0.5), settleTime: 30 * second, interval },
+    policy: { timeout: 15 * second, retries: random.between(1, 3), retryUnanswered: random.chance(0.5), settleTime: 30 * second },
     lanes: { interval, capacity: 200, pauseAfter: 1000, pauseFor: minute },
     platform: {
       hasHistory: true, reports: random.chance(0.5), isCoarse: random.chance(0.5), offset: 0, accounts: [sid],

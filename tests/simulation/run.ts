@@ -4,8 +4,7 @@ import type { Item } from '../../src/message/model'
 import type { LoadedItem } from '../../src/platform/port'
 import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery'
 import { RowOwner, type Ownership } from '../../src/relay/owner'
-import { Relay, Shared } from '../../src/relay/relay'
-import type { Submission, Submitted } from '../../src/relay/submission'
+import { Relay, Shared, type Submission, type Submitted } from '../../src/relay/relay'
 import { Random } from '../faults/random'
 import { Machine, ProcessClock, RelayClock, Timeline } from './clock'
 import { copy, Database, SimulatedJournal } from './journal'
@@ -260,7 +259,7 @@ class World implements Run {
       clock: own,
       port: this.platform.port(clock),
       policy: plan.policy,
-      lanes: plan.lanes,
+      lane: plan.lanes,
       media: {
         transport: 'url',
         resolve: id => {

@@ -218,7 +218,7 @@ function copyOf(delivery: Delivery | undefined): Delivery | undefined {
   return delivery && { ...delivery }
 }
 
-type Changes = Partial<RelayOptions['policy'] & RelayOptions['lanes']> & { isDurable?: boolean }
+type Changes = Partial<RelayOptions['policy'] & RelayOptions['lane']> & { isDurable?: boolean }
 
 /** The core with a platform, in simulated time. */
 export class Core {
@@ -248,8 +248,8 @@ export class Core {
     const { clock, port, changes: { isDurable = true, ...changes } } = this
     const interval = changes.interval ?? 0
     this.relay = new Relay(this.shared, {
-      clock, port, policy: { timeout: 10_000, retries: 2, retryUnanswered: true, settleTime: 30_000, interval, ...changes },
-      lanes: { interval, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...changes },
+      clock, port, policy: { timeout: 10_000, retries: 2, retryUnanswered: true, settleTime: 30_000, ...changes },
+      lane: { interval, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...changes },
       media: { transport: 'path', resolve: () => Promise.reject(new RelayError('file-not-found')), link: () => '' },
       files: { hold: () => () => undefined, keepUntil: () => Promise.resolve(), digest: () => Promise.resolve(undefined) },
       logger: { info: () => undefined, warn: (_: string, line: string) => void this.warnings.push(line) }, observer: tellAll([]), recordContent: 'full', retention: 1e9,

@@ -1,10 +1,9 @@
-import { RelayError } from '../errors'
-import { digest } from '../lib/crypto'
-import { writeLink } from '../message/link'
+import type { Logger } from 'koishi'
 import type { MessageRequest, ParsedItem } from '../message/model'
-import { writeTarget } from '../message/target'
+import type { Port } from '../platform/port'
+import type { Clock } from './clock'
 import type { Delivery } from './delivery'
-import type { CallOutcome } from './summary'
+import type { CallOutcome, RecordContent } from './summary'
 
 /** What a caller wants sent, and how it wants to be told. */
 export interface Submission {
@@ -74,30 +73,79 @@ export function tellAll(observers: readonly Partial<Observer>[]): Observer {
   }
 }
 
-/**
- * What a request means, as a digest: the order of its fields does not count. An uploaded file counts by its content, because a job that is
- * run again uploads its file again and gets another ID; one that is not there counts by its ID.
- *
- * @param digestUpload gives a digest of the content of an uploaded file, `undefined` when there is no file with this ID
- */
-export async function fingerprintOf({ mode, target, bot, items, expiresIn }: MessageRequest, digestUpload: DigestUpload): Promise<string> {
-  const meanings: string[] = []
-  for (const item of items) meanings.push(await digestItem(item, digestUpload))
-  return digest(JSON.stringify([mode, writeTarget(target), bot.platform ?? null, bot.selfId ?? null, expiresIn ?? null, meanings]))
+/** How calls are made and repeated. Times are in milliseconds. */
+export interface Policy {
+  /** How long each call may take. */
+  timeout: number
+  /** How many further calls a message has after the first. */
+  retries: number
+  /** Whether to call again where the platform's history cannot tell whether the message arrived. */
+  retryUnanswered: boolean
+  /** How long the platform may still carry out a call without an answer, at least. */
+  settleTime: number
 }
 
-type DigestUpload = (id: string) => Promise<string | undefined>
+/** How lanes are worked. Times are in milliseconds. */
+export interface LaneOptions {
+  /** The least time from the end of a call to the next one in the same lane. */
+  interval: number
+  /** How many deliveries may wait in a lane. */
+  capacity: number
+  /** After how many failures in a row that are about its target a lane is paused. */
+  pauseAfter: number
+  /** For how long. */
+  pauseFor: number
+}
 
-async function digestItem(item: ParsedItem, digestUpload: DigestUpload): Promise<string> {
-  if (item instanceof RelayError) return digest(`error ${item.code}\n`, item.message)
-  if (item.type === 'text') return digest('text\n', item.text)
-  if (item.type === 'at') return digest('at\n', item.userId ?? '')
-  if (item.type === 'reply') return digest('reply\n', item.messageId)
-  const { type, link } = item
-  const written = writeLink(link)
-  const content = link.kind === 'upload' ? await digestUpload(link.id) : undefined
-  if (content === undefined) return digest(`${type}\n`, item.name === undefined ? '' : `${item.name}\n`, written)
-  // Only a file is shown with its name, which ends its ID unless it has another one.
-  const { name = written.slice(written.indexOf('/') + 1) } = item
-  return digest(`${type}\n`, type === 'file' ? `/${name}` : '', `\n${content}`)
+/** An uploaded file, as a send needs it. */
+export interface StoredFile {
+  id: string
+  /** Absolute. */
+  path: string
+  name: string
+  /** In bytes. */
+  size: number
+}
+
+/** What the preparation of media needs from elsewhere. */
+export interface MediaOptions {
+  /** How an uploaded file reaches the platform: it sees the same disk, or gets the bytes, or fetches them by a link. */
+  transport: 'path' | 'base64' | 'url'
+  /** @throws RelayError `file-not-found` */
+  resolve: (id: string) => Promise<StoredFile>
+  /** A signed link to an uploaded file. */
+  link: (file: StoredFile) => string
+}
+
+/** The upload folder, as far as the core uses it. */
+export interface Files {
+  /** Keeps a file from being removed until the function returned is called. */
+  hold: (id: string) => () => void
+  /** Keeps a file at least until then, in milliseconds since the epoch. @throws RelayError `file-not-found` */
+  keepUntil: (id: string, until: number) => Promise<void>
+  /** A digest of its content; `undefined` when there is no such file. */
+  digest: (id: string) => Promise<string | undefined>
+}
+
+/** What the relay works by, and each part of it. */
+export interface RelayOptions {
+  clock: Clock
+  port: Port
+  policy: Policy
+  lane: LaneOptions
+  media: MediaOptions
+  files: Files
+  logger: Pick<Logger, 'info' | 'warn'>
+  observer: Observer
+  recordContent: RecordContent
+  /** How long records are kept, in milliseconds. */
+  retention: number
+  /** Counts what a stop gives some time to end; the function returned is called at the end. */
+  enter: () => () => void
+}
+
+/** The same while the relay runs. */
+export interface RunningOptions extends RelayOptions {
+  /** Aborted when everything ends at once. */
+  stop: AbortSignal
 }
