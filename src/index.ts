@@ -29,6 +29,7 @@ import { keepConnected } from './platform/onebot/connection'
 import { guardConnections } from './platform/onebot/guard'
 import { incomingOneBot } from './platform/onebot/incoming'
 import { watchLogins } from './platform/onebot/login'
+import { platforms } from './platform/platforms'
 import { startRelay } from './relay/start'
 import { tellAll } from './relay/relay'
 import { UploadStore } from './uploads/store'
@@ -69,7 +70,7 @@ export function apply(ctx: Context, config: Config): void {
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))
   const publicUrl = (): string => settings.selfUrl || server.config.selfUrl || ''
   const links = new MediaLinks(() => (publicUrl() || server.selfUrl) + settings.path, apiKey)
-  const port = new KoishiPort(ctx, presence, new OneBot(ctx))
+  const port = new KoishiPort(ctx, presence, new OneBot(ctx), platforms)
   // Some timers take whole numbers only.
   const timeout = Math.ceil(settings.chatApiTimeout * 1000)
   const inFlight = new InFlight()

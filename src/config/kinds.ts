@@ -87,6 +87,16 @@ export const flag = kind('true or false', Schema.boolean(), value => {
   if (['false', '0', 'no', 'off'].includes(word)) return false
 })
 
+/** One answer for all platforms, or a dictionary with one for some of them. */
+export const platformFlags = kind<boolean | Readonly<Record<string, boolean>>>(
+  'true, false, or a dictionary of these by platforms', Schema.union([Schema.boolean(), Schema.dict(Schema.boolean())]), value => {
+    const parsed = typeof value === 'string' && value.trim().startsWith('{') ? readJson(value) : value
+    if (!isObject(parsed)) return flag.parse(parsed)
+    const flags = Object.entries(parsed).map(([platform, each]) => [platform, flag.parse(each)] as const)
+    if (flags.every(([, each]) => each !== undefined)) return Object.fromEntries(flags.map(([platform, each]) => [platform, each === true]))
+  },
+)
+
 /** One of a few words, in any case. */
 export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
   return kind(`one of ${words.join(', ')}`, Schema.union(words), value => words.find(word => readText(value)?.toLowerCase() === word))

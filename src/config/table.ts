@@ -1,6 +1,6 @@
 import {
-  baseUrl, commandTable, flag, httpUrl, integer, keyTable, language, list, oneOf, recipients, routePrefix, seconds, secret, signingSecret,
-  size, targetTable, text, verbatim, type Kind,
+  baseUrl, commandTable, flag, httpUrl, integer, keyTable, language, list, oneOf, platformFlags,
+  recipients, routePrefix, seconds, secret, signingSecret, size, targetTable, text, verbatim, type Kind,
 } from './kinds'
 
 /** One setting. */
@@ -58,7 +58,7 @@ const advanced = {
   chatApiTimeout: field('CHAT_API_TIMEOUT', 10, seconds()),
   chatApiMaxRetries: field('CHAT_API_MAX_RETRIES', 2, integer(0, 100)),
   chatSettleTime: field('CHAT_SETTLE_TIME', 30, seconds(0)),
-  chatRetryUnanswered: field('CHAT_RETRY_UNANSWERED', true, flag),
+  chatRetryUnanswered: field('CHAT_RETRY_UNANSWERED', {}, platformFlags),
   chatQueueLimit: field('CHAT_QUEUE_LIMIT', 1000, integer(0, 1_000_000)),
   chatPauseAfter: field('CHAT_PAUSE_AFTER', 5, integer(1)),
   chatPauseTime: field('CHAT_PAUSE_TIME', 60, seconds()),

@@ -27,6 +27,7 @@ export const causes = {
   'empty': { about: 'message', en: 'the platform finds nothing in the message that it can send', zh: '消息中没有平台能发送的内容' },
   'at-all-limit': { about: 'message', en: 'no more messages may mention everybody today', zh: '今天 @全体成员 的次数已用完' },
   'media-failed': { about: 'message', en: 'the platform could not read or upload the file', zh: '平台无法读取或上传该文件' },
+  'dead-link': { about: 'message', en: 'the file behind the link cannot be fetched', zh: '无法下载链接指向的文件' },
 
   'logged-out': { about: 'account', en: 'the account is logged out, or the platform has no network', zh: '账号已掉线，或平台无法联网' },
   'kicked': { about: 'account', en: 'the account is logged out', zh: '账号已掉线' },
@@ -52,6 +53,7 @@ export const causes = {
   },
   'vanished': { about: 'unknown', en: 'the platform does not show the message: it may have been lost on the way', zh: '平台上看不到该消息，可能已丢失' },
   'unconfirmed': { about: 'unknown', en: 'the platform does not know whether the message was sent', zh: '平台不确定消息是否已发出' },
+  'rate-limited': { about: 'unknown', en: 'the platform limits how fast messages may be sent', zh: '平台限制了发送频率' },
   'unknown-action': { about: 'unknown', en: 'the platform does not know this action', zh: '平台不支持此操作' },
   'empty-chat': { about: 'unknown', en: 'the platform finds no message there', zh: '平台找不到那里的消息' },
 } as const satisfies Record<string, Explained>

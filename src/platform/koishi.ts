@@ -2,19 +2,18 @@ import { h, MessageEncoder, Universal, type Bot, type Context } from 'koishi'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/unwrap'
 import { causes } from '../message/causes'
-import type { BotSelector, ParsedItem, Target } from '../message/model'
+import type { BotSelector, Item, ParsedItem, Target } from '../message/model'
 import type { Presence } from './bots'
-import { throwClassified } from './failure'
-import { SendError, type Account, type Closure, type Contact, type Health, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt } from './port'
+import { SendError, type Account, type Closure, type Contact, type Health, type LoadedItem, type Message, type Port } from './port'
 
-/** What is particular to one platform. The bots of all others are used through Koishi's own interface. */
+/** What is particular to the bots of one adapter. */
 export interface PlatformSupport {
-  /** As Koishi names it. */
-  readonly platform: string
-  /** Makes the account of a bot on this platform. It must go on working when the plugin is reloaded. */
+  /** Whether this is a bot of that adapter: the name of its platform does not tell, as a Satori server may use it as well. */
+  owns(bot: Bot): boolean
+  /** Makes the account of such a bot. It must go on working when the plugin is reloaded. */
   account(bot: Bot, presence: Presence): BotAccount
-  /** As `Port.onChat`. */
-  onChat: Port['onChat']
+  /** As `Port.onChat`, where the platform reports such things. */
+  onChat?: Port['onChat']
 }
 
 /** The accounts by their bots. They outlive a reload of the plugin, because calls under way do. */
@@ -27,8 +26,14 @@ export interface BotState extends Omit<Health, 'state'> { platform: string, self
 export class KoishiPort implements Port {
   private readonly bots: readonly Bot[]
 
-  /** @param preferred the platform whose bots are chosen before others */
-  constructor(ctx: Context, private readonly presence: Presence, private readonly preferred: PlatformSupport) {
+  /**
+   * @param preferred the platform whose bots are chosen before others
+   * @param others what is particular to further platforms; the last one owns every bot
+   */
+  constructor(
+    ctx: Context, private readonly presence: Presence, private readonly preferred: PlatformSupport,
+    private readonly others: readonly PlatformSupport[],
+  ) {
     this.bots = unwrap(ctx.bots)
   }
 
@@ -53,7 +58,8 @@ export class KoishiPort implements Port {
   }
 
   onChat(callback: Parameters<Port['onChat']>[0]): () => void {
-    return this.preferred.onChat(callback)
+    const ends = [this.preferred, ...this.others].flatMap(support => support.onChat?.(callback) ?? [])
+    return () => ends.forEach(end => end())
   }
 
   /** Whether any bot can send now. */
@@ -79,7 +85,7 @@ export class KoishiPort implements Port {
   private pick(selector: BotSelector, isFit: (bot: Bot) => boolean): Bot | undefined {
     const isAsked = isNamed(selector)
     const bots = this.bots.map(unwrap).filter(bot => isFit(bot) && (isAsked ? matches(bot, selector) : !bot.hidden))
-    return bots.find(({ platform }) => platform === this.preferred.platform) ?? bots[0]
+    return bots.find(bot => this.preferred.owns(bot)) ?? bots[0]
   }
 
   /** @throws RelayError `unsent` */
@@ -95,8 +101,8 @@ export class KoishiPort implements Port {
     const known = accounts.get(bot)
     // Some adapters know the platform of a bot only when it has logged in.
     if (known?.platform === (bot.platform ?? '')) return known
-    const isPreferred = bot.platform === this.preferred.platform
-    const account = isPreferred ? this.preferred.account(bot, this.presence) : new AdapterAccount(bot, this.presence)
+    const support = [this.preferred, ...this.others].find(support => support.owns(bot)) ?? this.preferred
+    const account = support.account(bot, this.presence)
     accounts.set(bot, account)
     return account
   }
@@ -138,12 +144,27 @@ export abstract class BotAccount implements Account {
     return this.bot.user?.name ?? ''
   }
 
-  abstract checkIds(target: Target, items: readonly ParsedItem[]): void
+  abstract readonly readsFiles: boolean
+  abstract readonly retriesUnanswered: boolean
   abstract recall(target: Target, messageId: string): Promise<void>
   abstract closure(target: Target): Promise<Closure | 'open' | undefined>
   abstract groups(): Promise<Contact[]>
   abstract friends(): Promise<Contact[]>
-  abstract message(target: Target, items: readonly LoadedItem[]): Message
+  abstract message(target: Target, items: readonly LoadedItem[], name: string): Message
+
+  check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[] {
+    this.checkIds(target, items)
+    return items.map(item => {
+      const reason = item instanceof RelayError ? undefined : this.refusal(item)
+      return reason === undefined ? item : new RelayError('bad-request', reason)
+    })
+  }
+
+  /** @throws RelayError `bad-request` where the target, or a user whom an item mentions, cannot exist on this platform */
+  protected abstract checkIds(target: Target, items: readonly ParsedItem[]): void
+
+  /** Why the platform cannot take an item, in plain English; `undefined` where it can. */
+  protected abstract refusal(item: Item): string | undefined
 
   onOffline(callback: () => void): () => void {
     return this.presence.onOffline(this.bot, callback)
@@ -151,92 +172,6 @@ export abstract class BotAccount implements Account {
 
   onOnline(callback: () => void): () => void {
     return this.presence.onOnline(this.bot, callback)
-  }
-}
-
-/** An account on any platform, through its adapter. */
-class AdapterAccount extends BotAccount {
-  /** The form of IDs is unknown here, but many adapters put one into an address unescaped (RFC 3986, section 5.2.4). */
-  checkIds({ kind, id }: Target): void {
-    const leadsElsewhere = id.split(/[/\\]/).some(part => /^(?:\.|%2e){1,2}$/i.test(part))
-    if (leadsElsewhere) throw new RelayError('bad-request', `this is not the ID of a ${kind === 'group' ? 'group' : 'user'}`)
-  }
-
-  async recall(target: Target, messageId: string): Promise<void> {
-    await channelOf(this.bot, target).then(channelId => this.bot.deleteMessage(channelId, messageId)).catch(throwClassified)
-  }
-
-  /** Koishi has no common way to ask for it. */
-  closure(): Promise<undefined> {
-    return Promise.resolve(undefined)
-  }
-
-  groups(): Promise<Contact[]> {
-    return listChannels(this.bot).catch(throwClassified)
-  }
-
-  friends(): Promise<Contact[]> {
-    return listFriends(this.bot).catch(throwClassified)
-  }
-
-  message(target: Target, items: readonly LoadedItem[]): Message {
-    return new AdapterMessage(this.bot, target, items)
-  }
-}
-
-async function channelOf(bot: Bot, { kind, id }: Target): Promise<string> {
-  return kind === 'private' ? (await bot.createDirectChannel(id)).id : id
-}
-
-/** The channels that targets name: those in guilds that take text. */
-async function listChannels(bot: Bot): Promise<Contact[]> {
-  const channels: Contact[] = []
-  for await (const guild of bot.getGuildIter()) {
-    for await (const { id, type, name = guild.name ?? '' } of bot.getChannelIter(guild.id)) {
-      if (type === text) channels.push({ id, name })
-    }
-  }
-  return channels
-}
-
-async function listFriends(bot: Bot): Promise<Contact[]> {
-  const friends: Contact[] = []
-  for await (const { user, nick } of bot.getFriendIter()) friends.push({ id: user?.id ?? '', name: nick ?? user?.name ?? '' })
-  return friends
-}
-
-/** A message on any platform. Koishi has no common interface to the history of a chat, so nothing is ever looked up. */
-class AdapterMessage implements Message {
-  /** All alike: nothing tells apart what is never looked up. */
-  readonly likeness = ''
-
-  constructor(private readonly bot: Bot, private readonly target: Target, private readonly items: readonly LoadedItem[]) {}
-
-  async send(begin: () => void): Promise<Receipt> {
-    const ids = await this.call(begin).catch(throwClassified)
-    // This is how `sendMessage` tells that another plugin suppressed the message.
-    if (ids.length === 0) throw new SendError('suppressed')
-    return { messageIds: ids.filter(id => id !== '') }
-  }
-
-  history(): Promise<HistoryPage | undefined> {
-    return Promise.resolve(undefined)
-  }
-
-  /** Takes the steps of Koishi's `sendMessage` one by one: other plugins have their say before the message may arrive. */
-  private async call(begin: () => void): Promise<string[]> {
-    const { bot, target, items } = this
-    const channelId = await channelOf(bot, target)
-    const encoder = createEncoder(bot, channelId)
-    if (!encoder) {
-      begin()
-      return bot.sendMessage(channelId, items.map(toElement))
-    }
-    encoder.session = createSession(bot, channelId, target.kind === 'private')
-    await encoder.prepare()
-    await announceSend(bot, encoder.session, await encoder.session.transform(items.map(toElement)))
-    begin()
-    return render(encoder)
   }
 }
 

@@ -40,14 +40,26 @@ export interface Account {
   readonly selfId: string
   /** Its display name; empty where it has none. */
   readonly name: string
+  /** Whether its adapter reads files itself, in this process: then it gets an uploaded file by its path, whatever `mediaTransport` says. */
+  readonly readsFiles: boolean
   /**
-   * Checks that a target, and the users whom items mention, can exist on this platform.
-   *
-   * @throws RelayError `bad-request`
+   * Whether a text is sent again, unless the settings say otherwise, where nobody can tell whether it arrived: true where the platform can
+   * usually be asked, or where a repeated call does no harm.
    */
-  checkIds(target: Target, items: readonly ParsedItem[]): void
-  /** One platform message made of these items; nothing is sent yet. */
-  message(target: Target, items: readonly LoadedItem[]): Message
+  readonly retriesUnanswered: boolean
+  /**
+   * Checks what is to be sent before anything leaves.
+   *
+   * @returns the items, each that the platform cannot take replaced by a `bad-request` that says why
+   * @throws RelayError `bad-request` where the target, or a user whom an item mentions, cannot exist on this platform
+   */
+  check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[]
+  /**
+   * One platform message made of these items; nothing is sent yet.
+   *
+   * @param name what the message is known by: equal for each call for it, also after a restart, and for no other message
+   */
+  message(target: Target, items: readonly LoadedItem[], name: string): Message
   /**
    * Recalls a message that was sent to this target.
    *
@@ -110,6 +122,8 @@ export interface Contact {
 export interface Message {
   /** Equal for messages that look the same in the history of one chat. */
   readonly likeness: string
+  /** For how long after its first call a further one cannot make a second message, in milliseconds; absent where it always can. */
+  readonly idempotentFor?: number
   /**
    * Makes the call. Its answer counts however late it comes, for as long as the connection lasts.
    *
@@ -178,9 +192,19 @@ export interface LoadedMedia {
 /** How a send failed: refused by the platform, suppressed by another plugin, never sent, or without an answer. */
 export type SendFailure = 'refused' | 'suppressed' | 'unsent' | 'unanswered'
 
+/** A platform wants no further calls for a while, because too many came. */
+export interface Limit {
+  /** Whether it concerns one chat, or all chats of the account. */
+  scope: 'chat' | 'account'
+  /** For how long, in milliseconds. */
+  after: number
+}
+
 /** What more is known of a failure. */
 export interface SendErrorOptions extends ErrorOptions {
   causeId?: CauseId | undefined
+  /** Where it is `unsent` because of a limit. */
+  limit?: Limit | undefined
   /** Whether a further call would do harm, or could not succeed. */
   isFinal?: boolean | undefined
 }
@@ -192,15 +216,17 @@ export class SendError extends Error {
   readonly causeId: CauseId | undefined
   /** The cause in plain English, then the platform's own words; fit to be shown to the caller. */
   readonly wording: string | undefined
+  readonly limit: Limit | undefined
   private readonly isFinal: boolean
 
   /** @param words the platform's own words, fit to be shown to the caller */
-  constructor(readonly outcome: SendFailure, words?: string, { causeId, isFinal = false, ...options }: SendErrorOptions = {}) {
+  constructor(readonly outcome: SendFailure, words?: string, { causeId, limit, isFinal = false, ...options }: SendErrorOptions = {}) {
     const plain = causeId && causes[causeId].en
     const wording = plain && words ? `${plain} (platform: "${words}")` : plain ?? words
     super(wording ?? outcome, options)
     this.causeId = causeId
     this.wording = wording
+    this.limit = limit
     this.isFinal = isFinal
   }
 
@@ -226,9 +252,10 @@ export class SendError extends Error {
 
   /** The failure as the caller is told; its cause is this one. */
   toRelayError(): RelayError {
-    const { outcome, wording, cause } = this
+    const { outcome, wording, cause, limit } = this
     return new RelayError(outcome, wording && `${texts[outcome]}: ${wording}`, {
       cause: this,
+      ...limit && { headers: { 'retry-after': String(Math.ceil(limit.after / 1000)) } },
       // Adapters write all arguments of a call into the texts of what they throw, so only the class of such an error is logged.
       ...wording !== undefined && cause !== undefined && { logText: `the adapter threw ${cause instanceof Error ? cause.name : typeof cause}` },
     })

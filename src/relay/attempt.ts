@@ -5,6 +5,7 @@ import { nameOf, type Chats, type Finding, type LookUps, type OpenCall } from '.
 import type { MessageKind } from './compose'
 import type { Active, Deliveries } from './deliveries'
 import type { Open, Results, Sent } from './delivery'
+import type { Limits } from './limits'
 import type { RunningOptions } from './options'
 import type { EndCall } from './summary'
 
@@ -13,6 +14,7 @@ export interface AttemptContext extends RunningOptions {
   chats: Chats
   deliveries: Deliveries
   lookUps: LookUps
+  limits: Limits
 }
 
 /** One platform message that is to be sent. */
@@ -144,7 +146,7 @@ class Attempt {
   }
 
   private async exchange(time: number): Promise<SendError | undefined> {
-    const { chats, deliveries, stop } = this.context
+    const { chats, deliveries, limits, stop } = this.context
     const { active, account, chat, message, settle } = this.sending
     let endCall: EndCall | undefined
     let unwatch: (() => void) | undefined
@@ -153,6 +155,8 @@ class Attempt {
     this.isCut = false
     const begin = (): void => {
       if (isOver || this.receipt || stop.aborted || !account.isOnline || !deliveries.mayCall(active)) throw new SendError('unsent')
+      const rest = limits.rest(account.sid, chat)
+      if (rest > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited', limit: { scope: 'chat', after: rest } })
       endCall = deliveries.called(active)
       this.open++
       chats.begin(chat, this.name, message.likeness, settle)
@@ -168,6 +172,7 @@ class Attempt {
     }, (error: unknown) => {
       const thrown = error instanceof SendError ? error : new SendError(endCall ? 'unanswered' : 'unsent', undefined, { cause: error })
       if (isOver) endCall?.(thrown.outcome, thrown.wording)
+      if (thrown.limit) limits.note(account.sid, chat, thrown.limit)
       failure ??= thrown
       this.wake()
     })
@@ -194,8 +199,9 @@ class Attempt {
 
   /** Rests before a further call, where there is one left and time for it. What is deferred and cannot leave waits in its lane instead. */
   private async rest(failure: SendError): Promise<SendError | undefined> {
-    const { context: { clock, policy: { timeout }, lane: { interval } }, sending: { account, active: { delivery: { deferred } } } } = this
-    const time = Math.max(backoff(Math.max(this.calls, 1), Math.random()), interval)
+    const { clock, limits, policy: { timeout }, lane: { interval } } = this.context
+    const { account, chat, active: { delivery: { deferred } } } = this.sending
+    const time = Math.max(backoff(Math.max(this.calls, 1), Math.random()), interval, limits.rest(account.sid, chat))
     const isPostponed = failure.outcome === 'unsent' && (deferred || !account.isOnline)
     // A look-up may have taken of the time of a call, but not nearly all.
     const isLate = this.deadline - clock.now() < time + timeout / 4

@@ -220,16 +220,16 @@ export interface Finding {
 export class LookUps {
   private readonly learned = new Map<string, Promise<void>>()
 
-  /** @param retryUnanswered whether a message is sent again where nobody can tell whether it arrived */
+  /** @param isRisked whether a text is sent again through an account where nobody can tell whether it arrived */
   constructor(
-    private readonly chats: Chats, private readonly journal: Pick<Journal, 'isDurable' | 'sentTo'>,
-    private readonly observer: Pick<Observer, 'lookedUp'>, private readonly retryUnanswered: boolean,
+    private readonly clock: Clock, private readonly chats: Chats, private readonly journal: Pick<Journal, 'isDurable' | 'sentTo'>,
+    private readonly observer: Pick<Observer, 'lookedUp'>, private readonly isRisked: (account: Account) => boolean,
   ) {}
 
   /** Asks once: what the platform reported, then its history. A message that is found is claimed. */
   async look(wanted: Wanted): Promise<Finding> {
-    const { chats, observer } = this
-    const { chat, call, kind } = wanted
+    const { clock, chats, observer } = this
+    const { account, chat, call, kind, message: { idempotentFor = 0 } } = wanted
     const known = knownOf(wanted)
     if (known) return known
     const hasSettled = chats.openFor(chat, call.likeness) === 0
@@ -239,12 +239,12 @@ export class LookUps {
     const found = knownOf(wanted)
     observer.lookedUp(found ? 'found' : verdict.kind)
     if (found) return found
-    const isRisked = this.retryUnanswered && isRepeatable(kind)
-    const mayRepeat = verdict.kind === 'absent'
+    const isRisked = this.isRisked(account) && isRepeatable(kind)
+    const mayRepeat = clock.now() < call.begunAt + idempotentFor || (verdict.kind === 'absent'
       ? hasSettled
       : verdict.kind === 'inconclusive'
         ? hasSettled && isRisked
-        : verdict.kind === 'no-history' && isRisked
+        : verdict.kind === 'no-history' && isRisked)
     return { kind: verdict.kind, messageIds: [], mayRepeat }
   }
 

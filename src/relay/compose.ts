@@ -5,7 +5,7 @@ import { RelayError } from '../errors'
 import { nameOfUrl } from '../message/link'
 import type { Item, MediaItem, MentionItem, MessageRequest, ParsedItem, ReplyItem, TextItem } from '../message/model'
 import { writeItems } from '../message/parse'
-import type { LoadedMedia } from '../platform/port'
+import type { Account, LoadedMedia } from '../platform/port'
 import type { MediaOptions, RelayOptions, StoredFile } from './options'
 
 /** What the rules of composing look at. */
@@ -140,10 +140,11 @@ export const maxWeight = 48 * 1024 * 1024
 /**
  * Finds out what an item weighs; of one with a link, where its bytes are and how they travel to the platform.
  *
+ * @param account the one that sends
  * @throws RelayError `file-not-found` for a file ID that no longer resolves, `too-large` for what fits no frame
  */
-export async function prepareItem(item: Item, options: MediaOptions): Promise<PreparedItem> {
-  if ('link' in item) return prepareMedia(item, options)
+export async function prepareItem(item: Item, options: MediaOptions, { readsFiles }: Pick<Account, 'readsFiles'>): Promise<PreparedItem> {
+  if ('link' in item) return prepareMedia(item, readsFiles ? { ...options, transport: 'path' } : options)
   return { ...item, weight: 0, bytes: item.type === 'text' ? Buffer.byteLength(item.text) : 0 }
 }
 
@@ -205,13 +206,12 @@ export interface Preview {
  */
 export async function preview({ target, bot, items, mode }: MessageRequest, options: RelayOptions): Promise<Preview> {
   const account = options.port.choose(bot)
-  account.checkIds(target, items)
   const ready: (PreparedItem & { shown: object })[] = []
   const wrong: Preview['wrong'] = []
-  for (const [index, item] of items.entries()) {
+  for (const [index, item] of account.check(target, items).entries()) {
     try {
       if (item instanceof RelayError) throw item
-      ready.push(Object.assign(await prepareItem(item, options.media), { shown: await show(item, options) }))
+      ready.push(Object.assign(await prepareItem(item, options.media, account), { shown: await show(item, options) }))
     } catch (thrown) {
       const error = RelayError.from(thrown)
       if (mode === 'single') throw error

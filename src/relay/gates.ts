@@ -3,6 +3,7 @@ import { causes } from '../message/causes'
 import type { Target } from '../message/model'
 import type { Account, Closure, SendError } from '../platform/port'
 import type { Hold } from './delivery'
+import type { Limits } from './limits'
 import type { RelayOptions } from './options'
 
 /** What a lane is to its gate. */
@@ -57,6 +58,8 @@ const signs = { calls: 3, chats: 2, within: 10 * minute }
 const spacing = { first: minute / 2, longest: 5 * minute }
 /** For how long a target that failed is remembered at least. */
 const leastMemory = 5 * minute
+/** For how long a limited platform is waited for by a caller, in milliseconds. */
+const longestLimit = 10_000
 /** What a caller is told at most in `Retry-After`, in seconds. */
 const mostRetryAfter = 60
 
@@ -69,14 +72,15 @@ const mostRetryAfter = 60
  * | paused     | its target failed too often in a row       | `pauseFor` is over, or an operator resumes it                     |
  * | held       | the platform closed the chat for a while   | the platform says that it is open, a try succeeds, or as above    |
  * | restricted | messages of its account vanish             | one arrives; until then one of the account leaves at a time       |
+ * | limited    | the platform wants fewer messages          | the time that the platform named is over                          |
  */
 export class Gates {
-  constructor(private readonly context: RelayOptions, private readonly memory: GateMemory) {}
+  constructor(private readonly context: RelayOptions & { limits: Limits }, private readonly memory: GateMemory) {}
 
   /** How long nothing may leave from a lane, in milliseconds. */
   rest(lane: Gated): number {
     const { pausedUntil, hold, nextTry } = this.gate(lane.name)
-    return Math.max(this.spacing(lane), Math.max(pausedUntil, hold ? nextTry : -Infinity) - this.context.clock.now())
+    return Math.max(this.spacing(lane), this.limit(lane), Math.max(pausedUntil, hold ? nextTry : -Infinity) - this.context.clock.now())
   }
 
   /** How long until the next message of a delivery that is leaving may leave, in milliseconds. */
@@ -139,6 +143,8 @@ export class Gates {
       const rest = until === null ? nextTry - now : until - this.context.clock.wall()
       return later('unsent', rest, `${causes[hold.cause].en}: nothing was sent, try again later`, until)
     }
+    const limit = this.limit({ name, bot })
+    if (limit > longestLimit) return later('unsent', limit, `${causes['rate-limited'].en}: nothing was sent, try again later`)
     if (next > now) return later('unsent', next - now, 'messages of this account vanish, so it sends one at a time: nothing was sent')
     if (pausedUntil > now) return later('paused', pausedUntil - now)
   }
@@ -185,7 +191,8 @@ export class Gates {
    *
    * @returns whether nothing leaves from the lane for a while now
    */
-  failed({ name }: Gated, failure: SendError): boolean {
+  failed(lane: Gated, failure: SendError): boolean {
+    const { name } = lane
     const { clock, lane: { pauseAfter, pauseFor }, observer } = this.context
     const gate = this.gate(name)
     const { causeId, about } = failure.last
@@ -193,6 +200,7 @@ export class Gates {
       this.close(name, { cause: causeId, until: null })
       return true
     }
+    if (failure.last.limit) return this.limit(lane) > longestLimit
     if (!failure.isAboutTarget && failure.outcome !== 'unanswered') return false
     gate.reason = failure.wording ?? failure.toRelayError().message
     if (++gate.failures < pauseAfter) return false
@@ -277,6 +285,11 @@ export class Gates {
     if (!state || state === 'open' || !hold) return
     this.gate(name).hold = { ...hold, ...state }
     if (state.until !== null) this.gate(name).nextTry = this.due(state.until)
+  }
+
+  /** For how long the platform wants nothing more, in milliseconds. */
+  private limit({ name, bot }: Pick<Gated, 'name' | 'bot'>): number {
+    return this.context.limits.rest(bot, name)
   }
 
   /** Whether a lane is held because its chat is closed, and not because of its account. */

@@ -38,7 +38,7 @@ export class Intake {
   async accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
     const { clock, port, deliveries, lanes, recordContent } = this.context
     const { id, request, caller = null, door, admit, signal, deferred } = submission
-    const { items, target, bot, expiresIn } = request
+    const { items, mode, target, bot, expiresIn } = request
     const isLater = deferred !== undefined && deliveries.isDurable
     if (deferred && !isLater && deferred.inMemory === undefined) throw new RelayError('no-database')
     const origin = { id, caller, door, summary: summarize(items, recordContent) }
@@ -47,10 +47,11 @@ export class Intake {
     try {
       const account = isLater ? port.chooseLater(bot) : port.choose(bot)
       admit?.(account.platform)
-      account.checkIds(target, items)
+      const checked = account.check(target, items)
+      if (mode === 'single') for (const item of checked) if (item instanceof RelayError) throw item
       delivery.bot = account.sid
       if (isLater) Object.assign(delivery, { deferred: true, expiresAt: delivery.createdAt + (expiresIn ?? defaultExpiry) })
-      active = deliveries.add(delivery, items)
+      active = deliveries.add(delivery, checked)
       lanes.enter(active, isLater ? {} : { ...!deferred && signal && { signal }, patience: expiresIn })
     } catch (thrown) {
       deliveries.release(delivery)

@@ -210,7 +210,7 @@ export class Lanes {
     if (lane.line.length > 0) this.advance(lane)
     const account = port.find(lane.bot)
     if (wasClosed && account?.isOnline) await gates.ask(lane, account)
-    this.turnAwayClosed(lane)
+    this.turnAway(lane, gates.refusal(lane))
     this.advance(lane)
   }
 

@@ -79,8 +79,8 @@ export interface Policy {
   timeout: number
   /** How many further calls a message has after the first. */
   retries: number
-  /** Whether to call again where the platform's history cannot tell whether the message arrived. */
-  retryUnanswered: boolean
+  /** Whether to call again where nobody can tell whether the message arrived: for all, or by platforms, and else as accounts do. */
+  retryUnanswered: boolean | Readonly<Record<string, boolean>>
   /** How long the platform may still carry out a call without an answer, at least. */
   settleTime: number
 }

@@ -11,6 +11,7 @@ import { Inquiries } from './inquiries'
 import type { Journal } from './journal'
 import { MemoryJournal } from './journal-memory'
 import { laneOf, readLane, type Backlog, type LaneState } from './lanes'
+import { Limits } from './limits'
 import type { Ownership } from './owner'
 import { preview, type Preview } from './compose'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
@@ -28,11 +29,13 @@ export type { CallOutcome } from './summary'
 /** What outlives a reload of the plugin in one process: what is known of the chats, pauses and intervals, and the journal in memory. */
 export class Shared {
   readonly chats: Chats
+  readonly limits: Limits
   readonly gates = new GateMemory()
   readonly journal = new MemoryJournal()
 
   constructor(clock: Clock) {
     this.chats = new Chats(clock)
+    this.limits = new Limits(clock)
   }
 }
 

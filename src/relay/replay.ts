@@ -168,7 +168,7 @@ export class Replay {
       throw new RelayError('conflict', `the platform may still be carrying it out: try again in ${seconds} s`, { headers: { 'retry-after': String(seconds) } })
     }
     const account = delivery.bot === '' ? port.chooseLater({}) : undefined
-    account?.checkIds(delivery.target, items)
+    account?.check(delivery.target, items)
     const bot = account?.sid ?? delivery.bot
     admit(platformOf(bot) ?? '', items.filter((_, index) => !delivery.results[index]?.success))
     const isLater = deliveries.isDurable

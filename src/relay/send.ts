@@ -1,6 +1,7 @@
 import { RelayError } from '../errors'
 import { SendError, type Account, type LoadedItem, type Message } from '../platform/port'
 import { attempt, toSent, type AttemptContext } from './attempt'
+import { nameOf } from './chats'
 import { compose, divide, kindOf, maxWeight, prepareItem, settlingTime, type MessageKind, type PreparedItem } from './compose'
 import type { Active } from './deliveries'
 import { isPassing, unanswered, type ItemResult, type Open, type Results } from './delivery'
@@ -102,13 +103,14 @@ async function sendAll(context: AttemptContext, work: Work): Promise<void> {
 }
 
 /** Finds out of each item without a result what it takes to send it. */
-async function prepareAll({ media }: AttemptContext, { active: { items, delivery: { summary } }, results }: Work): Promise<Ready[]> {
+async function prepareAll({ media }: AttemptContext, { account, active, results }: Work): Promise<Ready[]> {
+  const { items, delivery: { summary } } = active
   const ready: Ready[] = []
   for (const [index, item] of items.entries()) {
     if (results[index]) continue
     try {
       if (item instanceof RelayError) throw item
-      const prepared = await prepareItem(item, media)
+      const prepared = await prepareItem(item, media, account)
       const shown = summary.items[index]
       if (shown && 'load' in prepared && prepared.bytes !== undefined) shown.size ??= prepared.bytes
       ready.push({ ...prepared, index })
@@ -125,8 +127,8 @@ async function sendOne(context: AttemptContext, work: Work, { items, retries, ea
   if (!earlier) await pace.ready()
   let hasArrived = false
   try {
-    const message = account.message(active.delivery.target, await load(items))
     const indices = items.map(({ index }) => index)
+    const message = account.message(active.delivery.target, await load(items), nameOf(active.delivery.id, indices))
     const settle = settlingTime(items, Math.max(settleTime, timeout))
     const sending = { active, results, indices, chat, account, message, kind: kindOf(items), settle, retries, earlier }
     const receipt = await attempt(context, sending)
@@ -143,14 +145,14 @@ async function sendOne(context: AttemptContext, work: Work, { items, retries, ea
 
 /** A message that a delivery has left open, for a look-up. */
 export async function openMessage(
-  { media }: Pick<AttemptContext, 'media'>, { delivery: { target }, items }: Pick<Active, 'delivery' | 'items'>, { indices }: Open, account: Account,
+  { media }: Pick<AttemptContext, 'media'>, { delivery: { id, target }, items }: Pick<Active, 'delivery' | 'items'>, { indices }: Open, account: Account,
 ): Promise<{ message: Message, kind: MessageKind }> {
   const prepared: PreparedItem[] = []
   for (const index of indices) {
     const item = items[index]
-    if (item && !(item instanceof RelayError)) prepared.push(await prepareItem(item, media))
+    if (item && !(item instanceof RelayError)) prepared.push(await prepareItem(item, media, account))
   }
-  return { message: account.message(target, await load(prepared)), kind: kindOf(prepared) }
+  return { message: account.message(target, await load(prepared), nameOf(id, indices)), kind: kindOf(prepared) }
 }
 
 async function load(items: readonly PreparedItem[]): Promise<LoadedItem[]> {

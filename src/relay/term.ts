@@ -7,6 +7,7 @@ import { History } from './history'
 import { Intake } from './intake'
 import type { Head, Journal } from './journal'
 import { Lanes, laneOf } from './lanes'
+import type { Limits } from './limits'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
 import type { Ownership } from './owner'
 import { Recheck } from './recheck'
@@ -16,6 +17,7 @@ import { Replay, orStoreDown } from './replay'
 export interface Memory {
   chats: Chats
   gates: GateMemory
+  limits: Limits
 }
 
 /** For how long what ended unanswered is looked for by the next owner, in milliseconds. */
@@ -65,13 +67,15 @@ export class Term {
     private readonly options: RelayOptions, private readonly memory: Memory, private readonly journal: Journal, ownership: Ownership,
     private readonly owner: number, last: number,
   ) {
-    const { clock, observer, policy } = options
-    const { chats } = memory
+    const { clock, observer, policy: { retryUnanswered: asked } } = options
+    const { chats, limits } = memory
     const running = { ...options, stop: this.stop.signal }
     const deliveries = this.deliveries = new Deliveries({ ...running, journal, ownership })
-    const lookUps = new LookUps(chats, journal, observer, policy.retryUnanswered)
-    const sending = { ...running, chats, deliveries, lookUps }
-    const gates = this.gates = new Gates(options, memory.gates)
+    const lookUps = new LookUps(clock, chats, journal, observer, ({ platform, retriesUnanswered: usual }) => {
+      return typeof asked === 'boolean' ? asked : asked[platform] ?? usual
+    })
+    const sending = { ...running, chats, limits, deliveries, lookUps }
+    const gates = this.gates = new Gates({ ...options, limits }, memory.gates)
     const lanes = this.lanes = new Lanes({ ...sending, gates })
     const intake = this.intake = new Intake({ ...options, deliveries, lanes }, last)
     const recheck = this.recheck = new Recheck({ ...sending, lanes })

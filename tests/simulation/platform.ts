@@ -252,7 +252,9 @@ export class Platform {
       get isOnline() {
         return isOnline()
       },
-      checkIds: () => undefined,
+      readsFiles: false,
+      retriesUnanswered: true,
+      check: (_, items) => items,
       message: (target, items) => this.message(connection, chatName(sid, target), items),
       recall: () => Promise.resolve(),
       closure: target => this.closure(connection, chatName(sid, target)),

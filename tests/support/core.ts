@@ -65,7 +65,8 @@ export class TestPort implements Port {
     const { isOnline } = this
     const none = (): Promise<never> => Promise.reject(new SendError('refused'))
     return {
-      sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0 }, checkIds: () => undefined,
+      sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0 }, readsFiles: false, retriesUnanswered: true,
+      check: (_, items) => items,
       message: (_, items) => this.message(items),
       recall: none, groups: none, friends: none,
       closure: () => Promise.resolve(this.chat),

@@ -6,7 +6,7 @@ import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
 import { announceSend, announceSent, BotAccount, createEncoder, createSession, isHeard, partlyArrived, render, toElement, type PlatformSupport, type SendSession } from '../koishi'
 import { SendError, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt, type Report } from '../port'
-import { platform, recordAnswers, requestOf, responseTimeout } from './adapter'
+import { isOneBot, recordAnswers, requestOf, responseTimeout } from './adapter'
 import { readData, readReceipt, toId, toNumber } from './answer'
 import { askClosure, hearClosures } from './closure'
 import { chatOf, readHistory, Reports } from './history'
@@ -15,12 +15,15 @@ import { contentOf, likenessOf, toCall, toSegments, type Content } from './messa
 
 /** What is particular to OneBot 11. */
 export class OneBot implements PlatformSupport {
-  readonly platform = platform
   private readonly reports: Reports
 
   /** Listens to the events of the bots until the context is disposed. */
   constructor(private readonly ctx: Context) {
     this.reports = Reports.of(ctx)
+  }
+
+  owns(bot: Bot): boolean {
+    return isOneBot(bot)
   }
 
   account(bot: Bot, presence: Presence): BotAccount {
@@ -36,18 +39,24 @@ export class OneBot implements PlatformSupport {
 /** An account whose bot speaks OneBot 11. */
 class OneBotAccount extends BotAccount {
   readonly login: Login
+  readonly readsFiles = false
+  readonly retriesUnanswered = true
 
   constructor(bot: Bot, presence: Presence, readonly reports: Reports) {
     super(bot, presence)
     this.login = Login.of(bot, presence)
   }
 
-  checkIds({ kind, id }: Target, items: readonly ParsedItem[]): void {
+  protected checkIds({ kind, id }: Target, items: readonly ParsedItem[]): void {
     demandNumber(id, kind === 'group' ? 'group_id' : 'user_id')
     for (const item of items) {
       // Some implementations take an ID that becomes zero for everybody, and not every key may mention everybody.
       if (!(item instanceof RelayError) && item.type === 'at' && item.userId !== null) demandNumber(item.userId, 'the ID of a mention')
     }
+  }
+
+  protected refusal(): undefined {
+    return undefined
   }
 
   async recall(_target: Target, messageId: string): Promise<void> {

@@ -8,8 +8,10 @@ import { Wire } from './wire'
  * `tests/integration/onebot/private-fields.test.ts` fails when a version keeps these things elsewhere.
  */
 
-/** As Koishi names the platform of these bots. */
-export const platform = 'onebot'
+/** Whether this is a bot of the adapter. A bot of another one may be on a platform with the same name. */
+export function isOneBot({ adapterName, platform }: Bot): boolean {
+  return adapterName === 'onebot' && platform === 'onebot'
+}
 
 /** Makes a call and resolves with the whole answer, unread. */
 export type Request = (action: string, params: JsonObject) => Promise<unknown>
@@ -74,7 +76,7 @@ const modes: ReadonlyMap<unknown, ConnectionMode> = new Map([['ws', 'forward'], 
 
 /** How this bot is connected, `undefined` when it is not a OneBot bot over WebSocket. */
 export function connectionMode(bot: Bot): ConnectionMode | undefined {
-  return bot.platform === platform ? modes.get(fieldsOf(bot.config).protocol) : undefined
+  return isOneBot(bot) ? modes.get(fieldsOf(bot.config).protocol) : undefined
 }
 
 /**

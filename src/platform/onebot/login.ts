@@ -7,7 +7,7 @@ import type { Presence } from '../bots'
 import { cleanWording } from '../failure'
 import { toText } from '../incoming'
 import { SendError } from '../port'
-import { hasRequest, platform, requestOf, wireOf } from './adapter'
+import { hasRequest, isOneBot, requestOf, wireOf } from './adapter'
 import { toId } from './answer'
 import { wireEvents } from './wire'
 
@@ -145,14 +145,14 @@ export class Login {
  * @param interval the time between two looks, in milliseconds
  */
 export function watchLogins(ctx: Context, presence: Presence, interval = defaultInterval): void {
-  const connected = (): Bot[] => unwrap(ctx.bots).map(unwrap).filter(bot => bot.platform === platform && hasRequest(bot))
+  const connected = (): Bot[] => unwrap(ctx.bots).map(unwrap).filter(bot => isOneBot(bot) && hasRequest(bot))
   const onEvent = (owner: string, event: JsonObject): void => {
     for (const bot of connected()) if (bot.sid === owner) Login.of(bot, presence).hear(event)
   }
   wireEvents.on('event', onEvent)
   ctx.on('dispose', () => void wireEvents.off('event', onEvent))
   ctx.on('bot-status-updated', bot => {
-    if (bot.platform === platform && hasRequest(bot)) Login.of(unwrap(bot), presence).onConnected()
+    if (isOneBot(bot) && hasRequest(bot)) Login.of(unwrap(bot), presence).onConnected()
   })
   ctx.setInterval(() => {
     for (const bot of connected()) Login.of(bot, presence).look(interval)

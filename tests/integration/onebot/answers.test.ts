@@ -33,7 +33,7 @@ describe('an answer that comes late', () => {
     // The adapter of this stage waits for a second.
     const { account, simulator } = await stage(t)
     simulator.fault({ fault: { kind: 'late', ms: 1_500 } })
-    assert.deepEqual(await account.message(target, [text('a')]).send(begin), { messageIds: [deliveredId(simulator, 0)] })
+    assert.deepEqual(await account.message(target, [text('a')], 'x').send(begin), { messageIds: [deliveredId(simulator, 0)] })
   })
 })
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, test, type TestContext } from 'node:test'
+import { anyPlatform } from '../../../src/platform/adapter'
 import { Presence } from '../../../src/platform/bots'
 import { KoishiPort } from '../../../src/platform/koishi'
 import { OneBot } from '../../../src/platform/onebot/account'
@@ -29,7 +30,7 @@ async function watch({ app }: TestApp) {
   const fork = app.plugin({ name: 'watch', apply: (ctx: Context) => {
     const presence = Presence.of(ctx)
     watchLogins(ctx, presence, interval)
-    account = new KoishiPort(ctx, presence, new OneBot(ctx)).find('onebot:10000')
+    account = new KoishiPort(ctx, presence, new OneBot(ctx), [anyPlatform]).find('onebot:10000')
   } })
   await untilStatus(botOf(app), Universal.Status.ONLINE)
   assert(account)
@@ -111,7 +112,7 @@ describe('the login of an account', () => {
       const { simulator, account, untilHealth } = await startWatched(t, mode)
       simulator.fault({ action: 'get_status', times: Infinity, fault: { kind: 'answer', answer: { status: 'ok', retcode: 0, data: { online: false } } } })
       await untilHealth('offline', 'the account is logged out')
-      await assert.rejects(account.message(group, [text('a')]).send(() => assert.fail('it is not called')), { outcome: 'unsent', wording: 'the account is logged out' })
+      await assert.rejects(account.message(group, [text('a')], 'x').send(() => assert.fail('it is not called')), { outcome: 'unsent', wording: 'the account is logged out' })
       simulator.disconnectAll()
       await until('the connection is lost', () => account.health.cause === 'the bot is not connected')
       await untilHealth('offline', 'the account is logged out')
@@ -147,13 +148,13 @@ describe('the login of an account', () => {
   test('is doubtful after an answer that names it, which means that nothing left', { timeout: 10_000 }, async t => {
     const { simulator, account, untilHealth } = await startWatched(t, 'forward')
     simulator.fault({ fault: { kind: 'logged-out' } })
-    const send = account.message(group, [text('a')]).send(() => undefined)
+    const send = account.message(group, [text('a')], 'x').send(() => undefined)
     const offline = new Promise<string | undefined>(resolve => void account.onOffline(() => resolve(account.health.cause)))
     await assert.rejects(send, { outcome: 'unsent', causeId: 'logged-out' })
     assert.equal(account.health.state, 'online', 'the caller learns of its failure first')
     assert.match(await offline ?? '', /logged out.*1006514/)
     await untilHealth('online')
-    assert.equal((await account.message(group, [text('b')]).send(() => undefined)).messageIds.length, 1)
+    assert.equal((await account.message(group, [text('b')], 'x').send(() => undefined)).messageIds.length, 1)
   })
 
   test('is asked for after two calls without an answer, although heartbeats come', async t => {
@@ -161,14 +162,14 @@ describe('the login of an account', () => {
     const asked = (): number => simulator.calls.filter(({ action }) => action === 'get_status').length
     const before = asked()
     simulator.fault({ fault: { kind: 'swallowed' }, times: 2 })
-    await account.message(group, [text('a')]).send(() => undefined).catch(() => undefined)
+    await account.message(group, [text('a')], 'x').send(() => undefined).catch(() => undefined)
     await new Promise(resolve => setTimeout(resolve, 3 * interval))
     assert.equal(asked(), before, 'one is not enough')
-    await account.message(group, [text('b')]).send(() => undefined).catch(() => undefined)
+    await account.message(group, [text('b')], 'x').send(() => undefined).catch(() => undefined)
     await until('it is asked', () => asked() > before)
     simulator.fault({ fault: { kind: 'silent' }, times: 2 })
     const last = asked()
-    for (const letter of ['c', 'd']) void account.message(group, [text(letter)]).send(() => undefined).catch(() => undefined)
+    for (const letter of ['c', 'd']) void account.message(group, [text(letter)], 'x').send(() => undefined).catch(() => undefined)
     await until('it is asked again', () => asked() > last)
     assert.equal(account.health.state, 'online')
   })

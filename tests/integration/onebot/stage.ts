@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Simulator, SimulatorOptions } from '../../../simulator'
 import { isObject } from '../../../src/message/parse'
+import { anyPlatform } from '../../../src/platform/adapter'
 import { Presence } from '../../../src/platform/bots'
 import { KoishiPort } from '../../../src/platform/koishi'
 import { OneBot } from '../../../src/platform/onebot/account'
@@ -30,7 +31,7 @@ export async function stage(t: TestContext, options?: SimulatorOptions): Promise
   const { app, keeper } = await startApp(t)
   keeper.dispose()
   const simulator = await startSimulator(t, options)
-  const port = new KoishiPort(app, Presence.of(app), new OneBot(app))
+  const port = new KoishiPort(app, Presence.of(app), new OneBot(app), [anyPlatform])
   addForward(app, simulator.endpoint, { responseTimeout: 1_000, retryInterval: 5_000 })
   const bot = botOf(app)
   await untilStatus(bot, Universal.Status.ONLINE)

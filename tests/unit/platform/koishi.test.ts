@@ -2,6 +2,7 @@ import { Bot, Context, h, Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
+import { anyPlatform } from '../../../src/platform/adapter'
 import { Presence } from '../../../src/platform/bots'
 import { elementsText } from '../../../src/platform/incoming'
 import { KoishiPort } from '../../../src/platform/koishi'
@@ -32,7 +33,7 @@ interface Added {
 /** An app without bots so far, and a port to it. */
 function start() {
   const app = new Context()
-  const port = new KoishiPort(app, Presence.of(app), new OneBot(app))
+  const port = new KoishiPort(app, Presence.of(app), new OneBot(app), [anyPlatform])
   const add = (platform: string, selfId: string, { status = Universal.Status.ONLINE, hidden = false }: Added = {}): TestBot => {
     const bot = new TestBot(app, {}, platform)
     bot.selfId = selfId
@@ -68,7 +69,7 @@ test('has one account for a bot, also after a reload of the plugin', () => {
   assert(account)
   assert(!account.isOnline)
   assert.equal(port.find('telegram:1'), account)
-  assert.equal(new KoishiPort(app, Presence.of(app), new OneBot(app)).find('telegram:1'), account)
+  assert.equal(new KoishiPort(app, Presence.of(app), new OneBot(app), [anyPlatform]).find('telegram:1'), account)
   const again = add('telegram', '1')
   assert(port.find('telegram:1')?.isOnline, 'where two have the ID, it is the one that is online')
   again.status = Universal.Status.OFFLINE
@@ -76,12 +77,14 @@ test('has one account for a bot, also after a reload of the plugin', () => {
   assert.equal(port.find('telegram:2'), undefined)
 })
 
-test('takes a bot for what it is once its platform is known', () => {
+test('tells a bot of OneBot by its adapter: a Satori server may call a platform so as well', () => {
   const { port, add } = start()
   const bot = add('satori', '1')
-  port.choose({}).checkIds({ kind: 'group', id: 'abc' }, [])
+  const unnamed = port.choose({})
   bot.platform = 'onebot'
-  assert.throws(() => port.choose({}).checkIds({ kind: 'group', id: 'abc' }, []), { code: 'bad-request' })
+  assert.notEqual(port.choose({}), unnamed, 'its platform is known only now')
+  assert.equal(port.choose({ platform: 'onebot' }).sid, 'onebot:1')
+  port.choose({}).check({ kind: 'group', id: 'abc' }, [])
 })
 
 test('knows the form of the IDs of OneBot only, those of mentions among them', () => {
@@ -90,25 +93,25 @@ test('knows the form of the IDs of OneBot only, those of mentions among them', (
   add('telegram', '1')
   const [onebot, telegram] = [port.choose({}), port.choose({ platform: 'telegram' })]
   for (const id of ['0', '012', 'abc', '1'.repeat(21), '-1', '1.5']) {
-    assert.throws(() => onebot.checkIds({ kind: 'group', id }, []), /^RelayError: group_id must be a number/)
-    assert.throws(() => onebot.checkIds({ kind: 'private', id }, []), /^RelayError: user_id must be a number/)
-    telegram.checkIds({ kind: 'group', id }, [])
+    assert.throws(() => onebot.check({ kind: 'group', id }, []), /^RelayError: group_id must be a number/)
+    assert.throws(() => onebot.check({ kind: 'private', id }, []), /^RelayError: user_id must be a number/)
+    telegram.check({ kind: 'group', id }, [])
   }
   for (const userId of ['0x0', '.0', '0e5', 'everyone']) {
-    assert.throws(() => onebot.checkIds(group, [{ type: 'at', userId }]), /^RelayError: the ID of a mention must be a number/)
-    telegram.checkIds(group, [{ type: 'at', userId }])
+    assert.throws(() => onebot.check(group, [{ type: 'at', userId }]), /^RelayError: the ID of a mention must be a number/)
+    telegram.check(group, [{ type: 'at', userId }])
   }
-  onebot.checkIds({ kind: 'group', id: '12345678901234567890' }, [{ type: 'at', userId: '1' }, { type: 'at', userId: null }])
+  onebot.check({ kind: 'group', id: '12345678901234567890' }, [{ type: 'at', userId: '1' }, { type: 'at', userId: null }])
 })
 
 test('takes nothing for an ID that would lead elsewhere in an address', () => {
   const { port, add } = start()
   add('discord', '1')
   for (const id of ['1/../2', '../users/@me', '..', '1/./2', '1/%2E%2e/2', '1/.%2e', '1\\..\\2']) {
-    assert.throws(() => port.choose({}).checkIds({ kind: 'group', id }, []), /^RelayError: this is not the ID of a group/, id)
+    assert.throws(() => port.choose({}).check({ kind: 'group', id }, []), /^RelayError: this is not the ID of a group/, id)
   }
   for (const id of ['-1001', '#general', 'C-any.thing#1 x', '...', '!room:example.org', 'cid6KeBB/LoveMJOG+XoYKF5x7A==', 'a.b@example.org']) {
-    port.choose({}).checkIds({ kind: 'private', id }, [])
+    port.choose({}).check({ kind: 'private', id }, [])
   }
 })
 
@@ -116,7 +119,7 @@ test('sends through a bot without an encoder, and knows no history of it', async
   const { port, add } = start()
   const bot = add('telegram', '1')
   const account = port.choose({})
-  const message = account.message(group, [text('<b>a</b>'), picture])
+  const message = account.message(group, [text('<b>a</b>'), picture], 'x')
   let begun = 0
   assert.deepEqual(await message.send(() => begun++), { messageIds: ['1'] })
   assert.equal(begun, 1)

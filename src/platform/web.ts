@@ -1,0 +1,199 @@
+import type { Bot, h } from 'koishi'
+import { setTimeout as delay } from 'node:timers/promises'
+import { causes, type CauseId } from '../message/causes'
+import type { Target } from '../message/model'
+import { fieldsOf } from '../message/parse'
+import { classifyThrown, cleanWording } from './failure'
+import {
+  announceSend, announceSent, createEncoder, createSession, isHeard, partlyArrived, render, toElement, type BotAccount, type SendSession,
+} from './koishi'
+import { SendError, type HistoryPage, type Limit, type LoadedItem, type Message, type Receipt } from './port'
+
+/*
+ * Platforms with an HTTP API that the relay calls itself, through the HTTP client of the adapter and with its credentials: the adapters
+ * lose what the platform answers.
+ */
+
+/** What is used of Koishi's HTTP client. */
+type Client = <T>(method: string, url: string, config: {
+  data?: object | undefined
+  headers?: Record<string, string>
+  /** In milliseconds; 0 for none. */
+  timeout: number
+  validateStatus: () => true
+  responseType: (response: Response) => Promise<T>
+}) => Promise<{ status: number, headers: Headers, data: T }>
+
+/** The HTTP client of an adapter's bot, which knows the address and the credentials, or of a context. @throws SendError `unsent` */
+export function clientOf(owner: object): Client {
+  const { http } = fieldsOf(owner)
+  if (!isClient(http)) throw new SendError('unsent', 'the adapter is not ready')
+  return http
+}
+
+function isClient(value: unknown): value is Client {
+  return typeof value === 'function'
+}
+
+/** What a platform's API answered. */
+export interface WebAnswer {
+  status: number
+  /** JSON, parsed; `undefined` for anything else. */
+  body: unknown
+  headers: Headers
+}
+
+/** What an answer of failure says. */
+export interface Refusal {
+  /** The platform's own words. */
+  words?: string | undefined
+  causeId?: CauseId | undefined
+  limit?: Limit | undefined
+}
+
+/**
+ * Makes a request to the platform of a bot.
+ *
+ * @param path behind the address of the API
+ * @param data sent as JSON, or as it is where it is a form
+ * @throws SendError `unsent` where no connection was made, `unanswered` where there was no answer
+ */
+export async function ask(
+  bot: Bot, method: string, path: string, data?: object, headers: Record<string, string> = {},
+): Promise<WebAnswer> {
+  try {
+    // The attempt has a time limit of its own, and an answer that comes later counts as well.
+    const { status, headers: answered, data: text } = await clientOf(bot)(method, path, {
+      data, headers, timeout: 0, validateStatus: () => true, responseType: response => response.text(),
+    })
+    return { status, headers: answered, body: parse(text) }
+  } catch (error) {
+    throw classifyThrown(error)
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The failure of a call with an answer: a server that failed may have carried it out; what a platform refuses, it would refuse again.
+ *
+ * @param status of HTTP, or what it would be where the platform tells failures by a code
+ */
+export function toFailure(status: number, { words = '', causeId, limit }: Refusal): SendError {
+  const shown = cleanWording(words) ?? `HTTP ${status}`
+  if (limit) return new SendError('unsent', shown, { causeId: 'rate-limited', limit })
+  if (status >= 500) return new SendError('unanswered', shown)
+  const isAccount = causeId !== undefined && causes[causeId].about === 'account'
+  return isAccount ? new SendError('unsent', shown, { causeId }) : new SendError('refused', shown, { causeId, isFinal: true })
+}
+
+/** The failure of a call whose answer is no success and no failure: it may have been carried out. */
+export function unreadable(): SendError {
+  return new SendError('unanswered', 'the answer of the platform cannot be read')
+}
+
+/** One call that sends one message. @throws SendError */
+export type Call = () => Promise<Receipt>
+
+/** How long a limit may be waited for within a message that takes several calls, in milliseconds. */
+const longestWait = 10_000
+
+/** A message of a platform that is called directly. It may take several calls, such as for a long text. */
+export abstract class WebMessage implements Message {
+  abstract readonly likeness: string
+  private calls: readonly Call[] | undefined
+
+  constructor(protected readonly account: BotAccount, protected readonly target: Target, protected readonly items: readonly LoadedItem[]) {}
+
+  /** The ID of the chat, as the adapter names its channels. @throws SendError */
+  protected abstract channel(): Promise<string>
+
+  /**
+   * Gets ready what can be before anything is sent: files are read, and uploaded where that sends nothing.
+   *
+   * @returns at least one call, in their order
+   * @throws SendError
+   */
+  protected abstract prepare(channelId: string): Promise<readonly Call[]>
+
+  async send(begin: () => void): Promise<Receipt> {
+    try {
+      const { account: { bot }, target: { kind }, items } = this
+      const channelId = await this.channel()
+      const elements = items.map(toElement)
+      const session = isHeard(bot) ? createSession(bot, channelId, kind === 'private') : undefined
+      if (session && isChanged(elements, await announceSend(bot, session, elements))) return await encode(bot, channelId, session, begin)
+      const calls = this.calls ??= await this.prepare(channelId)
+      if (!this.account.isOnline) throw new SendError('unsent', this.account.health.cause)
+      begin()
+      const messageIds = await callAll(calls)
+      if (session) announceSent(bot, session, messageIds[0] ?? '')
+      return { messageIds }
+    } catch (error) {
+      throw classifyThrown(error)
+    }
+  }
+
+  history(): Promise<HistoryPage | undefined> {
+    return Promise.resolve(undefined)
+  }
+}
+
+function isChanged(elements: readonly h[], announced: readonly h[]): boolean {
+  return announced.length !== elements.length || announced.some((each, index) => each !== elements[index])
+}
+
+/** What another plugin has made of a message, only the adapter's encoder knows how to send. */
+async function encode(bot: Bot, channelId: string, session: SendSession, begin: () => void): Promise<Receipt> {
+  const encoder = createEncoder(bot, channelId)
+  if (!encoder) throw new SendError('suppressed')
+  encoder.session = session
+  await encoder.prepare()
+  begin()
+  return { messageIds: (await render(encoder)).filter(Boolean) }
+}
+
+async function callAll(calls: readonly Call[]): Promise<string[]> {
+  const ids: string[] = []
+  for (const [index, call] of calls.entries()) {
+    try {
+      const { messageIds } = await call().catch(async (error: unknown) => {
+        const wait = index > 0 && error instanceof SendError ? error.limit?.after ?? Infinity : Infinity
+        if (wait > longestWait) throw error
+        await delay(wait)
+        return call()
+      })
+      ids.push(...messageIds)
+    } catch (error) {
+      throw index === 0 ? error : partlyArrived(error)
+    }
+  }
+  return ids
+}
+
+/**
+ * Divides a text at the ends of lines, or of words, where it is longer than a platform takes.
+ *
+ * @param most characters in a part, counted as UTF-16 does; a pair of surrogates stays whole
+ * @returns at least one part
+ */
+export function divideText(text: string, most: number): string[] {
+  const parts: string[] = []
+  let rest = text
+  while (rest.length > most) {
+    const head = rest.slice(0, most)
+    const line = head.lastIndexOf('\n') + 1
+    const word = head.lastIndexOf(' ') + 1
+    const whole = /[\uD800-\uDBFF]$/.test(head) ? most - 1 : most
+    const end = line > most / 2 ? line : word > most / 2 ? word : whole
+    parts.push(rest.slice(0, end))
+    rest = rest.slice(end)
+  }
+  return [...parts, rest]
+}
