@@ -36,6 +36,10 @@ export class TestPort implements Port {
   readonly entries: { id: string, text: string, time: number }[] = []
   readonly fates: Fate[] = []
   hasHistory = true
+  /** For how long a call repeated makes no second message, in milliseconds. */
+  idempotentFor = 0
+  /** Whether a text is sent again where nobody can tell whether it arrived, unless the settings say otherwise. */
+  retriesUnanswered = true
   /** Whether questions for the history get no answer. */
   isHistorySilent = false
   /** What the platform says when it is asked whether the chat is closed. */
@@ -65,7 +69,7 @@ export class TestPort implements Port {
     const { isOnline } = this
     const none = (): Promise<never> => Promise.reject(new SendError('refused'))
     return {
-      sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0 }, readsFiles: false, retriesUnanswered: true,
+      sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0 }, readsFiles: false, retriesUnanswered: this.retriesUnanswered,
       check: (_, items) => items,
       message: (_, items) => this.message(items),
       recall: none, groups: none, friends: none,
@@ -100,6 +104,7 @@ export class TestPort implements Port {
     const text = items.map(item => item.type === 'text' ? item.text : item.type).join('+')
     return {
       likeness: text,
+      idempotentFor: this.idempotentFor,
       send: begin => this.send(text, begin),
       reports: () => [],
       history: count => this.isHistorySilent

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { SendError, type Limit } from '../../../src/platform/port'
+import { chat, Core, fates, type Fate } from '../../support/core'
+
+const other = { kind: 'group', id: '2' } as const
+
+/** The platform wants no call for so many milliseconds. */
+function limited(after: number, scope: Limit['scope'] = 'chat'): Fate {
+  return { answered: 10, error: new SendError('unsent', 'slow down', { limit: { scope, after } }) }
+}
+
+/** When each call was made, in whole seconds. */
+function times({ port }: Core): number[] {
+  return port.calls.map(({ at }) => Math.floor(at / 1000))
+}
+
+describe('a platform that limits the rate', () => {
+  test('is called again once the time that it named is over, while its caller waits', async () => {
+    const core = new Core()
+    core.port.fates.push(limited(2_000))
+    void core.submit('x')
+    await core.run(10_000)
+    assert.deepEqual([core.log, times(core)], [['x sent'], [0, 2]])
+  })
+
+  test('is not called again for a caller who would wait for too long', async () => {
+    const core = new Core()
+    core.port.fates.push(limited(60_000))
+    void core.submit('x')
+    await core.run(59_000)
+    void core.submit('y')
+    await core.run()
+    assert.deepEqual([core.log, times(core)], [['x unsent'], [0]])
+    await core.run(2_000)
+    assert.deepEqual([core.log, times(core)], [['x unsent', 'y sent'], [0, 60]])
+  })
+
+  test('turns away at once who comes long before that time', async () => {
+    const core = new Core()
+    core.port.fates.push(limited(60_000))
+    void core.submit('x')
+    await core.run(1_000)
+    void core.submit('y')
+    await core.run()
+    assert.deepEqual([core.log, times(core)], [['x unsent', 'y unsent 60'], [0]])
+  })
+
+  test('gets what was accepted for later in its order, and not before', async () => {
+    const core = new Core()
+    core.port.fates.push(limited(30_000), limited(45_000))
+    void core.later('x')
+    void core.later('y')
+    await core.run(100_000)
+    assert.deepEqual([core.called, core.states], [['x', 'x', 'x', 'y'], ['sent', 'sent']])
+    assert.deepEqual(times(core), [0, 30, 75, 75])
+  })
+
+  for (const [scope, second] of [['chat', 0], ['account', 20]] as const) {
+    test(`for the ${scope}, ${second === 0 ? 'leaves other chats alone' : 'holds all its chats'}`, async () => {
+      const core = new Core()
+      core.port.fates.push(limited(20_000, scope))
+      void core.later('x', { target: chat })
+      await core.run(100)
+      void core.later('y', { target: other })
+      await core.run(60_000)
+      assert.deepEqual(core.port.calls.map(({ text, at }) => [text, Math.floor(at / 1000)]).sort(), [['x', 0], ['x', 20], ['y', second]])
+    })
+  }
+
+  test('is remembered over a reload', async () => {
+    const core = new Core()
+    core.port.fates.push(limited(20_000))
+    void core.later('x')
+    await core.run(1_000)
+    core.relay.end()
+    core.start()
+    await core.run(30_000)
+    assert.deepEqual([core.states, times(core)], [['sent'], [0, 20]])
+  })
+})
+
+describe('without a history, what got no answer', () => {
+  for (const [what, retriesUnanswered, retryUnanswered, calls] of [
+    ['is repeated where the account does so', true, {}, 2],
+    ['is not repeated where the account does not', false, {}, 1],
+    ['is repeated where the settings say so for all', false, true, 2],
+    ['is repeated where the settings say so for the platform', false, { onebot: true }, 2],
+    ['is not repeated where they say so for another one', false, { telegram: true }, 1],
+  ] as const) {
+    test(what, async () => {
+      const core = new Core({ retryUnanswered })
+      Object.assign(core.port, { hasHistory: false, retriesUnanswered })
+      core.port.fates.push(fates.silent)
+      void core.submit('x')
+      await core.run(60_000)
+      assert.equal(core.called.length, calls)
+    })
+  }
+
+  test('is repeated as long as the platform carries out a repeated call only once', async () => {
+    const core = new Core({ retryUnanswered: false })
+    Object.assign(core.port, { hasHistory: false, idempotentFor: 15_000 })
+    core.port.fates.push(fates.silent, fates.silent)
+    void core.later('x')
+    await core.run(300_000)
+    assert.deepEqual([core.called.length, core.states], [2, ['unanswered']])
+  })
+})
