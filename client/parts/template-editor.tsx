@@ -132,7 +132,7 @@ export const TemplateEditor = defineComponent({
             <div class="relay-preview">
               <div aria-live="polite">
                 <span class="relay-label">{t.preview}</span>
-                {flaw.value && notice('bad', flaw.value)}
+                {flaw.value && notice(flaw.value === t.noPayload ? 'info' : 'bad', flaw.value)}
                 {rendering.value ? viewRendering(rendering.value) : !flaw.value && <p class="relay-hint">{t.needPayload}</p>}
               </div>
               {event && (
