@@ -125,6 +125,26 @@ describe('what the page is told', () => {
     await client.request('GET', '/statusz')
     assert(!client.received.includes(secret))
     assert(!client.received.includes(apiKey))
+    assert.equal(about.keyFile, undefined)
+  })
+
+  test('is in which file the key lies that the relay has made', async () => {
+    const other = await startWithConsole({ config: { apiKey: '' } })
+    const page = await ConsoleClient.connect(other.url)
+    assert.match(String((await page.send('message-relay/about')).keyFile), /data\/api-key$/)
+    page.close()
+    await other.stop()
+  })
+
+  test('are the last refusals of so many doors', async () => {
+    for (let count = 0; count < 120; count++) {
+      assert.equal((await fetch(`${relay.url}/relay/hooks/scan-${count}/ops`, { method: 'POST', body: '{}' })).status, 401)
+    }
+    assert.equal((await fetch(`${relay.url}/relay/hooks/${'x'.repeat(1000)}/ops`, { method: 'POST', body: '{}' })).status, 401)
+    const { refusals } = dataOf((await client.request('GET', '/statusz')).json)
+    assert(Array.isArray(refusals) && refusals.length === 100)
+    const [last] = refusals.filter(isObject)
+    assert.deepEqual([last?.door, last?.reason, typeof last?.at], ['hooks/scan-119', 'no API key', 'string'])
   })
 })
 
