@@ -3,13 +3,11 @@ import { causes } from '../message/causes'
 import type { Target } from '../message/model'
 import { readTarget, writeTarget } from '../message/target'
 import type { Account, Closure } from '../platform/port'
-import type { AttemptContext } from './attempt'
-import { pause } from './clock'
 import { nameOfError, type Active } from './deliveries'
 import { failRest, isOverdue, isPassing, type Delivery, type Hold } from './delivery'
-import type { Gated, Gates } from './gates'
+import type { Gated } from './gates'
 import { headOf, type Head } from './journal'
-import { send, type Pace, type SendEnd } from './send'
+import { send, type SendContext, type SendEnd } from './send'
 
 /** A lane in which something waits, or that is paused, as operators see it. */
 export interface LaneState {
@@ -54,11 +52,6 @@ interface Lane extends Gated {
   cancel: () => void
 }
 
-/** What lanes need of the rest of the core. */
-export interface LanesContext extends AttemptContext {
-  gates: Gates
-}
-
 /** How a delivery waits for its turn. */
 export interface Waiting {
   /** Aborted when its caller has gone away. */
@@ -94,7 +87,7 @@ export class Lanes {
   private isClosed = false
   private isDraining = false
 
-  constructor(private readonly context: LanesContext) {
+  constructor(private readonly context: SendContext) {
     const { port, clock, gates } = context
     const unwatch = port.onOnline(bot => {
       gates.online(bot)
@@ -332,7 +325,7 @@ export class Lanes {
         return true
       }
       const leftAt = clock.now()
-      const end = await send(context, active, account, lane.name, this.paceOf(lane))
+      const end = await send(context, active, account, lane)
       if (end.failure?.causeId === 'swallowed' || end.failure?.causeId === 'vanished') gates.vanished(lane.bot, lane.name, leftAt)
       return await this.conclude(lane, active, account, end)
     } catch (error) {
@@ -361,25 +354,6 @@ export class Lanes {
     if (waits) await deliveries.postpone(active, results, gates.hold(lane.name) ?? null)
     else await deliveries.end(active, results)
     return !waits
-  }
-
-  private paceOf(lane: Lane): Pace {
-    const { clock, gates, stop } = this.context
-    // Its lane has waited for its first message.
-    let isFirst = true
-    return {
-      mostCalls: gates.isRestricted(lane.bot) ? 1 : Infinity,
-      ready: async () => {
-        const rest = isFirst ? 0 : gates.spacing(lane)
-        if (rest > 0) await pause(clock, rest, stop)
-      },
-      sent: hasArrived => {
-        isFirst = false
-        // Of a batch, which may take long, each message counts at once.
-        if (hasArrived) gates.arrived(lane)
-        gates.left(lane)
-      },
-    }
   }
 
   /** Refuses the callers that wait in a lane, where there is a reason to. */

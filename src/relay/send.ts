@@ -2,19 +2,16 @@ import { RelayError } from '../errors'
 import { SendError, type Account, type LoadedItem, type Message } from '../platform/port'
 import { attempt, toSent, type AttemptContext } from './attempt'
 import { nameOf } from './chats'
+import { pause } from './clock'
 import { compose, divide, kindOf, maxWeight, prepareItem, settlingTime, type MessageKind, type PreparedItem } from './compose'
 import type { Active } from './deliveries'
 import { isPassing, unanswered, type ItemResult, type Open, type Results } from './delivery'
+import type { Gated, Gates } from './gates'
 import { NotOwner } from './journal'
 
-/** Keeps the least time from one platform message of a lane to the next. */
-export interface Pace {
-  /** Resolves when the next message may leave. */
-  ready: () => Promise<void>
-  /** How often a message may be called for when its turn has come. */
-  mostCalls: number
-  /** A message has left, or could not; whether it has arrived. */
-  sent: (hasArrived: boolean) => void
+/** What a send needs of the rest of the core. */
+export interface SendContext extends AttemptContext {
+  gates: Gates
 }
 
 /** What a send has shown. */
@@ -34,12 +31,8 @@ interface Outgoing {
   earlier?: Open
 }
 
-/**
- * Sends what is left of a delivery whose turn has come, combined where items can be combined.
- *
- * @param chat as the lane is named
- */
-export async function send(context: AttemptContext, active: Active, account: Account, chat: string, pace: Pace): Promise<SendEnd> {
+/** Sends what is left of a delivery whose turn has come, combined where items can be combined. */
+export async function send(context: SendContext, active: Active, account: Account, lane: Gated): Promise<SendEnd> {
   const { delivery, items } = active
   const { summary, createdAt } = delivery
   const { clock, files } = context
@@ -47,7 +40,7 @@ export async function send(context: AttemptContext, active: Active, account: Acc
   summary.waited ??= Math.max(clock.wall() - createdAt, 0)
   const before = delivery.results
   const results = [...before]
-  const work: Work = { active, account, chat, pace, results, failure: undefined }
+  const work: Work = { active, account, lane, results, hasLeft: false, failure: undefined }
   try {
     await sendAll(context, work)
   } finally {
@@ -63,16 +56,18 @@ export async function send(context: AttemptContext, active: Active, account: Acc
 interface Work {
   active: Active
   account: Account
-  chat: string
-  pace: Pace
+  lane: Gated
   results: (ItemResult | undefined)[]
+  /** Whether a platform message has left, or could not: its lane has waited for the first one. */
+  hasLeft: boolean
   /** Why the last platform message that failed has not arrived. */
   failure: SendError | undefined
 }
 
-async function sendAll(context: AttemptContext, work: Work): Promise<void> {
-  const { active: { delivery: { deferred, open } }, pace: { mostCalls }, results } = work
-  const { retries } = context.policy
+async function sendAll(context: SendContext, work: Work): Promise<void> {
+  const { active: { delivery: { deferred, open } }, lane, results } = work
+  const { gates, policy: { retries } } = context
+  const mostCalls = gates.isRestricted(lane.bot) ? 1 : Infinity
   const ready = await prepareAll(context, work)
   const isOf = ({ indices }: Open) => ({ index }: Ready): boolean => indices.includes(index)
   const earlier = open.map((each): Outgoing => ({
@@ -121,16 +116,17 @@ async function prepareAll({ media }: AttemptContext, { account, active, results 
   return ready
 }
 
-async function sendOne(context: AttemptContext, work: Work, { items, retries, earlier }: Outgoing): Promise<ItemResult> {
-  const { settleTime, timeout } = context.policy
-  const { active, account, chat, pace, results } = work
-  if (!earlier) await pace.ready()
+async function sendOne(context: SendContext, work: Work, { items, retries, earlier }: Outgoing): Promise<ItemResult> {
+  const { clock, gates, policy: { settleTime, timeout }, stop } = context
+  const { active, account, lane, results } = work
+  const rest = work.hasLeft && !earlier ? gates.spacing(lane) : 0
+  if (rest > 0) await pause(clock, rest, stop)
   let hasArrived = false
   try {
     const indices = items.map(({ index }) => index)
     const message = account.message(active.delivery.target, await load(items), nameOf(active.delivery.id, indices))
     const settle = settlingTime(items, Math.max(settleTime, timeout))
-    const sending = { active, results, indices, chat, account, message, kind: kindOf(items), settle, retries, earlier }
+    const sending = { active, results, indices, chat: lane.name, account, message, kind: kindOf(items), settle, retries, earlier }
     const receipt = await attempt(context, sending)
     hasArrived = true
     return toSent(receipt, message.likeness)
@@ -139,7 +135,10 @@ async function sendOne(context: AttemptContext, work: Work, { items, retries, ea
     if (error instanceof NotOwner) throw error
     return { success: false, error: error instanceof SendError ? error.toRelayError() : RelayError.from(error) }
   } finally {
-    pace.sent(hasArrived)
+    work.hasLeft = true
+    // Of a batch, which may take long, each message counts at once.
+    if (hasArrived) gates.arrived(lane)
+    gates.left(lane)
   }
 }
 
