@@ -90,12 +90,8 @@ export class History {
     return { spans, states }
   }
 
-  /** The deliveries that were accepted since then, in milliseconds since the epoch, the newest first. */
-  recent(since: number): AsyncGenerator<Delivery> {
-    return this.all({ since })
-  }
-
-  private async* all(filter: Omit<ListFilter, 'limit' | 'order' | 'before'>): AsyncGenerator<Delivery> {
+  /** All that a filter asks for, the newest first. */
+  async* all(filter: Omit<ListFilter, 'limit' | 'order' | 'before'>): AsyncGenerator<Delivery> {
     for (let before: string | undefined = uuid(); before !== undefined;) {
       const page = await this.list({ ...filter, limit: pageSize, before })
       yield* page

@@ -27,7 +27,7 @@ export class Inquiries {
    * @param isAllowed whether its caller may do so where the message was sent; otherwise it is as if there were none
    * @throws RelayError `not-found`, `store-down`, or why the platform did not do it
    */
-  async recall(messageId: string, history: Pick<History, 'recent'>, isAllowed: (target: Target, platform: string) => boolean): Promise<void> {
+  async recall(messageId: string, history: Pick<History, 'all'>, isAllowed: (target: Target, platform: string) => boolean): Promise<void> {
     // One look at a time: however many callers ask, others get their turn.
     const found = await this.looks.run('', () => this.findSent(messageId, history, isAllowed))
     if (!found) throw new RelayError('not-found', 'this relay has sent no such message within the last day')
@@ -35,10 +35,10 @@ export class Inquiries {
   }
 
   private async findSent(
-    messageId: string, history: Pick<History, 'recent'>, isAllowed: (target: Target, platform: string) => boolean,
+    messageId: string, history: Pick<History, 'all'>, isAllowed: (target: Target, platform: string) => boolean,
   ): Promise<{ account: Account, target: Target } | undefined> {
     let count = 0
-    for await (const delivery of history.recent(this.context.clock.wall() - recallable)) {
+    for await (const delivery of history.all({ since: this.context.clock.wall() - recallable })) {
       const { bot, target } = delivery
       const account = messageIdsOf(delivery).includes(messageId) ? this.context.port.find(bot) : undefined
       if (account && isAllowed(target, account.platform)) return { account, target }
