@@ -63,13 +63,19 @@ abstract class RenewedOwner implements Ownership {
     for (;;) {
       stop.throwIfAborted()
       const moment = this.moment()
-      const number = await this.tryTake()
-      if (number !== undefined) {
-        this.losing = new AbortController()
-        this.ending = new AbortController()
-        this.renewed = moment
-        this.renewing = this.keep(this.ending.signal)
-        return number
+      try {
+        const number = await this.take()
+        this.failure = undefined
+        if (number !== undefined) {
+          this.losing = new AbortController()
+          this.ending = new AbortController()
+          this.renewed = moment
+          this.renewing = this.keep(this.ending.signal)
+          return number
+        }
+      } catch (error) {
+        // Where the data store does not answer, this relay stands by.
+        this.failure = error
       }
       await pause(this.clock, lookInterval, stop)
     }
@@ -87,17 +93,6 @@ abstract class RenewedOwner implements Ownership {
     await this.renewing
     if (this.renewed) await this.giveBack().catch(() => undefined)
     this.renewed = undefined
-  }
-
-  /** Where the data store does not answer, this relay stands by. */
-  private async tryTake(): Promise<number | undefined> {
-    try {
-      const number = await this.take()
-      this.failure = undefined
-      return number
-    } catch (error) {
-      this.failure = error
-    }
   }
 
   /** Renews the ownership until it ends or is lost. */
