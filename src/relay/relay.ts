@@ -1,21 +1,17 @@
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/abort'
 import type { MessageRequest } from '../message/model'
-import { Chats } from './chats'
-import { pause, type Clock } from './clock'
+import { pause } from './clock'
 import { nameOfError } from './deliveries'
 import type { Delivery, Hold, State } from './delivery'
-import { GateMemory } from './gates'
 import type { History } from './history'
 import { Inquiries } from './inquiries'
 import type { Journal } from './journal'
-import { MemoryJournal } from './journal-memory'
 import { laneOf, readLane, type Backlog, type LaneState } from './lanes'
-import { Limits } from './limits'
 import type { Ownership } from './owner'
 import { preview, type Preview } from './compose'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
-import { Term } from './term'
+import { Term, type Shared } from './term'
 
 export type { Contact } from '../platform/port'
 export type { Delivery } from './delivery'
@@ -25,19 +21,7 @@ export type { ListFilter } from './journal'
 export { laneOf, readLane, type Backlog, type LaneState } from './lanes'
 export { tellAll, type LookUp, type Observer, type RelayOptions, type Submission, type Submitted } from './options'
 export type { CallOutcome } from './summary'
-
-/** What outlives a reload of the plugin in one process: what is known of the chats, pauses and intervals, and the journal in memory. */
-export class Shared {
-  readonly chats: Chats
-  readonly limits: Limits
-  readonly gates = new GateMemory()
-  readonly journal = new MemoryJournal()
-
-  constructor(clock: Clock) {
-    this.chats = new Chats(clock)
-    this.limits = new Limits(clock)
-  }
-}
+export { Shared } from './term'
 
 /** How long to wait before a term that could not begin is tried again, in milliseconds. */
 const retryDelay = 1_000

@@ -1,23 +1,31 @@
 import { RelayError } from '../errors'
 import { Chats, LookUps, nameOf } from './chats'
+import type { Clock } from './clock'
 import { Deliveries, nameOfError } from './deliveries'
 import { failRest, isUnfinished, type State } from './delivery'
-import { Gates, type GateMemory } from './gates'
+import { GateMemory, Gates } from './gates'
 import { History } from './history'
 import { Intake } from './intake'
 import type { Head, Journal } from './journal'
+import { MemoryJournal } from './journal-memory'
 import { Lanes, laneOf } from './lanes'
-import type { Limits } from './limits'
+import { Limits } from './limits'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
 import type { Ownership } from './owner'
 import { Recheck } from './recheck'
 import { Replay, orStoreDown } from './replay'
 
-/** What outlives a reload of the plugin in one process. */
-export interface Memory {
-  chats: Chats
-  gates: GateMemory
-  limits: Limits
+/** What outlives a reload of the plugin in one process: what is known of the chats, pauses and intervals, and the journal in memory. */
+export class Shared {
+  readonly chats: Chats
+  readonly limits: Limits
+  readonly gates = new GateMemory()
+  readonly journal = new MemoryJournal()
+
+  constructor(clock: Clock) {
+    this.chats = new Chats(clock)
+    this.limits = new Limits(clock)
+  }
 }
 
 /** For how long what ended unanswered is looked for by the next owner, in milliseconds. */
@@ -47,7 +55,7 @@ export class Term {
    *
    * @throws the error of the database
    */
-  static async begin(options: RelayOptions, memory: Memory, journal: Journal, ownership: Ownership, owner: number): Promise<Term> {
+  static async begin(options: RelayOptions, memory: Shared, journal: Journal, ownership: Ownership, owner: number): Promise<Term> {
     const heads = await journal.adopt(owner, options.clock.wall() - day)
     const term = new Term(options, memory, journal, ownership, owner, heads.reduce((last, { seq }) => Math.max(last, seq), 0))
     try {
@@ -64,7 +72,7 @@ export class Term {
   }
 
   private constructor(
-    private readonly options: RelayOptions, private readonly memory: Memory, private readonly journal: Journal, ownership: Ownership,
+    private readonly options: RelayOptions, private readonly memory: Shared, private readonly journal: Journal, ownership: Ownership,
     private readonly owner: number, last: number,
   ) {
     const { clock, observer, policy: { retryUnanswered: asked } } = options
