@@ -311,17 +311,15 @@ export class Lanes {
     const { context } = this
     const { deliveries, clock, gates, logger } = context
     try {
-      const account = context.port.find(lane.bot)
-      const isLate = isOverdue(head, clock.wall())
-      const refusal = isLate ? new RelayError('expired') : await this.obstacle(lane, account)
-      if (head.deferred && !isLate && (refusal || !deliveries.mayCall({ mustLast: true }))) {
-        this.turnAway(lane, refusal ?? new RelayError('store-down'))
+      const account = await this.accountFor(lane, head)
+      if (account instanceof RelayError && head.deferred && account.code !== 'expired') {
+        this.turnAway(lane, account)
         return false
       }
       const active = await deliveries.load(head)
       if (!active) return true
-      if (refusal || !account) {
-        await deliveries.end(active, failRest(active.delivery, refusal ?? offlineError(account)), refusal)
+      if (account instanceof RelayError) {
+        await deliveries.end(active, failRest(active.delivery, account), account)
         return true
       }
       const leftAt = clock.now()
@@ -336,11 +334,14 @@ export class Lanes {
     }
   }
 
-  /** Why nothing can leave from a lane now. */
-  private async obstacle(lane: Lane, account: Account | undefined): Promise<RelayError | undefined> {
-    const { gates } = this.context
+  /** The account through which the head of a lane may leave now, or why it may not. */
+  private async accountFor(lane: Lane, head: Place): Promise<Account | RelayError> {
+    const { port, clock, deliveries, gates } = this.context
+    const account = port.find(lane.bot)
+    if (isOverdue(head, clock.wall())) return new RelayError('expired')
     if (!account?.isOnline) return offlineError(account)
-    if (!await gates.mayTry(lane, account)) return gates.refusal(lane) ?? offlineError(account)
+    if (head.deferred && !deliveries.mayCall({ mustLast: true })) return new RelayError('store-down')
+    return await gates.mayTry(lane, account) ? account : gates.refusal(lane) ?? account
   }
 
   /** @returns whether the delivery has ended; a deferred one waits on where nothing of it could leave now */
