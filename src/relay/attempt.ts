@@ -214,7 +214,7 @@ class Attempt {
     const { clock, chats, policy: { timeout }, stop } = this.context
     const { chat, active, kind, message, settle } = this.sending
     const { likeness } = message
-    const call = chats.find(chat, this.name) ?? chats.restore(chat, this.name, { likeness, since: this.since ?? clock.wall(), settle })
+    const call = chats.restore(chat, this.name, { likeness, since: this.since ?? clock.wall(), settle })
     // A deferred text with calls left holds its lane until it has settled; everything else that is deferred steps aside.
     const patience = kind === 'text' && !this.isLast ? chats.openFor(chat, likeness) + 2 * timeout : timeout
     const until = active.delivery.deferred ? clock.now() + patience : this.deadline

@@ -60,7 +60,7 @@ export class Chats {
   begin(chat: string, name: string, likeness: string, settle: number): OpenCall {
     const now = this.clock.now()
     const settledAt = now + settle
-    const known = this.calls.get(chat)?.get(name)
+    const known = this.find(chat, name)
     if (known) {
       known.settledAt = settledAt
       return known
@@ -68,11 +68,11 @@ export class Chats {
     return this.add(chat, { name, likeness, begunAt: now, offset: this.clock.wall() - now, settledAt, isUnnamed: false })
   }
 
-  /** A message that an earlier process called. Its settling time counts from now, and where it left by the machine's clock. */
+  /** A call that is known, or one of an earlier process: its settling time counts from now, and where it left by the machine's clock. */
   restore(chat: string, name: string, { likeness, since, settle }: Pick<Open, 'likeness' | 'since' | 'settle'>): OpenCall {
     const now = this.clock.now()
     const begunAt = now - Math.max(this.clock.wall() - since, 0)
-    return this.calls.get(chat)?.get(name) ?? this.add(chat, { name, likeness, begunAt, settledAt: now + settle, isUnnamed: false })
+    return this.find(chat, name) ?? this.add(chat, { name, likeness, begunAt, settledAt: now + settle, isUnnamed: false })
   }
 
   /** What earlier deliveries have become: claims, and messages without an ID of the last day. */
@@ -84,14 +84,10 @@ export class Chats {
         for (const messageId of result.messageIds) this.claim(chat, messageId)
         const age = Math.max(this.clock.wall() - updatedAt, 0)
         const name = nameOf(id, [index])
-        if (result.likeness === undefined || age > day || this.calls.get(chat)?.has(name)) continue
+        if (result.likeness === undefined || age > day || this.find(chat, name)) continue
         this.add(chat, { name, likeness: result.likeness, begunAt: now - age, settledAt: now, isUnnamed: true })
       }
     }
-  }
-
-  find(chat: string, name: string): OpenCall | undefined {
-    return this.calls.get(chat)?.get(name)
   }
 
   /**
@@ -163,6 +159,10 @@ export class Chats {
   private open(chat: string, likeness: string): OpenCall[] {
     const isOpen = (call: OpenCall): boolean => call.foundAs === undefined && (call.isUnnamed || !call.receipt)
     return [...this.calls.get(chat)?.values() ?? []].filter(call => call.likeness === likeness && isOpen(call))
+  }
+
+  private find(chat: string, name: string): OpenCall | undefined {
+    return this.calls.get(chat)?.get(name)
   }
 
   private claim(chat: string, id: string): void {

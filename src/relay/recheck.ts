@@ -64,7 +64,7 @@ export class Recheck {
     let mayRepeat = true
     for (const open of delivery.open) {
       const name = nameOf(delivery.id, open.indices)
-      const call = chats.find(chat, name) ?? chats.restore(chat, name, open)
+      const call = chats.restore(chat, name, open)
       const wanted = { account, target: delivery.target, chat, call, ...await openMessage(this.context, active, open, account) }
       const finding = await lookUps.look(wanted)
       if (finding.kind === 'found') await deliveries.correct(active, open.indices, toSent(finding, open.likeness))
