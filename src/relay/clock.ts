@@ -26,12 +26,9 @@ export const systemClock: Clock = {
 }
 
 /** Waits, but not past the stop. */
-export function pause(clock: Clock, ms: number, stop: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    if (stop.aborted) {
-      resolve()
-      return
-    }
+export async function pause(clock: Clock, ms: number, stop: AbortSignal): Promise<void> {
+  if (stop.aborted) return
+  await new Promise<void>(resolve => {
     const end = (): void => {
       cancel()
       unwatch()

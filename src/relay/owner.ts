@@ -142,7 +142,7 @@ export class RowOwner extends RenewedOwner {
   private readonly watch: Watch
 
   /** @param name for people: host and process */
-  constructor(private readonly store: OwnerStore, clock: Clock, private readonly name: string) {
+  constructor(private readonly store: OwnerStore, clock: Clock, private readonly name = describe(self)) {
     super(clock)
     this.watch = new Watch(clock)
   }

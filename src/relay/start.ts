@@ -1,5 +1,4 @@
 import type { Context } from 'koishi'
-import { hostname } from 'node:os'
 import { isDatabaseLoaded } from '../lib/database'
 import { unwrap } from '../lib/unwrap'
 import { pause, systemClock } from './clock'
@@ -58,8 +57,7 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
     const journal = new DatabaseJournal(inner, {
       clock, logger, files, retention, limit: recordLimit, content, keyLifetime, statementTimeout,
     })
-    const name = `process ${process.pid} on ${hostname()}`
-    const ownership = journal.isEmbedded ? new FileOwner(dataDir, clock, logger, journal) : new RowOwner(journal, clock, name)
+    const ownership = journal.isEmbedded ? new FileOwner(dataDir, clock, logger, journal) : new RowOwner(journal, clock)
     const gone = new AbortController()
     const open = async (): Promise<void> => {
       await last

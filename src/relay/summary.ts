@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
 import { nameOfUrl } from '../message/link'
-import type { Item, Link, MediaItem, ParsedItem } from '../message/model'
+import type { Item, MediaItem, ParsedItem } from '../message/model'
 import { isObject, type JsonObject } from '../message/parse'
 import type { SendFailure } from '../platform/port'
 import type { Clock } from './clock'
@@ -150,19 +150,10 @@ function sizeUp(item: ParsedItem): ItemSummary {
 
 /** What came along as data has no name unless it was given one. */
 function nameFile(item: MediaItem): ItemSummary {
-  const name = item.name ?? nameOf(item.link)
+  const { link } = item
+  const own = link.kind === 'remote' ? nameOfUrl(link.url) : link.kind === 'upload' ? link.id.slice(link.id.indexOf('/') + 1) : undefined
+  const { name = own } = item
   return { ...sizeUp(item), ...name !== undefined && { name } }
-}
-
-function nameOf(link: Link): string | undefined {
-  switch (link.kind) {
-    case 'remote':
-      return nameOfUrl(link.url)
-    case 'upload':
-      return link.id.slice(link.id.indexOf('/') + 1)
-    case 'data':
-      return undefined
-  }
 }
 
 /** Cuts a text, but not between the halves of a surrogate pair. */
