@@ -4,7 +4,7 @@ import { call } from '../api'
 import { textOf } from '../fields'
 import type { Source } from '../sources'
 import { refreshAbout } from '../state'
-import { texts, writeMoment } from '../texts'
+import { texts, translate, writeMoment } from '../texts'
 import { notice, section } from './basics'
 import { button, confirm, Field, input, say, type Labelled } from './elements'
 
@@ -160,7 +160,7 @@ export const TemplateEditor = defineComponent({
 /** A message as a chat would show it. */
 function viewRendering(rendering: Rendering): VNode {
   const t = texts.value.integrations
-  if ('skipped' in rendering) return notice('info', t.skipped(rendering.skipped))
+  if ('skipped' in rendering) return notice('info', t.skipped(translate(rendering.skipped)))
   return (
     <div class="relay-bubble">
       {rendering.text && <p class="relay-said">{rendering.text}</p>}

@@ -65,6 +65,10 @@ export const sentences: Readonly<Record<string, string>> = {
   'there are {} names already: remove one first': '已有 {} 个名称：请先删除一个',
   'this name is in the settings of the relay: change it there': '这个名称写在配置中：请到配置中修改',
   'no such name': '没有这个名称',
+  '{} events produce no message': '{} 事件不发送消息',
+  'its {} "{}" produces no message': '{} 为“{}”的事件不发送消息',
+  'events without an action produce no message': '没有 action 的事件不发送消息',
+  'events without a state produce no message': '没有状态的事件不发送消息',
   'the server of the bot does not listen': '机器人的服务器没有监听',
   'the relay gave no answer that can be read': '插件的应答无法读取',
   'no connection': '没有连接',
@@ -109,7 +113,7 @@ export function explainIn(language: Language, reason: string): { cause: string, 
   if (rest !== '') raw.push(rest.trim())
   const causesSaid = said.filter(({ isFrame }) => !isFrame)
   const cause = (causesSaid.length > 0 ? causesSaid : said).map(({ text }) => text).join(isChinese ? '：' : ': ')
-  return { cause: capital(cause), raw: raw.join(' ') }
+  return { cause: isChinese ? cause : capital(cause), raw: raw.join(' ') }
 }
 
 /** What the relay says, in one line: in English, and where it is not known, as it is. */

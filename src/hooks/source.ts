@@ -34,9 +34,11 @@ export interface HookEvent {
 /** An event, or why nobody wants to read it. */
 export type Reading = HookEvent | { skipped: string }
 
+const lacks = { action: 'events without an action produce no message', state: 'events without a state produce no message' }
+
 /** Skips an event because of its action or state, as its sender calls it; empty where it says none. */
 export function skip(what: 'action' | 'state', value: string): { skipped: string } {
-  return { skipped: value === '' ? `events without ${what === 'action' ? 'an action' : 'a state'} produce no message` : `its ${what} "${value}" produces no message` }
+  return { skipped: value === '' ? lacks[what] : `its ${what} "${value}" produces no message` }
 }
 
 /** What tells an event from all others, so that the same one is sent once. */

@@ -116,7 +116,7 @@ export class Sender {
       return { target: writeTarget(destination.target), ...await entry.catch((error: unknown) => viewError(RelayError.from(error))) }
     }))
     const failed = deliveries.filter(({ success }) => !success).length
-    exchange.outcome = `${failed} of ${list.length} deliveries failed${isDry ? ', as a dry run' : ''}`
+    exchange.outcome = `${list.length - failed} of ${list.length} deliveries succeeded${isDry ? ', as a dry run' : ''}`
     const data = { ...isDry && { dry_run: true }, total: list.length, success: list.length - failed, failed, deliveries }
     // Nothing of it was accepted, and a caller that asks for no more than that has to be told by the status.
     if (tellsState && !isDry && failed === list.length) return { status: statusOf(deliveries), msg: `${failed} of ${failed} failed`, data }

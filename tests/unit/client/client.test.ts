@@ -78,6 +78,8 @@ test('a reason is told in the language of the page, and the words of the platfor
     ['this delivery is sent: only an undelivered one can be retried', '只有未送达的投递可以重试', ''],
     ['the platform may still be carrying it out: try again in 35 s', '平台可能仍在发送：请 35 秒后重试', ''],
     ['nothing was sent', '没有发送', ''],
+    ['ping events produce no message', 'ping 事件不发送消息', ''],
+    ['its action "closed" produces no message', 'action 为“closed”的事件不发送消息', ''],
     ['平台的原话: nothing was sent', '平台的原话: nothing was sent', ''],
   ]
   for (const [reason, cause, raw] of reasons) {
