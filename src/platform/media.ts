@@ -36,9 +36,17 @@ export async function readMedia(bot: Bot, { src, path, name }: LoadedMedia, most
   return described(data, name || nameOfUrl(src), type, most)
 }
 
+/** How files of the usual types begin, where neither a name nor a server tells their type. */
+const beginnings: readonly [type: string, bytes: RegExp][] = [
+  ['image/png', /^\x89PNG/], ['image/jpeg', /^\xff\xd8\xff/], ['image/gif', /^GIF8/], ['image/webp', /^RIFF.{4}WEBP/s], ['application/pdf', /^%PDF/],
+]
+
 function described(data: Buffer, name: string, type: string | undefined, most: number): MediaFile {
   if (data.length > most) throw tooLarge(most)
-  const known = type && type !== 'application/octet-stream' ? type : lookup(name) || 'application/octet-stream'
+  const start = data.toString('latin1', 0, 12)
+  const known = type && type !== 'application/octet-stream'
+    ? type
+    : lookup(name) || beginnings.find(([, bytes]) => bytes.test(start))?.[0] || 'application/octet-stream'
   const ending = extension(known)
   return { data, name: /\.[^.]+$/.test(name) || ending === false || ending === 'bin' ? name || 'file' : `${name || 'file'}.${ending}`, type: known }
 }
