@@ -66,13 +66,14 @@ export async function ask(
     const { status, headers: answered, data: text } = await clientOf(bot)(method, path, {
       data, headers, timeout: 0, validateStatus: () => true, responseType: response => response.text(),
     })
-    return { status, headers: answered, body: parse(text) }
+    return { status, headers: answered, body: parseJson(text) }
   } catch (error) {
     throw classifyThrown(error)
   }
 }
 
-function parse(text: string): unknown {
+/** A text parsed as JSON; `undefined` for anything else. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
