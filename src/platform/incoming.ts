@@ -45,10 +45,16 @@ export class Incoming {
   }
 }
 
-/** Reads past the tracing proxies of the session: through them each property costs 3 µs, for each message. */
+/**
+ * Without a mention of the bot at its beginning: on some platforms a bot hears nothing else. Reads past the tracing proxies of the session:
+ * through them each property costs 3 µs, for each message.
+ */
 function textOf(session: Session): string {
-  const { message } = fieldsOf(Reflect.get(unwrap(session), 'event'))
-  return elementsText(fieldsOf(message).elements)
+  const { message, selfId } = fieldsOf(Reflect.get(unwrap(session), 'event'))
+  const { elements } = fieldsOf(message)
+  if (!Array.isArray(elements)) return ''
+  const { type, attrs } = fieldsOf(elements[0])
+  return type === 'at' && fieldsOf(attrs).id === selfId ? elementsText(elements.slice(1)).trimStart() : elementsText(elements)
 }
 
 /** Elements that only style or link the text in them. */
