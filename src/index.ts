@@ -21,6 +21,7 @@ import { languageOf } from './lib/language'
 import { parseNames } from './message/names'
 import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
+import { rememberIncoming } from './platform/adapter'
 import { Presence, reportBots } from './platform/bots'
 import { Incoming } from './platform/incoming'
 import { KoishiPort, type BotState } from './platform/koishi'
@@ -167,6 +168,7 @@ export function apply(ctx: Context, config: Config): void {
   scheduleSweeps(ctx, signal => uploads.sweep(Date.now(), signal), logger)
   keepConnected(ctx, logger)
   watchLogins(ctx, presence)
+  rememberIncoming(ctx)
 
   const shut = (): Promise<void> => {
     relay.drain()

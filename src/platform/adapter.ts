@@ -1,8 +1,15 @@
-import { Universal, type Bot } from 'koishi'
+import { h, Universal, type Bot, type Context, type Session } from 'koishi'
 import { RelayError } from '../errors'
-import type { Target } from '../message/model'
-import { throwClassified } from './failure'
-import { announceSend, BotAccount, createEncoder, createSession, render, toElement, type PlatformSupport } from './koishi'
+import { unwrap } from '../lib/unwrap'
+import type { Item, ParsedItem, Target } from '../message/model'
+import { adapterOf, type Adapter, type Feature } from './adapters'
+import type { Presence } from './bots'
+import { answerIn, failureOf, observe, watchExchanges, type Exchange } from './exchange'
+import { classifyThrown } from './failure'
+import {
+  announceSend, BotAccount, createEncoder, createSession, partlyArrived, render, toElement, type PlatformSupport, type SendSession,
+} from './koishi'
+import { readMedia } from './media'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt } from './port'
 
 /** Any platform, through the adapter of its bots and Koishi's own interface. */
@@ -11,23 +18,56 @@ export const anyPlatform: PlatformSupport = {
   account: (bot, presence) => new AdapterAccount(bot, presence),
 }
 
+/** What an item is called. */
+const features: Readonly<Record<Feature, string>> = {
+  'text': 'a text', 'image': 'a picture', 'video': 'a video', 'audio': 'a voice message', 'file': 'a file', 'at': 'a mention',
+  'at-all': 'a mention of everybody', 'reply': 'a reply',
+}
+
+/** No ID of a user on any platform has these; within markup they would end the mention. */
+const plainId = /^[^\s<>()[\]{}|&"'\\]+$/
+/** Not users, but words that mention many. */
+const crowds: ReadonlySet<string> = new Set(['all', 'here', 'everyone', 'channel'])
+
 /** An account on any platform, through its adapter. */
 class AdapterAccount extends BotAccount {
   readonly readsFiles = true
   readonly retriesUnanswered = false
+  private readonly adapter: Adapter | undefined
 
-  /** The form of IDs is unknown here, but many adapters put one into an address unescaped (RFC 3986, section 5.2.4). */
-  protected checkIds({ kind, id }: Target): void {
-    const leadsElsewhere = id.split(/[/\\]/).some(part => /^(?:\.|%2e){1,2}$/i.test(part))
-    if (leadsElsewhere) throw new RelayError('bad-request', `this is not the ID of a ${kind === 'group' ? 'group' : 'user'}`)
+  constructor(bot: Bot, presence: Presence) {
+    super(bot, presence)
+    this.adapter = adapterOf(bot)
+    watchExchanges(bot)
   }
 
-  protected refusal(): undefined {
-    return undefined
+  /** The form of IDs is unknown here, but many adapters put one into an address unescaped (RFC 3986, section 5.2.4). */
+  protected checkIds(target: Target, items: readonly ParsedItem[]): void {
+    const { kind, id } = target
+    const leadsElsewhere = id.split(/[/\\]/).some(part => /^(?:\.|%2e){1,2}$/i.test(part))
+    if (leadsElsewhere) throw new RelayError('bad-request', `this is not the ID of a ${kind === 'group' ? 'group' : 'user'}`)
+    const closed = whyClosed(this.bot, this.adapter, target)
+    if (closed !== undefined) throw new RelayError('bad-request', closed)
+    const form = this.adapter?.userId ?? plainId
+    for (const item of items) {
+      if (item instanceof RelayError || item.type !== 'at' || item.userId === null) continue
+      if (!form.test(item.userId) || crowds.has(item.userId)) throw new RelayError('bad-request', 'the ID of a mention is not that of a user')
+    }
+  }
+
+  protected refusal(item: Item): string | undefined {
+    const { adapter } = this
+    const feature = item.type === 'at' && item.userId === null ? 'at-all' : item.type
+    if (adapter?.lacks.includes(feature)) return `${features[feature]} cannot be sent by the adapter for ${adapter.name}`
   }
 
   async recall(target: Target, messageId: string): Promise<void> {
-    await channelOf(this.bot, target).then(channelId => this.bot.deleteMessage(channelId, messageId)).catch(throwClassified)
+    const { bot, adapter } = this
+    const exchanges: Exchange[] = []
+    const error = await observe(exchanges, async () => bot.deleteMessage(await channelOf(bot, adapter, target), messageId))
+      .then(() => undefined, (error: unknown) => classifyThrown(error))
+    const failure = failureOf(exchanges.at(-1)?.answer, adapter) ?? error
+    if (failure) throw failure
   }
 
   /** Koishi has no common way to ask for it. */
@@ -36,20 +76,44 @@ class AdapterAccount extends BotAccount {
   }
 
   groups(): Promise<Contact[]> {
-    return listChannels(this.bot).catch(throwClassified)
+    return listChannels(this.bot).catch(throwRefused)
   }
 
   friends(): Promise<Contact[]> {
-    return listFriends(this.bot).catch(throwClassified)
+    return listFriends(this.bot).catch(throwRefused)
   }
 
   message(target: Target, items: readonly LoadedItem[]): Message {
-    return new AdapterMessage(this.bot, target, items)
+    return new AdapterMessage(this.bot, this.adapter, target, items)
   }
 }
 
-async function channelOf(bot: Bot, { kind, id }: Target): Promise<string> {
-  return kind === 'private' ? (await bot.createDirectChannel(id)).id : id
+function throwRefused(error: unknown): never {
+  throw classifyThrown(error)
+}
+
+/** Whether an adapter implements a method of Koishi's bots: those that it does not are absent. */
+function can(bot: Bot, method: keyof Universal.Methods): boolean {
+  return typeof Reflect.get(bot, method) === 'function'
+}
+
+/** Why the adapter cannot send to a target at all, in plain English; `undefined` where it can. */
+function whyClosed(bot: Bot, adapter: Adapter | undefined, target: Target): string | undefined {
+  if (target.kind === 'group') return adapter?.isPrivateOnly && `${adapter.name} has private chats only: write private:<ID of the user>`
+  if (adapter?.direct === 'user') return
+  if (adapter?.direct === 'answer') {
+    return answered(bot, target) ? undefined : 'the platform has a private chat with a user only for some minutes after the user wrote to the bot'
+  }
+  return can(bot, 'createDirectChannel') ? undefined : 'the adapter of this bot knows no private chats by the ID of a user'
+}
+
+async function channelOf(bot: Bot, adapter: Adapter | undefined, target: Target): Promise<string> {
+  const { kind, id } = target
+  const closed = whyClosed(bot, adapter, target)
+  if (closed !== undefined) throw new SendError('refused', closed, { isFinal: true })
+  if (kind === 'group' || adapter?.direct === 'user') return id
+  if (adapter?.direct === 'answer') return answered(bot, target)?.channelId ?? id
+  return (await bot.createDirectChannel(id)).id
 }
 
 const text = Universal.Channel.Type.TEXT
@@ -57,6 +121,7 @@ const text = Universal.Channel.Type.TEXT
 /** The channels that targets name: those in guilds that take text. */
 async function listChannels(bot: Bot): Promise<Contact[]> {
   const channels: Contact[] = []
+  if (!can(bot, 'getGuildList') || !can(bot, 'getChannelList')) return channels
   for await (const guild of bot.getGuildIter()) {
     for await (const { id, type, name = guild.name ?? '' } of bot.getChannelIter(guild.id)) {
       if (type === text) channels.push({ id, name })
@@ -67,41 +132,159 @@ async function listChannels(bot: Bot): Promise<Contact[]> {
 
 async function listFriends(bot: Bot): Promise<Contact[]> {
   const friends: Contact[] = []
+  if (!can(bot, 'getFriendList')) return friends
   for await (const { user, nick } of bot.getFriendIter()) friends.push({ id: user?.id ?? '', name: nick ?? user?.name ?? '' })
   return friends
 }
+
+/** For how long a message can be answered, in milliseconds: QQ takes answers for five minutes. */
+const answerTime = 5 * 60_000
+
+/** The last message of each chat, by bots, the oldest first. They outlive a reload of the plugin. */
+const incoming = new WeakMap<Bot, Map<string, Session>>()
+
+/** Remembers the last message of each chat on platforms that want to know which message is answered. */
+export function rememberIncoming(ctx: Context): void {
+  ctx.on('message', traced => {
+    const session = unwrap(traced)
+    const bot = unwrap(session.bot)
+    const { isDirect, userId = '', channelId = '' } = session
+    if (!adapterOf(bot)?.answers) return
+    const chats = incoming.get(bot) ?? new Map<string, Session>()
+    incoming.set(bot, chats)
+    for (const [chat, { timestamp }] of chats) {
+      if (timestamp > Date.now() - answerTime) break
+      chats.delete(chat)
+    }
+    const chat = isDirect ? `private:${userId}` : `group:${channelId}`
+    chats.delete(chat)
+    chats.set(chat, session)
+  }, true)
+}
+
+/** The message that a message to this target can be the answer to. */
+function answered(bot: Bot, { kind, id }: Target): Session | undefined {
+  const session = incoming.get(bot)?.get(`${kind}:${id}`)
+  return session && session.timestamp > Date.now() - answerTime ? session : undefined
+}
+
+/** The most bytes of a file that are read for an adapter, which keeps them in memory several times over. */
+const maxMedia = 100 * 2 ** 20
 
 /** A message on any platform. Koishi has no common interface to the history of a chat, so nothing is ever looked up. */
 class AdapterMessage implements Message {
   /** All alike: nothing tells apart what is never looked up. */
   readonly likeness = ''
 
-  constructor(private readonly bot: Bot, private readonly target: Target, private readonly items: readonly LoadedItem[]) {}
+  constructor(
+    private readonly bot: Bot, private readonly adapter: Adapter | undefined, private readonly target: Target,
+    private readonly items: readonly LoadedItem[],
+  ) {}
 
   async send(begin: () => void): Promise<Receipt> {
-    const ids = await this.call(begin).catch(throwClassified)
-    // This is how `sendMessage` tells that another plugin suppressed the message.
-    if (ids.length === 0) throw new SendError('suppressed')
-    return { messageIds: ids.filter(id => id !== '') }
+    const exchanges: Exchange[] = []
+    const call = await observe(exchanges, () => this.prepare()).catch((error: unknown) => this.failBefore(error, exchanges))
+    exchanges.length = 0
+    begin()
+    try {
+      const ids = await observe(exchanges, call)
+      return { messageIds: this.check(ids, exchanges) }
+    } catch (error) {
+      const id = this.confirmed(exchanges)
+      if (id === undefined) throw this.explain(error, exchanges)
+      return { messageIds: [id] }
+    }
   }
 
   history(): Promise<HistoryPage | undefined> {
     return Promise.resolve(undefined)
   }
 
-  /** Takes the steps of Koishi's `sendMessage` one by one: other plugins have their say before the message may arrive. */
-  private async call(begin: () => void): Promise<string[]> {
-    const { bot, target, items } = this
-    const channelId = await channelOf(bot, target)
+  /**
+   * Takes the steps of Koishi's `sendMessage` one by one: other plugins have their say before the message may arrive.
+   *
+   * @returns what sends it
+   */
+  private async prepare(): Promise<() => Promise<string[]>> {
+    const { bot, adapter, target, items } = this
+    const channelId = await channelOf(bot, adapter, target)
+    const elements = await Promise.all(items.map(item => this.toElement(item)))
     const encoder = createEncoder(bot, channelId)
-    if (!encoder) {
-      begin()
-      return bot.sendMessage(channelId, items.map(toElement))
-    }
-    encoder.session = createSession(bot, channelId, target.kind === 'private')
+    if (!encoder) return () => bot.sendMessage(channelId, elements)
+    const isDirect = target.kind === 'private'
+    encoder.session = createSession(bot, channelId, isDirect)
+    const referrer = adapter && (answered(bot, target) ?? (isDirect ? createReferrer(bot, target) : undefined))
+    if (referrer) encoder.options = { ...encoder.options, session: referrer }
     await encoder.prepare()
-    await announceSend(bot, encoder.session, await encoder.session.transform(items.map(toElement)))
-    begin()
-    return render(encoder)
+    await announceSend(bot, encoder.session, await encoder.session.transform(elements))
+    return () => render(encoder)
   }
+
+  /** Media are handed over as data: adapters name and type a link by its address, and count the fetching of it as the send. */
+  private async toElement(item: LoadedItem): Promise<h> {
+    const { bot, adapter } = this
+    if (item.type === 'text' && adapter?.escape) return h.text(adapter.escape(item.text))
+    if (!('src' in item)) return toElement(item)
+    const { data, name, type } = await readMedia(bot, item, maxMedia)
+    if (adapter?.mediaTypes?.test(type) === false) {
+      throw new SendError('refused', `${adapter.name} takes no files of the type ${type}`, { isFinal: true })
+    }
+    const { type: tag } = toElement(item)
+    const src = `data:${type};base64,${data.toString('base64')}`
+    // Each adapter has its own attribute for the name.
+    return h(tag === 'img' ? adapter?.picture ?? tag : tag, { src, title: name, file: name })
+  }
+
+  /** The failure of what precedes the call. Nothing has been sent. */
+  private failBefore(error: unknown, exchanges: readonly Exchange[]): never {
+    const failure = failureOf(exchanges.at(-1)?.answer, this.adapter) ?? classifyThrown(error)
+    throw failure.outcome === 'unanswered' ? new SendError('unsent', failure.wording, { cause: failure }) : failure
+  }
+
+  /**
+   * Checks what an adapter says to have sent.
+   *
+   * @returns the IDs
+   * @throws SendError where the platform has refused a part, or where nothing tells that it was sent
+   */
+  private check(results: readonly string[], exchanges: readonly Exchange[]): string[] {
+    const { adapter } = this
+    const ids = results.filter(id => id !== '')
+    // Adapters swallow errors. Of one that was never tried nobody knows whether a further request was part of the message.
+    const [failure, ...more] = adapter || results.length === 0 ? this.failuresIn(exchanges) : []
+    if (failure) throw ids.length > 0 && more.length + 1 < exchanges.length ? partlyArrived(failure) : failure
+    if (results.length > 0) return ids
+    if (adapter && exchanges.length === 0) throw new SendError('refused', undefined, { causeId: 'empty', isFinal: true })
+    throw new SendError('unanswered', 'the adapter does not say whether the message was sent')
+  }
+
+  /** Of the requests that were refused, and of those that got no answer. */
+  private failuresIn(exchanges: readonly Exchange[]): SendError[] {
+    return exchanges.flatMap(({ answer }) => (answer ? failureOf(answer, this.adapter) : new SendError('unanswered')) ?? [])
+  }
+
+  /** The failure of a call that threw: what the platform answered tells more of it than what the adapter made of that. */
+  private explain(error: unknown, exchanges: readonly Exchange[]): SendError {
+    const { adapter } = this
+    if (error instanceof SendError) return error
+    const last = exchanges.at(-1)
+    const failure = failureOf(last?.answer ?? answerIn(error), adapter)
+    if (failure) return failure
+    if (last?.answer) return new SendError('unanswered', 'the adapter failed at the answer of the platform', { cause: error })
+    return classifyThrown(error, adapter && !last ? 'refused' : 'unanswered')
+  }
+
+  /** The ID of the message that the platform has taken although the adapter failed afterwards. */
+  private confirmed(exchanges: readonly Exchange[]): string | undefined {
+    const body = exchanges.at(-1)?.answer?.body
+    const id = typeof body === 'object' && body !== null ? this.adapter?.confirmed?.({ ...body }) : undefined
+    return typeof id === 'string' ? id : undefined
+  }
+}
+
+/** What stands for the message that is answered, where there is none: adapters read the user from it. */
+function createReferrer(bot: Bot, { id }: Target): SendSession {
+  const session = createSession(bot, id, true, { user: { id } })
+  session.setInternal(bot.platform ?? '', {})
+  return session
 }

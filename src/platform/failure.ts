@@ -63,7 +63,7 @@ interface Traits {
   status: unknown
 }
 
-/** The first rule that fits an error decides. An error that fits no rule is a refusal. */
+/** The first rule that fits an error decides. */
 const rules: readonly [SendFailure, (traits: Traits) => boolean][] = [
   ['unsent', ({ codes }) => codes.some(code => neverConnected.test(code))],
   ['unsent', ({ text }) => text.includes('_request is not a function')],
@@ -73,15 +73,20 @@ const rules: readonly [SendFailure, (traits: Traits) => boolean][] = [
   ['unanswered', ({ status }) => Number(status) >= 500],
 ]
 
-/** Classifies the errors of adapters: an error that is not about the connection and not about the answer is a refusal. */
-export function classifyThrown(error: unknown): SendError {
+/**
+ * Classifies the errors of adapters by what they say of the connection and of the answer.
+ *
+ * @param otherwise what any other error is
+ */
+export function classifyThrown(error: unknown, otherwise: 'refused' | 'unanswered' = 'refused'): SendError {
   if (error instanceof SendError) return error
   // Satori's AggregateError, which is not the global class, holds an error for each platform message.
   const { errors } = fieldsOf(error)
-  if (Array.isArray(errors) && errors.length > 0) return classifyThrown(errors[0])
+  if (Array.isArray(errors) && errors.length > 0) return classifyThrown(errors[0], otherwise)
   const traits = traitsOf(error)
-  const [outcome] = rules.find(([, fits]) => fits(traits)) ?? ['refused' as const]
-  return new SendError(outcome, outcome === 'refused' ? cleanWording(traits.text) : undefined, { cause: error })
+  const [outcome] = rules.find(([, fits]) => fits(traits)) ?? []
+  if (outcome) return new SendError(outcome, undefined, { cause: error })
+  return new SendError(otherwise, cleanWording(traits.text), { cause: error })
 }
 
 /** Rethrows the error of an adapter as a SendError. */

@@ -97,9 +97,12 @@ test('knows the form of the IDs of OneBot only, those of mentions among them', (
     assert.throws(() => onebot.check({ kind: 'private', id }, []), /^RelayError: user_id must be a number/)
     telegram.check({ kind: 'group', id }, [])
   }
-  for (const userId of ['0x0', '.0', '0e5', 'everyone']) {
+  for (const userId of ['0x0', '.0', '0e5', '@a:example.org']) {
     assert.throws(() => onebot.check(group, [{ type: 'at', userId }]), /^RelayError: the ID of a mention must be a number/)
     telegram.check(group, [{ type: 'at', userId }])
+  }
+  for (const userId of ['everyone', 'here', '1> <!channel', '1 2', '"']) {
+    assert.throws(() => telegram.check(group, [{ type: 'at', userId }]), /^RelayError: the ID of a mention is not that of a user/)
   }
   onebot.check({ kind: 'group', id: '12345678901234567890' }, [{ type: 'at', userId: '1' }, { type: 'at', userId: null }])
 })
@@ -111,8 +114,9 @@ test('takes nothing for an ID that would lead elsewhere in an address', () => {
     assert.throws(() => port.choose({}).check({ kind: 'group', id }, []), /^RelayError: this is not the ID of a group/, id)
   }
   for (const id of ['-1001', '#general', 'C-any.thing#1 x', '...', '!room:example.org', 'cid6KeBB/LoveMJOG+XoYKF5x7A==', 'a.b@example.org']) {
-    port.choose({}).check({ kind: 'private', id }, [])
+    port.choose({}).check({ kind: 'group', id }, [])
   }
+  assert.throws(() => port.choose({}).check({ kind: 'private', id: '1' }, []), /^RelayError: the adapter of this bot knows no private chats/)
 })
 
 test('sends through a bot without an encoder, and knows no history of it', async () => {
@@ -123,13 +127,13 @@ test('sends through a bot without an encoder, and knows no history of it', async
   let begun = 0
   assert.deepEqual(await message.send(() => begun++), { messageIds: ['1'] })
   assert.equal(begun, 1)
-  assert.deepEqual(bot.sent, [[group.id, [h.text('<b>a</b>'), h('img', { src: 'data:image/png;base64,iVBORw0KGgo=' })]]])
+  assert.deepEqual(bot.sent, [[group.id, [h.text('<b>a</b>'), h('img', { src: 'data:image/png;base64,iVBORw0KGgo=', title: 'a.png', file: 'a.png' })]]])
   assert.equal(await message.history(50), undefined)
   assert(!message.reports)
   bot.ids = ['']
   assert.deepEqual(await message.send(() => undefined), { messageIds: [] })
   bot.ids = []
-  await assert.rejects(message.send(() => undefined), (error: unknown) => error instanceof SendError && error.outcome === 'suppressed')
+  await assert.rejects(message.send(() => undefined), (error: unknown) => error instanceof SendError && error.outcome === 'unanswered')
 })
 
 describe('the text of elements', () => {

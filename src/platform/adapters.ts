@@ -1,0 +1,103 @@
+import type { Bot } from 'koishi'
+import type { Item } from '../message/model'
+import type { JsonObject } from '../message/parse'
+import type { Limit } from './port'
+
+/** The type of an item, or a mention of everybody. */
+export type Feature = Item['type'] | 'at-all'
+
+/** What is known of an adapter: read in its source, and seen against a small server of its platform. */
+export interface Adapter {
+  /** The platform, as people call it. */
+  readonly name: string
+  /** What it leaves out of a message without a word, or cannot send. */
+  readonly lacks: readonly Feature[]
+  /**
+   * How the private chat with a user is found: `ask` the platform for its channel, `user` where the ID of the user is the channel, `answer`
+   * where it is known only once the user has written to the bot.
+   */
+  readonly direct: 'ask' | 'user' | 'answer'
+  /** Whether it has private chats only. */
+  readonly isPrivateOnly?: true
+  /** Whether the platform wants to know which message is answered: without that it takes few messages, or none. */
+  readonly answers?: true
+  /** The form of the IDs of users: adapters write them into markup as they are. */
+  readonly userId?: RegExp
+  /** The types of media that it takes; it leaves out all others. */
+  readonly mediaTypes?: RegExp
+  /** The element of a picture, where it is not `img`. */
+  readonly picture?: 'image'
+  /** Keeps a text from being markup or a mention, as far as the adapter does not do so itself. */
+  readonly escape?: (text: string) => string
+  /** Codes of the platform that want fewer calls, and whether they concern one chat. */
+  readonly limits?: ReadonlyMap<string, Limit['scope']>
+  /** What an answer with a status of success complains of all the same, beside the usual fields. */
+  readonly complaint?: (body: JsonObject) => string | undefined
+  /** The ID of the message that an answer confirms, where the adapter may fail afterwards. */
+  readonly confirmed?: (body: JsonObject) => unknown
+}
+
+const invisible = '\u200b'
+const media = ['image', 'video', 'audio', 'file'] as const
+
+/** Any document or media type that WhatsApp takes. https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media */
+const whatsAppTypes = new RegExp([
+  'audio/(?:aac|mp4|mpeg|amr|ogg|opus)', 'image/(?:jpeg|png|webp)', 'video/(?:mp4|3gpp)', 'text/plain',
+  String.raw`application/(?:pdf|msword|vnd\.ms-(?:powerpoint|excel)|vnd\.openxmlformats-officedocument\..*)`,
+].map(type => `^${type}$`).join('|'))
+
+/** QQ shows `<@id>`, `<qqbot-at-user id="" />` and their like as mentions. https://bot.q.qq.com/wiki/develop/api-v2/server-inter/message/trans/text-chain.html */
+function breakTags(text: string): string {
+  return text.replace(/<(?=[@#]|qqbot-|emoji:)|@(?=everyone)/g, `$&${invisible}`)
+}
+
+/** The adapters by their names, those of QQ by their platforms: bots of guilds are another class of the same adapter. */
+const adapters = new Map<string, Adapter>(Object.entries({
+  // @satorijs/adapter-kook 4.8.0. It escapes brackets, of which all mentions are made.
+  kook: { name: 'KOOK', lacks: [], direct: 'ask', userId: /^\d+$/ },
+  // @satorijs/adapter-qq 4.11.0. A voice message takes a further service to convert it, without which it is left out.
+  qq: {
+    name: 'QQ', lacks: ['audio', 'file', 'at', 'at-all', 'reply'], direct: 'ask', answers: true, escape: breakTags,
+  },
+  // https://bot.q.qq.com/wiki/develop/api-v2/server-inter/message/message_format.html has the escapes.
+  qqguild: {
+    name: 'QQ', lacks: ['video', 'audio', 'file'], direct: 'answer', answers: true, userId: /^\d+$/,
+    escape: text => escapeEntities(text).replace(/@(?=everyone)/g, `$&${invisible}`),
+    limits: new Map([['20028', 'chat']]),
+  },
+  // @satorijs/adapter-slack 2.5.0. Slack has closed the method by which it sends files. https://docs.slack.dev/messaging/formatting-message-text
+  slack: {
+    name: 'Slack', lacks: media, direct: 'ask', userId: /^[A-Z0-9]+$/, escape: escapeEntities,
+    limits: new Map([['ratelimited', 'account'], ['rate_limited', 'account']]),
+    // After a reply in a thread it looks for the message that was answered, and fails.
+    confirmed: ({ ok, ts }) => ok === true && ts,
+  },
+  // @satorijs/adapter-dingtalk 2.5.0. https://open.dingtalk.com/document/orgapp/chatbots-send-one-on-one-chat-messages-in-batches
+  dingtalk: {
+    name: 'DingTalk', lacks: [...media, 'at', 'at-all', 'reply'], direct: 'user',
+    limits: new Map([
+      ['Forbidden.AccessDenied.QpsLimitForApi', 'account'], ['Forbidden.AccessDenied.QpsLimitForAppkeyAndApi', 'account'],
+      ['flowControlledStaffIdList', 'chat'],
+    ]),
+    complaint: body => ['invalidStaffIdList', 'flowControlledStaffIdList'].find(list => Array.isArray(body[list]) && body[list].length > 0),
+  },
+  // @satorijs/adapter-wecom 2.5.0. https://developer.work.weixin.qq.com/document/path/90313
+  wecom: {
+    name: 'WeCom', lacks: ['at', 'at-all', 'reply'], direct: 'user', isPrivateOnly: true, picture: 'image',
+    limits: new Map([['45009', 'account'], ['45033', 'account']]),
+  },
+  // @satorijs/adapter-whatsapp 2.6.0. https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes
+  whatsapp: {
+    name: 'WhatsApp', lacks: ['at', 'at-all'], direct: 'user', mediaTypes: whatsAppTypes,
+    limits: new Map([['4', 'account'], ['80007', 'account'], ['130429', 'account'], ['131056', 'chat']]),
+  },
+} satisfies Record<string, Adapter>))
+
+/** What is known of the adapter of a bot; `undefined` for one that was never tried. */
+export function adapterOf({ adapterName, platform }: Bot): Adapter | undefined {
+  return adapters.get(adapterName === 'qq' && platform === 'qqguild' ? platform : adapterName)
+}
+
+function escapeEntities(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}

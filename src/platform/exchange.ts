@@ -1,0 +1,119 @@
+import { HTTP, type Bot } from 'koishi'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { fieldsOf, type JsonObject } from '../message/parse'
+import type { Adapter } from './adapters'
+import { toText } from './incoming'
+import { SendError } from './port'
+import { parseJson, toFailure, type WebAnswer } from './web'
+
+/*
+ * What a platform answers to the requests that an adapter makes through Koishi's HTTP client. Adapters write the answer into a text, throw
+ * an error of their own, or swallow it, each in its way; so the relay looks at the answer itself.
+ */
+
+/** A request that an adapter made to change something. Without an answer it may have been carried out. */
+export interface Exchange { answer?: WebAnswer }
+
+/** The exchanges of the call under way. */
+const current = new AsyncLocalStorage<Exchange[]>()
+const watched = new WeakSet<Bot>()
+
+/** Lets `observe` see the requests of a bot, for as long as its adapter is loaded. */
+export function watchExchanges(bot: Bot): void {
+  if (watched.has(bot)) return
+  watched.add(bot)
+  // `config` is what the client goes on to read: @cordisjs/plugin-http 0.6.3, `HTTP[Service.invoke]`.
+  bot.ctx.on('http/fetch-init', (_url, { method }, config) => {
+    const exchanges = current.getStore()
+    if (!exchanges || method === 'GET' || seen.has(config)) return
+    seen.add(config)
+    const exchange: Exchange = {}
+    exchanges.push(exchange)
+    Object.assign(config, note(exchange, fieldsOf(config)))
+  })
+}
+
+/** Several bots of an app hear of the same request. */
+const seen = new WeakSet()
+
+/** Runs a call of an adapter. Its exchanges are added to the list as they begin. */
+export function observe<T>(exchanges: Exchange[], call: () => Promise<T>): Promise<T> {
+  return current.run(exchanges, call)
+}
+
+/** The options of a request, changed so that its answer is noted; the adapter gets the same as without them. */
+function note(exchange: Exchange, { validateStatus, responseType }: JsonObject): object {
+  const isValid = (status: number): unknown => typeof validateStatus === 'function' ? Reflect.apply(validateStatus, undefined, [status]) : status < 400
+  const begin = ({ status, headers }: Pick<Response, 'status' | 'headers'>): WebAnswer => exchange.answer = { status, headers, body: undefined }
+  if (responseType !== undefined) {
+    return {
+      validateStatus(status: number) {
+        begin({ status, headers: new Headers() })
+        return isValid(status)
+      },
+    }
+  }
+  return {
+    validateStatus: () => true,
+    async responseType(response: Response) {
+      const answer = begin(response)
+      if (isValid(response.status)) return answer.body = await decode(response)
+      const { url, status, statusText, headers } = response
+      const error = new HTTP.Error(statusText)
+      error.response = { url, status, statusText, headers, data: answer.body = await decode(response).catch(() => null) }
+      throw error
+    },
+  }
+}
+
+/** As `defaultDecoder` of the HTTP client. */
+function decode(response: Response): Promise<unknown> {
+  const type = response.headers.get('content-type') ?? ''
+  return type.startsWith('application/json') ? response.json() : type.startsWith('text/') ? response.text() : response.arrayBuffer()
+}
+
+/** How long to wait for a platform that does not say, in milliseconds. */
+const usualWait = 5_000
+
+/**
+ * What an answer says of a failure; `undefined` for a success.
+ *
+ * @param adapter where it is known: a platform may refuse with a status of success
+ */
+export function failureOf(answer: WebAnswer | undefined, adapter: Adapter | undefined): SendError | undefined {
+  if (!answer) return
+  const { status, headers, body } = answer
+  const { code, words } = complaintOf(fieldsOf(body), adapter)
+  const scope = status === 429 ? 'account' : adapter?.limits?.get(code)
+  if (scope) return toFailure(429, { words, limit: { scope, after: waitOf(headers, fieldsOf(body)) } })
+  // A server that waited too long for the request may have read it all the same (RFC 9110, section 15.5.9).
+  if (status >= 500 || status === 408) return toFailure(500, { words: words || `HTTP ${status}` })
+  if (status >= 400) return toFailure(status, { words })
+  if (!adapter || code === '') return
+  // QQ answers 201 and 202 where it has yet to decide, and WeCom -1 where it is too busy to tell.
+  return toFailure(status > 200 || code === '-1' ? 500 : 400, { words: words || code })
+}
+
+/** The answer that an error of an adapter holds, or begins its text with: `[502] {"code":…}`, `Telegram API error 502. Bad Gateway`. */
+export function answerIn(error: unknown): WebAnswer | undefined {
+  const { status, headers, data } = fieldsOf(fieldsOf(error).response)
+  if (typeof status === 'number') return { status, headers: headers instanceof Headers ? headers : new Headers(), body: data }
+  const [, code, text = ''] = /^(?:\[|\w+ API error )([1-5]\d\d)\b[\].]? ?(.*)/s.exec(error instanceof Error ? error.message : '') ?? []
+  return code === undefined ? undefined : { status: Number(code), headers: new Headers(), body: parseJson(text) ?? { message: text } }
+}
+
+/** The code and the words of a complaint; no code for none. */
+function complaintOf(body: JsonObject, adapter: Adapter | undefined): { code: string, words: string } {
+  const error = fieldsOf(body.error)
+  const code = [adapter?.complaint?.(body), error.code, body.errcode, body.code, body.ok === false && body.error]
+    .map(toText).find(text => text !== '' && text !== '0') ?? ''
+  const words = [error.message, body.errmsg, body.message, body.msg, body.description, body.error].map(toText).find(Boolean) ?? code
+  return { code, words }
+}
+
+/** `Retry-After` (RFC 9110, section 10.2.3), its like of KOOK, or the field `retry_after`: all in seconds. */
+function waitOf(headers: Headers, body: JsonObject): number {
+  const texts = [headers.get('retry-after'), headers.get('x-rate-limit-reset'), toText(body.retry_after)]
+  const seconds = texts.map(Number).find(number => number > 0)
+  return seconds === undefined ? usualWait : seconds * 1000
+}

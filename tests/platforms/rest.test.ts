@@ -1,0 +1,344 @@
+import { h, Universal } from 'koishi'
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { fieldsOf } from '../../src/message/parse'
+import { startRelay, type Reply, type TestRelay } from '../support/relay'
+import { until } from '../support/until'
+import { places, platformNames, Platforms, sending } from './rest'
+import type { Answer, Call } from './server'
+
+type Platform = keyof typeof sending
+
+const picture = 'base64://iVBORw0KGgo='
+const report = 'data:application/pdf;base64,JVBERi0xLjQK'
+
+let relay: TestRelay
+let platforms: Platforms
+
+before(async () => {
+  platforms = await Platforms.start()
+  const config = {
+    chatApiTimeout: 0.3, chatApiMaxRetries: 1, chatPauseAfter: 0, commandCallbackUrl: `${platforms.server.url}/callback`, commandPrefix: '#', commandLength: 4,
+  }
+  relay = await startRelay({ config, setup: app => platforms.load(app) })
+  await until('all bots are online', () => platformNames.every(name => relay.app.bots.some(bot => bot.platform === name && bot.status === Universal.Status.ONLINE)))
+})
+after(async () => {
+  await relay.stop()
+  await platforms.server.stop()
+})
+afterEach(() => platforms.server.clear())
+
+/** The group of a platform; the user where there are no groups. */
+function placeOf(platform: Platform): string {
+  const place = places[platform]
+  return `${platform}:${'group' in place ? `group:${place.group}` : `private:${place.user}`}`
+}
+
+function send(platform: Platform, body: object, to = placeOf(platform)): Promise<Reply> {
+  return relay.send({ to, ...body })
+}
+
+/** What a platform does with the next send instead of carrying it out. */
+function fault(platform: Platform, answer: Answer | 'cut' | 'none', isCarriedOut = false, times = 1): void {
+  platforms.server.fault({ path: sending[platform], answer, isCarriedOut, times })
+}
+
+/** The fields of the message that is sent: DingTalk has them as JSON within a field. */
+function messageOf({ fields, path }: Call): Record<string, unknown> {
+  const { text, msgParam } = fields
+  return { ...fields, ...fieldsOf(path.startsWith('/dingtalk') ? JSON.parse(String(msgParam)) : text) }
+}
+
+/** The text of the only send. */
+function textSent(platform: Platform): unknown {
+  const [call, ...more] = platforms.sends(platform)
+  assert(call && more.length === 0, `${more.length + 1} sends of ${platform}`)
+  const { content, body, text } = messageOf(call)
+  return content ?? body ?? text
+}
+
+interface Failing {
+  /** How it refuses a message for good, and the words that reach the caller. */
+  refusal: Answer
+  words: RegExp
+  /** How it says that it gets too many. */
+  limit: Answer
+}
+
+const soon = { 'retry-after': '0.5' }
+
+const failing: Readonly<Record<Platform, Failing>> = {
+  kook: {
+    refusal: { body: { code: 40000, message: '你没有权限发送消息', data: [] } }, words: /你没有权限发送消息/,
+    limit: { status: 429, headers: { 'x-rate-limit-reset': '0.5' }, body: { code: 429, message: 'Too Many Requests', data: [] } },
+  },
+  qq: {
+    refusal: { status: 400, body: { message: 'invalid request', code: 11255, err_code: 11255 } }, words: /invalid request/,
+    limit: { status: 429, headers: soon, body: { message: 'limit', code: 429 } },
+  },
+  qqguild: {
+    refusal: { status: 403, body: { code: 304048, message: '不允许在此频道发主动消息' } }, words: /不允许在此频道发主动消息/,
+    limit: { status: 400, headers: soon, body: { code: 20028, message: 'ChannelHitWriteRateLimit' } },
+  },
+  slack: {
+    refusal: { body: { ok: false, error: 'channel_not_found' } }, words: /channel_not_found/,
+    limit: { status: 429, headers: soon, body: { ok: false, error: 'ratelimited' } },
+  },
+  dingtalk: {
+    refusal: { status: 400, body: { code: 'resource.not.found', message: 'robot 不存在', requestid: 'r' } }, words: /robot 不存在/,
+    limit: {
+      status: 403, headers: soon, body: { code: 'Forbidden.AccessDenied.QpsLimitForAppkeyAndApi', message: 'qps limited', requestid: 'r' },
+    },
+  },
+  wecom: {
+    refusal: { body: { errcode: 81013, errmsg: 'user & party & tag all invalid' } }, words: /user & party & tag all invalid/,
+    limit: { headers: soon, body: { errcode: 45009, errmsg: 'api freq out of limit' } },
+  },
+  whatsapp: {
+    refusal: { status: 400, body: { error: { message: '(#131047) Re-engagement message', type: 'OAuthException', code: 131047 } } },
+    words: /Re-engagement message/,
+    limit: { status: 400, headers: soon, body: { error: { message: '(#130429) Rate limit hit', type: 'OAuthException', code: 130429 } } },
+  },
+}
+
+for (const name of platformNames) {
+  describe(name, () => {
+    test('a text', async () => {
+      const { status, body } = await send(name, { msg: 'hello' })
+      assert.equal(status, 200, body.msg)
+      assert.equal(textSent(name), 'hello')
+    })
+
+    test('a 5xx, carried out: may have arrived, called once', async () => {
+      fault(name, { status: 502, body: '<h1>502 Bad Gateway</h1>' }, true)
+      const { status, headers } = await send(name, { msg: 'x' })
+      assert.deepEqual([status, headers.get('relay-outcome'), platforms.sends(name).length], [504, 'unanswered', 1])
+    })
+
+    test('a connection that is cut: may have arrived, called once', async () => {
+      fault(name, 'cut', true)
+      assert.equal((await send(name, { msg: 'x' })).status, 504)
+      assert.equal(platforms.sends(name).length, 1)
+    })
+
+    test('a refusal: in the words of the platform, called once', async () => {
+      const { refusal, words } = failing[name]
+      fault(name, refusal)
+      const { status, body } = await send(name, { msg: 'x' })
+      assert.equal(status, 502, body.msg)
+      assert.match(body.msg, words)
+      assert.equal(platforms.sends(name).length, 1)
+    })
+
+    test('a limit: waited for, never called earlier', async () => {
+      fault(name, failing[name].limit)
+      const begun = performance.now()
+      assert.equal((await send(name, { msg: 'x' })).status, 200)
+      assert(performance.now() - begun >= 500, 'called too early')
+      assert.equal(platforms.sends(name).length, 2)
+    })
+  })
+}
+
+describe('what an adapter swallows', () => {
+  test('an answer that QQ has yet to decide about may have arrived', async () => {
+    fault('qqguild', { status: 202, body: { code: 304023, message: 'push message is waiting for audit now' } })
+    const { status, body } = await send('qqguild', { msg: 'x' })
+    assert.equal(status, 504)
+    assert.match(body.msg, /waiting for audit/)
+  })
+
+  test('a user whom DingTalk does not know is refused', async () => {
+    fault('dingtalk', { body: { processQueryKey: 'k', invalidStaffIdList: ['manager4220'] } })
+    const { status, body } = await send('dingtalk', { msg: 'x' }, `dingtalk:private:${places.dingtalk.user}`)
+    assert.deepEqual([status, body.msg], [502, 'the platform refused the message: invalidStaffIdList'])
+  })
+
+  test('where a part of a message is refused, the rest has arrived', async () => {
+    fault('qqguild', { status: 400, body: { code: 50035, message: 'no' } })
+    const { body } = await send('qqguild', { messages: [{ type: 'image', url: picture }, { msg: 'x' }] })
+    const [first] = [fieldsOf(body.data).results].flat()
+    assert.equal(fieldsOf(first).msg, 'the message may have arrived: only a part of it has arrived')
+    assert.equal(platforms.sends('qqguild').length, 2)
+  })
+
+  test('a message of which the adapter knows no part is refused', async t => {
+    t.after(relay.app.on('before-send', session => {
+      session.elements = [h('unknown')]
+    }))
+    const { status, body } = await send('kook', { msg: 'x' })
+    assert.deepEqual([status, platforms.sends('kook').length], [502, 0], body.msg)
+    assert.match(body.msg, /finds nothing in the message/)
+  })
+
+  test('a plugin that suppresses a message is told from an adapter', async t => {
+    t.after(relay.app.on('before-send', () => true))
+    const { status, body } = await send('qqguild', { msg: 'x' })
+    assert.deepEqual([status, body.msg, platforms.sends('qqguild').length], [502, 'another plugin of the bot suppressed the message: nothing was sent', 0])
+  })
+})
+
+describe('what an adapter cannot send', () => {
+  const items = {
+    'image': { type: 'image', url: picture }, 'video': { type: 'video', url: picture }, 'audio': { type: 'audio', url: picture },
+    'file': { type: 'file', url: report }, 'at': { msg: 'x', at: 'manager4220' }, 'at-all': { msg: 'x', at: 'all' },
+    'reply': { msg: 'x', reply_to: '1' },
+  }
+  const media = ['image', 'video', 'audio', 'file'] as const
+  const lacking: [Platform, readonly (keyof typeof items)[]][] = [
+    ['qq', ['audio', 'file', 'at', 'at-all', 'reply']], ['qqguild', ['video', 'audio', 'file']], ['slack', media],
+    ['dingtalk', [...media, 'at', 'at-all', 'reply']], ['wecom', ['at', 'at-all', 'reply']], ['whatsapp', ['at', 'at-all']],
+  ]
+  for (const [name, types] of lacking) {
+    test(`${name}: ${types.join(', ')} are refused before anything leaves`, async () => {
+      for (const type of types) {
+        const { status, body } = await send(name, items[type])
+        assert.equal(status, 400, `${type}: ${body.msg}`)
+        assert.match(body.msg, /cannot be sent by the adapter for/)
+      }
+      assert.equal(platforms.sends(name).length, 0)
+    })
+  }
+
+  test('of a batch, that item alone', async () => {
+    const { body } = await send('slack', { messages: [{ msg: 'one' }, items.image] })
+    assert.deepEqual([fieldsOf(body.data).success, fieldsOf(body.data).failed, textSent('slack')], [1, 1, 'one'])
+  })
+
+  test('a type of file that WhatsApp does not take', async () => {
+    const { status, body } = await send('whatsapp', { type: 'file', url: 'data:application/zip;base64,UEsDBA==' })
+    assert.deepEqual([status, platforms.server.callsTo(/whatsapp/).length], [502, 0])
+    assert.match(body.msg, /takes no files of the type application\/zip/)
+  })
+})
+
+describe('media', () => {
+  test('keep their names and types', async () => {
+    for (const [name, path, field] of [['kook', /asset\/create/, 'file'], ['wecom', /media\/upload/, 'media'], ['whatsapp', /1065\/media/, 'file']] as const) {
+      assert.equal((await send(name, { type: 'file', url: `${platforms.server.url}/files/%E6%8A%A5%E5%91%8A.pdf` })).status, 200)
+      const { name: sent, type, data } = platforms.server.callsTo(path)[0]?.files.get(field) ?? {}
+      assert.deepEqual([sent, type, data?.toString('base64')], ['报告.pdf', 'application/pdf', 'JVBERi0xLjQK'], name)
+    }
+    assert.match(String(platforms.sends('kook')[0]?.fields.content), /"type":"file".*"title":"报告.pdf"/)
+  })
+
+  test('a picture goes to QQ as data, to its guilds in a form, and to WeCom as an image', async () => {
+    assert.equal((await send('qq', { type: 'image', url: picture })).status, 200)
+    assert.equal((await send('qq', { type: 'image', url: picture }, `qq:private:${places.qq.user}`)).status, 200)
+    assert.deepEqual(platforms.server.callsTo(/\/files$/).map(({ path, fields }) => [path, fields.file_type, fields.file_data]), [
+      [`/qq/v2/groups/${places.qq.group}/files`, 1, 'iVBORw0KGgo='], [`/qq/v2/users/${places.qq.user}/files`, 1, 'iVBORw0KGgo='],
+    ])
+    assert.equal((await send('qqguild', { type: 'image', url: picture })).status, 200)
+    assert.equal(platforms.sends('qqguild')[0]?.files.get('file_image')?.type, 'image/png')
+    assert.equal((await send('wecom', { type: 'image', url: picture })).status, 200)
+    assert.equal(platforms.server.callsTo(/media\/upload/)[0]?.query.get('type'), 'image')
+  })
+
+  test('a dead link is refused, and nothing is sent', async () => {
+    for (const name of ['kook', 'qq', 'qqguild', 'wecom', 'whatsapp'] as const) {
+      const { status, body } = await send(name, { type: 'image', url: 'http://127.0.0.1:1/a.png' })
+      assert.deepEqual([status, body.msg], [502, 'the platform refused the message: the file behind the link cannot be fetched'], name)
+      assert.equal(platforms.sends(name).length, 0)
+    }
+  })
+})
+
+describe('texts', () => {
+  const said = '<@1> <!channel> <@!1> <#2> <qqbot-at-everyone /> <emoji:4> @everyone (met)all(met) &lt;!here&gt; <a'
+  const arrives: [Platform, string][] = [
+    ['kook', String.raw`<@1> <!channel> <@!1> <#2> <qqbot-at-everyone /> <emoji:4> @everyone \(met\)all\(met\) &lt;!here&gt; <a`],
+    ['qq', '<​@1> <!channel> <​@!1> <​#2> <​qqbot-at-everyone /> <​emoji:4> @​everyone (met)all(met) &lt;!here&gt; <a'],
+    ['qqguild', '&lt;@1&gt; &lt;!channel&gt; &lt;@!1&gt; &lt;#2&gt; &lt;qqbot-at-everyone /&gt; &lt;emoji:4&gt; @​everyone (met)all(met) &amp;lt;!here&amp;gt; &lt;a'],
+    ['slack', '&lt;@1&gt; &lt;!channel&gt; &lt;@!1&gt; &lt;#2&gt; &lt;qqbot-at-everyone /&gt; &lt;emoji:4&gt; @​everyone (met)all(met) &amp;lt;!here&amp;gt; &lt;a'],
+    ['wecom', said],
+    ['whatsapp', said],
+  ]
+  for (const [name, expected] of arrives) {
+    test(`${name}: nothing in them mentions anybody`, async () => {
+      assert.equal((await send(name, { msg: said })).status, 200)
+      assert.equal(textSent(name), expected)
+    })
+  }
+
+  test('mentions are those of the items', async () => {
+    for (const [name, at, expected] of [
+      ['kook', '1780328444', '(met)1780328444(met)'], ['kook', 'all', '(met)all(met)'], ['qqguild', '1234', '<@1234>'], ['qqguild', 'all', '@everyone'],
+      ['slack', 'U024BE7LH', '<@U024BE7LH>'], ['slack', 'all', '<!everyone>'],
+    ] as const) {
+      assert.equal((await send(name, { msg: 'x', at })).status, 200)
+      assert(String(textSent(name)).startsWith(expected), name)
+      platforms.server.clear()
+    }
+  })
+
+  test('the ID of a mention cannot be another mention', async () => {
+    for (const [name, at] of [['kook', 'here'], ['kook', '1(met)(met)all'], ['slack', '!channel'], ['slack', 'U1> <!channel'], ['qqguild', '1> @everyone']] as const) {
+      assert.equal((await send(name, { msg: 'x', at })).status, 400, at)
+    }
+  })
+})
+
+describe('chats', () => {
+  test('a private chat is found by the ID of the user', async () => {
+    for (const name of ['kook', 'qq', 'slack', 'dingtalk', 'wecom', 'whatsapp'] as const) {
+      assert.equal((await send(name, { msg: 'hi' }, `${name}:private:${places[name].user}`)).status, 200, name)
+      assert.equal(textSent(name), 'hi')
+    }
+    const fields = (name: Platform) => platforms.sends(name)[0]?.fields ?? {}
+    assert.equal(fields('kook').chat_code, 'b4cd1ae5c3d2411e9f0a7c9d8e7f6a5b')
+    assert.equal(fields('slack').channel, 'D024BE91L')
+    assert.deepEqual(fields('dingtalk').userIds, ['manager4220'])
+    assert.equal(fields('wecom').touser, 'zhangsan')
+    assert.equal(fields('whatsapp').to, '16505551234')
+  })
+
+  test('what cannot be addressed is refused in plain words', async () => {
+    const user = await send('qqguild', { msg: 'x' }, 'qqguild:private:1234')
+    assert.deepEqual([user.status, user.body.msg], [400, 'the platform has a private chat with a user only for some minutes after the user wrote to the bot'])
+    const group = await send('wecom', { msg: 'x' }, 'wecom:group:1')
+    assert.deepEqual([group.status, group.body.msg], [400, 'WeCom has private chats only: write private:<ID of the user>'])
+  })
+
+  test('a channel that cannot be opened leaves nothing in doubt', async () => {
+    platforms.server.fault({ path: /conversations\.open/, answer: { status: 500 }, times: 2 })
+    const { status, headers } = await send('slack', { msg: 'x' }, 'slack:private:U1')
+    assert.deepEqual([status, headers.get('relay-outcome'), platforms.sends('slack').length], [503, 'unsent', 0])
+  })
+
+  test('a reply in a thread of Slack arrives, although the adapter fails after it', async () => {
+    const { status, body } = await send('slack', { msg: 'x', reply_to: '1503435956.000100' })
+    assert.deepEqual([status, fieldsOf(body.data).message_ids], [200, ['1503435956.000247']], body.msg)
+    assert.equal(platforms.sends('slack')[0]?.fields.thread_ts, '1503435956.000100')
+  })
+
+  test('lists that an adapter does not have are empty', async () => {
+    const contacts = async (bot: string): Promise<unknown> => fieldsOf(JSON.parse(await (await relay.request(`/contacts?bot=${bot}`)).text())).data
+    assert.deepEqual(await contacts('kook:77'), { bot: 'kook:77', groups: [{ id: places.kook.group, name: 'general' }], friends: [] })
+    assert.deepEqual(await contacts('dingtalk:ding'), { bot: 'dingtalk:ding', groups: [], friends: [] })
+  })
+
+  test('a command from QQ is answered as an answer to it', async () => {
+    platforms.say(' #ping x')
+    await until('it is answered', () => platforms.sends('qq').length === 1)
+    const { content, msg_id: id, msg_seq: seq } = platforms.sends('qq')[0]?.fields ?? {}
+    assert.deepEqual([content, id, seq], ['pong', 'ROBOT1.0_asked', 1])
+    assert.equal((await send('qq', { msg: 'later' })).status, 200)
+    assert.equal(platforms.sends('qq')[1]?.fields.msg_seq, 2)
+  })
+
+  test('so is one from a private chat of its guilds, which has an address no other way', async () => {
+    platforms.say('#ping x', true)
+    await until('it is answered', () => platforms.sends('qqguild').length === 1)
+    const { path, fields } = platforms.sends('qqguild')[0] ?? {}
+    assert.deepEqual([path, fields?.content, fields?.msg_id], ['/qq/dms/71/messages', 'pong', 'ROBOT1.0_asked'])
+  })
+})
+
+test('a long limit is told to the caller', async () => {
+  fault('kook', { status: 429, headers: { 'x-rate-limit-reset': '14' }, body: { code: 429, message: 'Too Many Requests', data: [] } })
+  const { status, headers } = await send('kook', { msg: 'x' })
+  assert.deepEqual([status, headers.get('retry-after'), headers.get('relay-outcome')], [503, '14', 'unsent'])
+  assert.equal((await send('kook', { msg: 'x' })).status, 503)
+  assert.equal(platforms.sends('kook').length, 1)
+})
