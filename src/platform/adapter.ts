@@ -208,6 +208,8 @@ class AdapterMessage implements Message {
   private async prepare(): Promise<() => Promise<string[]>> {
     const { bot, adapter, target, items } = this
     const channelId = await channelOf(bot, adapter, target)
+    const words = items.map(item => item.type === 'text' ? item.text : '').join('')
+    if (adapter?.cuts?.(words)) throw new SendError('refused', undefined, { causeId: 'too-long', isFinal: true })
     const elements = await Promise.all(items.map(item => this.toElement(item)))
     const encoder = createEncoder(bot, channelId)
     if (!encoder) return () => bot.sendMessage(channelId, elements)

@@ -2,6 +2,7 @@ import { h, Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { fieldsOf } from '../../src/message/parse'
+import { call } from '../integration/onebot-api/support'
 import { startRelay, type Reply, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
 import { places, platformNames, Platforms, sending } from './rest'
@@ -261,6 +262,15 @@ describe('texts', () => {
     })
   }
 
+  test('what a platform would cut is refused', async () => {
+    for (const [name, longest] of [['wecom', '好'.repeat(682)], ['slack', 'x'.repeat(40_000)]] as const) {
+      assert.equal((await send(name, { msg: longest })).status, 200)
+      const { status, body } = await send(name, { msg: `${longest}xyz` })
+      assert.deepEqual([status, body.msg], [502, 'the platform refused the message: the message is too long'])
+      assert.equal(textSent(name), longest)
+    }
+  })
+
   test('mentions are those of the items', async () => {
     for (const [name, at, expected] of [
       ['kook', '1780328444', '(met)1780328444(met)'], ['kook', 'all', '(met)all(met)'], ['qqguild', '1234', '<@1234>'], ['qqguild', 'all', '@everyone'],
@@ -316,6 +326,14 @@ describe('chats', () => {
     const contacts = async (bot: string): Promise<unknown> => fieldsOf(JSON.parse(await (await relay.request(`/contacts?bot=${bot}`)).text())).data
     assert.deepEqual(await contacts('kook:77'), { bot: 'kook:77', groups: [{ id: places.kook.group, name: 'general' }], friends: [] })
     assert.deepEqual(await contacts('dingtalk:ding'), { bot: 'dingtalk:ding', groups: [], friends: [] })
+  })
+
+  test('a recall that the platform refuses is none', async () => {
+    const { body } = await send('kook', { msg: 'x' })
+    const [id] = [fieldsOf(body.data).message_ids].flat()
+    const recall = async (): Promise<unknown> => (await call(relay, 'delete_msg', { message_id: id })).body.status
+    platforms.server.fault({ path: /message\/delete/, answer: { body: { code: 40000, message: '你没有权限', data: [] } } })
+    assert.deepEqual([await recall(), await recall()], ['failed', 'ok'])
   })
 
   test('a command from QQ is answered as an answer to it', async () => {
