@@ -148,8 +148,8 @@ export function rememberIncoming(ctx: Context): void {
   ctx.on('message', traced => {
     const session = unwrap(traced)
     const bot = unwrap(session.bot)
-    const { isDirect, userId = '', channelId = '' } = session
     if (!adapterOf(bot)?.answers) return
+    const { isDirect, userId = '', channelId = '' } = session
     const chats = incoming.get(bot) ?? new Map<string, Session>()
     incoming.set(bot, chats)
     for (const [chat, { timestamp }] of chats) {
