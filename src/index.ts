@@ -157,10 +157,11 @@ export function apply(ctx: Context, config: Config): void {
   // A list opens no other command, also where it is malformed.
   const isListed = settings.commands?.length !== 0
   if (secret !== undefined && (isListed ? commands.size > 0 : callbackUrl)) {
+    const incoming = [incomingOneBot, ...platforms.flatMap(platform => platform.incoming ?? [])]
     listenForCommands(ctx, {
       prefix: settings.commandPrefix, length: settings.commandLength, callbackUrl, ...isListed && { commands },
       secret, retry: settings.commandCallbackRetry, timeout,
-    }, { relay, readIncoming: session => new Incoming(session, incomingOneBot), inFlight, logger })
+    }, { relay, readIncoming: session => new Incoming(session, incoming), inFlight, logger })
   }
   alerts?.start({
     relay, inFlight, timeout, stop: stop.signal, bots, language,

@@ -19,16 +19,27 @@ export interface IncomingSupport {
   /** The text as the member typed it; `undefined` when the message is not of this platform. */
   readText(session: object): string | undefined
   /** Whether the platform reports it as a message of the bot's own account. */
-  isOwn(session: object): boolean
+  isOwn?(session: object): boolean
+  /** The chat, such as a topic of a group, where the channel and the sender of the session do not tell it. */
+  targetOf?(session: object): Target | undefined
 }
 
 /** A message that a bot received. Only the text is read at once, because most messages are not for the relay. */
 export class Incoming {
   /** As the member typed it. */
   readonly text: string
+  private readonly support: IncomingSupport | undefined
 
-  constructor(private readonly session: Session, private readonly support: IncomingSupport) {
-    this.text = support.readText(session) ?? textOf(session)
+  /** @param supports the first one that can read the message counts */
+  constructor(private readonly session: Session, supports: readonly IncomingSupport[]) {
+    for (const support of supports) {
+      const text = support.readText(session)
+      if (text === undefined) continue
+      this.text = text
+      this.support = support
+      return
+    }
+    this.text = textOf(session)
   }
 
   /**
@@ -37,8 +48,10 @@ export class Incoming {
    */
   get source(): Source | undefined {
     const { platform, selfId, userId, channelId, messageId = '', isDirect } = this.session
-    if (!userId || userId === selfId || this.support.isOwn(this.session)) return
+    if (!userId || userId === selfId || this.support?.isOwn?.(this.session)) return
     const origin = { bot: { platform, selfId }, userId, messageId }
+    const target = this.support?.targetOf?.(this.session)
+    if (target) return { ...origin, target }
     // A temporary private session has a guild ID, so only isDirect tells whether it is private.
     if (isDirect) return { ...origin, target: { kind: 'private', id: userId } }
     if (channelId) return { ...origin, target: { kind: 'group', id: channelId } }

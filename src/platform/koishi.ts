@@ -4,6 +4,7 @@ import { unwrap } from '../lib/unwrap'
 import { causes } from '../message/causes'
 import type { BotSelector, Item, ParsedItem, Target } from '../message/model'
 import type { Presence } from './bots'
+import type { IncomingSupport } from './incoming'
 import { SendError, type Account, type Closure, type Contact, type Health, type LoadedItem, type Message, type Port } from './port'
 
 /** What is particular to the bots of one adapter. */
@@ -14,6 +15,8 @@ export interface PlatformSupport {
   account(bot: Bot, presence: Presence): BotAccount
   /** As `Port.onChat`, where the platform reports such things. */
   onChat?: Port['onChat']
+  /** How messages to its bots are read, where the adapter loses something. */
+  incoming?: IncomingSupport
 }
 
 /** The accounts by their bots. They outlive a reload of the plugin, because calls under way do. */

@@ -103,7 +103,7 @@ class Stage {
             return { delivery: Object.assign(delivery, end(delivery, results)), isReplay: false }
           },
         },
-        readIncoming: session => new Incoming(session, incomingOneBot),
+        readIncoming: session => new Incoming(session, [incomingOneBot]),
         inFlight: this.inFlight,
         logger: ctx.logger('message-relay'),
       })
