@@ -1,4 +1,4 @@
-import type { Bot, h } from 'koishi'
+import type { Bot, h, Universal } from 'koishi'
 import { setTimeout as delay } from 'node:timers/promises'
 import { causes, type CauseId } from '../message/causes'
 import type { Target } from '../message/model'
@@ -108,6 +108,8 @@ const longestWait = 10_000
 /** A message of a platform that is called directly. It may take several calls, such as for a long text. */
 export abstract class WebMessage implements Message {
   abstract readonly likeness: string
+  /** What other plugins and the adapter's encoder learn of the chat besides its channel, such as its guild. */
+  protected readonly event: Partial<Universal.Event> = {}
   private calls: readonly Call[] | undefined
 
   constructor(protected readonly account: BotAccount, protected readonly target: Target, protected readonly items: readonly LoadedItem[]) {}
@@ -128,7 +130,7 @@ export abstract class WebMessage implements Message {
       const { account: { bot }, target: { kind }, items } = this
       const channelId = await this.channel()
       const elements = items.map(toElement)
-      const session = isHeard(bot) ? createSession(bot, channelId, kind === 'private') : undefined
+      const session = isHeard(bot) ? createSession(bot, channelId, kind === 'private', this.event) : undefined
       if (session && isChanged(elements, await announceSend(bot, session, elements))) return await encode(bot, channelId, session, begin)
       const calls = this.calls ??= await this.prepare(channelId)
       if (!this.account.isOnline) throw new SendError('unsent', this.account.health.cause)
