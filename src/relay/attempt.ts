@@ -172,7 +172,9 @@ class Attempt {
     }, (error: unknown) => {
       const thrown = error instanceof SendError ? error : new SendError(endCall ? 'unanswered' : 'unsent', undefined, { cause: error })
       if (isOver) endCall?.(thrown.outcome, thrown.wording)
-      if (thrown.limit) limits.note(account.sid, chat, thrown.limit)
+      // It may stand behind a message of which a part has arrived.
+      const { limit } = thrown.last
+      if (limit) limits.note(account.sid, chat, limit)
       failure ??= thrown
       this.wake()
     })
