@@ -6,6 +6,7 @@ import { parseEndpoint, type Endpoint } from '../lib/endpoint'
 import type { InFlight } from '../lib/in-flight'
 import { Limiter, OverloadError } from '../lib/limiter'
 import { describePlace, printable, Tally } from '../lib/log'
+import { unwrap } from '../lib/unwrap'
 import type { BotSelector, Reply, Target } from '../message/model'
 import { type JsonObject, parseReply } from '../message/parse'
 import type { Relay } from '../relay/relay'
@@ -50,8 +51,11 @@ export interface Source {
 /** What the commands need of the rest of the plugin. */
 export interface CommandOptions {
   relay: Pick<Relay, 'submit' | 'active'>
-  /** Reads a message: its text as typed, and its source, which is `undefined` where no reply is wanted or possible. */
-  readIncoming: (session: Session) => { readonly text: string, readonly source: Source | undefined }
+  /**
+   * Reads a message: its text, without the name of a bot that some platforms have behind that of a command; the same as typed; and its
+   * source, which is `undefined` where no reply is wanted or possible.
+   */
+  readIncoming: (session: Session) => { readonly text: string, readonly raw: string, readonly source: Source | undefined }
   /** Counts the replies that are being sent. */
   inFlight: InFlight
   logger: Logger
@@ -172,16 +176,31 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     return true
   }
 
-  ctx.middleware((session, next) => {
+  /** Begins to handle a command; resolves to whether there was a reply. `undefined` for a message that is none. */
+  const hear = (session: Session): Promise<boolean> | undefined => {
     const incoming = readIncoming(session)
     const match = commands ? matchNamed(incoming.text, prefix) : matchCommand(incoming.text, { prefix, length })
-    if (!match || signal.aborted) return next()
-    const { text, source } = incoming
-    if (!source) return next()
+    if (!match || signal.aborted) return
+    const { raw, source } = incoming
+    if (!source) return
     const answer = find(match, source)
-    if (answer === undefined) return next()
-    return handle(source, answer, toBody(match, text, source)).then(ended => ended ? undefined : next())
+    if (answer !== undefined) return handle(source, answer, toBody(match, raw, source))
+  }
+
+  ctx.middleware((session, next) => {
+    const handled = hear(session)
+    return handled ? handled.then(ended => ended ? undefined : next()) : next()
   }, true)
+
+  // What a platform itself reports as a command passes no middleware: Koishi's command of that name waits for the reply from here.
+  const heard = new WeakMap<object, Promise<boolean>>()
+  ctx.on('interaction/command', session => {
+    const handled = hear(session)
+    if (handled) heard.set(unwrap(session), handled)
+  }, { prepend: true })
+  ctx.before('command/execute', async ({ session }) => {
+    if (session && await heard.get(unwrap(session))) return ''
+  })
   const origins = commands ? [...new Set([...commands.values()].map(({ endpoint }) => endpoint.origin))].join(', ') : common?.origin
   const what = commands ? [...commands.keys()].map(name => `"${prefix}${name}"`).join(', ') : `"${prefix}" and ${length} characters`
   logger.info('%s', printable(`listening for commands: ${what}, posted to ${origins ?? ''}`))

@@ -18,6 +18,8 @@ export interface Source {
 export interface IncomingSupport {
   /** The text as the member typed it; `undefined` when the message is not of this platform. */
   readText(session: object): string | undefined
+  /** The same with what else the member typed, such as the name of the bot that a command is for. */
+  readRaw?(session: object): string | undefined
   /** Whether the platform reports it as a message of the bot's own account. */
   isOwn?(session: object): boolean
   /** The chat, such as a topic of a group, where the channel and the sender of the session do not tell it. */
@@ -26,7 +28,7 @@ export interface IncomingSupport {
 
 /** A message that a bot received. Only the text is read at once, because most messages are not for the relay. */
 export class Incoming {
-  /** As the member typed it. */
+  /** As the member typed it, without the name of the bot that a command is for. */
   readonly text: string
   private readonly support: IncomingSupport | undefined
 
@@ -40,6 +42,11 @@ export class Incoming {
       return
     }
     this.text = textOf(session)
+  }
+
+  /** As the member typed it. */
+  get raw(): string {
+    return this.support?.readRaw?.(this.session) ?? this.text
   }
 
   /**
