@@ -31,6 +31,7 @@ import { guardConnections } from './platform/onebot/guard'
 import { incomingOneBot } from './platform/onebot/incoming'
 import { watchLogins } from './platform/onebot/login'
 import { platforms } from './platform/platforms'
+import { restartStuck } from './platform/supervisor'
 import { startRelay } from './relay/start'
 import { tellAll } from './relay/relay'
 import { UploadStore } from './uploads/store'
@@ -168,6 +169,7 @@ export function apply(ctx: Context, config: Config): void {
   })
   scheduleSweeps(ctx, signal => uploads.sweep(Date.now(), signal), logger)
   keepConnected(ctx, logger)
+  restartStuck(ctx, logger, bot => bot.adapterName === 'onebot')
   watchLogins(ctx, presence)
   rememberIncoming(ctx)
 

@@ -1,0 +1,51 @@
+import { Universal, type Bot, type Context, type Logger } from 'koishi'
+import { unwrap } from '../lib/unwrap'
+
+/** How long a bot may be connecting before it is started again, in milliseconds; twice as long each further time, up to the longest. */
+const firstPatience = 60_000
+const longestPatience = 600_000
+
+/**
+ * Starts bots again that stay "connecting", until the plugin is disposed: some adapters, such as adapter-telegram 4.5.11, give up for ever
+ * when the platform cannot be reached at the start, and say nothing. A bot whose adapter says that it reconnects is left alone, and so is
+ * one that a person has stopped, or that is hidden, because another bot starts it.
+ *
+ * @param isOther whether something else keeps this bot connected
+ */
+export function restartStuck(ctx: Context, logger: Pick<Logger, 'warn'>, isOther: (bot: Bot) => boolean): void {
+  const bots = unwrap(ctx.bots)
+  const timers = new Map<Bot, NodeJS.Timeout>()
+  /** How often each bot was started again since it was online. */
+  const tries = new Map<Bot, number>()
+  let isDisposed = false
+
+  const update = (bot: Bot): void => {
+    clearTimeout(timers.get(bot))
+    if (bot.status === Universal.Status.ONLINE) tries.delete(bot)
+    const isStuck = bot.status === Universal.Status.CONNECT && !bot.hidden && !isOther(bot)
+    // While an adapter is reloaded, Koishi announces the last changes of the old bot in the name of the new one.
+    if (!isStuck || isDisposed || !bots.some(each => unwrap(each) === bot)) return
+    const patience = Math.min(firstPatience * 2 ** (tries.get(bot) ?? 0), longestPatience)
+    timers.set(bot, setTimeout(() => void restart(bot, patience), patience))
+  }
+
+  const restart = async (bot: Bot, patience: number): Promise<void> => {
+    logger.warn('%s', `the bot ${bot.sid} is started again: it has been connecting for ${patience / 1000} s`)
+    tries.set(bot, (tries.get(bot) ?? 0) + 1)
+    await bot.stop()
+    if (!isDisposed && bots.some(each => unwrap(each) === bot)) await bot.start()
+  }
+
+  for (const bot of bots) update(unwrap(bot))
+  ctx.on('bot-status-updated', bot => update(unwrap(bot)))
+  ctx.on('bot-removed', traced => {
+    const bot = unwrap(traced)
+    clearTimeout(timers.get(bot))
+    timers.delete(bot)
+    tries.delete(bot)
+  })
+  ctx.on('dispose', () => {
+    isDisposed = true
+    for (const timer of timers.values()) clearTimeout(timer)
+  })
+}
