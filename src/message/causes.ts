@@ -21,6 +21,8 @@ export const causes = {
   'no-such-group': { about: 'chat-gone', en: 'there is no such group, or the bot is not in it', zh: '群不存在，或机器人不在群中' },
   'removed': { about: 'chat-gone', en: 'the bot is not in this group any more', zh: '机器人已不在该群' },
   'not-friend': { about: 'chat-gone', en: 'there is no such user, or the user is not a friend of the bot', zh: '用户不存在，或不是机器人的好友' },
+  'forbidden': { about: 'chat-gone', en: 'the bot has no permission to write here', zh: '机器人没有在此发言的权限' },
+  'moved': { about: 'chat-gone', en: 'the group has another ID now', zh: '该群的 ID 已更改' },
   'blocked': { about: 'chat-gone', en: 'the user and the bot have blocked one another', zh: '机器人与该用户之间已屏蔽' },
 
   'too-long': { about: 'message', en: 'the message is too long', zh: '消息过长' },

@@ -1,7 +1,9 @@
 import { anyPlatform } from './adapter'
 import type { PlatformSupport } from './koishi'
+import { telegram } from './telegram/account'
 
 /** What is particular to platforms besides OneBot. The first one that owns a bot counts, and the last one owns every bot. */
 export const platforms: readonly PlatformSupport[] = [
+  telegram,
   anyPlatform,
 ]

@@ -1,0 +1,351 @@
+import { h, type Context } from 'koishi'
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import assert from 'node:assert/strict'
+import { createServer, type Server } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { fieldsOf, type JsonObject } from '../../src/message/parse'
+import { call } from '../integration/onebot-api/support'
+import { batchOf, failureOf, upload } from '../integration/webhook/support'
+import { listen } from '../support/listen'
+import type { TestRelay } from '../support/relay'
+import { until } from '../support/until'
+import { group, refuse, self, Telegram, topic, user } from './telegram'
+
+const toGroup = { to: `telegram:group:${group}` }
+const toUser = { to: `telegram:private:${user}` }
+const picture = (content = 'picture', type = 'png') => ({ type: 'image', url: `data:image/${type};base64,${Buffer.from(content).toString('base64')}` })
+const text = (msg: string) => ({ type: 'text', msg })
+
+describe('Telegram', () => {
+  let telegram: Telegram
+  let relay: TestRelay
+  /** Answers commands, with what they get. */
+  let callback: Server
+  const commands: JsonObject[] = []
+  let reply: object = {}
+
+  before(async () => {
+    telegram = await Telegram.start()
+    callback = createServer((request, response) => {
+      void buffer(request).then(body => {
+        commands.push(fieldsOf(JSON.parse(body.toString())))
+        response.setHeader('content-type', 'application/json')
+        response.end(JSON.stringify(reply))
+      })
+    })
+    const url = `http://127.0.0.1:${await listen(callback)}/`
+    relay = await telegram.relay({
+      chatApiTimeout: 0.5, chatPauseAfter: 100, commandPrefix: '/', commands: [{ name: 'deploy', callback: url }],
+      keys: [
+        { name: 'plain', key: 'k'.repeat(32), allow: ['send'], targets: [`telegram:group:${group}`] },
+        { name: 'topics', key: 't'.repeat(32), allow: ['send'], targets: [`telegram:group:${group}:*`] },
+      ],
+    }, (app: Context) => app.plugin(SQLiteDriver, { path: ':memory:' }))
+    await until('the database is there', () => relay.app.get('database') !== undefined)
+  })
+  after(async () => {
+    await relay.stop()
+    callback.closeAllConnections()
+    callback.close()
+    await telegram.server.stop()
+  })
+  afterEach(() => {
+    telegram.clear()
+    commands.length = 0
+  })
+
+  /** Accepts a message for later; the ID of its delivery. */
+  const queue = async (body: object): Promise<string> => {
+    const response = await relay.request('/webhook', { method: 'POST', body: JSON.stringify(body), headers: { prefer: 'respond-async' } })
+    assert.equal(response.status, 202)
+    return String(fieldsOf(fieldsOf(await response.json()).data).delivery_id)
+  }
+  /** What has arrived, without the IDs. */
+  const arrived = () => telegram.messages.map(({ id, ...message }) => (assert(id > 0), message))
+
+  describe('a message', () => {
+    test('arrives letter for letter, and mentions nobody', async () => {
+      const msg = '<b>x</b> **b** _i_ [a](https://e.test) <at id="1"/> &lt; `c` https://e.test\n\n  @all end'
+      const { status, body } = await relay.send({ ...toGroup, msg })
+      assert.equal(status, 200, body.msg)
+      assert.deepEqual(arrived(), [{ chat: group, method: 'sendMessage', text: msg }])
+      assert.deepEqual(body.data, { message_ids: [`${group}:${telegram.messages[0]?.id}`], delivery_id: fieldsOf(body.data).delivery_id })
+      const [call] = telegram.sends
+      assert.deepEqual(call?.fields, { chat_id: group, text: msg, link_preview_options: { is_disabled: true } })
+    })
+
+    test('reaches a user, a public channel and a topic', async () => {
+      for (const to of [`private:${user}`, 'group:@release_notes', `group:${group}:${topic}`]) {
+        assert.equal((await relay.send({ to: `telegram:${to}`, msg: 'a' })).status, 200)
+      }
+      assert.deepEqual(arrived().map(({ chat, topic }) => [chat, topic]), [[user, undefined], ['@release_notes', undefined], [group, topic]])
+    })
+
+    test('mentions and answers whom it is to, and nobody else', async () => {
+      await relay.send({ ...toGroup, msg: 'look', at: [user, '999', 'bob_y'], reply_to: `${group}:12` })
+      assert.deepEqual(arrived(), [{
+        chat: group, method: 'sendMessage', text: '@Ann @999 @bob_y look', replyTo: 12, mentions: [['@Ann', Number(user)], ['@999', 999]],
+      }])
+    })
+
+    test('is divided where it is too long, and stays one', async () => {
+      const msg = `${'word '.repeat(900)}\n${'😀'.repeat(2000)}\n\n${'\n'.repeat(5000)}end`
+      const { status, body } = await relay.send({ ...toGroup, messages: [{ type: 'at', user_id: user }, text(msg)] })
+      assert.equal(status, 200, body.msg)
+      const sent = arrived()
+      assert.equal(sent.map(each => each.text).join('').replace(/\s/g, ''), `@Ann${msg}`.replace(/\s/g, ''))
+      assert.deepEqual(sent.map(({ mentions }) => mentions?.length), [1, ...sent.slice(1).map(() => undefined)])
+      const ids = telegram.messages.map(({ id }) => `${group}:${id}`)
+      assert.deepEqual(batchOf({ status, body, headers: new Headers() }).results[1]?.message_ids, ids)
+    })
+  })
+
+  describe('pictures and files', () => {
+    test('go with their text, above or below it', async () => {
+      await relay.send({ ...toGroup, messages: [text('a'), picture('1'), text('b'), picture('2'), picture('3')] })
+      await relay.send({ ...toGroup, messages: [picture('4'), text('x'.repeat(1025)), picture('5', 'gif')] })
+      assert.deepEqual(arrived().map(({ method, text, isAbove, files }) => [method, text.slice(0, 3), isAbove, files?.map(({ data }) => data).join('')]), [
+        ['sendPhoto', 'a', true, '1'],
+        ['sendMediaGroup', 'b', true, '23'],
+        ['sendPhoto', '', undefined, '4'],
+        ['sendMessage', 'xxx', undefined, undefined],
+        ['sendAnimation', '', undefined, '5'],
+      ])
+      assert.deepEqual(telegram.messages[0]?.files, [{ name: 'file.png', type: 'image/png', data: '1' }])
+    })
+
+    test('keep their names and types', async () => {
+      const url = await upload(relay, '报告 final.pdf', 'pdf')
+      const audio = (type: string) => ({ type: 'audio', url: `data:audio/${type};base64,eA==` })
+      const video = { type: 'video', url: 'data:video/mp4;base64,eA==' }
+      const { status, body } = await relay.send({ ...toUser, messages: [{ type: 'file', url }, audio('ogg'), audio('wav'), video] })
+      assert.equal(status, 200, body.msg)
+      assert.deepEqual(arrived().map(({ method, files }) => [method, files?.[0]?.name, files?.[0]?.type]), [
+        ['sendVoice', 'file.oga', 'audio/ogg'],
+        ['sendAudio', 'file.wav', 'audio/wav'],
+        ['sendVideo', 'file.mp4', 'video/mp4'],
+        ['sendDocument', '报告 final.pdf', 'application/pdf'],
+      ])
+    })
+
+    test('behind a dead link are refused, and nothing leaves', async () => {
+      for (const type of ['image', 'file']) {
+        const msg = failureOf(await relay.send({ ...toGroup, type, url: `${telegram.server.url}/nothing.png` }), 502)
+        assert.match(msg, /refused.*the file behind the link cannot be fetched/)
+      }
+      assert.deepEqual(telegram.sends, [])
+    })
+
+    test('that are refused are alone in that', async () => {
+      const data = batchOf(await relay.send({ ...toGroup, messages: [text('a'), picture('no picture'), text('b')] }))
+      assert.deepEqual(data.results.map(({ success }) => success), [true, false, true])
+      assert.match(data.results[1]?.msg ?? '', /could not read.*IMAGE_PROCESS_FAILED/)
+      assert.deepEqual(arrived().map(each => each.text), ['a', 'b'])
+    })
+  })
+
+  describe('what cannot be on Telegram is refused before anything leaves', () => {
+    test('as a chat', async () => {
+      for (const to of ['group:7654321', 'private:-1001234567890', 'group:-0100', 'group:-1001234567890:x', 'group:a/../b', 'private:@name']) {
+        assert.match(failureOf(await relay.send({ to: `telegram:${to}`, msg: 'a' }), 400), /Telegram is/)
+      }
+      assert.deepEqual(telegram.sends, [])
+    })
+
+    test('as a mention or an answer, alone in its batch', async () => {
+      assert.match(failureOf(await relay.send({ ...toGroup, msg: 'a', at: 'all' }), 400), /cannot mention everybody/)
+      assert.match(failureOf(await relay.send({ ...toGroup, msg: 'a', at: 'A-B' }), 400), /number of a user/)
+      assert.match(failureOf(await relay.send({ ...toGroup, msg: 'a', reply_to: 'x' }), 400), /the ID of a message on Telegram/)
+      assert.match(failureOf(await relay.send({ ...toGroup, msg: 'a', reply_to: '-1009:12' }), 400), /in another chat/)
+      assert.deepEqual(telegram.sends, [])
+      const data = batchOf(await relay.send({ ...toGroup, messages: [{ type: 'at', user_id: 'all' }, text('a')] }))
+      assert.deepEqual(data.results.map(({ code }) => code), [400, undefined])
+      assert.deepEqual(arrived().map(each => each.text), ['a'])
+    })
+
+    test('as a right: a key for a group has no topics of it', async () => {
+      const post = async (to: string, key: string, more: object = {}): Promise<number> => {
+        const headers = { 'x-api-key': key.repeat(32), 'content-type': 'application/json' }
+        return (await fetch(`${relay.url}/webhook`, { method: 'POST', headers, body: JSON.stringify({ to, msg: 'a', ...more }) })).status
+      }
+      const inTopic = `${toGroup.to}:${topic}`
+      const statuses = await Promise.all([post(toGroup.to, 'k'), post(inTopic, 'k'), post(toGroup.to, 't'), post(inTopic, 't')])
+      assert.deepEqual(statuses, [200, 403, 403, 200])
+      assert.equal(await post(toGroup.to, 'k', { at: 'all' }), 403)
+    })
+  })
+
+  describe('a refusal', () => {
+    const refusals: [to: string, outcome: string, msg: RegExp][] = [
+      ['group:-100404', 'refused', /there is no such group.*chat not found/],
+      ['private:404', 'refused', /there is no such user.*chat not found/],
+      ['group:-100403', 'refused', /not in this group any more.*bot was kicked/],
+      ['private:403', 'refused', /blocked.*bot was blocked by the user/],
+      ['private:405', 'refused', /there is no such user.*can't initiate conversation/],
+      ['group:-4001', 'refused', /the group has another ID now.*-1004001 now/],
+      ['group:-100400', 'refused', /muted.*not enough rights to send text messages/],
+      ['group:-100401', 'refused', /no permission.*need administrator rights/],
+      [`group:${group}:46`, 'refused', /no such group.*message thread not found/],
+    ]
+    for (const [to, outcome, words] of refusals) {
+      test(`is told as it is, and called once: ${to}`, async () => {
+        const answer = await relay.send({ to: `telegram:${to}`, msg: 'a' })
+        assert.match(failureOf(answer, 502), words)
+        assert.equal(answer.headers.get('relay-outcome'), outcome)
+        assert.equal(telegram.sends.length, 1)
+      })
+    }
+
+    test('of a message that is answered is final as well', async () => {
+      assert.match(failureOf(await relay.send({ ...toGroup, msg: 'a', reply_to: 404 }), 502), /message to be replied not found/)
+      assert.equal(telegram.sends.length, 1)
+    })
+
+    test('of the token is about the account, and nothing was sent', async () => {
+      telegram.server.fault({ path: /\/sendMessage/, answer: refuse(401, 'Unauthorized') })
+      const answer = await relay.send({ to: 'telegram:group:-100777', msg: 'a' })
+      assert.match(failureOf(answer, 503), /logged out.*Unauthorized/)
+      assert.equal(answer.headers.get('relay-outcome'), 'unsent')
+    })
+  })
+
+  describe('no clear answer', () => {
+    const badGateway = { status: 502, body: '<html><head><title>502 Bad Gateway</title></head></html>' }
+    const faults = {
+      'a failing server that has sent it': { answer: badGateway, isCarriedOut: true },
+      'a failing server that has not': { answer: refuse(500, 'Internal Server Error: restart') },
+      'a connection that is cut': { answer: 'cut', isCarriedOut: true },
+      'silence': { answer: 'none', isCarriedOut: true },
+      'an answer that is none': { answer: { body: 'ok' }, isCarriedOut: true },
+    } as const
+    const to = 'telegram:group:-2000'
+
+    for (const [name, fault] of Object.entries(faults)) {
+      test(`is "may have arrived", and called once: ${name}`, async () => {
+        telegram.server.fault({ path: /\/sendMessage/, ...fault })
+        const answer = await relay.send({ to, msg: name })
+        assert.match(failureOf(answer, 504), /may have arrived/)
+        assert.equal(answer.headers.get('relay-outcome'), 'unanswered')
+        assert.equal(telegram.sends.length, 1)
+        assert.deepEqual(arrived().map(each => each.text), 'isCarriedOut' in fault ? [name] : [])
+      })
+    }
+
+    test('stays so after a reload, and is not sent again', async () => {
+      telegram.server.fault({ path: /\/sendMessage/, answer: badGateway, isCarriedOut: true })
+      const id = await queue({ to: 'telegram:group:-2001', msg: 'x' })
+      await until('it was called', () => telegram.sends.length === 1)
+      await relay.reload()
+      const state = async () => fieldsOf(fieldsOf(await (await relay.request(`/deliveries/${id}`)).json()).data).state
+      await until('it is unanswered', async () => await state() === 'unanswered')
+      assert.deepEqual(arrived().map(each => each.text), ['x'])
+    })
+
+    test('of the second part is "may have arrived", and the first is not repeated', async () => {
+      telegram.server.fault({ path: /\/sendPhoto/, answer: badGateway })
+      const answer = await relay.send({ to, messages: [text('x'.repeat(1025)), picture()] })
+      assert.match(batchOf(answer).results[0]?.msg ?? '', /only a part of it has arrived/)
+      assert.deepEqual(telegram.sends.map(({ path }) => path.replace(/.*\//, '')), ['sendMessage', 'sendPhoto'])
+    })
+  })
+
+  describe('a limit', () => {
+    const limit = (seconds: number) => refuse(429, `Too Many Requests: retry after ${seconds}`, { retry_after: seconds })
+
+    test('that is short is waited for, and the caller gets the result', async () => {
+      telegram.server.fault({ path: /\/sendMessage/, answer: limit(1) })
+      const start = performance.now()
+      assert.equal((await relay.send({ to: 'telegram:group:-1001', msg: 'a' })).status, 200)
+      assert(performance.now() - start >= 1000)
+      assert.equal(telegram.sends.length, 2)
+    })
+
+    test('that is long is told, holds its chat alone, and what may wait arrives after it', async () => {
+      const [chat, other] = ['-1002', '-1003'].map(id => `telegram:group:${id}`)
+      telegram.server.fault({ path: /\/sendMessage/, answer: limit(3) })
+      const start = performance.now()
+      const answer = await relay.send({ to: chat, msg: 'a' })
+      assert.match(failureOf(answer, 503), /limits how fast.*retry after 3/)
+      assert.equal(answer.headers.get('retry-after'), '3')
+      assert.equal((await relay.send({ to: other, msg: 'b' })).status, 200)
+      await queue({ to: chat, msg: 'c' })
+      await until('it has arrived', () => arrived().some(each => each.text === 'c'))
+      assert(performance.now() - start >= 3000)
+      assert.deepEqual(telegram.sends.map(({ fields }) => fields.text), ['a', 'b', 'c'])
+    })
+  })
+
+  test('a limit that comes after a part of a message holds the chat as well', async () => {
+    const to = 'telegram:group:-1004'
+    telegram.server.fault({ path: /\/sendPhoto/, answer: refuse(429, 'Too Many Requests: retry after 30', { retry_after: 30 }) })
+    const [first] = batchOf(await relay.send({ to, messages: [text('x'.repeat(1025)), picture()] })).results
+    assert.match(first?.msg ?? '', /only a part of it has arrived/)
+    const answer = await relay.send({ to, msg: 'b' })
+    assert.match(failureOf(answer, 503), /limits how fast/)
+    assert.equal(answer.headers.get('retry-after'), '30')
+    assert.equal(telegram.sends.length, 2)
+  })
+
+  describe('a command', () => {
+    const inTopic = { message_thread_id: Number(topic), is_topic_message: true }
+    const isReplied = () => until('there is a reply', () => telegram.messages.length > 0)
+
+    test('with a slash is posted as it was typed, and answered where it was given', async () => {
+      reply = { reply: 'done' }
+      await telegram.say(relay, '/deploy@relay_bot v2 <b>\n--now')
+      await isReplied()
+      const raw = '/deploy@relay_bot v2 <b>\n--now'
+      assert.deepEqual(commands, [{
+        command: 'deploy', content: 'v2 <b>\n--now', raw_message: raw, user_id: user, group_id: group, message_id: commands[0]?.message_id,
+      }])
+      assert.deepEqual(arrived().map(({ chat, topic, text }) => [chat, topic, text]), [[group, undefined, 'done']])
+    })
+
+    test('in a topic is answered there, and in a private chat there', async () => {
+      reply = { messages: [{ type: 'text', msg: 'done' }] }
+      await telegram.say(relay, '/deploy', inTopic)
+      await isReplied()
+      await telegram.say(relay, '/deploy x', { chat: { id: Number(user), type: 'private', first_name: 'Ann' } })
+      await until('both are answered', () => telegram.messages.length === 2)
+      assert.deepEqual(arrived().map(({ chat, topic }) => [chat, topic]), [[group, topic], [user, undefined]])
+      assert.deepEqual(commands.map(command => command.group_id), [`${group}:${topic}`, undefined])
+    })
+
+    test('of another bot is not posted, and one of Koishi still works', async () => {
+      reply = {}
+      relay.app.command('deploy').action(() => 'from Koishi')
+      await telegram.say(relay, '/deploy@other_bot')
+      await telegram.say(relay, '/deploy')
+      await isReplied()
+      assert.equal(commands.length, 1)
+      assert.deepEqual(arrived().map(each => each.text), ['from Koishi'])
+      reply = { reply: 'done' }
+      await telegram.say(relay, '/deploy')
+      await until('there is another reply', () => telegram.messages.length === 2)
+      assert.deepEqual(arrived().map(each => each.text), ['from Koishi', 'done'])
+    })
+  })
+
+  test('takes a message back in its own chat', async () => {
+    const { body } = await relay.send({ ...toGroup, msg: 'a' })
+    await relay.send({ ...toUser, msg: 'b' })
+    const [id] = [fieldsOf(body.data).message_ids].flat()
+    assert.equal((await call(relay, 'delete_msg', { message_id: id })).retcode, 0)
+    assert.deepEqual(telegram.deleted, [id])
+  })
+
+  test('has no lists of chats, which is no failure', async () => {
+    const response = await relay.request(`/contacts?bot=telegram:${self}`)
+    assert.deepEqual(fieldsOf(await response.json()).data, { bot: `telegram:${self}`, groups: [], friends: [] })
+  })
+
+  test('sends what another plugin has made of a message to the very topic', async () => {
+    const end = relay.app.on('before-send', session => {
+      session.elements?.push(h('b', 'bold'))
+    })
+    assert.equal((await relay.send({ to: `${toGroup.to}:${topic}`, msg: 'a' })).status, 200)
+    end()
+    assert.deepEqual(telegram.sends.map(({ fields }) => [fields.chat_id, fields.message_thread_id]), [[group, Number(topic)]])
+  })
+})
