@@ -17,6 +17,8 @@ export interface PlatformSupport {
   onChat?: Port['onChat']
   /** How messages to its bots are read, where the adapter loses something. */
   incoming?: IncomingSupport
+  /** The ID of a bot's account, where it is known before the login. */
+  selfId?(bot: Bot): string | undefined
 }
 
 /** The accounts by their bots. They outlive a reload of the plugin, because calls under way do. */
@@ -38,14 +40,18 @@ export class KoishiPort implements Port {
     private readonly others: readonly PlatformSupport[],
   ) {
     this.bots = unwrap(ctx.bots)
+    for (const bot of this.bots) this.identify(bot)
+    ctx.on('bot-added', bot => this.identify(bot))
   }
 
   choose(selector: BotSelector): Account {
     return this.account(this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.refuse(selector))
   }
 
+  /** A bot without an ID is passed over: nobody could tell later whose the delivery is. */
   chooseLater(selector: BotSelector): Account {
-    return this.account(this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.pick(selector, () => true) ?? this.refuse(selector))
+    const bot = this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.pick(selector, bot => Boolean(bot.selfId))
+    return this.account(bot ?? this.refuse(selector))
   }
 
   find(sid: string): Account | undefined {
@@ -99,13 +105,23 @@ export class KoishiPort implements Port {
     throw new RelayError('unsent', `${fault === undefined ? what : `${what}: ${fault}`}: try again later`)
   }
 
+  /** Gives a bot its ID from the start, so that what is accepted before its login is its own afterwards. */
+  private identify(traced: Bot): void {
+    const bot = unwrap(traced)
+    const id = bot.selfId ? undefined : this.supportOf(bot).selfId?.(bot)
+    if (id !== undefined) bot.selfId = id
+  }
+
+  private supportOf(bot: Bot): PlatformSupport {
+    return [this.preferred, ...this.others].find(support => support.owns(bot)) ?? this.preferred
+  }
+
   private account(traced: Bot): Account {
     const bot = unwrap(traced)
     const known = accounts.get(bot)
     // Some adapters know the platform of a bot only when it has logged in.
     if (known?.platform === (bot.platform ?? '')) return known
-    const support = [this.preferred, ...this.others].find(support => support.owns(bot)) ?? this.preferred
-    const account = support.account(bot, this.presence)
+    const account = this.supportOf(bot).account(bot, this.presence)
     accounts.set(bot, account)
     return account
   }

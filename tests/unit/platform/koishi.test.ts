@@ -62,6 +62,26 @@ test('chooses for later a bot that is offline, where none is online', () => {
   assert.throws(() => port.chooseLater({ platform: 'mail' }), isUnsent(/this platform and self_id/))
 })
 
+test('chooses for later no bot without an ID, as nobody could tell afterwards whose the delivery is', () => {
+  const { port, add } = start()
+  const bot = add('telegram', '', offline)
+  assert.throws(() => port.chooseLater({}), isUnsent(/no bot is online/))
+  assert.throws(() => port.chooseLater({ platform: 'telegram' }), isUnsent(/this platform and self_id/))
+  bot.selfId = '1'
+  assert.equal(port.chooseLater({}).sid, 'telegram:1')
+})
+
+test('gives a bot the ID that its platform knows before the login', () => {
+  const app = new Context()
+  const early = new TestBot(app, {}, 'discord')
+  const port = new KoishiPort(app, Presence.of(app), new OneBot(app), [{ ...anyPlatform, selfId: ({ adapterName }) => `id-of-${adapterName}` }])
+  const late = new TestBot(app, {}, 'mail')
+  assert.deepEqual([early.sid, late.sid], ['discord:id-of-discord', 'mail:id-of-mail'])
+  assert.equal(port.chooseLater({ platform: 'discord' }).sid, 'discord:id-of-discord')
+  early.selfId = '7'
+  assert.equal(port.find('discord:7')?.selfId, '7')
+})
+
 test('has one account for a bot, also after a reload of the plugin', () => {
   const { app, port, add } = start()
   add('telegram', '1', offline)
