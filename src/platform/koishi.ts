@@ -306,7 +306,7 @@ export async function render(encoder: MessageEncoder): Promise<string[]> {
   return encoder.results.map(message => message.id ?? '')
 }
 
-/** The failure of a message that an adapter has divided. A further call would repeat the part that has arrived. */
-export function partlyArrived(cause: unknown): SendError {
-  return new SendError('unanswered', 'only a part of it has arrived', { isFinal: true, cause })
+/** The failure of a divided message. Where it is final, a further call would repeat the part that has arrived. */
+export function partlyArrived(cause: unknown, isFinal = true): SendError {
+  return new SendError('unanswered', 'only a part of it has arrived', { isFinal, cause })
 }

@@ -110,6 +110,7 @@ export abstract class WebMessage implements Message {
   abstract readonly likeness: string
   /** What other plugins and the adapter's encoder learn of the chat besides its channel, such as its guild. */
   protected readonly event: Partial<Universal.Event> = {}
+  readonly idempotentFor?: number
   private calls: readonly Call[] | undefined
 
   constructor(protected readonly account: BotAccount, protected readonly target: Target, protected readonly items: readonly LoadedItem[]) {}
@@ -126,23 +127,31 @@ export abstract class WebMessage implements Message {
   protected abstract prepare(channelId: string): Promise<readonly Call[]>
 
   async send(begin: () => void): Promise<Receipt> {
+    const call = { hasBegun: false }
+    const leave = (): void => {
+      begin()
+      call.hasBegun = true
+    }
     try {
       const { account: { bot }, target: { kind }, items } = this
       const channelId = await this.channel()
       const elements = items.map(toElement)
       const session = isHeard(bot) ? createSession(bot, channelId, kind === 'private', this.event) : undefined
-      if (session && isChanged(elements, await announceSend(bot, session, elements))) return await encode(bot, channelId, session, begin)
+      if (session && isChanged(elements, await announceSend(bot, session, elements))) return await encode(bot, channelId, session, leave)
       const calls = this.calls ??= await this.prepare(channelId)
       if (!this.account.isOnline) throw new SendError('unsent', this.account.health.cause)
-      begin()
-      const messageIds = await callAll(calls)
+      leave()
+      const messageIds = await callAll(calls, this.idempotentFor !== undefined)
       if (session) announceSent(bot, session, messageIds[0] ?? '')
       return { messageIds }
     } catch (error) {
-      throw classifyThrown(error)
+      const failure = classifyThrown(error)
+      // What only prepares a message sends nothing, whatever became of it.
+      throw call.hasBegun || failure.outcome !== 'unanswered' ? failure : new SendError('unsent', failure.wording, { cause: failure.cause })
     }
   }
 
+  history(count: number): Promise<HistoryPage | undefined>
   history(): Promise<HistoryPage | undefined> {
     return Promise.resolve(undefined)
   }
@@ -162,7 +171,8 @@ async function encode(bot: Bot, channelId: string, session: SendSession, begin: 
   return { messageIds: (await render(encoder)).filter(Boolean) }
 }
 
-async function callAll(calls: readonly Call[]): Promise<string[]> {
+/** @param isRepeatable whether a further round does not repeat the part that has arrived */
+async function callAll(calls: readonly Call[], isRepeatable: boolean): Promise<string[]> {
   const ids: string[] = []
   for (const [index, call] of calls.entries()) {
     try {
@@ -174,7 +184,8 @@ async function callAll(calls: readonly Call[]): Promise<string[]> {
       })
       ids.push(...messageIds)
     } catch (error) {
-      throw index === 0 ? error : partlyArrived(error)
+      const isRefused = error instanceof SendError && error.outcome === 'refused'
+      throw index === 0 ? error : partlyArrived(error, isRefused || !isRepeatable)
     }
   }
   return ids
