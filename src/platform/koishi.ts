@@ -308,5 +308,5 @@ export async function render(encoder: MessageEncoder): Promise<string[]> {
 
 /** The failure of a divided message. Where it is final, a further call would repeat the part that has arrived. */
 export function partlyArrived(cause: unknown, isFinal = true): SendError {
-  return new SendError('unanswered', 'only a part of it has arrived', { isFinal, cause })
+  return new SendError('unanswered', 'only a part of it has arrived', { isFinal, cause, limit: cause instanceof SendError ? cause.limit : undefined })
 }

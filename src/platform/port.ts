@@ -203,7 +203,7 @@ export interface Limit {
 /** What more is known of a failure. */
 export interface SendErrorOptions extends ErrorOptions {
   causeId?: CauseId | undefined
-  /** Where it is `unsent` because of a limit. */
+  /** Where it is `unsent` because of a limit, or the rest of a divided message is. */
   limit?: Limit | undefined
   /** Whether a further call would do harm, or could not succeed. */
   isFinal?: boolean | undefined
