@@ -16,6 +16,8 @@ export interface Call {
   fields: JsonObject
   /** The files of a form, by their fields. */
   files: ReadonlyMap<string, SentFile>
+  /** When it came, on the monotonic clock. */
+  at: number
 }
 
 /** A file in a form. */
@@ -123,7 +125,7 @@ async function readCall(request: IncomingMessage): Promise<Call> {
   const body = await buffer(request)
   const type = headers['content-type'] ?? ''
   const files = new Map<string, SentFile>()
-  const base = { method, path, query, headers, files }
+  const base = { method, path, query, headers, files, at: performance.now() }
   if (!type.startsWith('multipart/')) return { ...base, fields: body.length > 0 ? fieldsOf(JSON.parse(body.toString())) : {} }
   const fields: Record<string, string> = {}
   const boundary = /boundary="?([^";]+)/.exec(type)?.[1] ?? ''
