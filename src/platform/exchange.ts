@@ -12,7 +12,10 @@ import { parseJson, toFailure, type WebAnswer } from './web'
  */
 
 /** A request that an adapter made to change something. Without an answer it may have been carried out. */
-export interface Exchange { answer?: WebAnswer }
+export interface Exchange { answer?: Said }
+
+/** What a platform answered. */
+type Said = Omit<WebAnswer, 'text'>
 
 /** The exchanges of the call under way. */
 const current = new AsyncLocalStorage<Exchange[]>()
@@ -44,7 +47,7 @@ export function observe<T>(exchanges: Exchange[], call: () => Promise<T>): Promi
 /** The options of a request, changed so that its answer is noted; the adapter gets the same as without them. */
 function note(exchange: Exchange, { validateStatus, responseType }: JsonObject): object {
   const isValid = (status: number): unknown => typeof validateStatus === 'function' ? Reflect.apply(validateStatus, undefined, [status]) : status < 400
-  const begin = ({ status, headers }: Pick<Response, 'status' | 'headers'>): WebAnswer => exchange.answer = { status, headers, body: undefined }
+  const begin = ({ status, headers }: Pick<Response, 'status' | 'headers'>): Said => exchange.answer = { status, headers, body: undefined }
   if (responseType !== undefined) {
     return {
       validateStatus(status: number) {
@@ -80,7 +83,7 @@ const usualWait = 5_000
  *
  * @param adapter where it is known: a platform may refuse with a status of success
  */
-export function failureOf(answer: WebAnswer | undefined, adapter: Adapter | undefined): SendError | undefined {
+export function failureOf(answer: Said | undefined, adapter: Adapter | undefined): SendError | undefined {
   if (!answer) return
   const { status, headers, body } = answer
   const { code, words } = complaintOf(fieldsOf(body), adapter)
@@ -95,7 +98,7 @@ export function failureOf(answer: WebAnswer | undefined, adapter: Adapter | unde
 }
 
 /** The answer that an error of an adapter holds, or begins its text with: `[502] {"code":…}`, `Telegram API error 502. Bad Gateway`. */
-export function answerIn(error: unknown): WebAnswer | undefined {
+export function answerIn(error: unknown): Said | undefined {
   const { status, headers, data } = fieldsOf(fieldsOf(error).response)
   if (typeof status === 'number') return { status, headers: headers instanceof Headers ? headers : new Headers(), body: data }
   const [, code, text = ''] = /^(?:\[|\w+ API error )([1-5]\d\d)\b[\].]? ?(.*)/s.exec(error instanceof Error ? error.message : '') ?? []

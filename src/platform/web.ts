@@ -38,6 +38,8 @@ function isClient(value: unknown): value is Client {
 /** What a platform's API answered. */
 export interface WebAnswer {
   status: number
+  /** The whole body. */
+  text: string
   /** JSON, parsed; `undefined` for anything else. */
   body: unknown
   headers: Headers
@@ -66,7 +68,7 @@ export async function ask(
     const { status, headers: answered, data: text } = await clientOf(bot)(method, path, {
       data, headers, timeout: 0, validateStatus: () => true, responseType: response => response.text(),
     })
-    return { status, headers: answered, body: parseJson(text) }
+    return { status, headers: answered, text, body: parseJson(text) }
   } catch (error) {
     throw classifyThrown(error)
   }
