@@ -2,7 +2,7 @@ import { fieldsOf } from '../../message/parse'
 import { cleanWording } from '../failure'
 import { toText } from '../incoming'
 import { SendError, type Receipt } from '../port'
-import { classify } from './answers'
+import { classify } from '../qq'
 
 /** Without a status the code alone counts. */
 const okStatuses: ReadonlySet<unknown> = new Set(['ok', ''])

@@ -1,5 +1,5 @@
-import type { CauseId } from '../../message/causes'
-import type { SendFailure } from '../port'
+import type { CauseId } from '../message/causes'
+import type { SendFailure } from './port'
 
 /** What an answer of failure means: the message was sent all the same, or how it failed, and why. */
 export interface Known {
