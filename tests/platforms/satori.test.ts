@@ -1,0 +1,374 @@
+import { h, Universal } from 'koishi'
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { text as readAll } from 'node:stream/consumers'
+import { after, afterEach, before, describe, test } from 'node:test'
+import type { Config } from '../../src'
+import { fieldsOf } from '../../src/message/parse'
+import { listen } from '../support/listen'
+import { read, startRelay, type Reply, type TestRelay } from '../support/relay'
+import { until } from '../support/until'
+import { features, SatoriServer, type Entry } from './satori'
+import type { Answer } from './server'
+
+const quick = { chatApiTimeout: 0.4, chatApiMaxRetries: 1 }
+const pixel = 'data:image/png;base64,iVBORw0KGgo='
+const callbacks: unknown[] = []
+const callback = createServer((request, response) => {
+  void readAll(request).then(body => {
+    callbacks.push(JSON.parse(body))
+    response.end('{"reply":"pong"}')
+  })
+})
+
+let relay: TestRelay
+let config: Config
+/** Servers: one with everything; one without a history, whose platform is called `onebot`; one that declares no more than sending. */
+let full: SatoriServer
+let plain: SatoriServer
+let bare: SatoriServer
+let chats = 0
+
+before(async () => {
+  full = await SatoriServer.start()
+  plain = await SatoriServer.start({ platform: 'onebot', id: '20000', features: features.filter(name => name !== 'message.list') })
+  bare = await SatoriServer.start({ platform: 'bare', features: ['login.get'] })
+  const url = `http://127.0.0.1:${await listen(callback)}/`
+  config = { ...quick, commandPrefix: '/', commandLength: 4, commandCallbackUrl: url, keys: [{ name: 'quiet', key: 'the-secret-of-quiet', allow: ['send'] }] }
+  relay = await startRelay({
+    config,
+    setup: app => {
+      app.plugin(SQLiteDriver, { path: ':memory:' })
+      for (const server of [full, plain, bare]) server.connect(app)
+    },
+  })
+  for (const server of [full, plain, bare]) await becomes(server, true)
+  await until('the database is there', () => relay.app.get('database') !== undefined)
+})
+after(async () => {
+  for (const server of [full, plain, bare]) await server.stop()
+  callback.close()
+  await relay.stop()
+})
+afterEach(() => {
+  for (const server of [full, plain, bare]) server.clear()
+  callbacks.length = 0
+})
+
+/** Resolves when the login of a server is online, or is not. */
+function becomes({ sid }: SatoriServer, isOnline: boolean): Promise<void> {
+  const isSo = (): boolean => relay.app.bots.some(bot => bot.sid === sid && bot.status === Universal.Status.ONLINE) === isOnline
+  return until(`${sid} is ${isOnline ? 'online' : 'offline'}`, isSo)
+}
+
+/** One more server. */
+async function further(platform: string): Promise<SatoriServer> {
+  const server = await SatoriServer.start({ platform })
+  server.connect(relay.app)
+  await becomes(server, true)
+  return server
+}
+
+/** A channel that no other test has written to: a failure holds or pauses it. */
+function fresh(server = full): string {
+  return `${server.sid}:group:fresh-${++chats}`
+}
+
+function send(body: object, headers?: Record<string, string>): Promise<Reply> {
+  return relay.send({ to: fresh(), ...body }, headers)
+}
+
+function dataOf(reply: Reply): Readonly<Record<string, unknown>> {
+  return fieldsOf(reply.body.data)
+}
+
+function idsOf(reply: Reply): unknown[] {
+  assert.equal(reply.status, 200, reply.body.msg)
+  const { message_ids: ids } = dataOf(reply)
+  assert(Array.isArray(ids))
+  return ids
+}
+
+/** The status, and what the relay says of the outcome. */
+function outcomeOf({ status, headers }: Reply): unknown[] {
+  return [status, headers.get('relay-outcome')]
+}
+
+function only(server = full): Entry {
+  const [entry] = server.ledger
+  assert(entry && server.ledger.length === 1, `there are ${server.ledger.length}`)
+  return entry
+}
+
+/** Sends a message later and gives the ID of the delivery. */
+async function sendLater(body: object): Promise<string> {
+  const headers = { 'prefer': 'respond-async', 'content-type': 'application/json' }
+  const response = await relay.request('/webhook', { method: 'POST', headers, body: JSON.stringify({ to: fresh(), ...body }) })
+  assert.equal(response.status, 202)
+  return String(fieldsOf(fieldsOf(await response.json()).data).delivery_id)
+}
+
+async function show(id: string): Promise<Readonly<Record<string, unknown>>> {
+  return dataOf(await read(await relay.request(`/deliveries/${id}`)))
+}
+
+describe('a message', () => {
+  test('arrives letter for letter', async () => {
+    const texts = [
+      '<at type="all"/>&lt;at id="1"/&gt;', '</p> <!-- a --> &amp; &#38; "\'', '\n a \n\n b\n ', '{{ x }} {@execute} [CQ:at,qq=all] @everyone', 'a\r\n',
+    ]
+    for (const msg of texts) assert.deepEqual(idsOf(await send({ msg })), [full.ledger.at(-1)?.id])
+    assert.deepEqual(full.ledger.map(({ parts }) => parts), texts.map(each => [['text', each]]))
+  })
+
+  test('has mentions, a reply, pictures and links as elements, and breaks next to them stay', async () => {
+    const url = 'http://127.0.0.1:9/a%2Fb.png?x=<&amp;"y">'
+    const messages = [
+      { type: 'reply', message_id: '2|g|<1>' }, { type: 'at', user_id: 'u:1@x' }, { msg: '\nlook\n' }, { type: 'image', url }, { type: 'at', user_id: 'all' },
+      { msg: ' \n end' },
+    ]
+    assert.equal((await send({ messages })).status, 200)
+    assert.deepEqual(only().parts, [
+      ['quote', '<quote id="2|g|&lt;1&gt;"/>'], ['at', '<at id="u:1@x"/>'], ['text', '\nlook\n'],
+      ['img', '<img src="http://127.0.0.1:9/a%2Fb.png?x=&lt;&amp;amp;&quot;y&quot;&gt;"/>'], ['at', '<at type="all"/>'], ['text', ' \n end'],
+    ])
+  })
+
+  test('has files with name and type, in messages of their own', async () => {
+    await relay.reload({ ...config, mediaTransport: 'base64' })
+    const form = new FormData()
+    form.append('file', new File(['bytes'], '报告 a.pdf'))
+    const { body } = await read(await relay.request('/upload', { method: 'POST', body: form }))
+    const { path: url } = fieldsOf(body.data)
+    await send({ messages: [{ msg: 'a' }, { type: 'video', url: 'http://127.0.0.1:9/a.mp4' }, { type: 'file', url }, { type: 'image', url: pixel }] })
+    assert.deepEqual(full.ledger.map(({ parts }) => parts), [
+      [['text', 'a']], [['video', '<video src="http://127.0.0.1:9/a.mp4"/>']], [['img', `<img src="${pixel}"/>`]],
+      [['file', `<file src="data:application/pdf;base64,${Buffer.from('bytes').toString('base64')}" title="报告 a.pdf"/>`]],
+    ])
+    await relay.reload(config)
+  })
+
+  test('goes to a user in the channel that the server names, which is asked for once', async () => {
+    for (const msg of ['a', 'b']) idsOf(await send({ to: `${full.sid}:private:u7`, msg }))
+    assert.deepEqual(full.ledger.map(({ channelId }) => channelId), ['private:u7', 'private:u7'])
+    assert.equal(full.calls('user.channel.create').length, 1)
+  })
+
+  test('goes through a login whose platform is called onebot', async () => {
+    assert.deepEqual(idsOf(await send({ to: fresh(plain), msg: 'a' })), [only(plain).id])
+    assert.equal(relay.simulator.ledger.length, 0)
+  })
+
+  test('is recalled', async () => {
+    const reply = await send({ msg: 'a' })
+    const recall = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ message_id: idsOf(reply)[0] }) }
+    assert.equal((await relay.request('/onebot/delete_msg', recall)).status, 200)
+    assert.equal(full.ledger.length, 0)
+  })
+})
+
+describe('before anything leaves', () => {
+  test('a mention of everybody needs its permission, by whatever ID', async () => {
+    const body = JSON.stringify({ to: fresh(), msg: 'a', at: 'all' })
+    const headers = { 'x-api-key': 'the-secret-of-quiet', 'content-type': 'application/json' }
+    assert.equal((await fetch(`${relay.url}/webhook`, { method: 'POST', body, headers })).status, 403)
+    for (const at of ['here', 'ALL', '&1', '1><at type="all"/', '(met)']) {
+      assert.equal((await send({ msg: 'a', at })).status, 400, at)
+    }
+    assert.deepEqual(full.calls(), [])
+  })
+
+  test('what the server does not offer is refused', async () => {
+    const refused = await send({ to: fresh(bare), msg: 'a' })
+    assert.deepEqual([refused.status, refused.body.msg], [400, 'the Satori server of this bot offers no sending (message.create)'])
+    assert.match((await send({ to: `${bare.sid}:private:u1`, msg: 'a' })).body.msg, /offers no private chats/)
+    assert.deepEqual(bare.calls(), [])
+  })
+
+  test('a plugin may change a message, or suppress it', async () => {
+    const undo = relay.app.on('before-send', session => {
+      if (session.elements?.[0]?.attrs.content === 'no') return true
+      session.elements = [h.text('<made>\n'), h('face', { id: '14' })]
+    })
+    idsOf(await send({ msg: 'a' }))
+    assert.deepEqual(only().parts, [['text', '<made>\n'], ['face', '<face id="14"/>']])
+    const reply = await send({ msg: 'no' })
+    undo()
+    assert.match(reply.body.msg, /another plugin of the bot suppressed the message/)
+    assert.equal(full.ledger.length, 1)
+  })
+})
+
+describe('the answer', () => {
+  const refusals: [Answer, number, RegExp][] = [
+    [{ status: 400, body: '400 bad request\nchannel_id' }, 502, /400 bad request channel_id/],
+    [{ status: 403, body: { message: 'no permission' } }, 502, /no permission/],
+    [{ status: 404, body: 'method not found' }, 502, /does not know this action .*method not found/],
+    [{ status: 405, body: '405 method not allowed' }, 502, /does not know this action/],
+    [{ status: 501, body: '501 not implemented' }, 502, /does not know this action/],
+    [{ status: 500, body: '当前处于被禁言状态' }, 502, /muted/],
+    [{ status: 500, body: '发送消息失败 (code=110): removed' }, 502, /not in this group/],
+    [{ status: 500, body: '/tmp/x 下载失败, 404' }, 502, /could not read or upload/],
+  ]
+  for (const [answer, status, words] of refusals) {
+    test(`${answer.status} ${JSON.stringify(answer.body)} is a refusal, and called once`, async () => {
+      full.fault('message.create', { answer, times: Infinity })
+      const reply = await send({ msg: 'a' })
+      assert.deepEqual(outcomeOf(reply), [status, 'refused'])
+      assert.match(reply.body.msg, words)
+      assert.equal(full.calls('message.create').length, 1)
+    })
+  }
+
+  for (const answer of [{ status: 401, body: '401 unauthorized' }, { status: 403, body: 'login not found' }, { status: 403, body: 'invalid token' }]) {
+    test(`${answer.status} ${answer.body} is about the account: nothing was sent`, async () => {
+      full.fault('message.create', { answer, times: Infinity })
+      assert.deepEqual(outcomeOf(await send({ msg: 'a' })), [503, 'unsent'])
+      assert.equal(full.calls('message.create').length, 1)
+    })
+  }
+
+  test('of QQ that only the echo was not seen is a success', async () => {
+    full.fault('message.create', { answer: { status: 500, body: 'waitForSelfEcho timeout' }, isCarriedOut: true })
+    assert.deepEqual(idsOf(await send({ msg: 'a' })), [])
+  })
+
+  test('may have several messages, or one without an ID', async () => {
+    full.fault('message.create', { answer: { body: [{ id: 'a1' }, { id: 7 }] } })
+    assert.deepEqual(idsOf(await send({ msg: 'a' })), ['a1', '7'])
+    full.fault('message.create', { answer: { body: [{ content: 'a' }] } })
+    assert.deepEqual(idsOf(await send({ msg: 'a' })), [])
+  })
+
+  const unclear: [string, Answer | 'cut' | 'none'][] = [
+    ['an empty list', { body: [] }], ['nothing', 'none'], ['a cut connection', 'cut'], ['500', { status: 500, body: 'Internal Server Error' }],
+    ['502 of a proxy', { status: 502, body: '<html>Bad Gateway</html>' }], ['a page', { body: '<html/>' }], ['OK', { body: 'OK' }],
+  ]
+  for (const [name, answer] of unclear) {
+    test(`${name} is told as what it is: the message may have arrived`, async () => {
+      plain.fault('message.create', { answer, isCarriedOut: true, times: Infinity })
+      assert.deepEqual(outcomeOf(await send({ to: fresh(plain), msg: 'a' })), [504, 'unanswered'])
+      assert.equal(plain.calls('message.create').length, 1)
+      only(plain)
+    })
+
+    test(`${name} is looked up where the server has a history`, async () => {
+      full.fault('message.create', { answer, isCarriedOut: true })
+      // Discord keeps the backslashes of escaped characters; others make elements of links.
+      full.show = content => content.replace(/[*_]/g, '\\$&').replace(/https:\S+/, '<a href="$&"/>')
+      assert.deepEqual(idsOf(await send({ msg: `a_b*c* \n ${name} https://example.com/x` })), [only().id])
+    })
+  }
+})
+
+describe('a message without an answer', () => {
+  test('is sent again once the history shows that it is not there', async () => {
+    const to = fresh()
+    await send({ to, msg: 'before' })
+    full.fault('message.create', { answer: { status: 500, body: 'Internal Server Error' } })
+    assert.deepEqual(idsOf(await send({ to, msg: 'a' })), [full.ledger.at(-1)?.id])
+    assert.deepEqual(full.ledger.map(({ content }) => content), ['before', 'a'])
+    assert.equal(full.calls('message.create').length, 3)
+  })
+
+  test('is not sent again for an empty history, or where that shows no mentions', async () => {
+    full.fault('message.create', { answer: { body: [] }, isCarriedOut: true, times: Infinity })
+    full.fault('message.list', { answer: { body: { data: [] } }, times: Infinity })
+    assert.deepEqual(outcomeOf(await send({ msg: 'a' })), [504, 'unanswered'])
+    assert.equal(full.ledger.length, 1)
+    full.clear()
+    const to = fresh()
+    await send({ to, msg: 'before' })
+    full.show = content => content.replace(/<at .*?>/, '')
+    full.fault('message.create', { answer: { body: [] }, isCarriedOut: true, times: Infinity })
+    assert.deepEqual(outcomeOf(await send({ to, msg: 'a', at: 'u1' })), [504, 'unanswered'])
+    assert.equal(full.ledger.length, 2)
+  })
+
+  test('is known by the report of a server that has no history', async () => {
+    plain.say('of another device', { user: '20000', channel: { id: 'c9', type: 0 } })
+    const to = fresh(plain)
+    plain.fault('message.create', { answer: 'none', isCarriedOut: true, times: Infinity })
+    const reply = send({ to, msg: 'a <b>' })
+    await until('it is there', () => plain.ledger.length === 1)
+    plain.report(only(plain))
+    assert.deepEqual(idsOf(await reply), [only(plain).id])
+  })
+
+  test('is looked for after a restart', async () => {
+    full.fault('message.create', { answer: 'none', isCarriedOut: true, times: Infinity })
+    const id = await sendLater({ msg: 'once' })
+    await until('it is there', () => full.ledger.length === 1)
+    await relay.reload(config)
+    await until('it is found', async () => (await show(id)).state === 'sent')
+    assert.equal(only().content, 'once')
+  })
+})
+
+describe('a limit', () => {
+  const limited = (wait: string): Answer => ({ status: 429, headers: { 'retry-after': wait }, body: 'Too Many Requests' })
+
+  for (const isDate of [false, true]) {
+    test(`${isDate ? 'until a date is told to callers' : 'in seconds is waited for'}, in every chat of the account`, async t => {
+      // A login of its own: the limit is about the whole account.
+      const server = await further(`limited-${String(isDate)}`)
+      t.after(() => server.stop())
+      server.fault('message.create', { answer: limited(isDate ? new Date(Date.now() + 60_000).toUTCString() : '1') })
+      const start = performance.now()
+      const first = await send({ to: fresh(server), msg: 'a' })
+      const second = await send({ to: fresh(server), msg: 'b' })
+      const calls = server.calls('message.create').length
+      if (!isDate) {
+        assert.deepEqual([first, second].map(({ status }) => status), [503, 200])
+        assert(performance.now() - start > 1_000)
+        assert.deepEqual([calls, server.ledger.length], [2, 1])
+      } else {
+        assert.deepEqual([first, second].map(outcomeOf), [[503, 'unsent'], [503, 'unsent']])
+        assert([first, second].every(({ headers }) => Number(headers.get('retry-after')) > 50))
+        assert.deepEqual([calls, server.ledger.length], [1, 0])
+      }
+    })
+  }
+
+  test('is waited for by what is sent later, which arrives', async t => {
+    const server = await further('limited-later')
+    t.after(() => server.stop())
+    server.fault('message.create', { answer: limited('1') })
+    const start = performance.now()
+    const id = await sendLater({ to: fresh(server), msg: 'a' })
+    await until('it is sent', async () => (await show(id)).state === 'sent')
+    assert(performance.now() - start > 1_000)
+    assert.deepEqual([server.calls('message.create').length, server.ledger.length], [2, 1])
+  })
+})
+
+describe('a login', () => {
+  test('lists its channels and friends, or nothing', async () => {
+    const { data } = (await read(await relay.request(`/contacts?bot=${full.sid}`))).body
+    assert.deepEqual(fieldsOf(data), {
+      bot: full.sid,
+      groups: [{ id: 'g1-text', name: 'talk' }, { id: 'g2-text', name: 'talk' }],
+      friends: [{ id: 'u1', name: 'Annie' }, { id: 'u2', name: 'Bob' }],
+    })
+    const none = (await read(await relay.request(`/contacts?bot=${bare.sid}`))).body
+    assert.deepEqual(none.data, { bot: bare.sid, groups: [], friends: [] })
+  })
+
+  test('takes commands, and replies to the very chat', async () => {
+    full.say('/ping &lt;at id="1"/&gt; <at id="u3"/> x<br/>y', { channel: { id: 'c5', type: 0 } })
+    await until('the reply is there', () => full.ledger.length === 1)
+    full.say('/here x', { channel: { id: 'dm-u8', type: 1 }, user: 'u8' })
+    await until('the reply is there', () => full.ledger.length === 2)
+    full.say('/mine x', { user: '10000' })
+    assert.deepEqual(full.ledger.map(({ channelId, content }) => [channelId, content]), [['c5', 'pong'], ['dm-u8', 'pong']])
+    assert.deepEqual(callbacks.map(body => fieldsOf(body).raw_message), ['/ping <at id="1"/> @u3 x\ny', '/here x'])
+  })
+
+  test('that is not connected sends nothing', async () => {
+    const server = await further('gone')
+    await server.stop()
+    await becomes(server, false)
+    assert.deepEqual(outcomeOf(await send({ to: fresh(server), msg: 'a' })), [503, 'unsent'])
+  })
+})
