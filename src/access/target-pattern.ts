@@ -1,6 +1,6 @@
 import { matchesGlob } from '../lib/words'
 import type { Target, TargetNames } from '../message/model'
-import { readAddress } from '../message/target'
+import { readAddress, toPlatform } from '../message/target'
 
 /** Targets that a key may send to; `*` stands for any characters. Without a platform it covers all platforms. */
 export interface TargetPattern extends Target { platform?: string }
@@ -25,5 +25,6 @@ export function parsePatterns(text: string, names: TargetNames): TargetPattern[]
  * @param platform of the target; `undefined` while it is unknown, and then any will do
  */
 export function fits({ kind, id, platform: on }: TargetPattern, target: Target, platform: string | undefined): boolean {
-  return kind === target.kind && matchesGlob(id, target.id) && (on === undefined || platform === undefined || matchesGlob(on, platform))
+  const isThere = on === undefined || platform === undefined || matchesGlob(on, toPlatform(platform))
+  return kind === target.kind && matchesGlob(id, target.id) && isThere
 }

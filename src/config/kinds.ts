@@ -4,6 +4,7 @@ import { languageOf, type Language } from '../lib/language'
 import { isSigningSecret } from '../lib/webhook-signature'
 import { readList } from '../lib/words'
 import { isObject, type JsonObject } from '../message/parse'
+import { toPlatform } from '../message/target'
 
 /** The kind of a setting: how its values are read, described, asked for on the config page, and shown. */
 export interface Kind<T> {
@@ -92,7 +93,7 @@ export const platformFlags = kind<boolean | Readonly<Record<string, boolean>>>(
   'true, false, or a dictionary of these by platforms', Schema.union([Schema.boolean(), Schema.dict(Schema.boolean())]), value => {
     const parsed = typeof value === 'string' && value.trim().startsWith('{') ? readJson(value) : value
     if (!isObject(parsed)) return flag.parse(parsed)
-    const flags = Object.entries(parsed).map(([platform, each]) => [platform, flag.parse(each)] as const)
+    const flags = Object.entries(parsed).map(([platform, each]) => [toPlatform(platform), flag.parse(each)] as const)
     if (flags.every(([, each]) => each !== undefined)) return Object.fromEntries(flags.map(([platform, each]) => [platform, each === true]))
   },
 )

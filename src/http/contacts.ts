@@ -1,5 +1,6 @@
 import { RelayError } from '../errors'
 import type { BotSelector, Target } from '../message/model'
+import { toPlatform } from '../message/target'
 import type { Contact, Inquiries } from '../relay/relay'
 import { route, type Route } from './routes'
 
@@ -24,5 +25,5 @@ function parseBot(text: string | null): BotSelector {
   if (!text) return {}
   const [, platform, selfId] = /^([^:]+):(.+)$/s.exec(text) ?? []
   if (platform === undefined || selfId === undefined) throw new RelayError('bad-request', 'bot must be <platform>:<self_id>')
-  return { platform, selfId }
+  return { platform: toPlatform(platform), selfId }
 }

@@ -4,7 +4,7 @@ import { printable } from '../lib/log'
 import { readList } from '../lib/words'
 import type { Named } from './model'
 import { isObject, type JsonObject } from './parse'
-import { readAddress } from './target'
+import { readAddress, toPlatform } from './target'
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
@@ -34,13 +34,14 @@ export function parseNames(raw: JsonObject): { names: Map<string, Named>, warnin
  */
 export function parseNamed(name: string, value: unknown): Named {
   demand(namePattern.test(name), 'a name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit')
-  const { to, platform, selfId, self_id: account = selfId, lang, ...others } = isObject(value) ? value : { to: value }
+  const { to, platform: given, selfId, self_id: account = selfId, lang, ...others } = isObject(value) ? value : { to: value }
   const [stranger] = Object.keys(others)
   demand(stranger === undefined, `targets have no field ${JSON.stringify(printable(String(stranger).slice(0, 64)))}`)
-  demand(isWord(platform), 'platform must be text')
+  demand(isWord(given), 'platform must be text')
   demand(isWord(account), 'selfId must be text')
   const language = languages.find(each => each === lang)
   demand(language === lang, `lang must be ${languages.join(' or ')}`)
+  const platform = given && toPlatform(given)
   const words = readList(to) ?? []
   const addresses = words.flatMap(word => {
     // A star would be a pattern where the targets of a key have the name.

@@ -3,7 +3,7 @@ import { printable } from '../lib/log'
 import { parseDestinations } from './destination'
 import { parseLink, writeLink } from './link'
 import type { BotSelector, Content, Destinations, Item, ParsedItem, Reply, Target, TargetNames } from './model'
-import { writeTarget } from './target'
+import { toPlatform, writeTarget } from './target'
 
 /** A JSON object whose fields have not been read yet. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -95,7 +95,7 @@ function parseRoute(body: unknown): { bot: BotSelector, target: Target | undefin
   demand(group === undefined || user === undefined, 'give group_id or user_id, not both')
   const id = group ?? user
   return {
-    bot: { ...platform && { platform }, ...selfId !== undefined && { selfId } },
+    bot: { ...platform && { platform: toPlatform(platform) }, ...selfId !== undefined && { selfId } },
     target: id === undefined ? undefined : { kind: group === undefined ? 'private' : 'group', id },
     to: to ?? '',
   }

@@ -3,6 +3,14 @@ import type { Address, Target } from './model'
 const targetPattern = /^(group|private):(\P{Cc}{1,255})$/u
 const addressPattern = /^([^:\s]{1,255}):(?:([^:\s]{1,255}):)??((?:group|private):.*)$/su
 
+/** Other names of platforms, and the names that Koishi has for them. */
+const otherNames: ReadonlyMap<string, string> = new Map([['feishu', 'lark']])
+
+/** A platform as Koishi names it: Feishu is the same as Lark. */
+export function toPlatform(name: string): string {
+  return otherNames.get(name) ?? name
+}
+
 /** A target in one word, such as `group:123456`. */
 export function writeTarget({ kind, id }: Target): string {
   return `${kind}:${id}`
@@ -29,7 +37,7 @@ export function readAddress(text: string): Address | undefined {
   if (bare) return { target: bare }
   const [, platform, selfId, rest = ''] = addressPattern.exec(text) ?? []
   const target = readTarget(rest)
-  if (platform !== undefined && target) return { platform, ...selfId !== undefined && { selfId }, target }
+  if (platform !== undefined && target) return { platform: toPlatform(platform), ...selfId !== undefined && { selfId }, target }
 }
 
 /** Writes what `readAddress` reads. */

@@ -3,6 +3,7 @@ import { RelayError } from '../errors'
 import { unwrap } from '../lib/unwrap'
 import { causes } from '../message/causes'
 import type { BotSelector, Item, ParsedItem, Target } from '../message/model'
+import { toPlatform } from '../message/target'
 import type { Presence } from './bots'
 import type { IncomingSupport } from './incoming'
 import { SendError, type Account, type Closure, type Contact, type Health, type LoadedItem, type Message, type Port } from './port'
@@ -132,7 +133,7 @@ function isNamed({ platform, selfId }: BotSelector): boolean {
 }
 
 function matches(bot: Bot, { platform = bot.platform, selfId = bot.selfId }: BotSelector): boolean {
-  return bot.platform === platform && bot.selfId === selfId
+  return bot.selfId === selfId && (bot.platform === platform || toPlatform(bot.platform ?? '') === platform)
 }
 
 /** What the accounts of all platforms have in common. */

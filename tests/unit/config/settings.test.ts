@@ -49,6 +49,10 @@ describe('settings', () => {
     assert.deepEqual(warnings, [])
   })
 
+  test('know a platform by its other name', () => {
+    assert.deepEqual(resolveSettings({ chatRetryUnanswered: { feishu: true } }, {}).settings.chatRetryUnanswered, { lark: true })
+  })
+
   const malformed: [string, string][] = [
     ['MAX_UPLOAD_SIZE', 'lots'], ['MAX_UPLOAD_SIZE', '-1'], ['MAX_UPLOAD_SIZE', '0'], ['MAX_UPLOAD_SIZE', '1.5'], ['MAX_UPLOAD_SIZE', '10TB'],
     ['MAX_UPLOAD_SIZE', 'MB'], ['MAX_UPLOAD_SIZE', '1 2MB'], ['MAX_UPLOAD_SIZE', '10 megabytes'], ['MAX_UPLOAD_SIZE', '0.1B'],
