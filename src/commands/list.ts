@@ -94,9 +94,10 @@ function readIds(entry: JsonObject, field: 'groups' | 'users'): ReadonlySet<stri
   return ids.length > 0 ? new Set(ids) : undefined
 }
 
-/** Whether this member may use the command here. */
-export function mayUse({ groups, users }: Command, { userId, target }: Asker): boolean {
-  return (!users || users.has(userId)) && (!groups || (target.kind === 'group' && groups.has(target.id)))
+/** Whether this member may use the command here. What is open to a group is open to its topics, whose IDs begin with that of the group. */
+export function mayUse({ groups, users }: Command, { userId, target: { kind, id } }: Asker): boolean {
+  const isIn = (group: string): boolean => id === group || id.startsWith(`${group}:`)
+  return (!users || users.has(userId)) && (!groups || (kind === 'group' && [...groups].some(isIn)))
 }
 
 /** The answer to `help`: a line for each command that this member may use here; `undefined` where there is none. */
