@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto'
+import { RelayError } from '../../errors'
+import type { Item, ParsedItem, Target } from '../../message/model'
+import { isObject } from '../../message/parse'
+import { toText } from '../incoming'
+import { BotAccount, type PlatformSupport } from '../koishi'
+import { readMedia } from '../media'
+import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
+import { ask, unreadable, WebMessage, type Call } from '../web'
+import { readData } from './answer'
+import { divide, toPost, type Content } from './content'
+import { incomingLark } from './incoming'
+import { isMessageId, readPlace, type Place } from './place'
+
+/** Feishu and Lark, through `@satorijs/adapter-lark` (3.12.4). Koishi calls the platform `lark` in both cases. */
+export const lark: PlatformSupport = {
+  owns: bot => bot.adapterName === 'lark',
+  account: (bot, presence) => new LarkAccount(bot, presence),
+  incoming: incomingLark,
+}
+
+/** The most bytes of a picture, and of any other file. */
+const most = { picture: 10 * 2 ** 20, file: 30 * 2 ** 20 }
+
+/** An app with the ability of a bot. */
+class LarkAccount extends BotAccount {
+  readonly readsFiles = true
+  /** A further call does no harm for an hour, see {@link LarkMessage.idempotentFor}; after that nobody can tell. */
+  readonly retriesUnanswered = false
+
+  protected checkIds(target: Target, items: readonly ParsedItem[]): void {
+    const { kind } = target
+    if (!readPlace(target)) {
+      const forms = kind === 'group' ? 'oc_… of a group' : 'ou_…, on_…, user ID or e-mail address of a user'
+      throw new RelayError('bad-request', `this is not the ${forms}, with :om_… of the first message for a topic`)
+    }
+    for (const item of items) {
+      const isWrong = !(item instanceof RelayError) && item.type === 'at' && item.userId !== null && !/^(?!all$)[\w.-]{1,100}$/i.test(item.userId)
+      if (isWrong) throw new RelayError('bad-request', 'the ID of a mention must be the ou_…, on_… or user ID of a user')
+    }
+  }
+
+  protected refusal(item: Item): string | undefined {
+    return item.type === 'reply' && !isMessageId(item.messageId) ? 'this is not the om_… of a message' : undefined
+  }
+
+  async recall(_target: Target, messageId: string): Promise<void> {
+    if (!isMessageId(messageId)) throw new SendError('refused', undefined, { isFinal: true })
+    readData(await ask(this.bot, 'DELETE', `/im/v1/messages/${messageId}`))
+  }
+
+  /** The platform tells it only by a refusal. */
+  closure(): Promise<undefined> {
+    return Promise.resolve(undefined)
+  }
+
+  async groups(): Promise<Contact[]> {
+    const groups: Contact[] = []
+    let token = ''
+    do {
+      const page = token && `&page_token=${encodeURIComponent(token)}`
+      const data = readData(await ask(this.bot, 'GET', `/im/v1/chats?page_size=100${page}`))
+      if (!Array.isArray(data.items)) throw unreadable()
+      for (const { chat_id: id, name } of data.items.filter(isObject)) groups.push({ id: toText(id), name: toText(name) })
+      token = data.has_more === true ? toText(data.page_token) : ''
+    } while (token)
+    return groups
+  }
+
+  /** A bot has no list of the users who may write to it. */
+  friends(): Promise<Contact[]> {
+    return Promise.resolve([])
+  }
+
+  message(target: Target, items: readonly LoadedItem[], name: string): Message {
+    return new LarkMessage(this, target, items, name)
+  }
+}
+
+/** Extensions by the types of files that the platform shows by themselves. */
+const fileTypes: readonly [type: string, extensions: RegExp][] = [
+  ['pdf', /\.pdf$/i], ['doc', /\.docx?$/i], ['xls', /\.xlsx?$/i], ['ppt', /\.pptx?$/i],
+]
+
+class LarkMessage extends WebMessage {
+  readonly likeness: string
+  /** "Requests with the same uuid send at most one message within an hour", less what a call may take on its way. */
+  override readonly idempotentFor = 55 * 60_000
+  private readonly place: Place
+
+  constructor(account: LarkAccount, target: Target, items: readonly LoadedItem[], name: string) {
+    super(account, target, items)
+    // A part of a message that was refused as a whole may have its name.
+    this.likeness = `${name} ${items.length}`
+    const place = readPlace(target)
+    if (!place) throw new RelayError('bad-request', 'there is no such chat on this platform')
+    this.place = place
+  }
+
+  protected channel(): Promise<string> {
+    return Promise.resolve(this.place.id)
+  }
+
+  protected async prepare(): Promise<Call[]> {
+    const contents = await this.contents()
+    return contents.map((content, index) => () => this.post(content, `${this.likeness} ${index}`))
+  }
+
+  private async contents(): Promise<Content[]> {
+    const items = this.items.filter(({ type }) => type !== 'reply')
+    const [item] = items
+    if (item?.type === 'file' || item?.type === 'video' || item?.type === 'audio') return [await this.uploadFile(item)]
+    const keys = new Map<LoadedItem, string>()
+    for (const picture of items) if (picture.type === 'image') keys.set(picture, await this.uploadPicture(picture))
+    const keyOf = (picture: LoadedMedia): string => keys.get(picture) ?? ''
+    if (item?.type === 'image' && items.length === 1) return [{ type: 'image', value: { image_key: keyOf(item) } }]
+    return divide(items).map(part => toPost(part, keyOf))
+  }
+
+  private async uploadPicture(item: LoadedMedia): Promise<string> {
+    const { data, name, type } = await readMedia(this.account.bot, item, most.picture)
+    const form = new FormData()
+    form.append('image_type', 'message')
+    form.append('image', new File([data], name, { type }))
+    return this.upload('/im/v1/images', form, 'image_key')
+  }
+
+  /** A video must be MP4, and a voice message Opus; any other one goes as a file, which loses nothing but the player. */
+  private async uploadFile(item: LoadedMedia): Promise<Content> {
+    const { data, name, type } = await readMedia(this.account.bot, item, most.file)
+    const isVideo = item.type === 'video' && (type === 'video/mp4' || /\.mp4$/i.test(name))
+    const isVoice = item.type === 'audio' && (type === 'audio/opus' || /\.opus$/i.test(name))
+    const form = new FormData()
+    const [known = 'stream'] = fileTypes.find(([, extensions]) => extensions.test(name)) ?? []
+    form.append('file_type', isVideo ? 'mp4' : isVoice ? 'opus' : known)
+    form.append('file_name', name)
+    form.append('file', new File([data], name, { type }))
+    return { type: isVideo ? 'media' : isVoice ? 'audio' : 'file', value: { file_key: await this.upload('/im/v1/files', form, 'file_key') } }
+  }
+
+  /** @throws SendError where the app may not upload, about this message only: texts may be sent */
+  private async upload(path: string, form: FormData, field: string): Promise<string> {
+    try {
+      const key = toText(readData(await ask(this.account.bot, 'POST', path, form))[field])
+      if (key) return key
+      throw unreadable()
+    } catch (error) {
+      const isForbidden = error instanceof SendError && error.causeId === 'not-permitted'
+      throw isForbidden ? new SendError('refused', error.message, { isFinal: true }) : error
+    }
+  }
+
+  private async post({ type, value }: Content, name: string): Promise<Receipt> {
+    const { account: { bot }, target: { kind }, items, place } = this
+    const body = { msg_type: type, content: JSON.stringify(value), uuid: createHash('sha256').update(name).digest('base64url') }
+    const reply = items.find(item => item.type === 'reply')?.messageId
+    const answered = reply ?? place.root
+    const data = readData(await (answered === undefined
+      ? ask(bot, 'POST', `/im/v1/messages?receive_id_type=${place.type}`, { receive_id: place.id, ...body })
+      : ask(bot, 'POST', `/im/v1/messages/${answered}/reply`, { ...body, ...place.root !== undefined && { reply_in_thread: true } })), kind)
+    const id = toText(data.message_id)
+    return { messageIds: id ? [id] : [] }
+  }
+}

@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { text as readAll } from 'node:stream/consumers'
+import { after, afterEach, before, describe, test, type TestContext } from 'node:test'
+import { fieldsOf, type JsonObject } from '../../src/message/parse'
+import { listen } from '../support/listen'
+import { read, type Reply, type TestRelay } from '../support/relay'
+import { until } from '../support/until'
+import { group, Lark, refuse, self, user } from './lark'
+
+const pixel = 'data:image/png;base64,iVBORw0KGgo='
+/** What a callback was posted, and what it answers. */
+const commands: JsonObject[] = []
+const callback = createServer((request, response) => {
+  void readAll(request).then(body => {
+    commands.push(fieldsOf(JSON.parse(body)))
+    response.end('{"reply":"pong"}')
+  })
+})
+
+/** A relay of its own, for what would hold up other tests. */
+async function start(t: TestContext, lark: Lark): Promise<{ relay: TestRelay }> {
+  const relay = await lark.relay()
+  t.after(() => relay.stop())
+  return { relay }
+}
+
+describe('Feishu and Lark', () => {
+  let lark: Lark
+  let relay: TestRelay
+  let chats = 0
+
+  before(async () => {
+    lark = await Lark.start()
+    relay = await lark.relay({
+      chatApiTimeout: 0.4, chatApiMaxRetries: 2, commandPrefix: '/', commandCallbackUrl: `http://127.0.0.1:${await listen(callback)}/`,
+      commands: [{ name: 'stat' }, { name: 'here', groups: group }], targets: { ops: { to: `group:${group}`, platform: 'feishu' } },
+      keys: [{ name: 'ci', key: 'the-secret-of-ci', allow: ['send'], targets: [`feishu:group:${group}`] }],
+    })
+  })
+  after(async () => {
+    await relay.stop()
+    await lark.server.stop()
+    callback.close()
+  })
+  afterEach(() => {
+    lark.clear()
+    commands.length = 0
+  })
+
+  /** To a group that no other test has written to: a failure holds or pauses it. */
+  const send = (body: object, headers?: Record<string, string>): Promise<Reply> => {
+    return relay.send({ to: `feishu:group:oc_${++chats}`, ...body }, headers)
+  }
+  const texts = (): string[] => lark.messages.map(({ text }) => text)
+  const arrives = async (body: object): Promise<unknown[]> => {
+    const { status, body: { msg, data } } = await send(body)
+    assert.equal(status, 200, msg)
+    const { message_ids: ids } = fieldsOf(data)
+    assert(Array.isArray(ids))
+    assert.deepEqual(ids, lark.messages.map(({ id }) => id))
+    return ids
+  }
+  const fails = async (body: object, status: number, outcome: string | null, words: RegExp, calls = 1): Promise<Reply> => {
+    const answer = await send(body)
+    assert.match(answer.body.msg, words)
+    assert.deepEqual([answer.status, answer.headers.get('relay-outcome'), lark.sends.length], [status, outcome, calls])
+    return answer
+  }
+
+  test('delivers text letter for letter', async () => {
+    const text = '\n<at user_id="all"></at> **b** <b>x</b> [a](https://e.test) &lt; \\n @all\n\n  end'
+    await arrives({ to: `lark:group:${group}`, msg: text })
+    assert.deepEqual(lark.messages, [{ id: lark.messages[0]?.id, to: group, inThread: false, type: 'post', text }])
+    assert.deepEqual(lark.sends.map(({ query }) => query.get('receive_id_type')), ['chat_id'])
+  })
+
+  test('divides a text that is too long for one message', async () => {
+    const text = '第一行 "quoted" \\ and more of it\n'.repeat(3000)
+    await arrives({ msg: text })
+    assert(lark.messages.length > 3)
+    assert.equal(texts().join(''), text)
+    assert(texts().slice(0, -1).every(part => part.endsWith('\n')), 'each part ends with a line')
+  })
+
+  test('mentions whom an item names, in one message with the text and pictures after it', async () => {
+    const at = [user, 'on_8ed6aa67826108097d9ee143816345', 'all']
+    await arrives({ msg: 'look', at })
+    await send({ messages: [{ type: 'at', user_id: user }, { msg: 'a\n' }, { type: 'image', url: pixel }, { msg: '\nb' }, { type: 'image', url: pixel }] })
+    assert.deepEqual(texts(), [`${at.map(id => `[@${id}]`).join('')}look`, `[@${user}]a\n[file.png]\nb\n[file.png]`])
+  })
+
+  test('needs a right of its own to mention everybody, and takes no other ID for it', async () => {
+    for (const [body, status] of [
+      [{ to: `lark:group:${group}`, msg: '<at user_id="all"></at>' }, 200], [{ to: 'ops', msg: 'x' }, 200],
+      [{ to: 'ops', msg: 'x', at: 'all' }, 403], [{ to: 'lark:group:oc_2', msg: 'x' }, 403],
+    ] as const) {
+      const headers = { 'x-api-key': 'the-secret-of-ci', 'content-type': 'application/json' }
+      assert.equal((await fetch(`${relay.url}/webhook`, { method: 'POST', body: JSON.stringify(body), headers })).status, status)
+    }
+    assert.deepEqual(texts(), ['<at user_id="all"></at>', 'x'])
+    lark.clear()
+    await fails({ msg: 'x', at: 'ALL' }, 400, null, /ID of a mention must be/, 0)
+  })
+
+  test('answers another message', async () => {
+    await arrives({ msg: 'yes', reply_to: 'om_dc13264520392913993dd051dba21dcf' })
+    assert.deepEqual(lark.messages.map(({ to, inThread }) => [to, inThread]), [['om_dc13264520392913993dd051dba21dcf', false]])
+    await fails({ msg: 'x', reply_to: '../../chats' }, 400, null, /not the om_… of a message/, 1)
+  })
+
+  for (const [id, type] of [[user, 'open_id'], ['on_1', 'union_id'], ['a.b@example.com', 'email'], ['4c87bec3', 'user_id']] as const) {
+    test(`writes to a user by ${type}`, async () => {
+      await arrives({ to: `private:${id}`, platform: 'feishu', msg: 'hello' })
+      assert.deepEqual(lark.sends.map(({ query, fields }) => [query.get('receive_id_type'), fields.receive_id]), [[type, id]])
+    })
+  }
+
+  test('refuses targets that cannot be, such as a user in the place of a group', async () => {
+    for (const to of [`group:${user}`, `private:${group}`, 'group:123', 'group:oc_1/../x']) {
+      await fails({ to: `feishu:${to}`, msg: 'x' }, 400, null, /this is not the/, 0)
+    }
+  })
+
+  test('sends pictures, files with their names, and what only looks like a video as a file', async () => {
+    const link = (type: string, content = 'abc') => `data:${type};base64,${Buffer.from(content).toString('base64')}`
+    const named = async (name: string): Promise<string> => {
+      const form = new FormData()
+      form.append('file', new File(['%PDF'], name))
+      const answer: unknown = await (await relay.request('/upload', { method: 'POST', body: form })).json()
+      return String(fieldsOf(fieldsOf(answer).data).path)
+    }
+    await send({ messages: [
+      { type: 'image', url: pixel }, { type: 'video', url: link('video/mp4') }, { type: 'video', url: link('video/webm') },
+      { type: 'audio', url: link('audio/opus') }, { type: 'audio', url: link('audio/mpeg') }, { type: 'file', url: await named('周报 7.pdf') },
+    ] })
+    assert.deepEqual(lark.messages.map(({ type, text }) => [type, text]), [
+      ['image', '[file.png]'], ['media', '[file.mp4]'], ['file', '[file.webm]'], ['audio', '[file]'], ['file', '[file.mpga]'], ['file', '[周报 7.pdf]'],
+    ])
+    assert.deepEqual([...lark.uploads.values()].slice(-6).map(({ type }) => type), ['message', 'mp4', 'stream', 'opus', 'stream', 'pdf'])
+    assert.equal([...lark.uploads.values()].at(-1)?.file?.data.toString(), '%PDF')
+  })
+
+  test('sends nothing where a link is dead, a picture is none, or the app may not upload', async () => {
+    await fails({ type: 'image', url: `${lark.server.url}/gone.png` }, 502, 'refused', /file behind the link/, 0)
+    await fails({ type: 'image', url: 'data:image/png;base64,YWJj' }, 502, 'refused', /Can't regonnize the image format/, 0)
+    lark.server.fault({ path: /images/, answer: refuse(99991672, 'Access denied. One of the following scopes is required: [im:resource].') })
+    await fails({ type: 'image', url: pixel }, 502, 'refused', /im:resource/, 0)
+  })
+
+  test('sends nothing where the upload gets no answer, and later what may still leave', async () => {
+    lark.server.fault({ path: /images/, answer: 'cut' })
+    await arrives({ type: 'image', url: pixel })
+    assert.equal(lark.sends.length, 1)
+    lark.server.fault({ path: /images/, answer: { status: 502, body: 'Bad Gateway' }, times: 3 })
+    await fails({ type: 'image', url: pixel }, 503, 'unsent', /502/, 1)
+  })
+
+  for (const [what, answer, words] of [
+    ['invalid content', refuse(230001, 'Your request contains an invalid request parameter, ext=invalid message content.'), /230001/],
+    ['sensitive words', refuse(230022, 'The content of the message contains sensitive information.', 200), /sensitive information/],
+    ['a proxy', { status: 403, body: '<h1>Forbidden</h1>' }, /HTTP 403/],
+  ] as const) {
+    test(`calls once what is refused for good: ${what}`, async () => {
+      lark.server.fault({ path: /messages$/, answer })
+      await fails({ msg: 'x' }, 502, 'refused', words)
+    })
+  }
+
+  test('says that a chat or user is gone, and is called once', async () => {
+    await fails({ to: 'feishu:group:oc_gone', msg: 'x' }, 502, 'refused', /no such group, or the bot is not in it \(platform: "The bot can not be outside the group. \(230002\)/)
+    lark.clear()
+    await fails({ to: 'feishu:private:ou_gone', msg: 'x' }, 502, 'refused', /no such user.*Bot has NO availability to this user. \(230013\)/)
+  })
+
+  test('holds a muted group, and a bot that may not send', async () => {
+    lark.server.fault({ path: /messages$/, answer: refuse(230035, 'Send Message Permission deny.') })
+    await fails({ msg: 'x' }, 502, 'refused', /everybody is muted/)
+    lark.clear()
+    lark.server.fault({ path: /messages$/, answer: refuse(99991672, 'Access denied. One of the following scopes is required: [im:message:send_as_bot].') })
+    await fails({ msg: 'x' }, 503, 'unsent', /im:message:send_as_bot/)
+    lark.clear()
+    lark.server.fault({ path: /messages$/, answer: refuse(99991663, 'Invalid access token for authorization.', 401) })
+    await fails({ msg: 'x' }, 503, 'unsent', /Invalid access token/)
+  })
+
+  for (const [what, answer] of [
+    ['502', { status: 502, body: 'Bad Gateway' }], ['no answer', 'none'], ['a cut connection', 'cut'],
+    ['an internal error with 200', refuse(2200, 'internal error', 200)], ['half an answer', { body: '{"code":' }],
+    ['230049', refuse(230049, 'The message is being sent.')],
+  ] as const) {
+    for (const isCarriedOut of [true, false]) {
+      test(`arrives once after ${what}, ${isCarriedOut ? '' : 'not '}carried out`, async () => {
+        lark.server.fault({ path: /messages$/, answer, isCarriedOut })
+        await arrives({ msg: what })
+        assert.deepEqual(texts(), [what])
+        assert.equal(lark.sends.length, 2)
+        assert.equal(new Set(lark.sends.map(({ fields }) => fields.uuid)).size, 1)
+      })
+    }
+  }
+
+  test('is unanswered where nothing is ever answered, and a repeat with the same key makes no second message', async () => {
+    const key = { 'idempotency-key': 'feishu-silence' }
+    const body = { to: 'feishu:group:oc_silent', msg: 'once' }
+    lark.server.fault({ path: /messages$/, answer: 'none', isCarriedOut: true, times: 3 })
+    const { status, headers } = await send(body, key)
+    assert.deepEqual([status, headers.get('relay-outcome'), lark.sends.length], [504, 'unanswered', 3])
+    await relay.reload()
+    assert.equal((await send(body, key)).status, 200)
+    assert.deepEqual(texts(), ['once'])
+  })
+
+  test('waits as long as the platform wants, and never calls earlier', async () => {
+    for (const answer of [
+      refuse(99991400, 'request trigger frequency limit', 400, { 'x-ogw-ratelimit-reset': '1' }),
+      refuse(99991400, 'request trigger frequency limit', 429, { 'x-ogw-ratelimit-reset': '1' }),
+      refuse(230020, 'This operation triggers the frequency limit.'),
+    ]) {
+      lark.clear()
+      lark.server.fault({ path: /messages$/, answer })
+      const start = performance.now()
+      await arrives({ msg: 'x' })
+      assert(performance.now() - start >= 990 && lark.sends.length === 2, `${lark.sends.length} calls in ${performance.now() - start} ms`)
+    }
+  })
+
+  test('turns a caller away whom a limit would keep too long, and delivers later what may wait', async t => {
+    const { relay: limited } = await start(t, lark)
+    const to = `feishu:group:${group}`
+    lark.server.fault({ path: /messages$/, answer: refuse(99991400, 'request trigger frequency limit', 400, { 'x-ogw-ratelimit-reset': '2' }) })
+    const init = { method: 'POST', body: JSON.stringify({ to, msg: 'later' }), headers: { prefer: 'respond-async' } }
+    const accepted = await limited.request('/webhook', init)
+    assert.equal(accepted.status, 202)
+    await until('it is sent', async () => {
+      const response = await limited.request(accepted.headers.get('location') ?? '')
+      return (await response.text()).includes('"state":"sent"')
+    })
+    assert.deepEqual([texts(), lark.sends.length], [['later'], 2])
+    lark.server.fault({ path: /messages$/, answer: refuse(99991400, 'request trigger frequency limit', 400, { 'x-ogw-ratelimit-reset': '30' }) })
+    for (const group of ['oc_1', 'oc_2']) {
+      const { status, headers } = await limited.send({ to: `feishu:group:${group}`, msg: 'now' })
+      assert.deepEqual([status, headers.get('relay-outcome'), headers.get('retry-after')], [503, 'unsent', '30'])
+    }
+    assert.equal(lark.sends.length, 3)
+  })
+
+  test('lists its groups, page by page, and recalls what it sent', async () => {
+    const { body: { data } } = await read(await relay.request(`/contacts?bot=feishu:${self}`))
+    const groups = [{ id: group, name: 'ops' }, { id: 'oc_2', name: '值班' }]
+    assert.deepEqual(data, { bot: `lark:${self}`, groups, friends: [] })
+    const [id] = await arrives({ msg: 'oops' })
+    const headers = { 'content-type': 'application/json' }
+    const { status } = await relay.request('/onebot/delete_msg', { method: 'POST', body: JSON.stringify({ message_id: id }), headers })
+    assert.deepEqual([status, lark.recalled], [200, [id]])
+  })
+
+  const inThread = { thread_id: 'omt_d4be107c616a', root_id: 'om_root', parent_id: 'om_root' }
+  const mentions = [{ key: '@_user_1', id: { open_id: self }, name: 'bot' }, { key: '@_user_2', id: { open_id: user }, name: 'Tom' }]
+  const post = { title: '', content: [[{ tag: 'at', user_id: '@_user_1' }, { tag: 'text', text: ' /stat 1' }], [], [{ tag: 'at', user_id: '@_user_2' }]] }
+  for (const [where, message, content, posted, sent] of [
+    ['a group', {}, { text: '/stat <b>now</b>\n&amp; @_all' }, ['<b>now</b>\n&amp; @all', group], [group, false]],
+    ['a group, behind a mention of the bot', { mentions }, { text: '@_user_1 /stat @_user_2' }, [`@${user}`, group], [group, false]],
+    ['a rich text', { mentions, message_type: 'post' }, post, [`1\n\n@${user}`, group], [group, false]],
+    ['a topic', inThread, { text: '/here ' }, ['', `${group}:om_root`], ['om_root', true]],
+    ['a private chat', { chat_type: 'p2p', chat_id: 'oc_p2p' }, { text: '/stat ' }, ['', undefined], [user, false]],
+    ['a topic of a private chat', { ...inThread, chat_type: 'p2p' }, { text: '/stat ' }, ['', undefined], ['om_root', true]],
+  ] as const) {
+    test(`posts a command from ${where}, and sends the reply there`, async () => {
+      await lark.say(relay, message, content)
+      await until('it is answered', () => lark.messages.length === 1)
+      assert.deepEqual(commands.map(({ content, group_id: id, user_id: from }) => [content, id, from]), [[...posted, user]])
+      assert.deepEqual(lark.messages.map(({ to, inThread, text }) => [to, inThread, text]), [[...sent, 'pong']])
+    })
+  }
+
+  test('says so where another plugin suppressed the message', async () => {
+    const end = relay.app.on('before-send', () => true)
+    await fails({ msg: 'x' }, 502, 'refused', /suppressed/, 0)
+    end()
+  })
+})

@@ -1,0 +1,171 @@
+import LarkAdapter from '@satorijs/adapter-lark'
+import { Universal, type Bot, type Context } from 'koishi'
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import assert from 'node:assert/strict'
+import type { Config } from '../../src'
+import { fieldsOf, type JsonObject } from '../../src/message/parse'
+import { toText } from '../../src/platform/incoming'
+import { startRelay, type TestRelay } from '../support/relay'
+import { until } from '../support/until'
+import { PlatformServer, type Answer, type Call, type SentFile } from './server'
+
+/** A group, a user, and the bot itself. It can write to all but those whose IDs end with `gone`. */
+export const group = 'oc_84983ff6516d731e5b5f68d4ea2e1da5'
+export const user = 'ou_7d8a6e6df7621556ce0d21922b676706'
+export const self = 'ou_155184d1e73cbfb8973e5a9e698e74f2'
+
+/** A message in a chat. */
+export interface Sent {
+  id: string
+  /** Where to: an ID, or the message that it answers. */
+  to: string
+  inThread: boolean
+  type: string
+  /** As members see it: a mention in brackets, and so the name of a picture or file; a mark in front of what is not literal text. */
+  text: string
+}
+
+/**
+ * Feishu as its documentation has it (https://open.feishu.cn/document/server-docs/im-v1/message/create and the pages beside it), with its
+ * answers word for word.
+ */
+export class Lark {
+  /** What has arrived, in its order. */
+  readonly messages: Sent[] = []
+  /** The requests that would send something. */
+  get sends(): Call[] {
+    return this.server.callsTo(/\/im\/v1\/messages(?:\/[^/]+\/reply)?$/).filter(({ method }) => method === 'POST')
+  }
+
+  readonly recalled: string[] = []
+  readonly uploads = new Map<string, { name: string, type: string, file: SentFile | undefined }>()
+  private readonly byUuid = new Map<string, Sent>()
+  private token = 't-g1044qeGEDXTB6NDJOGV4JQCYDGHRBARFTGT1234'
+  private last = 0
+
+  private constructor(readonly server: PlatformServer) {}
+
+  static async start(): Promise<Lark> {
+    const holder: { lark?: Lark } = {}
+    const server = await PlatformServer.start(call => holder.lark?.handle(call) ?? { status: 503 })
+    return holder.lark = new Lark(server)
+  }
+
+  /** A relay with a bot of this platform. */
+  async relay(config: Config = {}): Promise<TestRelay> {
+    const bot = {
+      appId: 'cli_9f427eec54ae901b', appSecret: 'secret', endpoint: `${this.server.url}/open-apis`, proxyAgent: '',
+      protocol: 'http' as const, path: '/feishu', encryptKey: 'key',
+    }
+    const relay = await startRelay({
+      config: Object.assign({ chatApiTimeout: 1, targets: {} }, config),
+      setup: app => {
+        app.plugin(SQLiteDriver, { path: ':memory:' })
+        app.plugin<LarkAdapter.Config>(LarkAdapter, bot)
+      },
+    })
+    const isBot = (bot: Bot): bot is LarkAdapter<Context> => bot.sid === `lark:${self}` && bot.status === Universal.Status.ONLINE
+    await until('the bot is online', () => relay.app.bots.some(isBot))
+    await until('the database is there', () => relay.app.get('database') !== undefined)
+    // The adapter never clears its timer of 20 minutes.
+    for (const bot of relay.app.bots.filter(isBot)) clearTimeout(bot._refresher)
+    return relay
+  }
+
+  clear(): void {
+    this.server.clear()
+    this.messages.length = 0
+  }
+
+  /** A member writes to the bot. */
+  async say(relay: TestRelay, message: JsonObject, content: object): Promise<void> {
+    const event = {
+      sender: { sender_id: { union_id: 'on_1', open_id: user }, sender_type: 'user', tenant_key: '736588c9260f175e' },
+      message: {
+        message_id: 'om_5ce6d572455d361153b7cb51da133945', create_time: '1609073151345', update_time: '1609073151345', chat_id: group,
+        chat_type: 'group', message_type: 'text', content: JSON.stringify(content), ...message,
+      },
+    }
+    const header = { event_id: 'e', event_type: 'im.message.receive_v1', create_time: '1', token: '', app_id: 'cli_9f427eec54ae901b', tenant_key: 't' }
+    const { status } = await fetch(`${relay.url}/feishu`, {
+      method: 'POST', body: JSON.stringify({ schema: '2.0', header, event }), headers: { 'content-type': 'application/json' },
+    })
+    assert.equal(status, 200)
+  }
+
+  private handle(call: Call): Answer {
+    const { method, path, headers, query } = call
+    const name = path.replace('/open-apis', '')
+    if (name === '/auth/v3/tenant_access_token/internal') return ok({}, { tenant_access_token: this.token, expire: 7200 })
+    if (headers.authorization !== `Bearer ${this.token}`) {
+      return refuse(99991663, 'Invalid access token for authorization. Please make a request with token attached.')
+    }
+    if (name === '/bot/v3/info') return ok({}, { bot: { activate_status: 2, app_name: 'name', open_id: self } })
+    const [, id = '', isReply] = /^\/im\/v1\/messages\/([^/]+)(\/reply)?$/.exec(name) ?? []
+    if (name === '/im/v1/messages' && method === 'POST') return this.send(call, String(call.fields.receive_id), query.get('receive_id_type'))
+    if (isReply) return this.send(call, id, 'message_id')
+    if (id && method === 'DELETE') {
+      this.recalled.push(id)
+      return ok({})
+    }
+    if (id) return ok({ items: [{ message_id: id, msg_type: 'text', chat_id: group, sender: { id: user }, body: { content: '{"text":"x"}' } }] })
+    if (name === '/im/v1/images' || name === '/im/v1/files') return this.upload(call)
+    if (name === '/im/v1/chats') return list(query.get('page_token'))
+    if (name.startsWith('/im/v1/chats/')) return ok({ name: 'ops', chat_mode: 'group' })
+    return { status: 404, body: { code: 99991201, msg: 'resource not find' } }
+  }
+
+  private upload({ fields, files }: Call): Answer {
+    const file = files.get('image') ?? files.get('file')
+    if (!file?.data.length) return refuse(234010, 'File\'s size can\'t be 0.')
+    if (files.has('image') && file.data.subarray(1, 4).toString() !== 'PNG') return refuse(234011, 'Can\'t regonnize the image format.')
+    const key = `${files.has('image') ? 'img' : 'file'}_v3_${++this.last}`
+    this.uploads.set(key, { name: toText(fields.file_name) || file.name, type: toText(fields.file_type ?? fields.image_type), file })
+    return files.has('image') ? ok({ image_key: key }) : ok({ file_key: key })
+  }
+
+  private send({ fields }: Call, to: string, kind: string | null): Answer {
+    const { msg_type: type, content, uuid } = fields
+    const earlier = this.byUuid.get(toText(uuid))
+    if (toText(uuid).length > 50 || typeof content !== 'string') return refuse(230001, invalid)
+    if (earlier) return ok({ message_id: earlier.id })
+    if (kind === 'chat_id' && to.endsWith('gone')) return refuse(230002, 'The bot can not be outside the group.')
+    if (kind === 'open_id' && to.endsWith('gone')) return refuse(230013, 'Bot has NO availability to this user.')
+    if (Buffer.byteLength(JSON.stringify(fields)) > 30 * 1024) return refuse(230025, 'The length of the message content reaches its limit.')
+    const text = this.render(String(type), fieldsOf(JSON.parse(content)))
+    const message = { id: `om_${++this.last}`, to, inThread: fields.reply_in_thread === true, type: String(type), text }
+    this.messages.push(message)
+    if (typeof uuid === 'string') this.byUuid.set(uuid, message)
+    return ok({ message_id: message.id, msg_type: type, create_time: '1615380573411', chat_id: group, sender: { id: 'cli_9f427eec54ae901b' } })
+  }
+
+  private render(type: string, content: JsonObject): string {
+    const nameOf = (key: unknown): string => this.uploads.get(String(key))?.name ?? 'nothing'
+    if (type !== 'post') return `[${nameOf(content.image_key ?? content.file_key)}]`
+    const { content: paragraphs } = fieldsOf(content.zh_cn)
+    assert(Array.isArray(paragraphs))
+    return paragraphs.map((nodes: JsonObject[]) => nodes.map(({ tag, text, user_id: id, image_key: key, un_escape: isEscaped }) => {
+      if (tag === 'at') return `[@${String(id)}]`
+      if (tag === 'img' && nodes.length === 1) return `[${nameOf(key)}]`
+      return tag === 'text' && !isEscaped ? String(text) : `[live: ${String(text)}]`
+    }).join('')).join('\n')
+  }
+}
+
+const invalid = 'Your request contains an invalid request parameter.'
+
+function ok(data: object, more: object = {}): Answer {
+  return { body: { code: 0, msg: 'success', data, ...more } }
+}
+
+/** An answer of failure, as the platform has it. */
+export function refuse(code: number, msg: string, status = 400, headers: Record<string, string> = {}): Answer {
+  return { status, headers, body: { code, msg, error: { log_id: '2026012808582760611D29F2C180A6A6C0' } } }
+}
+
+/** The groups on two pages. */
+function list(token: string | null): Answer {
+  return token === null
+    ? ok({ items: [{ chat_id: group, name: 'ops', tenant_key: 't' }], has_more: true, page_token: 'a=' })
+    : ok({ items: token === 'a=' ? [{ chat_id: 'oc_2', name: '值班' }] : [], has_more: false, page_token: '' })
+}
