@@ -101,9 +101,9 @@ export class KoishiPort implements Port {
   /** @throws RelayError `unsent` */
   private refuse(selector: BotSelector): never {
     const bot = this.pick(selector, () => true)
-    const fault = bot && this.presence.faultOf(bot)
     const what = isNamed(selector) ? 'no bot with this platform and self_id is online' : 'no bot is online'
-    throw new RelayError('unsent', `${fault === undefined ? what : `${what}: ${fault}`}: try again later`)
+    const cause = bot && this.presence.health(bot).cause
+    throw new RelayError('unsent', `${cause === undefined ? what : `${what}: ${cause}`}: try again later`)
   }
 
   /** Gives a bot its ID from the start, so that what is accepted before its login is its own afterwards. */

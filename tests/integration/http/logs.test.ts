@@ -173,8 +173,8 @@ describe('nothing of a message is in the log', () => {
 
   test('that the adapter repeats in what it throws', async () => {
     const { status } = await webhook(JSON.stringify({ platform: 'leaky', group_id: '1', msg: marker }))
-    assert.equal(status, 502)
-    assert.match(logged(), /502 refused: the adapter threw SenderError /)
+    assert.equal(status, 504)
+    assert.match(logged(), /504 unanswered: the adapter threw SenderError /)
     assert(!logged().includes(marker), logged())
   })
 })
