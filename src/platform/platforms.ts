@@ -1,4 +1,5 @@
 import { anyPlatform } from './adapter'
+import { discord } from './discord/account'
 import type { PlatformSupport } from './koishi'
 import { lark } from './lark/account'
 import { satori } from './satori/account'
@@ -9,5 +10,6 @@ export const platforms: readonly PlatformSupport[] = [
   telegram,
   lark,
   satori,
+  discord,
   anyPlatform,
 ]

@@ -1,0 +1,97 @@
+import type { Bot } from 'koishi'
+import { RelayError } from '../../errors'
+import type { Item, ParsedItem, Target } from '../../message/model'
+import { fieldsOf } from '../../message/parse'
+import type { Presence } from '../bots'
+import { toText } from '../incoming'
+import { BotAccount, type PlatformSupport } from '../koishi'
+import { SendError, type Contact, type LoadedItem, type Message } from '../port'
+import { Api } from './api'
+import { incomingDiscord } from './incoming'
+import { DiscordMessage } from './message'
+
+/** Discord, through the bots of @satorijs/adapter-discord 4.6.0. A group is a channel, or a thread, which is one as well. */
+export const discord: PlatformSupport = {
+  owns: ({ adapterName }) => adapterName === 'discord',
+  account: (bot, presence) => new DiscordAccount(bot, presence),
+  incoming: incomingDiscord,
+  selfId: ({ config }) => idOfToken(fieldsOf(config).token),
+}
+
+/** A token begins with the account's ID in base64, as the one in https://docs.discord.com/developers/reference#authentication does. */
+function idOfToken(token: unknown): string | undefined {
+  const id = typeof token === 'string' ? Buffer.from(token.replace(/\..*$/s, ''), 'base64').toString('latin1') : ''
+  return isSnowflake(id) ? id : undefined
+}
+
+/** Whether a text can be an ID. Source: https://docs.discord.com/developers/reference#snowflakes */
+function isSnowflake(id: string): boolean {
+  return /^[1-9][0-9]{0,19}$/.test(id)
+}
+
+/**
+ * The kinds of channels that contacts name: for texts, for announcements, and the threads of both. Source:
+ * https://docs.discord.com/developers/resources/channel#channel-object-channel-types
+ */
+const textKinds: ReadonlySet<unknown> = new Set([0, 5, 10, 11, 12])
+
+/** An account of a bot on Discord. */
+class DiscordAccount extends BotAccount {
+  readonly readsFiles = true
+  readonly retriesUnanswered = true
+  private readonly api: Api
+
+  constructor(bot: Bot, presence: Presence) {
+    super(bot, presence)
+    this.api = new Api(bot)
+  }
+
+  protected checkIds({ kind, id }: Target, items: readonly ParsedItem[]): void {
+    demandSnowflake(id, kind === 'group' ? 'the ID of a channel' : 'the ID of a user')
+    for (const item of items) {
+      if (!(item instanceof RelayError) && item.type === 'at' && item.userId !== null) demandSnowflake(item.userId, 'the ID of a mention')
+    }
+  }
+
+  protected refusal(item: Item): string | undefined {
+    return item.type === 'reply' && !isSnowflake(item.messageId) ? `the ID of the message to reply to ${rule}` : undefined
+  }
+
+  message(target: Target, items: readonly LoadedItem[], name: string): Message {
+    return new DiscordMessage(this, target, items, name, this.api)
+  }
+
+  async recall(target: Target, messageId: string): Promise<void> {
+    if (!isSnowflake(messageId)) throw new SendError('refused', 'this is not the ID of a message')
+    await this.api.recall(await this.api.channelOf(target), messageId)
+  }
+
+  /** What a bot may do in a channel follows from its roles and the exceptions of the channel: the calls tell. */
+  closure(): Promise<undefined> {
+    return Promise.resolve(undefined)
+  }
+
+  async groups(): Promise<Contact[]> {
+    const contacts: Contact[] = []
+    for (const { id: server, name: serverName } of await this.api.servers()) {
+      const channels = await this.api.list(`/guilds/${toText(server)}/channels`)
+      const threads = await this.api.list(`/guilds/${toText(server)}/threads/active`, 'threads')
+      for (const { id, name, type } of [...channels, ...threads]) {
+        if (textKinds.has(type)) contacts.push({ id: toText(id), name: `#${toText(name)} (${toText(serverName)})` })
+      }
+    }
+    return contacts
+  }
+
+  /** Discord tells a bot nothing of its private chats. */
+  friends(): Promise<Contact[]> {
+    return Promise.resolve([])
+  }
+}
+
+const rule = 'must be a number, as Discord has it'
+
+/** @throws RelayError `bad-request` */
+function demandSnowflake(id: string, what: string): void {
+  if (!isSnowflake(id)) throw new RelayError('bad-request', `${what} ${rule}`)
+}

@@ -1,0 +1,391 @@
+import { Universal, type Bot, type Context, type ForkScope } from 'koishi'
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { fieldsOf, isObject, type JsonObject } from '../../src/message/parse'
+import { listen } from '../support/listen'
+import { startRelay, type TestRelay } from '../support/relay'
+import { until } from '../support/until'
+import { botId, channel, direct, DiscordServer, errorOf, invalid, limited, loadAdapter, messages, seen, thread, token, user, type Shown } from './discord'
+
+const group = `discord:group:${channel}`
+const secret = 'the-secret-of-quiet'
+const config = {
+  keys: [{ name: 'quiet', key: secret }], chatApiTimeout: 0.6, chatPauseAfter: 1000, commandPrefix: '/',
+}
+
+let discord: DiscordServer
+let relay: TestRelay
+let folder: string
+/** Loads the adapter, with what koishi.yml tells it. */
+let load: (app: Context) => ForkScope
+let adapter: ForkScope
+
+before(async () => {
+  discord = await DiscordServer.start()
+  const Adapter = await loadAdapter()
+  const retry = { retryTimes: 100, retryInterval: 50, retryLazy: 50 }
+  load = app => adapter = app.plugin(Adapter, { type: 'bot', token, slash: false, endpoint: discord.api.url, ...retry })
+  folder = await mkdtemp(join(tmpdir(), 'relay-discord-'))
+  relay = await startRelay({
+    config,
+    setup: app => {
+      app.plugin(SQLiteDriver, { path: join(folder, 'koishi.db') })
+      load(app)
+    },
+  })
+  await until('the bot is online', () => bot()?.status === Universal.Status.ONLINE)
+})
+after(async () => {
+  await relay.stop()
+  await discord.api.stop()
+  await rm(folder, { recursive: true })
+})
+afterEach(() => discord.clear())
+
+function bot(): Bot | undefined {
+  return [...relay.app.bots].find(({ platform }) => platform === 'discord')
+}
+
+/** An answer, read. */
+interface Answer {
+  status: number
+  headers: Headers
+  msg: string
+  data: JsonObject
+}
+
+async function ask(path: string, init?: RequestInit): Promise<Answer> {
+  const response = await relay.request(path, init)
+  const { msg, data } = fieldsOf(await response.json())
+  return { status: response.status, headers: response.headers, msg: String(msg), data: fieldsOf(data) }
+}
+
+function send(body: JsonObject, headers: Record<string, string> = {}): Promise<Answer> {
+  return ask('/webhook', { method: 'POST', body: JSON.stringify({ to: group, ...body }), headers })
+}
+
+/** Sends what has to arrive, and gives what members see. */
+async function deliver(body: JsonObject): Promise<Shown[]> {
+  const from = discord.shown.length
+  const { status, msg } = await send(body)
+  assert.equal(status, 200, msg)
+  return discord.shown.slice(from)
+}
+
+/** Sends what has to fail, and gives its outcome and its reason. */
+async function fail(body: JsonObject, expected = 502): Promise<string> {
+  const { status, headers, msg } = await send(body)
+  assert.equal(status, expected, msg)
+  return `${headers.get('relay-outcome') ?? ''}: ${msg}`
+}
+
+/** Sends something later, and gives the ID of its delivery. */
+async function queue(body: JsonObject): Promise<string> {
+  const { status, data, msg } = await send(body, { prefer: 'respond-async' })
+  assert.equal(status, 202, msg)
+  return String(data.delivery_id)
+}
+
+async function reaches(id: string, state: string): Promise<JsonObject> {
+  let delivery: JsonObject = {}
+  await until(`the delivery is ${state}`, async () => {
+    delivery = (await ask(`/deliveries/${id}`)).data
+    return delivery.state === state
+  })
+  return delivery
+}
+
+/** A picture, and a link to one. */
+const picture = Buffer.from('iVBORw0KGgo=', 'base64')
+const inline = `base64://${picture.toString('base64')}`
+
+describe('a text', () => {
+  test('arrives letter for letter, is no markup, and notifies nobody', async () => {
+    const msg = `# **a** <@${user}> <@&165511591545143296> @everyone\n- [b](https://b.example/_b_) :smile: <t:1618953630> <at user_id="all"></at> &lt;`
+    for (const body of [{ msg }, { messages: [{ msg: msg.slice(0, 20) }, { msg: msg.slice(20) }] }]) {
+      const [shown] = await deliver(body)
+      assert.equal(seen(shown?.content ?? ''), msg)
+      assert.deepEqual(shown?.notified, [])
+    }
+  })
+
+  test('that is too long for one message arrives in several, in order, and answers once', async () => {
+    const msg = Array.from({ length: 700 }, (_, index) => `- line_${index}`).join('\n')
+    const parts = await deliver({ msg, reply_to: '334385199974967042' })
+    assert(parts.length > 3)
+    assert.equal(parts.map(({ content }) => seen(content)).join('\n'), msg)
+    assert.deepEqual(parts.map(({ replyTo }) => replyTo), ['334385199974967042', ...parts.slice(1).map(() => undefined)])
+  })
+
+  test('goes to a thread, and to a user in the private chat that is opened once', async () => {
+    for (const to of [`discord:group:${thread}`, `discord:private:${user}`, `discord:private:${user}`]) await deliver({ to, msg: 'x' })
+    assert.deepEqual(discord.shown.map(each => each.channel), [thread, direct, direct])
+    assert.equal(discord.api.callsTo(/^\/users\/@me\/channels$/).length, 1)
+  })
+})
+
+describe('a mention', () => {
+  test('tells those whom it names, and with them nobody whom the text names', async () => {
+    const [one, all] = [await deliver({ at: user, msg: '<@1> @everyone' }), await deliver({ at: 'all', msg: `<@${user}>` })]
+    assert.deepEqual([...one, ...all].map(({ content, notified }) => [content, notified]), [
+      [`<@${user}> \\<@1> \\@everyone`, [user]], [`@everyone \\<@${user}>`, ['everyone']],
+    ])
+  })
+
+  test('of everybody needs a key that is allowed it', async () => {
+    const init = { method: 'POST', body: JSON.stringify({ to: group, at: 'all', msg: 'x' }), headers: { 'x-api-key': secret } }
+    assert.equal((await fetch(`${relay.url}/webhook`, init)).status, 403)
+    assert.equal(discord.posts().length, 0)
+  })
+
+  test('needs the ID of a user, as a target and a reply need IDs', async () => {
+    for (const wrong of [{ at: '!1' }, { at: 'here' }, { to: 'discord:group:@me' }, { reply_to: 'x' }]) {
+      assert.match(await fail({ msg: 'x', ...wrong }, 400), /must be a number/)
+    }
+    assert.equal(discord.api.calls.length, 0)
+  })
+})
+
+describe('files', () => {
+  test('share a message with the text above them, and keep their order, names and types', async () => {
+    const [first, second, third] = await deliver({
+      messages: [{ msg: 'a' }, { type: 'image', url: inline }, { msg: 'b' }, { type: 'file', url: await upload('报告 1.pdf', '%PDF') }],
+    })
+    const filesOf = (shown?: Shown) => shown?.files.map(({ name, type, data }) => [name, type, data.length])
+    assert.deepEqual([first, second, third].map(shown => [shown?.content, filesOf(shown)]), [
+      ['a', [['file.png', 'image/png', 8]]], ['b', []], ['', [['报告 1.pdf', 'application/pdf', 4]]],
+    ])
+  })
+
+  test('are ten in a message at most', async () => {
+    const shown = await deliver({ messages: Array.from({ length: 12 }, () => ({ type: 'image', url: inline })) })
+    assert.deepEqual(shown.map(each => each.files.length), [10, 2])
+  })
+
+  test('behind links are fetched before the call: of a batch, a dead one alone fails, and nothing of it is sent', async () => {
+    const source = createServer((request, response) => {
+      response.writeHead(request.url === '/a.png' ? 200 : 404, { 'content-type': 'image/png' }).end(picture)
+    })
+    const url = `http://127.0.0.1:${await listen(source)}`
+    try {
+      const { data } = await send({ messages: [{ type: 'image', url: `${url}/b.png` }, { type: 'image', url: `${url}/a.png` }] })
+      assert.deepEqual([data.success, data.failed], [1, 1])
+      assert.deepEqual(discord.shown.map(({ files }) => files.map(({ name, data }) => [name, data.length])), [[['a.png', 8]]])
+      assert.match(await fail({ type: 'image', url: `${url}/b.png` }), /^refused: .*cannot be fetched/)
+    } finally {
+      source.close()
+    }
+    assert.equal(discord.posts().length, 1)
+  })
+
+  test('of more than 10 MB are refused before anything leaves', async () => {
+    assert.match(await fail({ type: 'file', url: await upload('a.bin', Buffer.alloc(10 * 2 ** 20 + 1)) }), /^refused: .*at most 10 MB/)
+    assert.equal(discord.posts().length, 0)
+  })
+})
+
+async function upload(name: string, content: string | Buffer<ArrayBuffer>): Promise<string> {
+  const form = new FormData()
+  form.set('file', new Blob([content]), name)
+  const { data } = await ask('/upload', { method: 'POST', body: form })
+  return String(data.path)
+}
+
+describe('a refusal', () => {
+  const refusals: [ReturnType<typeof errorOf>, RegExp][] = [
+    [errorOf(404, 10003, 'Unknown Channel'), /^refused: .*there is no such group, or the bot is not in it \(platform: "Unknown Channel"\)/],
+    [errorOf(403, 50001, 'Missing Access'), /^refused: .*not in it/],
+    [errorOf(403, 50013, 'Missing Permissions'), /^refused: .*the bot has no permission to write here/],
+    [errorOf(403, 50007, 'Cannot send messages to this user'), /^refused: .*blocked/],
+    [errorOf(403, 50278, 'Cannot send messages to this user due to having no mutual guilds'), /^refused: .*no such user/],
+    [errorOf(413, 40005, 'Request entity too large'), /^refused: .*Request entity too large/],
+    [errorOf(400, 200000, 'Message was blocked by automatic moderation'), /^refused: .*automatic moderation/],
+    [invalid('content', 'Must be 2000 or fewer in length.'), /^refused: .*Invalid Form Body: Must be 2000 or fewer/],
+    [{ status: 403, body: '<html>blocked</html>' }, /^refused: .*HTTP 403/],
+  ]
+  test('for good is called once, and says why', async () => {
+    for (const [answer, reason] of refusals) {
+      discord.clear()
+      discord.api.fault({ path: messages, answer })
+      assert.match(await fail({ msg: 'x' }), reason)
+      assert.equal(discord.posts().length, 1)
+    }
+  })
+
+  test('of the account holds the chat, and is told in plain words', async () => {
+    discord.api.fault({ path: messages, answer: { status: 401, body: { message: '401: Unauthorized', code: 0 } } })
+    assert.match(await fail({ to: `discord:private:${user}`, msg: 'x' }, 503), /^unsent: .*logged out/)
+    assert.equal(discord.posts().length, 1)
+    await ask(`/queues/${encodeURIComponent(`discord:${botId}/private:${user}`)}/resume`, { method: 'POST' })
+  })
+
+  test('to open a private chat is one, and a failure to do so has sent nothing', async () => {
+    assert.match(await fail({ to: 'discord:private:1', msg: 'x' }), /^refused: .*Invalid Form Body: Unknown user/)
+    discord.api.fault({ path: /^\/users/, times: 3, answer: { status: 502, body: 'Bad Gateway' } })
+    assert.match(await fail({ to: 'discord:private:2', msg: 'x' }, 503), /^unsent/)
+    assert.equal(discord.posts().length, 0)
+  })
+})
+
+describe('a call without an answer', () => {
+  const broken = { status: 502, body: '<html>502 Bad Gateway</html>' }
+  for (const [what, answer] of [['with a 502', broken], ['cut', 'cut'], ['never answered', 'none']] as const) {
+    test(`${what}, but carried out, is sent: the history shows it, and nothing is called again`, async () => {
+      discord.api.fault({ path: messages, answer, isCarriedOut: true })
+      assert.equal((await deliver({ msg: `*once* ${what}` })).length, 1)
+      assert.equal(discord.posts().length, 1)
+    })
+
+    test(`${what}, and not carried out, is made again`, async () => {
+      discord.api.fault({ path: messages, answer })
+      assert.equal((await deliver({ msg: 'x', at: user })).length, 1)
+    })
+
+    test(`${what} is repeated in vain, as its nonce says, where the history cannot be read`, async () => {
+      discord.showsHistory = false
+      discord.api.fault({ path: messages, answer, isCarriedOut: true })
+      assert.equal((await deliver({ type: 'file', url: inline })).length, 1)
+      assert.equal(discord.posts().length, 2)
+    })
+  }
+
+  test('in the midst of a long text repeats nothing that is there', async () => {
+    const msg = 'a b '.repeat(1200)
+    discord.api.fault({ path: messages, isCarriedOut: true, answer: { body: { id: '334385199974967042' } } })
+    discord.api.fault({ path: messages, answer: 'cut' })
+    const parts = await deliver({ msg })
+    assert.equal(parts.map(({ content }) => content).join(' '), msg.trim())
+    assert.equal(discord.posts().length, parts.length + 2)
+  })
+
+  test('that stays open to the end is told to be so', async () => {
+    discord.api.fault({ path: messages, times: 9, answer: broken })
+    assert.match(await fail({ msg: 'x' }, 504), /^unanswered/)
+  })
+
+  test('to a server that is not there is unsent', async () => {
+    const closed = createServer()
+    const port = await listen(closed)
+    closed.close()
+    const config: unknown = Reflect.get(Reflect.get(bot() ?? {}, 'http'), 'config')
+    assert(isObject(config))
+    Reflect.set(config, 'endpoint', `http://127.0.0.1:${port}`)
+    try {
+      assert.match(await fail({ msg: 'x' }, 503), /^unsent/)
+    } finally {
+      Reflect.set(config, 'endpoint', discord.api.url)
+    }
+  })
+})
+
+describe('a limit', () => {
+  /** How long after the first call each further one came. */
+  const times = (): number[] => discord.posts().map(({ at }, _, [first]) => at - (first?.at ?? 0)).slice(1)
+
+  test('that is short is waited for, and never called earlier', async () => {
+    discord.api.fault({ path: messages, answer: limited(0.3) })
+    await deliver({ msg: 'x' })
+    assert(times().length === 1 && times().every(time => time >= 300), String(times()))
+  })
+
+  test('of one channel leaves the others alone, and a global one does not', async () => {
+    for (const [scope, isFree] of [['shared', true], ['global', false]] as const) {
+      discord.clear()
+      discord.api.fault({ path: messages, answer: limited(0.4, scope) })
+      const first = deliver({ msg: 'x' })
+      await until('it is limited', () => discord.posts().length === 1)
+      await relay.send({ to: `discord:group:${thread}`, msg: 'y' })
+      await first
+      const [, other] = discord.posts()
+      assert.equal(other?.path.includes(thread), isFree)
+      assert(times().filter((_, index) => !isFree || index > 0).every(time => time >= 400), String(times()))
+    }
+  })
+
+  test('that is long is told to a waiting caller, and what is sent later arrives after it', async () => {
+    await relay.update({ ...config, chatApiMaxRetries: 0 })
+    discord.api.fault({ path: messages, answer: limited(1.2) })
+    const { status, headers } = await send({ msg: 'x' })
+    assert.deepEqual([status, headers.get('retry-after'), headers.get('relay-outcome')], [503, '2', 'unsent'])
+    await reaches(await queue({ msg: 'later' }), 'sent')
+    assert(times().length === 1 && times().every(time => time >= 1200), String(times()))
+    await relay.update(config)
+  })
+
+  test('of Cloudflare counts for the whole account', async () => {
+    discord.api.fault({ path: messages, answer: { status: 429, headers: { 'retry-after': '1' }, body: '<html>error code: 1015</html>' } })
+    const id = await queue({ msg: 'a' })
+    await until('it is limited', () => discord.posts().length === 1)
+    await reaches(await queue({ to: `discord:group:${thread}`, msg: 'b' }), 'sent')
+    await reaches(id, 'sent')
+    assert(times().every(time => time >= 1000), String(times()))
+  })
+
+  test('that a success announces is kept, so that it is never reached', async () => {
+    const headers = { 'x-ratelimit-limit': '5', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset-after': '0.25', 'x-ratelimit-bucket': 'abcd1234' }
+    discord.api.fault({ path: messages, answer: { headers, body: { id: '334385199974967042' } } })
+    for (const msg of ['a', 'b']) assert.equal((await send({ msg })).status, 200)
+    assert(times().every(time => time >= 250), String(times()))
+  })
+})
+
+describe('across a restart', () => {
+  test('what was called is looked up, and neither lost nor doubled', async () => {
+    discord.api.fault({ path: messages, answer: 'none', isCarriedOut: true })
+    const ids = [await queue({ msg: 'a' }), await queue({ msg: 'b' })]
+    await until('the first is called', () => discord.shown.length === 1)
+    await relay.reload(config)
+    for (const id of ids) await reaches(id, 'sent')
+    assert.deepEqual(discord.shown.map(({ content }) => content), ['a', 'b'])
+    assert.equal(discord.posts().length, 2)
+  })
+
+  test('what was accepted before the first login arrives after it, as the token names the account', async () => {
+    adapter.dispose()
+    discord.isOpen = false
+    load(relay.app)
+    assert.equal(bot()?.sid, `discord:${botId}`)
+    const id = await queue({ msg: 'early', self_id: botId })
+    discord.isOpen = true
+    assert.equal((await reaches(id, 'sent')).bot, `discord:${botId}`)
+    assert.deepEqual(discord.shown.map(({ content }) => content), ['early'])
+  })
+})
+
+describe('a command', () => {
+  test('is posted as it was typed, and answered in its own thread or channel', async () => {
+    const bodies: JsonObject[] = []
+    const callback = createServer((request, response) => {
+      void json(request).then(body => {
+        bodies.push(fieldsOf(body))
+        response.end('{"reply":"**pong**"}')
+      })
+    })
+    const url = `http://127.0.0.1:${await listen(callback)}/`
+    await relay.update({ ...config, commandCallbackUrl: url, commands: [{ name: 'status' }, { name: 'deploy' }] })
+    const typed = `/status &lt;b&gt; <b>x</b> <@${botId}> <:ok:216154654256398347>`
+    discord.say(typed, { channel_id: thread })
+    discord.say('/deploy now', { member: undefined, webhook_id: '5' })
+    discord.say('/status', { guild_id: undefined, member: undefined, channel_id: direct })
+    discord.say('/status', { author: { id: botId, username: 'relay' } })
+    await until('all are answered', () => discord.shown.length === 3)
+    callback.close()
+    assert.deepEqual(bodies.map(body => [body.raw_message, body.group_id, body.user_id]).sort(), [
+      ['/deploy now', channel, user], [`/status &lt;b&gt; <b>x</b> @${botId} :ok:`, thread, user], ['/status', undefined, user],
+    ])
+    assert.deepEqual(discord.shown.map(each => each.channel).sort(), [channel, direct, thread].sort())
+    assert(discord.shown.every(({ content }) => seen(content) === '**pong**'))
+  })
+})
+
+test('lists channels and active threads as contacts, and no friends, of whom Discord tells nothing', async () => {
+  const { data } = await ask(`/contacts?bot=discord:${botId}`)
+  assert.deepEqual(data.groups, [{ id: channel, name: '#general (Team)' }, { id: thread, name: '#incident (Team)' }])
+  assert.deepEqual(data.friends, [])
+})
