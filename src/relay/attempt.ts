@@ -79,6 +79,8 @@ class Attempt {
   private readonly name: string
   /** How many calls may have arrived. */
   private open: number
+  /** Until when a further call may be made, as the last look-up has it. */
+  private repeatableUntil = Infinity
   /** Calls made, those of an earlier run among them. */
   private calls: number
   /** When the first call was made, by the machine's clock. */
@@ -146,7 +148,7 @@ class Attempt {
   }
 
   private async exchange(time: number): Promise<SendError | undefined> {
-    const { chats, deliveries, limits, stop } = this.context
+    const { clock, chats, deliveries, limits, stop } = this.context
     const { active, account, chat, message, settle } = this.sending
     let endCall: EndCall | undefined
     let unwatch: (() => void) | undefined
@@ -155,6 +157,7 @@ class Attempt {
     this.isCut = false
     const begin = (): void => {
       if (isOver || this.receipt || stop.aborted || !account.isOnline || !deliveries.mayCall(active)) throw new SendError('unsent')
+      if (clock.now() >= this.repeatableUntil) throw new SendError('unsent', undefined, { isFinal: true })
       const rest = limits.rest(account.sid, chat)
       if (rest > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited', limit: { scope: 'chat', after: rest } })
       endCall = deliveries.called(active)
@@ -224,9 +227,10 @@ class Attempt {
       const finding = await this.look(call, until)
       if (finding?.kind === 'found') this.receipt ??= finding
       if (this.receipt) return
-      if (finding?.mayRepeat && !this.isLast) {
+      if (finding && finding.repeatableUntil > clock.now() && !this.isLast) {
+        this.repeatableUntil = finding.repeatableUntil
         const end = await this.rest(failure)
-        if (!end && finding.kind === 'absent') this.open = 0
+        if (!end && finding.isAbsent) this.open = 0
         return end && !this.isCut ? explain(end, finding) : end
       }
       const left = until - clock.now()

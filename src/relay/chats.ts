@@ -138,7 +138,7 @@ export class Chats {
     const wall = this.clock.wall()
     const claims = this.claims.get(chat)
     const isFree = ({ id }: { id: string }): boolean => !claims?.has(id)
-    const isStepped = call.offset !== undefined && Math.abs(wall - now - call.offset) > leastStep
+    const isStepped = this.isStepped(call)
     const own = isStepped ? [] : page?.own ?? []
     const before = own.filter(({ id }) => (claims?.get(id) ?? Infinity) < call.begunAt)
     const isAnchored = before.length > 0
@@ -153,6 +153,11 @@ export class Chats {
     if (within.size > 0 || !page?.isReadable || isStepped) return { kind: 'inconclusive' }
     const isComplete = isAnchored || (page.oldest < start && free.length === 0)
     return isComplete ? { kind: 'absent', isAnchored } : { kind: 'inconclusive' }
+  }
+
+  /** Whether the machine's clock was set, or the machine slept, since a call was made. */
+  isStepped({ offset }: OpenCall): boolean {
+    return offset !== undefined && Math.abs(this.clock.wall() - this.clock.now() - offset) > leastStep
   }
 
   /** Messages with this likeness whose ID is not known. */
@@ -212,8 +217,13 @@ export interface Finding {
   kind: LookUp
   /** Where it was found. Callers are not told the ID under which a file is found. */
   messageIds: readonly string[]
-  /** Whether it may be sent again: nothing of it can arrive any more, and it is not there, or nobody can tell and that risk is taken. */
-  mayRepeat: boolean
+  /** Whether it is not there, and nothing of it can arrive any more. */
+  isAbsent: boolean
+  /**
+   * Until when it may be sent again, on the monotonic clock: without an end where it is absent, or where nobody can tell and that risk is
+   * taken; otherwise for as long as a further call does no harm.
+   */
+  repeatableUntil: number
 }
 
 /** Finds out whether messages without an answer have arrived. */
@@ -222,13 +232,13 @@ export class LookUps {
 
   /** @param isRisked whether a text is sent again through an account where nobody can tell whether it arrived */
   constructor(
-    private readonly clock: Clock, private readonly chats: Chats, private readonly journal: Pick<Journal, 'isDurable' | 'sentTo'>,
+    private readonly chats: Chats, private readonly journal: Pick<Journal, 'isDurable' | 'sentTo'>,
     private readonly observer: Pick<Observer, 'lookedUp'>, private readonly isRisked: (account: Account) => boolean,
   ) {}
 
   /** Asks once: what the platform reported, then its history. A message that is found is claimed. */
   async look(wanted: Wanted): Promise<Finding> {
-    const { clock, chats, observer } = this
+    const { chats, observer } = this
     const { account, chat, call, kind, message: { idempotentFor = 0 } } = wanted
     const known = knownOf(wanted)
     if (known) return known
@@ -240,12 +250,10 @@ export class LookUps {
     observer.lookedUp(found ? 'found' : verdict.kind)
     if (found) return found
     const isRisked = this.isRisked(account) && isRepeatable(kind)
-    const mayRepeat = clock.now() < call.begunAt + idempotentFor || (verdict.kind === 'absent'
-      ? hasSettled
-      : verdict.kind === 'inconclusive'
-        ? hasSettled && isRisked
-        : verdict.kind === 'no-history' && isRisked)
-    return { kind: verdict.kind, messageIds: [], mayRepeat }
+    const isAbsent = verdict.kind === 'absent' && hasSettled
+    const isGuess = isRisked && (verdict.kind === 'no-history' || (verdict.kind === 'inconclusive' && hasSettled))
+    const harmlessUntil = chats.isStepped(call) ? -Infinity : call.begunAt + idempotentFor
+    return { kind: verdict.kind, messageIds: [], isAbsent, repeatableUntil: isAbsent || isGuess ? Infinity : harmlessUntil }
   }
 
   private async search({ account, target, message, chat, call }: Wanted): Promise<Verdict> {
@@ -275,5 +283,5 @@ export class LookUps {
 /** What is known of a call without asking. */
 function knownOf({ call: { receipt, foundAs }, kind }: Wanted): Finding | undefined {
   const ids = receipt?.messageIds ?? (foundAs === undefined ? undefined : kind === 'file' ? [] : [foundAs])
-  if (ids) return { kind: 'found', messageIds: ids, mayRepeat: false }
+  if (ids) return { kind: 'found', messageIds: ids, isAbsent: false, repeatableUntil: -Infinity }
 }

@@ -56,7 +56,7 @@ export class Recheck {
   }
 
   private async ask(active: Active): Promise<boolean> {
-    const { port, chats, lookUps, deliveries } = this.context
+    const { clock, port, chats, lookUps, deliveries } = this.context
     const { delivery } = active
     const account = port.find(delivery.bot)
     if (!account?.isOnline) return false
@@ -68,7 +68,7 @@ export class Recheck {
       const wanted = { account, target: delivery.target, chat, call, ...await openMessage(this.context, active, open, account) }
       const finding = await lookUps.look(wanted)
       if (finding.kind === 'found') await deliveries.correct(active, open.indices, toSent(finding, open.likeness))
-      else mayRepeat &&= finding.mayRepeat
+      else mayRepeat &&= finding.repeatableUntil > clock.now()
     }
     return mayRepeat
   }

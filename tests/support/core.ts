@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
 import type { MessageRequest, ParsedItem } from '../../src/message/model'
-import { SendError, type Account, type Closure, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
+import { SendError, type Account, type Closure, type Limit, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
 import { isUnfinished, outcomeOf, type Delivery, type State } from '../../src/relay/delivery'
 import { KeyTaken, type Head, type Journal } from '../../src/relay/journal'
 import { Relay, Shared, tellAll, type RelayOptions, type Submission, type Submitted } from '../../src/relay/relay'
@@ -30,16 +30,20 @@ export const fates = {
   lost: { arrives: 0 },
 } as const satisfies Record<string, Fate>
 
+/** The platform wants no calls for so many milliseconds. */
+export function limited(after: number, scope: Limit['scope'] = 'chat'): Fate {
+  return { answered: 10, error: new SendError('unsent', 'too many', { causeId: 'rate-limited', limit: { scope, after } }) }
+}
+
 /** A platform with one account, on which calls meet their fates one after another, and then succeed. */
 export class TestPort implements Port {
   readonly calls: { text: string, at: number }[] = []
   readonly entries: { id: string, text: string, time: number }[] = []
   readonly fates: Fate[] = []
   hasHistory = true
-  /** For how long a call repeated makes no second message, in milliseconds. */
-  idempotentFor = 0
-  /** Whether a text is sent again where nobody can tell whether it arrived, unless the settings say otherwise. */
   retriesUnanswered = true
+  /** For how long after the first call that arrived a further one makes no second message, in milliseconds. */
+  idempotentFor: number | undefined
   /** Whether questions for the history get no answer. */
   isHistorySilent = false
   /** What the platform says when it is asked whether the chat is closed. */
@@ -47,6 +51,8 @@ export class TestPort implements Port {
   /** The platform reports that the chat is closed, or open. */
   tellOfChat: (closure: Closure | 'open') => void = () => undefined
   private isOnline = true
+  /** Messages by what the relay calls them, and when they were called for. */
+  private readonly arrived = new Map<string, { id: string, at: number }>()
   private readonly watches = { online: new Set<() => void>(), offline: new Set<() => void>() }
 
   constructor(private readonly clock: SimulatedClock) {}
@@ -71,7 +77,7 @@ export class TestPort implements Port {
     return {
       sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0 }, readsFiles: false, retriesUnanswered: this.retriesUnanswered,
       check: (_, items) => items,
-      message: (_, items) => this.message(items),
+      message: (_, items, name) => this.message(items, name),
       recall: none, groups: none, friends: none,
       closure: () => Promise.resolve(this.chat),
       onOffline: callback => this.watch('offline', callback),
@@ -100,13 +106,13 @@ export class TestPort implements Port {
     return () => this.watches[state].delete(callback)
   }
 
-  private message(items: readonly LoadedItem[]): Message {
+  private message(items: readonly LoadedItem[], name: string): Message {
     const text = items.map(item => item.type === 'text' ? item.text : item.type).join('+')
     return {
       likeness: text,
-      idempotentFor: this.idempotentFor,
-      send: begin => this.send(text, begin),
-      reports: () => [],
+      // What `begin` throws is a rejection.
+      send: begin => new Promise(resolve => resolve(this.send(text, begin, name))),
+      ...this.idempotentFor === undefined ? { reports: () => [] } : { idempotentFor: this.idempotentFor },
       history: count => this.isHistorySilent
         ? new Promise(() => undefined)
         : Promise.resolve(this.hasHistory
@@ -118,13 +124,19 @@ export class TestPort implements Port {
     }
   }
 
-  private send(text: string, begin: () => void): Promise<Receipt> {
+  private send(text: string, begin: () => void, name: string): Promise<Receipt> {
     begin()
-    const { clock } = this
-    this.calls.push({ text, at: clock.now() })
-    const id = String(this.calls.length)
+    const { clock, idempotentFor = 0 } = this
+    const at = clock.now()
+    this.calls.push({ text, at })
+    const known = this.arrived.get(name)
+    const isKnown = known !== undefined && at < known.at + idempotentFor
+    const id = isKnown ? known.id : String(this.calls.length)
     const { arrives, answered, error }: Fate = this.fates.shift() ?? fates.sent
-    if (arrives !== undefined) clock.after(arrives, () => this.entries.push({ id, text, time: clock.wall() }))
+    if (arrives !== undefined && !isKnown) {
+      this.arrived.set(name, { id, at })
+      clock.after(arrives, () => this.entries.push({ id, text, time: clock.wall() }))
+    }
     return new Promise((resolve, reject) => {
       if (answered === undefined) return
       clock.after(answered, () => error ? reject(error) : resolve({ messageIds: [id] }))
@@ -254,7 +266,7 @@ export class Core {
     const { clock, port, changes: { isDurable = true, ...changes } } = this
     const interval = changes.interval ?? 0
     this.relay = new Relay(this.shared, {
-      clock, port, policy: { timeout: 10_000, retries: 2, retryUnanswered: true, settleTime: 30_000, ...changes },
+      clock, port, policy: { timeout: 10_000, retries: 2, retryUnanswered: {}, settleTime: 30_000, ...changes },
       lane: { interval, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...changes },
       media: { transport: 'path', resolve: () => Promise.reject(new RelayError('file-not-found')), link: () => '' },
       files: { hold: () => () => undefined, keepUntil: () => Promise.resolve(), digest: () => Promise.resolve(undefined) },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { backoff } from '../../../src/relay/attempt'
 import { settlingTime } from '../../../src/relay/compose'
-import { Core, fates, type Fate } from '../../support/core'
+import { Core, fates, limited, type Fate } from '../../support/core'
 
 describe('the back-off', () => {
   test('doubles from 200 ms to 30 s, with up to half of it as jitter', () => {
@@ -22,10 +22,12 @@ describe('the settling time', () => {
   }
 })
 
+type PortOptions = Partial<Pick<Core['port'], 'hasHistory' | 'retriesUnanswered' | 'idempotentFor'>>
+
 interface Case {
   what: string
   fates: Fate[]
-  options?: ConstructorParameters<typeof Core>[0] & { hasHistory?: boolean, isFile?: boolean }
+  options?: ConstructorParameters<typeof Core>[0] & PortOptions & { isFile?: boolean }
   /** What a caller is told, how many calls are made of its message, and how often it arrives. */
   caller?: [told: string, calls: number, arrived: number]
   /** In which state a deferred delivery is after ten minutes, and the same. */
@@ -34,6 +36,8 @@ interface Case {
 
 const { refused, muted, removed, silent, lost } = fates
 const link = { kind: 'remote', url: 'http://example.com/x' } as const
+
+const bare = { hasHistory: false, retriesUnanswered: false } as const
 
 /** The time-out is 10 s, a text settles in 30 s, and there are two further calls where nothing else is said. */
 const cases: Case[] = [
@@ -56,14 +60,38 @@ const cases: Case[] = [
     what: 'is refused by a second call, while the first may have arrived', fates: [silent, refused], options: { hasHistory: false, retries: 1 },
     caller: ['unanswered', 2, 0], deferred: ['unanswered', 2, 0],
   },
+  {
+    what: 'is on a platform that can tell nothing', fates: [lost], options: { hasHistory: false, retriesUnanswered: false },
+    caller: ['unanswered', 1, 1], deferred: ['unanswered', 1, 1],
+  },
+  {
+    what: 'may be called for again without harm', fates: [lost], options: { ...bare, idempotentFor: 20_000 },
+    caller: ['sent', 2, 1], deferred: ['sent', 2, 1],
+  },
+  {
+    what: 'may be called for again without harm, but not for as long as a call takes', fates: [lost],
+    options: { ...bare, idempotentFor: 9_000 },
+    caller: ['unanswered', 1, 1], deferred: ['unanswered', 1, 1],
+  },
+  {
+    what: 'may be called for again without harm, but not for as long as the wait before that', fates: [lost],
+    options: { ...bare, idempotentFor: 10_100 },
+    deferred: ['unanswered', 1, 1],
+  },
+  {
+    what: 'is refused by a further call without harm, while the first may arrive', fates: [silent, refused, refused],
+    options: { idempotentFor: 60_000 },
+    caller: ['unanswered', 3, 0],
+  },
   { what: 'is refused late', fates: [{ ...refused, answered: 12_000 }], deferred: ['sent', 2, 1] },
 ]
 
 describe('a message that', () => {
-  for (const { what, fates, options: { hasHistory = true, isFile = false, ...options } = {}, caller, deferred } of cases) {
+  for (const { what, fates, options = {}, caller, deferred } of cases) {
+    const { isFile = false, hasHistory = true, retriesUnanswered = true, idempotentFor, ...changes } = options
     const start = (): { core: Core, more: Parameters<Core['submit']>[1] } => {
-      const core = new Core(options)
-      core.port.hasHistory = hasHistory
+      const core = new Core(changes)
+      Object.assign(core.port, { hasHistory, retriesUnanswered, idempotentFor })
       core.port.fates.push(...fates)
       return { core, more: isFile ? { items: [{ type: 'file', link }] } : {} }
     }
@@ -86,6 +114,37 @@ describe('a message that', () => {
         assert.deepEqual([core.states, core.called.length, core.port.texts.length], [[state], calls, arrived])
       })
     }
+  }
+
+  test('meets a limit is called for again when that is over, and its caller waits where there is time', async () => {
+    const core = new Core()
+    core.port.fates.push(limited(3_000))
+    void core.submit('x')
+    await core.run(20_000)
+    assert.deepEqual([core.log, core.port.calls], [['x sent'], [{ text: 'x', at: 0 }, { text: 'x', at: 3_010 }]])
+  })
+
+  test('meets a limit waits for it where it was accepted for later, and a caller is told for how long', async () => {
+    const core = new Core()
+    core.port.fates.push(limited(90_000))
+    void core.later('x')
+    await core.run(1_000)
+    void core.submit('y')
+    await core.run(200_000)
+    assert.deepEqual([core.log, core.port.calls], [['x accepted', 'y unsent 60'], [{ text: 'x', at: 0 }, { text: 'x', at: 90_010 }]])
+  })
+
+  for (const [scope, at] of [['chat', 1_000], ['account', 5_010]] as const) {
+    test(`is for another chat of an account with a limit of the ${scope} leaves after ${at} ms`, async () => {
+      const core = new Core()
+      core.port.fates.push(limited(5_000, scope))
+      void core.submit('x')
+      await core.run(1_000)
+      void core.submit('y', { target: { kind: 'group', id: '2' } })
+      await core.run(20_000)
+      assert.deepEqual(core.port.calls.find(({ text }) => text === 'y')?.at, at)
+      assert.deepEqual(core.log.sort(), ['x sent', 'y sent'])
+    })
   }
 
   test('is not answered in time becomes sent by a late answer', async () => {
