@@ -16,7 +16,7 @@ export function judge(run: Run): string[] {
       ...judgeAnswers(run, account), ...judgeWords(run, account), ...judgeDoubles(run, account), ...judgeRecord(run, account),
       ...judgeExpiry(run, account),
     ]),
-    ...judgeTries(run), ...judgeRestrictions(run), ...run.plan.isHeld ? judgeHeld(run) : [],
+    ...judgeTries(run), ...judgeLimits(run), ...judgeRestrictions(run), ...run.plan.isHeld ? judgeHeld(run) : [],
     ...watch(run),
   ]
 }
@@ -162,6 +162,19 @@ function judgeTries(run: Run): string[] {
   return problems
 }
 
+/** Nothing is called for where a platform wants no calls, once the process knows. */
+function judgeLimits({ calls }: Run): string[] {
+  return calls.flatMap(({ chat, process, outcome, answeredAt = Infinity, fault }) => {
+    const { scope, after } = fault?.limit ?? { scope: 'chat', after: 0 }
+    if (outcome !== 'limited') return []
+    const [sid = ''] = chat.split(' ')
+    const early = calls.find(call => call.process === process && call.begunAt > answeredAt && call.begunAt < answeredAt + after
+      && (scope === 'chat' ? call.chat === chat : call.chat.startsWith(`${sid} `)))
+    const wait = early && early.begunAt - answeredAt
+    return early ? [`${chat} wanted no calls for ${after} ms, and ${early.marks.join()} was called for after ${wait} ms`] : []
+  })
+}
+
 /** An account is restricted only where three calls to two chats came to nothing, and none succeeded between. */
 function judgeRestrictions({ restrictions, calls, ledger }: Run): string[] {
   return restrictions.flatMap(({ at, process, sid }) => {
@@ -266,7 +279,7 @@ function watchOrder(run: Run): string[] {
 
 /** Whether a call was answered by that nothing can be sent now: what is accepted for later is tried until something can. */
 function isTry(account: Account, { outcome }: Call): boolean {
-  return outcome === 'unsent' || outcome === 'logged-out' || (isForLater(account) && (outcome === 'about-target' || outcome === 'muted'))
+  return outcome === 'unsent' || outcome === 'limited' || outcome === 'logged-out' || (isForLater(account) && (outcome === 'about-target' || outcome === 'muted'))
 }
 
 /** Whether it was accepted for later, or an operator had it sent again. */
@@ -324,13 +337,13 @@ function isForgotten({ plan: { store }, endings }: Run, { process, at }: Issue, 
  * history it can tell, where no equal message is there and its times can be compared.
  */
 function mayComeTwice(run: Run, { operations }: Account, mark: string): boolean {
-  const { plan: { policy: { retryUnanswered }, platform: { hasHistory, offset }, chats, moments } } = run
+  const { plan: { platform: { hasHistory, offset, retriesUnanswered }, chats, moments } } = run
   const isHeavy = entriesOf(run, mark).some(({ call }) => /\[(?:file|video)/.test(call.likeness))
   const isAsked = operations.some(({ kind, result }) => kind === 'retry' && result === 'done')
   // "With a fixed tolerance": the times of a page without a known message tell nothing where the clocks are further apart.
   const areApart = Math.abs(offset) > 5_000 || hasWrongClock(run)
   if (areApart && moments.some(({ what }) => ['chatter', 'restart', 'kill'].includes(what.kind))) return true
-  if (!isAsked && (!retryUnanswered || isHeavy)) return false
+  if (!isAsked && (!retriesUnanswered || isHeavy)) return false
   const isClear = hasHistory && Math.abs(offset) < 5_000 && moments.length === 0 && !isOneOfEquals(run, mark)
     && chats.every(({ before, questions }) => before > 500 && questions.every(question => !question))
   return !isClear

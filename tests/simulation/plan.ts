@@ -81,7 +81,7 @@ export interface Plan {
   hosts: number
   /** Whether nothing but closed chats and kills goes wrong: then all that was accepted arrives once, and in its order. */
   isHeld?: true
-  policy: { timeout: number, retries: number, retryUnanswered: boolean, settleTime: number }
+  policy: { timeout: number, retries: number, retryUnanswered: Readonly<Record<string, boolean>>, settleTime: number }
   lanes: { interval: number, capacity: number, pauseAfter: number, pauseFor: number }
   platform: PlatformOptions
   chats: readonly PlannedChat[]
@@ -116,9 +116,10 @@ export function createPlan(seed: number): Plan {
   const accounts = random.chance(0.75) ? ['onebot:1'] : ['onebot:1', 'onebot:2']
   const timeout = random.pick([5, 15, 30]) * second
   const interval = random.pick([0, 0, 1000, 3000])
-  const policy = {
-    timeout, retries: random.between(0, 3), retryUnanswered: random.chance(0.4), settleTime: random.pick([15, 30]) * second,
-  }
+  const retries = random.between(0, 3)
+  const retriesUnanswered = random.chance(0.4)
+  // The platform says whether texts are sent again.
+  const policy = { timeout, retries, retryUnanswered: {}, settleTime: random.pick([15, 30]) * second }
   const faultsEnd = random.pick([1, 3, 6]) * minute
   const chats = Array.from({ length: random.between(1, 3) }, (_, index): PlannedChat => ({
     sid: random.pick(accounts),
@@ -129,16 +130,21 @@ export function createPlan(seed: number): Plan {
   }))
   const requests = createRequests(random, { store, hosts, chats: chats.length, until: faultsEnd })
   // From numbers of their own: all else in a schedule is as it would be without them.
+  const kinds = new Random(seed + 700_000_001)
+  const kind = kindOf(seed) ?? kinds.weighted<PlatformKind>([[8, 'usual'], [1, 'bare'], [1, 'idempotent']])
+  const isLimited = kinds.chance(kind === 'usual' ? 0.15 : 0.5)
   const closures = createClosures(new Random(seed + 500_000_009), { accounts, chats: chats.length, faultsEnd })
   return {
-    seed, store, hosts, policy, chats, requests, faultsEnd,
+    seed, store, hosts, policy, requests, faultsEnd,
+    chats: isLimited ? chats.map(chat => ({ ...chat, calls: withLimits(kinds, chat.calls) })) : chats,
     lanes: {
       interval, capacity: random.pick([2, 20, 20, 20]),
       pauseAfter: random.pick([2, 1000, 1000]), pauseFor: random.pick([10, 60]) * second,
     },
     platform: {
-      hasHistory: random.chance(0.75), reports: random.chance(0.4), isCoarse: random.chance(0.6), accounts,
+      hasHistory: random.chance(0.75), reports: random.chance(0.4), isCoarse: random.chance(0.6), accounts, retriesUnanswered,
       offset: random.weighted([[3, 0], [1, 1700], [1, 3 * hour], [1, -5 * hour]]), tellsMutes: seed % 2 === 0,
+      ...traitsOf(kinds, kind),
     },
     operations: requests.filter(() => random.chance(0.15)).map(({ name, at }) => ({
       at: at + random.between(0, 2 * minute), kind: random.chance(0.5) ? 'retry' : 'withdraw', request: name,
@@ -153,6 +159,37 @@ export function createPlan(seed: number): Plan {
     end: faultsEnd + (requests.some(({ items }) => items.some(({ type }) => type !== 'text')) ? 2 * mediaSettle + 5 * minute : 10 * minute)
       + (closures.length > 0 ? 8 * minute : 0),
   }
+}
+
+/**
+ * What platforms other than OneBot are like: `bare` has neither a history nor reports, and nothing is sent again on a guess; further calls
+ * for a message of an `idempotent` one do no harm for a while.
+ */
+export type PlatformKind = 'usual' | 'bare' | 'idempotent'
+
+/** From these seeds on all platforms are of one kind; elsewhere some are. */
+export const kindSeeds: Readonly<Record<Exclude<PlatformKind, 'usual'>, number>> = { bare: 500_000_000, idempotent: 600_000_000 }
+
+function kindOf(seed: number): PlatformKind | undefined {
+  return seed >= kindSeeds.idempotent ? 'idempotent' : seed >= kindSeeds.bare ? 'bare' : undefined
+}
+
+function traitsOf(random: Random, kind: PlatformKind): Partial<PlatformOptions> {
+  if (kind === 'usual') return {}
+  if (kind === 'bare') return { hasHistory: false, reports: undefined, retriesUnanswered: false }
+  const [hasHistory, retriesUnanswered] = [random.chance(0.3), random.chance(0.2)]
+  return { hasHistory, reports: undefined, retriesUnanswered, idempotentFor: random.pick([1, 5, 60]) * minute }
+}
+
+/** Some calls meet a limit of their chat or of their account. */
+function withLimits(random: Random, calls: PlannedChat['calls']): PlannedChat['calls'] {
+  const share = random.next() * 0.4
+  return Array.from({ length: 24 }, (_, place) => random.chance(share)
+    ? {
+        answer: 'limited', answerAfter: random.between(1, 400),
+        limit: { scope: random.pick(['chat', 'account']), after: random.pick([0.3, 2, 8, 20, 200]) * second },
+      }
+    : calls[place])
 }
 
 /** The seeds of the plans that `createHeldPlan` makes. */
@@ -175,12 +212,14 @@ export function createHeldPlan(seed: number): Plan {
     on: random.pick(['time', 'statement']), nth: random.between(20, 400), after: random.between(0, faultsEnd / 2),
     what: { kind: 'kill', host: 0, away: random.between(10, 10_000) },
   })
+  const retries = random.between(1, 3)
+  const retriesUnanswered = random.chance(0.5)
   return {
     seed, store, hosts, isHeld: true, chats, faultsEnd,
-    policy: { timeout: 15 * second, retries: random.between(1, 3), retryUnanswered: random.chance(0.5), settleTime: 30 * second },
+    policy: { timeout: 15 * second, retries, retryUnanswered: {}, settleTime: 30 * second },
     lanes: { interval, capacity: 200, pauseAfter: 1000, pauseFor: minute },
     platform: {
-      hasHistory: true, reports: random.chance(0.5), isCoarse: random.chance(0.5), offset: 0, accounts: [sid],
+      hasHistory: true, reports: random.chance(0.5), isCoarse: random.chance(0.5), offset: 0, accounts: [sid], retriesUnanswered,
       tellsMutes: random.chance(0.5),
     },
     requests: Array.from({ length: 100 }, (_, name): PlannedRequest => ({

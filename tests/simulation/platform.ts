@@ -1,7 +1,7 @@
 import { RelayError } from '../../src/errors'
 import type { BotSelector, Target } from '../../src/message/model'
 import {
-  SendError, type Account, type Closure, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt, type Report,
+  SendError, type Account, type Closure, type HistoryPage, type Limit, type LoadedItem, type Message, type Port, type Receipt, type Report,
 } from '../../src/platform/port'
 import type { Random } from '../faults/random'
 import type { ProcessClock, Timeline } from './clock'
@@ -15,8 +15,10 @@ const longestQuestion = 30_000
 /** What becomes of one call. All times in milliseconds from the call on. */
 export interface CallFault {
   /** `nameless` is a yes without an ID; with `none` the call is never answered. */
-  answer: 'sent' | 'nameless' | 'none' | keyof typeof failures
+  answer: 'sent' | 'nameless' | 'none' | 'limited' | keyof typeof failures
   answerAfter: number
+  /** For how long the platform wants no calls where it says that it is limited. */
+  limit?: Limit
   /** When the message is in the chat; absent where it never is. */
   carriedAfter?: number
   /** The same in settling times of the message. */
@@ -44,8 +46,12 @@ export interface ChatFaults {
 /** A platform on which everything happens as planned. */
 export interface PlatformOptions {
   hasHistory: boolean
-  /** Whether it reports the messages of the bot's own account. */
-  reports: boolean
+  /** Whether it reports the messages of the bot's own account; `undefined` where such a platform never does. */
+  reports: boolean | undefined
+  /** Whether texts are sent again where nobody can tell whether they arrived. */
+  retriesUnanswered: boolean
+  /** For how long after the first call for a message a further one makes no second message; absent where it always does. */
+  idempotentFor?: number
   /** Whether its times are whole seconds. */
   isCoarse: boolean
   /** By how much its clock is ahead, in milliseconds. */
@@ -65,6 +71,8 @@ export type Trouble = 'muted' | 'logged-out' | 'unknown-login' | 'swallowed'
 export interface Call {
   readonly process: ProcessClock
   readonly chat: string
+  /** What the relay calls the message. */
+  readonly name: string
   /** Which items of which requests. */
   readonly marks: readonly string[]
   readonly likeness: string
@@ -115,6 +123,8 @@ export class Platform {
   private readonly troubles = new Map<string, number>()
   private readonly listeners = new Set<{ process: ProcessClock, callback: Parameters<Port['onChat']>[0] }>()
   private readonly connections: Connection[] = []
+  /** What was carried out first, by what the relay calls it. */
+  private readonly named = new Map<string, Entry>()
   /** Cancels what has still to be carried out. */
   private readonly pending = new Map<string, Set<() => void>>()
 
@@ -253,9 +263,9 @@ export class Platform {
         return isOnline()
       },
       readsFiles: false,
-      retriesUnanswered: true,
+      retriesUnanswered: this.options.retriesUnanswered,
       check: (_, items) => items,
-      message: (target, items) => this.message(connection, chatName(sid, target), items),
+      message: (target, items, name) => this.message(connection, chatName(sid, target), items, name),
       recall: () => Promise.resolve(),
       closure: target => this.closure(connection, chatName(sid, target)),
       groups: () => Promise.resolve([]),
@@ -283,7 +293,8 @@ export class Platform {
     return this.has('swallowed', sid) ? { answer: 'swallowed', answerAfter: 100, carriedAfter: 10 } : undefined
   }
 
-  private message(connection: Connection, chat: string, items: readonly LoadedItem[]): Message {
+  private message(connection: Connection, chat: string, items: readonly LoadedItem[], name: string): Message {
+    const { idempotentFor, reports } = this.options
     const likeness = items.map(likenessOf).join(' ')
     const marks = items.map(markOf)
     const settle = this.settleOf(items)
@@ -304,7 +315,7 @@ export class Platform {
             return
           }
           const met = this.troubleOf(connection.sid, chat) ?? fault
-          const call: Call = { process: connection.process, chat, marks, likeness, begunAt: this.timeline.now, settle, fault: met }
+          const call: Call = { process: connection.process, chat, name, marks, likeness, begunAt: this.timeline.now, settle, fault: met }
           this.calls.push(call)
           this.carryOut(connection, call, { resolve, reject })
           this.onCall(call)
@@ -312,7 +323,8 @@ export class Platform {
         if (fault?.heldFor === undefined) start()
         else connection.process.deliver(this.timeline.now + fault.heldFor, start)
       }),
-      reports: () => connection.reports.get(`${chat} ${likeness}`) ?? [],
+      ...idempotentFor !== undefined && { idempotentFor },
+      ...reports !== undefined && { reports: () => connection.reports.get(`${chat} ${likeness}`) ?? [] },
       history: count => this.history(connection, chat, likeness, count),
     }
   }
@@ -344,17 +356,23 @@ export class Platform {
     this.later(connection.sid, Math.max(fault.answerAfter, isYes ? carriedAfter ?? 0 : 0), () => {
       connection.process.deliver(this.timeline.now, () => end(answer, () => {
         if (isYes) resolve({ messageIds: entry && answer === 'sent' && !call.likeness.startsWith('[file') ? [entry.id] : [] })
-        else reject(failures[answer])
+        else reject(answer === 'limited' ? new SendError('unsent', 'limited', { causeId: 'rate-limited', limit: fault.limit }) : failures[answer])
       }))
     })
   }
 
   private carry(call: Call): Entry {
+    const { idempotentFor = 0 } = this.options
+    const known = this.named.get(call.name)
+    if (known && call.begunAt < known.call.begunAt + idempotentFor) return known
     const { log } = this.chatOf(call.chat)
     const isSeen = call.fault?.answer !== 'swallowed'
     const entry = { id: `m${this.ledger.length + 1}${isSeen ? '' : ` ${log.length}`}`, time: this.timeline.now, call, isSeen }
     log.push(entry)
-    if (isSeen) this.ledger.push(entry)
+    if (isSeen) {
+      this.ledger.push(entry)
+      if (!known) this.named.set(call.name, entry)
+    }
     if (!isSeen || !this.options.reports) return entry
     for (const { process, sid, reports } of this.connections) {
       if (!call.chat.startsWith(`${sid} `) || !this.isOnline(sid)) continue

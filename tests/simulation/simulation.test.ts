@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { describe, tryOut } from './harness'
-import { heldSeeds } from './plan'
+import { heldSeeds, kindSeeds } from './plan'
 
 /** Other schedules than those of the long form, and always the same. */
 const first = 20_000_000
@@ -10,6 +10,12 @@ const schedules = 2_000
 test(`${schedules} schedules in simulated time lose nothing, double nothing and misreport nothing`, { timeout: 240_000 }, async () => {
   for (let seed = first; seed < first + schedules; seed++) await assertFine(seed)
 })
+
+for (const [kind, from] of Object.entries(kindSeeds)) {
+  test(`500 schedules on a platform that is ${kind} lose, double and misreport nothing either`, { timeout: 120_000 }, async () => {
+    for (let seed = from; seed < from + 500; seed++) await assertFine(seed)
+  })
+}
 
 test('100 messages for a closed chat, or an account that is logged out, arrive once and in order, over a kill', { timeout: 60_000 }, async () => {
   for (let seed = heldSeeds; seed < heldSeeds + 50; seed++) await assertFine(seed)
