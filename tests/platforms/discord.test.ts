@@ -255,6 +255,14 @@ describe('a call without an answer', () => {
     })
   }
 
+  test('is looked for behind what others have written since, a page at a time', async () => {
+    discord.fill(thread, 130)
+    discord.api.fault({ path: messages, answer: 'cut' })
+    await deliver({ to: `discord:group:${thread}`, msg: 'x' })
+    const pages = discord.api.callsTo(messages).filter(({ method }) => method === 'GET').map(({ query }) => query)
+    assert.deepEqual(pages.map(query => [query.get('limit'), query.has('before')]), [['50', false], ['100', false], ['100', true]])
+  })
+
   test('in the midst of a long text repeats nothing that is there', async () => {
     const msg = 'a b '.repeat(1200)
     discord.api.fault({ path: messages, isCarriedOut: true, answer: { body: { id: '334385199974967042' } } })
@@ -382,6 +390,13 @@ describe('a command', () => {
     assert.deepEqual(discord.shown.map(each => each.channel).sort(), [channel, direct, thread].sort())
     assert(discord.shown.every(({ content }) => seen(content) === '**pong**'))
   })
+})
+
+test('recalls a message', async () => {
+  const [{ id } = { id: '' }] = await deliver({ msg: 'x' })
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ message_id: id }) }
+  assert.equal((await ask('/onebot/delete_msg', init)).status, 200)
+  assert.deepEqual(discord.recalled, [`${channel} ${id}`])
 })
 
 test('lists channels and active threads as contacts, and no friends, of whom Discord tells nothing', async () => {

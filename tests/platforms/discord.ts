@@ -101,6 +101,13 @@ export class DiscordServer {
     return this.api.callsTo(messages).filter(({ method }) => method === 'POST')
   }
 
+  /** Another program writes so many messages through the same bot. */
+  fill(place: string, count: number): void {
+    for (let index = 0; index < count; index++) {
+      this.shown.push({ id: this.nextId(), channel: place, content: `${index}`, notified: [], files: [], replyTo: undefined })
+    }
+  }
+
   /** An event for the bot. */
   tell(type: string, data: object): void {
     for (const socket of this.api.sockets) socket.send(JSON.stringify({ op: 0, t: type, s: ++this.count, d: data }))
