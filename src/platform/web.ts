@@ -112,7 +112,8 @@ export abstract class WebMessage implements Message {
   abstract readonly likeness: string
   /** What other plugins and the adapter's encoder learn of the chat besides its channel, such as its guild. */
   protected readonly event: Partial<Universal.Event> = {}
-  readonly idempotentFor?: number
+  /** 0 once another plugin has changed the message: then the adapter makes the calls. */
+  idempotentFor?: number
   private calls: readonly Call[] | undefined
 
   constructor(protected readonly account: BotAccount, protected readonly target: Target, protected readonly items: readonly LoadedItem[]) {}
@@ -139,11 +140,14 @@ export abstract class WebMessage implements Message {
       const channelId = await this.channel()
       const elements = items.map(toElement)
       const session = isHeard(bot) ? createSession(bot, channelId, kind === 'private', this.event) : undefined
-      if (session && isChanged(elements, await announceSend(bot, session, elements))) return await encode(bot, channelId, session, leave)
+      if (session && isChanged(elements, await announceSend(bot, session, elements))) {
+        this.idempotentFor = 0
+        return await encode(bot, channelId, session, leave)
+      }
       const calls = this.calls ??= await this.prepare(channelId)
       if (!this.account.isOnline) throw new SendError('unsent', this.account.health.cause)
       leave()
-      const messageIds = await callAll(calls, this.idempotentFor !== undefined)
+      const messageIds = await callAll(calls, Boolean(this.idempotentFor))
       if (session) announceSent(bot, session, messageIds[0] ?? '')
       return { messageIds }
     } catch (error) {
