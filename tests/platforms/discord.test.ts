@@ -1,4 +1,4 @@
-import { Universal, type Bot, type Context, type ForkScope } from 'koishi'
+import { h, Universal, type Bot, type Context, type ForkScope } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -270,6 +270,19 @@ describe('a call without an answer', () => {
     const parts = await deliver({ msg })
     assert.equal(parts.map(({ content }) => content).join(' '), msg.trim())
     assert.equal(discord.posts().length, parts.length + 2)
+  })
+
+  test('is not made again where another plugin has changed the message, as nothing knows that again', async () => {
+    const off = relay.app.on('before-send', session => {
+      session.elements = [...session.elements ?? [], h('b', 'signed')]
+    })
+    try {
+      discord.api.fault({ path: messages, answer: 'cut', isCarriedOut: true })
+      assert.match(await fail({ msg: 'x' }, 504), /^unanswered/)
+      assert.deepEqual(discord.shown.map(({ content }) => content), ['x**signed**'])
+    } finally {
+      off()
+    }
   })
 
   test('that stays open to the end is told to be so', async () => {

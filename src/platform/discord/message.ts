@@ -24,7 +24,7 @@ export class DiscordMessage extends WebMessage {
    * Each call has a nonce, which Discord compares with those of "the past few minutes", and answers with the message that is there. This is
    * less than that can mean. Source: `enforce_nonce` of https://docs.discord.com/developers/resources/message#create-message
    */
-  override readonly idempotentFor = 60_000
+  override idempotentFor = 60_000
   private readonly parts: readonly Part[]
 
   constructor(account: BotAccount, target: Target, items: readonly LoadedItem[], private readonly name: string, private readonly api: Api) {
@@ -55,8 +55,9 @@ export class DiscordMessage extends WebMessage {
 
   override async history(count: number): Promise<HistoryPage> {
     const [part, ...others] = this.parts
-    // What is there of a divided message says nothing of the rest. A further round of calls, which repeats nothing, does.
-    if (!part || others.length > 0) throw new SendError('unanswered', 'a divided message is not looked up')
+    // What is there of a divided message says nothing of the rest: a further round of calls does. What another plugin made of a message
+    // looks otherwise.
+    if (!part || others.length > 0 || this.idempotentFor === 0) throw new SendError('unanswered', 'the message cannot be looked up')
     const messages = await this.latest(count)
     const { selfId } = this.account
     const own = messages.filter(({ author }) => fieldsOf(author).id === selfId)
