@@ -1,10 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import type { Target } from '../message/model'
-import type { Account, HistoryPage, Message, Receipt, Report } from '../platform/port'
+import { SendError, type Account, type HistoryPage, type Message, type Receipt, type Report } from '../platform/port'
 import type { Clock } from './clock'
 import { isRepeatable, type MessageKind } from './compose'
 import type { Delivery, Open } from './delivery'
 import type { Journal } from './journal'
+import type { Limits } from './limits'
 import type { LookUp, Observer } from './options'
 
 /** A platform message of a delivery that was called, and whose ID is not known. */
@@ -233,7 +234,8 @@ export class LookUps {
   /** @param isRisked whether a text is sent again through an account where nobody can tell whether it arrived */
   constructor(
     private readonly chats: Chats, private readonly journal: Pick<Journal, 'isDurable' | 'sentTo'>,
-    private readonly observer: Pick<Observer, 'lookedUp'>, private readonly isRisked: (account: Account) => boolean,
+    private readonly observer: Pick<Observer, 'lookedUp'>, private readonly limits: Limits,
+    private readonly isRisked: (account: Account) => boolean,
   ) {}
 
   /** Asks once: what the platform reported, then its history. A message that is found is claimed. */
@@ -256,16 +258,28 @@ export class LookUps {
     return { kind: verdict.kind, messageIds: [], isAbsent, repeatableUntil: isAbsent || isGuess ? Infinity : harmlessUntil }
   }
 
-  private async search({ account, target, message, chat, call }: Wanted): Promise<Verdict> {
+  private async search(wanted: Wanted): Promise<Verdict> {
+    const { account, target, message, chat, call } = wanted
     await this.learn(account, target, chat)
     let last = this.chats.judge(chat, call, message.reports?.() ?? [])
     for (const depth of depths) {
       if (last.kind === 'found' || (last.kind === 'absent' && last.isAnchored)) break
-      const page = await message.history(depth)
+      const page = await this.page(wanted, depth)
       last = this.chats.judge(chat, call, message.reports?.() ?? [], page)
       if (!page && last.kind !== 'found') return { kind: 'no-history' }
     }
     return last
+  }
+
+  /** A page of the history. It is not asked for while the platform wants no calls. @throws SendError */
+  private async page({ account: { sid }, chat, message }: Wanted, depth: number): Promise<HistoryPage | undefined> {
+    if (this.limits.rest(sid, chat) > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited' })
+    try {
+      return await message.history(depth)
+    } catch (error) {
+      if (error instanceof SendError && error.limit) this.limits.note(sid, chat, error.limit)
+      throw error
+    }
   }
 
   /** What earlier processes and terms have sent into the chat, as the journal knows it. */

@@ -6,7 +6,7 @@ import type { Clock } from './clock'
  * the plugin.
  */
 export class Limits {
-  /** On the monotonic clock, by lanes and by the `sid` of bots. */
+  /** On the monotonic clock, by chats and by the `sid` of bots. */
   private readonly ends = new Map<string, number>()
 
   constructor(private readonly clock: Clock) {}
@@ -15,18 +15,23 @@ export class Limits {
    * A platform has limited an account.
    *
    * @param bot its `sid`
-   * @param chat as the lane is named
+   * @param lane its name
    */
-  note(bot: string, chat: string, { scope, after }: Limit): void {
+  note(bot: string, lane: string, { scope, after }: Limit): void {
     const now = this.clock.now()
     for (const [name, end] of this.ends) if (end <= now) this.ends.delete(name)
-    const name = scope === 'account' ? bot : chat
+    const name = scope === 'account' ? bot : chatOf(lane)
     this.ends.set(name, Math.max(this.ends.get(name) ?? 0, now + after))
   }
 
   /** For how long nothing may be called, in milliseconds. */
-  rest(bot: string, chat: string): number {
-    const end = Math.max(this.ends.get(bot) ?? 0, this.ends.get(chat) ?? 0)
+  rest(bot: string, lane: string): number {
+    const end = Math.max(this.ends.get(bot) ?? 0, this.ends.get(chatOf(lane)) ?? 0)
     return Math.max(end - this.clock.now(), 0)
   }
+}
+
+/** The chat of a lane. A topic, whose ID has that of its group in front, shares the limit of the group. */
+function chatOf(lane: string): string {
+  return /^.*?\/(?:group|private):[^:]*/s.exec(lane)?.[0] ?? lane
 }

@@ -79,7 +79,7 @@ export class Term {
     const { chats, limits } = memory
     const running = { ...options, stop: this.stop.signal }
     const deliveries = this.deliveries = new Deliveries({ ...running, journal, ownership })
-    const lookUps = new LookUps(chats, journal, observer, ({ platform, retriesUnanswered: usual }) => {
+    const lookUps = new LookUps(chats, journal, observer, limits, ({ platform, retriesUnanswered: usual }) => {
       return typeof asked === 'boolean' ? asked : asked[platform] ?? usual
     })
     const sending = { ...running, chats, limits, deliveries, lookUps }

@@ -246,6 +246,15 @@ describe('a call without an answer', () => {
   test('that stays open to the end is told to be so', async () => {
     discord.api.fault({ path: messages, times: 9, answer: broken })
     assert.match(await fail({ msg: 'x' }, 504), /^unanswered/)
+  test('is neither looked for nor made again while that is limited', async () => {
+    discord.api.fault({ path: messages, answer: 'cut' })
+    discord.api.fault({ path: messages, answer: limited(1.5) })
+    await reaches(await queue({ to: `discord:group:${thread}`, msg: 'x' }), 'sent')
+    const calls = discord.api.callsTo(messages)
+    const [look, next] = calls.slice(1)
+    assert(look?.method === 'GET' && (next?.at ?? 0) - look.at >= 1500, calls.map(({ method, at }) => `${method} ${at}`).join(', '))
+  })
+
   })
 
   test('to a server that is not there is unsent', async () => {

@@ -277,6 +277,15 @@ describe('Telegram', () => {
   })
 
   test('a limit that comes after a part of a message holds the chat as well', async () => {
+  test('a limit in a topic holds its whole group', async () => {
+    telegram.server.fault({ path: /\/sendMessage/, answer: refuse(429, 'Too Many Requests: retry after 30', { retry_after: 30 }) })
+    for (const to of [`telegram:group:-1005:${topic}`, 'telegram:group:-1005']) {
+      const answer = await relay.send({ to, msg: 'a' })
+      assert.match(failureOf(answer, 503), /limits how fast/)
+    }
+    assert.equal(telegram.sends.length, 1)
+  })
+
     const to = 'telegram:group:-1004'
     telegram.server.fault({ path: /\/sendPhoto/, answer: refuse(429, 'Too Many Requests: retry after 30', { retry_after: 30 }) })
     const [first] = batchOf(await relay.send({ to, messages: [text('x'.repeat(1025)), picture()] })).results
