@@ -89,8 +89,6 @@ export function failureOf(answer: Said | undefined, adapter: Adapter | undefined
   const { code, words } = complaintOf(fieldsOf(body), adapter)
   const scope = status === 429 ? 'account' : adapter?.limits?.get(code)
   if (scope) return toFailure(429, { words, limit: { scope, after: waitOf(headers, fieldsOf(body)) } })
-  // A server that waited too long for the request may have read it all the same (RFC 9110, section 15.5.9).
-  if (status >= 500 || status === 408) return toFailure(500, { words: words || `HTTP ${status}` })
   if (status >= 400) return toFailure(status, { words })
   if (!adapter || code === '') return
   // QQ answers 201 and 202 where it has yet to decide, and WeCom -1 where it is too busy to tell.

@@ -91,7 +91,8 @@ export function parseJson(text: string): unknown {
 export function toFailure(status: number, { words = '', causeId, limit }: Refusal): SendError {
   const shown = cleanWording(words) ?? `HTTP ${status}`
   if (limit) return new SendError('unsent', shown, { causeId: 'rate-limited', limit })
-  if (status >= 500) return new SendError('unanswered', shown)
+  // A server that waited too long for the request may have read it all the same (RFC 9110, section 15.5.9).
+  if (status >= 500 || status === 408) return new SendError('unanswered', shown)
   const isAccount = causeId !== undefined && causes[causeId].about === 'account'
   return isAccount ? new SendError('unsent', shown, { causeId }) : new SendError('refused', shown, { causeId, isFinal: true })
 }

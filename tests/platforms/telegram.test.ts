@@ -218,6 +218,7 @@ describe('Telegram', () => {
       'a connection that is cut': { answer: 'cut', isCarriedOut: true },
       'silence': { answer: 'none', isCarriedOut: true },
       'an answer that is none': { answer: { body: 'ok' }, isCarriedOut: true },
+      'a proxy that waited too long': { answer: { status: 408, body: '<html>408 Request Time-out</html>' }, isCarriedOut: true },
     } as const
     const to = 'telegram:group:-2000'
 
