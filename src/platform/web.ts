@@ -184,7 +184,9 @@ async function callAll(calls: readonly Call[], isRepeatable: boolean): Promise<s
   for (const [index, call] of calls.entries()) {
     try {
       const { messageIds } = await call().catch(async (error: unknown) => {
-        const wait = index > 0 && error instanceof SendError ? error.limit?.after ?? Infinity : Infinity
+        const limit = index > 0 && error instanceof SendError ? error.limit : undefined
+        // A limit of the account holds its other chats as well, so the relay has to know of it.
+        const wait = limit?.scope === 'chat' ? limit.after : Infinity
         if (wait > longestWait) throw error
         await delay(wait)
         return call()

@@ -245,6 +245,20 @@ describe('Feishu and Lark', () => {
     assert.equal(lark.sends.length, 3)
   })
 
+  test('waits in every chat for a limit of the account, also in the midst of a long text', async () => {
+    const [long, short] = ['long', 'short'].map(name => `feishu:group:oc_limited_${name}`)
+    const answer = refuse(99991400, 'request trigger frequency limit', 400, { 'x-ogw-ratelimit-reset': '1' })
+    lark.server.fault({ path: /messages$/, answer: { body: { code: 0, data: { message_id: 'om_1' } } }, isCarriedOut: true })
+    lark.server.fault({ path: /messages$/, answer })
+    const first = send({ to: long, msg: 'a '.repeat(20_000) })
+    await until('it is limited', () => lark.sends.length === 2)
+    const at = performance.now()
+    assert.equal((await send({ to: short, msg: 'b' })).status, 200)
+    assert(performance.now() - at >= 900, `after ${performance.now() - at} ms`)
+    assert.equal((await first).status, 200)
+    assert.equal(texts().length, 3)
+  })
+
   test('lists its groups, page by page, and recalls what it sent', async () => {
     const { body: { data } } = await read(await relay.request(`/contacts?bot=feishu:${self}`))
     const groups = [{ id: group, name: 'ops' }, { id: 'oc_2', name: '值班' }]
