@@ -7,7 +7,7 @@ import type { Presence } from './bots'
 import { answerIn, failureOf, observe, watchExchanges, type Exchange } from './exchange'
 import { classifyThrown } from './failure'
 import {
-  announceSend, BotAccount, createEncoder, createSession, partlyArrived, render, toElement, type PlatformSupport, type SendSession,
+  announceSend, BotAccount, createEncoder, createSession, isCrowd, partlyArrived, render, toElement, type PlatformSupport, type SendSession,
 } from './koishi'
 import { readMedia } from './media'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt } from './port'
@@ -26,8 +26,6 @@ const features: Readonly<Record<Feature, string>> = {
 
 /** No ID of a user on any platform has these; within markup they would end the mention. */
 const plainId = /^[^\s<>()[\]{}|&"'\\]+$/
-/** Not users, but words that mention many. */
-const crowds: ReadonlySet<string> = new Set(['all', 'here', 'everyone', 'channel'])
 
 /** An account on any platform, through its adapter. */
 class AdapterAccount extends BotAccount {
@@ -51,7 +49,7 @@ class AdapterAccount extends BotAccount {
     const form = this.adapter?.userId ?? plainId
     for (const item of items) {
       if (item instanceof RelayError || item.type !== 'at' || item.userId === null) continue
-      if (!form.test(item.userId) || crowds.has(item.userId)) throw new RelayError('bad-request', 'the ID of a mention is not that of a user')
+      if (!form.test(item.userId) || isCrowd(item.userId)) throw new RelayError('bad-request', 'the ID of a mention is not that of a user')
     }
   }
 

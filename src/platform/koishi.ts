@@ -198,6 +198,11 @@ export abstract class BotAccount implements Account {
 const direct = Universal.Channel.Type.DIRECT
 const text = Universal.Channel.Type.TEXT
 
+/** Whether an ID stands for many users on some platform, also within the markup of another one: not every key may mention them. */
+export function isCrowd(id: string): boolean {
+  return /^@?(?:all|here|everyone|online|channel|0*)$|@(?:everyone|here)/i.test(id)
+}
+
 /** The session of a message that is sent, which other plugins see. */
 export type SendSession = ReturnType<Bot['session']>
 

@@ -173,7 +173,7 @@ describe('before anything leaves', () => {
     const body = JSON.stringify({ to: fresh(), msg: 'a', at: 'all' })
     const headers = { 'x-api-key': 'the-secret-of-quiet', 'content-type': 'application/json' }
     assert.equal((await fetch(`${relay.url}/webhook`, { method: 'POST', body, headers })).status, 403)
-    for (const at of ['here', 'ALL', '&1', '1><at type="all"/', '(met)']) {
+    for (const at of ['here', 'ALL', '&1', '1><at type="all"/', '(met)', '@everyone', 'x@here', '@all']) {
       assert.equal((await send({ msg: 'a', at })).status, 400, at)
     }
     assert.deepEqual(full.calls(), [])

@@ -7,7 +7,7 @@ import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import type { Presence } from '../bots'
 import { classifyThrown } from '../failure'
 import { toText } from '../incoming'
-import { announceSend, BotAccount, createSession, isHeard, type PlatformSupport } from '../koishi'
+import { announceSend, BotAccount, createSession, isCrowd, isHeard, type PlatformSupport } from '../koishi'
 import { SendError, type Contact, type HistoryEntry, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { ask, unreadable } from '../web'
 import { readBody, readReceipt } from './answers'
@@ -26,8 +26,8 @@ export const satori: PlatformSupport = {
 const direct = Universal.Channel.Type.DIRECT
 const text = Universal.Channel.Type.TEXT
 
-/** Mentions of everybody, and of roles, on some platform behind a server: not every key may mention everybody. */
-const noUser = /^(?:all|here|everyone|online|channel|0*)$|[&!#*<>()[\]{}`"'\s]/i
+/** Mentions of roles on some platform behind a server. */
+const noUser = /[&!#*<>()[\]{}`"'\s]/
 
 /** The most pages of a list that are read. */
 const maxPages = 100
@@ -64,7 +64,7 @@ class SatoriAccount extends BotAccount {
       throw new RelayError('bad-request', 'the Satori server of this bot offers no private chats (user.channel.create)')
     }
     for (const item of items) {
-      const isWrong = !(item instanceof RelayError) && item.type === 'at' && item.userId !== null && noUser.test(item.userId)
+      const isWrong = !(item instanceof RelayError) && item.type === 'at' && item.userId !== null && (isCrowd(item.userId) || noUser.test(item.userId))
       if (isWrong) throw new RelayError('bad-request', 'the ID of a mention must be that of a user')
     }
   }
