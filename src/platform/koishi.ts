@@ -240,6 +240,11 @@ export function isHeard(bot: Bot): boolean {
   return [before, send, all].some(list => list?.length)
 }
 
+/** Whether any plugin listens to messages before they are sent, so that it can change them. */
+export function mayBeChanged(bot: Bot): boolean {
+  return Boolean(lifecycleOf(bot)._hooks['before-send']?.length)
+}
+
 /**
  * Shows a message to other plugins before it is sent. They may change the elements of the session.
  *

@@ -5,7 +5,8 @@ import type { Target } from '../message/model'
 import { fieldsOf } from '../message/parse'
 import { classifyThrown, cleanWording } from './failure'
 import {
-  announceSend, announceSent, createEncoder, createSession, isHeard, partlyArrived, render, toElement, type BotAccount, type SendSession,
+  announceSend, announceSent, createEncoder, createSession, isHeard, mayBeChanged, partlyArrived, render, toElement, type BotAccount,
+  type SendSession,
 } from './koishi'
 import { SendError, type HistoryPage, type Limit, type LoadedItem, type Message, type Receipt } from './port'
 
@@ -113,11 +114,19 @@ export abstract class WebMessage implements Message {
   abstract readonly likeness: string
   /** What other plugins and the adapter's encoder learn of the chat besides its channel, such as its guild. */
   protected readonly event: Partial<Universal.Event> = {}
-  /** 0 once another plugin has changed the message: then the adapter makes the calls. */
-  idempotentFor?: number
+  /** As `idempotentFor`, for the calls that the relay makes itself. */
+  protected readonly repeatableFor: number = 0
+  /** Whether another plugin has changed the message, or may have done so before a restart: nothing knows the calls of the adapter again. */
+  private isForeign: boolean
   private calls: readonly Call[] | undefined
 
-  constructor(protected readonly account: BotAccount, protected readonly target: Target, protected readonly items: readonly LoadedItem[]) {}
+  constructor(protected readonly account: BotAccount, protected readonly target: Target, protected readonly items: readonly LoadedItem[]) {
+    this.isForeign = mayBeChanged(account.bot)
+  }
+
+  get idempotentFor(): number {
+    return this.isForeign ? 0 : this.repeatableFor
+  }
 
   /** The ID of the chat, as the adapter names its channels. @throws SendError */
   protected abstract channel(): Promise<string>
@@ -141,18 +150,17 @@ export abstract class WebMessage implements Message {
       const channelId = await this.channel()
       const elements = items.map(toElement)
       const session = isHeard(bot) ? createSession(bot, channelId, kind === 'private', this.event) : undefined
-      if (session && isChanged(elements, await announceSend(bot, session, elements))) {
-        this.idempotentFor = 0
-        return await encode(bot, channelId, session, leave)
-      }
+      this.isForeign = session !== undefined && isChanged(elements, await announceSend(bot, session, elements))
+      if (session && this.isForeign) return await encode(bot, channelId, session, leave)
       const calls = this.calls ??= await this.prepare(channelId)
       if (!this.account.isOnline) throw new SendError('unsent', this.account.health.cause)
       leave()
-      const messageIds = await callAll(calls, Boolean(this.idempotentFor))
+      const messageIds = await callAll(calls, this.idempotentFor > 0)
       if (session) announceSent(bot, session, messageIds[0] ?? '')
       return { messageIds }
     } catch (error) {
-      const failure = classifyThrown(error)
+      // What the adapter throws, it may have thrown after its call.
+      const failure = classifyThrown(error, call.hasBegun ? 'unanswered' : 'refused')
       // What only prepares a message sends nothing, whatever became of it.
       throw call.hasBegun || failure.outcome !== 'unanswered' ? failure : new SendError('unsent', failure.wording, { cause: failure.cause })
     }
@@ -175,7 +183,9 @@ async function encode(bot: Bot, channelId: string, session: SendSession, begin: 
   encoder.session = session
   await encoder.prepare()
   begin()
-  return { messageIds: (await render(encoder)).filter(Boolean) }
+  const results = await render(encoder)
+  if (results.length === 0) throw new SendError('unanswered', 'the adapter does not say whether the message was sent')
+  return { messageIds: results.filter(Boolean) }
 }
 
 /** @param isRepeatable whether a further round does not repeat the part that has arrived */

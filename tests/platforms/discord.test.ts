@@ -235,17 +235,17 @@ describe('a call without an answer', () => {
       session.elements = [...session.elements ?? [], h('b', 'signed')]
     })
     try {
-      discord.api.fault({ path: messages, answer: 'cut', isCarriedOut: true })
-      assert.match(await fail({ msg: 'x' }, 504), /^unanswered/)
-      assert.deepEqual(discord.shown.map(({ content }) => content), ['x**signed**'])
+      for (const answer of ['cut', broken] as const) {
+        discord.clear()
+        discord.api.fault({ path: messages, answer, isCarriedOut: true })
+        assert.match(await fail({ msg: 'x' }, 504), /^unanswered/)
+        assert.deepEqual(discord.shown.map(({ content }) => content), ['x**signed**'])
+      }
     } finally {
       off()
     }
   })
 
-  test('that stays open to the end is told to be so', async () => {
-    discord.api.fault({ path: messages, times: 9, answer: broken })
-    assert.match(await fail({ msg: 'x' }, 504), /^unanswered/)
   test('is neither looked for nor made again while that is limited', async () => {
     discord.api.fault({ path: messages, answer: 'cut' })
     discord.api.fault({ path: messages, answer: limited(1.5) })
@@ -255,6 +255,9 @@ describe('a call without an answer', () => {
     assert(look?.method === 'GET' && (next?.at ?? 0) - look.at >= 1500, calls.map(({ method, at }) => `${method} ${at}`).join(', '))
   })
 
+  test('that stays open to the end is told to be so', async () => {
+    discord.api.fault({ path: messages, times: 9, answer: broken })
+    assert.match(await fail({ msg: 'x' }, 504), /^unanswered/)
   })
 
   test('to a server that is not there is unsent', async () => {

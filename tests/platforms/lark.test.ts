@@ -1,3 +1,4 @@
+import { h } from 'koishi'
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { text as readAll } from 'node:stream/consumers'
@@ -257,6 +258,23 @@ describe('Feishu and Lark', () => {
     assert(performance.now() - at >= 900, `after ${performance.now() - at} ms`)
     assert.equal((await first).status, 200)
     assert.equal(texts().length, 3)
+  })
+
+  test('repeats nothing after a restart that another plugin may have changed', async () => {
+    const end = relay.app.on('before-send', session => {
+      session.elements = [...session.elements ?? [], h('b', 'signed')]
+    })
+    lark.server.fault({ path: /messages$/, answer: 'none', isCarriedOut: true })
+    const body = { to: 'feishu:group:oc_restart', msg: 'once' }
+    const accepted = await relay.request('/webhook', { method: 'POST', body: JSON.stringify(body), headers: { prefer: 'respond-async' } })
+    await until('it is there', () => lark.messages.length === 1)
+    await relay.reload()
+    await until('it is unanswered', async () => {
+      const response = await relay.request(accepted.headers.get('location') ?? '')
+      return /"state":"(?:unanswered|sent)"/.test(await response.text())
+    })
+    end()
+    assert.equal(lark.messages.length, 1)
   })
 
   test('lists its groups, page by page, and recalls what it sent', async () => {

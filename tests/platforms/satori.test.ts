@@ -296,6 +296,21 @@ describe('a message without an answer', () => {
     assert.deepEqual(idsOf(await reply), [only(plain).id])
   })
 
+  test('is not sent again after a restart where another plugin may have changed it', async () => {
+    const to = fresh()
+    await send({ to, msg: 'before' })
+    const undo = relay.app.on('before-send', session => {
+      session.elements = [...session.elements ?? [], h.text(' signed')]
+    })
+    full.fault('message.create', { answer: 'none', isCarriedOut: true })
+    const id = await sendLater({ to, msg: 'once' })
+    await until('it is there', () => full.ledger.length === 2)
+    await relay.reload(config)
+    await until('it has ended', async () => ['sent', 'unanswered'].includes(String((await show(id)).state)))
+    undo()
+    assert.deepEqual(full.ledger.map(({ content }) => content), ['before', 'once signed'])
+  })
+
   test('is looked for after a restart', async () => {
     full.fault('message.create', { answer: 'none', isCarriedOut: true, times: Infinity })
     const id = await sendLater({ msg: 'once' })

@@ -277,7 +277,6 @@ describe('Telegram', () => {
     })
   })
 
-  test('a limit that comes after a part of a message holds the chat as well', async () => {
   test('a limit in a topic holds its whole group', async () => {
     telegram.server.fault({ path: /\/sendMessage/, answer: refuse(429, 'Too Many Requests: retry after 30', { retry_after: 30 }) })
     for (const to of [`telegram:group:-1005:${topic}`, 'telegram:group:-1005']) {
@@ -287,6 +286,7 @@ describe('Telegram', () => {
     assert.equal(telegram.sends.length, 1)
   })
 
+  test('a limit that comes after a part of a message holds the chat as well', async () => {
     const to = 'telegram:group:-1004'
     telegram.server.fault({ path: /\/sendPhoto/, answer: refuse(429, 'Too Many Requests: retry after 30', { retry_after: 30 }) })
     const [first] = batchOf(await relay.send({ to, messages: [text('x'.repeat(1025)), picture()] })).results
@@ -348,6 +348,15 @@ describe('Telegram', () => {
   test('has no lists of chats, which is no failure', async () => {
     const response = await relay.request(`/contacts?bot=telegram:${self}`)
     assert.deepEqual(fieldsOf(await response.json()).data, { bot: `telegram:${self}`, groups: [], friends: [] })
+  })
+
+  test('does not take silence of the adapter for a success', async () => {
+    const end = relay.app.on('before-send', session => {
+      session.elements = [h('unknown')]
+    })
+    const answer = await relay.send({ to: 'telegram:group:-2101', msg: 'a' })
+    end()
+    assert.match(failureOf(answer, 504), /the adapter does not say/)
   })
 
   test('sends what another plugin has made of a message to the very topic', async () => {

@@ -24,7 +24,7 @@ export class DiscordMessage extends WebMessage {
    * Each call has a nonce, which Discord compares with those of "the past few minutes", and answers with the message that is there. This is
    * less than that can mean. Source: `enforce_nonce` of https://docs.discord.com/developers/resources/message#create-message
    */
-  override idempotentFor = 60_000
+  protected override readonly repeatableFor = 60_000
   private readonly parts: readonly Part[]
 
   constructor(account: BotAccount, target: Target, items: readonly LoadedItem[], private readonly name: string, private readonly api: Api) {

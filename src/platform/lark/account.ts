@@ -25,7 +25,7 @@ const most = { picture: 10 * 2 ** 20, file: 30 * 2 ** 20 }
 /** An app with the ability of a bot. */
 class LarkAccount extends BotAccount {
   readonly readsFiles = true
-  /** A further call does no harm for an hour, see {@link LarkMessage.idempotentFor}; after that nobody can tell. */
+  /** A further call does no harm for an hour, see {@link LarkMessage.repeatableFor}; after that nobody can tell. */
   readonly retriesUnanswered = false
 
   protected checkIds(target: Target, items: readonly ParsedItem[]): void {
@@ -85,7 +85,7 @@ const fileTypes: readonly [type: string, extensions: RegExp][] = [
 class LarkMessage extends WebMessage {
   readonly likeness: string
   /** "Requests with the same uuid send at most one message within an hour", less what a call may take on its way. */
-  override readonly idempotentFor = 55 * 60_000
+  protected override readonly repeatableFor = 55 * 60_000
   private readonly place: Place
 
   constructor(account: LarkAccount, target: Target, items: readonly LoadedItem[], name: string) {

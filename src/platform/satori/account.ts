@@ -7,7 +7,7 @@ import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import type { Presence } from '../bots'
 import { classifyThrown } from '../failure'
 import { toText } from '../incoming'
-import { announceSend, BotAccount, createSession, isCrowd, isHeard, type PlatformSupport } from '../koishi'
+import { announceSend, BotAccount, createSession, isCrowd, isHeard, mayBeChanged, type PlatformSupport } from '../koishi'
 import { SendError, type Contact, type HistoryEntry, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { ask, unreadable } from '../web'
 import { readBody, readReceipt } from './answers'
@@ -182,10 +182,13 @@ class SatoriMessage implements Message {
   readonly reports?: () => readonly Report[]
   /** What the last call sent, as other plugins have made it. */
   private sent: readonly h[]
+  /** Whether `sent` is known: another plugin may have changed the message before a restart. */
+  private isKnown: boolean
 
   constructor(private readonly account: SatoriAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {
     this.sent = toElements(items)
     this.likeness = likenessOf(this.sent)
+    this.isKnown = !mayBeChanged(account.bot)
     if (account.isReported) this.reports = () => account.reportsOf(target, likenessOf(this.sent))
   }
 
@@ -199,6 +202,7 @@ class SatoriMessage implements Message {
       if (!account.isOnline) throw new SendError('unsent', account.health.cause)
       begin()
       this.sent = announced
+      this.isKnown = true
       return readReceipt(await ask(bot, 'POST', '/v1/message.create', { channel_id: channelId, content: toMarkup(announced) }))
     } catch (error) {
       throw classifyThrown(error)
@@ -218,7 +222,7 @@ class SatoriMessage implements Message {
     const readable = own.filter(entry => entry !== undefined)
     // Servers lose mentions and files from what they show, so that only texts can be known to be absent.
     const isText = sent.every(({ type }) => type === 'text')
-    return { own: readable, oldest: Math.min(...all.map(timeOf)), isReadable: isText && readable.length === own.length }
+    return { own: readable, oldest: Math.min(...all.map(timeOf)), isReadable: isText && this.isKnown && readable.length === own.length }
   }
 }
 
