@@ -48,9 +48,12 @@ const whatsAppTypes = new RegExp([
   String.raw`application/(?:pdf|msword|vnd\.ms-(?:powerpoint|excel)|vnd\.openxmlformats-officedocument\..*)`,
 ].map(type => `^${type}$`).join('|'))
 
-/** QQ shows `<@id>`, `<qqbot-at-user id="" />` and their like as mentions. https://bot.q.qq.com/wiki/develop/api-v2/server-inter/message/trans/text-chain.html */
-function breakTags(text: string): string {
-  return text.replace(/<(?=[@#]|qqbot-|emoji:)|@(?=everyone)/g, `$&${invisible}`)
+/**
+ * Keeps tags of mentions in a text from being live: `<@id>`, `<@&role>` and `@everyone` of Discord, `<at user_id="…">` of Feishu, and those
+ * of QQ: https://bot.q.qq.com/wiki/develop/api-v2/server-inter/message/trans/text-chain.html
+ */
+export function breakTags(text: string): string {
+  return text.replace(/<(?=[@#]|at\b|qqbot-|emoji:)|@(?=everyone)/g, `$&${invisible}`)
 }
 
 /** The adapters by their names, those of QQ by their platforms: bots of guilds are another class of the same adapter. */

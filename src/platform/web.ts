@@ -1,9 +1,11 @@
-import type { Bot, h, Universal } from 'koishi'
+import { h, type Bot, type Universal } from 'koishi'
 import { setTimeout as delay } from 'node:timers/promises'
 import { causes, type CauseId } from '../message/causes'
 import type { Target } from '../message/model'
 import { fieldsOf } from '../message/parse'
+import { breakTags } from './adapters'
 import { classifyThrown, cleanWording } from './failure'
+import { toText } from './incoming'
 import {
   announceSend, announceSent, createEncoder, createSession, isHeard, mayBeChanged, partlyArrived, render, toElement, type BotAccount,
   type SendSession,
@@ -180,6 +182,8 @@ function isChanged(elements: readonly h[], announced: readonly h[]): boolean {
 async function encode(bot: Bot, channelId: string, session: SendSession, begin: () => void): Promise<Receipt> {
   const encoder = createEncoder(bot, channelId)
   if (!encoder) throw new SendError('suppressed')
+  // Adapters leave texts live in which tags mention users, and those of the caller are among them.
+  session.elements = h.transform(session.elements ?? [], { text: attrs => h.text(breakTags(toText(attrs.content))) })
   encoder.session = session
   await encoder.prepare()
   begin()

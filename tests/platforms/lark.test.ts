@@ -277,6 +277,16 @@ describe('Feishu and Lark', () => {
     assert.equal(lark.messages.length, 1)
   })
 
+  test('mentions nobody in a text beside which another plugin has written', async () => {
+    const end = relay.app.on('before-send', session => {
+      session.elements = [...session.elements ?? [], h('b', 'signed')]
+    })
+    await send({ msg: '<at user_id="all"></at>' })
+    end()
+    assert.equal(lark.sends.length, 1)
+    assert.doesNotMatch(String(lark.sends[0]?.fields.content), /<at/)
+  })
+
   test('lists its groups, page by page, and recalls what it sent', async () => {
     const { body: { data } } = await read(await relay.request(`/contacts?bot=feishu:${self}`))
     const groups = [{ id: group, name: 'ops' }, { id: 'oc_2', name: '值班' }]
