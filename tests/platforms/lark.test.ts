@@ -105,9 +105,16 @@ describe('Feishu and Lark', () => {
   })
 
   test('answers another message', async () => {
-    await arrives({ msg: 'yes', reply_to: 'om_dc13264520392913993dd051dba21dcf' })
+    await arrives({ to: `feishu:group:${group}`, msg: 'yes', reply_to: 'om_dc13264520392913993dd051dba21dcf' })
     assert.deepEqual(lark.messages.map(({ to, inThread }) => [to, inThread]), [['om_dc13264520392913993dd051dba21dcf', false]])
     await fails({ msg: 'x', reply_to: '../../chats' }, 400, null, /not the om_… of a message/, 1)
+  })
+
+  test('answers no message of another chat, whatever its ID', async () => {
+    for (const to of [`feishu:group:${group}:om_elsewhere`, `feishu:private:${user}:om_elsewhere`, `feishu:private:${user}:om_root`]) {
+      await fails({ to, msg: 'x' }, 502, 'refused', /not in this chat/, 0)
+    }
+    await fails({ msg: 'x', reply_to: 'om_elsewhere' }, 502, 'refused', /not in this chat/, 0)
   })
 
   for (const [id, type] of [[user, 'open_id'], ['on_1', 'union_id'], ['a.b@example.com', 'email'], ['4c87bec3', 'user_id']] as const) {
@@ -306,7 +313,7 @@ describe('Feishu and Lark', () => {
     ['a rich text', { mentions, message_type: 'post' }, post, [`1\n\n@${user}`, group], [group, false]],
     ['a topic', inThread, { text: '/here ' }, ['', `${group}:om_root`], ['om_root', true]],
     ['a private chat', { chat_type: 'p2p', chat_id: 'oc_p2p' }, { text: '/stat ' }, ['', undefined], [user, false]],
-    ['a topic of a private chat', { ...inThread, chat_type: 'p2p' }, { text: '/stat ' }, ['', undefined], ['om_root', true]],
+    ['a topic of a private chat', { ...inThread, root_id: 'om_p2p', chat_type: 'p2p' }, { text: '/stat ' }, ['', undefined], ['om_p2p', true]],
   ] as const) {
     test(`posts a command from ${where}, and sends the reply there`, async () => {
       await lark.say(relay, message, content)

@@ -108,10 +108,13 @@ export class Lark {
       this.recalled.push(id)
       return ok({})
     }
-    if (id) return ok({ items: [{ message_id: id, msg_type: 'text', chat_id: group, sender: { id: user }, body: { content: '{"text":"x"}' } }] })
+    if (id) {
+      const chat = id === 'om_p2p' ? 'oc_p2p' : id === 'om_elsewhere' ? 'oc_elsewhere' : group
+      return ok({ items: [{ message_id: id, msg_type: 'text', chat_id: chat, sender: { id: user }, body: { content: '{"text":"x"}' } }] })
+    }
     if (name === '/im/v1/images' || name === '/im/v1/files') return this.upload(call)
     if (name === '/im/v1/chats') return list(query.get('page_token'))
-    if (name.startsWith('/im/v1/chats/')) return ok({ name: 'ops', chat_mode: 'group' })
+    if (name.startsWith('/im/v1/chats/')) return ok({ name: 'ops', chat_mode: name.endsWith('p2p') ? 'p2p' : 'group' })
     return { status: 404, body: { code: 99991201, msg: 'resource not find' } }
   }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { RelayError } from '../../errors'
 import type { Item, ParsedItem, Target } from '../../message/model'
-import { isObject } from '../../message/parse'
+import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { toText } from '../incoming'
 import { BotAccount, type PlatformSupport } from '../koishi'
 import { readMedia } from '../media'
@@ -102,8 +102,33 @@ class LarkMessage extends WebMessage {
   }
 
   protected async prepare(): Promise<Call[]> {
+    if (this.answered !== undefined) await this.checkAnswered(this.answered)
     const contents = await this.contents()
     return contents.map((content, index) => () => this.post(content, `${this.likeness} ${index}`))
+  }
+
+  /** The message to reply to, which may be the first one of a topic. */
+  private get answered(): string | undefined {
+    return this.items.find(item => item.type === 'reply')?.messageId ?? this.place.root
+  }
+
+  /**
+   * A reply arrives where the answered message is, whichever chat the caller may write to: so that has to be the chat of the target.
+   * Sources: https://open.feishu.cn/document/server-docs/im-v1/message/get and …/im-v1/chat/get-2
+   */
+  private async checkAnswered(id: string): Promise<void> {
+    const { place } = this
+    const { items } = await this.read(`/im/v1/messages/${id}`)
+    const { chat_id: chat, sender } = fieldsOf(Array.isArray(items) ? items[0] : undefined)
+    const isThere = place.type === 'chat_id'
+      ? chat === place.id
+      : fieldsOf(sender).id === place.id && (await this.read(`/im/v1/chats/${encodeURIComponent(toText(chat))}`)).chat_mode === 'p2p'
+    if (!isThere) throw new SendError('refused', 'the message to reply to is not in this chat', { isFinal: true })
+  }
+
+  /** Asks for something that a send needs. @throws SendError */
+  private async read(path: string): Promise<JsonObject> {
+    return forThisMessage(async () => readData(await ask(this.account.bot, 'GET', path)))
   }
 
   private async contents(): Promise<Content[]> {
@@ -138,27 +163,31 @@ class LarkMessage extends WebMessage {
     return { type: isVideo ? 'media' : isVoice ? 'audio' : 'file', value: { file_key: await this.upload('/im/v1/files', form, 'file_key') } }
   }
 
-  /** @throws SendError where the app may not upload, about this message only: texts may be sent */
-  private async upload(path: string, form: FormData, field: string): Promise<string> {
-    try {
+  private upload(path: string, form: FormData, field: string): Promise<string> {
+    return forThisMessage(async () => {
       const key = toText(readData(await ask(this.account.bot, 'POST', path, form))[field])
       if (key) return key
       throw unreadable()
-    } catch (error) {
-      const isForbidden = error instanceof SendError && error.causeId === 'not-permitted'
-      throw isForbidden ? new SendError('refused', error.message, { isFinal: true }) : error
-    }
+    })
   }
 
   private async post({ type, value }: Content, name: string): Promise<Receipt> {
-    const { account: { bot }, target: { kind }, items, place } = this
+    const { account: { bot }, target: { kind }, place, answered } = this
     const body = { msg_type: type, content: JSON.stringify(value), uuid: createHash('sha256').update(name).digest('base64url') }
-    const reply = items.find(item => item.type === 'reply')?.messageId
-    const answered = reply ?? place.root
     const data = readData(await (answered === undefined
       ? ask(bot, 'POST', `/im/v1/messages?receive_id_type=${place.type}`, { receive_id: place.id, ...body })
       : ask(bot, 'POST', `/im/v1/messages/${answered}/reply`, { ...body, ...place.root !== undefined && { reply_in_thread: true } })), kind)
     const id = toText(data.message_id)
     return { messageIds: id ? [id] : [] }
+  }
+}
+
+/** Where the app has no permission for what a message needs besides, that is about this message only: others may be sent. */
+async function forThisMessage<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    const isForbidden = error instanceof SendError && error.causeId === 'not-permitted'
+    throw isForbidden ? new SendError('refused', error.message, { isFinal: true }) : error
   }
 }
