@@ -26,7 +26,8 @@ export function restartStuck(ctx: Context, logger: Pick<Logger, 'warn'>, isOther
     // While an adapter is reloaded, Koishi announces the last changes of the old bot in the name of the new one.
     if (!isStuck || isDisposed || !bots.some(each => unwrap(each) === bot)) return
     const patience = Math.min(firstPatience * 2 ** (tries.get(bot) ?? 0), longestPatience)
-    timers.set(bot, setTimeout(() => void restart(bot, patience), patience))
+    // A start that fails is tried again, as one that hangs.
+    timers.set(bot, setTimeout(() => void restart(bot, patience).catch(() => update(bot)), patience))
   }
 
   const restart = async (bot: Bot, patience: number): Promise<void> => {
