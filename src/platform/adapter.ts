@@ -1,7 +1,7 @@
 import { h, Universal, type Bot, type Context, type Session } from 'koishi'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/unwrap'
-import type { Item, ParsedItem, Target } from '../message/model'
+import type { Item, Target } from '../message/model'
 import { adapterOf, type Adapter, type Feature } from './adapters'
 import type { Presence } from './bots'
 import { answerIn, failureOf, observe, watchExchanges, type Exchange } from './exchange'
@@ -40,17 +40,18 @@ class AdapterAccount extends BotAccount {
   }
 
   /** The form of IDs is unknown here, but many adapters put one into an address unescaped (RFC 3986, section 5.2.4). */
-  protected checkIds(target: Target, items: readonly ParsedItem[]): void {
+  protected checkTarget(target: Target): void {
     const { kind, id } = target
     const leadsElsewhere = id.split(/[/\\]/).some(part => /^(?:\.|%2e){1,2}$/i.test(part))
     if (leadsElsewhere) throw new RelayError('bad-request', `this is not the ID of a ${kind === 'group' ? 'group' : 'user'}`)
     const closed = whyClosed(this.bot, this.adapter, target)
     if (closed !== undefined) throw new RelayError('bad-request', closed)
+  }
+
+  protected checkItem(item: Item): void {
+    if (item.type !== 'at' || item.userId === null) return
     const form = this.adapter?.userId ?? plainId
-    for (const item of items) {
-      if (item instanceof RelayError || item.type !== 'at' || item.userId === null) continue
-      if (!form.test(item.userId) || isCrowd(item.userId)) throw new RelayError('bad-request', 'the ID of a mention is not that of a user')
-    }
+    if (!form.test(item.userId) || isCrowd(item.userId)) throw new RelayError('bad-request', 'the ID of a mention is not that of a user')
   }
 
   protected refusal(item: Item): string | undefined {
@@ -77,7 +78,7 @@ class AdapterAccount extends BotAccount {
     return listChannels(this.bot).catch(throwRefused)
   }
 
-  friends(): Promise<Contact[]> {
+  override friends(): Promise<Contact[]> {
     return listFriends(this.bot).catch(throwRefused)
   }
 

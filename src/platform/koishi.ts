@@ -169,19 +169,26 @@ export abstract class BotAccount implements Account {
   abstract recall(target: Target, messageId: string): Promise<void>
   abstract closure(target: Target): Promise<Closure | 'open' | undefined>
   abstract groups(): Promise<Contact[]>
-  abstract friends(): Promise<Contact[]>
   abstract message(target: Target, items: readonly LoadedItem[], name: string): Message
 
+  /** None, where the platform has no list of them. */
+  friends(): Promise<Contact[]> {
+    return Promise.resolve([])
+  }
+
   check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[] {
-    this.checkIds(target, items)
+    this.checkTarget(target)
+    for (const item of items) if (!(item instanceof RelayError)) this.checkItem(item, target)
     return items.map(item => {
       const reason = item instanceof RelayError ? undefined : this.refusal(item)
       return reason === undefined ? item : new RelayError('bad-request', reason)
     })
   }
 
-  /** @throws RelayError `bad-request` where the target, or a user whom an item mentions, cannot exist on this platform */
-  protected abstract checkIds(target: Target, items: readonly ParsedItem[]): void
+  /** @throws RelayError `bad-request` where the target cannot exist on this platform */
+  protected abstract checkTarget(target: Target): void
+  /** @throws RelayError `bad-request` where a user whom an item mentions, or the message that it answers, cannot exist there */
+  protected abstract checkItem(item: Item, target: Target): void
 
   /** Why the platform cannot take an item, in plain English; `undefined` where it can. */
   protected abstract refusal(item: Item): string | undefined

@@ -1,6 +1,6 @@
 import type { Bot } from 'koishi'
 import { RelayError } from '../../errors'
-import type { Item, ParsedItem, Target } from '../../message/model'
+import type { Item, Target } from '../../message/model'
 import { fieldsOf } from '../../message/parse'
 import type { Presence } from '../bots'
 import { toText } from '../incoming'
@@ -46,11 +46,12 @@ class DiscordAccount extends BotAccount {
     this.api = new Api(bot)
   }
 
-  protected checkIds({ kind, id }: Target, items: readonly ParsedItem[]): void {
+  protected checkTarget({ kind, id }: Target): void {
     demandSnowflake(id, kind === 'group' ? 'the ID of a channel' : 'the ID of a user')
-    for (const item of items) {
-      if (!(item instanceof RelayError) && item.type === 'at' && item.userId !== null) demandSnowflake(item.userId, 'the ID of a mention')
-    }
+  }
+
+  protected checkItem(item: Item): void {
+    if (item.type === 'at' && item.userId !== null) demandSnowflake(item.userId, 'the ID of a mention')
   }
 
   protected refusal(item: Item): string | undefined {
@@ -81,11 +82,6 @@ class DiscordAccount extends BotAccount {
       }
     }
     return contacts
-  }
-
-  /** Discord tells a bot nothing of its private chats. */
-  friends(): Promise<Contact[]> {
-    return Promise.resolve([])
   }
 }
 

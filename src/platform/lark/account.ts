@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { RelayError } from '../../errors'
-import type { Item, ParsedItem, Target } from '../../message/model'
+import type { Item, Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { toText } from '../incoming'
 import { BotAccount, type PlatformSupport } from '../koishi'
@@ -28,16 +28,15 @@ class LarkAccount extends BotAccount {
   /** A further call does no harm for an hour, see {@link LarkMessage.repeatableFor}; after that nobody can tell. */
   readonly retriesUnanswered = false
 
-  protected checkIds(target: Target, items: readonly ParsedItem[]): void {
-    const { kind } = target
-    if (!readPlace(target)) {
-      const forms = kind === 'group' ? 'oc_… of a group' : 'ou_…, on_…, user ID or e-mail address of a user'
-      throw new RelayError('bad-request', `this is not the ${forms}, with :om_… of the first message for a topic`)
-    }
-    for (const item of items) {
-      const isWrong = !(item instanceof RelayError) && item.type === 'at' && item.userId !== null && !/^(?!all$)[\w.-]{1,100}$/i.test(item.userId)
-      if (isWrong) throw new RelayError('bad-request', 'the ID of a mention must be the ou_…, on_… or user ID of a user')
-    }
+  protected checkTarget(target: Target): void {
+    if (readPlace(target)) return
+    const forms = target.kind === 'group' ? 'oc_… of a group' : 'ou_…, on_…, user ID or e-mail address of a user'
+    throw new RelayError('bad-request', `this is not the ${forms}, with :om_… of the first message for a topic`)
+  }
+
+  protected checkItem(item: Item): void {
+    const isWrong = item.type === 'at' && item.userId !== null && !/^(?!all$)[\w.-]{1,100}$/i.test(item.userId)
+    if (isWrong) throw new RelayError('bad-request', 'the ID of a mention must be the ou_…, on_… or user ID of a user')
   }
 
   protected refusal(item: Item): string | undefined {
@@ -65,11 +64,6 @@ class LarkAccount extends BotAccount {
       token = data.has_more === true ? toText(data.page_token) : ''
     } while (token)
     return groups
-  }
-
-  /** A bot has no list of the users who may write to it. */
-  friends(): Promise<Contact[]> {
-    return Promise.resolve([])
   }
 
   message(target: Target, items: readonly LoadedItem[], name: string): Message {

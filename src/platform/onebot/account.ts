@@ -1,6 +1,6 @@
 import type { Bot, Context, h } from 'koishi'
 import { RelayError } from '../../errors'
-import type { ParsedItem, Target } from '../../message/model'
+import type { Item, Target } from '../../message/model'
 import { isObject, type JsonObject } from '../../message/parse'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
@@ -47,12 +47,13 @@ class OneBotAccount extends BotAccount {
     this.login = Login.of(bot, presence)
   }
 
-  protected checkIds({ kind, id }: Target, items: readonly ParsedItem[]): void {
+  protected checkTarget({ kind, id }: Target): void {
     demandNumber(id, kind === 'group' ? 'group_id' : 'user_id')
-    for (const item of items) {
-      // Some implementations take an ID that becomes zero for everybody, and not every key may mention everybody.
-      if (!(item instanceof RelayError) && item.type === 'at' && item.userId !== null) demandNumber(item.userId, 'the ID of a mention')
-    }
+  }
+
+  /** Some implementations take an ID that becomes zero for everybody, and not every key may mention everybody. */
+  protected checkItem(item: Item): void {
+    if (item.type === 'at' && item.userId !== null) demandNumber(item.userId, 'the ID of a mention')
   }
 
   protected refusal(): undefined {
@@ -67,7 +68,7 @@ class OneBotAccount extends BotAccount {
     return this.list('get_group_list', ({ group_id: id, group_name: name }) => ({ id, name }))
   }
 
-  friends(): Promise<Contact[]> {
+  override friends(): Promise<Contact[]> {
     return this.list('get_friend_list', ({ user_id: id, remark, nickname }) => ({ id, name: remark || nickname }))
   }
 

@@ -2,7 +2,7 @@ import { Universal, type Bot, type h } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { RelayError } from '../../errors'
 import { unwrap } from '../../lib/unwrap'
-import type { ParsedItem, Target } from '../../message/model'
+import type { Item, Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import type { Presence } from '../bots'
 import { classifyThrown } from '../failure'
@@ -59,14 +59,15 @@ class SatoriAccount extends BotAccount {
     }, { prepend: true })
   }
 
-  protected checkIds({ kind, id }: Target, items: readonly ParsedItem[]): void {
+  protected checkTarget({ kind, id }: Target): void {
     if (kind === 'private' && !this.offers('user.channel.create') && !this.channels.has(id)) {
       throw new RelayError('bad-request', 'the Satori server of this bot offers no private chats (user.channel.create)')
     }
-    for (const item of items) {
-      const isWrong = !(item instanceof RelayError) && item.type === 'at' && item.userId !== null && (isCrowd(item.userId) || noUser.test(item.userId))
-      if (isWrong) throw new RelayError('bad-request', 'the ID of a mention must be that of a user')
-    }
+  }
+
+  protected checkItem(item: Item): void {
+    const isWrong = item.type === 'at' && item.userId !== null && (isCrowd(item.userId) || noUser.test(item.userId))
+    if (isWrong) throw new RelayError('bad-request', 'the ID of a mention must be that of a user')
   }
 
   protected refusal(): string | undefined {
@@ -95,7 +96,7 @@ class SatoriAccount extends BotAccount {
     return groups
   }
 
-  async friends(): Promise<Contact[]> {
+  override async friends(): Promise<Contact[]> {
     return (await this.list('friend.list')).map(({ user, nick }) => {
       const { id, name } = fieldsOf(user)
       return { id: toText(id), name: toText(nick) || toText(name) }

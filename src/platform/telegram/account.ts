@@ -1,10 +1,10 @@
 import { RelayError } from '../../errors'
-import type { Item, ParsedItem, Target } from '../../message/model'
+import type { Item, Target } from '../../message/model'
 import { BotAccount, type PlatformSupport } from '../koishi'
 import type { Contact, LoadedItem, Message } from '../port'
 import { ask } from '../web'
 import { readResult } from './answer'
-import { isUser, readChat, readMessageId, type Chat } from './chat'
+import { isUser, readChat, readMessageId } from './chat'
 import { incomingTelegram } from './incoming'
 import { TelegramMessage } from './message'
 
@@ -26,10 +26,17 @@ class TelegramAccount extends BotAccount {
   /** Telegram has no history for bots, and carries out each call anew. */
   readonly retriesUnanswered = false
 
-  protected checkIds(target: Target, items: readonly ParsedItem[]): void {
-    const chat = readChat(target)
-    if (!chat) throw new RelayError('bad-request', chatRules[target.kind])
-    for (const item of items) if (!(item instanceof RelayError)) checkItem(item, chat)
+  protected checkTarget(target: Target): void {
+    if (!readChat(target)) throw new RelayError('bad-request', chatRules[target.kind])
+  }
+
+  /** An answer would show what it answers, to which its caller may have no access in another chat. */
+  protected checkItem(item: Item, target: Target): void {
+    if (item.type === 'at' && item.userId !== null && !isMentionable(item.userId)) {
+      throw new RelayError('bad-request', 'a mention on Telegram needs the number of a user, or @name')
+    }
+    const { chat } = item.type === 'reply' ? readMessageId(item.messageId) ?? {} : {}
+    if (chat !== undefined && chat !== readChat(target)?.id) throw new RelayError('bad-request', 'the message that is answered is in another chat')
   }
 
   protected refusal(item: Item): string | undefined {
@@ -56,19 +63,6 @@ class TelegramAccount extends BotAccount {
   groups(): Promise<Contact[]> {
     return Promise.resolve([])
   }
-
-  friends(): Promise<Contact[]> {
-    return Promise.resolve([])
-  }
-}
-
-/** @throws RelayError `bad-request`. An answer would show what it answers, to which its caller may have no access in another chat. */
-function checkItem(item: Item, { id }: Chat): void {
-  if (item.type === 'at' && item.userId !== null && !isMentionable(item.userId)) {
-    throw new RelayError('bad-request', 'a mention on Telegram needs the number of a user, or @name')
-  }
-  const { chat = id } = item.type === 'reply' ? readMessageId(item.messageId) ?? {} : {}
-  if (chat !== id) throw new RelayError('bad-request', 'the message that is answered is in another chat')
 }
 
 /** https://core.telegram.org/bots/api#user: a number, or a name. */
