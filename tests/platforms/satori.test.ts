@@ -263,7 +263,10 @@ describe('the answer', () => {
 })
 
 describe('a message without an answer', () => {
-  test('is sent again once the history shows that it is not there', async () => {
+  test('is sent again once the history shows that it is not there', async t => {
+    // A caller's time has to last until the first call has settled, and for a second one.
+    await relay.reload({ ...config, chatApiTimeout: 2 })
+    t.after(() => relay.reload(config))
     const to = fresh()
     await send({ to, msg: 'before' })
     full.fault('message.create', { answer: { status: 500, body: 'Internal Server Error' } })

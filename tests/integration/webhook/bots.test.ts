@@ -7,7 +7,7 @@ import { useRelay, type Reply } from '../../support/relay'
 import { until } from '../../support/until'
 import { batchOf, failureOf, group, idsOf, oneBot, only, outline, reconnect, sends, upload, user } from './support'
 
-const timeout = 250
+const timeout = 500
 const retries = 1
 const config = { chatApiTimeout: timeout / 1000, chatApiMaxRetries: retries }
 
