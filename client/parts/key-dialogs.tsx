@@ -136,7 +136,7 @@ export const NewKeyDialog = defineComponent({
   },
 })
 
-/** Shows a key that was made, in the place of the dialog that made it. */
+/** Shows a new key; it replaces the dialog that made it. */
 function show(key: FreshKey, close: () => void): void {
   fresh.value = key
   close()

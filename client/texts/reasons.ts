@@ -89,7 +89,7 @@ function phrase(en: string, zh: string, isFrame = false): Phrase {
 }
 
 /**
- * Splits a reason that the relay gave into what it says, in a language as far as that is known, and the platform's own words.
+ * Splits a reason of the relay into its cause, translated where the page knows it, and the platform's own words.
  *
  * @param reason sentences with colons between them, and what a platform said in brackets
  */

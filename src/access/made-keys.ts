@@ -88,9 +88,9 @@ export class MadeKeys {
   }
 
   /**
-   * Makes a new key in the place of another, with its rights, and a new secret where the other one had a secret.
+   * Replaces a key by a new one with the same rights, and its secret, if it has one, by a new one.
    *
-   * @param grace for how long the other one and its secret still count, in seconds; 0 unless given
+   * @param grace for how long the old key and its secret still count, in seconds; 0 unless given
    * @throws RelayError `bad-request`, `not-found`, `conflict`, `store-down`
    */
   async rotate(name: string, grace: unknown = 0): Promise<Secrets> {

@@ -132,7 +132,7 @@ export class Replay {
     const queued = await this.requeue(active, change, waiting).catch(() => undefined)
     if (!queued) return replay
     lanes.saved(queued)
-    // Whoever repeats the key of a deferred delivery without saying how long to wait is answered when it should have been sent.
+    // A repeated key that names no wait is answered when its deferred delivery should have been sent.
     const patience = policy.timeout * (policy.retries + 1)
     const limit = isBackground ? deferred.inMemory : isLater ? deferred?.wait ?? patience : undefined
     return { delivery: await deliveries.ended(queued, limit, isBackground ? undefined : signal?.()), isReplay: false }
