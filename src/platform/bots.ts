@@ -50,7 +50,7 @@ export class Presence {
   }
 
   /** Why the account of a bot cannot send although the bot is connected; `undefined` where it is not connected, or can send. */
-  faultOf(bot: Bot): string | undefined {
+  private faultOf(bot: Bot): string | undefined {
     return bot.status === online ? this.faults.get(bot) : undefined
   }
 

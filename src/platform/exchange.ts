@@ -4,7 +4,7 @@ import { fieldsOf, type JsonObject } from '../message/parse'
 import type { Adapter } from './adapters'
 import { toText } from './incoming'
 import { SendError } from './port'
-import { parseJson, toFailure, type WebAnswer } from './web'
+import { parseJson, retryAfterOf, toFailure, type WebAnswer } from './web'
 
 /*
  * What a platform answers to the requests that an adapter makes through Koishi's HTTP client. Adapters write the answer into a text, throw
@@ -112,9 +112,8 @@ function complaintOf(body: JsonObject, adapter: Adapter | undefined): { code: st
   return { code, words }
 }
 
-/** `Retry-After` (RFC 9110, section 10.2.3), its like of KOOK, or the field `retry_after`: all in seconds. */
+/** `Retry-After`, its like of KOOK, or the field `retry_after`, both in seconds. */
 function waitOf(headers: Headers, body: JsonObject): number {
-  const texts = [headers.get('retry-after'), headers.get('x-rate-limit-reset'), toText(body.retry_after)]
-  const seconds = texts.map(Number).find(number => number > 0)
-  return seconds === undefined ? usualWait : seconds * 1000
+  const seconds = [headers.get('x-rate-limit-reset'), toText(body.retry_after)].map(Number).find(number => number > 0)
+  return retryAfterOf(headers) ?? (seconds === undefined ? usualWait : seconds * 1000)
 }

@@ -86,6 +86,13 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** The wait that `Retry-After` names, in milliseconds: seconds, or a date (RFC 9110, section 10.2.3); `undefined` for none. */
+export function retryAfterOf(headers: Headers): number | undefined {
+  const given = headers.get('retry-after') ?? ''
+  const wait = /^[\d.]+$/.test(given) ? Number(given) * 1000 : Date.parse(given) - Date.now()
+  return wait > 0 ? wait : undefined
+}
+
 /**
  * The failure of a call with an answer: a server that failed may have carried it out; what a platform refuses, it would refuse again.
  *

@@ -1,7 +1,7 @@
 import type { CauseId } from '../../message/causes'
 import { fieldsOf } from '../../message/parse'
 import type { Limit, SendError } from '../port'
-import { toFailure, type WebAnswer } from '../web'
+import { retryAfterOf, toFailure, type WebAnswer } from '../web'
 
 /** The codes that tell something. Source: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json */
 const codes: ReadonlyMap<unknown, CauseId> = new Map([
@@ -50,8 +50,8 @@ export function readFailure({ status, body, headers }: WebAnswer, hasFiles = fal
  * which bans addresses. Source: https://docs.discord.com/developers/topics/rate-limits#exceeding-a-rate-limit
  */
 function readLimit(body: unknown, headers: Headers): Limit {
-  const { retry_after: wait = headers.get('retry-after') ?? undefined, global } = fieldsOf(body)
-  const after = Number(wait) * 1000
+  const { retry_after: wait, global } = fieldsOf(body)
+  const after = wait === undefined ? retryAfterOf(headers) ?? defaultWait : Number(wait) * 1000
   const isWide = body === undefined || global === true || headers.get('x-ratelimit-scope') === 'global'
   return { scope: isWide ? 'account' : 'chat', after: after >= 0 ? after : defaultWait }
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { sha256 } from '../../lib/crypto'
 import type { Target } from '../../message/model'
 import { fieldsOf, type JsonObject } from '../../message/parse'
 import { toText } from '../incoming'
@@ -138,5 +138,5 @@ function timeOf(id: string): number {
 }
 
 function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
+  return sha256(text).toString('base64url')
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { RelayError } from '../../errors'
+import { sha256 } from '../../lib/crypto'
 import type { Item, Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { toText } from '../incoming'
@@ -167,7 +167,7 @@ class LarkMessage extends WebMessage {
 
   private async post({ type, value }: Content, name: string): Promise<Receipt> {
     const { account: { bot }, target: { kind }, place, answered } = this
-    const body = { msg_type: type, content: JSON.stringify(value), uuid: createHash('sha256').update(name).digest('base64url') }
+    const body = { msg_type: type, content: JSON.stringify(value), uuid: sha256(name).toString('base64url') }
     const data = readData(await (answered === undefined
       ? ask(bot, 'POST', `/im/v1/messages?receive_id_type=${place.type}`, { receive_id: place.id, ...body })
       : ask(bot, 'POST', `/im/v1/messages/${answered}/reply`, { ...body, ...place.root !== undefined && { reply_in_thread: true } })), kind)

@@ -2,6 +2,7 @@ import { unwrap } from '../../lib/unwrap'
 import type { Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { toMention, toText, type IncomingSupport } from '../incoming'
+import { parseJson } from '../web'
 
 /**
  * How messages from Feishu and Lark are read: from the event (https://open.feishu.cn/document/server-docs/im-v1/message/events/receive), because
@@ -14,7 +15,7 @@ export const incomingLark: IncomingSupport = {
     const { message_type: type, content, mentions } = event
     const mentioned = Array.isArray(mentions) ? mentions.filter(isObject) : []
     const names = new Map(mentioned.map(({ key, id }) => [toText(key), toText(fieldsOf(id).open_id)]))
-    const body = parse(content)
+    const body = fieldsOf(parseJson(toText(content)))
     const text = type === 'text' ? withMentions(toText(body.text), names) : type === 'post' ? textOfPost(body, names) : ''
     // In most groups a bot is sent only what mentions it.
     const own = `@${bot} `
@@ -37,15 +38,7 @@ function messageOf(session: object): { event?: JsonObject, sender: string, bot: 
   return { ...isObject(message) && { event: message }, sender: toText(fieldsOf(fieldsOf(sender).sender_id).open_id), bot: toText(selfId) }
 }
 
-function parse(content: unknown): JsonObject {
-  try {
-    return fieldsOf(JSON.parse(toText(content)))
-  } catch {
-    return {}
-  }
-}
-
-/** A text has keys such as `@_user_1` in the place of mentions. */
+/** Replaces the keys that stand for mentions in a text, such as `@_user_1`. */
 function withMentions(text: string, names: ReadonlyMap<string, string>): string {
   return text.replace(/@_(?:user_\d+|all)/g, key => key === '@_all' ? '@all' : toMention(names.get(key)) || key)
 }

@@ -1,5 +1,5 @@
 import type { h } from 'koishi'
-import { createHash } from 'node:crypto'
+import { sha256 } from '../../lib/crypto'
 import type { Target } from '../../message/model'
 import type { JsonObject } from '../../message/parse'
 import { readMessage, type Segment } from '../../message/segments'
@@ -127,5 +127,5 @@ function isSameFile(a: FileTraits, b: FileTraits | undefined): boolean {
 }
 
 function digest(parts: readonly string[]): string {
-  return createHash('sha256').update(parts.join(border)).digest('base64url')
+  return sha256(parts.join(border)).toString('base64url')
 }

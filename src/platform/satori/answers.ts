@@ -3,7 +3,7 @@ import { cleanWording } from '../failure'
 import { toText } from '../incoming'
 import { SendError, type Receipt } from '../port'
 import { classify } from '../qq'
-import { toFailure, unreadable, type WebAnswer } from '../web'
+import { retryAfterOf, toFailure, unreadable, type WebAnswer } from '../web'
 
 /*
  * Answers of Satori servers. A success is 200 with JSON; a failure has a status of HTTP and any text.
@@ -49,7 +49,7 @@ function isSuccess({ status }: WebAnswer): boolean {
 /** A server that is the client of QQ quotes the same words as through OneBot, some of them for a message that was sent. */
 function failureOf({ status, headers, text, body }: WebAnswer): SendError | 'sent' {
   const words = wordsOf(text, body)
-  if (status === 429) return toFailure(status, { words, limit: { scope: 'account', after: waitOf(headers) } })
+  if (status === 429) return toFailure(status, { words, limit: { scope: 'account', after: retryAfterOf(headers) ?? defaultWait } })
   if (status === 401 || (status === 403 && /invalid token|login not found/i.test(words))) return toFailure(401, { words, causeId: 'logged-out' })
   // 501 is a call that the platform has and its adapter lacks: it does nothing.
   if (status === 405 || status === 501 || (status === 404 && /^(?:(?:404|method|API) not found)?$/i.test(words))) {
@@ -66,11 +66,4 @@ function wordsOf(text: string, body: unknown): string {
   if (body === undefined) return /^\s*</.test(text) ? '' : text.trim()
   const { message, error, msg } = fieldsOf(body)
   return [message, error, msg, body].map(toText).find(Boolean) ?? ''
-}
-
-/** In seconds, or a date (RFC 9110, section 10.2.3). */
-function waitOf(headers: Headers): number {
-  const given = headers.get('retry-after') ?? ''
-  const wait = /^[\d.]+$/.test(given) ? Number(given) * 1000 : Date.parse(given) - Date.now()
-  return wait > 0 ? wait : defaultWait
 }

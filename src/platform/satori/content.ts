@@ -1,6 +1,6 @@
 import { h } from 'koishi'
 import { lookup } from 'mime-types'
-import { createHash } from 'node:crypto'
+import { sha256 } from '../../lib/crypto'
 import { fieldsOf } from '../../message/parse'
 import { toText } from '../incoming'
 import { toElement } from '../koishi'
@@ -35,7 +35,7 @@ function escapeText(text: string): string {
  * platform behind the server may change the rest, such as blanks, escapes, and links of media.
  */
 export function likenessOf(elements: readonly h[]): string {
-  return createHash('sha256').update(normalize(describe(elements))).digest('base64url')
+  return sha256(normalize(describe(elements))).toString('base64url')
 }
 
 /** The likeness of a message with this `content`. */

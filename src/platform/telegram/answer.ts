@@ -2,7 +2,7 @@ import type { CauseId } from '../../message/causes'
 import type { Target } from '../../message/model'
 import { fieldsOf } from '../../message/parse'
 import type { SendError } from '../port'
-import { toFailure, unreadable, type WebAnswer } from '../web'
+import { retryAfterOf, toFailure, unreadable, type WebAnswer } from '../web'
 
 /** What Telegram's words mean in a group and in a private chat. */
 interface Row {
@@ -49,14 +49,14 @@ export function readResult(answer: WebAnswer, { kind }: Target): unknown {
   const { status, body, headers } = answer
   const { ok, result, error_code: code, description, parameters } = fieldsOf(body)
   if (ok === true) return result
-  const { retry_after: wait = headers.get('retry-after'), migrate_to_chat_id: moved } = fieldsOf(parameters)
+  const { retry_after: wait, migrate_to_chat_id: moved } = fieldsOf(parameters)
   if (ok !== false && status < 400) throw unreadable()
-  throw failure(typeof code === 'number' ? code : status, kind, typeof description === 'string' ? description : '', Number(wait), moved)
+  throw failure(typeof code === 'number' ? code : status, kind, typeof description === 'string' ? description : '', Number(wait) * 1000 || retryAfterOf(headers), moved)
 }
 
-function failure(status: number, kind: Target['kind'], description: string, wait: number, moved: unknown): SendError {
+function failure(status: number, kind: Target['kind'], description: string, wait: number | undefined, moved: unknown): SendError {
   const row = rows.find(({ words }) => words.test(description))
   const causeId = kind === 'private' ? row?.private ?? row?.group : row?.group
   const words = typeof moved === 'number' ? `${description}, the ID is ${moved} now` : description
-  return toFailure(status, { words, causeId, limit: status === 429 ? { scope: 'chat', after: wait * 1000 || defaultWait } : undefined })
+  return toFailure(status, { words, causeId, limit: status === 429 ? { scope: 'chat', after: wait ?? defaultWait } : undefined })
 }
