@@ -4,7 +4,7 @@ import type { Caller } from '../access/caller'
 import { RelayError, type ErrorCode } from '../errors'
 import { readBody, type BodyLimits } from '../http/body'
 import { itemsOfText } from '../http/long-text'
-import { parseHandling, readChoice, readExpiry, type Expiry } from '../http/preferences'
+import { parseHandling, readChoice, readTiming, type Timing } from '../http/preferences'
 import { failure, type Answer, type Exchange, type PlainAnswer, type Route, type Success } from '../http/routes'
 import type { Order, Sender } from '../http/sender'
 import { languages, type Language } from '../lib/language'
@@ -141,7 +141,7 @@ class Hooks {
     const destinations = parsePath(params.targets ?? '', {}, names)
     sender.demandTargets(exchange, destinations)
     const handling = parseHandling({}, query)
-    const expiry = readExpiry(query)
+    const timing = readTiming(query)
     const asked = readChoice(query, 'lang', languages)
     const spoken = destinations.list.map(each => ({ ...each, lang: asked ?? each.lang ?? this.options.language }))
     const received = this.received.get(exchange) ?? await receiveHook(exchange, () => readBody(exchange.request, limits, stop))
@@ -166,11 +166,11 @@ class Hooks {
     return this.send(exchange, texts, {
       ...handling, destinations: { ...destinations, list }, door: `hooks/${source.name}`, deferred: { wait: 0, inMemory: patience }, tellsState: true,
       ...key && { key: key.text, event: { ...key.lifetime !== undefined && { lifetime: key.lifetime } } },
-    }, expiry)
+    }, { ...timing, ...threadOf(timing.thread, reading) })
   }
 
   private async send(
-    exchange: Exchange, texts: ReadonlyMap<Language, Rendered>, order: Omit<Order, 'content'>, expiry: Expiry,
+    exchange: Exchange, texts: ReadonlyMap<Language, Rendered>, order: Omit<Order, 'content'>, timing: Timing,
   ): Promise<Success> {
     const { sender, uploads } = this.options
     const files = new RequestFiles(uploads)
@@ -179,7 +179,7 @@ class Hooks {
       for (const [language, { text, pictures }] of texts) {
         const words = text === '' ? [] : await itemsOfText(text, files)
         const items = [...words, ...pictures.map(link => ({ type: 'image' as const, link }))]
-        translations.set(language, { mode: items.length === 1 ? 'single' : 'batch', items, ...expiry })
+        translations.set(language, { mode: items.length === 1 ? 'single' : 'batch', items, ...timing })
       }
       const [content] = translations.values()
       if (!content) throw new RelayError('internal')
@@ -222,6 +222,11 @@ function ownSource(name: string): Source {
 function skip(exchange: Exchange, why: string): Success {
   exchange.outcome = `skipped: ${why}`
   return { data: { skipped: why } }
+}
+
+/** The thread of an event: the one that the address names, or that its source gives it; `thread=0` for none. */
+function threadOf(asked: string | undefined, { thread }: HookEvent): Pick<Content, 'thread'> {
+  return asked === '0' ? { thread: undefined } : { thread: asked ?? thread }
 }
 
 /** Each address has events of its own. The key in the address is no part of the event. */

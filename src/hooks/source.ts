@@ -27,6 +27,8 @@ export interface HookEvent {
   branch?: string
   /** What `?status=` goes by: how a run, a build or an alert ended, such as `failure`. */
   status?: string
+  /** What its later events belong together with, such as a pull request; unique within the source, of at most 200 characters. */
+  thread?: string
   /** What the template of the source is given. */
   view: JsonObject
 }

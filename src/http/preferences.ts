@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { RelayError } from '../errors'
-import type { Content } from '../message/model'
+import type { Content, Wishes } from '../message/model'
 import { parseExpiry } from '../message/parse'
+import { parseWishes, wishFields } from '../message/wishes'
 
 /** The longest time that a caller may ask to wait for a result, in seconds. */
 const maxWait = 600
@@ -68,18 +69,21 @@ function parsePrefer(header: string): Pick<Handling, 'deferred' | 'isStrict'> {
   }
 }
 
-/** How long a message may wait. */
-export type Expiry = Pick<Content, 'expiresIn'>
+/** When and how a message leaves, and how long it may wait. */
+export type Timing = Wishes & Pick<Content, 'expiresIn'>
 
 /**
- * Reads `expires_in` of a query, which means the same as the field of `/webhook`; an empty one counts as absent.
+ * Reads `expires_in`, `urgent`, `send_at`, `thread` and `thread_mode` of a query, which mean the same as the fields of `/webhook`; an
+ * empty one counts as absent.
  *
  * @throws RelayError `bad-request`
  */
-export function readExpiry(query: URLSearchParams): Expiry {
+export function readTiming(query: URLSearchParams): Timing {
   const text = query.get('expires_in')
-  if (!text) return {}
-  return parseExpiry({ expires_in: /^\d+(\.\d+)?$/.test(text) ? Number(text) : text })
+  return {
+    ...text && parseExpiry({ expires_in: /^\d+(\.\d+)?$/.test(text) ? Number(text) : text }),
+    ...parseWishes(Object.fromEntries(wishFields.map(name => [name, query.get(name)])), true),
+  }
 }
 
 /**

@@ -2,6 +2,7 @@ import { RelayError } from '../errors'
 import { parsePath } from '../message/destination'
 import type { BotSelector, Content, ParsedItem, TargetNames } from '../message/model'
 import { maxItems, parseContent, parseSelector, printNames, ignoredFields } from '../message/parse'
+import { parseWishes, wishFields } from '../message/wishes'
 import { parseFileName } from '../uploads/multipart'
 import { receiveFile, receiveForm, type ReceivedPart, type ReceiveLimits } from '../uploads/receive'
 import { RequestFiles } from '../uploads/request-files'
@@ -9,7 +10,7 @@ import type { UploadStore } from '../uploads/store'
 import { demandUnread, readBody, readJson, type BodyLimits } from './body'
 import { itemsOfText } from './long-text'
 import { charsetOf, decodeText, kindOfName, kindOfType, kinds, mediaTypeOf, nameFor, type Kind } from './media-type'
-import { parseHandling, readChoice, readExpiry } from './preferences'
+import { parseHandling, readChoice, readTiming } from './preferences'
 import { route, type Exchange, type Route, type Success } from './routes'
 import type { Sender } from './sender'
 
@@ -71,7 +72,7 @@ interface Wish {
 const asFile = 'or send it as a file with ?type=file'
 
 /** The parts of a form that are text although they are no files. */
-const textNames: readonly string[] = ['msg', 'text']
+const textNames: readonly string[] = ['msg', 'text', ...wishFields]
 
 /**
  * Reads the body of `/send`, and stores the files in it. Its Content-Type says what it is, unless the path has a name for it, or the query
@@ -83,30 +84,33 @@ const textNames: readonly string[] = ['msg', 'text']
 async function readWish(exchange: Exchange, files: RequestFiles, { limits, stop }: SendOptions): Promise<Wish> {
   const { query, params: { name }, request: { headers } } = exchange
   const asked = readChoice(query, 'type', kinds)
-  const expiry = readExpiry(query)
+  const timing = readTiming(query)
   const contentType = headers['content-type'] ?? ''
   const mediaType = name === undefined ? mediaTypeOf(contentType) : ''
   if (mediaType === 'application/json' && asked === undefined) {
     const body = await readJson(exchange, limits.text, stop)
-    return { content: { ...expiry, ...parseContent(body) }, bot: parseSelector(body), ignored: ignoredFields(body) }
+    return { content: { ...timing, ...parseContent(body) }, bot: parseSelector(body), ignored: ignoredFields(body) }
   }
   if (mediaType === 'multipart/form-data') {
     demandUnread(exchange)
     const isText = (field: string, isFile: boolean): boolean => isFile ? asked === 'text' : textNames.includes(field)
     const formLimits = { ...limits.files, isText, maxTextSize: limits.text.maxSize }
     const { parts, skipped } = await receiveForm(exchange.request, files.store, formLimits, stop)
-    return { content: { mode: 'batch', items: await itemsOfForm(parts, asked, files), ...expiry }, bot: {}, ignored: printNames(skipped) }
+    const isWish = (part: ReceivedPart): part is Extract<ReceivedPart, { name: string }> => 'name' in part && wishFields.some(field => field === part.name)
+    const wishes = Object.fromEntries(parts.filter(isWish).map(part => [part.name, decodeText(part.text, part.type, asFile).trim()]))
+    const items = await itemsOfForm(parts.filter(part => !isWish(part)), asked, files)
+    return { content: { mode: 'batch', items, ...timing, ...parseWishes(wishes, true) }, bot: {}, ignored: printNames(skipped) }
   }
   const kind = asked ?? (name === undefined ? kindOfBody(mediaType) : kindOfName(name))
   if (kind === 'text') {
     const items = await itemsOfText(await readText(exchange, contentType, limits.text, stop), files)
-    return { content: { mode: items.length > 1 ? 'batch' : 'single', items, ...expiry }, bot: {}, ignored: [] }
+    return { content: { mode: items.length > 1 ? 'batch' : 'single', items, ...timing }, bot: {}, ignored: [] }
   }
   demandUnread(exchange)
   const given = name ?? parseFileName(headers['content-disposition'] ?? '')
   const id = await receiveFile(exchange.request, given || query.get('filename') || nameFor(kind, contentType), files.store, limits.files, stop)
   files.add([id])
-  return { content: { mode: 'single', items: [{ type: kind, link: { kind: 'upload', id } }], ...expiry }, bot: {}, ignored: [] }
+  return { content: { mode: 'single', items: [{ type: kind, link: { kind: 'upload', id } }], ...timing }, bot: {}, ignored: [] }
 }
 
 /** The Content-Type that curl gives to `-d`, whatever that is, counts as text. */

@@ -142,11 +142,12 @@ export class Sender {
   ): Promise<Submitted> {
     const { door, key, event, deferred, files } = order
     const { target, bot, asked } = destination
-    const { mode, items, expiresIn } = contentFor(order, destination)
+    const { policy, route } = destination
+    const { mode, items, expiresIn, urgent, sendAt, thread, threadMode } = contentFor(order, destination)
     // Field by field: spreading an object, and then adding to it, takes a good part of the time of a request.
     const submission: Submission = {
       id, signal, door, key, event, deferred,
-      request: { mode, items, expiresIn, target, bot },
+      request: { mode, items, expiresIn, urgent, sendAt, thread, threadMode, target, bot, policy, route },
       caller: caller.name,
       admit: platform => caller.demandTarget(target, platform, asked),
     }
@@ -163,8 +164,8 @@ export class Sender {
   }
 
   private async preview({ caller }: Exchange, order: Order, destination: Destination): Promise<Entry> {
-    const { target, bot, asked } = destination
-    const { bot: chosen, messages, wrong } = await this.relay.preview({ ...contentFor(order, destination), target, bot })
+    const { target, asked } = destination
+    const { bot: chosen, messages, wrong } = await this.relay.preview({ ...contentFor(order, destination), ...destination })
     caller.demandTarget(target, platformOf(chosen), asked)
     return { success: wrong.length === 0, target: writeTarget(target), bot: chosen, messages, ...wrong.length > 0 && { wrong } }
   }

@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import type { BotSelector, Destination, Destinations, Named, TargetNames } from './model'
+import { httpPlatform, type Address, type BotSelector, type Destination, type Destinations, type Ladder, type Named, type Route, type TargetNames } from './model'
 import { readAddress, writeTarget } from './target'
 
 /** The most targets of one request. */
@@ -23,8 +23,12 @@ export function parseDestinations(words: readonly string[], isList: boolean, bot
     const named: Named | undefined = address ? { addresses: [address], isList: false } : names.get(word)
     if (!named) throw new RelayError('no-such-target')
     isMany ||= named.isList
-    for (const { target, platform, selfId } of named.addresses) {
-      const destination: Destination = { target, asked: word, bot: agree(bot, platform, selfId), ...named.lang && { lang: named.lang } }
+    const { lang, policy, first } = named
+    const route = first && routeOf(word, first, bot, names)
+    for (const { target, platform, selfId } of route?.rungs.slice(0, 1) ?? named.addresses) {
+      const destination: Destination = {
+        target, asked: word, bot: agree(bot, platform, selfId), ...lang && { lang }, ...policy && { policy }, ...route && { route },
+      }
       found.set(keyOf(destination), destination)
     }
     if (found.size > maxTargets) throw tooMany()
@@ -47,6 +51,26 @@ export function parsePath(text: string, bot: BotSelector, names: TargetNames): D
   return parseDestinations(words, words.length > 1, bot, names)
 }
 
+/** @throws RelayError `no-such-target` where a name among the rungs leads to no chat any more; `bad-request` where a bot is asked for */
+function routeOf(name: string, { rungs, ...rules }: Ladder, { platform, selfId }: BotSelector, names: TargetNames): Route {
+  if ((platform ?? selfId) !== undefined) throw new RelayError('bad-request', `${name} has several ways, each with a bot of its own: leave out platform and self_id`)
+  return { name, ...rules, rungs: rungs.map((rung, index) => toAddress(rung, `${name}/${index + 1}`, names)) }
+}
+
+function toAddress(rung: Ladder['rungs'][number], place: string, names: TargetNames): Address {
+  if ('target' in rung) return rung
+  if ('url' in rung) return { platform: httpPlatform, target: { kind: 'group', id: place } }
+  const address = chatOf(rung.name, names)
+  if (!address) throw new RelayError('no-such-target')
+  return address
+}
+
+/** The chat that a name leads to, where it is one and no ladder. */
+export function chatOf(name: string, names: TargetNames): Address | undefined {
+  const { addresses = [] } = names.get(name) ?? {}
+  return addresses.length === 1 ? addresses[0] : undefined
+}
+
 /** Combines the bot that a request asks for with the bot of its target. */
 function agree(asked: BotSelector, platform = asked.platform, selfId = asked.selfId): BotSelector {
   if ((asked.platform ?? platform) !== platform || (asked.selfId ?? selfId) !== selfId) {
@@ -56,6 +80,6 @@ function agree(asked: BotSelector, platform = asked.platform, selfId = asked.sel
 }
 
 /** Identifies a destination, however the caller wrote it. */
-export function keyOf({ target, bot }: Destination): string {
-  return JSON.stringify([writeTarget(target), bot.platform ?? null, bot.selfId ?? null])
+export function keyOf({ target, bot, route }: Destination): string {
+  return JSON.stringify([writeTarget(target), bot.platform ?? null, bot.selfId ?? null, ...route ? [route.name] : []])
 }

@@ -14,7 +14,55 @@ export interface Named {
   isList: boolean
   /** The language of texts that the relay writes to it, where it has one of its own. */
   lang?: Language
+  /** When its messages leave, where it says so. */
+  policy?: Policy
+  /** The ways to it, one after another; then it has no addresses of its own. */
+  first?: Ladder
 }
+
+/** When messages to a name leave. What is urgent leaves at once. */
+export interface Policy {
+  /** The name. */
+  name: string
+  /** The shortest time between two messages, in milliseconds: what came meanwhile leaves as one. */
+  digest?: number
+  quiet?: Quiet
+  /** As `Named.lang`. */
+  lang?: Language
+}
+
+/** Hours in which nothing leaves, every day; over midnight where they begin after they end. */
+export interface Quiet {
+  /** Minutes after midnight. */
+  from: number
+  to: number
+  /** The IANA name of the time zone. */
+  zone: string
+}
+
+/** The ways to a name: a message goes by the first that takes it. */
+export interface Ladder {
+  rungs: readonly Rung[]
+  /** For how long a rung may keep a message waiting, in milliseconds. */
+  after: number
+  /** What follows a rung that went unanswered. */
+  whenUnknown: 'stop' | 'next'
+}
+
+/** A chat, a name for one, or an HTTP address. */
+export type Rung = Address | { name: string } | HttpRung
+
+/** An HTTP address that takes messages. */
+export interface HttpRung {
+  url: string
+  /** Signs what is posted to it. */
+  secret?: string
+  /** The body that it expects; JSON of the relay's own unless given. */
+  format?: 'apprise'
+}
+
+/** The platform of HTTP addresses: the ID of a target there is the name and the place of the rung, as in `oncall/2`. */
+export const httpPlatform = 'http'
 
 /** Names for targets, which can change while the relay runs. A name has no colon, which a target always has. */
 export type TargetNames = ReadonlyMap<string, Named>
@@ -57,8 +105,31 @@ export interface ReplyItem { type: 'reply', messageId: string }
 /** An item of a batch, or its error. */
 export type ParsedItem = Item | RelayError
 
+/** What a request says of when and how its message leaves. */
+export interface Wishes {
+  /** It passes digests and quiet hours. */
+  urgent?: boolean
+  sendAt?: SendAt
+  /** Messages of one thread to one target belong together: as the caller names it. */
+  thread?: string
+  /** `reply` unless given. */
+  threadMode?: ThreadMode
+}
+
+/** When a message joins its queue. */
+export interface SendAt {
+  /** In milliseconds since the epoch. */
+  at: number
+  /** In the words of the request. */
+  written: string
+}
+
+/** How a later message of a thread goes on: it answers the first one, changes it, or takes the place of the last one. */
+export const threadModes = ['reply', 'update', 'replace'] as const
+export type ThreadMode = typeof threadModes[number]
+
 /** The content of a message, wherever it goes. */
-export interface Content {
+export interface Content extends Wishes {
   /** Whether the answer tells of one message, or of each item of a list. */
   mode: 'single' | 'batch'
   /** The items of a single message go together, and none is an error. */
@@ -75,6 +146,16 @@ export interface Destination {
   asked: string
   /** The language of texts that the relay writes to it; absent where its name has none. */
   lang?: Language
+  policy?: Policy
+  /** The ways to it, where there are several; `target` and `bot` are the first. */
+  route?: Route
+}
+
+/** A ladder whose rungs are addresses. */
+export interface Route extends Omit<Ladder, 'rungs'> {
+  /** The name that has it. */
+  name: string
+  rungs: readonly Address[]
 }
 
 /** Where a request goes. */
@@ -86,7 +167,7 @@ export interface Destinations {
 }
 
 /** A message for one target. */
-export interface MessageRequest extends Content { target: Target, bot: BotSelector }
+export interface MessageRequest extends Content, Pick<Destination, 'target' | 'bot' | 'policy' | 'route'> {}
 
 /** The reply of a command callback, by default to the chat of the command. */
 export interface Reply { target?: Target, items: ParsedItem[] }

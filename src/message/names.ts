@@ -2,56 +2,146 @@ import { RelayError } from '../errors'
 import { languages } from '../lib/language'
 import { printable } from '../lib/log'
 import { readList } from '../lib/words'
-import type { Named } from './model'
+import { chatOf } from './destination'
+import type { Address, HttpRung, Ladder, Named, Quiet, Rung, TargetNames } from './model'
 import { isObject, type JsonObject } from './parse'
+import { isZone, ownZone } from './quiet'
 import { readAddress, toPlatform } from './target'
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+/** The longest digest, and the longest wait for a rung, in seconds. */
+const longestDigest = 3600
+const longestAfter = 86_400
+const usualAfter = 120
+const mostRungs = 20
+const rungRule = 'an address of first must be group:<id> or private:<id>, with platform and account in front or not, a name, an http:// or https:// address, or {url, secret, format}'
 
 /**
- * Reads the names for targets. Each leads to a target, a list of them (or a text with commas), or `{to, platform, selfId, lang}`, where
- * `to` is one of these.
+ * Reads the names for targets. Each leads to a target, a list of them (or a text with commas), or is an object with `to` or `first` and
+ * a policy.
  *
  * @returns the valid ones, and a warning about each of the others
  */
 export function parseNames(raw: JsonObject): { names: Map<string, Named>, warnings: string[] } {
   const names = new Map<string, Named>()
   const warnings: string[] = []
-  for (const [name, value] of Object.entries(raw)) {
+  const attempt = (name: string, work: () => void): void => {
     try {
-      names.set(name, parseNamed(name, value))
+      work()
     } catch (error) {
+      names.delete(name)
       warnings.push(`targets: ${JSON.stringify(printable(name.slice(0, 64)))} is left out: ${RelayError.from(error).message}`)
     }
   }
+  for (const [name, value] of Object.entries(raw)) attempt(name, () => names.set(name, parseNamed(name, value)))
+  for (const [name, { first }] of names) attempt(name, () => first && demandRungs(first, names))
   return { names, warnings }
 }
 
 /**
  * Reads what a name leads to.
  *
+ * @param names those that its rungs may be, where they are to be checked
  * @throws RelayError `bad-request`, which names the field
  */
-export function parseNamed(name: string, value: unknown): Named {
+export function parseNamed(name: string, value: unknown, names?: TargetNames): Named {
   demand(namePattern.test(name), 'a name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit')
-  const { to, platform: given, selfId, self_id: account = selfId, lang, ...others } = isObject(value) ? value : { to: value }
+  const {
+    to, first, after, when_unknown: whenUnknown, platform: given, selfId, self_id: account = selfId, lang, digest, quiet, ...others
+  } = isObject(value) ? value : { to: value }
   const [stranger] = Object.keys(others)
   demand(stranger === undefined, `targets have no field ${JSON.stringify(printable(String(stranger).slice(0, 64)))}`)
   demand(isWord(given), 'platform must be text')
   demand(isWord(account), 'selfId must be text')
   const language = languages.find(each => each === lang)
   demand(language === lang, `lang must be ${languages.join(' or ')}`)
+  demand(first === undefined || to === undefined, 'give to or first, not both')
+  const spacing = isSet(digest) ? readSeconds(digest, 0, longestDigest, 'digest') : 0
+  const hours = isSet(quiet) ? parseQuiet(quiet) : undefined
+  const policy = { name, ...spacing > 0 && { digest: spacing }, ...hours && { quiet: hours }, ...language && { lang: language } }
+  const rules = { ...language && { lang: language }, ...(spacing > 0 || hours) && { policy } }
+  if (first !== undefined) {
+    demand(given === undefined && account === undefined, 'with first, each address names its platform and account itself: leave out platform and selfId')
+    const ladder = parseLadder(first, after, whenUnknown)
+    if (names) demandRungs(ladder, names)
+    return { addresses: [], isList: false, first: ladder, ...rules }
+  }
+  demand(after === undefined && whenUnknown === undefined, 'after and when_unknown go with first')
   const platform = given && toPlatform(given)
   const words = readList(to) ?? []
   const addresses = words.flatMap(word => {
-    // A star would be a pattern where the targets of a key have the name.
-    const address = word.includes('*') ? undefined : readAddress(word)
+    const address = readChat(word)
     if (!address || isOther(address.platform, platform) || isOther(address.selfId, account)) return []
     return { ...address, ...platform !== undefined && { platform }, ...account !== undefined && { selfId: account } }
   })
   const isComplete = words.length > 0 && addresses.length === words.length
   demand(isComplete, 'to must be group:<id> or private:<id>, or a list of these, and must not name another platform or account than platform and selfId')
-  return { addresses, isList: Array.isArray(to) || addresses.length > 1, ...language && { lang: language } }
+  return { addresses, isList: Array.isArray(to) || addresses.length > 1, ...rules }
+}
+
+function parseLadder(first: unknown, after: unknown, whenUnknown: unknown): Ladder {
+  const values: unknown[] = typeof first === 'string' ? first.split(',').map(word => word.trim()) : Array.isArray(first) ? first : []
+  demand(values.length > 0 && values.length <= mostRungs, `first must be a list of 1 to ${mostRungs} addresses`)
+  demand(!isSet(whenUnknown) || whenUnknown === 'stop' || whenUnknown === 'next', 'when_unknown must be stop or next')
+  return {
+    rungs: values.map(parseRung),
+    after: isSet(after) ? readSeconds(after, 1, longestAfter, 'after') : usualAfter * 1000,
+    whenUnknown: whenUnknown === 'next' ? 'next' : 'stop',
+  }
+}
+
+function parseRung(value: unknown): Rung {
+  if (isObject(value)) return parseHttpRung(value)
+  demand(typeof value === 'string', rungRule)
+  if (/^https?:\/\//i.test(value)) return parseHttpRung({ url: value })
+  const address = readChat(value)
+  if (address) return address
+  demand(namePattern.test(value), rungRule)
+  return { name: value }
+}
+
+function parseHttpRung({ url, secret, format, ...others }: JsonObject): HttpRung {
+  const isAddress = typeof url === 'string' && /^https?:\/\//i.test(url) && URL.canParse(url)
+  demand(isAddress && Object.keys(others).length === 0, rungRule)
+  demand(isWord(secret), 'secret must be text')
+  demand(!isSet(format) || format === 'apprise', 'format must be apprise, or left out')
+  return { url, ...secret !== undefined && { secret }, ...isSet(format) && { format: 'apprise' } }
+}
+
+/** Checks that each name among the rungs leads to one chat: with that, no name can lead to itself. */
+function demandRungs({ rungs }: Ladder, names: TargetNames): void {
+  for (const rung of rungs) {
+    if ('name' in rung) demand(chatOf(rung.name, names) !== undefined, `first: ${JSON.stringify(rung.name)} must be a name that leads to one chat`)
+  }
+}
+
+function parseQuiet(value: unknown): Quiet {
+  demand(isObject(value), 'quiet must be {from, to, zone}')
+  const { from, to, zone = ownZone(), ...others } = value
+  demand(Object.keys(others).length === 0, 'quiet must be {from, to, zone}')
+  demand(typeof zone === 'string' && isZone(zone), 'quiet.zone must be the name of a time zone, such as Asia/Shanghai')
+  const [begin, end] = [readMinutes(from, 'from'), readMinutes(to, 'to')]
+  demand(begin !== end, 'quiet.from and quiet.to must differ: nothing would ever leave')
+  return { from: begin, to: end, zone }
+}
+
+/** Reads a time of the day; YAML takes `22:00` without quotes for 1,320 (in base 60). */
+function readMinutes(value: unknown, name: string): number {
+  const [, hours, minutes] = typeof value === 'string' ? /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(value) ?? [] : []
+  const total = typeof value === 'number' ? value : Number(hours) * 60 + Number(minutes)
+  demand(Number.isInteger(total) && total >= 0 && total < 24 * 60, `quiet.${name} must be a time such as '22:00'`)
+  return total
+}
+
+/** @returns milliseconds */
+function readSeconds(value: unknown, least: number, most: number, name: string): number {
+  demand(typeof value === 'number' && value >= least && value <= most, `${name} must be a number of seconds from ${least} to ${most}`)
+  return Math.round(value * 1000)
+}
+
+/** A star would be a pattern where the targets of a key have the name. */
+function readChat(word: string): Address | undefined {
+  return word.includes('*') ? undefined : readAddress(word)
 }
 
 function demand(condition: boolean, rule: string): asserts condition {
@@ -65,4 +155,8 @@ function isOther(a: string | undefined, b: string | undefined): boolean {
 
 function isWord(value: unknown): value is string | undefined {
   return value === undefined || (typeof value === 'string' && value !== '')
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null
 }

@@ -4,6 +4,7 @@ import { parseDestinations } from './destination'
 import { parseLink, writeLink } from './link'
 import type { BotSelector, Content, Destinations, Item, ParsedItem, Reply, Target, TargetNames } from './model'
 import { toPlatform, writeTarget } from './target'
+import { parseWishes, wishFields } from './wishes'
 
 /** A JSON object whose fields have not been read yet. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -44,7 +45,7 @@ const bodyRule = 'the body must be a JSON object'
  */
 export function parseContent(body: unknown): Content {
   demand(isObject(body), bodyRule)
-  const expiry = parseExpiry(body)
+  const expiry = { ...parseExpiry(body), ...parseWishes(body) }
   const messages = body.messages ?? undefined
   if (messages === undefined) {
     const main = parseItem(body, true)
@@ -103,7 +104,7 @@ function parseRoute(body: unknown): { bot: BotSelector, target: Target | undefin
 
 /** The fields of an item of a batch, of a batch, and of a single message. */
 const itemFields: ReadonlySet<string> = new Set(['type', 'msg', 'url', 'user_id', 'message_id'])
-const batchFields: ReadonlySet<string> = new Set(['to', 'group_id', 'user_id', 'platform', 'self_id', 'expires_in', 'messages'])
+const batchFields: ReadonlySet<string> = new Set(['to', 'group_id', 'user_id', 'platform', 'self_id', 'expires_in', 'messages', ...wishFields])
 const singleFields: ReadonlySet<string> = new Set([...batchFields, 'type', 'msg', 'url', 'at', 'reply_to'])
 
 /** The most names of ignored fields that are reported, and their greatest length in characters. */

@@ -2,6 +2,8 @@ import { RelayError, type Outcome } from '../errors'
 import type { CauseId } from '../message/causes'
 import type { MessageRequest, Target } from '../message/model'
 import { SendError } from '../platform/port'
+import { digest } from '../lib/crypto'
+import type { Flow } from './flow'
 import type { Summary } from './summary'
 
 /**
@@ -48,7 +50,7 @@ export interface Delivery {
   readonly mode: 'single' | 'batch'
   /** Whether it was accepted to be sent later, without a caller who waits. */
   deferred: boolean
-  readonly target: Target
+  target: Target
   /** The name of its caller's key; `null` for the master key, and for what did not come over HTTP. */
   readonly caller: string | null
   /** What it came through, such as `webhook` or `hooks/github`. */
@@ -71,6 +73,7 @@ export interface Delivery {
   key: string | null
   /** Digest of what the request means, which tells a repeat from another request with the same key. */
   readonly fingerprint: string | null
+  flow: Flow
   /** What its record shows. */
   readonly summary: Summary
 }
@@ -117,7 +120,7 @@ export interface Failed {
 export type Results = readonly (ItemResult | undefined)[]
 
 /** What changes of a delivery. */
-export type Change = Partial<Pick<Delivery, 'state' | 'seq' | 'deferred' | 'bot' | 'expiresAt' | 'results' | 'open' | 'held' | 'key'>>
+export type Change = Partial<Pick<Delivery, 'state' | 'seq' | 'deferred' | 'bot' | 'expiresAt' | 'results' | 'open' | 'held' | 'key' | 'target' | 'flow'>>
 
 /** What identifies a request that may be repeated. */
 export interface Idempotency {
@@ -129,12 +132,24 @@ export interface Idempotency {
 /** A new delivery, which waits for its turn. */
 export function createDelivery(
   { id, caller, door, summary }: Pick<Delivery, 'id' | 'caller' | 'door' | 'summary'>, seq: number, now: number,
-  { mode, target, items }: MessageRequest, idempotency?: Idempotency,
+  request: MessageRequest, idempotency?: Idempotency,
 ): Delivery {
+  const { mode, target, items } = request
   return {
     id, seq, state: 'queued', mode, deferred: false, target, caller, door, bot: '', createdAt: now, updatedAt: now, expiresAt: null,
     attempts: 0, results: items.map(() => undefined), open: [], held: null, key: idempotency?.key ?? null,
-    fingerprint: idempotency?.fingerprint ?? null, summary,
+    fingerprint: idempotency?.fingerprint ?? null, flow: flowOf(request, caller, now), summary,
+  }
+}
+
+/** @param now in milliseconds since the epoch */
+function flowOf({ urgent, sendAt, policy, thread, threadMode = 'reply', route }: MessageRequest, caller: string | null, now: number): Flow {
+  return {
+    ...urgent && { urgent },
+    ...sendAt && { sendAt: sendAt.at },
+    ...policy && { policy },
+    ...thread !== undefined && { thread: { name: digest(JSON.stringify([caller, thread])), mode: threadMode } },
+    ...route && { route: { ...route, index: 0, since: now, past: [] } },
   }
 }
 

@@ -150,11 +150,11 @@ export class DatabaseJournal implements Journal, OwnerStore {
 
   async update(delivery: Delivery): Promise<void> {
     // The rest never changes, and has indexes.
-    const { id, state, key, updatedAt, summary, record } = toRow(delivery)
+    const { id, state, target, key, updatedAt, summary, record } = toRow(delivery)
     const isKept = keepsContent(delivery.state, this.options.content)
     await this.writes.run(id, async () => {
       if (this.buffer.has(id)) await this.flush()
-      await this.put({ id, state, key, updatedAt, summary, record, ...!isKept && { items: null } })
+      await this.put({ id, state, target, key, updatedAt, summary, record, ...!isKept && { items: null } })
     })
     if (isKept) await this.keepFile(delivery)
     else await this.dropFile(id)

@@ -5,6 +5,7 @@ import type { Address, ParsedItem, Target } from '../message/model'
 import { isObject, type JsonObject } from '../message/parse'
 import { platformOf, readTarget, writeTarget } from '../message/target'
 import { isUnfinished, states, type Delivery, type Hold, type ItemResult, type Open, type Results, type State } from './delivery'
+import { readFlow, writeFlow } from './flow'
 import { readSummary, wordsOf, writeSummary, type RecordContent } from './summary'
 
 /**
@@ -67,10 +68,17 @@ export interface Journal {
 }
 
 /** As much of a delivery as its lane needs while it waits. */
-export type Head = Pick<Delivery, 'id' | 'seq' | 'state' | 'deferred' | 'bot' | 'target' | 'expiresAt' | 'held'>
+export interface Head
+  extends Pick<Delivery, 'id' | 'seq' | 'state' | 'deferred' | 'bot' | 'target' | 'expiresAt' | 'held' | 'door' | 'flow'> {
+  /** Whether it is a single text, with or without mentions. */
+  isText: boolean
+}
 
-export function headOf({ id, seq, state, deferred, bot, target, expiresAt, held }: Delivery): Head {
-  return { id, seq, state, deferred, bot, target, expiresAt, held }
+export function headOf(
+  { id, seq, state, mode, deferred, bot, target, expiresAt, held, door, flow, summary: { items } }: Delivery,
+): Head {
+  const isText = mode === 'single' && items.every(({ type }) => type === 'text' || type === 'at')
+  return { id, seq, state, deferred, bot, target, expiresAt, held, door, flow, isText }
 }
 
 /** The row that names the active relay. */
@@ -216,12 +224,12 @@ export function writeCaller(caller: string): string {
 export function toRow(delivery: Delivery): Row {
   const {
     id, seq, state, mode, deferred, target, caller, door, bot, createdAt, updatedAt, expiresAt, attempts, results, open, held, key,
-    fingerprint, summary,
+    fingerprint, flow, summary,
   } = delivery
   return {
     id, state, target: writeTarget(target), caller: caller && writeCaller(caller), door, key, updatedAt, summary: writeSummary(summary),
     record: JSON.stringify({
-      seq, mode, deferred, bot, createdAt, expiresAt, attempts, results: results.map(writeResult), open, held, fingerprint,
+      seq, mode, deferred, bot, createdAt, expiresAt, attempts, results: results.map(writeResult), open, held, fingerprint, flow: writeFlow(flow),
     }),
   }
 }
@@ -253,6 +261,7 @@ export function fromRow(row: Row): Delivery {
     held: readHold(record.held),
     key: row.key,
     fingerprint: typeof record.fingerprint === 'string' ? record.fingerprint : null,
+    flow: readFlow(record.flow),
     summary: readSummary(row.summary),
   }
 }

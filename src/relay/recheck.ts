@@ -4,6 +4,7 @@ import { nameOf } from './chats'
 import { pause } from './clock'
 import type { Active } from './deliveries'
 import { again, isOverdue, type Delivery } from './delivery'
+import { headOf } from './journal'
 import { laneOf, type Lanes } from './lanes'
 import { openMessage } from './send'
 
@@ -104,6 +105,6 @@ export class Recheck {
     due.length = 0
     // It was accepted for later: it joins its lane again, at its old place.
     const queued = await deliveries.requeue(active, again(delivery, delivery.seq, false))
-    lanes.join(queued.delivery)
+    lanes.join(headOf(queued.delivery))
   }
 }

@@ -223,10 +223,16 @@ async function orKeyUnknown<T>(work: Promise<T>): Promise<T> {
  *
  * @param digestUpload gives a digest of the content of an uploaded file, `undefined` when there is no file with this ID
  */
-async function fingerprintOf({ mode, target, bot, items, expiresIn }: MessageRequest, digestUpload: Files['digest']): Promise<string> {
+async function fingerprintOf(
+  { mode, target, bot, items, expiresIn, urgent, sendAt, thread, threadMode, route }: MessageRequest, digestUpload: Files['digest'],
+): Promise<string> {
   const meanings: string[] = []
   for (const item of items) meanings.push(await digestItem(item, digestUpload))
-  return digest(JSON.stringify([mode, writeTarget(target), bot.platform ?? null, bot.selfId ?? null, expiresIn ?? null, meanings]))
+  // A request without them has the fingerprint that it always had.
+  const wishes = [urgent, sendAt?.written, thread, threadMode, route?.name]
+  const isPlain = wishes.every(wish => wish === undefined || wish === false)
+  const words = [mode, writeTarget(target), bot.platform ?? null, bot.selfId ?? null, expiresIn ?? null, meanings]
+  return digest(JSON.stringify(isPlain ? words : [...words, wishes.map(wish => wish ?? null)]))
 }
 
 async function digestItem(item: ParsedItem, digestUpload: Files['digest']): Promise<string> {

@@ -22,8 +22,8 @@ export interface TextLimits {
   maxTextSize: number
 }
 
-/** A part of a form: a text as it came, or a file by its ID, each with its Content-Type. */
-export type ReceivedPart = { type: string, text: Buffer } | { type: string, id: string }
+/** A part of a form: a text as it came with the name of its field, or a file by its ID, each with its Content-Type. */
+export type ReceivedPart = { name: string, type: string, text: Buffer } | { type: string, id: string }
 
 /** What a form consists of: the parts in their order, and the names of those that were skipped. */
 export interface ReceivedForm { parts: ReceivedPart[], skipped: readonly string[] }
@@ -41,21 +41,21 @@ export async function receiveForm(
   request: IncomingMessage, store: UploadStore, limits: ReceiveLimits & TextLimits, stop?: AbortSignal,
 ): Promise<ReceivedForm> {
   const contentType = request.headers['content-type'] ?? ''
-  const taken: { type: string, chunks?: Buffer[] }[] = []
+  const taken: { name: string, type: string, chunks?: Buffer[] }[] = []
   const skipped: string[] = []
   let textSize = 0
   const ids = await storeBody(request, store, limits, stop, (body, upload) => store.parsing.run(() => {
     return parseForm(body, contentType, ({ name, fileName, type, content }) => {
       if (limits.isText(name, fileName !== undefined)) {
         const chunks: Buffer[] = []
-        taken.push({ type, chunks })
+        taken.push({ name, type, chunks })
         content.on('data', (bytes: Buffer) => {
           chunks.push(bytes)
           textSize += bytes.length
           if (textSize > limits.maxTextSize) body.destroy(new RelayError('too-large', `more than ${limits.maxTextSize} bytes of text`))
         })
       } else if (fileName !== undefined) {
-        taken.push({ type })
+        taken.push({ name, type })
         return upload.open(fileName, content, limits)
       } else {
         skipped.push(name)
@@ -63,7 +63,7 @@ export async function receiveForm(
     })
   }))
   const files = ids.values()
-  const parts = taken.map(({ type, chunks }) => chunks ? { type, text: Buffer.concat(chunks) } : { type, id: files.next().value ?? '' })
+  const parts = taken.map(({ name, type, chunks }) => chunks ? { name, type, text: Buffer.concat(chunks) } : { type, id: files.next().value ?? '' })
   return { parts, skipped }
 }
 

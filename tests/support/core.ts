@@ -4,7 +4,7 @@ import { RelayError } from '../../src/errors'
 import type { MessageRequest, ParsedItem } from '../../src/message/model'
 import { SendError, type Account, type Closure, type Limit, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
 import { isUnfinished, outcomeOf, type Delivery, type State } from '../../src/relay/delivery'
-import { KeyTaken, type Head, type Journal } from '../../src/relay/journal'
+import { headOf, KeyTaken, type Head, type Journal } from '../../src/relay/journal'
 import { Relay, Shared, tellAll, type RelayOptions, type Submission, type Submitted } from '../../src/relay/relay'
 import { SimulatedClock } from './simulated-clock'
 
@@ -206,7 +206,7 @@ export class TestJournal implements Journal {
       this.owner = owner
       const left = [...this.rows.values()].filter(row => row.owner < owner && (isUnfinished(row.delivery.state) || row.delivery.state === 'unanswered'))
       for (const row of left) row.owner = owner
-      return left.map(({ delivery }) => ({ ...delivery })).sort((a, b) => a.seq - b.seq)
+      return left.map(({ delivery }) => headOf({ ...delivery })).sort((a, b) => a.seq - b.seq)
     })
   }
 

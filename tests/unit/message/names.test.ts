@@ -128,4 +128,51 @@ describe('names that are given again and again', () => {
     assert.throws(() => parsePath(words.slice(1).join(), {}, asked), /more than 100 targets/)
     assert.deepEqual(asked.asked, ['n1', 'n2'])
   })
+
+  test('have a policy, and several ways', () => {
+    const { names: found, warnings } = parseNames({
+      ops: 'group:1',
+      oncall: {
+        first: ['ops', 'onebot:20002:group:1', 'https://example.com/hook', { url: 'http://example.com/apprise', secret: 'abc', format: 'apprise' }],
+        after: 60, when_unknown: 'next', digest: 30, quiet: { from: '22:00', to: '08:00', zone: 'Asia/Shanghai' },
+      },
+    })
+    assert.deepEqual(warnings, [])
+    const policy = { name: 'oncall', digest: 30_000, quiet: { from: 1320, to: 480, zone: 'Asia/Shanghai' } }
+    const { list: [destination] } = parsePath('oncall', {}, found)
+    assert.deepEqual(destination, {
+      target: { kind: 'group', id: '1' }, asked: 'oncall', bot: {}, policy,
+      route: {
+        name: 'oncall', after: 60_000, whenUnknown: 'next',
+        rungs: [
+          { target: { kind: 'group', id: '1' } }, { target: { kind: 'group', id: '1' }, platform: 'onebot', selfId: '20002' },
+          { platform: 'http', target: { kind: 'group', id: 'oncall/3' } }, { platform: 'http', target: { kind: 'group', id: 'oncall/4' } },
+        ],
+      },
+    })
+    assert.throws(() => parsePath('oncall', { platform: 'onebot' }, found), /leave out platform and self_id/)
+  })
+
+  for (const [value, reason] of [
+    [{ first: ['loop'] }, /"loop" must be a name that leads to one chat/],
+    [{ first: ['both'] }, /"both" must be a name that leads to one chat/],
+    [{ first: ['nobody'] }, /"nobody" must be a name/],
+    [{ first: [] }, /first must be a list/],
+    [{ first: ['group:1'], to: 'group:2' }, /not both/],
+    [{ first: ['group:1'], after: 0 }, /after must be a number of seconds from 1 to 86400/],
+    [{ first: ['ftp://example.com'] }, /an address of first must be/],
+    [{ first: ['group:1'], when_unknown: 'again' }, /when_unknown must be stop or next/],
+    [{ to: 'group:1', after: 5 }, /go with first/],
+    [{ to: 'group:1', digest: 3601 }, /digest must be a number of seconds from 0 to 3600/],
+    [{ to: 'group:1', quiet: { from: '22:00', to: '22:00' } }, /must differ/],
+    [{ to: 'group:1', quiet: { from: '25:00', to: '08:00' } }, /quiet.from must be a time/],
+    [{ to: 'group:1', quiet: { from: '22:00', to: '08:00', zone: 'Mars/Olympus' } }, /quiet.zone must be the name of a time zone/],
+  ] as const) {
+    test(`are refused as a whole where they are ${JSON.stringify(value)}`, () => {
+      const { names: found, warnings } = parseNames({ both: ['group:1', 'group:2'], loop: value, good: 'group:3' })
+      assert.deepEqual([...found.keys()], ['both', 'good'])
+      assert.equal(warnings.length, 1)
+      assert.match(warnings[0] ?? '', reason)
+    })
+  }
 })

@@ -1,0 +1,63 @@
+import type { Quiet } from './model'
+
+const minute = 60_000
+const day = 24 * 60 * minute
+
+/** The formats by their time zones: making one takes longer than using it a hundred times. */
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/**
+ * Until when nothing leaves; `undefined` outside the quiet hours. Where the clocks change meanwhile, the end is what they show then.
+ *
+ * @param at in milliseconds since the epoch, like the result
+ */
+export function quietUntil({ from, to, zone }: Quiet, at: number): number | undefined {
+  const local = at + offsetAt(zone, at)
+  const midnight = Math.floor(local / day) * day
+  const now = Math.floor((local - midnight) / minute)
+  const isQuiet = from < to ? now >= from && now < to : now >= from || now < to
+  if (!isQuiet) return
+  const end = midnight + to * minute + (now < to ? 0 : day)
+  // The offset at the end may differ from that of now. A time that the clocks skip is taken as they would have shown it before.
+  const guess = end - offsetAt(zone, at)
+  const corrected = end - offsetAt(zone, guess)
+  return offsetAt(zone, corrected) === offsetAt(zone, guess) ? corrected : guess
+}
+
+/** A time of the day in a zone, such as `08:00`. */
+export function timeOfDay(at: number, zone: string): string {
+  return new Date(at + offsetAt(zone, at)).toISOString().slice(11, 16)
+}
+
+/** The time zone of this process. */
+export function ownZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone
+}
+
+/** Whether there is a time zone of this name. */
+export function isZone(zone: string): boolean {
+  try {
+    formatOf(zone)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** How far the clocks of a zone are before UTC, in milliseconds. */
+function offsetAt(zone: string, at: number): number {
+  const parts = new Map(formatOf(zone).formatToParts(at).map(({ type, value }) => [type, Number(value)]))
+  const of = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0
+  return Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second')) - Math.floor(at / 1000) * 1000
+}
+
+/** @throws RangeError where there is no such zone */
+function formatOf(zone: string): Intl.DateTimeFormat {
+  const known = formats.get(zone)
+  if (known) return known
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone: zone, hourCycle: 'h23', year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric',
+  })
+  formats.set(zone, format)
+  return format
+}
