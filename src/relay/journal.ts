@@ -229,7 +229,8 @@ export function toRow(delivery: Delivery): Row {
   return {
     id, state, target: writeTarget(target), caller: caller && writeCaller(caller), door, key, updatedAt, summary: writeSummary(summary),
     record: JSON.stringify({
-      seq, mode, deferred, bot, createdAt, expiresAt, attempts, results: results.map(writeResult), open, held, fingerprint, flow: writeFlow(flow),
+      seq, mode, deferred, bot, createdAt, expiresAt, attempts, results: results.map(writeResult), open, held, fingerprint,
+      flow: writeFlow(flow),
     }),
   }
 }
