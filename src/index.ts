@@ -14,7 +14,7 @@ import { keyFileName, provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
 import { serveConsole } from './console'
-import { hookDoors, hookRoutes, LastPayloads, sources, Templates } from './hooks'
+import { digestWriter, hookDoors, hookRoutes, LastPayloads, sources, Templates } from './hooks'
 import { adminRoutes, MediaLinks, Sender, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
 import { languageOf } from './lib/language'
@@ -33,7 +33,7 @@ import { watchLogins } from './platform/onebot/login'
 import { platforms } from './platform/platforms'
 import { restartStuck } from './platform/supervisor'
 import { startRelay } from './relay/start'
-import { tellAll } from './relay/relay'
+import { digestDoor, tellAll } from './relay/relay'
 import { UploadStore } from './uploads/store'
 import { scheduleSweeps } from './uploads/sweep'
 
@@ -43,7 +43,7 @@ export const name = 'message-relay'
 export const inject = ['server']
 
 /** The ways by which a message can come in; beside these, a template of the operator is one. */
-const doors = ['webhook', 'send', 'onebot', 'commands', alertDoor, ...hookDoors]
+const doors = ['webhook', 'send', 'onebot', 'commands', alertDoor, digestDoor, ...hookDoors]
 
 const day = 24 * 60 * 60 * 1000
 
@@ -76,6 +76,7 @@ export function apply(ctx: Context, config: Config): void {
   // Some timers take whole numbers only.
   const timeout = Math.ceil(settings.chatApiTimeout * 1000)
   const inFlight = new InFlight()
+  const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
   const { relay, finish } = startRelay(ctx, {
     port, logger, dataDir,
     policy: {
@@ -86,6 +87,7 @@ export function apply(ctx: Context, config: Config): void {
       interval: settings.chatSendInterval * 1000, capacity: settings.chatQueueLimit, pauseAfter: settings.chatPauseAfter,
       pauseFor: settings.chatPauseTime * 1000,
     },
+    digest: { backlog: settings.backlogDigest, write: digestWriter(templates, language, logger) },
     media: { transport: settings.mediaTransport, resolve: id => uploads.resolve(id), link: file => links.to(file) },
     files: uploads,
     enter: () => inFlight.enter(),
@@ -106,7 +108,6 @@ export function apply(ctx: Context, config: Config): void {
   announceExpiry(ctx, () => [...fixedKeys, ...madeKeys.list()], logger)
   const sender = new Sender(relay, settings.path)
   const limits = { maxSize: settings.maxBodySize }
-  const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
   void templates.check().then(warnings => warnings.forEach(warning => logger.warn('%s', warning)))
   const refusals = new Refusals()
   serveHttp(server, {

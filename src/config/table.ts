@@ -62,6 +62,7 @@ const advanced = {
   chatQueueLimit: field('CHAT_QUEUE_LIMIT', 1000, integer(0, 1_000_000)),
   chatPauseAfter: field('CHAT_PAUSE_AFTER', 5, integer(1)),
   chatPauseTime: field('CHAT_PAUSE_TIME', 60, seconds()),
+  backlogDigest: field('BACKLOG_DIGEST', 5, integer(0, 10_000)),
   recordRetention: field('RECORD_RETENTION', 7, integer(1, 3650)),
   recordLimit: field('RECORD_LIMIT', 100_000, integer(1, 10_000_000)),
   recordContent: field('RECORD_CONTENT', 'preview', oneOf('preview', 'full', 'none')),

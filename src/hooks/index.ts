@@ -1,5 +1,6 @@
 import { sources } from './sources'
 
+export { digestWriter } from './digest'
 export { LastPayloads } from './payloads'
 export { hookRoutes, type HookOptions } from './routes'
 export { sources } from './sources'

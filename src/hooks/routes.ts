@@ -15,6 +15,7 @@ import type { Content, TargetNames } from '../message/model'
 import { RequestFiles } from '../uploads/request-files'
 import type { UploadStore } from '../uploads/store'
 import { hookCredentialsOf, parseHook, receiveHook } from './body'
+import { digestTemplate } from './digest'
 import type { LastPayloads } from './payloads'
 import { renderPlainly, tidy } from './plain'
 import type { EventKey, HookEvent, HookRequest, SignedRequest, Source } from './source'
@@ -196,7 +197,7 @@ class Hooks {
     const { source: name = '' } = params
     const source = known.get(name)
     if (source) return source
-    if (!await this.options.templates.has(name)) throw unknownSource()
+    if (name === digestTemplate || !await this.options.templates.has(name)) throw unknownSource()
     if (request.method !== 'POST') throw new RelayError('method-not-allowed', 'use POST', { headers: { allow: 'POST' } })
     return ownSource(name)
   }

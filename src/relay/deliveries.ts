@@ -117,13 +117,17 @@ export class Deliveries {
 
   /** Reads a delivery that waits in its lane; `undefined` when it is gone, or does not wait any more. */
   async load({ id }: Pick<Head, 'id'>): Promise<Active | undefined> {
-    const known = this.active.get(id)
-    if (known) return known
+    const known = this.active.get(id) ?? await this.read(id)
+    return known && isUnfinished(known.delivery.state) ? this.keep(known) : undefined
+  }
+
+  /** A delivery as the journal has it, without taking it into memory. */
+  private async read(id: string): Promise<Active | undefined> {
     const { journal } = this.options
     const delivery = await journal.find(id)
-    if (!delivery || !isUnfinished(delivery.state)) return
+    if (!delivery) return
     const items = await journal.items(id)
-    return this.add(delivery, items ?? delivery.results.map(() => new RelayError('internal', contentGone)))
+    return this.toActive(delivery, items ?? delivery.results.map(() => new RelayError('internal', contentGone)))
   }
 
   /** A delivery that waits is left to the journal, which keeps it until its turn comes. */
@@ -196,6 +200,7 @@ export class Deliveries {
   async end(active: Active, results: Results, rejection?: RelayError): Promise<void> {
     const { delivery, items, mustLast } = active
     const { clock, journal, logger, observer } = this.options
+    if (delivery.flow.members) await this.endMembers(delivery, results)
     this.change(delivery, end(delivery, results))
     const { id, state, deferred, target, attempts, createdAt } = delivery
     if (state === 'unanswered') this.remember(active)
@@ -209,6 +214,21 @@ export class Deliveries {
     if (deferred && mustLast) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`)
     observer.ended(delivery, clock.wall() - createdAt)
     for (const onEnd of [...this.waiters.get(id) ?? []]) onEnd(usesUpKey(results) ? undefined : rejection)
+  }
+
+  /**
+   * The deliveries of a digest end as it ends, and before it: a restart in between finds the rest by the digest, which has not ended. What
+   * was found of it later is true for them as well.
+   */
+  private async endMembers({ id: digest, flow: { members = [] } }: Delivery, [result]: Results): Promise<void> {
+    const isGone = result?.success !== true && outcomeOf(result) !== 'unanswered'
+    await Promise.all(members.map(async ({ id, shown }) => {
+      const active = this.active.get(id) ?? await this.read(id)
+      if (!active || !(isUnfinished(active.delivery.state) || (result?.success && active.delivery.state === 'unanswered'))) return
+      const { delivery } = active
+      if (!isGone) this.change(delivery, { flow: { ...delivery.flow, digest: { id: digest, count: members.length, shown } } })
+      await this.end(this.keep(active), delivery.results.map(() => result))
+    }))
   }
 
   /** Writes a delivery as it is, for as long as an answer can wait for the journal; after that it is written later. */
@@ -248,6 +268,7 @@ export class Deliveries {
     const { delivery, items, mustLast } = active
     if (indices.every(index => delivery.results[index]?.success)) return
     const results = withSent(delivery.results, indices, sent)
+    if (delivery.flow.members) await this.endMembers(delivery, results)
     this.change(delivery, isUnfinished(delivery.state) ? { results } : end(delivery, results))
     if (isUnfinished(delivery.state)) return
     if (delivery.state !== 'unanswered') this.unanswered.delete(delivery.id)

@@ -16,7 +16,7 @@ export interface Flow {
   /** The digest that it left in. */
   readonly digest?: DigestShare
   /** The deliveries that it stands for, where it is a digest: they end as it ends. */
-  readonly members?: readonly string[]
+  readonly members?: readonly DigestMember[]
 }
 
 /** The thread of a delivery, and how its message goes on with it. */
@@ -52,13 +52,19 @@ export interface RungEnd {
   readonly at: number
 }
 
+export interface DigestMember {
+  readonly id: string
+  /** Whether its text is in the digest, or it is only counted. */
+  readonly shown: boolean
+}
+
 /** The part of a delivery in a digest. */
 export interface DigestShare {
   /** The ID of the delivery that is the digest. */
   readonly id: string
   /** How many it stands for. */
   readonly count: number
-  /** Whether its text was in it, or it was only counted. */
+  /** As `DigestMember.shown`. */
   readonly shown: boolean
 }
 
@@ -85,8 +91,13 @@ export function readFlow(stored: unknown): Flow {
     ...isObject(thread) && { thread: readThread(thread) },
     ...isObject(route) && { route: readRoute(route) },
     ...isObject(digest) && { digest: { id: String(digest.id), count: Number(digest.count), shown: digest.shown === true } },
-    ...Array.isArray(members) && { members: members.map(String) },
+    ...Array.isArray(members) && { members: Array.from<unknown, DigestMember>(members, readMember) },
   }
+}
+
+function readMember(stored: unknown): DigestMember {
+  const { id, shown } = fieldsOf(stored)
+  return { id: String(id), shown: shown === true }
 }
 
 function readPolicy({ name, digest, quiet, lang }: JsonObject): Policy {

@@ -3,6 +3,7 @@ import { causes } from '../message/causes'
 import type { Target } from '../message/model'
 import type { Account, Closure, SendError } from '../platform/port'
 import type { Hold } from './delivery'
+import type { Flow } from './flow'
 import type { Limits } from './limits'
 import type { RelayOptions } from './options'
 
@@ -22,6 +23,8 @@ interface Gate {
   reason: string | undefined
   pausedUntil: number
   lastSent: number
+  /** When a message left that the next digest has to wait for. */
+  digestedAt: number
   hold: Hold | undefined
   heldAt: number
   /** How often the head of the held lane was tried in vain. */
@@ -58,6 +61,8 @@ const signs = { calls: 3, chats: 2, within: 10 * minute }
 const spacing = { first: minute / 2, longest: 5 * minute }
 /** For how long a target that failed is remembered at least. */
 const leastMemory = 5 * minute
+/** The longest time of a digest. */
+const longestDigest = 60 * minute
 /** For how long a limited platform is waited for by a caller, in milliseconds. */
 const longestLimit = 10_000
 /** What a caller is told at most in `Retry-After`, in seconds. */
@@ -89,6 +94,17 @@ export class Gates {
     return Math.max(next - this.context.clock.now(), 0)
   }
 
+  /** How long a delivery has to wait for the time of its digest, in milliseconds. */
+  digestRest(name: string, { urgent, policy, members }: Flow): number {
+    const { digest = 0 } = urgent || members ? {} : policy ?? {}
+    return digest > 0 ? Math.max((this.memory.gates.get(name)?.digestedAt ?? -Infinity) + digest - this.context.clock.now(), 0) : 0
+  }
+
+  /** A delivery has left, from which on the time of its digest counts. */
+  digested(name: string, { urgent, policy }: Flow): void {
+    if (policy?.digest && !urgent) this.gate(name).digestedAt = this.context.clock.now()
+  }
+
   /** How long a lane is paused, in milliseconds. */
   pause(name: string): number {
     return Math.max(this.gate(name).pausedUntil - this.context.clock.now(), 0)
@@ -96,8 +112,9 @@ export class Gates {
 
   /** How long a lane without deliveries is remembered, in milliseconds: the next failure of a target that failed is to count. */
   memorable(lane: Gated): number {
-    const { failures, hold } = this.gate(lane.name)
-    return hold ? Infinity : this.rest(lane) + (failures > 0 ? Math.max(this.context.lane.pauseFor, leastMemory) : 0)
+    const { failures, hold, digestedAt } = this.gate(lane.name)
+    const digest = Math.max(digestedAt + longestDigest - this.context.clock.now(), 0)
+    return hold ? Infinity : Math.max(digest, this.rest(lane) + (failures > 0 ? Math.max(this.context.lane.pauseFor, leastMemory) : 0))
   }
 
   forget(name: string): void {
@@ -309,7 +326,7 @@ export class Gates {
     const known = gates.get(name)
     if (known) return known
     const gate: Gate = {
-      failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity,
+      failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity, digestedAt: -Infinity,
       hold: undefined, heldAt: -Infinity, tries: 0, nextTry: -Infinity, isDoubted: false,
     }
     gates.set(name, gate)

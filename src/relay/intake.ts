@@ -1,12 +1,15 @@
 import { RelayError } from '../errors'
 import type { Active, Deliveries } from './deliveries'
 import { createDelivery, type Delivery, type Idempotency } from './delivery'
-import type { Lanes } from './lanes'
+import { reasonOf, type Deferral, type Lanes } from './lanes'
 import type { RelayOptions, Submission } from './options'
 import { summarize } from './summary'
 
 /** After which time a deferred delivery, or one that is sent again, is dropped unless its request says otherwise, in milliseconds. */
 export const defaultExpiry = 24 * 60 * 60 * 1000
+
+/** What a caller is told at most in `Retry-After`, in seconds. */
+const mostRetryAfter = 60
 
 /** What accepting needs of the rest of the core. */
 export interface IntakeContext extends RelayOptions {
@@ -38,9 +41,9 @@ export class Intake {
   async accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
     const { clock, port, deliveries, lanes, recordContent } = this.context
     const { id, request, caller = null, door, admit, signal, deferred } = submission
-    const { items, mode, target, bot, expiresIn } = request
-    const isLater = deferred !== undefined && deliveries.isDurable
-    if (deferred && !isLater && deferred.inMemory === undefined) throw new RelayError('no-database')
+    const { items, mode, target, bot, expiresIn, sendAt } = request
+    if ((sendAt ?? (deferred && deferred.inMemory === undefined)) && !deliveries.isDurable) throw new RelayError('no-database')
+    let isLater = (sendAt !== undefined || deferred !== undefined) && deliveries.isDurable
     const origin = { id, caller, door, summary: summarize(items, recordContent) }
     const delivery = createDelivery(origin, this.nextSeq(), clock.wall(), request, idempotency)
     let active: Active
@@ -50,7 +53,11 @@ export class Intake {
       const checked = account.check(target, items)
       if (mode === 'single') for (const item of checked) if (item instanceof RelayError) throw item
       delivery.bot = account.sid
-      if (isLater) Object.assign(delivery, { deferred: true, expiresAt: delivery.createdAt + (expiresIn ?? defaultExpiry) })
+      const hold = lanes.deferral(delivery)
+      if (hold && !deliveries.isDurable) throw notNow(hold, delivery, clock.wall())
+      isLater ||= hold !== undefined
+      const start = Math.max(delivery.createdAt, sendAt?.at ?? 0)
+      if (isLater) Object.assign(delivery, { deferred: true, expiresAt: start + (expiresIn ?? defaultExpiry) })
       active = deliveries.add(delivery, checked)
       lanes.enter(active, isLater ? {} : { ...!deferred && signal && { signal }, patience: expiresIn })
     } catch (thrown) {
@@ -62,7 +69,7 @@ export class Intake {
       if (error.outcome) deliveries.reject(delivery, isSure ? items : [], error)
       throw error
     }
-    return this.waitFor(submission, active)
+    return this.waitFor(isLater && !deferred ? { ...submission, deferred: { wait: 0 } } : submission, active)
   }
 
   /** Writes down what must last, and waits as long as the caller wants to. */
@@ -94,4 +101,12 @@ export class Intake {
     void deliveries.ended(active).then(end, end)
     return deliveries.ended(active, deferred.inMemory ?? 0)
   }
+}
+
+/** Refuses a caller who cannot wait for the end of quiet hours or of a digest. */
+function notNow(hold: Deferral, { flow }: Delivery, wall: number): RelayError {
+  const seconds = Math.min(Math.max(Math.ceil((hold.until - wall) / 1000), 1), mostRetryAfter)
+  return new RelayError('unsent', `${reasonOf(hold, flow)}, and without a database nothing waits that long: nothing was sent`, {
+    headers: { 'retry-after': String(seconds) }, data: { held_until: new Date(hold.until).toISOString() },
+  })
 }

@@ -1,12 +1,16 @@
 import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import type { Target } from '../message/model'
+import { timeOfDay } from '../message/quiet'
 import { readTarget, writeTarget } from '../message/target'
 import type { Account, Closure } from '../platform/port'
 import { nameOfError, type Active } from './deliveries'
-import { failRest, isOverdue, isPassing, type Delivery, type Hold } from './delivery'
+import { failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Hold } from './delivery'
+import { gather, joins } from './digest'
+import { dueAt } from './flow'
 import type { Gated } from './gates'
 import { headOf, type Head } from './journal'
+import type { Delay } from './options'
 import { send, type SendContext, type SendEnd } from './send'
 
 /** A lane in which something waits, or that is paused, as operators see it. */
@@ -26,7 +30,12 @@ export interface LaneState {
   /** Why it is paused or held. */
   reason?: string
   hold?: Hold
+  /** How many wait for their time: quiet hours, a digest, the time that they were ordered for; and for how long the next one does. */
+  later?: { count: number, next: number }
 }
+
+/** Why a delivery waits although its chat is open, and until when, in milliseconds since the epoch. */
+export interface Deferral { kind: 'scheduled' | 'quiet' | 'digest', until: number }
 
 /** What waits to be sent later. */
 export interface Backlog {
@@ -41,15 +50,27 @@ interface Place extends Head {
   readonly since: number
   /** Nothing leaves from here before the delivery is saved. */
   isSaved: boolean
+  /** When its time comes, in milliseconds since the epoch; absent where it has come, but for a digest. */
+  due?: number
+  /** Whether it leaves by itself, because a digest with it was refused. */
+  isAlone?: boolean
   /** Ends the watch of its caller and of its time. */
   unwatch?: () => void
 }
 
 interface Lane extends Gated {
+  /** Those whose time has come, in the order of acceptance. The first of them is leaving where the lane is busy. */
   line: Place[]
+  /** Those whose time has not come. They hold nothing up. */
+  later: Place[]
   isBusy: boolean
+  /** Why what waits is late, until that has left. */
+  delay?: Delay
   /** Cancels the timer of its next look. */
   cancel: () => void
+  /** Cancels the timer of those whose time has not come, and when it goes off, on the monotonic clock. */
+  cancelLater: () => void
+  laterAt: number
 }
 
 /** How a delivery waits for its turn. */
@@ -62,12 +83,16 @@ export interface Waiting {
 
 /** The content of so many deliveries of a lane stays in memory; that of the others is read when their turn comes. */
 const mostLoaded = 20
+/** How many deliveries one digest stands for, at most. */
+const mostMembers = 500
 /** How often a lane looks again whether it may go on, where no event says so, in milliseconds. */
 const lookInterval = 1_000
 /** How often it is looked whether an empty lane is still held, in milliseconds. */
 const emptyLook = 60_000
 /** How often it is looked whose time is over, in milliseconds. */
 const expiryInterval = 5_000
+/** How often it is looked at least whose time has come, because the machine's clock may be set. */
+const dueInterval = 60_000
 
 /**
  * One lane per chat: the line of what goes to one target through one bot, in the order of acceptance, with or without a waiting caller. One
@@ -79,6 +104,9 @@ const expiryInterval = 5_000
  * | busy        | the head has ended                     | waits               | waits                            |
  * | closed      | its gate opens (`gates.ts`)            | waits               | is refused, also when it waits   |
  * | held        | the bot is online, the data store ours | waits               | is refused behind one that waits |
+ *
+ * What is ordered for later, or must wait for quiet hours or a digest, stands aside until its time has come; then it takes its place in the
+ * line. Deferred texts at the head of the line that have a digest, or are late, leave as one (`digest.ts`).
  */
 export class Lanes {
   private readonly lanes = new Map<string, Lane>()
@@ -120,34 +148,55 @@ export class Lanes {
     const isNext = lane.line.length === 0 && !lane.isBusy && gates.rest(lane) === 0 && this.isOnline(lane)
     if (!isNext && waitingIn(lane) >= capacity) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     const place: Place = { ...headOf(delivery), since: clock.now(), isSaved: !mustLast }
-    lane.line.push(place)
     lane.cancel()
+    this.put(lane, place)
     if (!isNext && !delivery.deferred) this.watch(lane, place, patience, signal?.())
     if (place.isSaved) this.advance(lane)
+  }
+
+  /** Why a delivery would have to wait, or waits, although its chat is open; `undefined` where it would not. */
+  deferral({ bot, target, flow }: Pick<Delivery, 'bot' | 'target' | 'flow'>): Deferral | undefined {
+    const { clock, gates } = this.context
+    const wall = clock.wall()
+    const due = dueAt(flow, wall)
+    if (due !== undefined) return { kind: flow.sendAt !== undefined && flow.sendAt > wall ? 'scheduled' : 'quiet', until: due }
+    const rest = gates.digestRest(laneOf({ bot, target }), flow)
+    if (rest > 0) return { kind: 'digest', until: wall + rest }
   }
 
   /** The delivery is on disk: it may leave. */
   saved(active: Active): void {
     const lane = this.open(active.delivery)
-    const place = lane.line.findLast(({ id }) => id === active.delivery.id)
+    const isIt = ({ id }: Place): boolean => id === active.delivery.id
+    const place = lane.line.findLast(isIt) ?? lane.later.findLast(isIt)
     if (!place) return
     place.isSaved = true
     if (this.isClosed) {
       this.turnAway(lane, new RelayError('stopping'))
       return
     }
-    if (active.delivery.deferred && lane.line.length > mostLoaded) this.context.deliveries.unload(active)
+    if (active.delivery.deferred && (lane.line.length > mostLoaded || lane.later.includes(place))) this.context.deliveries.unload(active)
     this.advance(lane)
   }
 
-  /** Puts a delivery that the journal has at its place in the order. */
-  join(head: Head): void {
+  /**
+   * Puts a delivery that the journal has at its place in the order.
+   *
+   * @param isLate whether it waited for this process to begin
+   */
+  join(head: Head, isLate = false): void {
     const lane = this.open(head)
-    if (lane.line.some(({ id }) => id === head.id)) return
+    if ([...lane.line, ...lane.later].some(({ id }) => id === head.id)) return
     if (head.held) this.context.gates.restore(lane.name, head.held)
-    const before = lane.line.findLastIndex(({ seq }, index) => seq <= head.seq || (index === 0 && lane.isBusy))
-    lane.line.splice(before + 1, 0, { ...head, since: this.context.clock.now(), isSaved: true })
-    this.advance(lane)
+    if (isLate) this.delay(lane, 'restarted')
+    this.put(lane, { ...head, since: this.context.clock.now(), isSaved: true })
+    if (!isLate) {
+      this.advance(lane)
+      return
+    }
+    // Those behind it come right after it, and may leave with it.
+    lane.cancel()
+    lane.cancel = this.context.clock.after(0, () => this.advance(lane))
   }
 
   /**
@@ -166,15 +215,16 @@ export class Lanes {
   states(): LaneState[] {
     const { clock, gates } = this.context
     return [...this.lanes.values()].flatMap(lane => {
-      const { name: queue, bot, target, line: [first], isBusy } = lane
+      const { name: queue, bot, target, line: [first], later, isBusy } = lane
       const [waiting, pause, hold] = [waitingIn(lane), gates.pause(queue), gates.hold(queue)]
-      if (waiting === 0 && pause === 0 && !hold) return []
+      if (waiting === 0 && later.length === 0 && pause === 0 && !hold) return []
       const state = hold ? 'held' : pause > 0 ? 'paused' : !this.isOnline(lane) ? 'offline' : isBusy ? 'busy' : 'waiting'
       return [{
         queue, bot, target, waiting, state,
         ...first && { oldest: clock.wall() - (clock.now() - first.since) },
         ...pause > 0 && { pausedUntil: clock.wall() + pause, reason: gates.reason(queue) },
         ...hold && { hold, reason: causes[hold.cause].en },
+        ...later.length > 0 && { later: { count: later.length, next: Math.min(...later.map(place => this.rest(lane, place))) } },
       }]
     })
   }
@@ -182,9 +232,9 @@ export class Lanes {
   /** What waits to be sent later, in all lanes. */
   backlog(): Backlog {
     const backlog: Backlog = { size: 0 }
-    for (const { line } of this.lanes.values()) {
-      for (const { id, deferred } of line) {
-        if (!deferred) continue
+    for (const { line, later } of this.lanes.values()) {
+      for (const { id, deferred, flow: { sendAt } } of [...line, ...later]) {
+        if (!deferred || (sendAt !== undefined && sendAt > this.context.clock.wall())) continue
         backlog.size++
         backlog.oldest = Math.min(backlog.oldest ?? Infinity, timeOf(id))
       }
@@ -230,6 +280,7 @@ export class Lanes {
     for (const end of this.endWatches) end()
     for (const lane of this.lanes.values()) {
       lane.cancel()
+      lane.cancelLater()
       this.turnAway(lane, new RelayError('stopping'))
       for (const place of lane.line) place.unwatch?.()
     }
@@ -244,9 +295,50 @@ export class Lanes {
     const name = laneOf({ bot, target })
     const known = this.lanes.get(name)
     if (known) return known
-    const lane: Lane = { name, bot, target, line: [], isBusy: false, cancel: () => undefined }
+    const [line, later, nothing]: [Place[], Place[], () => void] = [[], [], () => undefined]
+    const lane: Lane = { name, bot, target, line, later, isBusy: false, cancel: nothing, cancelLater: nothing, laterAt: Infinity }
     this.lanes.set(name, lane)
     return lane
+  }
+
+  /** Puts a place into the line, or aside as long as its time has not come. */
+  private put(lane: Lane, place: Place): void {
+    const { clock } = this.context
+    const due = dueAt(place.flow, clock.wall())
+    if (due === undefined) delete place.due
+    else place.due = due
+    const rest = this.rest(lane, place)
+    if (rest > 0) {
+      lane.later.push(place)
+      if (clock.now() + rest < lane.laterAt) this.wake(lane, rest)
+      return
+    }
+    const before = lane.line.findLastIndex(({ seq }, index) => seq <= place.seq || (index === 0 && lane.isBusy))
+    lane.line.splice(before + 1, 0, place)
+  }
+
+  /** How long until the time of a place comes, in milliseconds. */
+  private rest(lane: Lane, { due = -Infinity, state, deferred, isAlone, flow }: Place): number {
+    // A caller waits for no such time, and what has begun to leave is brought to its end.
+    if (!deferred || state === 'sending') return 0
+    const { clock, gates } = this.context
+    return Math.max(due - clock.wall(), isAlone ? 0 : gates.digestRest(lane.name, flow))
+  }
+
+  /** Looks after so many milliseconds whose time has come. */
+  private wake(lane: Lane, rest: number): void {
+    const { clock } = this.context
+    lane.cancelLater()
+    const time = Math.min(rest, dueInterval)
+    lane.laterAt = clock.now() + time
+    lane.cancelLater = clock.after(time, () => {
+      lane.laterAt = Infinity
+      const [due, others] = divide(lane.later, place => this.rest(lane, place) <= 0)
+      lane.later = others
+      if (others.length > 0) this.wake(lane, Math.min(...others.map(place => this.rest(lane, place))))
+      for (const place of due) this.put(lane, place)
+      this.advance(lane)
+    })
   }
 
   /** A caller who waits goes away, or its time is over. */
@@ -268,8 +360,12 @@ export class Lanes {
   /** The platform reports that it has closed a chat, or opened it again. */
   private onChat(lane: Lane, closure: Closure | 'open'): void {
     const { gates } = this.context
-    if (closure === 'open') gates.open(lane.name)
-    else gates.close(lane.name, closure)
+    if (closure === 'open') {
+      gates.open(lane.name)
+    } else {
+      gates.close(lane.name, closure)
+      this.delay(lane, 'closed')
+    }
     this.turnAway(lane, gates.refusal(lane))
     this.advance(lane)
   }
@@ -279,9 +375,14 @@ export class Lanes {
     lane.cancel()
     const { clock } = this.context
     if (this.isClosed || lane.isBusy) return
+    // A message that left meanwhile may have begun the time of a digest.
+    for (let [first] = lane.line; first && this.rest(lane, first) > 0; [first] = lane.line) {
+      lane.line.shift()
+      this.put(lane, first)
+    }
     const [head] = lane.line
     if (!head) {
-      this.forget(lane)
+      if (lane.later.length === 0) this.forget(lane)
       return
     }
     if (!head.isSaved || (this.isDraining && head.deferred)) return
@@ -313,10 +414,11 @@ export class Lanes {
     try {
       const account = await this.accountFor(lane, head)
       if (account instanceof RelayError && head.deferred && account.code !== 'expired') {
+        this.delay(lane, gates.hold(lane.name) ? 'closed' : 'offline')
         this.turnAway(lane, account)
         return false
       }
-      const active = await deliveries.load(head)
+      const active = account instanceof RelayError ? await deliveries.load(head) : await this.take(lane, head)
       if (!active) return true
       if (account instanceof RelayError) {
         await deliveries.end(active, failRest(active.delivery, account), account)
@@ -344,14 +446,55 @@ export class Lanes {
     return await gates.mayTry(lane, account) ? account : gates.refusal(lane) ?? account
   }
 
+  /** The delivery whose turn has come: a digest, where several can leave as one. */
+  private async take(lane: Lane, head: Place): Promise<Active | undefined> {
+    const { context, context: { clock, deliveries, digest: { backlog } } } = this
+    const isFit = (place: Place): boolean => place.isSaved && !place.isAlone && !isOverdue(place, clock.wall())
+    const run = takeWhile(lane.line, place => isFit(place) && joins(place, lane.delay)).slice(0, mostMembers)
+    const delay = backlog > 0 && run.length > backlog ? lane.delay : undefined
+    const [first, ...others] = delay ? run : takeWhile(run, place => joins(place, undefined))
+    if (!first || others.length === 0) return deliveries.load(head)
+    const active = await gather(context, [first, ...others], delay)
+    lane.line.splice(0, 1 + others.length, { ...headOf(active.delivery), since: head.since, isSaved: true })
+    return active
+  }
+
+  /** Notes why what waits is late. */
+  private delay(lane: Lane, reason: Delay['reason']): void {
+    lane.delay ??= { reason, since: this.context.clock.wall() }
+  }
+
+  /** A digest could not leave: its members take their places again. */
+  private async dissolve(lane: Lane, { delivery }: Active, isAlone: boolean): Promise<void> {
+    const { deliveries, clock } = this.context
+    await deliveries.withdraw(delivery).catch(() => undefined)
+    for (const { id } of delivery.flow.members ?? []) {
+      const active = await deliveries.load({ id })
+      if (!active) continue
+      this.put(lane, { ...headOf(active.delivery), since: clock.now(), isSaved: true, isAlone })
+      deliveries.unload(active)
+    }
+  }
+
   /** @returns whether the delivery has ended; a deferred one waits on where nothing of it could leave now */
   private async conclude(lane: Lane, active: Active, account: Account, { results, failure }: SendEnd): Promise<boolean> {
-    const { deliveries, gates, stop } = this.context
+    const { deliveries, gates, stop, digest: { backlog } } = this.context
+    const { flow } = active.delivery
+    if (results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))) {
+      gates.digested(lane.name, flow)
+      if (lane.line.filter(place => joins(place, lane.delay)).length <= backlog) delete lane.delay
+    }
     if (failure && gates.failed(lane, failure)) {
+      this.delay(lane, 'closed')
       this.turnAway(lane, gates.refusal(lane))
       void gates.learn(lane, account).then(() => this.advance(lane))
     }
     const waits = active.delivery.deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
+    const isRefused = !failure?.last.isAboutTarget && results.every(result => ['refused', 'suppressed'].includes(outcomeOf(result)))
+    if (flow.members && !stop.aborted && (waits || isRefused)) {
+      await this.dissolve(lane, active, isRefused)
+      return true
+    }
     if (waits) await deliveries.postpone(active, results, gates.hold(lane.name) ?? null)
     else await deliveries.end(active, results)
     return !waits
@@ -365,10 +508,13 @@ export class Lanes {
 
   /** Takes places out of a line. What is leaving stays there. */
   private takeOut(lane: Lane, isWanted: (place: Place) => boolean): Place[] {
-    const taken = new Set(lane.line.filter((place, index) => !(index === 0 && lane.isBusy) && isWanted(place)))
-    if (taken.size > 0) lane.line = lane.line.filter(place => !taken.has(place))
-    for (const place of taken) place.unwatch?.()
-    return [...taken]
+    const leaving = lane.isBusy ? lane.line[0] : undefined
+    const [taken, line] = divide(lane.line, place => place !== leaving && isWanted(place))
+    const [aside, later] = divide(lane.later, isWanted)
+    if (taken.length > 0) lane.line = line
+    if (aside.length > 0) lane.later = later
+    for (const place of [...taken, ...aside]) place.unwatch?.()
+    return [...taken, ...aside]
   }
 
   /** Ends a delivery that has not left. */
@@ -408,7 +554,7 @@ export class Lanes {
     const { port, gates } = this.context
     const account = port.find(lane.bot)
     const isOver = !account || (await gates.mayTry(lane, account) && gates.isOld(lane.name))
-    if (lane.line.length > 0) return
+    if (lane.line.length > 0 || lane.later.length > 0) return
     if (isOver) gates.open(lane.name)
     this.advance(lane)
   }
@@ -430,6 +576,25 @@ export function readLane(name: string): { bot: string, target: Target } | undefi
   return bot === undefined || !target ? undefined : { bot, target }
 }
 
+/** The elements before the first one that is not wanted. */
+function takeWhile<T>(list: readonly T[], isWanted: (element: T) => boolean): T[] {
+  const end = list.findIndex(element => !isWanted(element))
+  return list.slice(0, end < 0 ? list.length : end)
+}
+
+/** Divides a list into those that are wanted, and the others. */
+function divide<T>(list: readonly T[], isWanted: (element: T) => boolean): [T[], T[]] {
+  const [wanted, others]: [T[], T[]] = [[], []]
+  for (const element of list) (isWanted(element) ? wanted : others).push(element)
+  return [wanted, others]
+}
+
+/** Why a delivery waits although its chat is open, in plain English. */
+export function reasonOf({ kind, until }: Deferral, { policy }: Delivery['flow']): string {
+  if (kind === 'scheduled') return 'it was ordered for later'
+  return kind === 'digest' ? 'it waits for the next digest' : `quiet hours until ${timeOfDay(until, policy?.quiet?.zone ?? 'UTC')}`
+}
+
 /** When a UUIDv7 was made, in milliseconds since the epoch. */
 function timeOf(id: string): number {
   return parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
@@ -441,6 +606,7 @@ function offlineError(account: Account | undefined): RelayError {
   return new RelayError('unsent', cause && `${cause}: nothing was sent, try again later`)
 }
 
-function waitingIn({ line, isBusy }: Lane): number {
-  return line.length - (isBusy ? 1 : 0)
+/** How many wait; what is ordered for later does not. */
+function waitingIn({ line, later, isBusy }: Lane): number {
+  return line.length - (isBusy ? 1 : 0) + later.filter(({ flow: { sendAt } }) => sendAt === undefined).length
 }

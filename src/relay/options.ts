@@ -1,4 +1,5 @@
 import type { Logger } from 'koishi'
+import type { Language } from '../lib/language'
 import type { MessageRequest, ParsedItem } from '../message/model'
 import type { Port } from '../platform/port'
 import type { Clock } from './clock'
@@ -127,12 +128,38 @@ export interface Files {
   digest: (id: string) => Promise<string | undefined>
 }
 
+/** What the text of a digest is made of. */
+export interface DigestView {
+  /** How many deliveries leave as one message. */
+  count: number
+  /** When the first of them was accepted, in milliseconds since the epoch. */
+  since: number
+  /** Why they are late, where they are. */
+  delay?: Delay['reason']
+  /** A line for each thread, and for each text without one, the newest last: how it begins, and how many there were. */
+  lines: { text: string, count: number }[]
+  /** How many are not shown. */
+  more: number
+}
+
+/** Why what waits in a lane is late, and since when, in milliseconds since the epoch. */
+export interface Delay { readonly reason: 'offline' | 'closed' | 'restarted', readonly since: number }
+
+/** What digests go by. */
+export interface DigestOptions {
+  /** More texts than this that came through hooks and are late leave as one; 0 for never. */
+  backlog: number
+  /** Makes the text, in the language of the bot unless another one is given. It must not fail. */
+  write: (view: DigestView, language: Language | undefined) => Promise<string>
+}
+
 /** What the relay works by, and each part of it. */
 export interface RelayOptions {
   clock: Clock
   port: Port
   policy: Policy
   lane: LaneOptions
+  digest: DigestOptions
   media: MediaOptions
   files: Files
   logger: Pick<Logger, 'info' | 'warn'>

@@ -60,7 +60,8 @@ export class Recheck {
     const { clock, port, chats, lookUps, deliveries } = this.context
     const { delivery } = active
     const account = port.find(delivery.bot)
-    if (!account?.isOnline) return false
+    // What left in a digest is looked for by the digest.
+    if (!account?.isOnline || delivery.flow.digest) return false
     const chat = laneOf(delivery)
     let mayRepeat = true
     for (const open of delivery.open) {

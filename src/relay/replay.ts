@@ -161,6 +161,9 @@ export class Replay {
     const delivery = known?.delivery ?? await orStoreDown(journal.find(id))
     if (!delivery) throw new RelayError('not-found')
     if (!isRetryable(delivery.state)) throw new RelayError('conflict', `this delivery is ${delivery.state}: only an undelivered one can be retried`)
+    if (delivery.state === 'unanswered' && delivery.flow.digest) {
+      throw new RelayError('conflict', `this delivery left in the digest ${delivery.flow.digest.id}: retry that one`)
+    }
     const items = known?.items ?? await orStoreDown(journal.items(id))
     if (!items?.length) throw new RelayError('conflict', 'the content of this delivery is not kept: send it as a new request')
     const seconds = Math.ceil(recheck.settling(delivery) / 1000)

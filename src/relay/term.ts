@@ -165,7 +165,9 @@ export class Term {
    */
   private async goOn(heads: readonly Head[]): Promise<void> {
     const { adopted, stop } = this
-    for (const head of heads) adopted.add(head)
+    const leaving = new Set(heads.flatMap(({ state, flow: { members = [] } }) => state === 'sending' ? members.map(({ id }) => id) : []))
+    // What is leaving in a digest ends with it.
+    for (const head of heads) if (!leaving.has(head.id)) adopted.add(head)
     for (const head of adopted) {
       if (stop.signal.aborted) return
       adopted.delete(head)
@@ -178,11 +180,18 @@ export class Term {
     }
   }
 
+  /** Whether this is a digest that never left: its members wait by themselves. */
+  private async isUnsent({ flow: { members: [first] = [] } }: Head): Promise<boolean> {
+    const member = first && await this.journal.find(first.id)
+    return member !== undefined && isUnfinished(member.state)
+  }
+
   private async goOnWith(head: Head): Promise<void> {
     const { deliveries, lanes, memory: { chats } } = this
     if (deliveries.get(head.id)) return
     if (head.state === 'queued' && head.deferred) {
-      lanes.join(head)
+      if (await this.isUnsent(head)) await this.journal.cancel(head.id)
+      else lanes.join(head, true)
       return
     }
     const delivery = await this.journal.find(head.id)

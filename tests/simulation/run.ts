@@ -260,6 +260,7 @@ class World implements Run {
       port: this.platform.port(clock),
       policy: plan.policy,
       lane: plan.lanes,
+      digest: { backlog: 5, write: ({ lines }) => Promise.resolve(lines.map(({ text }) => text).join('\n')) },
       media: {
         transport: 'url',
         resolve: id => {

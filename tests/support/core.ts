@@ -268,6 +268,13 @@ export class Core {
     this.relay = new Relay(this.shared, {
       clock, port, policy: { timeout: 10_000, retries: 2, retryUnanswered: {}, settleTime: 30_000, ...changes },
       lane: { interval, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...changes },
+      digest: {
+        backlog: 5,
+        write: ({ count, delay = '', lines, more }) => {
+          const shown = lines.map(each => `${each.text} (${each.count})`)
+          return Promise.resolve([`${count} ${delay}`.trim(), ...shown, ...more > 0 ? [`+${more}`] : []].join(', '))
+        },
+      },
       media: { transport: 'path', resolve: () => Promise.reject(new RelayError('file-not-found')), link: () => '' },
       files: { hold: () => () => undefined, keepUntil: () => Promise.resolve(), digest: () => Promise.resolve(undefined) },
       logger: { info: () => undefined, warn: (_: string, line: string) => void this.warnings.push(line) }, observer: tellAll([]), recordContent: 'full', retention: 1e9,
@@ -277,14 +284,15 @@ export class Core {
     const journal = isDurable ? this.journal : this.shared.journal
     const lost = new AbortController().signal
     const [acquire, release] = [() => Promise.resolve(owner), () => Promise.resolve()]
-    this.relay.open({ journal, ownership: { acquire, lost, isFresh: () => true, active: undefined, failure: undefined, release } })
+    this.relay.open({ journal, ownership: { acquire, lost, isFresh: () => this.owner === owner, active: undefined, failure: undefined, release } })
     return this.relay
   }
 
   /** Submits a text, or several items; what becomes of it goes to the log under its text. */
   submit(text: string, more: Partial<Omit<Submission, 'request'> & MessageRequest> = {}): Promise<Submitted> {
-    const { items = [{ type: 'text', text }], mode = 'single', target = chat, bot = {}, expiresIn, ...submission } = more
-    const request: MessageRequest = { items, mode, target, bot, ...expiresIn !== undefined && { expiresIn } }
+    const { items = [{ type: 'text', text }], mode = 'single', target = chat, bot = {}, expiresIn, urgent, sendAt, thread, threadMode, policy, route, ...submission } = more
+    const flow = { urgent, sendAt, thread, threadMode, policy, route }
+    const request: MessageRequest = { items, mode, target, bot, ...expiresIn !== undefined && { expiresIn }, ...flow }
     const submitted = this.relay.submit({ id: uuid(), door: 'webhook', request, ...submission })
     submitted.then(({ delivery, isReplay }) => {
       const outcome = delivery.deferred && isUnfinished(delivery.state) ? 'accepted' : delivery.results.map(outcomeOf).join()

@@ -1,0 +1,86 @@
+import { v7 as uuid } from 'uuid'
+import type { Item, MentionItem } from '../message/model'
+import type { Active, Deliveries } from './deliveries'
+import { createDelivery } from './delivery'
+import type { DigestMember } from './flow'
+import type { Head } from './journal'
+import type { Delay, RelayOptions } from './options'
+import { summarize } from './summary'
+
+/** How much of the lines is shown, in characters: with the first line, about 3,500 in all. */
+const mostShown = 3_300
+/** How much of one line. */
+const longestLine = 200
+
+/** The door of digests. */
+export const digestDoor = 'digest'
+
+/** Whether a delivery may leave with others as one message. */
+export function joins({ deferred, isText, door, flow: { urgent, policy, members } }: Head, delay: Delay | undefined): boolean {
+  if (!deferred || !isText || urgent || members) return false
+  return Boolean(policy?.digest) || (delay !== undefined && door.startsWith('hooks/'))
+}
+
+/**
+ * Makes one delivery of several. It is written down with the list of its members before it may leave; from then on it concerns them all.
+ *
+ * @throws RelayError `store-down`, and then each is still to leave by itself
+ */
+export async function gather(
+  { deliveries, clock, recordContent, digest: { write } }: RelayOptions & { deliveries: Deliveries }, heads: readonly [Head, ...Head[]],
+  delay: Delay | undefined,
+): Promise<Active> {
+  const [{ seq, bot, target, flow: { policy } }] = heads
+  const present: string[] = []
+  const mentions = new Map<string | null, MentionItem>()
+  const groups = new Map<string, { text: string, ids: string[], last: string }>()
+  let since = Infinity
+  let expiresAt = 0
+  for (const head of heads) {
+    const active = await deliveries.load(head)
+    if (!active) continue
+    present.push(head.id)
+    for (const item of active.items) {
+      if ('userId' in item) mentions.set(item.userId, item)
+      if (!('text' in item)) continue
+      const name = head.flow.thread?.name ?? head.id
+      const { ids = [] } = groups.get(name) ?? {}
+      // The newest is last.
+      groups.delete(name)
+      groups.set(name, { text: firstLine(item.text), ids: [...ids, head.id], last: head.id })
+    }
+    since = Math.min(since, active.delivery.createdAt)
+    expiresAt = Math.max(expiresAt, active.delivery.expiresAt ?? 0)
+    deliveries.unload(active)
+  }
+  let left = mostShown
+  const shown = [...groups.values()].reverse().filter(({ text }) => (left -= text.length + 10) >= 0).reverse()
+  const text = await write({
+    count: present.length, since, ...delay && { delay: delay.reason },
+    lines: shown.map(({ text, ids }) => ({ text, count: ids.length })),
+    more: present.length - shown.reduce((sum, { ids }) => sum + ids.length, 0),
+  }, policy?.lang)
+  const items: Item[] = [...mentions.values(), { type: 'text', text }]
+  const visible = new Set(shown.map(({ last }) => last))
+  const origin = { id: uuid(), caller: null, door: digestDoor, summary: summarize(items, recordContent) }
+  const delivery = createDelivery(origin, seq, clock.wall(), { mode: 'single', target, bot: {}, items })
+  const members = present.map((id): DigestMember => ({ id, shown: visible.has(id) }))
+  // Quiet hours were over when it was made.
+  const { digest } = policy ?? {}
+  const flow = { members, ...policy && digest !== undefined && { policy: { name: policy.name, digest } } }
+  Object.assign(delivery, { bot, deferred: true, expiresAt, flow })
+  const active = deliveries.add(delivery, items)
+  try {
+    await deliveries.insert(active)
+  } catch (error) {
+    deliveries.release(delivery)
+    throw error
+  }
+  return active
+}
+
+function firstLine(text: string): string {
+  const line = text.trimStart().split('\n', 1)[0] ?? ''
+  const characters = Array.from(line)
+  return characters.length > longestLine ? `${characters.slice(0, longestLine - 1).join('')}…` : line
+}

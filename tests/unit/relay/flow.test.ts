@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { MessageRequest } from '../../../src/message/model'
+import type { Delivery } from '../../../src/relay/delivery'
+import { Core, fates } from '../../support/core'
+
+const minute = 60_000
+const hour = 60 * minute
+
+/** Quiet hours that last for two more hours. */
+function quietIn(core: Core): NonNullable<MessageRequest['policy']> {
+  const now = Math.floor(core.clock.wall() / minute) % (24 * 60)
+  return { name: 'ops', quiet: { from: now, to: (now + 120) % (24 * 60), zone: 'UTC' } }
+}
+
+const digest = { name: 'ops', digest: 30_000 }
+
+function journaled({ journal }: Core, text: string): Delivery | undefined {
+  return [...journal.rows.values()].map(({ delivery }) => delivery).find(({ summary: { items: [item] } }) => item?.msg === text)
+}
+
+describe('quiet hours', () => {
+  test('hold back what is not urgent, and nothing that another name or address sends to the same chat', async () => {
+    const core = new Core()
+    await core.run()
+    const policy = quietIn(core)
+    void core.submit('night', { policy })
+    void core.submit('alarm', { policy, urgent: true })
+    void core.submit('other')
+    await core.run(hour)
+    assert.deepEqual(core.called, ['alarm', 'other'])
+    assert.deepEqual(core.log, ['night accepted', 'alarm sent', 'other sent'])
+    assert.deepEqual(core.relay.lanes().map(({ waiting, later }) => [waiting, later?.count]), [[1, 1]])
+    await core.run(hour)
+    assert.deepEqual(core.called, ['alarm', 'other', 'night'])
+  })
+
+  test('hold it over a restart, in its order', async () => {
+    const core = new Core()
+    await core.run()
+    const policy = quietIn(core)
+    for (const text of ['one', 'two']) void core.later(text, { policy })
+    await core.run(minute)
+    core.relay.end()
+    core.restart()
+    await core.run(hour)
+    assert.deepEqual(core.called, [])
+    await core.run(hour)
+    assert.deepEqual(core.called, ['one', 'two'])
+  })
+
+  test('let it expire', async () => {
+    const core = new Core()
+    await core.run()
+    void core.later('short', { policy: quietIn(core), expiresIn: minute })
+    await core.run(2 * hour)
+    assert.deepEqual([core.called, core.states], [[], ['expired']])
+  })
+
+  test('refuse a caller where nothing lasts, and say until when', async () => {
+    const core = new Core({ isDurable: false })
+    await core.run()
+    await assert.rejects(core.submit('night', { policy: quietIn(core) }), ({ code, headers, data }: Record<string, unknown>) => {
+      assert.deepEqual([code, headers], ['unsent', { 'retry-after': '60' }])
+      assert.match(JSON.stringify(data), /held_until/)
+      return true
+    })
+  })
+})
+
+describe('what is ordered for later', () => {
+  const at = (core: Core, ms: number): MessageRequest['sendAt'] => ({ at: core.clock.wall() + ms, written: '' })
+
+  test('leaves at its time, and expires from then on', async () => {
+    const core = new Core()
+    await core.run()
+    void core.submit('later', { sendAt: at(core, hour), expiresIn: minute })
+    void core.submit('now')
+    await core.run(hour - 1)
+    assert.deepEqual([core.called, core.log], [['now'], ['later accepted', 'now sent']])
+    await core.run(1_000)
+    assert.deepEqual([core.called, core.states], [['now', 'later'], ['sent', 'sent']])
+  })
+
+  test('is withdrawn before its time', async () => {
+    const core = new Core()
+    await core.run()
+    const { delivery } = await Promise.all([core.submit('later', { sendAt: at(core, hour) }), core.run(10)]).then(([submitted]) => submitted)
+    await Promise.all([core.relay.withdraw(delivery.id), core.run(10)])
+    await core.run(2 * hour)
+    assert.deepEqual(core.called, [])
+  })
+
+  test('leaves once, however the clock of the machine is set', async () => {
+    const core = new Core()
+    await core.run()
+    void core.submit('later', { sendAt: at(core, hour) })
+    await core.run(minute)
+    core.clock.step(2 * hour)
+    await core.run(2 * minute)
+    assert.deepEqual(core.called, ['later'])
+    core.clock.step(-2 * hour)
+    await core.run(2 * hour)
+    assert.deepEqual(core.called, ['later'])
+  })
+
+  test('is refused without a database', async () => {
+    const core = new Core({ isDurable: false })
+    await core.run()
+    await assert.rejects(core.submit('later', { sendAt: at(core, hour) }), { code: 'no-database' })
+  })
+})
+
+describe('a digest', () => {
+  test('leaves at most one message in its time: the first at once, then all that came meanwhile', async () => {
+    const core = new Core()
+    await core.run()
+    for (let second = 0; second < 60; second++) {
+      for (const name of second < 33 ? ['down', 'up'] : []) void core.later(`web-${second} ${name}`, { policy: digest, thread: `web-${second}` })
+      if (second === 20) void core.later('alarm', { policy: digest, urgent: true })
+      await core.run(1_000)
+      if (second === 20) assert.equal(core.called.at(-1), 'alarm')
+    }
+    await core.run(minute)
+    assert.equal(core.called.length, 4)
+    const shown = core.called.join()
+    for (let index = 1; index < 33; index++) assert.ok(shown.includes(`web-${index} up (2)`), String(index))
+    const last = journaled(core, 'web-32 up')
+    assert.deepEqual(last?.state, 'sent')
+    assert.deepEqual(last.results, [{ success: true, messageIds: ['4'] }])
+    assert.deepEqual({ ...last.flow.digest, id: '' }, { id: '', count: 4, shown: true })
+    assert.ok(core.states.every(state => state === 'sent'))
+  })
+
+  test('takes no pictures, which keep their place', async () => {
+    const core = new Core()
+    await core.run()
+    const picture = { items: [{ type: 'image', link: { kind: 'remote', url: 'http://x/a' } }] } as const
+    void core.later('0', { policy: digest })
+    await core.run(100)
+    for (const [text, more] of [['1', {}], ['2', {}], ['', picture], ['3', {}]] as const) void core.later(text, { policy: digest, ...more })
+    await core.run(5 * minute)
+    assert.deepEqual(core.called, ['0', '2, 1 (1), 2 (1)', 'image', '3'])
+  })
+
+  test('is refused to a caller where nothing lasts', async () => {
+    const core = new Core({ isDurable: false })
+    await core.run()
+    void core.submit('1', { policy: digest })
+    await core.run(100)
+    void core.submit('2', { policy: digest })
+    await core.run(100)
+    assert.deepEqual(core.log, ['1 sent', '2 unsent 30'])
+  })
+
+  for (const [when, wait] of [['before its call', 29_000], ['during its call', 30_150], ['after it', 31_000]] as const) {
+    test(`is neither lost nor doubled where the process is killed ${when}`, async () => {
+      const core = new Core()
+      await core.run()
+      core.port.fates.push(fates.sent, { arrives: 0, answered: 500 })
+      for (const text of ['0', '1', '2', '3']) {
+        void core.later(text, { policy: digest })
+        await core.run(10)
+      }
+      await core.run(wait - 40)
+      core.restart()
+      await core.run(3 * minute)
+      assert.deepEqual(core.port.texts, ['0', '3, 1 (1), 2 (1), 3 (1)'])
+      assert.deepEqual(['0', '1', '2', '3'].map(text => journaled(core, text)?.state), ['sent', 'sent', 'sent', 'sent'])
+    })
+  }
+
+  test('that goes unanswered leaves its members unanswered, until it is found', async () => {
+    const core = new Core({ retries: 0 })
+    await core.run()
+    core.port.fates.push(fates.sent, { arrives: 25_000 })
+    for (const text of ['0', '1', '2']) {
+      void core.later(text, { policy: digest })
+      await core.run(20)
+    }
+    await core.run(53_000)
+    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['unanswered', 'unanswered'])
+    const member = journaled(core, '1')
+    await assert.rejects(Promise.race([core.relay.retry(member?.id ?? '', () => undefined), core.run(100)]), /retry that one/)
+    await core.run(10 * minute)
+    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['sent', 'sent'])
+    assert.equal(core.called.length, 2)
+  })
+
+  test('that is refused for its content lets each member leave alone', async () => {
+    const core = new Core({ retries: 0 })
+    await core.run()
+    core.port.fates.push(fates.sent, fates.refused)
+    for (const text of ['0', '1', '2']) {
+      void core.later(text, { policy: digest })
+      await core.run(20)
+    }
+    await core.run(minute)
+    assert.deepEqual(core.port.texts, ['0', '1', '2'])
+  })
+
+  test('that meets a closed chat gives its members back, and takes more of them the next time', async () => {
+    const core = new Core()
+    await core.run()
+    core.port.fates.push(fates.sent, fates.muted)
+    for (const text of ['0', '1', '2']) {
+      void core.later(text, { policy: digest })
+      await core.run(20)
+    }
+    await core.run(31_000)
+    assert.deepEqual(core.relay.lanes().map(({ state, waiting }) => [state, waiting]), [['held', 2]])
+    void core.later('3', { policy: digest })
+    await core.run(20 * minute)
+    assert.deepEqual(core.port.texts, ['0', '3, 1 (1), 2 (1), 3 (1)'])
+  })
+})
+
+describe('a backlog', () => {
+  const door = 'hooks/uptime-kuma'
+
+  test('of what came through hooks leaves as few messages, and says why it is late', async () => {
+    const core = new Core()
+    await core.run()
+    core.port.online = false
+    for (let index = 0; index < 500; index++) void core.later(`monitor ${index}`, { door })
+    await core.run(minute)
+    core.port.online = true
+    await core.run(minute)
+    assert.ok(core.called.length <= 6, String(core.called.length))
+    assert.match(core.called[0] ?? '', /^500 offline, monitor /)
+    assert.ok(core.states.every(state => state === 'sent'))
+    for (const text of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) void core.later(text, { door })
+    await core.run(minute)
+    assert.deepEqual(core.called.slice(-7), ['a', 'b', 'c', 'd', 'e', 'f', 'g'])
+  })
+
+  test('leaves as it is where it is small, or came otherwise', async () => {
+    const core = new Core()
+    await core.run()
+    core.port.online = false
+    for (const text of ['1', '2', '3', '4', '5']) void core.later(text, { door })
+    for (const text of ['6', '7', '8']) void core.later(text)
+    await core.run(minute)
+    core.port.online = true
+    await core.run(minute)
+    assert.deepEqual(core.called, ['1', '2', '3', '4', '5', '6', '7', '8'])
+  })
+
+  test('is one after a restart as well', async () => {
+    const core = new Core()
+    await core.run()
+    core.port.online = false
+    for (const text of ['1', '2', '3', '4', '5', '6']) void core.later(text, { door })
+    await core.run(minute)
+    core.restart()
+    core.port.online = true
+    await core.run(minute)
+    assert.deepEqual(core.called, ['6 restarted, 1 (1), 2 (1), 3 (1), 4 (1), 5 (1), 6 (1)'])
+  })
+})
