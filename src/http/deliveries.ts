@@ -9,7 +9,7 @@ import { isRetryable, outcomeOf, states, type Delivery, type Results, type State
 import type { ListFilter, Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
-import { viewState } from './queues'
+import { viewState, type Waits } from './queues'
 import { route, type Exchange, type Route } from './routes'
 
 const defaultLimit = 100
@@ -33,7 +33,7 @@ const maxPage = 4 * 1024 * 1024
  * @param names those that may stand for targets
  * @param prefix stands before the paths of the plugin
  */
-export function deliveryRoutes(relay: Pick<Relay, 'history' | 'holdOf' | 'retry' | 'withdraw'>, names: TargetNames, uploads: UploadStore, prefix: string): Route[] {
+export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdraw'> & Waits, names: TargetNames, uploads: UploadStore, prefix: string): Route[] {
   return [
     route('GET', '/deliveries/counts', ['read', 'manage'], async ({ caller, query }) => {
       const filter = withinReach({ ...parseFilter(query, names), states: undefined }, caller.confinedTo)
@@ -134,7 +134,7 @@ async function retry(relay: Pick<Relay, 'retry'>, caller: Caller, { id, target, 
  *
  * @returns with the ID before which it goes on, unless there are no more
  */
-async function readPage(relay: Pick<Relay, 'history' | 'holdOf'>, { limit, ...filter }: ListFilter): Promise<{ deliveries: object[], next?: string }> {
+async function readPage(relay: Pick<Relay, 'history'> & Waits, { limit, ...filter }: ListFilter): Promise<{ deliveries: object[], next?: string }> {
   const history = await relay.history()
   const deliveries: object[] = []
   let length = 0
@@ -168,8 +168,8 @@ function withinReach(filter: ListFilter, confinedTo: string | undefined): ListFi
  *
  * @param kept the IDs of deliveries whose content is kept
  */
-function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Pick<Relay, 'holdOf'>): object {
-  const { id, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, summary } = delivery
+function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Waits): object {
+  const { id, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, flow, summary } = delivery
   const toDate = (time: number): string => new Date(time).toISOString()
   return {
     id,
@@ -181,6 +181,10 @@ function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Pick<Relay, 
     ...door !== '' && { door },
     created_at: toDate(createdAt),
     updated_at: toDate(updatedAt),
+    ...flow.urgent && { urgent: true },
+    ...flow.policy && { name: flow.policy.name },
+    ...flow.digest && { digest: flow.digest },
+    ...flow.members && { members: flow.members },
     ...expiresAt !== null && { expires_at: toDate(expiresAt) },
     attempts,
     results: viewResults(results),

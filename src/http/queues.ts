@@ -3,7 +3,7 @@ import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import { platformOf, writeTarget } from '../message/target'
 import type { Delivery, Hold, State } from '../relay/delivery'
-import { readLane, type LaneState, type Relay } from '../relay/relay'
+import { readLane, reasonOf, type LaneState, type Relay } from '../relay/relay'
 import { route, type Exchange, type Route } from './routes'
 
 /** `GET /queues`, `POST /queues/<queue>/resume` and `DELETE /queues/<queue>`: what waits, what holds it, and how to go on. */
@@ -44,11 +44,12 @@ export function maySee(caller: Caller, queue: string): boolean {
   return place !== undefined && caller.maySendTo(place.target, platformOf(place.bot))
 }
 
-function view({ queue, bot, target, waiting, state, hold, pausedUntil, reason }: LaneState): object {
+function view({ queue, bot, target, waiting, state, hold, pausedUntil, reason, later }: LaneState): object {
   return {
     queue, bot, target: writeTarget(target), waiting, state,
     ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
     ...reason !== undefined && { reason },
+    ...later && { later: later.count, next_at: toIso(Date.now() + later.next) },
     ...viewHold(hold),
   }
 }
@@ -60,9 +61,18 @@ export function viewHold(hold: Hold | undefined): { held?: object } {
   return { held: { cause, reason: causes[cause].en, since: toIso(since), until: until === null ? null : toIso(until) } }
 }
 
-/** The state of a delivery as callers see it, and why it waits where that is because of its chat. */
-export function viewState(delivery: Delivery, relay: Pick<Relay, 'holdOf'>): { state: State, held?: object } {
-  return { state: delivery.state, ...viewHold(relay.holdOf(delivery)) }
+/** What tells why a delivery waits. */
+export type Waits = Pick<Relay, 'holdOf' | 'deferralOf'>
+
+/** The state of a delivery as callers see it, and why it waits where that is because of its chat, or of its time. */
+export function viewState(delivery: Delivery, relay: Waits): { state: State | 'scheduled', held?: object, send_at?: string } {
+  const { state, flow, createdAt } = delivery
+  const deferral = relay.deferralOf(delivery)
+  if (deferral?.kind === 'scheduled') return { state: 'scheduled', send_at: toIso(deferral.until) }
+  const hold = relay.holdOf(delivery)
+  if (hold || !deferral) return { state, ...viewHold(hold) }
+  const reason = reasonOf(deferral, flow)
+  return { state, held: { cause: deferral.kind, reason, since: toIso(createdAt), until: toIso(deferral.until) } }
 }
 
 /** A time in milliseconds since the epoch as callers see it. */

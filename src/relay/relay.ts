@@ -7,7 +7,7 @@ import type { Delivery, Hold, State } from './delivery'
 import type { History } from './history'
 import { Inquiries } from './inquiries'
 import type { Journal } from './journal'
-import { laneOf, readLane, type Backlog, type LaneState } from './lanes'
+import { laneOf, readLane, type Backlog, type Deferral, type LaneState } from './lanes'
 import type { Ownership } from './owner'
 import { preview, type Preview } from './compose'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
@@ -18,7 +18,7 @@ export type { Delivery } from './delivery'
 export type { History } from './history'
 export type { Inquiries } from './inquiries'
 export type { ListFilter } from './journal'
-export { laneOf, readLane, type Backlog, type LaneState } from './lanes'
+export { laneOf, readLane, reasonOf, type Backlog, type LaneState } from './lanes'
 export { tellAll, type DigestOptions, type LookUp, type Observer, type RelayOptions, type Submission, type Submitted } from './options'
 export { digestDoor } from './digest'
 export type { CallOutcome } from './summary'
@@ -163,6 +163,11 @@ export class Relay {
   /** Why a delivery that waits does so, where its chat is closed for a while. */
   holdOf(delivery: Delivery): Hold | undefined {
     return delivery.state === 'queued' ? this.term?.gates.hold(laneOf(delivery)) : undefined
+  }
+
+  /** Why a delivery that waits does so, although its chat is open. */
+  deferralOf(delivery: Delivery): Deferral | undefined {
+    return delivery.state === 'queued' && delivery.deferred ? this.term?.lanes.deferral(delivery) : undefined
   }
 
   /** Ends the pause or hold of a lane before its time, unless its chat is still closed. */

@@ -284,7 +284,8 @@ export class Core {
     const journal = isDurable ? this.journal : this.shared.journal
     const lost = new AbortController().signal
     const [acquire, release] = [() => Promise.resolve(owner), () => Promise.resolve()]
-    this.relay.open({ journal, ownership: { acquire, lost, isFresh: () => this.owner === owner, active: undefined, failure: undefined, release } })
+    const isFresh = (): boolean => this.owner === owner
+    this.relay.open({ journal, ownership: { acquire, lost, isFresh, active: undefined, failure: undefined, release } })
     return this.relay
   }
 
