@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { until } from '../../support/until'
+import { group, relayWith, takeOffline } from './support'
+
+const minute = 60_000
+
+/** A time of the day in UTC, so many minutes from now. */
+function clockIn(minutes: number): string {
+  return new Date(Date.now() + minutes * minute).toISOString().slice(11, 16)
+}
+
+/** Hours that began a while ago and last for another while. */
+const quiet = { from: clockIn(-60), to: clockIn(60), zone: 'UTC' }
+
+const targets = {
+  night: { to: `group:${group}`, quiet },
+  flapping: { to: `group:${group}`, digest: 2 },
+}
+
+describe('quiet hours', () => {
+  test('answer a caller at once, let what is urgent through, and are told', async t => {
+    const relay = await relayWith(t, { config: { targets } })
+    const held = await relay.post({ to: 'night', msg: 'backup done' })
+    assert.equal(held.status, 202)
+    assert.equal(held.data.state, 'queued')
+    assert.match(JSON.stringify(held.data.held), new RegExp(`"cause":"quiet","reason":"quiet hours until ${quiet.to}"`))
+    assert.equal((await relay.post({ to: 'night', msg: 'disk full', urgent: true })).status, 200)
+    assert.equal((await relay.post({ group_id: group, msg: 'direct' })).status, 200)
+    assert.deepEqual(relay.texts(), ['disk full', 'direct'])
+    const { data: { queues } } = await relay.ask('/queues')
+    assert.match(JSON.stringify(queues), /"waiting":1,.*"later":1,"next_at":"/)
+    const shown = await relay.show(String(held.data.delivery_id))
+    assert.deepEqual([shown.state, shown.name], ['queued', 'night'])
+    const { data } = await relay.ask(`/deliveries/${shown.id}`, 'DELETE')
+    assert.equal(data.state, 'withdrawn')
+  })
+
+  test('refuse a caller where nothing is stored', async t => {
+    const relay = await relayWith(t, { config: { targets }, path: null })
+    const { status, headers, data } = await relay.post({ to: 'night', msg: 'x' })
+    assert.deepEqual([status, headers.get('retry-after'), headers.get('relay-outcome')], [503, '60', 'unsent'])
+    assert.ok(Date.parse(String(data.held_until)) > Date.now())
+  })
+})
+
+describe('an order for later', () => {
+  test('is answered as accepted, is shown as scheduled, and leaves at its time', async t => {
+    const relay = await relayWith(t)
+    const { status, data } = await relay.post({ group_id: group, msg: 'later', send_at: 1 })
+    assert.deepEqual([status, data.state], [202, 'scheduled'])
+    assert.ok(Date.parse(String(data.send_at)) > Date.now())
+    assert.equal((await relay.post({ group_id: group, msg: 'now' })).status, 200)
+    await relay.reaches(String(data.delivery_id), 'sent')
+    assert.deepEqual(relay.texts(), ['now', 'later'])
+  })
+
+  test('in the past is now', async t => {
+    const relay = await relayWith(t)
+    const { data } = await relay.post({ group_id: group, msg: 'x', send_at: '2020-01-01T00:00:00Z' })
+    await relay.reaches(String(data.delivery_id), 'sent')
+  })
+
+  test('is withdrawn before its time', async t => {
+    const relay = await relayWith(t)
+    const { data } = await relay.post({ group_id: group, msg: 'later', send_at: 3600 })
+    assert.equal((await relay.ask(`/deliveries/${String(data.delivery_id)}`, 'DELETE')).data.state, 'withdrawn')
+  })
+
+  test('needs a database', async t => {
+    const relay = await relayWith(t, { path: null })
+    assert.equal((await relay.post({ group_id: group, msg: 'x', send_at: 5 })).status, 501)
+  })
+
+  for (const wrong of [{ urgent: 'yes' }, { send_at: '2026-11-24T10:00:00' }, { thread: 'x'.repeat(201) }, { thread: 'a', thread_mode: 'edit' }]) {
+    const [field = ''] = Object.keys(wrong).slice(-1)
+    test(`is refused where ${field} is malformed, and names it`, async t => {
+      const relay = await relayWith(t)
+      const { status, msg } = await relay.post({ group_id: group, msg: 'x', ...wrong })
+      assert.equal(status, 400)
+      assert.match(msg, new RegExp(field))
+    })
+  }
+})
+
+describe('a digest', () => {
+  test('makes few messages of a monitor that flaps, with the last states', async t => {
+    const relay = await relayWith(t, { config: { targets } })
+    const hook = async (monitor: string, status: number): Promise<void> => {
+      const response = await relay.request('/hooks/uptime-kuma/flapping', {
+        method: 'POST', body: JSON.stringify({ heartbeat: { status, msg: 'x' }, monitor: { name: monitor }, msg: `[${monitor}]` }),
+      })
+      assert.equal(response.status, 200)
+    }
+    for (let index = 0; index < 33; index++) {
+      await hook(`web-${index}`, 0)
+      await hook(`web-${index}`, 1)
+    }
+    assert.equal((await relay.post({ to: 'flapping', msg: 'alarm', urgent: true })).status, 200)
+    await until('all have ended', async () => (await relay.list('?limit=1000')).every(({ state }) => state === 'sent'), 20_000)
+    const texts = relay.texts().filter(text => text !== 'alarm')
+    assert.ok(texts.length <= 4, String(texts.length))
+    for (let index = 1; index < 33; index++) assert.match(texts.join('\n'), new RegExp(`web-${index}$`, 'm'))
+    const members = (await relay.list('?limit=1000&door=hooks')).filter(({ digest }) => digest !== undefined)
+    assert.ok(members.length > 50)
+    assert.ok(members.every(({ results: [result] }) => JSON.stringify(result).includes('message_ids')))
+  })
+})
+
+describe('a backlog', () => {
+  test('of hooks leaves as one message that says why it is late', async t => {
+    const relay = await relayWith(t)
+    const goOnline = await takeOffline(relay)
+    for (let index = 0; index < 20; index++) {
+      await relay.request(`/hooks/message/group:${group}`, { method: 'POST', body: JSON.stringify({ text: `line ${index}` }), headers: { 'content-type': 'application/json' } })
+    }
+    await until('its queue is offline', async () => JSON.stringify(await relay.ask('/queues')).includes('"offline"'))
+    await goOnline()
+    await until('it was sent', () => relay.texts().length > 0)
+    assert.match(relay.texts()[0] ?? '', /^📋 .*(离线|offline)[^]*line 19$/)
+    assert.equal(relay.texts().length, 1)
+  })
+})
