@@ -18,6 +18,10 @@ export const anyPlatform: PlatformSupport = {
   account: (bot, presence) => new AdapterAccount(bot, presence),
 }
 
+function sizeOf(text: string, { unit }: NonNullable<Adapter['longest']>): number {
+  return unit === 'bytes' ? Buffer.byteLength(text) : text.length
+}
+
 /** What an item is called. */
 const features: Readonly<Record<Feature, string>> = {
   'text': 'a text', 'image': 'a picture', 'video': 'a video', 'audio': 'a voice message', 'file': 'a file', 'at': 'a mention',
@@ -30,12 +34,18 @@ const plainId = /^[^\s<>()[\]{}|&"'\\]+$/
 /** An account on any platform, through its adapter. */
 class AdapterAccount extends BotAccount {
   readonly readsFiles = true
+  readonly takesFiles: boolean
+  readonly longestText: number
   readonly retriesUnanswered = false
   private readonly adapter: Adapter | undefined
 
   constructor(bot: Bot, presence: Presence) {
     super(bot, presence)
     this.adapter = adapterOf(bot)
+    this.takesFiles = !this.adapter?.lacks.includes('file')
+    const { size, unit } = this.adapter?.longest ?? { size: Infinity, unit: 'characters' }
+    // A Chinese character takes three bytes.
+    this.longestText = unit === 'bytes' ? Math.floor(size / 3) : size
     watchExchanges(bot)
   }
 
@@ -208,7 +218,7 @@ class AdapterMessage implements Message {
     const { bot, adapter, target, items } = this
     const channelId = await channelOf(bot, adapter, target)
     const words = items.map(item => item.type === 'text' ? item.text : '').join('')
-    if (adapter?.cuts?.(words)) throw new SendError('refused', undefined, { causeId: 'too-long', isFinal: true })
+    if (adapter?.longest && sizeOf(words, adapter.longest) > adapter.longest.size) throw new SendError('refused', undefined, { causeId: 'too-long', isFinal: true })
     const elements = await Promise.all(items.map(item => this.toElement(item)))
     const encoder = createEncoder(bot, channelId)
     if (!encoder) return () => bot.sendMessage(channelId, elements)

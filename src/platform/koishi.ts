@@ -165,6 +165,8 @@ export abstract class BotAccount implements Account {
   }
 
   abstract readonly readsFiles: boolean
+  abstract readonly takesFiles: boolean
+  abstract readonly longestText: number
   abstract readonly retriesUnanswered: boolean
   abstract recall(target: Target, messageId: string): Promise<void>
   abstract closure(target: Target): Promise<Closure | 'open' | undefined>

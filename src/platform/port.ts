@@ -42,6 +42,10 @@ export interface Account {
   readonly name: string
   /** Whether its adapter reads files itself, in this process: then it gets an uploaded file by its path, whatever `mediaTransport` says. */
   readonly readsFiles: boolean
+  /** Whether it can send a file. */
+  readonly takesFiles: boolean
+  /** The most characters, in UTF-16 units, that a text may have to be one message; `Infinity` where that is unknown. */
+  readonly longestText: number
   /**
    * Whether a text is sent again, unless the settings say otherwise, where nobody can tell whether it arrived: true where the platform can
    * usually be asked, or where a repeated call does no harm.

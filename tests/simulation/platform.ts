@@ -263,6 +263,8 @@ export class Platform {
         return isOnline()
       },
       readsFiles: false,
+      takesFiles: true,
+      longestText: Infinity,
       retriesUnanswered: this.options.retriesUnanswered,
       check: (_, items) => items,
       message: (target, items, name) => this.message(connection, chatName(sid, target), items, name),

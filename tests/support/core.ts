@@ -75,7 +75,7 @@ export class TestPort implements Port {
     const { isOnline } = this
     const none = (): Promise<never> => Promise.reject(new SendError('refused'))
     return {
-      sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0 }, readsFiles: false, retriesUnanswered: this.retriesUnanswered,
+      sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0 }, readsFiles: false, takesFiles: true, longestText: Infinity, retriesUnanswered: this.retriesUnanswered,
       check: (_, items) => items,
       message: (_, items, name) => this.message(items, name),
       recall: none, groups: none, friends: none,

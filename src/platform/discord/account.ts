@@ -9,6 +9,7 @@ import { SendError, type Contact, type LoadedItem, type Message } from '../port'
 import { Api } from './api'
 import { incomingDiscord } from './incoming'
 import { DiscordMessage } from './message'
+import { most } from './parts'
 
 /** Discord, through the bots of @satorijs/adapter-discord 4.6.0. A group is a channel, or a thread, which is one as well. */
 export const discord: PlatformSupport = {
@@ -38,6 +39,9 @@ const textKinds: ReadonlySet<unknown> = new Set([0, 5, 10, 11, 12])
 /** An account of a bot on Discord. */
 class DiscordAccount extends BotAccount {
   readonly readsFiles = true
+  readonly takesFiles = true
+  /** Escapes count as well, so a text with much in it that could be markup may still be divided. */
+  readonly longestText = most.characters
   readonly retriesUnanswered = true
   private readonly api: Api
 

@@ -15,7 +15,7 @@ export interface Part {
  * How many characters a message takes, and how many files. Sources: https://docs.discord.com/developers/resources/message#create-message,
  * and code 30015 of https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
  */
-const most = { characters: 2_000, files: 10 }
+export const most = { characters: 2_000, files: 10 }
 
 /**
  * What these items become, in their order. A message shows its files below its text, so that a text after a file begins another one, as

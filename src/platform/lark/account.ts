@@ -8,7 +8,7 @@ import { readMedia } from '../media'
 import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { ask, unreadable, WebMessage, type Call } from '../web'
 import { readData } from './answer'
-import { divide, toPost, type Content } from './content'
+import { divide, longestText, toPost, type Content } from './content'
 import { incomingLark } from './incoming'
 import { isMessageId, readPlace, type Place } from './place'
 
@@ -25,6 +25,8 @@ const most = { picture: 10 * 2 ** 20, file: 30 * 2 ** 20 }
 /** An app with the ability of a bot. */
 class LarkAccount extends BotAccount {
   readonly readsFiles = true
+  readonly takesFiles = true
+  readonly longestText = longestText
   /** A further call does no harm for an hour, see {@link LarkMessage.repeatableFor}; after that nobody can tell. */
   readonly retriesUnanswered = false
 

@@ -23,6 +23,8 @@ export type KeyOf = (picture: LoadedMedia) => string
 const maxBytes = 29_000
 /** The longest text in one: the rest is for mentions beside it. */
 const maxText = 26_000
+/** In UTF-16 units, which take three bytes in Chinese. The rest is for a few hundred lines, each of which is a paragraph. */
+export const longestText = 5_000
 
 /** A rich text. Each line of text is a paragraph, and so is each picture, which must stand alone. */
 export function toPost(items: readonly LoadedItem[], keyOf: KeyOf): Content {

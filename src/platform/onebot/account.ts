@@ -40,6 +40,9 @@ export class OneBot implements PlatformSupport {
 class OneBotAccount extends BotAccount {
   readonly login: Login
   readonly readsFiles = false
+  readonly takesFiles = true
+  /** QQ publishes no limit. It takes about 5,000 characters, and a text shares them with mentions. */
+  readonly longestText = 4_500
   readonly retriesUnanswered = true
 
   constructor(bot: Bot, presence: Presence, readonly reports: Reports) {

@@ -45,6 +45,9 @@ interface KeptReport extends Report {
 class SatoriAccount extends BotAccount {
   /** The server fetches links, and may read paths. */
   readonly readsFiles = false
+  readonly takesFiles = true
+  /** The protocol does not tell what the platform behind the server takes. */
+  readonly longestText = Infinity
   /** A history proves that a text did not arrive, or nothing does: Chronocat declares one and answers with an empty list. */
   readonly retriesUnanswered = false
   /** The channels of private chats by users, as the server told them. */

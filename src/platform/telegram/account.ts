@@ -6,7 +6,7 @@ import { ask } from '../web'
 import { readResult } from './answer'
 import { isUser, readChat, readMessageId } from './chat'
 import { incomingTelegram } from './incoming'
-import { TelegramMessage } from './message'
+import { longestText, TelegramMessage } from './message'
 
 /** Telegram, through the bots of @satorijs/adapter-telegram; checked against version 4.5.11. The API: https://core.telegram.org/bots/api */
 export const telegram: PlatformSupport = {
@@ -23,6 +23,8 @@ const chatRules = {
 /** An account of a bot on Telegram. */
 class TelegramAccount extends BotAccount {
   readonly readsFiles = true
+  readonly takesFiles = true
+  readonly longestText = longestText
   /** Telegram has no history for bots, and carries out each call anew. */
   readonly retriesUnanswered = false
 

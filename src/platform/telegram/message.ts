@@ -6,7 +6,7 @@ import { readResult } from './answer'
 import { readChat, readMessageId } from './chat'
 
 /** In UTF-16 units, which are never fewer than the characters that Telegram counts. https://core.telegram.org/bots/api#sendmessage */
-const longestText = 4096
+export const longestText = 4096
 /** As above. https://core.telegram.org/bots/api#sendphoto */
 const longestCaption = 1024
 /** https://core.telegram.org/bots/api#sendmediagroup */
