@@ -17,24 +17,28 @@ export function restartStuck(ctx: Context, logger: Pick<Logger, 'warn'>, isOther
   const timers = new Map<Bot, NodeJS.Timeout>()
   /** How often each bot was started again since it was online. */
   const tries = new Map<Bot, number>()
+  /** Bots whose start is under way: a second one beside a slow login would make two connections. */
+  const starting = new Set<Bot>()
   let isDisposed = false
 
   const update = (bot: Bot): void => {
     clearTimeout(timers.get(bot))
     if (bot.status === Universal.Status.ONLINE) tries.delete(bot)
-    const isStuck = bot.status === Universal.Status.CONNECT && !bot.hidden && !isOther(bot)
+    const isStuck = bot.status === Universal.Status.CONNECT && !bot.hidden && !starting.has(bot) && !isOther(bot)
     // While an adapter is reloaded, Koishi announces the last changes of the old bot in the name of the new one.
     if (!isStuck || isDisposed || !bots.some(each => unwrap(each) === bot)) return
     const patience = Math.min(firstPatience * 2 ** (tries.get(bot) ?? 0), longestPatience)
-    // A start that fails is tried again, as one that hangs.
-    timers.set(bot, setTimeout(() => void restart(bot, patience).catch(() => update(bot)), patience))
+    // A start that fails is tried again, as one that gives up in silence.
+    timers.set(bot, setTimeout(() => void restart(bot, patience).catch(() => undefined).then(() => update(bot)), patience))
   }
 
   const restart = async (bot: Bot, patience: number): Promise<void> => {
     logger.warn('%s', `the bot ${bot.sid} is started again: it has been connecting for ${patience / 1000} s`)
     tries.set(bot, (tries.get(bot) ?? 0) + 1)
     await bot.stop()
-    if (!isDisposed && bots.some(each => unwrap(each) === bot)) await bot.start()
+    if (isDisposed || !bots.some(each => unwrap(each) === bot)) return
+    starting.add(bot)
+    await bot.start().finally(() => starting.delete(bot))
   }
 
   for (const bot of bots) update(unwrap(bot))

@@ -76,4 +76,16 @@ describe('a bot that stays "connecting"', () => {
     assert.deepEqual(await other.after(60 * minute), ['stop'])
     assert.equal(bot.status, Universal.Status.CONNECT)
   })
+
+  test('is not started a second time while a start is under way, and again once that has ended', async t => {
+    const { bot, after } = await stage(t)
+    let answer = (): void => undefined
+    const adapter = { connect: () => new Promise<void>(resolve => answer = resolve), disconnect: () => Promise.resolve() }
+    Object.assign(bot, { adapter })
+    assert.deepEqual(await after(minute), ['stop', 'start'])
+    assert.deepEqual(await after(60 * minute), [])
+    answer()
+    await after(0)
+    assert.deepEqual(await after(2 * minute), ['stop', 'start'])
+  })
 })
