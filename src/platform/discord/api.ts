@@ -1,4 +1,5 @@
 import type { Bot } from 'koishi'
+import { LRUCache } from 'lru-cache'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
@@ -15,7 +16,7 @@ const pageOfServers = 200
 /** Discord's HTTP API for one account. Its methods throw SendError. */
 export class Api {
   /** The channels of private chats, by users. */
-  private readonly directs = new Map<string, string>()
+  private readonly directs = new LRUCache<string, string>({ max: 5_000 })
   /** Until when channels take nothing more, on the monotonic clock. */
   private readonly rests = new Map<string, number>()
 
