@@ -4,7 +4,7 @@ import type { Refusals } from '../access/refusals'
 import { RelayError } from '../errors'
 import { inTime } from '../lib/async'
 import type { Backlog, Relay } from '../relay/relay'
-import { maySee, toIso, viewHold } from './queues'
+import { maySee, toIso, viewRest } from './queues'
 import { route, type Route } from './routes'
 
 /** How long the check of readiness may take, in milliseconds: "not ready" tells a probe more than no answer does. */
@@ -60,9 +60,7 @@ export function statusRoute(
   return route('GET', '/statusz', ['read'], ({ caller }) => ({
     data: {
       bots: bots().map(bot => ({ ...bot, since: toIso(bot.since) })),
-      queues: relay.lanes().filter(({ queue }) => maySee(caller, queue)).map(({ queue, waiting, pausedUntil, hold }) => ({
-        queue, waiting, ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) }, ...viewHold(hold),
-      })),
+      queues: relay.lanes().filter(({ queue }) => maySee(caller, queue)).map(({ queue, waiting, ...lane }) => ({ queue, waiting, ...viewRest(lane) })),
       outbox: viewBacklog(relay.backlog()),
       ...relay.standsBehind !== undefined && { standby_for: relay.standsBehind },
       ...caller.may('manage') && {

@@ -44,12 +44,20 @@ export function maySee(caller: Caller, queue: string): boolean {
   return place !== undefined && caller.maySendTo(place.target, platformOf(place.bot))
 }
 
-function view({ queue, bot, target, waiting, state, hold, pausedUntil, reason, later }: LaneState): object {
+function view({ queue, bot, target, waiting, state, reason, later, ...lane }: LaneState): object {
   return {
     queue, bot, target: writeTarget(target), waiting, state,
-    ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
     ...reason !== undefined && { reason },
     ...later && { later: later.count, next_at: toIso(Date.now() + later.next) },
+    ...viewRest(lane),
+  }
+}
+
+/** Until when nothing leaves a queue, as callers see it. */
+export function viewRest({ pausedUntil, limitedUntil, hold }: Pick<LaneState, 'pausedUntil' | 'limitedUntil' | 'hold'>): object {
+  return {
+    ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
+    ...limitedUntil !== undefined && { limited_until: toIso(limitedUntil) },
     ...viewHold(hold),
   }
 }

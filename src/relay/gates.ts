@@ -305,7 +305,7 @@ export class Gates {
   }
 
   /** For how long the platform wants nothing more, in milliseconds. */
-  private limit({ name, bot }: Pick<Gated, 'name' | 'bot'>): number {
+  limit({ name, bot }: Pick<Gated, 'name' | 'bot'>): number {
     return this.context.limits.rest(bot, name)
   }
 

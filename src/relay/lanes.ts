@@ -21,13 +21,18 @@ export interface LaneState {
   target: Target
   /** How many deliveries wait in it. */
   waiting: number
-  /** What keeps it: failures in a row, a chat that is closed for a while, a bot that is offline, a message on its way, or its interval. */
-  state: 'paused' | 'held' | 'offline' | 'busy' | 'waiting'
+  /**
+   * What keeps it: failures in a row, a chat that is closed for a while, a bot that is offline, a limit of the platform, a message on its way,
+   * or its interval.
+   */
+  state: 'paused' | 'held' | 'offline' | 'limited' | 'busy' | 'waiting'
   /** Since when the first of them waits, in milliseconds since the epoch. */
   oldest?: number
   /** When its pause ends, in milliseconds since the epoch. */
   pausedUntil?: number
-  /** Why it is paused or held. */
+  /** When the platform takes messages again, in milliseconds since the epoch. */
+  limitedUntil?: number
+  /** Why it is paused, held or limited. */
   reason?: string
   hold?: Hold
   /** How many wait for their time: quiet hours, a digest, the time that they were ordered for; and for how long the next one does. */
@@ -216,12 +221,14 @@ export class Lanes {
     const { clock, gates } = this.context
     return [...this.lanes.values()].flatMap(lane => {
       const { name: queue, bot, target, line: [first], later, isBusy } = lane
-      const [waiting, pause, hold] = [waitingIn(lane), gates.pause(queue), gates.hold(queue)]
+      const [waiting, pause, hold, limit] = [waitingIn(lane), gates.pause(queue), gates.hold(queue), gates.limit(lane)]
       if (waiting === 0 && later.length === 0 && pause === 0 && !hold) return []
-      const state = hold ? 'held' : pause > 0 ? 'paused' : !this.isOnline(lane) ? 'offline' : isBusy ? 'busy' : 'waiting'
+      const isOnline = this.isOnline(lane)
+      const state = hold ? 'held' : pause > 0 ? 'paused' : !isOnline ? 'offline' : limit > 0 ? 'limited' : isBusy ? 'busy' : 'waiting'
       return [{
         queue, bot, target, waiting, state,
         ...first && { oldest: clock.wall() - (clock.now() - first.since) },
+        ...limit > 0 && { limitedUntil: clock.wall() + limit, reason: causes['rate-limited'].en },
         ...pause > 0 && { pausedUntil: clock.wall() + pause, reason: gates.reason(queue) },
         ...hold && { hold, reason: causes[hold.cause].en },
         ...later.length > 0 && { later: { count: later.length, next: Math.min(...later.map(place => this.rest(lane, place))) } },
@@ -542,6 +549,7 @@ export class Lanes {
       return
     }
     const drop = (): void => {
+      lane.cancelLater()
       this.lanes.delete(lane.name)
       gates.forget(lane.name)
     }

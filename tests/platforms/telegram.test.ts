@@ -367,4 +367,20 @@ describe('Telegram', () => {
     end()
     assert.deepEqual(telegram.sends.map(({ fields }) => [fields.chat_id, fields.message_thread_id]), [[group, Number(topic)]])
   })
+
+  test('shows a queue that a limit keeps, and until when', async () => {
+    const to = 'telegram:group:-1006'
+    telegram.server.fault({ path: /\/sendMessage/, answer: refuse(429, 'Too Many Requests: retry after 60', { retry_after: 60 }) })
+    await queue({ to, msg: 'a' })
+    const name = `telegram:${self}/group:-1006`
+    const shown = async (path: string) => {
+      const { queues } = fieldsOf(fieldsOf(await (await relay.request(path)).json()).data)
+      return fieldsOf([queues].flat().find(each => fieldsOf(each).queue === name))
+    }
+    await until('the queue is limited', async () => (await shown('/queues')).state === 'limited')
+    const [{ reason, limited_until: end }, { limited_until: same }] = [await shown('/queues'), await shown('/statusz')]
+    assert.equal(reason, 'the platform limits how fast messages may be sent')
+    for (const time of [end, same]) assert(Math.abs(Date.parse(String(time)) - Date.now() - 60_000) < 10_000)
+    await relay.request(`/queues/${encodeURIComponent(name)}`, { method: 'DELETE' })
+  })
 })

@@ -68,6 +68,18 @@ describe('a platform that limits the rate', () => {
     })
   }
 
+  test('is shown as what keeps a lane, until it is over', async () => {
+    const core = new Core()
+    core.port.fates.push(limited(20_000))
+    void core.later('x')
+    await core.run(1_000)
+    const [{ limitedUntil = 0, state, reason } = {}] = core.relay.lanes()
+    assert.deepEqual([state, reason], ['limited', 'the platform limits how fast messages may be sent'])
+    assert.equal(Math.round((limitedUntil - core.clock.wall()) / 1000), 19)
+    await core.run(30_000)
+    assert.deepEqual(core.relay.lanes(), [])
+  })
+
   test('is remembered over a reload', async () => {
     const core = new Core()
     core.port.fates.push(limited(20_000))
