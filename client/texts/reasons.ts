@@ -5,6 +5,7 @@ import { causes } from '../../src/message/causes'
 export const frames: Readonly<Record<string, string>> = {
   'the platform refused the message': '平台拒绝了这条消息',
   'the platform refused it': '平台拒绝了请求',
+  'nothing was done, try again later': '没有执行，请稍后重试',
   'nothing was sent, try again later': '没有发送，请稍后重试',
   'nothing was sent this time': '这次没有发送',
   'nothing was sent': '没有发送',
@@ -15,6 +16,7 @@ export const frames: Readonly<Record<string, string>> = {
 export const sentences: Readonly<Record<string, string>> = {
   'the message may have arrived': '消息可能已送达',
   'the platform did not answer in time': '平台没有及时应答',
+  'the platform cannot be reached': '无法连接到平台',
   'the connection was lost': '连接已断开',
   'the answer of the platform cannot be read': '无法读取平台的应答',
   'the platform carries it out later and does not tell how that ends': '平台稍后执行，且不告知结果',

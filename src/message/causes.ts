@@ -47,7 +47,7 @@ export const causes = {
     en: 'the platform takes its messages, and nobody sees them: one is sent at a time',
     zh: '平台接受它的消息，但没有人能看到：每次只发送一条',
   },
-  'not-permitted': { about: 'account', en: 'the platform does not let this bot send: look at its permissions', zh: '平台不允许该机器人发送消息，请检查其权限' },
+  'not-permitted': { about: 'account', en: 'the platform does not permit this to the bot: look at its permissions', zh: '平台不允许该机器人这样做，请检查其权限' },
 
   'swallowed': {
     about: 'unknown',

@@ -108,11 +108,15 @@ async function ask<T>(work: Promise<T>, { clock, policy: { timeout }, stop }: Ru
 const texts: Readonly<Record<SendError['outcome'], string>> = {
   refused: 'the platform refused it',
   suppressed: 'the platform refused it',
-  unsent: 'no bot is online: try again later',
+  unsent: 'nothing was done, try again later',
   unanswered: 'the platform did not answer in time',
 }
 
+/** A missing permission is a refusal here: nothing waits for it, as a delivery does. */
 function describe(cause: SendError): RelayError {
-  const { outcome, wording } = cause
-  return new RelayError(outcome, wording === undefined ? texts[outcome] : `${texts[outcome]}: ${wording}`, { cause, logText: texts[outcome] })
+  const { causeId, wording } = cause
+  const outcome = causeId === 'not-permitted' ? 'refused' : cause.outcome
+  const reason = wording ?? (outcome === 'unsent' ? 'the platform cannot be reached' : undefined)
+  const { headers } = cause.toRelayError()
+  return new RelayError(outcome, reason === undefined ? texts[outcome] : `${texts[outcome]}: ${reason}`, { cause, headers, logText: texts[outcome] })
 }

@@ -328,4 +328,23 @@ describe('Feishu and Lark', () => {
     await fails({ msg: 'x' }, 502, 'refused', /suppressed/, 0)
     end()
   })
+
+  test('says why a list or a recall failed, and when to ask again', async () => {
+    const [id] = await arrives({ msg: 'oops' })
+    const contacts = () => relay.request(`/contacts?bot=feishu:${self}`)
+    const recall = () => relay.request('/onebot/delete_msg', {
+      method: 'POST', body: JSON.stringify({ message_id: id }), headers: { 'content-type': 'application/json' },
+    })
+    const limit = { status: 400, headers: { 'x-ogw-ratelimit-reset': '30' }, body: { code: 99991400, msg: 'request trigger frequency limit' } }
+    for (const [answer, status, wait, words] of [
+      [limit, 503, '30', /nothing was done, try again later: the platform limits how fast .*frequency limit/],
+      [refuse(99991672, 'Access denied'), 502, null, /the platform refused it: the platform does not permit .*Access denied/],
+    ] as const) {
+      lark.server.fault({ path: /\/im\/v1\/(?:chats|messages)/, times: 2, answer })
+      const [listed, recalled] = [await contacts(), await recall()]
+      assert.deepEqual([listed.status, listed.headers.get('retry-after')], [status, wait])
+      assert.deepEqual([fieldsOf(await recalled.clone().json()).retcode, recalled.headers.get('retry-after')], [1000 + status, wait])
+      for (const answer of [listed, recalled]) assert.match(await answer.text(), words)
+    }
+  })
 })

@@ -91,7 +91,7 @@ class OneBotAccount extends BotAccount {
    */
   async ask(action: string, params: JsonObject): Promise<unknown> {
     const request = requestOf(this.bot)
-    if (!this.isOnline) throw new SendError('unsent')
+    if (!this.isOnline) throw new SendError('unsent', this.health.cause)
     const ends: (() => void)[] = []
     const lost = new Promise<never>((_resolve, reject) => {
       const timer = setTimeout(() => reject(new SendError('unanswered')), responseTimeout(this.bot))
