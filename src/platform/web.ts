@@ -1,4 +1,4 @@
-import { h, type Bot, type Universal } from 'koishi'
+import { h, type Bot, type MessageEncoder, type Universal } from 'koishi'
 import { setTimeout as delay } from 'node:timers/promises'
 import { causes, type CauseId } from '../message/causes'
 import type { Target } from '../message/model'
@@ -148,6 +148,13 @@ export abstract class WebMessage implements Message {
    */
   protected abstract prepare(channelId: string): Promise<readonly Call[]>
 
+  /**
+   * Tells the adapter's encoder the rest of the place, where the channel is not all of it.
+   *
+   * @throws SendError
+   */
+  protected adapt?(encoder: MessageEncoder): Promise<void>
+
   async send(begin: () => void): Promise<Receipt> {
     const call = { hasBegun: false }
     const leave = (): void => {
@@ -160,7 +167,7 @@ export abstract class WebMessage implements Message {
       const elements = items.map(toElement)
       const session = isHeard(bot) ? createSession(bot, channelId, kind === 'private', this.event) : undefined
       this.isForeign = session !== undefined && isChanged(elements, await announceSend(bot, session, elements))
-      if (session && this.isForeign) return await encode(bot, channelId, session, leave)
+      if (session && this.isForeign) return await this.encode(channelId, session, leave)
       const calls = this.calls ??= await this.prepare(channelId)
       if (!this.account.isOnline) throw new SendError('unsent', this.account.health.cause)
       leave()
@@ -175,6 +182,21 @@ export abstract class WebMessage implements Message {
     }
   }
 
+  /** What another plugin has made of a message, only the adapter's encoder knows how to send. */
+  private async encode(channelId: string, session: SendSession, begin: () => void): Promise<Receipt> {
+    const encoder = createEncoder(this.account.bot, channelId)
+    if (!encoder) throw new SendError('suppressed')
+    // Adapters leave texts live in which tags mention users, and those of the caller are among them.
+    session.elements = h.transform(session.elements ?? [], { text: attrs => h.text(breakTags(toText(attrs.content))) })
+    encoder.session = session
+    await this.adapt?.(encoder)
+    await encoder.prepare()
+    begin()
+    const results = await render(encoder)
+    if (results.length === 0) throw new SendError('unanswered', 'the adapter does not say whether the message was sent')
+    return { messageIds: results.filter(Boolean) }
+  }
+
   history(count: number): Promise<HistoryPage | undefined>
   history(): Promise<HistoryPage | undefined> {
     return Promise.resolve(undefined)
@@ -183,20 +205,6 @@ export abstract class WebMessage implements Message {
 
 function isChanged(elements: readonly h[], announced: readonly h[]): boolean {
   return announced.length !== elements.length || announced.some((each, index) => each !== elements[index])
-}
-
-/** What another plugin has made of a message, only the adapter's encoder knows how to send. */
-async function encode(bot: Bot, channelId: string, session: SendSession, begin: () => void): Promise<Receipt> {
-  const encoder = createEncoder(bot, channelId)
-  if (!encoder) throw new SendError('suppressed')
-  // Adapters leave texts live in which tags mention users, and those of the caller are among them.
-  session.elements = h.transform(session.elements ?? [], { text: attrs => h.text(breakTags(toText(attrs.content))) })
-  encoder.session = session
-  await encoder.prepare()
-  begin()
-  const results = await render(encoder)
-  if (results.length === 0) throw new SendError('unanswered', 'the adapter does not say whether the message was sent')
-  return { messageIds: results.filter(Boolean) }
 }
 
 /** @param isRepeatable whether a further round does not repeat the part that has arrived */

@@ -347,4 +347,21 @@ describe('Feishu and Lark', () => {
       for (const answer of [listed, recalled]) assert.match(await answer.text(), words)
     }
   })
+
+  test('sends what another plugin has made of a message to the very topic, and answers no other chat', async () => {
+    const end = relay.app.on('before-send', session => {
+      session.elements = [...session.elements ?? [], h('b', 'signed'), h('file', { src: 'data:text/plain;base64,YQ==', title: 'a.txt' })]
+    })
+    const to = `feishu:group:${group}`
+    for (const body of [{ to: `${to}:om_root` }, { to: `${to}:om_root`, reply_to: 'om_asked' }, { to, reply_to: 'om_asked' }]) {
+      assert.equal((await send({ msg: 'a', ...body })).status, 200)
+    }
+    for (const body of [{ to: `${to}:om_elsewhere` }, { to, reply_to: 'om_elsewhere' }]) {
+      await fails({ msg: 'b', ...body }, 502, 'refused', /not in this chat/, 6)
+    }
+    end()
+    assert.deepEqual(lark.messages.map(({ to, inThread }) => [to, inThread]), [
+      ['om_root', true], ['om_root', true], ['om_asked', true], ['om_root', true], ['om_asked', false], [group, false],
+    ])
+  })
 })

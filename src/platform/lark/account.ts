@@ -1,3 +1,4 @@
+import { h, type MessageEncoder } from 'koishi'
 import { RelayError } from '../../errors'
 import { sha256 } from '../../lib/crypto'
 import type { Item, Target } from '../../message/model'
@@ -101,6 +102,16 @@ class LarkMessage extends WebMessage {
     if (this.answered !== undefined) await this.checkAnswered(this.answered)
     const contents = await this.contents()
     return contents.map((content, index) => () => this.post(content, `${this.likeness} ${index}`))
+  }
+
+  /** Each message that the encoder makes of it then answers the first one of the topic. */
+  protected override async adapt(encoder: MessageEncoder): Promise<void> {
+    const { answered, place: { root } } = this
+    if (answered !== undefined) await this.checkAnswered(answered)
+    if (root === undefined) return
+    // As after a message in that topic; only that of a quote has to be told so.
+    encoder.referrer = { type: 'im.message.receive_v1', event: { message: { message_id: root, thread_id: root } } }
+    encoder.session.elements = h.transform(encoder.session.elements ?? [], { quote: attrs => h('quote', { ...attrs, replyInThread: true }) })
   }
 
   /** The message to reply to, which may be the first one of a topic. */
