@@ -36,7 +36,12 @@ await Promise.all([
   build({
     ...common,
     sourcemap: true,
-    entryPoints: { 'bot/start': 'bot/start.ts', 'simulator/cli': 'simulator/cli.ts', 'simulator/plugin': 'simulator/plugin.ts' },
+    entryPoints: {
+      'bot/start': 'bot/start.ts',
+      'bot/mysql': 'bot/mysql.ts',
+      'simulator/cli': 'simulator/cli.ts',
+      'simulator/plugin': 'simulator/plugin.ts',
+    },
     outdir: 'dist',
   }),
   cp('src/hooks/templates', 'lib/templates', { recursive: true }),

@@ -7,7 +7,7 @@ import Sqlite from 'koishi-plugin-database-sqlite'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import * as relay from '../../src'
-import { TestDriver } from '../integration/several-relays/driver'
+import CompleteMySQLDriver from '../../bot/mysql'
 import { until } from '../support/until'
 import { FaultyDatabase } from './database'
 import type { Order, ProcessOptions } from './process'
@@ -18,7 +18,7 @@ async function start({ config, apiKey, endpoint, selfId, folder, faults = [], ac
   app.plugin(HTTP)
   app.plugin(proxyAgent)
   app.plugin(Server, { host: '127.0.0.1', port: 0 })
-  if (access) app.plugin(TestDriver, access)
+  if (access) app.plugin(CompleteMySQLDriver, access)
   else app.plugin(Sqlite, { path: join(folder, 'koishi.db') })
   app.plugin<OneBotBot.Config>(OneBotBot, {
     protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '', endpoint, selfId,

@@ -14,7 +14,7 @@ import { DatabaseJournal, type JournalOptions } from '../../../src/relay/journal
 import { MemoryJournal } from '../../../src/relay/journal-memory'
 import { lastId, lowestId, matches } from '../../../src/relay/journal'
 import { UploadStore } from '../../../src/uploads/store'
-import { TestDriver } from '../../integration/several-relays/driver'
+import CompleteMySQLDriver from '../../../bot/mysql'
 import { MariaDb, missing, type Access } from '../../integration/several-relays/mariadb'
 import { SimulatedClock } from '../../support/simulated-clock'
 
@@ -73,7 +73,7 @@ async function openDatabase(t: TestContext, clock: Clock, changes: Partial<Journ
   const app = new Context()
   const lines: string[] = []
   const warn = (format: string, ...values: unknown[]): void => void lines.push(values.reduce<string>((line, value) => line.replace('%s', String(value)), format))
-  const fork = access ? app.plugin(TestDriver, access) : app.plugin(SQLiteDriver, { path: ':memory:' })
+  const fork = access ? app.plugin(CompleteMySQLDriver, access) : app.plugin(SQLiteDriver, { path: ':memory:' })
   const opened = openJournal(app, { ...optionsOf(clock), logger: Object.assign(new Logger('test'), { warn }), ...changes })
   void app.start()
   const journal = await opened

@@ -12,7 +12,7 @@ interface IndexRow {
  * The MySQL driver with what minato 3.7 asks of a driver beyond release 3.3 of it: to list, make and drop indexes. The driver's
  * own 3.7, which has them, is not in every registry; where it is there, these stand in for its methods.
  */
-export class TestDriver extends MySQLDriver {
+export default class CompleteMySQLDriver extends MySQLDriver {
   // The name of the plugin, and of the logger.
   static override readonly name = 'mysql'
 
