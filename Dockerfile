@@ -2,7 +2,8 @@
 # `npm run check:image` carries these steps out in plain folders, for machines without a container engine. For that, RUN takes absolute
 # paths from variables only.
 
-FROM node:22-slim AS build
+# What it makes runs on every architecture, so that only the last stage is built for each.
+FROM --platform=$BUILDPLATFORM node:22-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
@@ -14,7 +15,7 @@ COPY client client
 COPY simulator simulator
 RUN npm pack && mv koishi-plugin-message-relay-*.tgz plugin.tgz
 
-FROM node:22-slim AS install
+FROM --platform=$BUILDPLATFORM node:22-slim AS install
 WORKDIR /app
 COPY container/package.json container/package-lock.json ./
 COPY --from=build /build/plugin.tgz ./

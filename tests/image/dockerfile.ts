@@ -43,7 +43,7 @@ export async function carryOut(context: string, root: string, args: Record<strin
   const stages: Stage[] = []
   for (const [name, rest] of instructions(await readFile(join(context, 'Dockerfile'), 'utf8'))) {
     if (name === 'FROM') {
-      const [, alias = ''] = match(rest, /^\S+(?: AS (\S+))?$/)
+      const [, alias = ''] = match(rest, /^(?:--platform=\S+ )?\S+(?: AS (\S+))?$/)
       const folder = join(root, String(stages.length))
       await mkdir(folder)
       stages.push(new Stage(alias, folder))
