@@ -1,0 +1,134 @@
+import { load } from 'js-yaml'
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { record, records } from './support/json'
+import { anchors, pageAt, pages, repository } from './support/pages'
+
+const read = (path: string): string => readFileSync(join(repository, path), 'utf8')
+const manifest = record(JSON.parse(read('package.json')))
+const scripts = record(manifest.scripts)
+
+function list(folder: string): string[] {
+  return readdirSync(join(repository, folder)).map(name => `${folder}/${name}`)
+}
+
+const guides = ['CONTRIBUTING.md', 'SECURITY.md']
+const workflows = list('.github/workflows')
+const forms = list('.github/ISSUE_TEMPLATE').filter(path => !path.endsWith('/config.yml'))
+
+describe('the pages for those who carry on', () => {
+  for (const path of guides) {
+    test(`link to files and headings that are there: ${path}`, () => {
+      for (const [, link = ''] of read(path).matchAll(/\]\(([^)\s]+)\)/g)) {
+        if (link.startsWith('https:')) continue
+        const [file = '', anchor] = link.split('#')
+        assert(existsSync(join(repository, file)), link)
+        if (anchor !== undefined) assert(anchors(pageAt(file)).has(anchor), link)
+      }
+    })
+
+    test(`name folders and scripts that are there: ${path}`, () => {
+      const text = read(path)
+      for (const [, name = ''] of text.matchAll(/`((?:src|tests|docs|client|container)\/[\w./-]*[\w/])`/g)) assert(existsSync(join(repository, name)), name)
+      for (const [, name = ''] of text.matchAll(/npm run ([\w:]+)/g)) assert(name in scripts, name)
+    })
+  }
+})
+
+describe('the workflows', () => {
+  for (const path of workflows) {
+    test(`run what is there, with no more rights than they need: ${path}`, () => {
+      const { jobs, permissions } = record(load(read(path)))
+      assert.deepEqual(permissions, { contents: 'read' })
+      for (const job of Object.values(record(jobs)).map(record)) {
+        if (typeof job.uses === 'string') {
+          assert(existsSync(join(repository, job.uses)), job.uses)
+          continue
+        }
+        for (const { run, uses } of records(job.steps)) {
+          const command = typeof run === 'string' ? run : ''
+          assert(command || typeof uses === 'string')
+          for (const [, name = ''] of command.matchAll(/npm run ([\w:]+)/g)) assert(name in scripts, name)
+          for (const [name] of command.matchAll(/(?:\.ci|scripts)\/[\w.-]+/g)) assert(existsSync(join(repository, name)), name)
+        }
+      }
+    })
+  }
+
+  test('have no address of the repository in any file: the release enters it', () => {
+    for (const field of ['repository', 'homepage', 'bugs']) assert(!(field in manifest), field)
+    const release = read('.github/workflows/release.yml')
+    for (const field of ['repository.url', 'homepage', 'bugs.url']) assert(release.includes(`"${field}=`), field)
+    const texts = [...guides, ...workflows, ...forms].map(read).concat(pages.map(({ text }) => text))
+    for (const text of texts) assert.doesNotMatch(text, /github\.com\/[\w-]+\/koishi-plugin-message-relay/)
+  })
+})
+
+describe('the notes of a release', () => {
+  const run = (changelog: string): { status: number | null, stdout: string } => {
+    const folder = mkdtempSync(join(tmpdir(), 'relay-notes-'))
+    try {
+      mkdirSync(join(folder, 'scripts'))
+      for (const name of ['notes.mjs', 'pack.mjs']) copyFileSync(join(repository, 'scripts', name), join(folder, 'scripts', name))
+      writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'x', version: '2.1.0' }))
+      writeFileSync(join(folder, 'CHANGELOG.md'), changelog)
+      return spawnSync(process.execPath, ['scripts/notes.mjs'], { cwd: folder, encoding: 'utf8' })
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+
+  test('are the section of its version', () => {
+    const { stdout } = run('# Changelog\n\n## [2.1.0]\n\n### Added\n\n- This.\n\n## [2.0.0]\n\n- That.\n')
+    assert.equal(stdout, '### Added\n\n- This.\n')
+  })
+
+  test('have to be there', () => {
+    assert.equal(run('# Changelog\n\n## [Unreleased]\n\n- This.\n').status, 1)
+    assert.equal(run('# Changelog\n\n## [2.1.0]\n\n## [2.0.0]\n\n- That.\n').status, 1)
+  })
+})
+
+describe('the forms for issues', () => {
+  for (const path of forms) {
+    test(`are as GitHub takes them: ${path}`, () => {
+      const { name, description, body } = record(load(read(path)))
+      assert(name && description)
+      const ids = new Set<unknown>()
+      const fields = records(body)
+      for (const { type, id, attributes, validations } of fields) {
+        const given = record(attributes)
+        if (type === 'markdown') {
+          assert(given.value)
+          continue
+        }
+        assert(type === 'input' || type === 'textarea' || type === 'dropdown', String(type))
+        assert(typeof id === 'string' && /^[\w-]+$/.test(id) && !ids.has(id), String(id))
+        ids.add(id)
+        assert(given.label)
+        if (type === 'dropdown') assert(Array.isArray(given.options) && new Set(given.options).size === given.options.length)
+        if (validations !== undefined) assert.deepEqual(validations, { required: true })
+      }
+      assert(fields.some(({ validations }) => validations !== undefined))
+    })
+  }
+})
+
+test('the market of Koishi finds the plugin, in English and in Chinese', () => {
+  assert.match(String(manifest.name), /^koishi-plugin-[a-z-]+$/)
+  assert(!('private' in manifest))
+  assert('koishi' in record(manifest.peerDependencies))
+  const koishi = record(manifest.koishi)
+  const descriptions = [manifest.description, ...Object.values(record(koishi.description))].map(String)
+  assert.equal(descriptions.length, 3)
+  for (const description of descriptions) {
+    for (const name of ['GitHub', 'Grafana', 'Alertmanager', 'QQ', 'Telegram', 'Discord']) assert(description.includes(name), name)
+  }
+  const { keywords } = manifest
+  assert(Array.isArray(keywords))
+  for (const word of ['notify', 'notification', 'webhook', 'alertmanager', 'github', 'napcat', '推送', '告警', '通知']) assert(keywords.includes(word), word)
+})
