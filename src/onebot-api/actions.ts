@@ -13,7 +13,7 @@ import { parseFile, parseMessage } from './message'
 import { readFlag } from './params'
 
 /** Of this package; a test compares it. */
-const version = '0.1.2'
+const version = '1.0.0'
 
 /** One call of an action. */
 export interface Call {
