@@ -461,9 +461,16 @@ export class Lanes {
     const delay = backlog > 0 && run.length > backlog ? lane.delay : undefined
     const [first, ...others] = delay ? run : takeWhile(run, place => joins(place, undefined))
     if (!first || others.length === 0) return deliveries.load(head)
-    const active = await gather(context, [first, ...others], delay)
-    lane.line.splice(0, 1 + others.length, { ...headOf(active.delivery), since: head.since, isSaved: true })
-    return active
+    // What is leaving cannot be withdrawn.
+    lane.line.splice(1, others.length)
+    try {
+      const active = await gather(context, [first, ...others], delay)
+      lane.line[0] = { ...headOf(active.delivery), since: head.since, isSaved: true }
+      return active
+    } catch (error) {
+      for (const place of others) this.put(lane, place)
+      throw error
+    }
   }
 
   /** Notes why what waits is late. */

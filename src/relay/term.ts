@@ -130,7 +130,8 @@ export class Term {
       if (active) await deliveries.end(active, failRest(active.delivery, new RelayError('unsent', 'withdrawn while it was waiting: nothing was sent this time')))
       return active?.delivery.state
     }
-    throw new RelayError('conflict', `this delivery is ${(await this.history.get(id)).state}: only a queued one can be withdrawn`)
+    const now = (await this.history.get(id)).state
+    throw new RelayError('conflict', `this delivery is ${now === 'queued' ? 'leaving in a digest' : now}: only a queued one can be withdrawn`)
   }
 
   /** Ends everything at once. Callers are answered; what is deferred stays in the journal. */
