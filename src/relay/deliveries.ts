@@ -82,11 +82,6 @@ export class Deliveries {
     }
   }
 
-  /** A delivery that was not accepted is not in memory any more. */
-  release({ id }: Delivery): void {
-    this.forget(id)
-  }
-
   /** The delivery in memory that has this key, or whose insert with it is being cancelled. */
   findByKey(key: string): { active?: Active, delivery: Delivery } | undefined {
     const active = this.keys.get(key)
@@ -195,7 +190,7 @@ export class Deliveries {
   /**
    * A delivery has ended. Resolves once that is written, or the caller can wait no longer; then it is written later.
    *
-   * @param rejection why the request as a whole was stopped; not told where something may have arrived
+   * @param rejection why the request as a whole was stopped; not told where something may have arrived, or another relay may know better
    */
   async end(active: Active, results: Results, rejection?: RelayError): Promise<void> {
     const { delivery, items, mustLast } = active
@@ -205,15 +200,14 @@ export class Deliveries {
     const { id, state, deferred, target, attempts, createdAt } = delivery
     if (state === 'unanswered') this.remember(active)
     this.keepFiles(delivery, items)
-    if (mustLast) {
-      await this.saveInTime(active)
-    } else {
+    if (!mustLast) {
       journal.record(delivery, items)
       this.forget(id)
     }
+    const isKnown = !mustLast || await this.saveInTime(active) || this.mayCall(active)
     if (deferred && mustLast) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`)
     observer.ended(delivery, clock.wall() - createdAt)
-    for (const onEnd of [...this.waiters.get(id) ?? []]) onEnd(usesUpKey(results) ? undefined : rejection)
+    for (const onEnd of [...this.waiters.get(id) ?? []]) onEnd(usesUpKey(results) ? undefined : isKnown ? rejection : new RelayError('key-unknown'))
   }
 
   /**
@@ -231,14 +225,15 @@ export class Deliveries {
     }))
   }
 
-  /** Writes a delivery as it is, for as long as an answer can wait for the journal; after that it is written later. */
-  private async saveInTime(active: Active): Promise<void> {
+  /** Writes a delivery as it is. @returns whether it is written; where the answer cannot wait for that, it is written later */
+  private async saveInTime(active: Active): Promise<boolean> {
     const { clock, policy: { timeout }, stop } = this.options
-    const lastMoment = async (): Promise<void> => {
+    const lastMoment = async (): Promise<false> => {
       await pause(clock, timeout, stop)
       if (stop.aborted) await pause(clock, lastWriteTime, new AbortController().signal)
+      return false
     }
-    await Promise.race([this.save(active).catch(() => undefined), lastMoment()])
+    return Promise.race([this.save(active).then(() => true, () => false), lastMoment()])
   }
 
   /** A request that became no delivery in a lane: its record says why. */
@@ -298,7 +293,8 @@ export class Deliveries {
         if (waiting.size === 0) this.waiters.delete(delivery.id)
         resolve(reason)
       }
-      const leaveIt = (): void => finish()
+      // An end is told once it is written.
+      const leaveIt = (): void => isUnfinished(delivery.state) ? finish() : undefined
       const signals = [stop, ...gone ? [gone] : []]
       // Whoever waits for the result of a deferred delivery is answered with its state; every other caller is told of its end.
       const watches = limit === undefined ? [] : [clock.after(limit, leaveIt), ...signals.map(signal => onAbort(signal, leaveIt))]
@@ -385,7 +381,8 @@ export class Deliveries {
     return active
   }
 
-  private forget(id: string): void {
+  /** Takes a delivery out of memory. */
+  forget(id: string): void {
     const { key } = this.active.get(id) ?? {}
     this.active.delete(id)
     if (key && this.keys.get(key)?.delivery.id === id) this.keys.delete(key)

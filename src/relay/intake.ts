@@ -61,7 +61,7 @@ export class Intake {
       active = deliveries.add(delivery, checked)
       lanes.enter(active, isLater ? {} : { ...!deferred && signal && { signal }, patience: expiresIn })
     } catch (thrown) {
-      deliveries.release(delivery)
+      deliveries.forget(delivery.id)
       const error = RelayError.from(thrown)
       // Without an outcome it was no delivery at all.
       // What asked for a bot that was not there cannot be sent again by another one.
@@ -87,16 +87,15 @@ export class Intake {
         await deliveries.insert(active)
       } catch (error) {
         lanes.leave(delivery)
-        deliveries.release(delivery)
+        deliveries.forget(delivery.id)
         throw error
       }
-      // The answer tells what was accepted, not what has become of it since.
+      // The answer tells what was accepted, not what has become of it since. What this relay cannot end any more, the next owner sends.
       const accepted = { ...delivery }
       lanes.saved(active)
-      if (deferred?.wait === 0) return accepted
+      if (deferred) return deferred.wait === 0 ? accepted : deliveries.ended(active, deferred.wait, signal?.()).catch(() => accepted)
     }
     if (!deferred) return deliveries.ended(active)
-    if (deliveries.isDurable) return deliveries.ended(active, deferred.wait, signal?.())
     const end = enter()
     void deliveries.ended(active).then(end, end)
     return deliveries.ended(active, deferred.inMemory ?? 0)
