@@ -28,6 +28,8 @@ export { Shared } from './term'
 const retryDelay = 1_000
 /** After how long without a term it is worth a line in the log, in milliseconds. */
 const standbyTime = 2_000
+/** How long an end waits for a slow database, in milliseconds. */
+const longestEnd = 2_000
 /** How long a caller waits for the first term, in milliseconds: the relay before a reload may have four seconds to end. */
 const startTime = 6_000
 const standbyHeaders = { 'retry-after': '5' }
@@ -205,9 +207,11 @@ export class Relay {
     this.hasBegun.abort()
   }
 
-  /** Writes what is left to be written, and gives the data store back. */
+  /** Writes what is left to be written, and gives the data store back, but waits for neither for long. */
   async finish(): Promise<void> {
-    await this.working
+    const ended = new AbortController()
+    void this.working.then(() => ended.abort())
+    await pause(this.options.clock, longestEnd, ended.signal)
   }
 
   private present(hasKey = false): Term {
