@@ -31,6 +31,8 @@ export class Database {
   owner: OwnerRow | undefined
   /** Rows that were adopted without an answer: no relay knows of them before the next start. */
   readonly forsaken = new Set<string>()
+  /** How many statements of each process have no answer yet. */
+  private readonly open = new Map<ProcessClock, number>()
   /** Until when it does not answer. */
   awayUntil = 0
   private versions = 0
@@ -44,12 +46,17 @@ export class Database {
     return ++this.versions
   }
 
+  isBusy(process: ProcessClock): boolean {
+    return (this.open.get(process) ?? 0) > 0
+  }
+
   /** Issues a statement. It is carried out, or not, whatever becomes of the process. */
   run<T>(process: ProcessClock, name: string, statement: () => T): Promise<T> {
     const { now } = this.timeline
     const took = this.random.between(1, 20)
     const isAway = now < this.awayUntil
     const fault = this.nextFault() ?? { carriedAfter: this.random.between(0, took), answerAfter: took, isLost: false }
+    this.open.set(process, (this.open.get(process) ?? 0) + 1)
     this.note(`${name} is issued${isAway ? ', the database is away' : ''}`)
     return new Promise((resolve, reject) => {
       let answer: (() => void) | undefined
@@ -65,6 +72,7 @@ export class Database {
         })
       }
       process.deliver(now + fault.answerAfter, () => {
+        this.open.set(process, (this.open.get(process) ?? 0) - 1)
         if (fault.isLost) this.note(`${name} got no answer`)
         if (fault.isLost || !answer) reject(new Error('the database did not answer'))
         else answer()

@@ -34,12 +34,14 @@ function judgeWords(run: Run, account: Account): string[] {
   const { request, marks, issues } = account
   return issues.flatMap((issue, nth) => {
     const { word } = issue
-    if (!word || word.kind === 'accepted' || (word.kind === 'failed' && word.outcome === undefined) || isTakenBack(run, issue)) return []
+    if (!word || word.kind === 'accepted' || (word.kind === 'failed' && word.outcome === undefined) || isTakenBack(run, account, issue)) return []
     const since = roundOf(run, account, nth)
     return marks.flatMap((mark, index) => {
       const outcome = word.kind === 'results' ? word.outcomes[index] : word.outcome
-      if (outcome !== 'sent' && (isSentAgain(account, word) || isSuperseded(run, account, issue))) return []
-      const problems = judgeOutcome(run, { mark, outcome, since, at: word.at })
+      if (outcome !== 'sent' && isSentAgain(account, word)) return []
+      // What an operator sends again at that very moment is not what was told of.
+      const at = retriedAt(account) === word.at ? word.at - 1 : word.at
+      const problems = judgeOutcome(run, { mark, outcome, since, at: outcome === 'sent' ? word.at : at })
       if (word.kind === 'results' && problems.length === 0) problems.push(...judgeIds(run, account, mark, word.messageIds[index] ?? []))
       return problems.map(problem => `request ${request.name} was told (${nth + 1}) of item ${index}: ${problem}`)
     })
@@ -92,8 +94,7 @@ function judgeRecord(run: Run, account: Account): string[] {
   const problems = marks.flatMap((mark, index) => {
     const outcome = outcomeOf(record.results[index])
     // Where it says that nothing arrived, a repeat of the key may have been sent since, or an earlier delivery once more.
-    const retried = operations.find(({ kind, result }) => kind === 'retry' && result === 'done')?.at ?? Infinity
-    const at = outcome === 'sent' ? Infinity : Math.min(retried, issues[nth + 1]?.at ?? Infinity)
+    const at = outcome === 'sent' ? Infinity : Math.min(retriedAt(account) - 1, issues[nth + 1]?.at ?? Infinity)
     return judgeOutcome(run, { mark, outcome, since, at }).map(problem => `the record of request ${name} says of item ${index}: ${problem}`)
   })
   const last = issues.findLast(issue => issue.word?.kind === 'results' && issue.word.id === record.id)
@@ -104,7 +105,7 @@ function judgeRecord(run: Run, account: Account): string[] {
       const now = outcomeOf(record.results[index])
       const isUnwritten = (now === 'unanswered' || (now === 'unsent' && outcome === 'refused')) && isNotWritten(run, last)
       const mayChange = outcome === 'unanswered' || isUnwritten || operations.some(({ result }) => result !== 'conflict')
-      if (now !== outcome && !mayChange && !(record.state === 'sent' && outcome !== 'sent') && !(isOld && outcome !== 'sent')) {
+      if (now !== outcome && !mayChange && !(record.state === 'sent' && outcome !== 'sent') && !(isOld && now === 'unanswered')) {
         problems.push(`request ${name} was told that item ${index} is ${outcome}, and its record says ${now}`)
       }
     }
@@ -229,7 +230,7 @@ export function watch(run: Run): string[] {
       // A call is given up a little before its time is over, so that there is time for a look-up; its time begins with the save before it.
       const over = Math.min(answeredAt, before.leftAt ?? Infinity, before.begunAt + timeout - Math.min(1_500, timeout / 3) - 500)
       const hasEnded = isEnded(run, before, call) || isAnsweredElsewhere(lane, before, call) || hasWrongClock(run)
-        || isGivenUp(run, before, call) || isRepeat(lane, before)
+        || isGivenUp(run, before, call) || isRepeat(lane, before) || isRepeatable(run, before, call)
       if (call.begunAt < over && !hasEnded) problems.push(`the calls of ${before.marks.join()} and ${call.marks.join()} overlap`)
       const left = answeredAt <= over && !hasEnded ? answeredAt : before.begunAt
       if (call.begunAt - left < interval && !hasWrongClock(run)) problems.push(`${call.begunAt - left} ms between ${before.marks.join()} and ${call.marks.join()}`)
@@ -305,6 +306,11 @@ function roundOf(run: Run, { request: { hasKey, event }, issues }: Account, nth:
   return first?.at ?? 0
 }
 
+/** When an operator had it sent again. */
+function retriedAt({ operations }: Account): number {
+  return operations.find(({ kind, result }) => kind === 'retry' && result === 'done')?.at ?? Infinity
+}
+
 /** Whether a caller was told that nothing of its request arrived. */
 function isFree(issue: Issue | undefined): boolean {
   const { word } = issue ?? {}
@@ -340,6 +346,7 @@ function mayComeTwice(run: Run, { operations }: Account, mark: string): boolean 
   const { plan: { platform: { hasHistory, offset, retriesUnanswered }, chats, moments } } = run
   const isHeavy = entriesOf(run, mark).some(({ call }) => /\[(?:file|video)/.test(call.likeness))
   const isAsked = operations.some(({ kind, result }) => kind === 'retry' && result === 'done')
+  if (isForgottenByPlatform(run, mark)) return true
   // "With a fixed tolerance": the times of a page without a known message tell nothing where the clocks are further apart.
   const areApart = Math.abs(offset) > 5_000 || hasWrongClock(run)
   if (areApart && moments.some(({ what }) => ['chatter', 'restart', 'kill'].includes(what.kind))) return true
@@ -347,6 +354,17 @@ function mayComeTwice(run: Run, { operations }: Account, mark: string): boolean 
   const isClear = hasHistory && Math.abs(offset) < 5_000 && moments.length === 0 && !isOneOfEquals(run, mark)
     && chats.every(({ before, questions }) => before > 500 && questions.every(question => !question))
   return !isClear
+}
+
+/**
+ * "A platform that carries out a repeated call only once may do so twice" if the clock was set, or the machine slept: the relay takes
+ * the time between two calls for shorter than it was.
+ */
+function isForgottenByPlatform(run: Run, mark: string): boolean {
+  const { platform: { idempotentFor = Infinity }, moments } = run.plan
+  const isMistimed = moments.some(({ what }) => what.kind === 'clock' || (what.kind === 'freeze' && what.isAsleep))
+  const times = entriesOf(run, mark).map(({ call }) => call.begunAt)
+  return isMistimed && Math.max(...times) - Math.min(...times) >= idempotentFor
 }
 
 /** Whether the history shows that a message is absent, whatever becomes of the relays. */
@@ -405,11 +423,12 @@ function isKilled({ endings }: Run, process: ProcessClock): boolean {
   return endings.some(ending => ending.process === process && ending.kind === 'kill')
 }
 
-/** "The relay takes the message back": if it is stopped before the database is there again, the next one sends it. */
-function isTakenBack({ endings }: Run, { word, process, at }: Issue): boolean {
-  return word?.kind === 'failed' && word.code === 'store-down' && endings.some(ending => (
+/** "The relay cancels the message": if it ends before the database is there again, or another one takes over, the next one sends it. */
+function isTakenBack(run: Run, account: Account, issue: Issue): boolean {
+  const { word, process, at } = issue
+  return word?.kind === 'failed' && word.code === 'store-down' && (isSuperseded(run, account, issue) || run.endings.some(ending => (
     ending.process === process && ending.at >= at && ending.at <= word.at + 60_000
-  ))
+  )))
 }
 
 /** "The end is written later": not where the relay ends before that, or another one takes over. The next one tells what it can. */
@@ -417,11 +436,11 @@ function isNotWritten(run: Run, { at }: Issue): boolean {
   return run.acquisitions.some(acquisition => acquisition.at >= at) && (isSlowAtWriting(run) || hasWrongClock(run))
 }
 
-/** "A relay that was stopped for so long that another one took over answers with what it knew itself." */
-function isSuperseded(run: Run, { request: { hasKey, deferred } }: Account, { word, at, process }: Issue): boolean {
-  return (hasKey || deferred !== undefined) && hasWrongClock(run) && run.acquisitions.some(other => (
-    other.process !== process && other.at >= at && word !== undefined && other.at <= word.at
-  ))
+/** "Where another relay took over, the record has what that one found out", also of what the one before knew to have arrived. */
+function isSuperseded({ acquisitions }: Run, { request: { hasKey, deferred } }: Account, { word, process }: Issue): boolean {
+  if (!word || (!hasKey && !deferred)) return false
+  const own = acquisitions.findLast(each => each.process === process && each.at <= word.at)
+  return own !== undefined && acquisitions.some(other => other.process !== process && other.at <= word.at && other.number > own.number)
 }
 
 /** What was in time when its turn came may leave a little later where the database is slow. */
@@ -435,15 +454,17 @@ function hasWrongClock({ plan: { moments } }: Run): boolean {
 }
 
 /**
- * "A text with attempts left holds its queue while it is open; everything else steps aside", as what was leaving when its relay ended, or
- * lost its data.
+ * "An unanswered text keeps its place, unless its bot is away then; everything else steps aside", as what was leaving when its relay ended,
+ * or lost its data. "A message that the database stores after another relay took over" gets its place later.
  */
 function mayStepAside(
-  { acquisitions, endings, plan: { policy: { retries } } }: Run,
-  { account: { request }, first, issue }: { account: Account, first: Call, issue: Issue },
+  { acquisitions, endings, plan: { chats, moments, policy: { retries } } }: Run,
+  { account: { request }, first, issue, accepted }: { account: Account, first: Call, issue: Issue, accepted: number },
 ): boolean {
-  const holds = retries > 0 && request.items.every(({ type }) => type === 'text')
-  return !holds && [...endings, ...acquisitions].some(({ at }) => at >= issue.at && at <= first.begunAt)
+  const isAway = moments.some(({ what }) => 'sid' in what && what.sid === chats[request.chat]?.sid)
+  const holds = retries > 0 && !isAway && request.items.every(({ type }) => type === 'text')
+  const until = holds ? accepted : first.begunAt
+  return (holds ? acquisitions : [...endings, ...acquisitions]).some(({ at }) => at >= issue.at && at <= until)
 }
 
 /** "What had to wait for its bot or for the database begins anew": how often it may have. */
@@ -456,6 +477,12 @@ function waitsOf(run: Run, account: Account, unsent: number): number {
 /** Only the first call has the whole of its time; the caller's time may be over in those after it. */
 function isRepeat(lane: readonly Call[], { marks, begunAt }: Call): boolean {
   return lane.some(other => other.begunAt < begunAt && other.marks.some(mark => marks.includes(mark)))
+}
+
+/** "The platform carries a repeated call out only once: it is sent again at once", by the next owner also while the first call is open. */
+function isRepeatable({ acquisitions, plan: { platform: { idempotentFor = 0 } } }: Run, before: Call, { marks, begunAt }: Call): boolean {
+  return marks.join() === before.marks.join() && begunAt - before.begunAt < idempotentFor
+    && acquisitions.some(({ at }) => at > before.begunAt && at <= begunAt)
 }
 
 /** Its caller's time was over, and it was told so. */

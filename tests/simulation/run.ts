@@ -91,7 +91,7 @@ interface Process {
 
 /** How long a stop waits for callers, and how long all of it may take, in milliseconds. */
 const grace = 4_000
-const longestStop = 20_000
+const longestStop = 8_000
 /** After how long nothing of a relay that has finished may be left, in milliseconds. */
 const settled = 500
 /** How long the last write of a caller whose statement was answered after the stop may take, in milliseconds. */
@@ -418,7 +418,7 @@ class World implements Run {
       end()
     }
     wait(longestStop)
-    void this.finish(instance, clock).then(() => this.checkLeft(instance)).then(() => {
+    void this.finish(instance, clock).then(() => this.checkLeft(instance, clock)).then(() => {
       cancel()
       end()
     })
@@ -430,7 +430,7 @@ class World implements Run {
     this.endings.push({ at: this.timeline.now, process: process.clock, kind: 'reload' })
     const { clock, shared, instance } = process
     process.last = this.finish(instance, clock)
-    const checked = process.last.then(() => this.checkLeft(instance))
+    const checked = process.last.then(() => this.checkLeft(instance, clock))
     const again = (): void => {
       if (this.processes[host] === process) process.instance = this.createInstance(clock, shared, host, process.last)
     }
@@ -450,9 +450,10 @@ class World implements Run {
     this.note('a relay has finished')
   }
 
-  /** Nothing is left behind by a relay that has finished, but for the last writes of what a slow database has answered since. */
-  private async checkLeft(instance: Instance): Promise<void> {
+  /** Nothing is left behind by a relay that has finished, unless it still waits for a slow database, or has its last answers since. */
+  private async checkLeft(instance: Instance, process: ProcessClock): Promise<void> {
     await new Promise<void>(resolve => instance.clock.after(settled, resolve))
+    if (this.database.isBusy(process)) return
     const left = [...instance.clock.pending].map(due => Math.floor(due - instance.clock.now())).filter(ms => ms > lastWrite)
     if (left.length > 0) this.complain(`timers are left behind by a stop, for ${left.join()} ms`)
   }
@@ -529,6 +530,7 @@ class World implements Run {
     const operation = { at: this.timeline.now, id, kind, result: 'unknown' }
     account.operations.push(operation)
     process.clock.deliver(this.timeline.now, () => {
+      operation.at = this.timeline.now
       const { relay } = process.instance
       const work = kind === 'retry' ? relay.retry(id, () => undefined).then(() => 'done') : relay.withdraw(id).then(state => state ?? 'forgotten')
       void work.catch((error: unknown) => RelayError.from(error).code).then(result => {
