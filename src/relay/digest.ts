@@ -73,7 +73,7 @@ export async function gather(
   try {
     await deliveries.insert(active)
   } catch (error) {
-    deliveries.release(delivery)
+    deliveries.forget(delivery.id)
     throw error
   }
   return active

@@ -8,11 +8,12 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import * as relay from '../../src'
 import CompleteMySQLDriver from '../../bot/mysql'
+import { loadAdapter } from '../support/adapter'
 import { until } from '../support/until'
 import { FaultyDatabase } from './database'
 import type { Order, ProcessOptions } from './process'
 
-async function start({ config, apiKey, endpoint, selfId, folder, faults = [], access }: ProcessOptions): Promise<void> {
+async function start({ config, apiKey, platform, folder, faults = [], access }: ProcessOptions): Promise<void> {
   Logger.levels.base = Logger.SILENT
   const app = new Context()
   app.plugin(HTTP)
@@ -20,9 +21,12 @@ async function start({ config, apiKey, endpoint, selfId, folder, faults = [], ac
   app.plugin(Server, { host: '127.0.0.1', port: 0 })
   if (access) app.plugin(CompleteMySQLDriver, access)
   else app.plugin(Sqlite, { path: join(folder, 'koishi.db') })
-  app.plugin<OneBotBot.Config>(OneBotBot, {
-    protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '', endpoint, selfId,
-  })
+  if ('adapter' in platform) app.plugin(loadAdapter(platform.adapter.name), platform.adapter.config)
+  else {
+    app.plugin<OneBotBot.Config>(OneBotBot, {
+      protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '', ...platform,
+    })
+  }
   // Before the relay is loaded, so that what it does first can fail.
   let database: FaultyDatabase | undefined
   app.inject(['database'], () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Config } from '../../src'
 import type { Access } from '../integration/several-relays/mariadb'
+import type { AdapterEntry } from '../support/adapter'
 import { bundle, bundleEnvironment } from '../support/bundle'
 import type { DatabaseFault } from './plan'
 
@@ -10,8 +11,8 @@ import type { DatabaseFault } from './plan'
 export interface ProcessOptions {
   config: Config
   apiKey: string
-  endpoint: string
-  selfId: string
+  /** Where it dials a OneBot implementation, and the account there; or the adapter of another platform. */
+  platform: { endpoint: string, selfId: string } | { adapter: AdapterEntry }
   /** Where its database and its uploads are. */
   folder: string
   /** What fails in its database. */

@@ -195,6 +195,6 @@ export class ProcessWorld extends AnyWorld {
     const { simulator: { endpoint, selfId } } = this
     const faults = this.faults
     this.faults = []
-    return RelayProcess.start({ config: this.config, apiKey, endpoint, selfId, folder: this.folder, faults })
+    return RelayProcess.start({ config: this.config, apiKey, platform: { endpoint, selfId }, folder: this.folder, faults })
   }
 }

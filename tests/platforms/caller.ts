@@ -27,7 +27,7 @@ export interface Caller {
 }
 
 /** @param to where everything goes unless it says otherwise */
-export function callerOf(relay: () => TestRelay, to: string): Caller {
+export function callerOf(relay: () => Pick<TestRelay, 'request'>, to: string): Caller {
   const ask: Caller['ask'] = async (path, init) => {
     const response = await relay().request(path, init)
     const { msg, data } = fieldsOf(await response.json())

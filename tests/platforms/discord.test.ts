@@ -8,11 +8,12 @@ import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { fieldsOf, isObject, type JsonObject } from '../../src/message/parse'
+import { loadAdapter } from '../support/adapter'
 import { listen } from '../support/listen'
 import { startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
 import { callerOf } from './caller'
-import { botId, channel, direct, DiscordServer, errorOf, invalid, limited, loadAdapter, messages, seen, thread, token, user, type Shown } from './discord'
+import { botId, channel, direct, DiscordServer, errorOf, invalid, limited, messages, seen, thread, user, type Shown } from './discord'
 
 const group = `discord:group:${channel}`
 const secret = 'the-secret-of-quiet'
@@ -29,9 +30,7 @@ let adapter: ForkScope
 
 before(async () => {
   discord = await DiscordServer.start()
-  const Adapter = await loadAdapter()
-  const retry = { retryTimes: 100, retryInterval: 50, retryLazy: 50 }
-  load = app => adapter = app.plugin(Adapter, { type: 'bot', token, slash: false, endpoint: discord.api.url, ...retry })
+  load = app => adapter = app.plugin(loadAdapter(discord.adapter.name), discord.adapter.config)
   folder = await mkdtemp(join(tmpdir(), 'relay-discord-'))
   relay = await startRelay({
     config,

@@ -1,6 +1,5 @@
-import type { Context, Plugin } from 'koishi'
-import assert from 'node:assert/strict'
 import { fieldsOf, type JsonObject } from '../../src/message/parse'
+import type { AdapterEntry } from '../support/adapter'
 import { PlatformServer, type Answer, type Call, type SentFile } from './server'
 
 /*
@@ -44,18 +43,6 @@ export function limited(seconds: number, scope: 'user' | 'global' | 'shared' = '
   return { status: 429, headers, body }
 }
 
-/** The types of the adapter are left out: they change those of Koishi, for the whole program. */
-export async function loadAdapter(): Promise<Plugin.Constructor<Context, object>> {
-  const name = '@satorijs/adapter-discord'
-  const { default: adapter } = fieldsOf(await import(name))
-  assert(isAdapter(adapter))
-  return adapter
-}
-
-function isAdapter(value: unknown): value is Plugin.Constructor<Context, object> {
-  return typeof value === 'function'
-}
-
 /** The HTTP API and the gateway. */
 export class DiscordServer {
   /** All messages, the oldest first. */
@@ -87,6 +74,11 @@ export class DiscordServer {
       })
     })
     return holder.discord = new DiscordServer(api)
+  }
+
+  get adapter(): AdapterEntry {
+    const retry = { retryTimes: 100, retryInterval: 50, retryLazy: 50 }
+    return { name: '@satorijs/adapter-discord', config: { type: 'bot', token, slash: false, endpoint: this.api.url, ...retry } }
   }
 
   clear(): void {

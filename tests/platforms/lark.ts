@@ -1,10 +1,11 @@
-import LarkAdapter from '@satorijs/adapter-lark'
+import type LarkAdapter from '@satorijs/adapter-lark'
 import { Universal, type Bot, type Context } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import type { Config } from '../../src'
 import { fieldsOf, type JsonObject } from '../../src/message/parse'
 import { toText } from '../../src/platform/incoming'
+import { loadAdapter, type AdapterEntry } from '../support/adapter'
 import { startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
 import { PlatformServer, type Answer, type Call, type SentFile } from './server'
@@ -53,15 +54,12 @@ export class Lark {
 
   /** A relay with a bot of this platform. */
   async relay(config: Config = {}): Promise<TestRelay> {
-    const bot = {
-      appId: 'cli_9f427eec54ae901b', appSecret: 'secret', endpoint: `${this.server.url}/open-apis`, proxyAgent: '',
-      protocol: 'http' as const, path: '/feishu', encryptKey: 'key',
-    }
+    const { name, config: settings } = this.adapter
     const relay = await startRelay({
       config: Object.assign({ chatApiTimeout: 1, targets: {} }, config),
       setup: app => {
         app.plugin(SQLiteDriver, { path: ':memory:' })
-        app.plugin<LarkAdapter.Config>(LarkAdapter, bot)
+        app.plugin(loadAdapter(name), settings)
       },
     })
     const isBot = (bot: Bot): bot is LarkAdapter<Context> => bot.sid === `lark:${self}` && bot.status === Universal.Status.ONLINE
@@ -70,6 +68,14 @@ export class Lark {
     // The adapter never clears its timer of 20 minutes.
     for (const bot of relay.app.bots.filter(isBot)) clearTimeout(bot._refresher)
     return relay
+  }
+
+  get adapter(): AdapterEntry {
+    const config = {
+      appId: 'cli_9f427eec54ae901b', appSecret: 'secret', endpoint: `${this.server.url}/open-apis`, proxyAgent: '',
+      protocol: 'http', path: '/feishu', encryptKey: 'key',
+    }
+    return { name: '@satorijs/adapter-lark', config }
   }
 
   clear(): void {

@@ -1,6 +1,6 @@
 import { h, Universal, type Context } from 'koishi'
-import SatoriAdapter from '@satorijs/adapter-satori'
 import { fieldsOf, type JsonObject } from '../../src/message/parse'
+import { loadAdapter, type AdapterEntry } from '../support/adapter'
 import { PlatformServer, type Answer, type Call, type Fault } from './server'
 
 /** The token of every server. */
@@ -61,8 +61,12 @@ export class SatoriServer {
 
   /** Loads the adapter into an app. */
   connect(app: Context): void {
-    const fork = app.plugin(SatoriAdapter, { endpoint: this.api.url, token, retryTimes: 6, retryInterval: 50, retryLazy: 60_000 })
+    const fork = app.plugin(loadAdapter(this.adapter.name), this.adapter.config)
     this.dispose = () => void fork.dispose()
+  }
+
+  get adapter(): AdapterEntry {
+    return { name: '@satorijs/adapter-satori', config: { endpoint: this.api.url, token, retryTimes: 6, retryInterval: 50, retryLazy: 60_000 } }
   }
 
   /** How targets name this login. */
@@ -95,7 +99,7 @@ export class SatoriServer {
     await this.api.stop()
   }
 
-  private get api(): PlatformServer {
+  get api(): PlatformServer {
     if (!this.server) throw new Error('the server is being started')
     return this.server
   }

@@ -1,8 +1,9 @@
-import { Universal, type Context, type Plugin } from 'koishi'
+import { Universal, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import type { Config } from '../../src'
 import { fieldsOf, type JsonObject } from '../../src/message/parse'
 import { toText } from '../../src/platform/incoming'
+import { loadAdapter, type AdapterEntry } from '../support/adapter'
 import { startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
 import { PlatformServer, type Answer, type Call } from './server'
@@ -27,18 +28,6 @@ export interface Sent {
   mentions?: [text: string, id: number][]
   isAbove?: true
   files?: { name: string, type: string, data: string }[]
-}
-
-/** The types of the adapter are left out: they change those of Koishi, for the whole program. */
-async function loadAdapter(): Promise<Plugin.Constructor<Context, object>> {
-  const name = '@satorijs/adapter-telegram'
-  const { default: adapter } = fieldsOf(await import(name))
-  assert(isAdapter(adapter))
-  return adapter
-}
-
-function isAdapter(value: unknown): value is Plugin.Constructor<Context, object> {
-  return typeof value === 'function'
 }
 
 /** What is refused for a chat, by its ID. */
@@ -77,6 +66,13 @@ export class Telegram {
     return this.server.callsTo(/\/send[A-Z]/)
   }
 
+  get adapter(): AdapterEntry {
+    const config = {
+      protocol: 'server', token, path: '/telegram', selfUrl: 'https://bot.example.com', slash: false, endpoint: this.server.url, files: { server: false },
+    }
+    return { name: '@satorijs/adapter-telegram', config }
+  }
+
   clear(): void {
     this.server.clear()
     this.messages.length = 0
@@ -84,14 +80,12 @@ export class Telegram {
 
   /** A relay with a bot of this platform. */
   async relay(config: Config, setup: (app: Context) => unknown = () => undefined): Promise<TestRelay> {
-    const adapter = await loadAdapter()
+    const { name, config: settings } = this.adapter
     const relay = await startRelay({
       config,
       setup: app => {
         setup(app)
-        app.plugin(adapter, {
-          protocol: 'server', token, path: '/telegram', selfUrl: 'https://bot.example.com', slash: false, endpoint: this.server.url, files: { server: false },
-        })
+        app.plugin(loadAdapter(name), settings)
       },
     })
     const isOnline = (): boolean => relay.app.bots.some(bot => bot.sid === `telegram:${self}` && bot.status === Universal.Status.ONLINE)

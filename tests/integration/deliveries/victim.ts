@@ -18,7 +18,7 @@ export class Victim {
   async start(): Promise<void> {
     const { simulator: { endpoint, selfId }, folder } = this
     const config = Object.assign({ chatSettleTime: 0.001 }, this.config)
-    this.process = await RelayProcess.start({ apiKey, endpoint, selfId, folder, config })
+    this.process = await RelayProcess.start({ apiKey, platform: { endpoint, selfId }, folder, config })
   }
 
   /** SIGKILL. */

@@ -43,7 +43,7 @@ async function start(t: TestContext, { config, access, port, isOneFolder }: Opti
   })
   const launch = async (name: string): Promise<RelayProcess> => {
     const process = await RelayProcess.start({
-      apiKey, endpoint: simulator.endpoint, selfId: simulator.selfId,
+      apiKey, platform: { endpoint: simulator.endpoint, selfId: simulator.selfId },
       config: Object.assign({ chatApiTimeout: 2, chatSettleTime: 2, chatSendInterval: 0 }, config),
       folder: isOneFolder ? folder : join(folder, name), ...access && { access: { ...access, port: port ?? access.port } },
     })
