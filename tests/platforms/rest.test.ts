@@ -1,10 +1,12 @@
 import { h, Universal } from 'koishi'
+import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { fieldsOf } from '../../src/message/parse'
 import { call } from '../integration/onebot-api/support'
 import { startRelay, type Reply, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
+import { callerOf } from './caller'
 import { places, platformNames, Platforms, sending } from './rest'
 import type { Answer, Call } from './server'
 
@@ -21,7 +23,14 @@ before(async () => {
   const config = {
     chatApiTimeout: 0.3, chatApiMaxRetries: 1, chatPauseAfter: 0, commandCallbackUrl: `${platforms.server.url}/callback`, commandPrefix: '#', commandLength: 4,
   }
-  relay = await startRelay({ config, setup: app => platforms.load(app) })
+  relay = await startRelay({
+    config,
+    setup: app => {
+      app.plugin(SQLiteDriver, { path: ':memory:' })
+      platforms.load(app)
+    },
+  })
+  await until('the database is there', () => relay.app.get('database') !== undefined)
   await until('all bots are online', () => platformNames.every(name => relay.app.bots.some(bot => bot.platform === name && bot.status === Universal.Status.ONLINE)))
 })
 after(async () => {
@@ -29,6 +38,8 @@ after(async () => {
   await platforms.server.stop()
 })
 afterEach(() => platforms.server.clear())
+
+const { queue, reaches } = callerOf(() => relay, '')
 
 /** The group of a platform; the user where there are no groups. */
 function placeOf(platform: Platform): string {
@@ -138,6 +149,15 @@ for (const name of platformNames) {
       assert.equal((await send(name, { msg: 'x' })).status, 200)
       assert(performance.now() - begun >= 500, 'called too early')
       assert.equal(platforms.sends(name).length, 2)
+    })
+
+    test('a limit of what is sent later: its queue waits, and all of it arrives', async () => {
+      fault(name, failing[name].limit)
+      const ids = [await queue({ to: placeOf(name), msg: 'a' }), await queue({ to: placeOf(name), msg: 'b' })]
+      for (const id of ids) await reaches(id, 'sent')
+      const [first, second, ...others] = platforms.sends(name)
+      assert(first && second && second.at - first.at >= 500, 'called too early')
+      assert.equal(others.length, 1)
     })
   })
 }
