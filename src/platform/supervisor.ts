@@ -6,9 +6,9 @@ const firstPatience = 60_000
 const longestPatience = 600_000
 
 /**
- * Starts bots again that stay "connecting", until the plugin is disposed: some adapters, such as adapter-telegram 4.5.11, give up for ever
- * when the platform cannot be reached at the start, and say nothing. A bot whose adapter says that it reconnects is left alone, and so is
- * one that a person has stopped, or that is hidden, because another bot starts it.
+ * Starts bots again that stay "connecting", or whose adapters gave up, until the plugin is disposed. With adapter-telegram 4.5.11, either
+ * happens when the platform cannot be reached at the start, or polls fail. A bot whose adapter says that it reconnects is left alone, and
+ * so is one that a person has stopped, or that is hidden, because another bot starts it.
  *
  * @param isOther whether something else keeps this bot connected
  */
@@ -24,16 +24,21 @@ export function restartStuck(ctx: Context, logger: Pick<Logger, 'warn'>, isOther
   const update = (bot: Bot): void => {
     clearTimeout(timers.get(bot))
     if (bot.status === Universal.Status.ONLINE) tries.delete(bot)
-    const isStuck = bot.status === Universal.Status.CONNECT && !bot.hidden && !starting.has(bot) && !isOther(bot)
+    const isStuck = bot.status === Universal.Status.CONNECT || bot.status === Universal.Status.OFFLINE
+    if (!isStuck || bot.hidden || starting.has(bot) || isOther(bot)) return
     // While an adapter is reloaded, Koishi announces the last changes of the old bot in the name of the new one.
-    if (!isStuck || isDisposed || !bots.some(each => unwrap(each) === bot)) return
+    if (isDisposed || !bots.some(each => unwrap(each) === bot)) return
     const patience = Math.min(firstPatience * 2 ** (tries.get(bot) ?? 0), longestPatience)
-    // A start that fails is tried again, as one that gives up in silence.
-    timers.set(bot, setTimeout(() => void restart(bot, patience).catch(() => undefined).then(() => update(bot)), patience))
+    timers.set(bot, setTimeout(() => {
+      // An adapter that gives up notes why, after the change of the status. A person who stops a bot leaves no reason.
+      if (bot.status === Universal.Status.OFFLINE && !bot.error) return
+      // A start that fails is tried again, as one that gives up in silence.
+      void restart(bot, patience).catch(() => undefined).then(() => update(bot))
+    }, patience))
   }
 
   const restart = async (bot: Bot, patience: number): Promise<void> => {
-    logger.warn('%s', `the bot ${bot.sid} is started again: it has been connecting for ${patience / 1000} s`)
+    logger.warn('%s', `the bot ${bot.sid} is started again: it has been ${bot.isActive ? 'connecting' : 'offline'} for ${patience / 1000} s`)
     tries.set(bot, (tries.get(bot) ?? 0) + 1)
     await bot.stop()
     if (isDisposed || !bots.some(each => unwrap(each) === bot)) return

@@ -13,8 +13,17 @@ import { until } from '../support/until'
 import { FaultyDatabase } from './database'
 import type { Order, ProcessOptions } from './process'
 
-async function start({ config, apiKey, platform, folder, faults = [], access }: ProcessOptions): Promise<void> {
+function shortenWaits(times: number): void {
+  const { setTimeout: wait } = globalThis
+  const hasty = (callback: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): NodeJS.Timeout => {
+    return wait(callback, ms < 60_000 ? ms : ms / times, ...args)
+  }
+  globalThis.setTimeout = Object.assign(hasty, { __promisify__: wait.__promisify__ })
+}
+
+async function start({ config, apiKey, platform, folder, haste, faults = [], access }: ProcessOptions): Promise<void> {
   Logger.levels.base = Logger.SILENT
+  if (haste !== undefined) shortenWaits(haste)
   const app = new Context()
   app.plugin(HTTP)
   app.plugin(proxyAgent)
@@ -52,6 +61,8 @@ async function start({ config, apiKey, platform, folder, faults = [], access }: 
     void app.parallel('exit', 'SIGTERM').finally(() => process.exit())
   })
   process.on('disconnect', () => process.exit())
+  // Adapters do not handle the failures of their logins.
+  process.on('unhandledRejection', () => undefined)
   await app.start()
   await until('the database is there', () => app.get('database') !== undefined)
   const { _http: server } = app.server

@@ -15,6 +15,8 @@ export interface ProcessOptions {
   platform: { endpoint: string, selfId: string } | { adapter: AdapterEntry }
   /** Where its database and its uploads are. */
   folder: string
+  /** Waits of a minute and more are so many times as short. */
+  haste?: number
   /** What fails in its database. */
   faults?: readonly DatabaseFault[]
   /** A database on a server, instead of a file in the folder. */

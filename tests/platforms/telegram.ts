@@ -1,5 +1,6 @@
 import { Universal, type Context } from 'koishi'
 import assert from 'node:assert/strict'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../src'
 import { fieldsOf, type JsonObject } from '../../src/message/parse'
 import { toText } from '../../src/platform/incoming'
@@ -107,7 +108,7 @@ export class Telegram {
     assert.equal(status, 200)
   }
 
-  private handle({ path, fields: given, files }: Call): Answer {
+  private handle({ path, fields: given, files }: Call): Answer | Promise<Answer> {
     const [, key, method = ''] = /^\/bot([^/]+)\/(\w+)$/.exec(path) ?? []
     if (key !== token) return refuse(401, 'Unauthorized')
     // A form has JSON in its fields.
@@ -126,6 +127,10 @@ export class Telegram {
         return ok(true)
       case 'setWebhook':
         return ok(true)
+      case 'getWebhookInfo':
+        return ok({ url: '' })
+      case 'getUpdates':
+        return delay(20, ok([]))
       default:
         return /^send[A-Z]/.test(method) ? this.send(method, fields, files) : refuse(404, 'Not Found: method not found')
     }

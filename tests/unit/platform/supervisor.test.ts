@@ -52,6 +52,20 @@ describe('a bot that stays "connecting"', () => {
     assert.deepEqual(await after(1), ['stop', 'start'])
   })
 
+  test('is started again where its adapter gave up, and left alone where a person stopped it', async t => {
+    const { bot, after, logs } = await stage(t)
+    // As the WebSocket client of Koishi's adapters does: the reason comes after the status.
+    bot.status = Universal.Status.OFFLINE
+    bot.error = new Error('no answer')
+    assert.deepEqual(await after(minute - 1), [])
+    assert.deepEqual(await after(1), ['start'])
+    assert.deepEqual(logs, ['the bot telegram:1 is started again: it has been offline for 60 s'])
+    bot.online()
+    await bot.stop()
+    await after(0)
+    assert.deepEqual(await after(60 * minute), [])
+  })
+
   test('is left alone where its adapter reconnects, a person stops it, another bot starts it, or something else keeps it connected', async t => {
     const { bot, after } = await stage(t)
     for (const status of [Universal.Status.RECONNECT, Universal.Status.OFFLINE, Universal.Status.DISCONNECT]) {
