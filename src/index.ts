@@ -176,7 +176,7 @@ export function apply(ctx: Context, config: Config): void {
 
   const shut = (): Promise<void> => {
     relay.drain()
-    return shutDown(inFlight, stop).then(finish)
+    return shutDown(inFlight, stop).then(finish).finally(() => port.close())
   }
   ctx.on('exit', shut)
   ctx.on('dispose', shut)

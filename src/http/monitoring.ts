@@ -60,7 +60,8 @@ export function statusRoute(
   return route('GET', '/statusz', ['read'], ({ caller }) => ({
     data: {
       bots: bots().map(bot => ({ ...bot, since: toIso(bot.since) })),
-      queues: relay.lanes().filter(({ queue }) => maySee(caller, queue)).map(({ queue, waiting, ...lane }) => ({ queue, waiting, ...viewRest(lane) })),
+      queues: relay.lanes().filter(({ queue }) => maySee(caller, queue))
+        .map(({ queue, waiting, ...lane }) => ({ queue, waiting, ...viewRest(lane) })),
       outbox: viewBacklog(relay.backlog()),
       ...relay.standsBehind !== undefined && { standby_for: relay.standsBehind },
       ...caller.may('manage') && {

@@ -16,6 +16,7 @@ import { SendError, type Contact, type HistoryPage, type LoadedItem, type Messag
 export const anyPlatform: PlatformSupport = {
   owns: () => true,
   account: (bot, presence) => new AdapterAccount(bot, presence),
+  listen: watchExchanges,
 }
 
 function sizeOf(text: string, { unit }: NonNullable<Adapter['longest']>): number {
@@ -46,7 +47,6 @@ class AdapterAccount extends BotAccount {
     const { size, unit } = this.adapter?.longest ?? { size: Infinity, unit: 'characters' }
     // A Chinese character takes three bytes.
     this.longestText = unit === 'bytes' ? Math.floor(size / 3) : size
-    watchExchanges(bot)
   }
 
   /** The form of IDs is unknown here, but many adapters put one into an address unescaped (RFC 3986, section 5.2.4). */

@@ -1,4 +1,4 @@
-import { HTTP, type Bot } from 'koishi'
+import { HTTP, type Context } from 'koishi'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { fieldsOf, type JsonObject } from '../message/parse'
 import type { Adapter } from './adapters'
@@ -19,14 +19,11 @@ type Said = Omit<WebAnswer, 'text'>
 
 /** The exchanges of the call under way. */
 const current = new AsyncLocalStorage<Exchange[]>()
-const watched = new WeakSet<Bot>()
 
-/** Lets `observe` see the requests of a bot, for as long as its adapter is loaded. */
-export function watchExchanges(bot: Bot): void {
-  if (watched.has(bot)) return
-  watched.add(bot)
+/** Lets `observe` see the requests of an app. What it returns ends that. */
+export function watchExchanges(app: Context): () => void {
   // `config` is what the client goes on to read: @cordisjs/plugin-http 0.6.3, `HTTP[Service.invoke]`.
-  bot.ctx.on('http/fetch-init', (_url, { method }, config) => {
+  return app.on('http/fetch-init', (_url, { method }, config) => {
     const exchanges = current.getStore()
     if (!exchanges || method === 'GET' || seen.has(config)) return
     seen.add(config)
@@ -36,7 +33,7 @@ export function watchExchanges(bot: Bot): void {
   })
 }
 
-/** Several bots of an app hear of the same request. */
+/** After a reload, the relay before may hear of the same request while it ends. */
 const seen = new WeakSet()
 
 /** Runs a call of an adapter. Its exchanges are added to the list as they begin. */

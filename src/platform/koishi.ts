@@ -14,6 +14,8 @@ export interface PlatformSupport {
   owns(bot: Bot): boolean
   /** Makes the account of such a bot. It must go on working when the plugin is reloaded. */
   account(bot: Bot, presence: Presence): BotAccount
+  /** Listens to what the bots of an app hear and ask. What it returns ends that. */
+  listen?(app: Context): () => void
   /** As `Port.onChat`, where the platform reports such things. */
   onChat?: Port['onChat']
   /** How messages to its bots are read, where the adapter loses something. */
@@ -31,6 +33,7 @@ export interface BotState extends Omit<Health, 'state'> { platform: string, self
 /** The bots of a Koishi app. */
 export class KoishiPort implements Port {
   private readonly bots: readonly Bot[]
+  private readonly ends: readonly (() => void)[]
 
   /**
    * @param preferred the platform whose bots are chosen before others
@@ -43,6 +46,8 @@ export class KoishiPort implements Port {
     this.bots = unwrap(ctx.bots)
     for (const bot of this.bots) this.identify(bot)
     ctx.on('bot-added', bot => this.identify(bot))
+    // A relay that was unloaded still sends until it has ended, when its context has no listeners any more.
+    this.ends = [preferred, ...others].flatMap(support => support.listen?.(ctx.root) ?? [])
   }
 
   choose(selector: BotSelector): Account {
@@ -70,6 +75,11 @@ export class KoishiPort implements Port {
   onChat(callback: Parameters<Port['onChat']>[0]): () => void {
     const ends = [this.preferred, ...this.others].flatMap(support => support.onChat?.(callback) ?? [])
     return () => ends.forEach(end => end())
+  }
+
+  /** Ends what it hears: nothing is sent any more. */
+  close(): void {
+    for (const end of this.ends) end()
   }
 
   /** Whether any bot can send now. */

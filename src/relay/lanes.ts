@@ -22,8 +22,8 @@ export interface LaneState {
   /** How many deliveries wait in it. */
   waiting: number
   /**
-   * What keeps it: failures in a row, a chat that is closed for a while, a bot that is offline, a limit of the platform, a message on its way,
-   * or its interval.
+   * What keeps it: failures in a row, a chat that is closed for a while, a bot that is offline, a limit of the platform, a message on its
+   * way, or its interval.
    */
   state: 'paused' | 'held' | 'offline' | 'limited' | 'busy' | 'waiting'
   /** Since when the first of them waits, in milliseconds since the epoch. */

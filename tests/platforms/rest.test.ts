@@ -2,6 +2,7 @@ import { h, Universal } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { fieldsOf } from '../../src/message/parse'
 import { call } from '../integration/onebot-api/support'
 import { startRelay, type Reply, type TestRelay } from '../support/relay'
@@ -379,4 +380,17 @@ test('a long limit is told to the caller', async () => {
   assert.deepEqual([status, headers.get('retry-after'), headers.get('relay-outcome')], [503, '14', 'unsent'])
   assert.equal((await send('kook', { msg: 'x' })).status, 503)
   assert.equal(platforms.sends('kook').length, 1)
+})
+
+test('an unloaded relay listens to no requests and no sessions', async () => {
+  const { _hooks: hooks } = relay.app.lifecycle
+  const count = (): unknown[] => (['http/fetch-init', 'internal/session'] as const).map(name => hooks[name]?.length ?? 0)
+  await send('kook', { msg: 'x' })
+  const listening = count()
+  await relay.reload()
+  await send('kook', { msg: 'x' })
+  await until('the relay before has ended', () => isDeepStrictEqual(count(), listening))
+  relay.unload()
+  // The plugin for proxies listens as well.
+  await until('the relay has ended', () => isDeepStrictEqual(count(), [1, 0]))
 })

@@ -390,3 +390,9 @@ describe('a login', () => {
     assert.deepEqual(outcomeOf(await send({ to: fresh(server), msg: 'a' })), [503, 'unsent'])
   })
 })
+
+test('an unloaded relay listens to no sessions', async () => {
+  await send({ msg: 'a' })
+  relay.unload()
+  await until('the relay has ended', () => !relay.app.lifecycle._hooks['internal/session']?.length)
+})

@@ -1,10 +1,9 @@
-import { Universal, type Bot, type h } from 'koishi'
+import { Universal, type Bot, type Context, type h } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { RelayError } from '../../errors'
 import { unwrap } from '../../lib/unwrap'
 import type { Item, Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
-import type { Presence } from '../bots'
 import { classifyThrown } from '../failure'
 import { toText } from '../incoming'
 import { announceSend, BotAccount, createSession, isCrowd, isHeard, mayBeChanged, type PlatformSupport } from '../koishi'
@@ -20,8 +19,19 @@ import { likenessOf, likenessOfContent, toElements, toMarkup } from './content'
  */
 export const satori: PlatformSupport = {
   owns: bot => bot.adapterName === 'satori',
-  account: (bot, presence) => new SatoriAccount(bot, presence),
+  account(bot, presence) {
+    const account = new SatoriAccount(bot, presence)
+    accounts.set(bot, account)
+    return account
+  },
+  // Before the events that Koishi makes of the session, so that no plugin can keep it from being heard.
+  listen: (app: Context) => app.on('internal/session', session => {
+    accounts.get(unwrap(unwrap(session).bot))?.hear(fieldsOf(unwrap(session).event))
+  }, { prepend: true }),
 }
+
+/** By their bots. */
+const accounts = new WeakMap<Bot, SatoriAccount>()
 
 const direct = Universal.Channel.Type.DIRECT
 const text = Universal.Channel.Type.TEXT
@@ -53,14 +63,6 @@ class SatoriAccount extends BotAccount {
   /** The channels of private chats by users, as the server told them. */
   private readonly channels = new LRUCache<string, string>({ max: most.chats })
   private readonly kept = new LRUCache<string, KeptReport>({ max: most.reports, ttl: maxAge })
-
-  constructor(bot: Bot, presence: Presence) {
-    super(bot, presence)
-    // Before the events that Koishi makes of the session, so that no plugin can keep it from being heard.
-    bot.ctx.on('internal/session', session => {
-      if (unwrap(unwrap(session).bot) === this.bot) this.hear(fieldsOf(unwrap(session).event))
-    }, { prepend: true })
-  }
 
   protected checkTarget({ kind, id }: Target): void {
     if (kind === 'private' && !this.offers('user.channel.create') && !this.channels.has(id)) {
@@ -166,7 +168,7 @@ class SatoriAccount extends BotAccount {
   }
 
   /** Notes the channel of a private chat, and what the server reports of the account itself. */
-  private hear({ channel, user, message }: JsonObject): void {
+  hear({ channel, user, message }: JsonObject): void {
     const [{ id: channelId, type }, { id: userId }] = [fieldsOf(channel), fieldsOf(user)]
     const { id, elements } = fieldsOf(message)
     if (typeof channelId !== 'string' || typeof userId !== 'string' || typeof id !== 'string' || !Array.isArray(elements)) return
