@@ -22,7 +22,7 @@ export const sentences: Readonly<Record<string, string>> = {
   'the platform carries it out later and does not tell how that ends': '平台稍后执行，且不告知结果',
   'only a part of it has arrived': '只送达了一部分',
   'another plugin of the bot suppressed the message': '机器人的其他插件拦截了这条消息',
-  'another plugin of the bot held the message back': '机器人的其他插件没有放行这条消息',
+  'another plugin of the bot held the message back, or its files came too slowly': '机器人的其他插件没有放行这条消息，或文件下载太慢',
   'no bot is online': '没有机器人在线',
   'no bot with this platform and self_id is online': '指定的机器人不在线',
   'messages of this account vanish, so it sends one at a time': '该账号发出的消息没有人能看到，因此每次只发送一条',

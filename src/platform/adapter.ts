@@ -9,8 +9,8 @@ import { classifyThrown } from './failure'
 import {
   announceSend, BotAccount, createEncoder, createSession, isCrowd, partlyArrived, render, toElement, type PlatformSupport, type SendSession,
 } from './koishi'
-import { readMedia } from './media'
-import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt } from './port'
+import { readMedia, type MediaFile } from './media'
+import { SendError, type Contact, type HistoryPage, type LoadedItem, type LoadedMedia, type Message, type Receipt } from './port'
 
 /** Any platform, through the adapter of its bots and Koishi's own interface. */
 export const anyPlatform: PlatformSupport = {
@@ -184,6 +184,8 @@ const maxMedia = 100 * 2 ** 20
 class AdapterMessage implements Message {
   /** All alike: nothing tells apart what is never looked up. */
   readonly likeness = ''
+  /** A further round waits for what the one before it has begun to fetch. */
+  private readonly files = new Map<LoadedMedia, Promise<MediaFile>>()
 
   constructor(
     private readonly bot: Bot, private readonly adapter: Adapter | undefined, private readonly target: Target,
@@ -236,7 +238,12 @@ class AdapterMessage implements Message {
     const { bot, adapter } = this
     if (item.type === 'text' && adapter?.escape) return h.text(adapter.escape(item.text))
     if (!('src' in item)) return toElement(item)
-    const { data, name, type } = await readMedia(bot, item, maxMedia)
+    const file = this.files.get(item) ?? readMedia(bot, item, maxMedia)
+    this.files.set(item, file)
+    const { data, name, type } = await file.catch((error: unknown) => {
+      this.files.delete(item)
+      throw error
+    })
     if (adapter?.mediaTypes?.test(type) === false) {
       throw new SendError('refused', `${adapter.name} takes no files of the type ${type}`, { isFinal: true })
     }

@@ -127,7 +127,8 @@ export abstract class WebMessage implements Message {
   protected readonly repeatableFor: number = 0
   /** Whether another plugin has changed the message, or may have done so before a restart: nothing knows the calls of the adapter again. */
   private isForeign: boolean
-  private calls: readonly Call[] | undefined
+  /** A further round goes on with what the one before it has begun, such as fetching a file. */
+  private calls: Promise<readonly Call[]> | undefined
 
   constructor(protected readonly account: BotAccount, protected readonly target: Target, protected readonly items: readonly LoadedItem[]) {
     this.isForeign = mayBeChanged(account.bot)
@@ -168,7 +169,10 @@ export abstract class WebMessage implements Message {
       const session = isHeard(bot) ? createSession(bot, channelId, kind === 'private', this.event) : undefined
       this.isForeign = session !== undefined && isChanged(elements, await announceSend(bot, session, elements))
       if (session && this.isForeign) return await this.encode(channelId, session, leave)
-      const calls = this.calls ??= await this.prepare(channelId)
+      const calls = await (this.calls ??= this.prepare(channelId).catch((error: unknown) => {
+        this.calls = undefined
+        throw error
+      }))
       if (!this.account.isOnline) throw new SendError('unsent', this.account.health.cause)
       leave()
       const messageIds = await callAll(calls, this.idempotentFor > 0)

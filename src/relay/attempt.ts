@@ -185,7 +185,7 @@ class Attempt {
     isOver = true
     unwatch?.()
     if (this.receipt) return
-    if (!endCall) return failure ?? new SendError('unsent', 'another plugin of the bot held the message back')
+    if (!endCall) return failure ?? new SendError('unsent', 'another plugin of the bot held the message back, or its files came too slowly')
     failure ??= new SendError('unanswered')
     endCall(failure.outcome, failure.wording ?? (failure.outcome === 'unanswered' ? 'no answer in time' : undefined))
     if (failure.outcome !== 'unanswered') this.open--

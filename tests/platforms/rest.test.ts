@@ -382,6 +382,17 @@ test('a long limit is told to the caller', async () => {
   assert.equal(platforms.sends('kook').length, 1)
 })
 
+test('a slow link is fetched once, and named where it takes too long', async () => {
+  const link = `${platforms.server.url}/slow.png`
+  const answer = { headers: { 'content-type': 'image/png' }, body: 'picture' }
+  platforms.server.fault({ path: /slow\.png/, answer, after: 400 })
+  assert.equal((await send('whatsapp', { type: 'image', url: link })).status, 200)
+  platforms.server.fault({ path: /slow\.png/, answer: 'none' })
+  const { status, body } = await send('whatsapp', { type: 'image', url: link })
+  assert.deepEqual([status, platforms.server.callsTo(/slow\.png/).length], [503, 2])
+  assert.match(body.msg, /nothing was sent, try again later: .*its files came too slowly/)
+})
+
 test('an unloaded relay listens to no requests and no sessions', async () => {
   const { _hooks: hooks } = relay.app.lifecycle
   const count = (): unknown[] => (['http/fetch-init', 'internal/session'] as const).map(name => hooks[name]?.length ?? 0)

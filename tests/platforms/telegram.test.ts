@@ -383,4 +383,10 @@ describe('Telegram', () => {
     for (const time of [end, same]) assert(Math.abs(Date.parse(String(time)) - Date.now() - 60_000) < 10_000)
     await relay.request(`/queues/${encodeURIComponent(name)}`, { method: 'DELETE' })
   })
+
+  test('goes on with a slow link in the next round', async () => {
+    telegram.server.fault({ path: /slow\.png/, answer: { headers: { 'content-type': 'image/png' }, body: 'picture' }, after: 1500 })
+    const { status } = await relay.send({ to: 'telegram:group:-1007', type: 'image', url: `${telegram.server.url}/slow.png` })
+    assert.deepEqual([status, telegram.server.callsTo(/slow\.png/).length, telegram.sends.length], [200, 1, 1])
+  })
 })
