@@ -79,11 +79,6 @@ class AdapterAccount extends BotAccount {
     if (failure) throw failure
   }
 
-  /** Koishi has no common way to ask for it. */
-  closure(): Promise<undefined> {
-    return Promise.resolve(undefined)
-  }
-
   groups(): Promise<Contact[]> {
     return listChannels(this.bot).catch(throwRefused)
   }

@@ -179,9 +179,14 @@ export abstract class BotAccount implements Account {
   abstract readonly longestText: number
   abstract readonly retriesUnanswered: boolean
   abstract recall(target: Target, messageId: string): Promise<void>
-  abstract closure(target: Target): Promise<Closure | 'open' | undefined>
   abstract groups(): Promise<Contact[]>
   abstract message(target: Target, items: readonly LoadedItem[], name: string): Message
+
+  /** Unknown, where a platform tells it only by refusing a message. */
+  closure(target: Target): Promise<Closure | 'open' | undefined>
+  closure(): Promise<undefined> {
+    return Promise.resolve(undefined)
+  }
 
   /** None, where the platform has no list of them. */
   friends(): Promise<Contact[]> {

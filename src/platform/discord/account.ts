@@ -71,11 +71,6 @@ class DiscordAccount extends BotAccount {
     await this.api.recall(await this.api.channelOf(target), messageId)
   }
 
-  /** What a bot may do in a channel follows from its roles and the exceptions of the channel: the calls tell. */
-  closure(): Promise<undefined> {
-    return Promise.resolve(undefined)
-  }
-
   async groups(): Promise<Contact[]> {
     const contacts: Contact[] = []
     for (const { id: server, name: serverName } of await this.api.servers()) {

@@ -51,11 +51,6 @@ class LarkAccount extends BotAccount {
     readData(await ask(this.bot, 'DELETE', `/im/v1/messages/${messageId}`))
   }
 
-  /** The platform tells it only by a refusal. */
-  closure(): Promise<undefined> {
-    return Promise.resolve(undefined)
-  }
-
   async groups(): Promise<Contact[]> {
     const groups: Contact[] = []
     let token = ''

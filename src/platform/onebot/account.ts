@@ -75,7 +75,7 @@ class OneBotAccount extends BotAccount {
     return this.list('get_friend_list', ({ user_id: id, remark, nickname }) => ({ id, name: remark || nickname }))
   }
 
-  closure(target: Target): Promise<Closure | 'open' | undefined> {
+  override closure(target: Target): Promise<Closure | 'open' | undefined> {
     return askClosure((action, params) => this.ask(action, params), this.selfId, target)
   }
 

@@ -83,11 +83,6 @@ class SatoriAccount extends BotAccount {
     await this.ask('message.delete', { channel_id: await this.channelOf(target), message_id: messageId })
   }
 
-  /** The protocol has no way to ask for it. */
-  closure(): Promise<undefined> {
-    return Promise.resolve(undefined)
-  }
-
   /** Text channels, as targets name them; none where the server does not list them. */
   async groups(): Promise<Contact[]> {
     const groups: Contact[] = []

@@ -56,11 +56,6 @@ class TelegramAccount extends BotAccount {
     readResult(await ask(this.bot, 'POST', '/deleteMessage', data), target)
   }
 
-  /** Telegram does not say until when a group takes nothing. */
-  closure(): Promise<undefined> {
-    return Promise.resolve(undefined)
-  }
-
   /** Telegram has no list of the chats of a bot. */
   groups(): Promise<Contact[]> {
     return Promise.resolve([])
