@@ -18,7 +18,7 @@ function shortenWaits(times: number): void {
   const hasty = (callback: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): NodeJS.Timeout => {
     return wait(callback, ms < 60_000 ? ms : ms / times, ...args)
   }
-  globalThis.setTimeout = Object.assign(hasty, { __promisify__: wait.__promisify__ })
+  Reflect.set(globalThis, 'setTimeout', Object.assign(hasty, { __promisify__: wait.__promisify__ }))
 }
 
 async function start({ config, apiKey, platform, folder, haste, faults = [], access }: ProcessOptions): Promise<void> {
