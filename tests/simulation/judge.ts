@@ -105,7 +105,7 @@ function judgeRecord(run: Run, account: Account): string[] {
       const now = outcomeOf(record.results[index])
       const isUnwritten = (now === 'unanswered' || (now === 'unsent' && outcome === 'refused')) && isNotWritten(run, last)
       const mayChange = outcome === 'unanswered' || isUnwritten || operations.some(({ result }) => result !== 'conflict')
-      if (now !== outcome && !mayChange && !(record.state === 'sent' && outcome !== 'sent') && !(isOld && now === 'unanswered')) {
+      if (now !== outcome && !mayChange && !(record.state === 'sent' && outcome !== 'sent') && !(isOld && outcome === 'sent' && now === 'unanswered')) {
         problems.push(`request ${name} was told that item ${index} is ${outcome}, and its record says ${now}`)
       }
     }
@@ -158,7 +158,10 @@ function judgeTries(run: Run): string[] {
     if (call.outcome === 'muted' && wait < 59_000 && !hasArrived && !isOpened) problems.push(`${call.chat} is muted, and was tried again after ${wait} ms`)
     if (call.outcome !== 'muted' && call.outcome !== 'sent') continue
     muted = muted.filter(each => !isSameLane(each))
-    if (call.outcome === 'muted') muted.push(call)
+    // Where the relay ended before the answer, the next one does not know.
+    const { begunAt, answeredAt = Infinity, process: own } = call
+    const isHeard = !run.endings.some(({ process, at }) => process === own && at >= begunAt && at <= answeredAt)
+    if (call.outcome === 'muted' && isHeard) muted.push(call)
   }
   return problems
 }
