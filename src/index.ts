@@ -23,6 +23,7 @@ import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
 import { rememberIncoming } from './platform/adapter'
 import { Presence, reportBots } from './platform/bots'
+import { HttpAccount } from './platform/http'
 import { Incoming } from './platform/incoming'
 import { KoishiPort, type BotState } from './platform/koishi'
 import { OneBot } from './platform/onebot/account'
@@ -72,9 +73,10 @@ export function apply(ctx: Context, config: Config): void {
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))
   const publicUrl = (): string => settings.selfUrl || server.config.selfUrl || ''
   const links = new MediaLinks(() => (publicUrl() || server.selfUrl) + settings.path, apiKey)
-  const port = new KoishiPort(ctx, presence, new OneBot(ctx), platforms)
   // Some timers take whole numbers only.
   const timeout = Math.ceil(settings.chatApiTimeout * 1000)
+  const stop = new AbortController()
+  const port = new KoishiPort(ctx, presence, new OneBot(ctx), platforms, [new HttpAccount({ names, timeout, stop: stop.signal })])
   const inFlight = new InFlight()
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
   const { relay, finish } = startRelay(ctx, {
@@ -98,7 +100,6 @@ export function apply(ctx: Context, config: Config): void {
   })
 
   const bots = (): BotState[] => port.describe(relay.restricted())
-  const stop = new AbortController()
   stop.signal.addEventListener('abort', () => relay.end())
   const access = new Access(apiKey, keys)
   const fixedKeys = keys.flatMap(({ view }) => view ?? [])

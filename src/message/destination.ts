@@ -1,5 +1,8 @@
 import { RelayError } from '../errors'
-import { httpPlatform, type Address, type BotSelector, type Destination, type Destinations, type Ladder, type Named, type Route, type TargetNames } from './model'
+import {
+  httpPlatform, type Address, type BotSelector, type Destination, type Destinations, type HttpRung, type Ladder, type Named, type Route,
+  type Rung, type Target, type TargetNames,
+} from './model'
 import { readAddress, writeTarget } from './target'
 
 /** The most targets of one request. */
@@ -54,15 +57,33 @@ export function parsePath(text: string, bot: BotSelector, names: TargetNames): D
 /** @throws RelayError `no-such-target` where a name among the rungs leads to no chat any more; `bad-request` where a bot is asked for */
 function routeOf(name: string, { rungs, ...rules }: Ladder, { platform, selfId }: BotSelector, names: TargetNames): Route {
   if ((platform ?? selfId) !== undefined) throw new RelayError('bad-request', `${name} has several ways, each with a bot of its own: leave out platform and self_id`)
-  return { name, ...rules, rungs: rungs.map((rung, index) => toAddress(rung, `${name}/${index + 1}`, names)) }
+  return { name, ...rules, rungs: rungs.map((rung, index) => {
+    const address = addressOf(rung, placeOf(name, index), names)
+    if (!address) throw new RelayError('no-such-target')
+    return address
+  }) }
 }
 
-function toAddress(rung: Ladder['rungs'][number], place: string, names: TargetNames): Address {
+function addressOf(rung: Rung, place: string, names: TargetNames): Address | undefined {
   if ('target' in rung) return rung
-  if ('url' in rung) return { platform: httpPlatform, target: { kind: 'group', id: place } }
-  const address = chatOf(rung.name, names)
-  if (!address) throw new RelayError('no-such-target')
-  return address
+  return 'url' in rung ? { platform: httpPlatform, target: { kind: 'group', id: place } } : chatOf(rung.name, names)
+}
+
+/** Stands for an HTTP address among the ways of a name. */
+function placeOf(name: string, index: number): string {
+  return `${name}/${index + 1}`
+}
+
+/** The targets to which a name can lead, those of all its ways among them. */
+export function reachOf(name: string, { addresses, first }: Named, names: TargetNames): readonly Address[] {
+  return first?.rungs.flatMap((rung, index) => addressOf(rung, placeOf(name, index), names) ?? []) ?? addresses
+}
+
+/** The HTTP address that a target stands for, and the name that has it. */
+export function findHttpRung({ id }: Target, names: TargetNames): { rung: HttpRung, name: string } | undefined {
+  const [name = '', place] = id.split('/')
+  const rung = names.get(name)?.first?.rungs[Number(place) - 1]
+  return rung && 'url' in rung ? { rung, name } : undefined
 }
 
 /** The chat that a name leads to, where it is one and no ladder. */

@@ -1,6 +1,7 @@
 import { RelayError } from '../errors'
 import { languages } from '../lib/language'
 import { printable } from '../lib/log'
+import { isSigningSecret } from '../lib/webhook-signature'
 import { readList } from '../lib/words'
 import { chatOf } from './destination'
 import type { Address, HttpRung, Ladder, Named, Quiet, Rung, TargetNames } from './model'
@@ -103,7 +104,7 @@ function parseRung(value: unknown): Rung {
 function parseHttpRung({ url, secret, format, ...others }: JsonObject): HttpRung {
   const isAddress = typeof url === 'string' && /^https?:\/\//i.test(url) && URL.canParse(url)
   demand(isAddress && Object.keys(others).length === 0, rungRule)
-  demand(isWord(secret), 'secret must be text')
+  demand(isWord(secret) && (secret === undefined || isSigningSecret(secret)), 'secret must be text, or whsec_ and a key in base64 with its padding')
   demand(!isSet(format) || format === 'apprise', 'format must be apprise, or left out')
   return { url, ...secret !== undefined && { secret }, ...isSet(format) && { format: 'apprise' } }
 }

@@ -44,6 +44,8 @@ function withoutPaths(line: string): string {
 
 /** Codes of errors that prevent a connection. */
 const neverConnected = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/
+/** Codes of a certificate that is not trusted: nothing was sent. */
+const untrusted = /CERT|^UNABLE_TO_VERIFY/
 const disconnected = /^(?:ECONNRESET|EPIPE|ETIMEDOUT|ECONNABORTED|UND_ERR_.*)$/
 /** Classes of errors for a time-out, and for an answer that is not JSON. */
 const withoutAnswer = /timeout|abort|^SyntaxError$/i
@@ -65,7 +67,8 @@ interface Traits {
 
 /** The first rule that fits an error decides. */
 const rules: readonly [SendFailure, (traits: Traits) => boolean][] = [
-  ['unsent', ({ codes }) => codes.some(code => neverConnected.test(code))],
+  ['unsent', ({ codes }) => codes.some(code => neverConnected.test(code) || untrusted.test(code))],
+  ['unsent', ({ texts }) => texts.includes('bad port')],
   ['unsent', ({ text }) => text.includes('_request is not a function')],
   ['unanswered', ({ codes }) => codes.some(code => disconnected.test(code))],
   ['unanswered', ({ names }) => names.some(name => withoutAnswer.test(name))],

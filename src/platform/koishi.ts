@@ -38,10 +38,11 @@ export class KoishiPort implements Port {
   /**
    * @param preferred the platform whose bots are chosen before others
    * @param others what is particular to further platforms; the last one owns every bot
+   * @param fixed accounts that are no bots of the app: they are always online, and have to be asked for by their platform
    */
   constructor(
     ctx: Context, private readonly presence: Presence, private readonly preferred: PlatformSupport,
-    private readonly others: readonly PlatformSupport[],
+    private readonly others: readonly PlatformSupport[], private readonly fixed: readonly Account[] = [],
   ) {
     this.bots = unwrap(ctx.bots)
     for (const bot of this.bots) this.identify(bot)
@@ -51,11 +52,14 @@ export class KoishiPort implements Port {
   }
 
   choose(selector: BotSelector): Account {
-    return this.account(this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.refuse(selector))
+    const fixed = this.pickFixed(selector)
+    return fixed ?? this.account(this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.refuse(selector))
   }
 
   /** A bot without an ID is passed over: nobody could tell later whose the delivery is. */
   chooseLater(selector: BotSelector): Account {
+    const fixed = this.pickFixed(selector)
+    if (fixed) return fixed
     const bot = this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.pick(selector, bot => Boolean(bot.selfId))
     return this.account(bot ?? this.refuse(selector))
   }
@@ -63,7 +67,7 @@ export class KoishiPort implements Port {
   find(sid: string): Account | undefined {
     const bots = this.bots.map(unwrap).filter(bot => bot.sid === sid)
     const bot = bots.find(bot => this.presence.isOnline(bot)) ?? bots[0]
-    return bot && this.account(bot)
+    return bot ? this.account(bot) : this.fixed.find(account => account.sid === sid)
   }
 
   onOnline(callback: (sid: string) => void): () => void {
@@ -99,6 +103,10 @@ export class KoishiPort implements Port {
       const names = { platform: bot.platform ?? 'unknown', self_id: bot.selfId }
       return since === undefined ? { ...names, status, ...health } : { ...names, status: 'restricted', since, cause: causes['restricted-account'].en }
     })
+  }
+
+  private pickFixed({ platform, selfId }: BotSelector): Account | undefined {
+    return this.fixed.find(account => account.platform === platform && (selfId === undefined || account.selfId === selfId))
   }
 
   /** The first bot of the preferred platform that fits, otherwise the first that fits. Hidden bots have to be asked for. */

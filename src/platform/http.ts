@@ -1,0 +1,168 @@
+import { RelayError } from '../errors'
+import { onAbort } from '../lib/abort'
+import { digest } from '../lib/crypto'
+import { networkReason, parseEndpoint, type Endpoint } from '../lib/endpoint'
+import { signatureHeaders } from '../lib/webhook-signature'
+import { findHttpRung } from '../message/destination'
+import { httpPlatform, type HttpRung, type ParsedItem, type Target, type TargetNames } from '../message/model'
+import { classifyThrown } from './failure'
+import { SendError, type Account, type Contact, type Health, type LoadedItem, type Message, type Receipt } from './port'
+import { retryAfterOf } from './web'
+
+/** How long to wait for an address that is too busy and does not say for how long, in milliseconds. */
+const usualWait = 30_000
+
+const noAddress = 'the name has no HTTP address at this place any more'
+
+/** What messages to HTTP addresses need of the plugin. */
+export interface HttpOptions {
+  /** They have the addresses, which can change while the relay runs. */
+  names: TargetNames
+  /** Of a call, in whole milliseconds. */
+  timeout: number
+  /** Aborted when the relay stops. */
+  stop: AbortSignal
+}
+
+/** The account through which messages go to HTTP addresses: a target is a place in the ways of a name. It is always online. */
+export class HttpAccount implements Account {
+  readonly platform = httpPlatform
+  readonly selfId = 'rungs'
+  readonly sid = `${httpPlatform}:${this.selfId}`
+  readonly name = ''
+  readonly isOnline = true
+  readonly readsFiles = false
+  /** A receiver tells a repeated call by its `webhook-id`. */
+  readonly retriesUnanswered = true
+  readonly health: Health = { state: 'online', since: Date.now() }
+
+  constructor(private readonly options: HttpOptions) {}
+
+  /** Everything can be written as text. */
+  check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[] {
+    if (!findHttpRung(target, this.options.names)) throw new RelayError('bad-request', noAddress)
+    return items
+  }
+
+  message(target: Target, items: readonly LoadedItem[], name: string): Message {
+    return new HttpMessage(target, toText(items), name, this.options)
+  }
+
+  recall(): Promise<never> {
+    return Promise.reject(new SendError('refused', 'what went to an HTTP address cannot be taken back', { isFinal: true }))
+  }
+
+  closure(): Promise<undefined> {
+    return Promise.resolve(undefined)
+  }
+
+  groups(): Promise<Contact[]> {
+    return Promise.resolve([])
+  }
+
+  friends(): Promise<Contact[]> {
+    return Promise.resolve([])
+  }
+
+  onOffline(): () => void {
+    return () => undefined
+  }
+
+  onOnline(callback: () => void): () => void {
+    callback()
+    return () => undefined
+  }
+}
+
+/** One post to an HTTP address. */
+class HttpMessage implements Message {
+  readonly likeness: string
+  /** Each call has the same `webhook-id`. */
+  readonly idempotentFor = Infinity
+
+  /** @param name as `Account.message` has it: the ID of the delivery, and what follows it */
+  constructor(
+    private readonly target: Target, private readonly text: string, private readonly name: string, private readonly options: HttpOptions,
+  ) {
+    this.likeness = digest(text)
+  }
+
+  async send(begin: () => void): Promise<Receipt> {
+    const found = findHttpRung(this.target, this.options.names)
+    const endpoint = found && parseEndpoint(found.rung.url)
+    if (!endpoint) throw new SendError('refused', noAddress, { isFinal: true })
+    begin()
+    const failure = await this.post(endpoint, found.rung, found.name)
+    if (failure) throw failure
+    return { messageIds: [] }
+  }
+
+  history(): Promise<undefined> {
+    return Promise.resolve(undefined)
+  }
+
+  /** @param target the name that has the address */
+  private async post(
+    { url, authorization, origin }: Endpoint, { secret, format }: HttpRung, target: string,
+  ): Promise<SendError | undefined> {
+    const { text, name, options: { timeout, stop } } = this
+    const [id] = name.split(' ')
+    const body = JSON.stringify(format === 'apprise' ? { body: text, title: target, type: 'info' } : { text, target, delivery_id: id })
+    const webhookId = digest(name)
+    const exchange = new AbortController()
+    const late = setTimeout(() => exchange.abort(), timeout)
+    const unwatch = onAbort(stop, () => exchange.abort())
+    try {
+      const { status, headers } = await fetch(url, {
+        method: 'POST',
+        body,
+        headers: {
+          'content-type': 'application/json',
+          'user-agent': 'koishi-plugin-message-relay',
+          // A connection that was kept may be closed by the other side just as a post is sent, and nobody knows whether that one arrived.
+          'connection': 'close',
+          'webhook-id': webhookId,
+          ...secret !== undefined && signatureHeaders(secret, { id: webhookId, time: Date.now(), body }),
+          ...authorization !== undefined && { authorization },
+        },
+        redirect: 'manual',
+        signal: exchange.signal,
+      })
+      return failureOf(status, headers, origin)
+    } catch (error) {
+      const { outcome } = classifyThrown(error, 'unanswered')
+      return new SendError(outcome, `${origin}: ${exchange.signal.aborted ? 'no answer in time' : networkReason(error)}`)
+    } finally {
+      clearTimeout(late)
+      unwatch()
+      // The body of the answer is not read, and would hold its socket.
+      exchange.abort()
+    }
+  }
+}
+
+/** What a status says. The answer itself is not shown: it may hold anything, and of the address the origin alone is no secret. */
+function failureOf(status: number, headers: Headers, origin: string): SendError | undefined {
+  if (status >= 200 && status < 300) return
+  const words = `${origin} answered ${status}${status >= 300 && status < 400 ? ', a redirect, which is not followed' : ''}`
+  if (status === 429 || status === 503) {
+    return new SendError('unsent', words, { causeId: 'rate-limited', limit: { scope: 'chat', after: retryAfterOf(headers) ?? usualWait } })
+  }
+  return status >= 500 ? new SendError('unanswered', words) : new SendError('refused', words, { isFinal: true })
+}
+
+/** The items as text. Of a picture or file, the link counts where it can be opened elsewhere, otherwise the name. */
+function toText(items: readonly LoadedItem[]): string {
+  return items.reduce((text, item) => {
+    switch (item.type) {
+      case 'text':
+        return text + item.text
+      case 'at':
+        return `${text}@${item.userId ?? 'all'} `
+      case 'reply':
+        return text
+      default:
+        return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}[${item.type}] ${/^https?:/.test(item.src) ? item.src : item.name}\n`
+    }
+  }, '').trimEnd()
+}

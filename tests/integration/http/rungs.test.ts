@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { Webhook } from 'standardwebhooks'
+import { callerOf } from '../../platforms/caller'
+import { PlatformServer, type Fault } from '../../platforms/server'
+import { listen } from '../../support/listen'
+import { startRelay, type TestRelay } from '../../support/relay'
+
+const secret = `whsec_${Buffer.from('a secret of the receiver').toString('base64')}`
+
+describe('an HTTP address', () => {
+  let relay: TestRelay
+  let receiver: PlatformServer
+  const { send, fail, ask, upload } = callerOf(() => relay, 'hook')
+  const answer = (status: number, headers: Record<string, string> = {}): Pick<Fault, 'path' | 'answer'> => ({ path: /^\//, answer: { status, headers } })
+
+  before(async () => {
+    receiver = await PlatformServer.start(() => ({ status: 204 }))
+    // A port on which nobody listens any more.
+    const closed = createServer()
+    const port = await listen(closed)
+    await new Promise(resolve => closed.close(resolve))
+    const [hook, user] = [`${receiver.url}/confidential?token=confidential`, receiver.url.replace('//', '//user:word@')]
+    relay = await startRelay({
+      config: {
+        chatApiTimeout: 0.5, chatApiMaxRetries: 1, chatPauseAfter: 100,
+        targets: {
+          hook: { first: [{ url: hook }] },
+          signed: { first: [{ url: `${user}/signed`, secret }] },
+          mail: { first: [{ url: `${receiver.url}/notify/key`, format: 'apprise' }] },
+          closed: { first: [`http://127.0.0.1:${port}/confidential`] },
+        },
+      },
+    })
+  })
+  after(async () => {
+    await relay.stop()
+    await receiver.stop()
+  })
+  afterEach(() => receiver.clear())
+
+  test('gets a message as JSON', async () => {
+    const { status, data, msg } = await send({ msg: 'disk full <at id="1"/>' })
+    assert.equal(status, 200, msg)
+    const [call, ...others] = receiver.calls
+    assert(call)
+    assert.deepEqual([call.method, call.path, call.query.get('token'), others.length], ['POST', '/confidential', 'confidential', 0])
+    assert.deepEqual(call.fields, { text: 'disk full <at id="1"/>', target: 'hook', delivery_id: data.delivery_id })
+    assert.deepEqual([call.headers['content-type'], call.headers['user-agent'], call.headers.connection], ['application/json', 'koishi-plugin-message-relay', 'close'])
+    assert.equal(call.headers['webhook-signature'], undefined)
+    const record = await ask(`/deliveries/${String(data.delivery_id)}`)
+    assert.deepEqual([record.data.state, record.data.bot, record.data.target], ['sent', 'http:rungs', 'group:hook/1'])
+  })
+
+  test('gets everything in the nearest form that text has', async () => {
+    const picture = { type: 'image', url: 'https://pictures.example.com/a.png' }
+    const file = { type: 'file', url: await upload('run.log', 'log') }
+    const { status, msg } = await send({ messages: [{ type: 'at', user_id: '7' }, { type: 'text', msg: 'look' }, picture, file] })
+    assert.equal(status, 200, msg)
+    assert.deepEqual(receiver.calls.map(({ fields }) => fields.text), ['@7 look\n[image] https://pictures.example.com/a.png', '[file] run.log'])
+  })
+
+  test('gets a signature that Standard Webhooks accepts, and its credentials', async () => {
+    receiver.fault(answer(500))
+    assert.equal((await send({ to: 'signed', msg: '签名' })).status, 200)
+    const [first, second] = receiver.calls
+    assert(first && second)
+    assert.equal(first.headers['webhook-id'], second.headers['webhook-id'])
+    assert.equal(first.headers.authorization, `Basic ${Buffer.from('user:word').toString('base64')}`)
+    for (const { headers, fields } of [first, second]) {
+      const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+      assert.deepEqual(new Webhook(secret).verify(JSON.stringify(fields), texts), fields)
+    }
+    await send({ to: 'signed', msg: '签名' })
+    assert.notEqual(receiver.calls.at(-1)?.headers['webhook-id'], first.headers['webhook-id'])
+  })
+
+  test('gets the body of an Apprise API where it is one', async () => {
+    assert.equal((await send({ to: 'mail', msg: 'disk full' })).status, 200)
+    assert.deepEqual(receiver.calls[0]?.fields, { body: 'disk full', title: 'mail', type: 'info' })
+  })
+
+  test('is asked again where it may not have taken a message, and has told it by its ID', async () => {
+    for (const fault of [answer(500), answer(502), { path: /^\//, answer: 'cut' as const }, { path: /^\//, answer: 'none' as const }]) {
+      receiver.clear()
+      receiver.fault({ ...fault, times: 1 })
+      assert.equal((await send({ msg: 'once' })).status, 200)
+      assert.deepEqual(new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])).size, 1)
+      assert.equal(receiver.calls.length, 2)
+    }
+  })
+
+  test('says why it did not take a message, and nothing of its path, query and answer', async () => {
+    const origin = receiver.url
+    const cases: [fault: Pick<Fault, 'path' | 'answer'>, status: number, calls: number, said: string][] = [
+      [answer(500), 504, 2, `unanswered: the message may have arrived: ${origin} answered 500`],
+      [{ path: /^\//, answer: 'none' }, 504, 2, 'unanswered: the platform did not answer in time: the message may have arrived'],
+      [{ path: /^\//, answer: 'cut' }, 504, 2, `unanswered: the message may have arrived: ${origin}: connection closed before the answer was complete (UND_ERR_SOCKET)`],
+      [answer(404), 502, 1, `refused: the platform refused the message: ${origin} answered 404`],
+      [answer(302, { location: `${origin}/elsewhere` }), 502, 1, `refused: the platform refused the message: ${origin} answered 302, a redirect, which is not followed`],
+    ]
+    for (const [fault, status, calls, said] of cases) {
+      receiver.clear()
+      receiver.fault({ ...fault, times: 10 })
+      assert.equal(await fail({ msg: 'lost' }, status), said)
+      assert.equal(receiver.calls.length, calls, said)
+    }
+    assert.match(await fail({ to: 'closed', msg: 'lost' }, 503), /^unsent: .*http:\/\/127\.0\.0\.1:\d+: connection refused \(ECONNREFUSED\)$/)
+    assert.deepEqual(relay.logs.filter(line => line.includes('confidential')), [])
+  })
+
+  test('is left alone for as long as it asks', async () => {
+    for (const status of [429, 503]) {
+      receiver.clear()
+      receiver.fault(answer(status, { 'retry-after': '1' }))
+      assert.equal((await send({ msg: 'a' })).status, 200)
+      const [first, second] = receiver.calls
+      assert(first && second && second.at - first.at > 900)
+    }
+    receiver.fault(answer(429, { 'retry-after': '40' }))
+    for (const calls of [3, 3]) {
+      const { status, headers, msg } = await send({ msg: 'b' })
+      assert.deepEqual([status, headers.get('relay-outcome'), receiver.calls.length], [503, 'unsent', calls], msg)
+      assert(Number(headers.get('retry-after')) > 30)
+    }
+  })
+
+  test('is no target where the name has no such place', async () => {
+    for (const to of ['http:group:hook/2', 'http:group:nobody/1', 'http:private:x']) {
+      const { status, msg } = await send({ to, msg: 'a' })
+      assert.deepEqual([status, msg], [400, 'the name has no HTTP address at this place any more'])
+    }
+  })
+})
