@@ -9,6 +9,8 @@ export interface Rights {
   allow: ReadonlySet<Scope>
   /** Absent: every target. */
   targets?: () => readonly TargetPattern[]
+  /** The targets that it allows to those who send by this name only; none for a name that it does not have. */
+  byName?: (name: string) => readonly TargetPattern[]
   /** Absent: no limit. */
   rate?: TokenBucket
 }
@@ -81,11 +83,11 @@ export class Caller {
    * Checks that the caller may send to a target.
    *
    * @param platform `undefined` while the bot is not chosen: then any platform will do
-   * @param asked the target in the caller's own words, which the error repeats
+   * @param asked the target in the caller's own words, which may be a name; the error repeats it
    * @throws RelayError `forbidden`
    */
   demandTarget(target: Target, platform: string | undefined, asked: string): void {
-    if (!this.maySendTo(target, platform)) throw new RelayError('forbidden', `this key may not send to ${asked}`)
+    if (!this.maySendTo(target, platform, asked)) throw new RelayError('forbidden', `this key may not send to ${asked}`)
   }
 
   /**
@@ -97,10 +99,11 @@ export class Caller {
     for (const item of items) if ('userId' in item && item.userId === null) this.demand(['mention-all'])
   }
 
-  /** Whether the caller may send to a target; the platform as for `demandTarget`. */
-  maySendTo(target: Target, platform: string | undefined): boolean {
-    const { targets } = this.rights
-    return !targets || targets().some(pattern => fits(pattern, target, platform))
+  /** Whether the caller may send to a target; platform and name as for `demandTarget`, without a name directly. */
+  maySendTo(target: Target, platform: string | undefined, asked?: string): boolean {
+    const { targets, byName } = this.rights
+    const isCovered = (pattern: TargetPattern): boolean => fits(pattern, target, platform)
+    return !targets || targets().some(isCovered) || (asked !== undefined && byName?.(asked).some(isCovered) === true)
   }
 
   /**

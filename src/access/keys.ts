@@ -3,13 +3,14 @@ import { sha256 } from '../lib/crypto'
 import { printable } from '../lib/log'
 import { TokenBucket } from '../lib/token-bucket'
 import { isSet, readList } from '../lib/words'
+import { reachOf } from '../message/destination'
 import type { TargetNames } from '../message/model'
 import { isObject, type JsonObject } from '../message/parse'
 import { parseRanges } from './addresses'
 import { Caller, type Rights } from './caller'
 import { parseExpiry } from './expiry'
 import { defaultScopes, scopes, type Scope } from './scopes'
-import { parsePatterns } from './target-pattern'
+import { parsePatterns, toPattern } from './target-pattern'
 
 /** A key that authenticates a caller. */
 export interface Key {
@@ -120,7 +121,7 @@ export function parseEntry(
       secrets,
       expires: expires ?? Infinity,
       isFrom,
-      caller: new Caller(name, { allow, ...targets && { targets }, ...rate !== undefined && { rate: new TokenBucket(rate) } }),
+      caller: new Caller(name, { allow, ...targets, ...rate !== undefined && { rate: new TokenBucket(rate) } }),
       view: {
         name, ...targets && words && { targets: words }, allow: [...allow], ...expires !== undefined && { expires },
         ...rate !== undefined && { rate }, ...isFrom && ranges && { from: ranges },
@@ -173,12 +174,18 @@ function readSome<T>(value: unknown, parse: (words: readonly string[]) => T | un
   return words.length > 0 ? parse(words) : undefined
 }
 
-function parseTargets(value: unknown, names: TargetNames, takesAnyName: boolean): Rights['targets'] {
+function parseTargets(value: unknown, names: TargetNames, takesAnyName: boolean): Pick<Rights, 'targets' | 'byName'> | undefined {
   return readSome(value, words => {
     const parts = words.map(word => ({ word, patterns: parsePatterns(word, new Map()) }))
     if (!parts.every(({ word, patterns }) => patterns ?? (takesAnyName || names.has(word)))) return
     // A name stands for what it leads to at the time of a request.
-    return () => parts.flatMap(({ word, patterns }) => patterns ?? parsePatterns(word, names) ?? [])
+    return {
+      targets: () => parts.flatMap(({ word, patterns }) => patterns ?? parsePatterns(word, names) ?? []),
+      byName: name => {
+        const named = words.includes(name) ? names.get(name) : undefined
+        return named ? reachOf(name, named, names).map(toPattern) : []
+      },
+    }
   })
 }
 

@@ -1,5 +1,5 @@
 import { matchesGlob } from '../lib/words'
-import type { Target, TargetNames } from '../message/model'
+import type { Address, Target, TargetNames } from '../message/model'
 import { readAddress, toPlatform } from '../message/target'
 
 /** Targets that a key may send to; `*` stands for any characters. Without a platform it covers all platforms. */
@@ -15,8 +15,11 @@ export function parsePatterns(text: string, names: TargetNames): TargetPattern[]
   const address = readAddress(text)
   // Where a message goes counts, not through which account.
   if (address?.selfId !== undefined) return
-  const addresses = address ? [address] : names.get(text)?.addresses
-  return addresses?.map(({ target, platform }) => ({ ...target, ...platform !== undefined && { platform } }))
+  return (address ? [address] : names.get(text)?.addresses)?.map(toPattern)
+}
+
+export function toPattern({ target, platform }: Address): TargetPattern {
+  return { ...target, ...platform !== undefined && { platform } }
 }
 
 /**

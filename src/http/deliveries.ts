@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { validate as isUuid } from 'uuid'
 import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
+import { reachOf } from '../message/destination'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { platformOf, readAddress, writeTarget } from '../message/target'
@@ -117,11 +118,13 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
  *
  * @throws RelayError `forbidden`, `rate-limited`, or why it cannot be
  */
-async function retry(relay: Pick<Relay, 'retry'>, caller: Caller, { id, target, bot }: Delivery): Promise<void> {
-  caller.demandTarget(target, platformOf(bot), writeTarget(target))
+async function retry(relay: Pick<Relay, 'retry'>, caller: Caller, { id, target, bot, flow }: Delivery): Promise<void> {
+  // By a name with several ways, a key may send where it may not directly.
+  const asked = flow.route?.name ?? writeTarget(target)
+  caller.demandTarget(target, platformOf(bot), asked)
   let isSpent = false
   await relay.retry(id, (platform, items) => {
-    caller.demandTarget(target, platform, writeTarget(target))
+    caller.demandTarget(target, platform, asked)
     caller.demandMentions(items)
     // It is asked again where the delivery has changed meanwhile.
     if (!isSpent) caller.spend(items.length)
@@ -243,7 +246,8 @@ function parseStates(text: string): State[] | undefined {
 
 function parseTargets(text: string, names: TargetNames): ListFilter['targets'] {
   const address = readAddress(text)
-  const addresses = address ? [address] : names.get(text)?.addresses
+  const named = names.get(text)
+  const addresses = address ? [address] : named && reachOf(text, named, names)
   return addresses?.map(({ target, platform }) => ({ ...target, platform }))
 }
 
