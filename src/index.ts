@@ -136,7 +136,7 @@ export function apply(ctx: Context, config: Config): void {
         payloads: new LastPayloads(settings.recordContent !== 'none'),
       }),
       ...adminRoutes({
-        access, fixedKeys, madeKeys, targets, relay, trustedProxies: settings.trustedProxies, stop: stop.signal,
+        access, fixedKeys, madeKeys, targets, names, relay, trustedProxies: settings.trustedProxies, stop: stop.signal,
       }),
       ...oneBotRoutes({ sender, limits, relay, isOnline: () => port.isOnline, stop: stop.signal }),
     ],

@@ -1,9 +1,9 @@
 import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
 import { printable } from '../lib/log'
-import type { Named, TargetNames } from '../message/model'
+import type { Ladder, Named, TargetNames } from '../message/model'
 import { parseNamed } from '../message/names'
-import type { JsonObject } from '../message/parse'
+import { isObject, type JsonObject } from '../message/parse'
 import { Made } from './store'
 
 /** A name for targets, and where it comes from. */
@@ -35,19 +35,21 @@ export class MadeTargets {
   }
 
   /**
-   * Makes a name, or has it lead elsewhere.
+   * Makes a name, or has it lead elsewhere. Where an HTTP address has `secret: true`, it keeps the secret that it has.
    *
    * @returns it, and whether it is a new one
    * @throws RelayError `bad-request`, which names the field; `conflict`, `store-down`
    */
   async put(name: string, value: unknown): Promise<{ listed: ListedTarget, isNew: boolean }> {
-    const named = parseNamed(name, value)
+    const whole = withSecrets(value, this.own.get(name)?.first)
+    // A name cannot be one of its own ways.
+    const named = parseNamed(name, whole, new Map([...this.names].filter(([other]) => other !== name)))
     let isNew = false
     await this.made.change(content => {
       this.demandFree(name)
       isNew = !Object.hasOwn(content, name)
       if (isNew && Object.keys(content).length >= maxNames) throw new RelayError('conflict', `there are ${maxNames} names already: remove one first`)
-      return { ...content, [name]: value }
+      return { ...content, [name]: whole }
     })
     return { listed: { name, named, source: 'made' }, isNew }
   }
@@ -74,6 +76,21 @@ export class MadeTargets {
       this.own = own
     }
   }
+}
+
+/**
+ * Puts the secrets of HTTP addresses where `secret: true` stands for them, as in what is listed.
+ *
+ * @throws RelayError `bad-request` where an address has none
+ */
+function withSecrets(value: unknown, before: Ladder | undefined): unknown {
+  if (!isObject(value) || !Array.isArray(value.first)) return value
+  return { ...value, first: Array.from<unknown, unknown>(value.first, rung => {
+    if (!isObject(rung) || rung.secret !== true) return rung
+    const known = before?.rungs.find(each => 'url' in each && each.url === rung.url && each.secret !== undefined)
+    if (!known || !('url' in known)) throw new RelayError('bad-request', 'first: secret is true for an address that has no secret yet: write the secret')
+    return { ...rung, secret: known.secret }
+  }) }
 }
 
 /** @throws RelayError `bad-request`, which names the entry */

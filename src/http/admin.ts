@@ -3,7 +3,10 @@ import type { KeyView } from '../access/keys'
 import type { MadeKey, MadeKeys } from '../access/made-keys'
 import type { ListedTarget, MadeTargets } from '../access/made-targets'
 import { RelayError } from '../errors'
+import { reachOf } from '../message/destination'
+import type { Rung, TargetNames } from '../message/model'
 import { isObject, type JsonObject } from '../message/parse'
+import { writeMinutes } from '../message/quiet'
 import { writeAddress } from '../message/target'
 import type { Relay } from '../relay/relay'
 import { addressOf } from './auth'
@@ -18,6 +21,8 @@ export interface AdminOptions {
   fixedKeys: readonly KeyView[]
   madeKeys: MadeKeys
   targets: MadeTargets
+  /** All that count. */
+  names: TargetNames
   relay: Pick<Relay, 'standsBehind'>
   trustedProxies: number
   /** Aborted when the relay stops. */
@@ -32,7 +37,7 @@ const limits = { maxSize: 64 * 1024 }
  * `DELETE /targets/<name>`: the names for targets.
  */
 export function adminRoutes(options: AdminOptions): Route[] {
-  const { access, fixedKeys, madeKeys, targets, relay, trustedProxies, stop } = options
+  const { access, fixedKeys, madeKeys, targets, names, relay, trustedProxies, stop } = options
 
   /** What a key that was made now is like. */
   const show = (name: string): object => {
@@ -77,16 +82,16 @@ export function adminRoutes(options: AdminOptions): Route[] {
       return { data: { name } }
     }),
     route('GET', '/targets', ['read', 'admin'], ({ caller }) => {
-      const maySee = ({ named }: ListedTarget): boolean => caller.may('admin')
-        || named.addresses.every(({ target, platform }) => caller.maySendTo(target, platform))
-      return { data: { targets: targets.list().filter(maySee).map(viewTarget) } }
+      const maySee = ({ name, named }: ListedTarget): boolean => caller.may('admin')
+        || reachOf(name, named, names).every(({ target, platform }) => caller.maySendTo(target, platform, name))
+      return { data: { targets: targets.list().filter(maySee).map(listed => viewTarget(listed, caller.may('admin'))) } }
     }),
     route('PUT', '/targets/:name', ['admin'], async exchange => {
       const { name = '' } = exchange.params
       demandActive()
       const { isNew, listed } = await targets.put(name, await readJson(exchange, limits, stop))
       note(exchange, `the target ${JSON.stringify(name)} was ${isNew ? 'made' : 'changed'}`)
-      return { status: isNew ? 201 : 200, data: viewTarget(listed) }
+      return { status: isNew ? 201 : 200, data: viewTarget(listed, true) }
     }),
     route('DELETE', '/targets/:name', ['admin'], async exchange => {
       const { name = '' } = exchange.params
@@ -115,8 +120,26 @@ function readFields(body: unknown): JsonObject {
   return body
 }
 
-function viewTarget({ name, named: { addresses, lang }, source }: ListedTarget): object {
-  return { name, to: addresses.map(writeAddress), ...lang && { lang }, source }
+/** @param isWhole whether HTTP addresses are shown with their path and query, which may be secret */
+function viewTarget({ name, named: { addresses, lang, first, policy }, source }: ListedTarget, isWhole: boolean): object {
+  const { digest, quiet } = policy ?? {}
+  return {
+    name,
+    ...first
+      ? { first: first.rungs.map(rung => viewRung(rung, isWhole)), after: first.after / 1000, when_unknown: first.whenUnknown }
+      : { to: addresses.map(writeAddress) },
+    ...digest !== undefined && { digest: digest / 1000 },
+    ...quiet && { quiet: { ...quiet, from: writeMinutes(quiet.from), to: writeMinutes(quiet.to) } },
+    ...lang && { lang },
+    source,
+  }
+}
+
+function viewRung(rung: Rung, isWhole: boolean): unknown {
+  if ('target' in rung) return writeAddress(rung)
+  if ('name' in rung) return rung.name
+  const { url, secret, format } = rung
+  return { url: isWhole ? url : new URL(url).origin, ...secret !== undefined && { secret: true }, ...format && { format } }
 }
 
 /** A key as callers see it, without its secrets. */

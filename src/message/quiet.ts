@@ -29,6 +29,11 @@ export function timeOfDay(at: number, zone: string): string {
   return new Date(at + offsetAt(zone, at)).toISOString().slice(11, 16)
 }
 
+/** Minutes after midnight as a time of the day, such as `08:00`. */
+export function writeMinutes(minutes: number): string {
+  return new Date(minutes * minute).toISOString().slice(11, 16)
+}
+
 /** The time zone of this process. */
 export function ownZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone
