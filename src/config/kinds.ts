@@ -143,11 +143,11 @@ export const commandTable = kind<readonly unknown[] | undefined>('a list, or JSO
   return Array.isArray(parsed) ? parsed : undefined
 }, values => values?.map(entry => isObject(entry) ? entry.name : undefined))
 
-/** Names for targets, each of which is read by itself. */
+/** Names for targets, each of which is read by itself. Their HTTP addresses may hold secrets, and then only the names are shown. */
 export const targetTable = kind<JsonObject>('a dictionary, or JSON of one', Schema.dict(String).role('table'), value => {
   const parsed = readJson(value)
   return isObject(parsed) ? parsed : undefined
-})
+}, value => JSON.stringify(value).includes('://') ? Object.keys(value) : value)
 
 /** Parses a text as JSON, `undefined` when it is malformed; any other value stays as it is. */
 function readJson(value: unknown): unknown {
