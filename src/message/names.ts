@@ -60,7 +60,8 @@ export function parseNamed(name: string, value: unknown, names?: TargetNames): N
   const spacing = isSet(digest) ? readSeconds(digest, 0, longestDigest, 'digest') : 0
   const hours = isSet(quiet) ? parseQuiet(quiet) : undefined
   const policy = { name, ...spacing > 0 && { digest: spacing }, ...hours && { quiet: hours }, ...language && { lang: language } }
-  const rules = { ...language && { lang: language }, ...(spacing > 0 || hours) && { policy } }
+  const isTimed = spacing > 0 || hours !== undefined
+  const rules = { ...language && { lang: language }, ...(isTimed || first !== undefined) && { policy } }
   if (first !== undefined) {
     demand(given === undefined && account === undefined, 'with first, each address names its platform and account itself: leave out platform and selfId')
     const ladder = parseLadder(first, after, whenUnknown)
