@@ -127,3 +127,52 @@ describe('a name for targets that is made', () => {
     await writeFile(file(), before)
   })
 })
+
+describe('a name with ways', () => {
+  const url = 'https://hook.example.com/confidential?token=confidential'
+  const whole = {
+    first: ['group:1', 'ops', 'discord:9:group:3', { url, secret: 'MARKER-of-the-receiver', format: 'apprise' }],
+    after: 60, when_unknown: 'next', digest: 30, quiet: { from: '22:00', to: '08:30', zone: 'Asia/Shanghai' }, lang: 'en-US',
+  }
+  const shown = { name: 'night', ...whole, first: ['group:1', 'ops', 'discord:9:group:3', { url, secret: true, format: 'apprise' }], source: 'made' }
+
+  test('is shown without its secret, which is kept', async () => {
+    const made = await ask('PUT', '/targets/night', whole)
+    assert.deepEqual([made.status, made.body.data], [201, shown])
+    const { name, source, ...again } = shown
+    assert.deepEqual([name, source, (await ask('PUT', '/targets/night', { ...again, after: 90 })).body.data], ['night', 'made', { ...shown, after: 90 }])
+    assert.match(await readFile(file(), 'utf8'), /MARKER-of-the-receiver/)
+    await relay.reload(settings)
+    assert.deepEqual(fieldsOf((await list() as unknown[]).at(-1)), { ...shown, after: 90 })
+    assert(!relay.logs.some(line => /MARKER|confidential/.test(line)))
+    for (const [value, msg] of [
+      [{ first: [{ url: `${url}2`, secret: true }] }, /secret is true for an address that has no secret yet/],
+      [{ first: [{ url, secret: 'whsec_x' }] }, /secret must be/], [{ first: ['night'] }, /"night" must be a name that leads to one chat/],
+      [{ first: ['far'] }, /"far" must be/], [{ first: ['group:1'], to: 'group:2' }, /not both/],
+    ] as const) {
+      const { status, body } = await ask('PUT', '/targets/night', value)
+      assert.equal(status, 400)
+      assert.match(body.msg, msg)
+    }
+  })
+
+  test('may be used by a key that has it, which may send to none of its ways directly', async () => {
+    await ask('PUT', '/targets/night', whole)
+    await ask('PUT', '/targets/both', { first: ['group:1', 'group:2'] })
+    const key = String(fieldsOf((await ask('POST', '/keys', { name: 'ci', targets: ['both'], allow: ['send', 'read'] })).body.data).key)
+    try {
+      assert.deepEqual(await send('both', key), [200, ['1']])
+      for (const to of ['group:1', 'ops', 'group:2', 'night']) assert.deepEqual(await send(to, key), [403, []], to)
+      assert.deepEqual((await send('both,ops', key))[0], 404)
+      assert.deepEqual(await list(key), [{ name: 'both', first: ['group:1', 'group:2'], after: 120, when_unknown: 'stop', source: 'made' }])
+      const found = await ask('GET', '/deliveries?target=both')
+      assert.equal(found.status, 200)
+      const other = String(fieldsOf((await ask('POST', '/keys', { name: 'all', targets: ['night'], allow: ['send', 'read'] })).body.data).key)
+      const [seen] = await list(other) as unknown[]
+      assert.deepEqual(fieldsOf(seen).first, ['group:1', 'ops', 'discord:9:group:3', { url: 'https://hook.example.com', secret: true, format: 'apprise' }])
+      await ask('DELETE', '/keys/all')
+    } finally {
+      await ask('DELETE', '/keys/ci')
+    }
+  })
+})
