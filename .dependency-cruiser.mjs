@@ -46,7 +46,7 @@ const places = {
 
 /** The files of relay/, from the ground up: each may import those before it. */
 const layers = [
-  'clock', 'summary', 'flow', 'delivery', 'options', 'journal', 'journal-memory', 'journal-database', 'owner', 'deliveries', 'digest', 'compose', 'limits',
+  'clock', 'summary', 'flow', 'delivery', 'route', 'options', 'journal', 'journal-memory', 'journal-database', 'owner', 'deliveries', 'digest', 'compose', 'limits',
   'chats', 'attempt', 'gates', 'send', 'lanes', 'intake', 'recheck', 'replay', 'history', 'inquiries', 'term', 'relay', 'start',
 ]
 

@@ -164,6 +164,12 @@ export class Deliveries {
     await this.save(active)
   }
 
+  /** A delivery goes on by another way. Resolves once that is written, where it must last. */
+  async redirect(active: Active, change: Change): Promise<void> {
+    this.change(active.delivery, change)
+    if (active.mustLast) await this.save(active)
+  }
+
   /**
    * A delivery that has ended is sent again. Resolves once that is on disk, where it must last.
    *

@@ -138,18 +138,17 @@ export function createDelivery(
   return {
     id, seq, state: 'queued', mode, deferred: false, target, caller, door, bot: '', createdAt: now, updatedAt: now, expiresAt: null,
     attempts: 0, results: items.map(() => undefined), open: [], held: null, key: idempotency?.key ?? null,
-    fingerprint: idempotency?.fingerprint ?? null, flow: flowOf(request, caller, now), summary,
+    fingerprint: idempotency?.fingerprint ?? null, flow: flowOf(request, caller), summary,
   }
 }
 
-/** @param now in milliseconds since the epoch */
-function flowOf({ urgent, sendAt, policy, thread, threadMode = 'reply', route }: MessageRequest, caller: string | null, now: number): Flow {
+function flowOf({ urgent, sendAt, policy, thread, threadMode = 'reply', route }: MessageRequest, caller: string | null): Flow {
   return {
     ...urgent && { urgent },
     ...sendAt && { sendAt: sendAt.at },
     ...policy && { policy },
     ...thread !== undefined && { thread: { name: digest(JSON.stringify([caller, thread])), mode: threadMode } },
-    ...route && { route: { ...route, index: 0, since: now, past: [] } },
+    ...route && { route: { ...route, index: 0, past: [] } },
   }
 }
 

@@ -37,8 +37,6 @@ export type ThreadDeed = typeof threadDeeds[number]
 export interface RouteState extends Route {
   /** The place of the present rung. */
   readonly index: number
-  /** When the present rung got it. */
-  readonly since: number
   /** The rungs before it. */
   readonly past: readonly RungEnd[]
 }
@@ -123,13 +121,13 @@ function readThread({ name, mode, done, ids }: JsonObject): ThreadLink {
   }
 }
 
-function readRoute({ name, rungs, after, whenUnknown, index, since, past }: JsonObject): RouteState {
+function readRoute({ name, rungs, after, whenUnknown, index, past }: JsonObject): RouteState {
   const list: unknown[] = Array.isArray(rungs) ? rungs : []
   const ends: unknown[] = Array.isArray(past) ? past : []
   return {
     name: String(name),
     rungs: list.map(each => readAddress(String(each))).filter((each): each is Address => each !== undefined),
-    after: Number(after), whenUnknown: whenUnknown === 'next' ? 'next' : 'stop', index: Number(index), since: Number(since),
+    after: Number(after), whenUnknown: whenUnknown === 'next' ? 'next' : 'stop', index: Number(index),
     past: ends.map(each => {
       const { target, outcome, reason, at } = fieldsOf(each)
       return { target: String(target), outcome: String(outcome), reason: String(reason), at: Number(at) }

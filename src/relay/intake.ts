@@ -1,8 +1,9 @@
 import { RelayError } from '../errors'
 import type { Active, Deliveries } from './deliveries'
-import { createDelivery, type Delivery, type Idempotency } from './delivery'
+import { createDelivery, failRest, type Delivery, type Idempotency } from './delivery'
 import { reasonOf, type Deferral, type Lanes } from './lanes'
 import type { RelayOptions, Submission } from './options'
+import { currentRung, nextRung } from './route'
 import { summarize } from './summary'
 
 /** After which time a deferred delivery, or one that is sent again, is dropped unless its request says otherwise, in milliseconds. */
@@ -39,27 +40,15 @@ export class Intake {
    * @throws RelayError why the request as a whole is stopped
    */
   async accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
-    const { clock, port, deliveries, lanes, recordContent } = this.context
-    const { id, request, caller = null, door, admit, signal, deferred } = submission
-    const { items, mode, target, bot, expiresIn, sendAt } = request
-    if ((sendAt ?? (deferred && deferred.inMemory === undefined)) && !deliveries.isDurable) throw new RelayError('no-database')
-    let isLater = (sendAt !== undefined || deferred !== undefined) && deliveries.isDurable
+    const { clock, deliveries, lanes, recordContent } = this.context
+    const { id, request, caller = null, door, deferred } = submission
+    const { items, bot, route } = request
+    if ((request.sendAt ?? (deferred && deferred.inMemory === undefined)) && !deliveries.isDurable) throw new RelayError('no-database')
     const origin = { id, caller, door, summary: summarize(items, recordContent) }
     const delivery = createDelivery(origin, this.nextSeq(), clock.wall(), request, idempotency)
     let active: Active
     try {
-      const account = isLater ? port.chooseLater(bot) : port.choose(bot)
-      admit?.(account.platform)
-      const checked = account.check(target, items)
-      if (mode === 'single') for (const item of checked) if (item instanceof RelayError) throw item
-      delivery.bot = account.sid
-      const hold = lanes.deferral(delivery)
-      if (hold && !deliveries.isDurable) throw notNow(hold, delivery, clock.wall())
-      isLater ||= hold !== undefined
-      const start = Math.max(delivery.createdAt, sendAt?.at ?? 0)
-      if (isLater) Object.assign(delivery, { deferred: true, expiresAt: start + (expiresIn ?? defaultExpiry) })
-      active = deliveries.add(delivery, checked)
-      lanes.enter(active, isLater ? {} : { ...!deferred && signal && { signal }, patience: expiresIn })
+      active = this.place(submission, delivery)
     } catch (thrown) {
       deliveries.forget(delivery.id)
       const error = RelayError.from(thrown)
@@ -69,7 +58,50 @@ export class Intake {
       if (error.outcome) deliveries.reject(delivery, isSure ? items : [], error)
       throw error
     }
-    return this.waitFor(isLater && !deferred ? { ...submission, deferred: { wait: 0 } } : submission, active)
+    if (!delivery.deferred || deferred) return this.waitFor(submission, active)
+    // Its ways may take as long as the first of them has. What must wait for its time is not waited for.
+    const wait = route && !lanes.deferral(delivery) ? route.after : 0
+    return this.waitFor({ ...submission, deferred: { wait } }, active)
+  }
+
+  /**
+   * Gives a delivery a place in a lane: of several ways, that of the first one that takes it.
+   *
+   * @throws RelayError why the only way, or the last one, does not
+   */
+  private place(submission: Submission, delivery: Delivery): Active {
+    const { clock } = this.context
+    for (;;) {
+      try {
+        return this.placeOnce(submission, delivery)
+      } catch (error) {
+        const next = nextRung(delivery, failRest(delivery, RelayError.from(error)), clock.wall())
+        if (!next) throw error
+        Object.assign(delivery, next)
+      }
+    }
+  }
+
+  private placeOnce({ request, admit, signal, deferred }: Submission, delivery: Delivery): Active {
+    const { clock, port, deliveries, lanes } = this.context
+    const { items, mode, expiresIn, sendAt } = request
+    const { target, flow: { route } } = delivery
+    const bot = (route && currentRung(route)) ?? request.bot
+    let isLater = (sendAt ?? deferred ?? route) !== undefined && deliveries.isDurable
+    const account = isLater ? port.chooseLater(bot) : port.choose(bot)
+    admit?.(account.platform)
+    const checked = account.check(target, items)
+    if (mode === 'single') for (const item of checked) if (item instanceof RelayError) throw item
+    delivery.bot = account.sid
+    const hold = lanes.deferral(delivery)
+    if (hold && !deliveries.isDurable) throw notNow(hold, delivery, clock.wall())
+    isLater ||= hold !== undefined
+    const start = Math.max(delivery.createdAt, sendAt?.at ?? 0)
+    if (isLater) Object.assign(delivery, { deferred: true, expiresAt: start + (expiresIn ?? defaultExpiry) })
+    // Another way may take what this one cannot.
+    const active = deliveries.add(delivery, route ? items : checked)
+    lanes.enter(active, isLater ? {} : { ...!deferred && signal && { signal }, patience: expiresIn })
+    return active
   }
 
   /** Writes down what must last, and waits as long as the caller wants to. */

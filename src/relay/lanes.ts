@@ -5,12 +5,13 @@ import { timeOfDay } from '../message/quiet'
 import { readTarget, writeTarget } from '../message/target'
 import type { Account, Closure } from '../platform/port'
 import { nameOfError, type Active } from './deliveries'
-import { failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Hold } from './delivery'
+import { failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Hold, type Results } from './delivery'
 import { gather, joins } from './digest'
 import { dueAt } from './flow'
 import type { Gated } from './gates'
 import { headOf, type Head } from './journal'
 import type { Delay } from './options'
+import { currentRung, hasNextRung, nextRung } from './route'
 import { send, type SendContext, type SendEnd } from './send'
 
 /** A lane in which something waits, or that is paused, as operators see it. */
@@ -343,7 +344,8 @@ export class Lanes {
       const [due, others] = divide(lane.later, place => this.rest(lane, place) <= 0)
       lane.later = others
       if (others.length > 0) this.wake(lane, Math.min(...others.map(place => this.rest(lane, place))))
-      for (const place of due) this.put(lane, place)
+      // Its waiting begins now.
+      for (const place of due) this.put(lane, { ...place, since: clock.now() })
       this.advance(lane)
     })
   }
@@ -417,9 +419,14 @@ export class Lanes {
   private async work(lane: Lane, head: Place): Promise<boolean> {
     head.unwatch?.()
     const { context } = this
-    const { deliveries, clock, gates, logger } = context
+    const { deliveries, clock, gates, logger, port } = context
     try {
       const account = await this.accountFor(lane, head)
+      if (account instanceof RelayError && account.code !== 'expired' && isGone(port.find(lane.bot)) && goesOn(head)) {
+        for (const place of this.takeOut(lane, goesOn)) void this.leaveRung(place, account)
+        await this.leaveRung(head, account)
+        return true
+      }
       if (account instanceof RelayError && head.deferred && account.code !== 'expired') {
         this.delay(lane, gates.hold(lane.name) ? 'closed' : 'offline')
         this.turnAway(lane, account)
@@ -509,9 +516,58 @@ export class Lanes {
       await this.dissolve(lane, active, isRefused)
       return true
     }
-    if (waits) await deliveries.postpone(active, results, gates.hold(lane.name) ?? null)
-    else await deliveries.end(active, results)
+    if (waits) {
+      await deliveries.postpone(active, results, gates.hold(lane.name) ?? null)
+    } else {
+      const left = stop.aborted ? results : await this.moveOn(active, results)
+      if (left) await deliveries.end(active, left)
+    }
     return !waits
+  }
+
+  /** Takes a delivery that waits for this reason from its present way, and gives it to the next. */
+  private async leaveRung(place: Place, reason: RelayError): Promise<void> {
+    try {
+      const active = await this.context.deliveries.load(place)
+      const left = active && await this.moveOn(active, failRest(active.delivery, reason))
+      if (left) await this.context.deliveries.end(active, left)
+    } catch {
+      // The journal does not answer.
+      if (!this.isClosed) this.join(place)
+    }
+  }
+
+  /**
+   * Has a delivery go on by its next way.
+   *
+   * @param results what has become of it by the present one
+   * @returns how it ends, where there is no further way that takes it
+   */
+  private async moveOn(active: Active, results: Results): Promise<Results | undefined> {
+    const { clock, deliveries, port } = this.context
+    const { delivery } = active
+    let [moved, end] = [delivery, results]
+    for (let change = nextRung(moved, end, clock.wall()); change; change = nextRung(moved, end, clock.wall())) {
+      moved = { ...moved, ...change }
+      try {
+        const { target, deferred, mode, flow: { route } } = moved
+        const rung = (route && currentRung(route)) ?? {}
+        const account = deferred ? port.chooseLater(rung) : port.choose(rung)
+        const wrong = account.check(target, active.items).find(item => item instanceof RelayError)
+        if (wrong instanceof RelayError && mode === 'single') throw wrong
+        moved.bot = account.sid
+        this.enter({ ...active, delivery: moved })
+        await deliveries.redirect(active, { ...change, bot: moved.bot, flow: moved.flow })
+        this.saved(active)
+        return
+      } catch (error) {
+        if (!(error instanceof RelayError) || error.code === 'stopping') throw error
+        end = failRest(moved, error)
+      }
+    }
+    const { target, bot, flow } = moved
+    if (moved !== delivery) await deliveries.redirect(active, { target, bot, flow, open: [], held: null })
+    return end
   }
 
   /** Refuses the callers that wait in a lane, where there is a reason to. */
@@ -543,8 +599,20 @@ export class Lanes {
     for (const lane of this.lanes.values()) {
       const overdue = this.takeOut(lane, place => place.isSaved && isOverdue(place, wall))
       for (const place of overdue) this.give(place, new RelayError('expired')).catch(() => this.join(place))
-      if (overdue.length > 0) this.advance(lane)
+      const now = this.context.clock.now()
+      const isLate = ({ since, flow: { route } }: Place): boolean => now - since >= (route?.after ?? Infinity)
+      const late = this.takeOut(lane, place => goesOn(place) && isLate(place) && !lane.later.includes(place))
+      for (const place of late) void this.leaveRung(place, this.whyWaiting(lane))
+      if (overdue.length + late.length > 0) this.advance(lane)
     }
+  }
+
+  /** Why what is in a lane has waited. */
+  private whyWaiting({ name, bot }: Lane): RelayError {
+    const account = this.context.port.find(bot)
+    const hold = this.context.gates.hold(name)
+    if (hold) return new RelayError('unsent', `${causes[hold.cause].en}: nothing was sent`)
+    return account?.isOnline ? new RelayError('unsent', 'it waited for too long: nothing was sent') : offlineError(account)
   }
 
   /** Drops an empty lane once there is nothing left to remember. */
@@ -577,6 +645,19 @@ export class Lanes {
   private isOnline({ bot }: Lane): boolean {
     return this.context.port.find(bot)?.isOnline === true
   }
+}
+
+/** Whether a place can be given to a further way. */
+function goesOn({ isSaved, flow: { route } }: Place): boolean {
+  return isSaved && hasNextRung(route)
+}
+
+/** Why an account sends nothing until a person changes something. */
+const goneCauses = [causes['logged-out'], causes.kicked, causes['token-refused'], causes['bot-removed']]
+
+/** Whether an account is logged out, or there is none: it will not be back by itself. */
+function isGone(account: Account | undefined): boolean {
+  return !account || (!account.isOnline && goneCauses.some(({ en }) => account.health.cause?.startsWith(en)))
 }
 
 /** The name of the lane of what goes to a target through a bot. */

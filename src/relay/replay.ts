@@ -13,6 +13,7 @@ import { KeyTaken, type Journal } from './journal'
 import { laneOf, type Lanes, type Waiting } from './lanes'
 import type { AdmitRetry, Files, RelayOptions, Submission, Submitted } from './options'
 import type { Recheck } from './recheck'
+import { firstRung } from './route'
 
 /** How long an Idempotency-Key lives, in milliseconds. */
 export const keyLifetime = 24 * 60 * 60 * 1000
@@ -170,15 +171,17 @@ export class Replay {
     if (seconds > 0) {
       throw new RelayError('conflict', `the platform may still be carrying it out: try again in ${seconds} s`, { headers: { 'retry-after': String(seconds) } })
     }
-    const account = delivery.bot === '' ? port.chooseLater({}) : undefined
-    account?.check(delivery.target, items)
+    const first = delivery.state === 'unanswered' ? {} : firstRung(delivery)
+    const { target } = { ...delivery, ...first }
+    const account = delivery.bot === '' || first.bot === '' ? port.chooseLater(delivery.flow.route?.rungs[0] ?? {}) : undefined
+    account?.check(target, items)
     const bot = account?.sid ?? delivery.bot
     admit(platformOf(bot) ?? '', items.filter((_, index) => !delivery.results[index]?.success))
     const isLater = deliveries.isDurable
     const expiresAt = isLater ? clock.wall() + defaultExpiry : null
     // A file that is gone makes its item fail in its turn.
     await deliveries.keepUploads(items, expiresAt ?? clock.wall()).catch(() => undefined)
-    const change = { ...again(delivery, intake.nextSeq(), true), bot, deferred: isLater, expiresAt }
+    const change = { ...again(delivery, intake.nextSeq(), true), ...first, bot, deferred: isLater, expiresAt }
     lanes.saved(await orStoreDown(this.requeue(known ?? deliveries.toActive(delivery, items), change, {})))
   }
 

@@ -1,13 +1,15 @@
 import { RelayError } from '../errors'
+import type { ParsedItem } from '../message/model'
 import { SendError, type Account, type LoadedItem, type Message } from '../platform/port'
 import { attempt, toSent, type AttemptContext } from './attempt'
 import { nameOf } from './chats'
 import { pause } from './clock'
 import { compose, divide, kindOf, maxWeight, prepareItem, settlingTime, type MessageKind, type PreparedItem } from './compose'
 import type { Active } from './deliveries'
-import { isPassing, unanswered, type ItemResult, type Open, type Results } from './delivery'
+import { isPassing, unanswered, type Delivery, type ItemResult, type Open, type Results } from './delivery'
 import type { Gated, Gates } from './gates'
 import { NotOwner } from './journal'
+import { itemsForRung } from './route'
 
 /** What a send needs of the rest of the core. */
 export interface SendContext extends AttemptContext {
@@ -98,10 +100,10 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
 }
 
 /** Finds out of each item without a result what it takes to send it. */
-async function prepareAll({ media }: AttemptContext, { account, active, results }: Work): Promise<Ready[]> {
-  const { items, delivery: { summary } } = active
+async function prepareAll({ media }: AttemptContext, { account, active: { delivery, items }, results }: Work): Promise<Ready[]> {
+  const { summary } = delivery
   const ready: Ready[] = []
-  for (const [index, item] of items.entries()) {
+  for (const [index, item] of itemsFor(account, delivery, items).entries()) {
     if (results[index]) continue
     try {
       if (item instanceof RelayError) throw item
@@ -142,13 +144,20 @@ async function sendOne(context: SendContext, work: Work, { items, retries, earli
   }
 }
 
+/** The items as this account sends them. Those of a delivery with one way were checked when it was accepted. */
+function itemsFor(account: Account, delivery: Delivery, items: readonly ParsedItem[]): readonly ParsedItem[] {
+  return delivery.flow.route ? account.check(delivery.target, itemsForRung(delivery, items)) : items
+}
+
 /** A message that a delivery has left open, for a look-up. */
 export async function openMessage(
-  { media }: Pick<AttemptContext, 'media'>, { delivery: { id, target }, items }: Pick<Active, 'delivery' | 'items'>, { indices }: Open, account: Account,
+  { media }: Pick<AttemptContext, 'media'>, { delivery, items }: Pick<Active, 'delivery' | 'items'>, { indices }: Open, account: Account,
 ): Promise<{ message: Message, kind: MessageKind }> {
+  const { id, target } = delivery
   const prepared: PreparedItem[] = []
+  const present = itemsFor(account, delivery, items)
   for (const index of indices) {
-    const item = items[index]
+    const item = present[index]
     if (item && !(item instanceof RelayError)) prepared.push(await prepareItem(item, media, account))
   }
   return { message: account.message(target, await load(prepared), nameOf(id, indices)), kind: kindOf(prepared) }

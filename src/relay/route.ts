@@ -1,0 +1,63 @@
+import { RelayError } from '../errors'
+import type { Language } from '../lib/language'
+import type { Address, ParsedItem } from '../message/model'
+import { writeAddress } from '../message/target'
+import { outcomeOf, type Change, type Delivery, type Results } from './delivery'
+import type { RouteState } from './flow'
+
+/** The way by which a delivery with several goes now. */
+export function currentRung({ rungs, index }: RouteState): Address | undefined {
+  return rungs[index]
+}
+
+/** Whether there is a further way. */
+export function hasNextRung(route: RouteState | undefined): boolean {
+  return route !== undefined && route.index + 1 < route.rungs.length
+}
+
+/**
+ * How a delivery goes on by its next way; `undefined` where it ends here: this is the last way, something has arrived, or it may have and
+ * the name does not say to go on after that. Of a batch, nothing may have arrived at all.
+ *
+ * @param results what has become of its items by the present way
+ * @param at when that has ended, in milliseconds since the epoch
+ */
+export function nextRung({ flow, mode, open }: Delivery, results: Results, at: number): Change | undefined {
+  const { route } = flow
+  const present = route && currentRung(route)
+  const next = route?.rungs[route.index + 1]
+  if (!present || !next) return
+  const mayHaveArrived = open.length > 0 || results.some(result => outcomeOf(result) === 'unanswered')
+  const goesOnUnknown = route.whenUnknown === 'next' && mode === 'single'
+  if (results.some(result => result?.success) || (mayHaveArrived && !goesOnUnknown)) return
+  const [failed] = results.flatMap(result => result && !result.success ? [result] : [])
+  const end = { target: writeAddress(present), outcome: outcomeOf(failed), reason: failed?.error.message ?? 'nothing was sent', at }
+  return {
+    state: 'queued', target: next.target, bot: '', results: results.map(() => undefined), open: [], held: null,
+    flow: { ...flow, route: { ...route, index: route.index + 1, past: [...route.past, end] } },
+  }
+}
+
+/** A delivery that is sent again begins with its first way. */
+export function firstRung({ flow, results }: Delivery): Change {
+  const { route } = flow
+  const [first] = route?.rungs ?? []
+  if (!route || !first || results.some(result => result?.success)) return {}
+  return { target: first.target, bot: '', flow: { ...flow, route: { ...route, index: 0 } } }
+}
+
+const repetition: Readonly<Record<Language, string>> = {
+  'en-US': '(May be a repetition: the first attempt was not confirmed.)',
+  'zh-CN': '（可能重复：此前的发送未得到确认。）',
+}
+
+/**
+ * The items of a delivery as the present way sends them: after a way that went unanswered, the text begins with a line that says that it
+ * may be a repetition.
+ */
+export function itemsForRung({ flow: { route, policy } }: Delivery, items: readonly ParsedItem[]): readonly ParsedItem[] {
+  if (!route?.past.some(({ outcome }) => outcome === 'unanswered')) return items
+  const first = items.findIndex(item => !(item instanceof RelayError) && item.type === 'text')
+  const line = policy?.lang ? repetition[policy.lang] : `${repetition['zh-CN']} ${repetition['en-US']}`
+  return items.map((item, index) => index === first && 'text' in item ? { ...item, text: `${line}\n${item.text}` } : item)
+}
