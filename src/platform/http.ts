@@ -32,6 +32,8 @@ export class HttpAccount implements Account {
   readonly name = ''
   readonly isOnline = true
   readonly readsFiles = false
+  readonly takesFiles = false
+  readonly longestText = Infinity
   /** A receiver tells a repeated call by its `webhook-id`. */
   readonly retriesUnanswered = true
   readonly health: Health = { state: 'online', since: Date.now() }
