@@ -67,7 +67,8 @@ class AdapterAccount extends BotAccount {
   protected refusal(item: Item): string | undefined {
     const { adapter } = this
     const feature = item.type === 'at' && item.userId === null ? 'at-all' : item.type
-    if (adapter?.lacks.includes(feature)) return `${features[feature]} cannot be sent by the adapter for ${adapter.name}`
+    if (!adapter?.lacks.includes(feature)) return
+    return `${features[feature]} cannot be sent by the adapter for ${adapter.name}${'link' in item ? ': send a link to it as text' : ''}`
   }
 
   async recall(target: Target, messageId: string): Promise<void> {

@@ -218,6 +218,7 @@ describe('what an adapter cannot send', () => {
         const { status, body } = await send(name, items[type])
         assert.equal(status, 400, `${type}: ${body.msg}`)
         assert.match(body.msg, /cannot be sent by the adapter for/)
+        assert.equal(body.msg.endsWith(': send a link to it as text'), media.some(each => each === type), body.msg)
       }
       assert.equal(platforms.sends(name).length, 0)
     })
