@@ -204,6 +204,9 @@ export interface Limit {
   after: number
 }
 
+/** The longest limit that a waiting caller, or the rest of a divided message, waits for, in milliseconds. */
+export const longestLimit = 10_000
+
 /** What more is known of a failure. */
 export interface SendErrorOptions extends ErrorOptions {
   causeId?: CauseId | undefined

@@ -10,7 +10,7 @@ import {
   announceSend, announceSent, createEncoder, createSession, isHeard, mayBeChanged, partlyArrived, render, toElement, type BotAccount,
   type SendSession,
 } from './koishi'
-import { SendError, type HistoryPage, type Limit, type LoadedItem, type Message, type Receipt } from './port'
+import { longestLimit, SendError, type HistoryPage, type Limit, type LoadedItem, type Message, type Receipt } from './port'
 
 /*
  * Platforms with an HTTP API that the relay calls itself, through the HTTP client of the adapter and with its credentials: the adapters
@@ -115,9 +115,6 @@ export function unreadable(): SendError {
 /** One call that sends one message. @throws SendError */
 export type Call = () => Promise<Receipt>
 
-/** How long a limit may be waited for within a message that takes several calls, in milliseconds. */
-const longestWait = 10_000
-
 /** A message of a platform that is called directly. It may take several calls, such as for a long text. */
 export abstract class WebMessage implements Message {
   abstract readonly likeness: string
@@ -220,7 +217,7 @@ async function callAll(calls: readonly Call[], isRepeatable: boolean): Promise<s
         const limit = index > 0 && error instanceof SendError ? error.limit : undefined
         // A limit of the account holds its other chats as well, so the relay has to know of it.
         const wait = limit?.scope === 'chat' ? limit.after : Infinity
-        if (wait > longestWait) throw error
+        if (wait > longestLimit) throw error
         await delay(wait)
         return call()
       })

@@ -1,7 +1,7 @@
 import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import type { Target } from '../message/model'
-import type { Account, Closure, SendError } from '../platform/port'
+import { longestLimit, type Account, type Closure, type SendError } from '../platform/port'
 import type { Hold } from './delivery'
 import type { Flow } from './flow'
 import type { Limits } from './limits'
@@ -63,8 +63,6 @@ const spacing = { first: minute / 2, longest: 5 * minute }
 const leastMemory = 5 * minute
 /** The longest time of a digest. */
 const longestDigest = 60 * minute
-/** For how long a limited platform is waited for by a caller, in milliseconds. */
-const longestLimit = 10_000
 /** What a caller is told at most in `Retry-After`, in seconds. */
 const mostRetryAfter = 60
 

@@ -4,12 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { toText } from '../incoming'
-import { SendError, type Receipt } from '../port'
+import { longestLimit, SendError, type Receipt } from '../port'
 import { ask, unreadable, type WebAnswer } from '../web'
 import { readFailure, restAfter } from './answer'
 
-/** The longest rest of a channel that a message waits for, in milliseconds. */
-const longestRest = 10_000
 /** The most servers in a page of their list. */
 const pageOfServers = 200
 
@@ -39,7 +37,7 @@ export class Api {
    */
   async rest(channelId: string): Promise<void> {
     const after = (this.rests.get(channelId) ?? 0) - performance.now()
-    if (after > longestRest) throw new SendError('unsent', undefined, { causeId: 'rate-limited', limit: { scope: 'chat', after } })
+    if (after > longestLimit) throw new SendError('unsent', undefined, { causeId: 'rate-limited', limit: { scope: 'chat', after } })
     if (after > 0) await delay(after)
   }
 
