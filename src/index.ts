@@ -97,6 +97,7 @@ export function apply(ctx: Context, config: Config): void {
     retention: settings.recordRetention * day,
     recordLimit: settings.recordLimit,
     recordContent: settings.recordContent,
+    longText: settings.longText,
   })
 
   const bots = (): BotState[] => port.describe(relay.restricted())
@@ -132,7 +133,7 @@ export function apply(ctx: Context, config: Config): void {
     stop: stop.signal,
     others: [
       ...hookRoutes({
-        sender, templates, uploads, names, logger, limits, stop: stop.signal, language, trustedProxies: settings.trustedProxies,
+        sender, templates, names, logger, limits, stop: stop.signal, language, trustedProxies: settings.trustedProxies,
         payloads: new LastPayloads(settings.recordContent !== 'none'),
       }),
       ...adminRoutes({

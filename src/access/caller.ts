@@ -116,4 +116,10 @@ export class Caller {
     if (wait > 0) throw new RelayError('rate-limited', undefined, { headers: { 'retry-after': String(Math.ceil(wait / 1000)) } })
     this.usage.messages += messages
   }
+
+  /** Counts further messages that an accepted one has become: the next ones wait for them. */
+  owe(messages: number): void {
+    this.rights.rate?.owe(messages)
+    this.usage.messages += messages
+  }
 }

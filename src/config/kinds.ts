@@ -103,6 +103,11 @@ export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
   return kind(`one of ${words.join(', ')}`, Schema.union(words), value => words.find(word => readText(value)?.toLowerCase() === word))
 }
 
+/** One of a few words, in any case; empty for none. */
+export function choice<const T extends string>(...words: readonly T[]): Kind<T | ''> {
+  return { ...oneOf<T | ''>(...words), show: value => value || undefined }
+}
+
 /**
  * A language of texts for a chat; empty for that of Koishi. The variable `LANGUAGE` may also be that of a desktop, such as `en_US:en`: its
  * first locale counts that is one of them.

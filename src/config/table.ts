@@ -1,7 +1,8 @@
 import {
-  baseUrl, commandTable, flag, httpUrl, integer, keyTable, language, list, oneOf, platformFlags,
+  baseUrl, choice, commandTable, flag, httpUrl, integer, keyTable, language, list, oneOf, platformFlags,
   recipients, routePrefix, seconds, secret, signingSecret, size, targetTable, text, verbatim, type Kind,
 } from './kinds'
+import { longTexts } from '../message/model'
 
 /** One setting. */
 export interface Field<T> extends Kind<T> {
@@ -36,6 +37,7 @@ const files = {
 const sending = {
   language: field('LANGUAGE', '', language),
   chatSendInterval: field('CHAT_SEND_INTERVAL', 0, seconds(0)),
+  longText: field('LONG_TEXT', '', choice(...longTexts)),
   alertTo: field('ALERT_TO', [], recipients),
 }
 

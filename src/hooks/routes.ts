@@ -3,7 +3,6 @@ import type { Access } from '../access/access'
 import type { Caller } from '../access/caller'
 import { RelayError, type ErrorCode } from '../errors'
 import { readBody, type BodyLimits } from '../http/body'
-import { itemsOfText } from '../http/long-text'
 import { parseHandling, readChoice, readTiming, type Timing } from '../http/preferences'
 import { failure, type Answer, type Exchange, type PlainAnswer, type Route, type Success } from '../http/routes'
 import type { Order, Sender } from '../http/sender'
@@ -12,8 +11,6 @@ import { matchesGlob, readList } from '../lib/words'
 import { printable } from '../lib/log'
 import { parsePath } from '../message/destination'
 import type { Content, TargetNames } from '../message/model'
-import { RequestFiles } from '../uploads/request-files'
-import type { UploadStore } from '../uploads/store'
 import { hookCredentialsOf, parseHook, receiveHook } from './body'
 import { digestTemplate } from './digest'
 import type { LastPayloads } from './payloads'
@@ -30,7 +27,6 @@ export interface HookOptions {
   templates: Templates
   /** Keeps the last payload of each source, for trying a template. */
   payloads: LastPayloads
-  uploads: UploadStore
   /** Names that may stand for targets. */
   names: TargetNames
   limits: BodyLimits
@@ -173,23 +169,18 @@ class Hooks {
   private async send(
     exchange: Exchange, texts: ReadonlyMap<Language, Rendered>, order: Omit<Order, 'content'>, timing: Timing,
   ): Promise<Success> {
-    const { sender, uploads } = this.options
-    const files = new RequestFiles(uploads)
-    try {
-      const translations = new Map<Language, Content>()
-      for (const [language, { text, pictures }] of texts) {
-        const words = text === '' ? [] : await itemsOfText(text, files)
-        const items = [...words, ...pictures.map(link => ({ type: 'image' as const, link }))]
-        translations.set(language, { mode: items.length === 1 ? 'single' : 'batch', items, ...timing })
-      }
-      const [content] = translations.values()
-      if (!content) throw new RelayError('internal')
-      const whole = { ...order, files, content, translations }
-      sender.admit(exchange, whole)
-      return await sender.send(exchange, whole)
-    } finally {
-      await files.end()
+    const { sender } = this.options
+    const translations = new Map<Language, Content>()
+    for (const [language, { text, pictures }] of texts) {
+      const words = text === '' ? [] : [{ type: 'text' as const, text }]
+      const items = [...words, ...pictures.map(link => ({ type: 'image' as const, link }))]
+      translations.set(language, { mode: items.length === 1 ? 'single' : 'batch', items, longText: 'file', ...timing })
     }
+    const [content] = translations.values()
+    if (!content) throw new RelayError('internal')
+    const whole = { ...order, content, translations }
+    sender.admit(exchange, whole)
+    return sender.send(exchange, whole)
   }
 
   /** @throws RelayError `not-found`, `method-not-allowed` */

@@ -1,14 +1,13 @@
 import { RelayError } from '../errors'
 import { parsePath } from '../message/destination'
 import type { BotSelector, Content, ParsedItem, TargetNames } from '../message/model'
-import { maxItems, parseContent, parseSelector, printNames, ignoredFields } from '../message/parse'
+import { parseContent, parseSelector, printNames, ignoredFields } from '../message/parse'
 import { parseWishes, wishFields } from '../message/wishes'
 import { parseFileName } from '../uploads/multipart'
 import { receiveFile, receiveForm, type ReceivedPart, type ReceiveLimits } from '../uploads/receive'
 import { RequestFiles } from '../uploads/request-files'
 import type { UploadStore } from '../uploads/store'
 import { demandUnread, readBody, readJson, type BodyLimits } from './body'
-import { itemsOfText } from './long-text'
 import { charsetOf, decodeText, kindOfName, kindOfType, kinds, mediaTypeOf, nameFor, type Kind } from './media-type'
 import { parseHandling, readChoice, readTiming } from './preferences'
 import { route, type Exchange, type Route, type Success } from './routes'
@@ -98,13 +97,13 @@ async function readWish(exchange: Exchange, files: RequestFiles, { limits, stop 
     const { parts, skipped } = await receiveForm(exchange.request, files.store, formLimits, stop)
     const isWish = (part: ReceivedPart): part is Extract<ReceivedPart, { name: string }> => 'name' in part && wishFields.some(field => field === part.name)
     const wishes = Object.fromEntries(parts.filter(isWish).map(part => [part.name, decodeText(part.text, part.type, asFile).trim()]))
-    const items = await itemsOfForm(parts.filter(part => !isWish(part)), asked, files)
-    return { content: { mode: 'batch', items, ...timing, ...parseWishes(wishes, true) }, bot: {}, ignored: printNames(skipped) }
+    const items = itemsOfForm(parts.filter(part => !isWish(part)), asked, files)
+    return { content: { mode: 'batch', items, longText: 'file', ...timing, ...parseWishes(wishes, true) }, bot: {}, ignored: printNames(skipped) }
   }
   const kind = asked ?? (name === undefined ? kindOfBody(mediaType) : kindOfName(name))
   if (kind === 'text') {
-    const items = await itemsOfText(await readText(exchange, contentType, limits.text, stop), files)
-    return { content: { mode: items.length > 1 ? 'batch' : 'single', items, ...timing }, bot: {}, ignored: [] }
+    const text = await readText(exchange, contentType, limits.text, stop)
+    return { content: { mode: 'single', items: [{ type: 'text', text }], longText: 'file', ...timing }, bot: {}, ignored: [] }
   }
   demandUnread(exchange)
   const given = name ?? parseFileName(headers['content-disposition'] ?? '')
@@ -132,32 +131,26 @@ function demandText(text: string): string {
 }
 
 /** @param asked what the parts with a file name are to be, where the query says so */
-async function itemsOfForm(parts: readonly ReceivedPart[], asked: Kind | undefined, files: RequestFiles): Promise<ParsedItem[]> {
+function itemsOfForm(parts: readonly ReceivedPart[], asked: Kind | undefined, files: RequestFiles): ParsedItem[] {
   files.add(parts.flatMap(part => 'id' in part ? [part.id] : []))
   if (parts.length === 0) throw new RelayError('bad-request', 'there is nothing to send: no part is named msg or text, and none is a file')
-  const items: ParsedItem[] = []
-  for (const part of parts) {
-    items.push(...await itemsOfPart(part, asked, files))
-    if (items.length > maxItems) {
-      throw new RelayError('bad-request', `a form may hold at most ${maxItems} items; a long text counts as two, its first lines and a file`)
-    }
-  }
+  const items = parts.map(part => itemOfPart(part, asked))
   const [first] = items
   if (first instanceof RelayError && items.every(item => item instanceof RelayError)) throw first
   return items
 }
 
 /** A malformed text stands as its error, as in a batch of `/webhook`. */
-async function itemsOfPart(part: ReceivedPart, asked: Kind | undefined, files: RequestFiles): Promise<ParsedItem[]> {
+function itemOfPart(part: ReceivedPart, asked: Kind | undefined): ParsedItem {
   if ('text' in part) {
     try {
-      return await itemsOfText(demandText(decodeText(part.text, part.type, asFile)), files)
+      return { type: 'text', text: demandText(decodeText(part.text, part.type, asFile)) }
     } catch (error) {
-      if (error instanceof RelayError) return [error]
+      if (error instanceof RelayError) return error
       throw error
     }
   }
   const { id } = part
   const type = asked === undefined || asked === 'text' ? kindOfType(part.type) ?? kindOfName(id) : asked
-  return [{ type, link: { kind: 'upload', id } }]
+  return { type, link: { kind: 'upload', id } }
 }

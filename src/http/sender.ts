@@ -5,7 +5,7 @@ import type { Language } from '../lib/language'
 import { keyOf } from '../message/destination'
 import type { Content, Destination, Destinations } from '../message/model'
 import { platformOf, writeTarget } from '../message/target'
-import { isUnfinished, outcomeOf, type Delivery, type Results } from '../relay/delivery'
+import { isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery'
 import type { Relay, Submission, Submitted } from '../relay/relay'
 import type { RequestFiles } from '../uploads/request-files'
 import { viewResults } from './deliveries'
@@ -99,7 +99,7 @@ export class Sender {
       return { status: 202, data: { delivery_id: delivery.id, ...viewState(delivery, this.relay) } }
     }
     if (delivery.mode === 'batch') return toBatchAnswer(exchange, order, delivery)
-    const [result] = delivery.results
+    const result = resultOf(delivery)
     if (!result) throw new RelayError('internal')
     response.setHeader('Relay-Outcome', outcomeOf(result))
     if (!result.success) throw ofDelivery(result.error, delivery.id)
@@ -143,13 +143,16 @@ export class Sender {
     const { door, key, event, deferred, files } = order
     const { target, bot, asked } = destination
     const { policy, route } = destination
-    const { mode, items, expiresIn, urgent, sendAt, thread, threadMode } = contentFor(order, destination)
+    const { mode, items, expiresIn, urgent, sendAt, thread, threadMode, longText } = contentFor(order, destination)
     // Field by field: spreading an object, and then adding to it, takes a good part of the time of a request.
     const submission: Submission = {
       id, signal, door, key, event, deferred,
-      request: { mode, items, expiresIn, urgent, sendAt, thread, threadMode, target, bot, policy, route },
+      request: { mode, items, expiresIn, urgent, sendAt, thread, threadMode, longText, target, bot, policy, route },
       caller: caller.name,
-      admit: platform => caller.demandTarget(target, platform, asked),
+      admit: (platform, added) => {
+        caller.demandTarget(target, platform, asked)
+        caller.owe(added)
+      },
     }
     try {
       const submitted = await this.relay.submit(submission)
@@ -187,7 +190,7 @@ export class Sender {
     const { state, mode, results } = delivery
     if (isUnfinished(state)) return { success: true, ...viewState(delivery, this.relay) }
     if (mode === 'batch') return { success: results.every(result => result?.success), results: viewResults(results) }
-    const [result] = results
+    const result = resultOf(delivery)
     if (!result) return viewError(new RelayError('internal'))
     return result.success ? { success: true, message_ids: result.messageIds } : viewError(result.error)
   }

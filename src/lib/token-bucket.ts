@@ -22,4 +22,9 @@ export class TokenBucket {
     this.tokens -= count
     return 0
   }
+
+  /** Takes tokens that may not be there. */
+  owe(count: number): void {
+    this.tokens -= count
+  }
 }

@@ -28,3 +28,24 @@ export function matchesGlob(pattern: string, text: string): boolean {
 export function isSet(value: unknown): boolean {
   return value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '')
 }
+
+/**
+ * Divides a text at the ends of lines, or of words, where it is too long for one message.
+ *
+ * @param most characters in a part, counted as UTF-16 does; a pair of surrogates stays whole
+ * @returns at least one part
+ */
+export function divideText(text: string, most: number): string[] {
+  const parts: string[] = []
+  let rest = text
+  while (rest.length > most) {
+    const head = rest.slice(0, most)
+    const line = head.lastIndexOf('\n') + 1
+    const word = head.lastIndexOf(' ') + 1
+    const whole = /[\uD800-\uDBFF]$/.test(head) ? most - 1 : most
+    const end = line > most / 2 ? line : word > most / 2 ? word : whole
+    parts.push(rest.slice(0, end))
+    rest = rest.slice(end)
+  }
+  return [...parts, rest]
+}

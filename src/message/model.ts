@@ -128,6 +128,10 @@ export interface SendAt {
 export const threadModes = ['reply', 'update', 'replace'] as const
 export type ThreadMode = typeof threadModes[number]
 
+/** How a text leaves that is longer than its platform takes: its beginning and all of it in a file, or several messages. */
+export const longTexts = ['file', 'divide'] as const
+export type LongText = typeof longTexts[number]
+
 /** The content of a message, wherever it goes. */
 export interface Content extends Wishes {
   /** Whether the answer tells of one message, or of each item of a list. */
@@ -136,6 +140,8 @@ export interface Content extends Wishes {
   items: readonly ParsedItem[]
   /** Time to live, in milliseconds. */
   expiresIn?: number
+  /** How long texts leave by this door where the settings do not say: as they are unless given. Then each part has a result of its own. */
+  longText?: LongText
 }
 
 /** Where a message goes, and through which bot. */

@@ -6,7 +6,7 @@ import { goneSignal } from '../lib/abort'
 import type { Item, Target } from '../message/model'
 import { parseId, type JsonObject } from '../message/parse'
 import { writeTarget } from '../message/target'
-import { messageIdsOf, outcomeOf, type Delivery } from '../relay/delivery'
+import { messageIdsOf, resultOf } from '../relay/delivery'
 import type { Relay, Submission } from '../relay/relay'
 import { writeId, type Reply } from './answer'
 import { parseFile, parseMessage } from './message'
@@ -82,7 +82,10 @@ async function send({ relay, sender }: ActionOptions, { exchange }: Call, { targ
     door: order.door,
     request: { ...order.content, target, bot: {} },
     caller: caller.name,
-    admit: platform => caller.demandTarget(target, platform, asked),
+    admit: (platform, added) => {
+      caller.demandTarget(target, platform, asked)
+      caller.owe(added)
+    },
     ...key !== undefined && { key },
     ...isAsync ? { deferred: { wait: 0, inMemory: 0 } } : { signal: () => goneSignal(response) },
   }
@@ -93,22 +96,13 @@ async function send({ relay, sender }: ActionOptions, { exchange }: Call, { targ
   if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
   exchange.outcome = delivery.state
   if (isAsync || delivery.state === 'queued' || delivery.state === 'sending') return { data: named, isAsync: true }
-  refuseFailed(delivery)
+  const result = resultOf(delivery)
+  if (!result?.success) throw ofDelivery(result?.error ?? new RelayError('internal'), delivery.id)
   response.setHeader('Relay-Outcome', 'sent')
   if (items.every(({ type }) => type === 'file')) return { data: named }
   // The first holds the mentions and the reply, and the text as far as the platform does not part it from what follows.
   const [first] = messageIdsOf(delivery)
   return { data: { message_id: first === undefined ? null : writeId(first), ...named } }
-}
-
-/** @throws RelayError unless all of it was sent; what may have arrived outweighs what has not */
-function refuseFailed({ id, results }: Delivery): void {
-  const failed = results.filter(result => result !== undefined && !result.success)
-  const [worst] = [...failed.filter(result => outcomeOf(result) === 'unanswered'), ...failed]
-  if (!worst) return
-  const error = ofDelivery(worst.error, id)
-  if (failed.length === results.length) throw error
-  throw error.with({ message: `${error.message} (the other parts of the message were sent)` })
 }
 
 async function recall(relay: Relay, { exchange, params }: Call): Promise<Reply> {

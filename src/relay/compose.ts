@@ -6,6 +6,7 @@ import { nameOfUrl } from '../message/link'
 import type { Item, MediaItem, MentionItem, MessageRequest, ParsedItem, ReplyItem, TextItem } from '../message/model'
 import { writeItems } from '../message/parse'
 import type { Account, LoadedMedia } from '../platform/port'
+import { fitTexts, longestText } from './long-text'
 import type { MediaOptions, RelayOptions, StoredFile } from './options'
 
 /** What the rules of composing look at. */
@@ -13,19 +14,21 @@ interface Composable {
   type: 'text' | 'image' | 'file' | 'video' | 'audio' | 'at' | 'reply'
   /** How many bytes of data the item adds to the platform message that holds it. */
   weight: number
+  text?: string
 }
 
 /**
  * Groups the items of a request into platform messages: text and images in their order share messages, a video or a voice message stands
  * alone, and every file follows as a message of its own. A mention or a reply goes with the next text or image, and the reply stands
- * first in its message; with none to come, mentions end the last one. A message that would weigh too much is divided.
- *
- * @param maxWeight the most that the data within one platform message may weigh, in bytes
+ * first in its message; with none to come, mentions end the last one. A message that would be too heavy or too long is
+ * divided.
  */
-export function compose<T extends Composable>(items: readonly T[], maxWeight: number): T[][] {
+export function compose<T extends Composable>(items: readonly T[], account: Pick<Account, 'longestText'>): T[][] {
+  const maxLength = longestText(account)
   const messages: T[][] = []
   let mixed: T[] = []
   let weight = 0
+  let length = 0
   /** What goes with the item to come. */
   let ahead: T[] = []
 
@@ -41,6 +44,7 @@ export function compose<T extends Composable>(items: readonly T[], maxWeight: nu
     if (mixed.length > 0) messages.push(mixed)
     mixed = []
     weight = 0
+    length = 0
   }
 
   for (const item of items) {
@@ -56,12 +60,16 @@ export function compose<T extends Composable>(items: readonly T[], maxWeight: nu
         close()
         messages.push([item])
         break
-      default:
+      default: {
+        const added = item.text?.length ?? 0
+        const isFull = weight + item.weight > maxWeight || (added > 0 && length + added > maxLength)
         // A message answers one other message.
-        if (weight + item.weight > maxWeight || (ahead.some(isReply) && mixed.some(isReply))) close()
+        if (isFull || (ahead.some(isReply) && mixed.some(isReply))) close()
         attach()
         mixed.push(item)
         weight += item.weight
+        length += added
+      }
     }
   }
   attach()
@@ -135,7 +143,7 @@ export interface PreparedMedia {
  * The most data that travels within one platform message, in bytes of base64. NapCat takes frames of up to 50 MiB;
  * the rest is left for text and the frame itself.
  */
-export const maxWeight = 48 * 1024 * 1024
+const maxWeight = 48 * 1024 * 1024
 
 /**
  * Finds out what an item weighs; of one with a link, where its bytes are and how they travel to the platform.
@@ -204,8 +212,9 @@ export interface Preview {
  *
  * @throws RelayError what would stop the request as such
  */
-export async function preview({ target, bot, items, mode }: MessageRequest, options: RelayOptions): Promise<Preview> {
-  const account = options.port.choose(bot)
+export async function preview(request: MessageRequest, options: RelayOptions): Promise<Preview> {
+  const account = options.port.choose(request.bot)
+  const { target, items, mode } = fitTexts(request, account, options.longText)
   const ready: (PreparedItem & { shown: object })[] = []
   const wrong: Preview['wrong'] = []
   for (const [index, item] of account.check(target, items).entries()) {
@@ -218,7 +227,7 @@ export async function preview({ target, bot, items, mode }: MessageRequest, opti
       wrong.push({ index, code: error.status, msg: error.message })
     }
   }
-  return { bot: account.sid, messages: compose(ready, maxWeight).map(message => message.map(({ shown }) => shown)), wrong }
+  return { bot: account.sid, messages: compose(ready, account).map(message => message.map(({ shown }) => shown)), wrong }
 }
 
 /** An item as its caller knows it: neither where a file lies nor a link to it. */

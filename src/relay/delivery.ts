@@ -209,6 +209,18 @@ export function outcomeOf(result: ItemResult | undefined): Outcome {
   return result?.error.outcome ?? 'unsent'
 }
 
+/**
+ * What became of a delivery as a whole; `undefined` where it has not ended. What may have arrived outweighs what has not, and that
+ * outweighs what was sent.
+ */
+export function resultOf({ results }: Pick<Delivery, 'results'>): ItemResult | undefined {
+  const failed = results.filter(result => result?.success === false)
+  const [worst] = [...failed.filter(result => outcomeOf(result) === 'unanswered'), ...failed]
+  if (!worst) return results.every(result => result) ? { success: true, messageIds: [...new Set(messageIdsOf({ results }))] } : undefined
+  if (failed.length === results.length) return worst
+  return { success: false, error: worst.error.with({ message: `${worst.error.message} (the other parts of the message were sent)` }) }
+}
+
 /** Whether an item failed for a reason that passes: no bot is online, its chat is closed for a while, or the relay stops. */
 export function isPassing(result: ItemResult | undefined): boolean {
   if (result === undefined || result.success) return false

@@ -1,7 +1,9 @@
 import { RelayError } from '../errors'
+import type { MessageRequest } from '../message/model'
 import type { Active, Deliveries } from './deliveries'
 import { createDelivery, failRest, type Delivery, type Idempotency } from './delivery'
 import { reasonOf, type Deferral, type Lanes } from './lanes'
+import { fitTexts } from './long-text'
 import type { RelayOptions, Submission } from './options'
 import { currentRung, nextRung } from './route'
 import { summarize } from './summary'
@@ -46,16 +48,17 @@ export class Intake {
     if ((request.sendAt ?? (deferred && deferred.inMemory === undefined)) && !deliveries.isDurable) throw new RelayError('no-database')
     const origin = { id, caller, door, summary: summarize(items, recordContent) }
     const delivery = createDelivery(origin, this.nextSeq(), clock.wall(), request, idempotency)
+    const draft = { request }
     let active: Active
     try {
-      active = this.place(submission, delivery)
+      active = this.place(submission, draft, delivery)
     } catch (thrown) {
       deliveries.forget(delivery.id)
       const error = RelayError.from(thrown)
       // Without an outcome it was no delivery at all.
       // What asked for a bot that was not there cannot be sent again by another one.
       const isSure = delivery.bot !== '' || (bot.platform === undefined && bot.selfId === undefined)
-      if (error.outcome) deliveries.reject(delivery, isSure ? items : [], error)
+      if (error.outcome) deliveries.reject(delivery, isSure ? draft.request.items : [], error)
       throw error
     }
     if (!delivery.deferred || deferred) return this.waitFor(submission, active)
@@ -67,13 +70,14 @@ export class Intake {
   /**
    * Gives a delivery a place in a lane: of several ways, that of the first one that takes it.
    *
+   * @param draft gets the request with texts as long as that way takes them
    * @throws RelayError why the only way, or the last one, does not
    */
-  private place(submission: Submission, delivery: Delivery): Active {
+  private place(submission: Submission, draft: { request: MessageRequest }, delivery: Delivery): Active {
     const { clock } = this.context
     for (;;) {
       try {
-        return this.placeOnce(submission, delivery)
+        return this.placeOnce(submission, draft, delivery)
       } catch (error) {
         const next = nextRung(delivery, failRest(delivery, RelayError.from(error)), clock.wall())
         if (!next) throw error
@@ -82,14 +86,19 @@ export class Intake {
     }
   }
 
-  private placeOnce({ request, admit, signal, deferred }: Submission, delivery: Delivery): Active {
-    const { clock, port, deliveries, lanes } = this.context
-    const { items, mode, expiresIn, sendAt } = request
+  private placeOnce({ request, admit, signal, deferred }: Submission, draft: { request: MessageRequest }, delivery: Delivery): Active {
+    const { clock, port, deliveries, lanes, longText, recordContent } = this.context
+    const { expiresIn, sendAt } = request
     const { target, flow: { route } } = delivery
     const bot = (route && currentRung(route)) ?? request.bot
     let isLater = (sendAt ?? deferred ?? route) !== undefined && deliveries.isDurable
     const account = isLater ? port.chooseLater(bot) : port.choose(bot)
-    admit?.(account.platform)
+    const before = draft.request
+    const { items, mode } = draft.request = fitTexts(request, account, longText)
+    if (draft.request !== before) {
+      Object.assign(delivery, { mode, results: items.map(() => undefined), summary: summarize(items, recordContent) })
+    }
+    admit?.(account.platform, items.length - request.items.length)
     const checked = account.check(target, items)
     if (mode === 'single') for (const item of checked) if (item instanceof RelayError) throw item
     delivery.bot = account.sid
@@ -105,15 +114,15 @@ export class Intake {
   }
 
   /** Writes down what must last, and waits as long as the caller wants to. */
-  private async waitFor({ request: { items, mode }, deferred, signal }: Submission, active: Active): Promise<Delivery> {
+  private async waitFor({ deferred, signal }: Submission, active: Active): Promise<Delivery> {
     const { deliveries, lanes, enter } = this.context
-    const { delivery } = active
+    const { delivery, items } = active
     if (active.mustLast) {
       try {
         if (delivery.expiresAt !== null) {
           await deliveries.keepUploads(items, delivery.expiresAt).catch((error: unknown) => {
             // In a batch, the item fails in its turn.
-            if (mode === 'single') throw error
+            if (delivery.mode === 'single') throw error
           })
         }
         await deliveries.insert(active)

@@ -77,7 +77,8 @@ export interface Head
 export function headOf(
   { id, seq, state, mode, deferred, bot, target, expiresAt, held, door, flow, summary: { items } }: Delivery,
 ): Head {
-  const isText = mode === 'single' && items.every(({ type }) => type === 'text' || type === 'at')
+  const others = items.filter(({ type }) => type !== 'at')
+  const isText = mode === 'single' && others.length < 2 && others.every(({ type }) => type === 'text')
   return { id, seq, state, deferred, bot, target, expiresAt, held, door, flow, isText }
 }
 

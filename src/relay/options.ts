@@ -1,6 +1,6 @@
 import type { Logger } from 'koishi'
 import type { Language } from '../lib/language'
-import type { MessageRequest, ParsedItem } from '../message/model'
+import type { LongText, MessageRequest, ParsedItem } from '../message/model'
 import type { Port } from '../platform/port'
 import type { Clock } from './clock'
 import type { Delivery } from './delivery'
@@ -16,11 +16,12 @@ export interface Submission {
   /** The name of the caller's key; absent for the master key, and for what did not come over HTTP. */
   caller?: string | null
   /**
-   * Told the platform of the bot that is to send, as Koishi names it, before anything is stored or sent.
+   * Told the platform of the bot that is to send, as Koishi names it, and how many items long texts add, before anything is stored or
+   * sent.
    *
    * @throws RelayError where the caller may not send to its target there
    */
-  admit?: (platform: string) => void
+  admit?: (platform: string, added: number) => void
   /** Its Idempotency-Key. It belongs to the caller. */
   key?: string
   /**
@@ -164,6 +165,8 @@ export interface RelayOptions {
   files: Files
   logger: Pick<Logger, 'info' | 'warn'>
   observer: Observer
+  /** How texts leave that are longer than their platform takes; as the door has it where empty. */
+  longText: LongText | ''
   recordContent: RecordContent
   /** How long records are kept, in milliseconds. */
   retention: number

@@ -11,6 +11,7 @@ import type { Gates } from './gates'
 import { defaultExpiry, type Intake } from './intake'
 import { KeyTaken, type Journal } from './journal'
 import { laneOf, type Lanes, type Waiting } from './lanes'
+import { fitTexts } from './long-text'
 import type { AdmitRetry, Files, RelayOptions, Submission, Submitted } from './options'
 import type { Recheck } from './recheck'
 import { firstRung } from './route'
@@ -116,15 +117,17 @@ export class Replay {
 
   /** The first request with this key went unanswered: what became of it is told, or what is missing is sent once that may be. */
   private async resend(submission: Submission, earlier: Delivery): Promise<Submitted> {
-    const { deliveries, journal, recheck, clock, intake, lanes, policy } = this.context
-    const { request: { items, expiresIn }, admit, signal, deferred } = submission
+    const { deliveries, journal, recheck, clock, intake, lanes, policy, port, longText } = this.context
+    const { request, admit, signal, deferred } = submission
     const replay: Submitted = { delivery: earlier, isReplay: true }
+    const account = port.find(earlier.bot)
+    const { items, expiresIn } = account ? fitTexts(request, account, longText) : request
     const active = deliveries.unanswered.get(earlier.id)
       ?? deliveries.toActive(earlier, await orKeyUnknown(journal.items(earlier.id)) ?? items)
     const { delivery } = active
     replay.delivery = delivery
     if (!await recheck.look(active).catch(() => false) || delivery.state !== 'unanswered') return replay
-    admit?.(platformOf(delivery.bot) ?? '')
+    admit?.(platformOf(delivery.bot) ?? '', 0)
     const isLater = delivery.deferred
     const change = { ...again(delivery, intake.nextSeq(), true), ...isLater && { expiresAt: clock.wall() + (expiresIn ?? defaultExpiry) } }
     const isBackground = !deliveries.isDurable && deferred?.inMemory !== undefined

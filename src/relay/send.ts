@@ -4,7 +4,7 @@ import { SendError, type Account, type LoadedItem, type Message } from '../platf
 import { attempt, toSent, type AttemptContext } from './attempt'
 import { nameOf } from './chats'
 import { pause } from './clock'
-import { compose, divide, kindOf, maxWeight, prepareItem, settlingTime, type MessageKind, type PreparedItem } from './compose'
+import { compose, divide, kindOf, prepareItem, settlingTime, type MessageKind, type PreparedItem } from './compose'
 import type { Active } from './deliveries'
 import { isPassing, unanswered, type Delivery, type ItemResult, type Open, type Results } from './delivery'
 import type { Gated, Gates } from './gates'
@@ -76,7 +76,7 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
     items: ready.filter(isOf(each)), retries: Math.min(retries, each.calls + mostCalls - 1), earlier: each,
   }))
   const fresh = ready.filter(item => !earlier.some(({ items }) => items.includes(item)))
-  const combined = compose(fresh, maxWeight).map((items): Outgoing => ({ items, retries: Math.min(retries, mostCalls - 1) }))
+  const combined = compose(fresh, work.account).map((items): Outgoing => ({ items, retries: Math.min(retries, mostCalls - 1) }))
   const queue = [...earlier.filter(({ items }) => items.length > 0), ...combined]
   for (let next = queue.shift(); next; next = queue.shift()) {
     const result = await sendOne(context, work, next)

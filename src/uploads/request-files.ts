@@ -1,6 +1,6 @@
 import type { UploadStore } from './store'
 
-/** The files that came with a request or were made for it. They are removed when it ends, unless something is to send them. */
+/** The files that came with a request. They are removed when it ends, unless something is to send them. */
 export class RequestFiles {
   readonly #ids: string[] = []
   #isKept = false
@@ -10,13 +10,6 @@ export class RequestFiles {
   /** Takes files that were stored for the request. */
   add(ids: readonly string[]): void {
     this.#ids.push(...ids)
-  }
-
-  /** Stores a text as a file, and returns its ID. */
-  async write(name: string, text: string): Promise<string> {
-    const id = await this.store.saveData(text, name)
-    this.add([id])
-    return id
   }
 
   /** From now on the files stay as long as any upload. */

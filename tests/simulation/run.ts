@@ -278,6 +278,7 @@ class World implements Run {
       logger: { info: log, warn: log },
       observer: { ended: () => undefined, called: () => undefined, lookedUp: finding => this.note(`looked up: ${finding}`), paused: () => this.note('paused') },
       recordContent: 'preview',
+      longText: '',
       retention: 30 * 24 * 60 * 60 * 1000,
       enter: () => () => undefined,
     })

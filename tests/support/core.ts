@@ -42,6 +42,8 @@ export class TestPort implements Port {
   readonly fates: Fate[] = []
   hasHistory = true
   retriesUnanswered = true
+  takesFiles = true
+  longestText = Infinity
   /** For how long after the first call that arrived a further one makes no second message, in milliseconds. */
   idempotentFor: number | undefined
   /** Whether questions for the history get no answer. */
@@ -75,7 +77,7 @@ export class TestPort implements Port {
     const { isOnline } = this
     const none = (): Promise<never> => Promise.reject(new SendError('refused'))
     return {
-      sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0 }, readsFiles: false, takesFiles: true, longestText: Infinity, retriesUnanswered: this.retriesUnanswered,
+      sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0 }, readsFiles: false, takesFiles: this.takesFiles, longestText: this.longestText, retriesUnanswered: this.retriesUnanswered,
       check: (_, items) => items,
       message: (_, items, name) => this.message(items, name),
       recall: none, groups: none, friends: none,
@@ -236,7 +238,7 @@ function copyOf(delivery: Delivery | undefined): Delivery | undefined {
   return delivery && { ...delivery }
 }
 
-type Changes = Partial<RelayOptions['policy'] & RelayOptions['lane']> & { isDurable?: boolean }
+type Changes = Partial<RelayOptions['policy'] & RelayOptions['lane'] & Pick<RelayOptions, 'longText'>> & { isDurable?: boolean }
 
 /** The core with a platform, in simulated time. */
 export class Core {
@@ -277,7 +279,7 @@ export class Core {
       },
       media: { transport: 'path', resolve: () => Promise.reject(new RelayError('file-not-found')), link: () => '' },
       files: { hold: () => () => undefined, keepUntil: () => Promise.resolve(), digest: () => Promise.resolve(undefined) },
-      logger: { info: () => undefined, warn: (_: string, line: string) => void this.warnings.push(line) }, observer: tellAll([]), recordContent: 'full', retention: 1e9,
+      logger: { info: () => undefined, warn: (_: string, line: string) => void this.warnings.push(line) }, observer: tellAll([]), recordContent: 'full', longText: changes.longText ?? '', retention: 1e9,
       enter: () => () => undefined,
     })
     const owner = ++this.owner

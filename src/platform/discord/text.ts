@@ -1,4 +1,4 @@
-import { divideText } from '../web'
+import { divideText } from '../../lib/words'
 
 /** What Discord takes for a link, less the marks that close a sentence or a bracket. */
 const link = String.raw`(?:https?|steam)://[^\s<>]+[^\s<>.,:;"'\])]`

@@ -1,5 +1,5 @@
+import { divideText } from '../../lib/words'
 import type { LoadedItem, LoadedMedia } from '../port'
-import { divideText } from '../web'
 
 /*
  * The contents of messages, as "Content of messages to send" has them

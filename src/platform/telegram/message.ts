@@ -1,7 +1,8 @@
+import { divideText } from '../../lib/words'
 import { fieldsOf, type JsonObject } from '../../message/parse'
 import { readMedia, type MediaFile } from '../media'
 import type { LoadedItem, LoadedMedia, Receipt } from '../port'
-import { ask, divideText, unreadable, WebMessage, type Call } from '../web'
+import { ask, unreadable, WebMessage, type Call } from '../web'
 import { readResult } from './answer'
 import { readChat, readMessageId } from './chat'
 

@@ -103,6 +103,18 @@ describe('after kill -9', { concurrency: 2 }, () => {
     assert.deepEqual(relay.texts(), ['text', '[file 6]', '[file 2]'])
   })
 
+  test('a divided text goes on where it was', async t => {
+    const relay = await victim(t, { longText: 'divide' })
+    const msg = 'a line of a log\n'.repeat(1250)
+    relay.simulator.fault({ fault: { kind: 'late', ms: 5000 } })
+    assert.equal((await relay.post({ group_id: group, msg }, later)).status, 202)
+    await until('the first part has arrived', () => relay.texts().length === 1)
+    await relay.kill()
+    await relay.start()
+    await until('it is finished', async () => (await relay.states()).join() === 'sent', 20_000)
+    assert.equal(relay.texts().map((text, index) => text.replace(`(${index + 1}/5)\n`, '')).join('\n'), msg.trimEnd())
+  })
+
   test('a picture of 1 MB that came with its request is delivered, and its file goes', async t => {
     const relay = await victim(t, { recordContent: 'none' })
     await relay.simulator.goOffline()

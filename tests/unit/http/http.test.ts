@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
 import { MediaLinks } from '../../../src/http/files'
-import { excerptOf, isLong, itemsOfText } from '../../../src/http/long-text'
 import { charsetOf, decodeText, kindOfName, kindOfType, mediaTypeOf, nameFor } from '../../../src/http/media-type'
 import { parseHandling, type Handling } from '../../../src/http/preferences'
-import { RequestFiles } from '../../../src/uploads/request-files'
-import { UploadStore } from '../../../src/uploads/store'
 
 const id = '0b1f7d6e-1d3c-4b52-8f3c-0a2b4c6d8e0f/a b.png'
 const hour = 60 * 60 * 1000
@@ -52,53 +46,6 @@ describe('signed links', () => {
     for (const end of ['', 'NaN', 'Infinity', '-1', 'x']) assert.ok(!links.isValid(id, changed('expires', end), 0), end)
     assert.ok(!links.isValid(id, queryOf(links.to({ id }, NaN)), 0))
     assert.ok(!links.isValid(id, new URLSearchParams(), 0))
-  })
-})
-
-describe('a text', () => {
-  test('is long from 4,001 characters on, whatever these weigh', () => {
-    for (const character of ['a', '字', '🙂']) {
-      assert.equal(isLong(character.repeat(4000)), false)
-      assert.equal(isLong(character.repeat(4001)), true)
-    }
-    assert.equal(isLong('🙂'.repeat(4000) + 'a'), true)
-    assert.equal(isLong('a'.repeat(10_000_000)), true)
-  })
-
-  test('is shown by as many of its first lines as fit', () => {
-    const line = (length: number): string => 'x'.repeat(length)
-    for (const [what, text, excerpt] of [
-      ['of 801 characters', `${line(400)}\n${line(400)}\n${line(400)}\n`, `${line(400)}\n${line(400)}`],
-      ['of exactly 1,000 characters', `${line(499)}\n${line(500)}\n${line(4000)}`, `${line(499)}\n${line(500)}`],
-      ['without the one that is a character too long', `${line(499)}\n${line(501)}\n${line(4000)}`, line(499)],
-      ['that ends as Windows has it', `${line(1000)}\r\n${line(4000)}`, line(1000)],
-      ['of which the first is cut where it is too long', line(5000), line(1000)],
-      ['of characters that are not cut', '🙂'.repeat(5000), '🙂'.repeat(1000)],
-      ['from the first on that is not blank', ` \n\n${' '.repeat(2000)}\n  a\n${line(5000)}`, 'a'],
-      ['without blank lines at the end', `a\n${'\n'.repeat(990)}${line(5000)}`, 'a'],
-    ] as const) assert.equal(excerptOf(text), excerpt, what)
-  })
-
-  test('that is long becomes its first lines and a file, which goes where nothing needs it', async t => {
-    const directory = await mkdtemp(join(tmpdir(), 'relay-long-text-'))
-    t.after(() => rm(directory, { recursive: true }))
-    const store = new UploadStore(directory)
-    for (const isKept of [true, false]) {
-      const files = new RequestFiles(store)
-      assert.deepEqual(await itemsOfText('short', files), [{ type: 'text', text: 'short' }])
-      assert.deepEqual(await readdir(directory), [])
-      const text = '一行\n'.repeat(2000)
-      const [first, second, ...others] = await itemsOfText(text, files)
-      assert.deepEqual(first, { type: 'text', text: '一行\n'.repeat(333).trimEnd() })
-      assert(second?.type === 'file' && second.link.kind === 'upload')
-      assert.match(second.link.id, /\/message\.txt$/)
-      assert.deepEqual(others, [])
-      assert.equal(await readFile(join(directory, second.link.id), 'utf8'), text)
-      if (isKept) files.keep()
-      await files.end()
-      assert.equal((await readdir(directory)).length, isKept ? 1 : 0)
-      await store.remove(second.link.id)
-    }
   })
 })
 

@@ -1,0 +1,65 @@
+import { RelayError } from '../errors'
+import { divideText } from '../lib/words'
+import type { Item, LongText, MessageRequest, ParsedItem, TextItem } from '../message/model'
+import { maxItems } from '../message/parse'
+import type { Account } from '../platform/port'
+
+/** How many characters a platform is taken to accept in a message where that is not known. */
+const usualLength = 4000
+/** How much of a long text stands before its file, in characters. */
+const excerptLength = 1000
+/** A text that would take more messages leaves as a file. */
+const mostParts = 50
+const labelLength = `(${mostParts}/${mostParts})\n`.length
+
+/** The files of texts: the targets of a request share them. */
+const files = new WeakMap<TextItem, Item>()
+
+/** The most characters in a message of an account, in UTF-16 units. */
+export function longestText({ longestText }: Pick<Account, 'longestText'>): number {
+  return Number.isFinite(longestText) ? longestText : usualLength
+}
+
+/**
+ * Makes texts that are too long for the platform ones that it takes.
+ *
+ * @param setting comes before what the door of the request does
+ * @returns the request itself where nothing is too long
+ * @throws RelayError `bad-request`
+ */
+export function fitTexts(
+  request: MessageRequest, account: Pick<Account, 'longestText' | 'takesFiles'>, setting: LongText | '',
+): MessageRequest {
+  const form = setting || request.longText
+  const most = longestText(account)
+  const isLong = (item: ParsedItem): item is TextItem => 'text' in item && item.text.length > most
+  if (!form || !request.items.some(isLong)) return request
+  const fit = (item: TextItem): ParsedItem[] => {
+    const parts = divideText(item.text, most - labelLength)
+    const isFew = parts.length <= mostParts
+    if (account.takesFiles && !(form === 'divide' && isFew)) return [{ type: 'text', text: excerptOf(item.text) }, fileOf(item)]
+    if (!isFew) return [new RelayError('too-large', `the text is too long for this chat: it would take more than ${mostParts} messages`)]
+    return parts.map((part, index) => ({ type: 'text', text: `(${index + 1}/${parts.length})\n${part.replace(/\r?\n$/, '')}` }))
+  }
+  const items = request.items.flatMap(item => isLong(item) ? fit(item) : [item])
+  if (items.length > maxItems) throw new RelayError('bad-request', `its long texts would make more than ${maxItems} items: send fewer`)
+  return { ...request, items, mode: request.longText ? 'batch' : request.mode }
+}
+
+function fileOf(item: TextItem): Item {
+  const known = files.get(item)
+  if (known) return known
+  const base64 = Buffer.from(item.text).toString('base64')
+  const file: Item = { type: 'file', link: { kind: 'data', base64, mediaType: 'text/plain' }, name: 'message.txt' }
+  files.set(item, file)
+  return file
+}
+
+/** The first lines of a long text, or as much of the very first as there is room for. Blanks before them are left out. */
+export function excerptOf(text: string): string {
+  const start = text.trimStart()
+  const head = start.slice(0, excerptLength).replace(/[\uD800-\uDBFF]$/, '')
+  const isWhole = /^\r?(?:\n|$)/.test(start.slice(head.length, head.length + 2))
+  const end = isWhole ? head.length : head.lastIndexOf('\n')
+  return head.slice(0, end > 0 ? end : head.length).trimEnd()
+}
