@@ -47,8 +47,8 @@ const places = {
 /** The files of relay/, from the ground up: each may import those before it. */
 const layers = [
   'clock', 'summary', 'flow', 'delivery', 'route', 'options', 'journal', 'journal-memory', 'journal-database', 'owner', 'deliveries', 'digest',
-  'long-text', 'compose', 'limits', 'chats', 'attempt', 'gates', 'send', 'lanes', 'intake', 'recheck', 'replay', 'history', 'inquiries', 'term',
-  'relay', 'start',
+  'long-text', 'compose', 'limits', 'chats', 'thread', 'attempt', 'gates', 'send', 'lanes', 'intake', 'recheck', 'replay', 'history', 'inquiries',
+  'term', 'relay', 'start',
 ]
 
 /** A pattern for the paths of all files in the places named: `src/errors.ts`, `src/relay/queue.ts`. */

@@ -38,6 +38,7 @@ class AdapterAccount extends BotAccount {
   readonly takesFiles: boolean
   readonly longestText: number
   readonly retriesUnanswered = false
+  override readonly recallableFor: number
   private readonly adapter: Adapter | undefined
 
   constructor(bot: Bot, presence: Presence) {
@@ -47,6 +48,7 @@ class AdapterAccount extends BotAccount {
     const { size, unit } = this.adapter?.longest ?? { size: Infinity, unit: 'characters' }
     // A Chinese character takes three bytes.
     this.longestText = unit === 'bytes' ? Math.floor(size / 3) : size
+    this.recallableFor = can(bot, 'deleteMessage') ? Infinity : 0
   }
 
   /** The form of IDs is unknown here, but many adapters put one into an address unescaped (RFC 3986, section 5.2.4). */

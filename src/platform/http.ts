@@ -34,6 +34,7 @@ export class HttpAccount implements Account {
   readonly readsFiles = false
   readonly takesFiles = false
   readonly longestText = Infinity
+  readonly recallableFor = 0
   /** A receiver tells a repeated call by its `webhook-id`. */
   readonly retriesUnanswered = true
   readonly health: Health = { state: 'online', since: Date.now() }

@@ -186,6 +186,8 @@ export abstract class BotAccount implements Account {
   abstract readonly takesFiles: boolean
   abstract readonly longestText: number
   abstract readonly retriesUnanswered: boolean
+  /** No limit is known. */
+  readonly recallableFor: number = Infinity
   abstract recall(target: Target, messageId: string): Promise<void>
   abstract groups(): Promise<Contact[]>
   abstract message(target: Target, items: readonly LoadedItem[], name: string): Message

@@ -65,6 +65,15 @@ export interface Account {
    */
   message(target: Target, items: readonly LoadedItem[], name: string): Message
   /**
+   * Changes a message that is there into these items, texts and mentions. Further calls do no harm. Absent where the platform has no such
+   * call.
+   *
+   * @param name as for `message`
+   */
+  update?(target: Target, messageId: string, items: readonly LoadedItem[], name: string): Message
+  /** How old its own message may be at most that it recalls, in milliseconds; 0 where it recalls none. */
+  readonly recallableFor: number
+  /**
    * Recalls a message that was sent to this target.
    *
    * @throws SendError

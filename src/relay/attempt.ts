@@ -8,6 +8,7 @@ import type { Open, Results, Sent } from './delivery'
 import type { Limits } from './limits'
 import type { RunningOptions } from './options'
 import type { EndCall } from './summary'
+import { takeBack } from './thread'
 
 /** What attempts need of the rest of the core. */
 export interface AttemptContext extends RunningOptions {
@@ -193,12 +194,15 @@ class Attempt {
   }
 
   private onSuccess(receipt: Receipt): void {
-    const { context: { chats, deliveries, stop }, sending: { active, indices, chat, message } } = this
+    const { context, sending: { active, account, indices, chat, message } } = this
+    const { chats, deliveries, stop } = context
     // Until its end is written, and after a stop, the next term learns of it from the chat.
     chats.answered(chat, this.name, receipt, active.mustLast || stop.aborted)
     this.receipt = receipt
     const sent = toSent(receipt, message.likeness)
-    if (this.hasEnded && !stop.aborted) deliveries.correct(active, indices, sent).catch(() => undefined)
+    if (this.hasEnded && !stop.aborted) {
+      takeBack(context, active, account, indices).then(() => deliveries.correct(active, indices, sent)).catch(() => undefined)
+    }
     this.wake()
   }
 

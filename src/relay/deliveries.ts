@@ -4,6 +4,7 @@ import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { pause } from './clock'
 import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
+import type { ThreadLink } from './flow'
 import { KeyTaken, NotOwner, type Head, type Journal } from './journal'
 import type { RunningOptions } from './options'
 import type { Ownership } from './owner'
@@ -128,6 +129,26 @@ export class Deliveries {
   /** A delivery that waits is left to the journal, which keeps it until its turn comes. */
   unload({ delivery, mustLast }: Active): void {
     if (mustLast && !this.waiters.has(delivery.id) && !this.writing.has(delivery.id)) this.forget(delivery.id)
+  }
+
+  /**
+   * The other deliveries of a thread to the same chat that were accepted since then, in milliseconds since the epoch, the oldest first.
+   * What a caller waits for does not wait for the database.
+   *
+   * @throws the error of the database, for what is deferred
+   */
+  async inThread({ delivery: { id, bot, target, deferred } }: Active, thread: string, since: number): Promise<Delivery[]> {
+    const known = await this.options.journal.inThread(thread, bot, target, since).catch((error: unknown) => {
+      if (deferred) throw error
+      return []
+    })
+    return known.filter(each => each.id !== id)
+  }
+
+  /** How a delivery goes on with its thread. That is written with its next step. */
+  link(sender: Active, thread: ThreadLink): void {
+    const { delivery } = this.present(sender)
+    this.change(delivery, { flow: { ...delivery.flow, thread } })
   }
 
   /** Whether a call may be made for it now: what must last is called for only while this relay is surely the owner. */
@@ -264,8 +285,7 @@ export class Deliveries {
 
   /** A platform message of a delivery was found, or its success was answered late, after its send had ended. */
   async correct(sender: Active, indices: readonly number[], sent: Sent): Promise<void> {
-    const { id } = sender.delivery
-    const active = this.active.get(id) ?? this.unanswered.get(id) ?? sender
+    const active = this.present(sender)
     const { delivery, items, mustLast } = active
     if (indices.every(index => delivery.results[index]?.success)) return
     const results = withSent(delivery.results, indices, sent)
@@ -392,6 +412,12 @@ export class Deliveries {
     const { key } = this.active.get(id) ?? {}
     this.active.delete(id)
     if (key && this.keys.get(key)?.delivery.id === id) this.keys.delete(key)
+  }
+
+  /** It may have been read again since. */
+  private present(sender: Active): Active {
+    const { id } = sender.delivery
+    return this.active.get(id) ?? this.unanswered.get(id) ?? sender
   }
 
   private change(delivery: Delivery, change: Change): void {

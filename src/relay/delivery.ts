@@ -3,7 +3,7 @@ import type { CauseId } from '../message/causes'
 import type { MessageRequest, Target } from '../message/model'
 import { SendError } from '../platform/port'
 import { digest } from '../lib/crypto'
-import type { Flow } from './flow'
+import type { Flow, ThreadDeed } from './flow'
 import type { Summary } from './summary'
 
 /**
@@ -244,6 +244,17 @@ export function usesUpKey(results: Results): boolean {
 /** The platform messages that a delivery is known to have become. */
 export function messageIdsOf({ results }: Pick<Delivery, 'results'>): string[] {
   return results.flatMap(result => result?.success ? result.messageIds : [])
+}
+
+/** The IDs of the platform message that stands for a delivery in its thread; none where that is not known to have arrived. */
+export function standsFor({ results, flow: { thread } }: Pick<Delivery, 'results' | 'flow'>): readonly string[] {
+  const result = results[thread?.index ?? 0]
+  return result?.success ? result.messageIds : []
+}
+
+/** How a delivery went on with its thread; `undefined` where it has none, or is not known to have arrived. */
+export function threadDeedOf({ results, flow: { thread } }: Pick<Delivery, 'results' | 'flow'>): ThreadDeed | undefined {
+  return results[thread?.index ?? 0]?.success ? thread?.done : undefined
 }
 
 /** Whether the time of a deferred delivery is over. */

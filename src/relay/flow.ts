@@ -28,6 +28,8 @@ export interface ThreadLink {
   readonly done?: ThreadDeed
   /** The platform messages that it answers, changes or takes back. */
   readonly ids?: readonly string[]
+  /** An item of the platform message that stands for the delivery in its thread: a batch goes on with it by one of its messages. */
+  readonly index?: number
 }
 
 export const threadDeeds = ['new', 'replied', 'updated', 'replaced'] as const
@@ -111,13 +113,14 @@ function readQuiet({ from, to, zone }: JsonObject): Quiet {
   return { from: Number(from), to: Number(to), zone: String(zone) }
 }
 
-function readThread({ name, mode, done, ids }: JsonObject): ThreadLink {
+function readThread({ name, mode, done, ids, index }: JsonObject): ThreadLink {
   const deed = threadDeeds.find(each => each === done)
   return {
     name: String(name),
     mode: mode === 'update' || mode === 'replace' ? mode : 'reply',
     ...deed && { done: deed },
     ...Array.isArray(ids) && { ids: ids.map(String) },
+    ...typeof index === 'number' && { index },
   }
 }
 

@@ -10,7 +10,7 @@ import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import type { Clock } from './clock'
 import { isUnfinished, unfinished, type Delivery, type State } from './delivery'
-import { KeyTaken, NotOwner, fromRow, gone, headOf, keepsContent, lastId, lowestId, matches, sizeOfItems, toRow, writeCaller, type CountFilter, type Head, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
+import { KeyTaken, NotOwner, fromRow, gone, headOf, keepsContent, lastId, lowestId, matches, sizeOfItems, threadEnds, toRow, writeCaller, type CountFilter, type Head, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
 import type { RecordContent } from './summary'
 
 declare module 'koishi' {
@@ -74,7 +74,7 @@ const table = 'message_relay_journal'
 const ownerTable = 'message_relay_owner'
 /** In this order they are written. */
 const columns = [
-  'id', 'state', 'target', 'caller', 'door', 'key', 'updatedAt', 'summary', 'record', 'owner', 'version', 'items',
+  'id', 'state', 'target', 'caller', 'door', 'thread', 'key', 'updatedAt', 'summary', 'record', 'owner', 'version', 'items',
 ] as const satisfies (keyof JournalRow)[]
 /** What is read of a delivery. The items may be large. */
 const fields = columns.filter(name => name !== 'items')
@@ -236,6 +236,17 @@ export class DatabaseJournal implements Journal, OwnerStore {
 
   async sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]> {
     return this.pick({ target: writeTarget(target) }, { limit }, each => each.bot === bot)
+  }
+
+  async inThread(thread: string, bot: string, target: Target, since: number): Promise<Delivery[]> {
+    const read = (order: 'asc' | 'desc'): Promise<Delivery[]> => (
+      this.pick({ thread, target: writeTarget(target) }, { since, order, limit: threadEnds }, each => each.bot === bot)
+    )
+    const first = await read('asc')
+    if (first.length < threadEnds) return first
+    const known = new Set(first.map(({ id }) => id))
+    const last = await read('desc')
+    return [...first, ...last.reverse().filter(({ id }) => !known.has(id))]
   }
 
   async adopt(owner: number, since: number): Promise<Head[]> {
@@ -518,7 +529,7 @@ class NoAnswer extends Error {
 }
 
 /** What a tombstone has besides its ID. */
-const emptyRow = { state: gone, target: '', caller: null, door: '', key: null, summary: '', record: '', items: null } as const
+const emptyRow = { state: gone, target: '', caller: null, door: '', thread: null, key: null, summary: '', record: '', items: null } as const
 
 /** The conditions of a listing that the database checks; it may let more through. */
 function conditionsOf({ states, targets, caller, door, text }: ListFilter): Query.Expr<JournalRow> {
@@ -563,6 +574,8 @@ function defineTables(ctx: Context): void {
     // Hexadecimal of at most 64 bytes.
     caller: { type: 'string', length: 128, nullable: true, initial: null },
     door: { type: 'string', length: 255, nullable: false },
+    // A digest in hexadecimal, like the key.
+    thread: { type: 'string', length: 64, nullable: true, initial: null },
     key: { type: 'string', length: 64, nullable: true, initial: null },
     updatedAt: { type: 'double', nullable: false },
     owner: { type: 'unsigned', nullable: false },
@@ -570,7 +583,7 @@ function defineTables(ctx: Context): void {
     summary: { type: 'text', length: 2 ** 24, nullable: false },
     record: { type: 'text', length: 2 ** 24, nullable: false },
     items: { type: 'text', length: 2 ** 30, nullable: true, initial: null },
-  }, { primary: 'id', unique: ['key'], indexes: [['state', 'id'], ['target', 'id'], ['caller', 'id']] })
+  }, { primary: 'id', unique: ['key'], indexes: [['state', 'id'], ['target', 'id'], ['caller', 'id'], ['thread', 'id']] })
   ctx.model.extend(ownerTable, {
     id: { type: 'unsigned', nullable: false },
     number: { type: 'unsigned', nullable: false },

@@ -102,6 +102,13 @@ export class MemoryJournal implements Journal {
     return Promise.resolve(this.pick(each => each.bot === bot && each.target.kind === kind && each.target.id === id, { limit }))
   }
 
+  inThread(thread: string, bot: string, { kind, id }: Target, since: number): Promise<Delivery[]> {
+    const isIn = ({ flow, bot: own, target, createdAt }: Delivery): boolean => (
+      flow.thread?.name === thread && own === bot && target.kind === kind && target.id === id && createdAt >= since
+    )
+    return Promise.resolve(this.pick(isIn, { order: 'asc', limit: Infinity }))
+  }
+
   private pick(isWanted: (delivery: Delivery) => boolean, list: Pick<ListFilter, 'order' | 'limit'>): Delivery[] {
     return cutList([...this.records.values()].filter(isWanted), list)
   }

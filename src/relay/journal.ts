@@ -53,6 +53,11 @@ export interface Journal {
   count(range: Range, filter: CountFilter): Promise<ReadonlyMap<State, number>>
   /** What the newest so many deliveries through this bot to this target have become, the newest first. */
   sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]>
+  /**
+   * The deliveries of a thread through this bot to this target that were accepted since then (milliseconds since the epoch), the oldest
+   * first. Of a long thread some at its beginning and some at its end.
+   */
+  inThread(thread: string, bot: string, target: Target, since: number): Promise<Delivery[]>
 
   /**
    * Puts this owner's number on every row that has not ended, or ended `unanswered` since then (milliseconds since the epoch), and from
@@ -152,6 +157,8 @@ export interface Row {
   /** As `writeCaller` has it. */
   caller: string | null
   door: string
+  /** As `ThreadLink.name`. */
+  thread: string | null
   key: string | null
   /** In milliseconds since the epoch. */
   updatedAt: number
@@ -201,6 +208,9 @@ export function matches({ id, state, target, bot, caller, door, summary }: Deliv
     && holds(filter.text, text => lowerCase(wordsOf(summary)).includes(lowerCase(text)))
 }
 
+/** How many deliveries of a thread are read at its beginning, and at its end. */
+export const threadEnds = 50
+
 /** Puts deliveries into the order asked for, and leaves out those beyond the limit. */
 export function cutList(deliveries: readonly Delivery[], { order, limit }: Pick<ListFilter, 'order' | 'limit'>): Delivery[] {
   const sign = order === 'asc' ? 1 : -1
@@ -228,7 +238,8 @@ export function toRow(delivery: Delivery): Row {
     fingerprint, flow, summary,
   } = delivery
   return {
-    id, state, target: writeTarget(target), caller: caller && writeCaller(caller), door, key, updatedAt, summary: writeSummary(summary),
+    id, state, target: writeTarget(target), caller: caller && writeCaller(caller), door, thread: flow.thread?.name ?? null, key, updatedAt,
+    summary: writeSummary(summary),
     record: JSON.stringify({
       seq, mode, deferred, bot, createdAt, expiresAt, attempts, results: results.map(writeResult), open, held, fingerprint,
       flow: writeFlow(flow),

@@ -7,6 +7,7 @@ import { again, isOverdue, type Delivery } from './delivery'
 import { headOf } from './journal'
 import { laneOf, type Lanes } from './lanes'
 import { openMessage } from './send'
+import { takeBack } from './thread'
 
 /** When a delivery without an answer is looked for again, in milliseconds after its end; and once more when it has settled. */
 const looks = [60_000, 5 * 60_000]
@@ -69,8 +70,10 @@ export class Recheck {
       const call = chats.restore(chat, name, open)
       const wanted = { account, target: delivery.target, chat, call, ...await openMessage(this.context, active, open, account) }
       const finding = await lookUps.look(wanted)
-      if (finding.kind === 'found') await deliveries.correct(active, open.indices, toSent(finding, open.likeness))
-      else mayRepeat &&= finding.repeatableUntil > clock.now()
+      if (finding.kind === 'found') {
+        await takeBack(this.context, active, account, open.indices)
+        await deliveries.correct(active, open.indices, toSent(finding, open.likeness))
+      } else mayRepeat &&= finding.repeatableUntil > clock.now()
     }
     return mayRepeat
   }

@@ -2,7 +2,6 @@ import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import { SendError, type Account, type LoadedItem, type Message } from '../platform/port'
 import { attempt, toSent, type AttemptContext } from './attempt'
-import { nameOf } from './chats'
 import { pause } from './clock'
 import { compose, divide, kindOf, prepareItem, settlingTime, type MessageKind, type PreparedItem } from './compose'
 import type { Active } from './deliveries'
@@ -10,6 +9,7 @@ import { isPassing, unanswered, type Delivery, type ItemResult, type Open, type 
 import type { Gated, Gates } from './gates'
 import { NotOwner } from './journal'
 import { itemsForRung } from './route'
+import { joinThread, loosen, messageOf, takeBack } from './thread'
 
 /** What a send needs of the rest of the core. */
 export interface SendContext extends AttemptContext {
@@ -67,8 +67,9 @@ interface Work {
 }
 
 async function sendAll(context: SendContext, work: Work): Promise<void> {
-  const { active: { delivery: { deferred, open } }, lane, results } = work
-  const { gates, policy: { retries } } = context
+  const { active, account, lane, results } = work
+  const { delivery: { deferred, open } } = active
+  const { gates, deliveries, policy: { retries } } = context
   const mostCalls = gates.isRestricted(lane.bot) ? 1 : Infinity
   const ready = await prepareAll(context, work)
   const isOf = ({ indices }: Open) => ({ index }: Ready): boolean => indices.includes(index)
@@ -76,7 +77,9 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
     items: ready.filter(isOf(each)), retries: Math.min(retries, each.calls + mostCalls - 1), earlier: each,
   }))
   const fresh = ready.filter(item => !earlier.some(({ items }) => items.includes(item)))
-  const combined = compose(fresh, work.account).map((items): Outgoing => ({ items, retries: Math.min(retries, mostCalls - 1) }))
+  const messages = compose(fresh, account)
+  await joinThread(context, active, account, messages)
+  const combined = messages.map((items): Outgoing => ({ items, retries: Math.min(retries, mostCalls - 1) }))
   const queue = [...earlier.filter(({ items }) => items.length > 0), ...combined]
   for (let next = queue.shift(); next; next = queue.shift()) {
     const result = await sendOne(context, work, next)
@@ -84,7 +87,12 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
     const failure = cause instanceof SendError ? cause : undefined
     work.failure = failure ?? work.failure
     const isClosed = failure?.last.isAboutTarget === true
-    const parts = failure?.outcome === 'refused' && !isClosed ? divide(next.items) : []
+    const isRefused = failure?.outcome === 'refused' && !isClosed
+    if (isRefused && loosen(deliveries, active, next.items.map(({ index }) => index))) {
+      queue.unshift({ items: next.items, retries: next.retries })
+      continue
+    }
+    const parts = isRefused ? divide(next.items) : []
     if (parts.length > 1) {
       // Only the bad items are to fail, so each goes by itself, once.
       queue.unshift(...parts.map(items => ({ items, retries: 0 })))
@@ -126,11 +134,12 @@ async function sendOne(context: SendContext, work: Work, { items, retries, earli
   let hasArrived = false
   try {
     const indices = items.map(({ index }) => index)
-    const message = account.message(active.delivery.target, await load(items), nameOf(active.delivery.id, indices))
+    const message = messageOf(account, active.delivery, indices, await load(items))
     const settle = settlingTime(items, Math.max(settleTime, timeout))
     const sending = { active, results, indices, chat: lane.name, account, message, kind: kindOf(items), settle, retries, earlier }
     const receipt = await attempt(context, sending)
     hasArrived = true
+    await takeBack(context, active, account, indices)
     return toSent(receipt, message.likeness)
   } catch (error) {
     // Another relay has the data store: it finds out what became of this.
@@ -153,14 +162,13 @@ function itemsFor(account: Account, delivery: Delivery, items: readonly ParsedIt
 export async function openMessage(
   { media }: Pick<AttemptContext, 'media'>, { delivery, items }: Pick<Active, 'delivery' | 'items'>, { indices }: Open, account: Account,
 ): Promise<{ message: Message, kind: MessageKind }> {
-  const { id, target } = delivery
   const prepared: PreparedItem[] = []
   const present = itemsFor(account, delivery, items)
   for (const index of indices) {
     const item = present[index]
     if (item && !(item instanceof RelayError)) prepared.push(await prepareItem(item, media, account))
   }
-  return { message: account.message(target, await load(prepared), nameOf(id, indices)), kind: kindOf(prepared) }
+  return { message: messageOf(account, delivery, indices, await load(prepared)), kind: kindOf(prepared) }
 }
 
 async function load(items: readonly PreparedItem[]): Promise<LoadedItem[]> {

@@ -201,6 +201,14 @@ export class SimulatedJournal implements Journal, OwnerStore {
     )).sort((a, b) => b.seq - a.seq).slice(0, limit).map(copy))
   }
 
+  async inThread(thread: string, bot: string, target: Target, since: number): Promise<Delivery[]> {
+    await this.flush().catch(() => undefined)
+    return this.run('inThread', () => this.deliveries().filter(delivery => (
+      delivery.flow.thread?.name === thread && delivery.bot === bot && delivery.createdAt >= since
+      && delivery.target.kind === target.kind && delivery.target.id === target.id
+    )).sort((a, b) => a.seq - b.seq).map(copy))
+  }
+
   adopt(owner: number, since: number): Promise<Head[]> {
     this.number = owner
     const { rows, forsaken } = this.database

@@ -268,6 +268,7 @@ export class Platform {
       retriesUnanswered: this.options.retriesUnanswered,
       check: (_, items) => items,
       message: (target, items, name) => this.message(connection, chatName(sid, target), items, name),
+      recallableFor: Infinity,
       recall: () => Promise.resolve(),
       closure: target => this.closure(connection, chatName(sid, target)),
       groups: () => Promise.resolve([]),

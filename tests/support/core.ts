@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
-import type { MessageRequest, ParsedItem } from '../../src/message/model'
+import type { MessageRequest, ParsedItem, Target } from '../../src/message/model'
 import { SendError, type Account, type Closure, type Limit, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
 import { isUnfinished, outcomeOf, type Delivery, type State } from '../../src/relay/delivery'
 import { headOf, KeyTaken, type Head, type Journal } from '../../src/relay/journal'
@@ -44,6 +44,13 @@ export class TestPort implements Port {
   retriesUnanswered = true
   takesFiles = true
   longestText = Infinity
+  recallableFor = Infinity
+  /** Whether a message that is there can be changed, and whether one can answer another. */
+  canUpdate = false
+  canAnswer = true
+  /** The messages that it was asked to take back, and what becomes of that. */
+  readonly recalls: string[] = []
+  recallFate: 'done' | 'refused' | 'silent' = 'done'
   /** For how long after the first call that arrived a further one makes no second message, in milliseconds. */
   idempotentFor: number | undefined
   /** Whether questions for the history get no answer. */
@@ -78,9 +85,12 @@ export class TestPort implements Port {
     const none = (): Promise<never> => Promise.reject(new SendError('refused'))
     return {
       sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0 }, readsFiles: false, takesFiles: this.takesFiles, longestText: this.longestText, retriesUnanswered: this.retriesUnanswered,
-      check: (_, items) => items,
+      check: (_, items) => items.map(item => !this.canAnswer && 'messageId' in item ? new RelayError('bad-request') : item),
       message: (_, items, name) => this.message(items, name),
-      recall: none, groups: none, friends: none,
+      ...this.canUpdate && { update: (_, id, items, name) => this.message(items, name, id) },
+      recallableFor: this.recallableFor,
+      recall: (_, id) => this.recall(id),
+      groups: none, friends: none,
       closure: () => Promise.resolve(this.chat),
       onOffline: callback => this.watch('offline', callback),
       onOnline: callback => this.watch('online', callback),
@@ -108,16 +118,27 @@ export class TestPort implements Port {
     return () => this.watches[state].delete(callback)
   }
 
-  private message(items: readonly LoadedItem[], name: string): Message {
-    const text = items.map(item => item.type === 'text' ? item.text : item.type).join('+')
+  private recall(id: string): Promise<void> {
+    this.recalls.push(id)
+    if (this.recallFate === 'silent') return new Promise(() => undefined)
+    const index = this.entries.findIndex(entry => entry.id === id)
+    if (this.recallFate === 'refused' || index < 0) return Promise.reject(new SendError('refused'))
+    this.entries.splice(index, 1)
+    return Promise.resolve()
+  }
+
+  /** @param changed the message that becomes these items */
+  private message(items: readonly LoadedItem[], name: string, changed?: string): Message {
+    const text = items.map(item => item.type === 'text' ? item.text : item.type === 'reply' ? `reply ${item.messageId}` : item.type).join('+')
+    const idempotentFor = changed === undefined ? this.idempotentFor : Infinity
     return {
       likeness: text,
       // What `begin` throws is a rejection.
-      send: begin => new Promise(resolve => resolve(this.send(text, begin, name))),
-      ...this.idempotentFor === undefined ? { reports: () => [] } : { idempotentFor: this.idempotentFor },
+      send: begin => new Promise(resolve => resolve(this.send(text, begin, name, changed))),
+      ...idempotentFor === undefined ? { reports: () => [] } : { idempotentFor },
       history: count => this.isHistorySilent
         ? new Promise(() => undefined)
-        : Promise.resolve(this.hasHistory
+        : Promise.resolve(this.hasHistory && changed === undefined
             ? {
                 own: this.entries.slice(-count).map(({ id, time, text: other }) => ({ id, time, isEqual: other === text, isSeen: true })),
                 oldest: this.entries.length > count ? this.entries.at(-count)?.time ?? 0 : -Infinity, isReadable: true,
@@ -126,16 +147,18 @@ export class TestPort implements Port {
     }
   }
 
-  private send(text: string, begin: () => void, name: string): Promise<Receipt> {
+  private send(text: string, begin: () => void, name: string, changed?: string): Promise<Receipt> {
     begin()
     const { clock, idempotentFor = 0 } = this
     const at = clock.now()
     this.calls.push({ text, at })
     const known = this.arrived.get(name)
     const isKnown = known !== undefined && at < known.at + idempotentFor
-    const id = isKnown ? known.id : String(this.calls.length)
+    const id = changed ?? (isKnown ? known.id : String(this.calls.length))
     const { arrives, answered, error }: Fate = this.fates.shift() ?? fates.sent
-    if (arrives !== undefined && !isKnown) {
+    if (arrives !== undefined && changed !== undefined) {
+      clock.after(arrives, () => this.entries.forEach(entry => entry.id === changed && Object.assign(entry, { text })))
+    } else if (arrives !== undefined && !isKnown) {
       this.arrived.set(name, { id, at })
       clock.after(arrives, () => this.entries.push({ id, text, time: clock.wall() }))
     }
@@ -149,10 +172,13 @@ export class TestPort implements Port {
 /** A journal that outlives relays, and gives no answers when a test wants it so. */
 export class TestJournal implements Journal {
   readonly isDurable = true
-  readonly rows = new Map<string, { delivery: Delivery, items: readonly ParsedItem[], owner: number }>()
+  /** Whether its process was killed: it writes nothing more. */
+  isDead = false
   /** Whether statements get no answer, although they are carried out. */
   isAway = false
   private owner = 0
+
+  constructor(readonly rows = new Map<string, { delivery: Delivery, items: readonly ParsedItem[], owner: number }>()) {}
 
   insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {
     return this.answer(() => {
@@ -180,7 +206,7 @@ export class TestJournal implements Journal {
   }
 
   record(delivery: Delivery, items: readonly ParsedItem[]): void {
-    this.rows.set(delivery.id, { delivery: { ...delivery }, items, owner: this.owner })
+    if (!this.isDead) this.rows.set(delivery.id, { delivery: { ...delivery }, items, owner: this.owner })
   }
 
   find(id: string): Promise<Delivery | undefined> {
@@ -201,6 +227,11 @@ export class TestJournal implements Journal {
 
   sentTo(): Promise<Delivery[]> {
     return this.list()
+  }
+
+  async inThread(thread: string, bot: string, target: Target, since: number): Promise<Delivery[]> {
+    const found = (await this.list()).filter(each => each.flow.thread?.name === thread && each.createdAt >= since)
+    return found.filter(each => each.bot === bot && each.target.id === target.id).sort((a, b) => a.id < b.id ? -1 : 1)
   }
 
   adopt(owner: number): Promise<Head[]> {
@@ -228,7 +259,7 @@ export class TestJournal implements Journal {
   }
 
   private async answer<T>(statement: () => T): Promise<T> {
-    const result = await new Promise<T>(resolve => resolve(statement()))
+    const result = await new Promise<T>(resolve => this.isDead || resolve(statement()))
     if (this.isAway) throw new Error('away')
     return result
   }
@@ -244,7 +275,7 @@ type Changes = Partial<RelayOptions['policy'] & RelayOptions['lane'] & Pick<Rela
 export class Core {
   readonly clock = new SimulatedClock()
   readonly port = new TestPort(this.clock)
-  readonly journal = new TestJournal()
+  journal = new TestJournal()
   /** What became of each submission, in the order in which that was known. */
   readonly log: string[] = []
   /** What was warned of. */
@@ -257,9 +288,11 @@ export class Core {
     this.relay = this.start()
   }
 
-  /** Another relay of another process: only the journal is left. */
+  /** The process is killed, and another one begins: only what the journal has is left. */
   restart(): Relay {
     this.shared = new Shared(this.clock)
+    this.journal.isDead = true
+    this.journal = new TestJournal(this.journal.rows)
     return this.start()
   }
 

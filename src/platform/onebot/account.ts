@@ -44,6 +44,8 @@ class OneBotAccount extends BotAccount {
   /** QQ publishes no limit. It takes about 5,000 characters, and a text shares them with mentions. */
   readonly longestText = 4_500
   readonly retriesUnanswered = true
+  /** QQ lets members take back what is not older; administrators of a group may do so later. */
+  override readonly recallableFor = 120_000
 
   constructor(bot: Bot, presence: Presence, readonly reports: Reports) {
     super(bot, presence)

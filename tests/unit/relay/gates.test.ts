@@ -136,7 +136,7 @@ describe('a chat that is closed for a while', () => {
     await core.relay.retry(id, () => undefined)
     await core.run(minute)
     const { results } = await (await core.relay.history()).get(id)
-    assert.deepEqual([results.map(outcomeOf), core.called], [Array(4).fill('unanswered'), ['reply+a', 'reply+b', 'reply+a']])
+    assert.deepEqual([results.map(outcomeOf), core.called], [Array(4).fill('unanswered'), ['reply 1+a', 'reply 1+b', 'reply 1+a']])
   })
 
   test('is not held for ever where nothing waits', async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../../src/errors'
+import { digest } from '../../../src/lib/crypto'
 import type { ParsedItem } from '../../../src/message/model'
 import { systemClock, type Clock } from '../../../src/relay/clock'
 import { states, type Delivery } from '../../../src/relay/delivery'
@@ -241,6 +242,7 @@ for (const [kind, open, options] of kinds) {
       const pick = <T>(values: readonly T[], index: number): T => values[index % values.length] ?? assert.fail()
       const all = Array.from({ length: 600 }, (_, index) => deliveryOf({
         createdAt: start + index * 100, state: pick(states, index), target: { kind: index % 7 ? 'group' : 'private', id: String(index % 3) },
+        flow: index % 4 === 3 ? {} : { thread: { name: digest('t'), mode: 'reply', done: 'replied', ids: ['7'], index: 1 } },
         caller: pick(['', 'CI', 'ci', 'É'], index) || null, door: pick(['webhook', 'hooks/a', 'hooks/b', 'hooks'], index >> 2), bot: pick(['onebot:1', 'discord:2', ''], index >> 1),
         summary: { items: [{ type: 'text', msg: pick(['Straße 100%_"\\', 'build.*', '🚀\n'], index) }], calls: [{ at: 0, took: 0, outcome: 'refused', reason: 'refused: "msg":"n.*"' }], waited: null, platformTime: 0 },
       }))
@@ -260,9 +262,22 @@ for (const [kind, open, options] of kinds) {
           assert.deepEqual(idsOf(await journal.list({ ...filter, limit, order: 'asc' })), oldest, JSON.stringify(filter))
         }
       }
-      const to = all.filter(({ bot, target }) => bot === 'onebot:1' && target.kind === 'group' && target.id === '2').reverse()
-      assert.deepEqual(idsOf(await journal.sentTo('onebot:1', { kind: 'group', id: '2' }, 20)), idsOf(to).slice(0, 20))
-      assert.deepEqual(idsOf(await journal.sentTo('onebot:1', { kind: 'group', id: '2' }, 999)), idsOf(to))
+      const group = { kind: 'group', id: '1' } as const
+      const to = all.filter(({ bot, target }) => bot === 'onebot:1' && target.kind === 'group' && target.id === group.id).reverse()
+      assert.notEqual(to.length, 0)
+      assert.deepEqual(idsOf(await journal.sentTo('onebot:1', group, 20)), idsOf(to).slice(0, 20))
+      assert.deepEqual(idsOf(await journal.sentTo('onebot:1', group, 999)), idsOf(to))
+      const inThread = to.toReversed().filter(({ createdAt, flow }) => createdAt >= start + 10_000 && flow.thread)
+      const thread = digest('t')
+      assert.notEqual(inThread.length, 0)
+      const found = await journal.inThread(thread, 'onebot:1', group, start + 10_000)
+      assert.deepEqual(idsOf(found), idsOf(inThread))
+      assert.deepEqual(plain(found[0]), plain(inThread[0]))
+      const long = Array.from({ length: 120 }, () => deliveryOf({ flow: { thread: { name: digest('long'), mode: 'update' } } }))
+      for (const delivery of long) journal.record(delivery, [])
+      const ends = idsOf(await journal.inThread(digest('long'), 'onebot:10000', group, start))
+      assert.deepEqual([ends.slice(0, 50), ends.slice(-50)], [idsOf(long).slice(0, 50), idsOf(long).slice(-50)])
+      for (const delivery of long) await journal.cancel(delivery.id)
       const range = { from: lowestId(start + 10_000), before: lowestId(start + 20_000) }
       for (const more of [{}, { caller: 'CI' }, { door: 'hooks' }, { text: 'strAßE 100%_"\\' }, { text: '.*' }, { text: 'n' }, { text: 'refused', caller: 'É' }]) {
         const filter = { ...more, states: ['sent', 'failed'] as const }
