@@ -112,6 +112,18 @@ export function unreadable(): SendError {
   return new SendError('unanswered', 'the answer of the platform cannot be read')
 }
 
+/** What a message that is there cannot become. */
+export function unchangeable(why: string): SendError {
+  return new SendError('refused', `the message that is there cannot be changed: ${why}`, { isFinal: true })
+}
+
+/** The only one of the parts of a changed message. @throws SendError `refused` where there are more */
+export function onlyPart<T>(parts: readonly T[]): T {
+  const [part] = parts
+  if (part === undefined || parts.length > 1) throw unchangeable('it would not be one message')
+  return part
+}
+
 /** One call that sends one message. @throws SendError */
 export type Call = () => Promise<Receipt>
 
@@ -127,11 +139,17 @@ export abstract class WebMessage implements Message {
   /** A further round goes on with what the one before it has begun, such as fetching a file. */
   private calls: Promise<readonly Call[]> | undefined
 
-  constructor(protected readonly account: BotAccount, protected readonly target: Target, protected readonly items: readonly LoadedItem[]) {
+  /** @param changed the ID of the message that becomes these items; absent for a new message */
+  constructor(
+    protected readonly account: BotAccount, protected readonly target: Target, protected readonly items: readonly LoadedItem[],
+    protected readonly changed?: string,
+  ) {
     this.isForeign = mayBeChanged(account.bot)
   }
 
   get idempotentFor(): number {
+    // The same change a second time changes nothing.
+    if (this.changed !== undefined) return Infinity
     return this.isForeign ? 0 : this.repeatableFor
   }
 
@@ -165,6 +183,7 @@ export abstract class WebMessage implements Message {
       const elements = items.map(toElement)
       const session = isHeard(bot) ? createSession(bot, channelId, kind === 'private', this.event) : undefined
       this.isForeign = session !== undefined && isChanged(elements, await announceSend(bot, session, elements))
+      if (this.isForeign && this.changed !== undefined) throw unchangeable('another plugin made something else of it')
       if (session && this.isForeign) return await this.encode(channelId, session, leave)
       const calls = await (this.calls ??= this.prepare(channelId).catch((error: unknown) => {
         this.calls = undefined

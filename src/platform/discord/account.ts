@@ -66,6 +66,10 @@ class DiscordAccount extends BotAccount {
     return new DiscordMessage(this, target, items, name, this.api)
   }
 
+  update(target: Target, messageId: string, items: readonly LoadedItem[], name: string): Message {
+    return new DiscordMessage(this, target, items, name, this.api, messageId)
+  }
+
   async recall(target: Target, messageId: string): Promise<void> {
     if (!isSnowflake(messageId)) throw new SendError('refused', 'this is not the ID of a message')
     await this.api.recall(await this.api.channelOf(target), messageId)

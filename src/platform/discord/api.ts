@@ -42,12 +42,14 @@ export class Api {
   }
 
   /**
-   * Makes one message. Source: https://docs.discord.com/developers/resources/message#create-message
+   * Makes one message, or changes one. Sources: https://docs.discord.com/developers/resources/message#create-message and #edit-message
    *
    * @param data a form where there are files
+   * @param changed the ID of the message that changes
    */
-  async post(channelId: string, data: object): Promise<Receipt> {
-    const answer = await ask(this.bot, 'POST', `/channels/${channelId}/messages`, data)
+  async post(channelId: string, data: object, changed?: string): Promise<Receipt> {
+    const path = `/channels/${channelId}/messages`
+    const answer = await (changed === undefined ? ask(this.bot, 'POST', path, data) : ask(this.bot, 'PATCH', `${path}/${changed}`, data))
     this.note(channelId, answer.headers)
     const { id } = fieldsOf(read(answer, data instanceof FormData))
     if (typeof id !== 'string') throw unreadable()

@@ -5,7 +5,7 @@ import { toText } from '../incoming'
 import type { BotAccount } from '../koishi'
 import { readMedia, type MediaFile } from '../media'
 import { SendError, type HistoryEntry, type HistoryPage, type LoadedItem, type LoadedMedia } from '../port'
-import { WebMessage, type Call } from '../web'
+import { onlyPart, WebMessage, type Call } from '../web'
 import type { Api } from './api'
 import { toParts, type Part } from './parts'
 import { essenceOf } from './text'
@@ -27,8 +27,11 @@ export class DiscordMessage extends WebMessage {
   protected override readonly repeatableFor = 60_000
   private readonly parts: readonly Part[]
 
-  constructor(account: BotAccount, target: Target, items: readonly LoadedItem[], private readonly name: string, private readonly api: Api) {
-    super(account, target, items)
+  constructor(
+    account: BotAccount, target: Target, items: readonly LoadedItem[], private readonly name: string, private readonly api: Api,
+    changed?: string,
+  ) {
+    super(account, target, items, changed)
     this.parts = toParts(items)
     this.likeness = digest(JSON.stringify(this.parts.map(({ content, files }) => [essenceOf(content), files.map(({ name }) => name)])))
   }
@@ -40,8 +43,12 @@ export class DiscordMessage extends WebMessage {
   }
 
   protected async prepare(channelId: string): Promise<readonly Call[]> {
-    const { api, parts } = this
+    const { api, parts, changed } = this
     if (parts.length === 0) throw new SendError('refused', undefined, { causeId: 'empty', isFinal: true })
+    if (changed !== undefined) {
+      const { content, allowed_mentions } = this.fields(onlyPart(parts), 0)
+      return [() => api.post(channelId, { content, allowed_mentions }, changed)]
+    }
     const calls: Call[] = []
     for (const [index, part] of parts.entries()) {
       const data = toBody(this.fields(part, index), await this.read(part.files))
@@ -53,7 +60,8 @@ export class DiscordMessage extends WebMessage {
     return calls
   }
 
-  override async history(count: number): Promise<HistoryPage> {
+  override async history(count: number): Promise<HistoryPage | undefined> {
+    if (this.changed !== undefined) return super.history(count)
     const [part, ...others] = this.parts
     // What is there of a divided message says nothing of the rest: a further round of calls does. What another plugin made of a message
     // looks otherwise.

@@ -7,7 +7,7 @@ import { toText } from '../incoming'
 import { BotAccount, type PlatformSupport } from '../koishi'
 import { readMedia } from '../media'
 import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
-import { ask, unreadable, WebMessage, type Call } from '../web'
+import { ask, onlyPart, unreadable, WebMessage, type Call } from '../web'
 import { readData } from './answer'
 import { divide, longestText, toPost, type Content } from './content'
 import { incomingLark } from './incoming'
@@ -46,6 +46,10 @@ class LarkAccount extends BotAccount {
     return item.type === 'reply' && !isMessageId(item.messageId) ? 'this is not the om_… of a message' : undefined
   }
 
+  update(target: Target, messageId: string, items: readonly LoadedItem[], name: string): Message {
+    return new LarkMessage(this, target, items, name, messageId)
+  }
+
   async recall(_target: Target, messageId: string): Promise<void> {
     if (!isMessageId(messageId)) throw new SendError('refused', undefined, { isFinal: true })
     readData(await ask(this.bot, 'DELETE', `/im/v1/messages/${messageId}`))
@@ -80,8 +84,8 @@ class LarkMessage extends WebMessage {
   protected override readonly repeatableFor = 55 * 60_000
   private readonly place: Place
 
-  constructor(account: LarkAccount, target: Target, items: readonly LoadedItem[], name: string) {
-    super(account, target, items)
+  constructor(account: LarkAccount, target: Target, items: readonly LoadedItem[], name: string, changed?: string) {
+    super(account, target, items, changed)
     // A part of a message that was refused as a whole may have its name.
     this.likeness = `${name} ${items.length}`
     const place = readPlace(target)
@@ -94,6 +98,11 @@ class LarkMessage extends WebMessage {
   }
 
   protected async prepare(): Promise<Call[]> {
+    const { changed } = this
+    if (changed !== undefined) {
+      const content = onlyPart(await this.contents())
+      return [() => this.change(changed, content)]
+    }
     if (this.answered !== undefined) await this.checkAnswered(this.answered)
     const contents = await this.contents()
     return contents.map((content, index) => () => this.post(content, `${this.likeness} ${index}`))
@@ -171,6 +180,13 @@ class LarkMessage extends WebMessage {
       if (key) return key
       throw unreadable()
     })
+  }
+
+  /** https://open.feishu.cn/document/server-docs/im-v1/message/update */
+  private async change(id: string, { type, value }: Content): Promise<Receipt> {
+    const { account: { bot }, target: { kind } } = this
+    readData(await ask(bot, 'PUT', `/im/v1/messages/${id}`, { msg_type: type, content: JSON.stringify(value) }), kind)
+    return { messageIds: [id] }
   }
 
   private async post({ type, value }: Content, name: string): Promise<Receipt> {

@@ -27,6 +27,8 @@ class TelegramAccount extends BotAccount {
   readonly longestText = longestText
   /** Telegram has no history for bots, and carries out each call anew. */
   readonly retriesUnanswered = false
+  /** https://core.telegram.org/bots/api#deletemessage */
+  override readonly recallableFor = 48 * 60 * 60 * 1000
 
   protected checkTarget(target: Target): void {
     if (!readChat(target)) throw new RelayError('bad-request', chatRules[target.kind])
@@ -50,7 +52,10 @@ class TelegramAccount extends BotAccount {
     return new TelegramMessage(this, target, items)
   }
 
-  /** https://core.telegram.org/bots/api#deletemessage: within 48 hours. */
+  update(target: Target, messageId: string, items: readonly LoadedItem[]): Message {
+    return new TelegramMessage(this, target, items, messageId)
+  }
+
   async recall(target: Target, messageId: string): Promise<void> {
     const data = { chat_id: readChat(target)?.id, message_id: readMessageId(messageId)?.number }
     readResult(await ask(this.bot, 'POST', '/deleteMessage', data), target)

@@ -1,8 +1,9 @@
 import { divideText } from '../../lib/words'
 import { fieldsOf, type JsonObject } from '../../message/parse'
+import { toText } from '../incoming'
 import { readMedia, type MediaFile } from '../media'
 import type { LoadedItem, LoadedMedia, Receipt } from '../port'
-import { ask, unreadable, WebMessage, type Call } from '../web'
+import { ask, onlyPart, unreadable, WebMessage, type Call } from '../web'
 import { readResult } from './answer'
 import { readChat, readMessageId } from './chat'
 
@@ -68,6 +69,11 @@ export class TelegramMessage extends WebMessage {
 
   protected async prepare(): Promise<readonly Call[]> {
     const requests = (await this.compose()).flatMap(toRequests)
+    const { changed } = this
+    if (changed !== undefined) {
+      const { fields } = onlyPart(requests)
+      return [() => this.change(fields, readMessageId(changed)?.number)]
+    }
     const reply = this.items.find(item => item.type === 'reply')
     const to = { chat_id: this.chat.id, message_thread_id: this.chat.topic }
     const first = { ...to, ...reply && { reply_parameters: { message_id: readMessageId(reply.messageId)?.number } } }
@@ -80,6 +86,14 @@ export class TelegramMessage extends WebMessage {
     const messageIds = [result].flat().flatMap(message => toId(fieldsOf(message).message_id))
     if (messageIds.length === 0) throw unreadable()
     return { messageIds }
+  }
+
+  /** https://core.telegram.org/bots/api#editmessagetext */
+  private async change(fields: JsonObject, id: number | undefined): Promise<Receipt> {
+    const answer = await ask(this.account.bot, 'POST', '/editMessageText', { chat_id: this.chat.id, message_id: id, ...fields })
+    // That is what it says of a call that was carried out before.
+    if (!/message is not modified/i.test(toText(fieldsOf(answer.body).description))) readResult(answer, this.target)
+    return { messageIds: toId(id) }
   }
 
   /** The items in their order. A text goes with the files after it, otherwise with those before it. */
