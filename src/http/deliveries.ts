@@ -6,7 +6,7 @@ import { reachOf } from '../message/destination'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { platformOf, readAddress, writeTarget } from '../message/target'
-import { isRetryable, outcomeOf, states, type Delivery, type Results, type State } from '../relay/delivery'
+import { isRetryable, outcomeOf, states, threadDeedOf, type Delivery, type Results, type State } from '../relay/delivery'
 import type { ListFilter, Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
@@ -191,6 +191,7 @@ function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Waits): obje
     ...expiresAt !== null && { expires_at: toDate(expiresAt) },
     attempts,
     results: viewResults(results),
+    ...viewThread(delivery),
     items: summary.items,
     history: summary.calls.map(({ at, took, outcome, reason }) => ({
       at: toDate(at), took_ms: took, outcome, ...reason !== undefined && { reason },
@@ -208,6 +209,12 @@ export function viewResults(results: Results): object[] {
     if (result.success) return { index, success: true, message_ids: result.messageIds }
     return { index, success: false, code: result.error.status, msg: result.error.message, outcome: outcomeOf(result) }
   })
+}
+
+/** How a delivery went on with its thread, where it did. */
+export function viewThread(delivery: Delivery): { thread?: string } {
+  const thread = threadDeedOf(delivery)
+  return thread ? { thread } : {}
 }
 
 function idOf({ params }: Exchange): string {
