@@ -15,7 +15,7 @@ import { hookCredentialsOf, parseHook, receiveHook } from './body'
 import { digestTemplate } from './digest'
 import type { LastPayloads } from './payloads'
 import { renderPlainly, tidy } from './plain'
-import type { EventKey, HookEvent, HookRequest, SignedRequest, Source } from './source'
+import { started, type EventKey, type HookEvent, type HookRequest, type SignedRequest, type Source } from './source'
 import { sources } from './sources'
 import { templateRoutes } from './template-routes'
 import { reasonOf, type Rendered, type Templates } from './templates'
@@ -138,7 +138,7 @@ class Hooks {
     const destinations = parsePath(params.targets ?? '', {}, names)
     sender.demandTargets(exchange, destinations)
     const handling = parseHandling({}, query)
-    const timing = readTiming(query)
+    const { thread, ...timing } = readTiming(query)
     const asked = readChoice(query, 'lang', languages)
     const spoken = destinations.list.map(each => ({ ...each, lang: asked ?? each.lang ?? this.options.language }))
     const received = this.received.get(exchange) ?? await receiveHook(exchange, () => readBody(exchange.request, limits, stop))
@@ -163,7 +163,7 @@ class Hooks {
     return this.send(exchange, texts, {
       ...handling, destinations: { ...destinations, list }, door: `hooks/${source.name}`, deferred: { wait: 0, inMemory: patience }, tellsState: true,
       ...key && { key: key.text, event: { ...key.lifetime !== undefined && { lifetime: key.lifetime } } },
-    }, { ...timing, ...threadOf(timing.thread, reading) })
+    }, { ...timing, ...threadOf(thread, source, reading) })
   }
 
   private async send(
@@ -217,8 +217,9 @@ function skip(exchange: Exchange, why: string): Success {
 }
 
 /** The thread of an event: the one that the address names, or that its source gives it; `thread=0` for none. */
-function threadOf(asked: string | undefined, { thread }: HookEvent): Pick<Content, 'thread'> {
-  return asked === '0' ? { thread: undefined } : { thread: asked ?? thread }
+function threadOf(asked: string | undefined, { name }: Source, { thread }: HookEvent): Pick<Content, 'thread'> {
+  const own = thread === undefined ? {} : { thread: `${name} ${thread}` }
+  return asked === undefined ? own : asked === '0' ? {} : { thread: asked }
 }
 
 /** Each address has events of its own. The key in the address is no part of the event. */
@@ -238,6 +239,7 @@ function whyFilteredOut({ name, branch, status }: HookEvent, query: URLSearchPar
     const patterns = readList(query.getAll(parameter).join(',')) ?? []
     return value !== undefined && patterns.length > 0 && !patterns.some(pattern => matchesGlob(pattern, value))
   }
+  if (status === started && !query.get('status')) return 'the start of a run is told where the address asks for status=started'
   if (isOut('events', name)) return 'not one of the events that were asked for'
   if (isOut('branch', branch)) return 'not on a branch that was asked for'
   if (isOut('status', status)) return 'not with a status that was asked for'

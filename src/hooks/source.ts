@@ -38,6 +38,9 @@ export type Reading = HookEvent | { skipped: string }
 
 const lacks = { action: 'events without an action produce no message', state: 'events without a state produce no message' }
 
+/** The status of a run that has begun: it is told only where the address asks for it by `?status=`. */
+export const started = 'started'
+
 /** Skips an event because of its action or state, as its sender calls it; empty where it says none. */
 export function skip(what: 'action' | 'state', value: string): { skipped: string } {
   return { skipped: value === '' ? lacks[what] : `its ${what} "${value}" produces no message` }

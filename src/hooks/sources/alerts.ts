@@ -74,7 +74,8 @@ function readAlerts(payload: JsonObject, sender: string, pages: readonly string[
     more: total - named.length,
     link: [...all.length === 1 ? pages.map(page => first?.[page]) : [], payload.externalURL].map(pageOf).find(page => page !== '') ?? '',
   }
-  return { name: 'alert', status, view }
+  const { groupKey } = payload
+  return { name: 'alert', status, ...typeof groupKey === 'string' && groupKey !== '' && { thread: digest(groupKey) }, view }
 }
 
 /** An address that is no longer than a line should be: that of a graph holds the whole query. */

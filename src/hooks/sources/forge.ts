@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../message/parse'
 import { address, count, demandObject, firstLine, line, objects } from '../fields'
 import { excerpt } from '../markup'
-import { skip, type Reading } from '../source'
+import { skip, started, type Reading } from '../source'
 
 /** How many commits of a push are named. */
 const maxCommits = 5
@@ -49,7 +49,14 @@ type ForgeView = Readonly<typeof nothing>
 export type Told = Event | { skipped: string }
 
 /** The fields of an event that are not common to all. */
-export type Event = Partial<ForgeView> & { branch?: string }
+export type Event = Partial<ForgeView> & {
+  branch?: string
+  /** The ID of the run of a workflow or pipeline that it is about. */
+  run?: string
+}
+
+/** What has a number of its own, so that its events make a thread. */
+const topics: ReadonlySet<string | undefined> = new Set(['issue', 'pull_request', 'merge_request', 'discussion'])
 
 /** Reads an event of one kind. */
 export type Reader = (payload: JsonObject, action: string) => Told
@@ -67,9 +74,11 @@ export function readEvent(
   if (!reader) return { skipped: `${kind} events produce no message` }
   const told = reader(payload, action)
   if ('skipped' in told) return told
-  const { branch, ...view } = told
+  const { branch, run = '', ...view } = told
+  const topic = topics.has(view.kind) && view.number ? `${view.kind} ${view.number}` : run && `run ${run}`
   return {
     name: common.event,
+    ...topic && { thread: `${view.repo ?? common.repo} ${topic}` },
     ...branch && { branch },
     ...view.status && { status: view.status },
     view: { ...nothing, ...common, ...view },
@@ -91,16 +100,16 @@ export function readersOf(sender: string): ReaderAbout {
   return (field, actions, read) => only(actions, (payload, action) => read(demandObject(payload, field, sender), action, payload))
 }
 
-/** Tells how a run, a check or a deployment has ended, unless it is still running or was left out. */
-export function ended(result: string, told: Event): Told {
+/** Tells how a run, a check or a deployment has ended, unless it was left out, and that a run has begun. */
+export function stateOf(result: string, told: Event): Told {
   const status = statuses.get(result)
-  return status === undefined ? skip('state', result) : { ...told, result, status }
+  return status === undefined || (status === started && !told.run) ? skip('state', result) : { ...told, result, status }
 }
 
-/** The ends that somebody wants to hear of, and the word for `?status=` of what the senders call by several. */
+/** The states that somebody wants to hear of, and the word for `?status=` of what the senders call by several. */
 const statuses: ReadonlyMap<string, string> = new Map([
   ['success', 'success'], ['failure', 'failure'], ['failed', 'failure'], ['error', 'failure'], ['timed_out', 'failure'],
-  ['startup_failure', 'failure'], ['action_required', 'action_required'], ['cancelled', 'cancelled'], ['canceled', 'cancelled'],
+  ['requested', started], ['in_progress', started], ['running', started], ['startup_failure', 'failure'], ['action_required', 'action_required'], ['cancelled', 'cancelled'], ['canceled', 'cancelled'],
 ])
 
 /** A release, of which name and notes are told as far as they say more than the tag. */

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../message/parse'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { keyIn, type SignedRequest, type Source } from '../source'
-import { commentOf, commitsOf, ended, isZero, only, readersOf, readEvent, refOf, releaseOf, topicOf, type Reader, type Told } from './forge'
+import { commentOf, commitsOf, isZero, only, readersOf, readEvent, refOf, releaseOf, stateOf, topicOf, type Reader, type Told } from './forge'
 
 /** The header of each of the forges: Forgejo and Gitea send those of all, Gogs only its own. */
 function named(what: string): string[] {
@@ -104,12 +104,13 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
     const page = address(payload.target_url)
     // Its own runs have a state for each job.
     if (page.includes('/actions/runs/')) return { skipped: 'its workflow_run is told' }
-    return ended(line(payload.state), { name: line(payload.context), title: line(payload.description), who: '', link: page })
+    return stateOf(line(payload.state), { name: line(payload.context), title: line(payload.description), who: '', link: page })
   }],
-  ['workflow_run', about('workflow_run', ['completed'], (run, _, payload) => {
+  ['workflow_run', about('workflow_run', ['requested', 'in_progress', 'completed'], (run, action, payload) => {
     const branch = line(run.head_branch, 250)
     const path = line(run.path, 250)
-    return ended(line(run.conclusion), {
+    return stateOf(action === 'completed' ? line(run.conclusion) : action, {
+      run: line(run.id, 20),
       ...branch !== '' && { branch },
       ref: branch || refOfPath(path),
       name: firstOf(object(payload.workflow).name, path.replace(/@.*/, '')),
@@ -169,7 +170,8 @@ function readActionRun(payload: JsonObject): Told {
   const run = demandObject(payload, 'run', 'Forgejo')
   // As `main`, or `#12` for a pull request.
   const ref = line(run.prettyref, 250)
-  return ended(line(run.status), {
+  return stateOf(line(run.status), {
+    run: line(run.id, 20),
     ...!ref.startsWith('#') && { branch: ref },
     action: line(payload.action),
     ref,

@@ -2,7 +2,7 @@ import { RelayError } from '../../errors'
 import type { JsonObject } from '../../message/parse'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { keyIn, signedIn, type Source } from '../source'
-import { commentOf, commitsOf, ended, only, readersOf, readEvent, refOf, releaseOf, topicOf, type Reader, type Told } from './forge'
+import { commentOf, commitsOf, only, readersOf, readEvent, refOf, releaseOf, stateOf, topicOf, type Reader, type Told } from './forge'
 
 export const github: Source = {
   name: 'github',
@@ -54,10 +54,11 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['discussion_comment', about('discussion', ['created'], (discussion, _, payload) => comment(payload, discussion, 'discussion'))],
   ['release', about('release', ['published'], ({ tag_name: tag, name, body, prerelease, html_url: page }) =>
     ({ action: prerelease === true ? 'prereleased' : 'published', ...releaseOf(tag, name, notesOf(body), page) }))],
-  ['workflow_run', about('workflow_run', ['completed'], (run, _, payload) => {
+  ['workflow_run', about('workflow_run', ['requested', 'in_progress', 'completed'], (run, action, payload) => {
     const branch = line(run.head_branch, 250)
-    return ended(line(run.conclusion), {
+    return stateOf(action === 'completed' ? line(run.conclusion) : action, {
       branch,
+      run: line(run.id, 20),
       ref: branch,
       name: firstOf(run.name, object(payload.workflow).name),
       number: line(run.run_number, 20),
@@ -69,13 +70,13 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['check_run', about('check_run', ['completed'], check => {
     if (object(check.app).slug === 'github-actions') return { skipped: 'its workflow_run is told' }
     const branch = line(object(check.check_suite).head_branch, 250)
-    return ended(line(check.conclusion), {
+    return stateOf(line(check.conclusion), {
       branch, ref: branch, name: line(check.name), title: line(object(check.output).title), who: '', link: address(check.html_url),
     })
   })],
   ['status', payload => {
     const branch = line(objects(payload.branches)[0]?.name, 250)
-    return ended(line(payload.state), {
+    return stateOf(line(payload.state), {
       branch,
       ref: branch,
       name: line(payload.context),
@@ -145,7 +146,7 @@ function readDeployment(payload: JsonObject): Told {
   const { ref: deployed, environment, creator } = object(payload.deployment)
   const ref = /^[0-9a-f]{40}$/.test(line(deployed)) ? '' : line(deployed, 250)
   const page = address(object(payload.repository).html_url)
-  return ended(line(status.state), {
+  return stateOf(line(status.state), {
     branch: ref,
     ref,
     name: firstOf(status.environment, environment),

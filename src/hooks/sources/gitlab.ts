@@ -5,7 +5,7 @@ import type { JsonObject } from '../../message/parse'
 import { address, count, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { skip, type Source } from '../source'
-import { commitsOf, ended, isZero, only, readersOf, readEvent, refOf, releaseOf, type Event, type Reader, type Told } from './forge'
+import { commitsOf, isZero, only, readersOf, readEvent, refOf, releaseOf, stateOf, type Event, type Reader, type Told } from './forge'
 
 /** How many failed jobs of a pipeline are named. */
 const maxJobs = 5
@@ -142,9 +142,10 @@ function readPipeline(payload: JsonObject): Told {
   const branch = line(ref, 250)
   const page = address(object(payload.project).web_url)
   const failed = objects(payload.builds, Infinity).filter(build => build.status === 'failed' && build.allow_failure !== true)
-  return ended(line(status), {
+  return stateOf(line(status), {
     ...tag !== true && { branch },
     ref: branch,
+    run: line(id, 20),
     number: line(id, 20),
     name: line(name),
     title: firstLine(object(payload.commit).message),
@@ -159,7 +160,8 @@ function readJob(payload: JsonObject): Told {
   if (status !== 'failed' || mayFail === true) return { skipped: 'of jobs only failures are told' }
   const branch = line(ref, 250)
   const page = firstOf(object(payload.project).web_url, object(payload.repository).homepage)
-  return ended('failed', {
+  return stateOf('failed', {
+    run: line(payload.pipeline_id, 20),
     ...tag !== true && { branch },
     ref: branch,
     name: line(payload.build_name),
@@ -171,7 +173,7 @@ function readJob(payload: JsonObject): Told {
 
 function readDeployment(payload: JsonObject): Told {
   const ref = line(payload.ref, 250)
-  return ended(line(payload.status), {
+  return stateOf(line(payload.status), {
     branch: ref,
     ref,
     name: line(payload.environment),

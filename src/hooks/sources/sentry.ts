@@ -31,7 +31,10 @@ const nothing = {
 /** How many tags of an event are looked at. */
 const maxTags = 100
 
-type Told = Partial<typeof nothing> & { status?: string }
+type Told = Partial<typeof nothing> & {
+  status?: string
+  thread?: string
+}
 
 export const sentry: Source = {
   name: 'sentry',
@@ -42,9 +45,9 @@ export const sentry: Source = {
     const reader = readers.get(event)
     if (!reader) return { skipped: `${event} events produce no message` }
     const action = line(payload.action)
-    const { status, ...told } = reader(demandObject(payload, 'data', 'Sentry'), action, payload) ?? {}
+    const { status, thread, ...told } = reader(demandObject(payload, 'data', 'Sentry'), action, payload) ?? {}
     if (told.title === undefined) return skip('action', action)
-    return { name: event, ...status && { status }, view: { ...nothing, event, action, ...told } }
+    return { name: event, ...status && { status }, ...thread && { thread }, view: { ...nothing, event, action, ...told } }
   },
 
   keyOf: keyIn('request-id'),
@@ -60,7 +63,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['error', data => eventOf(demandObject(data, 'error', 'Sentry'))],
   ['issue', readIssue],
   ['metric_alert', (data, action) => {
-    const { alert_rule: rule, projects, title } = demandObject(data, 'metric_alert', 'Sentry')
+    const { alert_rule: rule, projects, title, id } = demandObject(data, 'metric_alert', 'Sentry')
     const { description_text: text } = data
     const fields = object(rule)
     return {
@@ -72,6 +75,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
       environment: line(fields.environment, 40),
       status: action === 'resolved' ? 'resolved' : 'firing',
       link: address(data.web_url),
+      thread: threadOf('metric_alert', id),
     }
   }],
 ])
@@ -91,6 +95,7 @@ function readIssue(data: JsonObject, action: string, payload: JsonObject): Told 
     who: type === 'user' ? line(name, 40) : '',
     status: action === 'resolved' ? 'resolved' : 'firing',
     link: address(issue.web_url) || address(issue.permalink),
+    thread: threadOf('issue', issue.id),
   }
 }
 
@@ -105,7 +110,13 @@ function eventOf(event: JsonObject): Told {
     environment: line(event.environment ?? tagOf(event.tags, 'environment'), 40),
     release: line(event.release, 60),
     link: address(event.web_url),
+    thread: threadOf('issue', event.issue_id),
   }
+}
+
+function threadOf(what: string, id: unknown): string {
+  const which = line(id, 60)
+  return which && `${what} ${which}`
 }
 
 /** The value of a tag, of which a list holds names and values. */

@@ -20,9 +20,11 @@ export const uptimeKuma: Source = {
     // A test, or a certificate or domain that expires.
     if (state === undefined && text === '') throw new RelayError('bad-request', 'there is neither a heartbeat nor a msg')
     const reason = line(heartbeat.msg, maxReason)
+    const id = line(monitor.id, 60)
     return {
       name: state === undefined ? 'message' : 'heartbeat',
       ...state !== undefined && { status: state },
+      ...id !== '' && { thread: `monitor ${id}` },
       view: {
         state: state ?? '',
         text,

@@ -12,11 +12,12 @@ import { assertReadable, assertSnapshot, isEvent, languages, readFixtures, rende
 async function textsOf(source: Source, request: HookRequest, what: string): Promise<string[]> {
   const reading = source.read(request)
   if (!isEvent(reading)) return [`== ${what}: ${reading.skipped}`]
-  const { name, branch = '', status = '', view } = reading
+  const { name, branch = '', status = '', thread, view } = reading
+  const inThread = thread === undefined ? '' : ` thread=${thread}`
   return Promise.all(languages.map(async lang => {
     const text = await render(source, view, lang)
     assertReadable(text, ['message', 'notification'].includes(name))
-    return `== ${what} (${lang}) event=${name} branch=${branch} status=${status}\n${text}`
+    return `== ${what} (${lang}) event=${name} branch=${branch} status=${status}${inThread}\n${text}`
   }))
 }
 

@@ -16,11 +16,11 @@ function deeds({ journal }: Core): (string | undefined)[] {
 describe('how a message goes on with its thread', () => {
   const wall = 1e9
   const base: Joining = { mode: 'reply', past: [], wall, retries: 2, canUpdate: true, canAnswer: () => true, recallableFor: 120_000 }
+  const arrived = (...messageIds: string[]): Delivery['results'] => [{ success: true, messageIds }]
   /** A delivery of the thread that was sent a minute ago. */
   const sent = (id: string, more: Partial<Delivery> = {}): Delivery => ({
     id, seq: 1, state: 'sent', mode: 'single', deferred: true, target: { kind: 'group', id: '1' }, caller: null, door: '', bot: 'onebot:1',
-    createdAt: wall - 60_000, updatedAt: wall - 60_000, expiresAt: null, attempts: 1, results: [{ success: true, messageIds: [id] }], open: [],
-    held: null, key: null, fingerprint: null, flow: { thread: { name: 't', mode: 'reply', done: 'new', index: 0 } },
+    createdAt: wall - 60_000, updatedAt: wall - 60_000, expiresAt: null, attempts: 1, results: arrived(id), open: [], held: null, key: null, fingerprint: null, flow: { thread: { name: 't', mode: 'reply', done: 'new', index: 0 } },
     summary: { items: [], calls: [], waited: null, platformTime: 0 }, ...more,
   })
   const flow = (done: 'replaced' | 'updated', ids: string[]): Pick<Delivery, 'flow'> => (
@@ -37,16 +37,16 @@ describe('how a message goes on with its thread', () => {
     ['the first one of a thread', {}, 'new', []],
     ['after others', { past: [sent('a'), sent('b')] }, 'replied', ['a']],
     ['after one that was refused', { past: [sent('x', { state: 'failed', results: failed('refused') }), sent('b')] }, 'replied', ['b']],
-    ['after one whose ID is not known', { past: [sent('x', { results: [{ success: true, messageIds: [] }] })] }, 'new', []],
+    ['after one whose ID is not known', { past: [sent('x', { results: arrived() })] }, 'new', []],
     ['after one that another has replaced', { past: [sent('a'), sent('b', flow('replaced', ['a']))] }, 'replied', ['b']],
     ['where the platform takes no answers', { past: [sent('a')], canAnswer: () => false }, 'new', []],
     ['an update', { mode: 'update', past: [sent('a'), sent('a', flow('updated', ['a']))] }, 'updated', ['a']],
     ['an update that the platform does not have', { mode: 'update', past: [sent('a')], canUpdate: false }, 'replied', ['a']],
     ['an update of a digest', { mode: 'update', past: [sent('a', { flow: digest })] }, 'replied', ['a']],
     ['an update of a batch', { mode: 'update', past: [sent('a', { mode: 'batch' })] }, 'replied', ['a']],
-    ['an update of a message that was divided', { mode: 'update', past: [sent('a', { results: [{ success: true, messageIds: ['a', 'b'] }] })] }, 'replied', ['a']],
+    ['an update of a message that was divided', { mode: 'update', past: [sent('a', { results: arrived('a', 'b') })] }, 'replied', ['a']],
     ['a replacement', { mode: 'replace', past: [sent('a'), sent('b')] }, 'replaced', ['b']],
-    ['a replacement of what was divided', { mode: 'replace', past: [sent('a', { results: [{ success: true, messageIds: ['a', 'b'] }] })] }, 'replaced', ['a', 'b']],
+    ['a replacement of what was divided', { mode: 'replace', past: [sent('a', { results: arrived('a', 'b') })] }, 'replaced', ['a', 'b']],
     ['a replacement of what is too old', { mode: 'replace', past: [sent('a', { updatedAt: wall - 120_000 })] }, 'replied', ['a']],
     ['a replacement of a digest', { mode: 'replace', past: [sent('a', { flow: digest })] }, 'replied', ['a']],
     ['a replacement after what may still be carried out', { mode: 'replace', past: [sent('a'), unanswered({ deferred: false, updatedAt: wall - 29_000 })] }, 'replied', ['a']],
