@@ -128,6 +128,12 @@ export class DiscordServer {
       this.recalled.push(`${place} ${recalled ?? ''}`)
       return { status: 204, body: '' }
     }
+    if (method === 'PATCH') {
+      const message = this.shown.find(({ id, channel: where }) => id === recalled && where === place)
+      if (!message) return errorOf(404, 10008, 'Unknown Message')
+      Object.assign(message, { content: fields.content, notified: notifiedBy(String(fields.content), fieldsOf(fields.allowed_mentions)) })
+      return { body: messageOf(message) }
+    }
     if (method === 'GET') return this.history(place, query)
     return this.create(place, files.size > 0 ? fieldsOf(JSON.parse(String(fields.payload_json))) : fields, files)
   }

@@ -114,6 +114,12 @@ export class Lark {
       this.recalled.push(id)
       return ok({})
     }
+    if (id && method === 'PUT') {
+      const message = this.messages.find(each => each.id === id)
+      if (!message) return refuse(230011, 'The message was withdrawn.')
+      message.text = this.render(String(call.fields.msg_type), fieldsOf(JSON.parse(String(call.fields.content))))
+      return ok({ message_id: id, msg_type: call.fields.msg_type, updated: true })
+    }
     if (id) {
       const chat = id === 'om_p2p' ? 'oc_p2p' : id === 'om_elsewhere' ? 'oc_elsewhere' : group
       return ok({ items: [{ message_id: id, msg_type: 'text', chat_id: chat, sender: { id: user }, body: { content: '{"text":"x"}' } }] })

@@ -125,6 +125,8 @@ export class Telegram {
         if (fields.message_id === 1) return refuse(400, 'Bad Request: message can\'t be deleted')
         this.deleted.push(`${String(fields.chat_id)}:${String(fields.message_id)}`)
         return ok(true)
+      case 'editMessageText':
+        return this.edit(fields)
       case 'setWebhook':
         return ok(true)
       case 'getWebhookInfo':
@@ -134,6 +136,18 @@ export class Telegram {
       default:
         return /^send[A-Z]/.test(method) ? this.send(method, fields, files) : refuse(404, 'Not Found: method not found')
     }
+  }
+
+  private edit({ chat_id: chat, message_id: id, ...fields }: JsonObject): Answer {
+    const message = this.messages.find(each => each.id === id && each.chat === chat)
+    const { text, entities } = readText(fields)
+    if (!message) return refuse(400, 'Bad Request: message to edit not found')
+    if (text.length > 4096) return refuse(400, 'Bad Request: message is too long')
+    if (message.text === text.trim()) {
+      return refuse(400, 'Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message')
+    }
+    Object.assign(message, { text: text.trim() }, entities.length > 0 && { mentions: entities })
+    return ok({ message_id: id, date: 1_700_000_000, edit_date: 1_700_000_001, chat: { id: chat } })
   }
 
   private send(method: string, fields: JsonObject, files: Call['files']): Answer {

@@ -162,6 +162,16 @@ describe('a replacement', () => {
     assert.deepEqual([core.port.texts, core.port.recalls, deeds(core)], [['c'], ['1', '2'], ['new', 'replaced', 'replaced']])
   })
 
+  test('of what is too old answers it', async () => {
+    const core = new Core()
+    core.port.recallableFor = 120_000
+    for (const msg of ['a', 'b']) {
+      void core.later(msg, { thread: 't', threadMode: 'replace' })
+      await core.run(121_000)
+    }
+    assert.deepEqual([core.port.texts, core.port.recalls], [['a', 'reply 1+b'], []])
+  })
+
   test('that is refused leaves both, and says so', async () => {
     for (const fate of ['refused', 'silent'] as const) {
       const core = new Core()
