@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
 import { threadDeedOf, type Delivery } from '../../../src/relay/delivery'
 import { judge, type Joining } from '../../../src/relay/thread'
-import { Core, fates } from '../../support/core'
+import { Core, fates, limited } from '../../support/core'
 
 const text = (msg: string) => ({ type: 'text', text: msg }) as const
 const hour = 3_600_000
@@ -102,6 +102,16 @@ describe('a thread', () => {
     void core.later('d', { thread: 't' })
     await core.run(1_000)
     assert.deepEqual(core.port.texts, ['a', 'video', 'reply 1+at+b', 'video', 'c', 'reply 1+d'])
+  })
+
+  test('is not gone on with a second time by the rest of a batch', async () => {
+    const core = new Core()
+    void core.later('a', { thread: 't' })
+    core.port.fates.push(fates.sent, fates.sent, limited(5_000))
+    const video = { type: 'video', link: { kind: 'remote', url: 'https://a.test/b.mp4' } } as const
+    void core.later('batch', { thread: 't', mode: 'batch', items: [text('b'), video, text('c')] })
+    await core.run(30_000)
+    assert.deepEqual(core.port.texts, ['a', 'reply 1+b', 'video', 'c'])
   })
 
   test('yields to an answer that the request names', async () => {
