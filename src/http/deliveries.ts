@@ -10,7 +10,7 @@ import { isRetryable, outcomeOf, states, threadDeedOf, type Delivery, type Resul
 import type { ListFilter, Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
-import { viewState, type Waits } from './queues'
+import { toIso, viewState, type Waits } from './queues'
 import { route, type Exchange, type Route } from './routes'
 
 const defaultLimit = 100
@@ -191,7 +191,7 @@ function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Waits): obje
     ...expiresAt !== null && { expires_at: toDate(expiresAt) },
     attempts,
     results: viewResults(results),
-    ...viewThread(delivery),
+    ...viewFlow(delivery),
     items: summary.items,
     history: summary.calls.map(({ at, took, outcome, reason }) => ({
       at: toDate(at), took_ms: took, outcome, ...reason !== undefined && { reason },
@@ -211,10 +211,11 @@ export function viewResults(results: Results): object[] {
   })
 }
 
-/** How a delivery went on with its thread, where it did. */
-export function viewThread(delivery: Delivery): { thread?: string } {
+/** How a delivery went on with its thread, and which ways it went before the present one. */
+export function viewFlow(delivery: Delivery): { thread?: string, route?: object[] } {
   const thread = threadDeedOf(delivery)
-  return thread ? { thread } : {}
+  const { past = [] } = delivery.flow.route ?? {}
+  return { ...thread && { thread }, ...past.length > 0 && { route: past.map(({ at, ...end }) => ({ ...end, at: toIso(at) })) } }
 }
 
 function idOf({ params }: Exchange): string {

@@ -8,7 +8,7 @@ import { platformOf, writeTarget } from '../message/target'
 import { isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery'
 import type { Relay, Submission, Submitted } from '../relay/relay'
 import type { RequestFiles } from '../uploads/request-files'
-import { viewResults, viewThread } from './deliveries'
+import { viewResults, viewFlow } from './deliveries'
 import type { Handling } from './preferences'
 import { viewState } from './queues'
 import type { Exchange, Success } from './routes'
@@ -96,7 +96,7 @@ export class Sender {
       exchange.outcome = delivery.state
       response.setHeader('Location', place)
       if (order.deferred) response.appendHeader('Preference-Applied', 'respond-async')
-      return { status: 202, data: { delivery_id: delivery.id, ...viewState(delivery, this.relay) } }
+      return { status: 202, data: { delivery_id: delivery.id, ...viewState(delivery, this.relay), ...viewFlow(delivery) } }
     }
     if (delivery.mode === 'batch') return toBatchAnswer(exchange, order, delivery)
     const result = resultOf(delivery)
@@ -104,7 +104,7 @@ export class Sender {
     response.setHeader('Relay-Outcome', outcomeOf(result))
     if (!result.success) throw ofDelivery(result.error, delivery.id)
     exchange.outcome = 'sent'
-    return { data: { message_ids: result.messageIds, delivery_id: delivery.id, ...viewThread(delivery) } }
+    return { data: { message_ids: result.messageIds, delivery_id: delivery.id, ...viewFlow(delivery) } }
   }
 
   private async sendList(exchange: Exchange, order: Order): Promise<Success> {
@@ -178,21 +178,21 @@ export class Sender {
     const error = failureOf(delivery.results)
     if (error) throw ofDelivery(error, delivery.id)
     exchange.outcome = delivery.state
-    return { data: { delivery_id: delivery.id, ...viewState(delivery, this.relay), ...viewThread(delivery) } }
+    return { data: { delivery_id: delivery.id, ...viewState(delivery, this.relay), ...viewFlow(delivery) } }
   }
 
   private viewAccepted(delivery: Delivery): Entry {
     const error = failureOf(delivery.results)
-    return error ? viewError(error) : { success: true, ...viewState(delivery, this.relay), ...viewThread(delivery) }
+    return error ? viewError(error) : { success: true, ...viewState(delivery, this.relay), ...viewFlow(delivery) }
   }
 
   private viewDelivery(delivery: Delivery): Entry {
     const { state, mode, results } = delivery
     if (isUnfinished(state)) return { success: true, ...viewState(delivery, this.relay) }
-    if (mode === 'batch') return { success: results.every(result => result?.success), results: viewResults(results), ...viewThread(delivery) }
+    if (mode === 'batch') return { success: results.every(result => result?.success), results: viewResults(results), ...viewFlow(delivery) }
     const result = resultOf(delivery)
     if (!result) return viewError(new RelayError('internal'))
-    return result.success ? { success: true, message_ids: result.messageIds, ...viewThread(delivery) } : viewError(result.error)
+    return result.success ? { success: true, message_ids: result.messageIds, ...viewFlow(delivery) } : viewError(result.error)
   }
 }
 
@@ -221,7 +221,7 @@ function toBatchAnswer(exchange: Exchange, order: Order, delivery: Delivery): Su
   const success = results.filter(result => result?.success).length
   const failed = results.length - success
   exchange.outcome = `${success} of ${results.length} sent${statuses.size > 0 ? `, the others ${[...statuses].join(' ')}` : ''}`
-  const data = { total: results.length, success, failed, results: viewResults(results), delivery_id: id, ...viewThread(delivery) }
+  const data = { total: results.length, success, failed, results: viewResults(results), delivery_id: id, ...viewFlow(delivery) }
   return withFailures(order, failed, data)
 }
 

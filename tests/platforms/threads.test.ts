@@ -1,10 +1,11 @@
 import { Universal, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { loadAdapter } from '../support/adapter'
 import { startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
 import { callerOf } from './caller'
-import { botId, channel, DiscordServer, loadAdapter, token } from './discord'
+import { botId, channel, DiscordServer } from './discord'
 import { group as larkGroup, Lark } from './lark'
 import type { PlatformServer } from './server'
 import { group as telegramGroup, Telegram } from './telegram'
@@ -33,11 +34,9 @@ const stages: [name: string, () => Promise<Stage>][] = [
   ['Discord', async () => {
     const discord = await DiscordServer.start()
     const { api: server, shown } = discord
-    const adapter = await loadAdapter()
-    const retry = { retryTimes: 100, retryInterval: 50, retryLazy: 50 }
     const relay = await startRelay({
       config: { chatApiTimeout: 1 },
-      setup: (app: Context) => app.plugin(adapter, { type: 'bot', token, slash: false, endpoint: server.url, ...retry }),
+      setup: (app: Context) => app.plugin(loadAdapter(discord.adapter.name), discord.adapter.config),
     })
     await until('the bot is online', () => relay.app.bots.some(bot => bot.sid === `discord:${botId}` && bot.status === Universal.Status.ONLINE))
     const texts = (): string[] => shown.map(({ content, replyTo }) => replyTo === undefined ? content : `→ ${content}`)
