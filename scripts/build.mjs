@@ -1,5 +1,5 @@
-// Builds the published plugin into lib/, its page in Koishi's console into dist/, and what only this repository runs (bot, simulator)
-// into folders of dist/.
+// Builds the published plugin and the command line into lib/, its page in Koishi's console into dist/, and what only this repository
+// runs (bot, simulator) into folders of dist/.
 import { cp, readFile, rm } from 'node:fs/promises'
 import { build } from 'esbuild'
 import { load } from 'js-yaml'
@@ -33,6 +33,7 @@ await Promise.all([
   // Without a source map: it would be more than twice the size of the bundle, nothing reads it unless Node.js is started with
   // --enable-source-maps, and the bundle keeps the names of the sources, so that a stack trace can be read without it.
   build({ ...common, entryPoints: ['src/index.ts'], outfile: 'lib/index.js' }),
+  build({ ...common, entryPoints: ['cli/relay.ts'], outfile: 'lib/relay.js', banner: { js: '#!/usr/bin/env node' } }),
   build({
     ...common,
     sourcemap: true,

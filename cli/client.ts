@@ -1,0 +1,279 @@
+import { request as requestPlain, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { request as requestSecure } from 'node:https'
+import { performance } from 'node:perf_hooks'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { text as readText } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** The exit codes: by outcome, and as in sysexits.h for wrong usage and missing permission. */
+export const exits = { sent: 0, accepted: 0, refused: 1, unsent: 2, unanswered: 3, usage: 64, denied: 77 } as const
+/** What became of a message; the last two are answers to a request that was none. */
+export type Outcome = keyof typeof exits
+
+/** From what a caller has to know first to what is as it should be: the outcome of several messages is the first of these. */
+const severity = ['denied', 'usage', 'unanswered', 'refused', 'unsent', 'accepted', 'sent'] as const satisfies readonly Outcome[]
+
+/** What the caller gave cannot be used. The text says why. */
+export class UsageError extends Error {}
+
+/** A connection that failed or broke. */
+class ConnectionError extends Error {
+  /** @param isDoubtful whether the whole request may have reached the relay */
+  constructor(cause: Error, readonly isDoubtful: boolean) {
+    // Where a name has several addresses, and none answers, Node.js gives an empty text.
+    super(cause.message || ('code' in cause ? String(cause.code) : cause.name))
+  }
+}
+
+export type Fields = Readonly<Record<string, unknown>>
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export function listOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.filter(isFields) : []
+}
+
+/** Where the relay is, and the key for it. */
+export interface Server {
+  /** Without a slash at its end. */
+  url: string
+  key: string
+}
+
+/** @throws UsageError */
+export function parseServer(url = '', key = ''): Server {
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) throw new UsageError('the address of the relay is missing or wrong: it begins with http:// or https://')
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError('the API key is missing, or holds characters that no key has')
+  return { url: url.replace(/[?#].*$/, '').replace(/\/+$/, ''), key }
+}
+
+/** A body that can be read again for each try. */
+export interface Body {
+  type: string
+  /** In bytes. */
+  length: number
+  chunks: () => Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+}
+
+export interface Call {
+  method: 'GET' | 'POST'
+  /** Behind the address of the relay, with the query. */
+  path: string
+  headers?: Readonly<Record<string, string>>
+  body?: Body
+}
+
+/** An answer in the relay's envelope. */
+export interface Answer {
+  status: number
+  headers: IncomingHttpHeaders
+  msg: string
+  data: Fields
+}
+
+/** For how long nothing may come or go on a connection, in milliseconds. The relay itself answers within 31 seconds by default. */
+const silence = 120_000
+
+/**
+ * Makes one request.
+ *
+ * @param wait for how many seconds the relay was asked to hold back its answer
+ * @throws ConnectionError
+ */
+export async function call({ url, key }: Server, { method, path, headers, body }: Call, wait = 0): Promise<Answer> {
+  const isSecure = /^https:/i.test(url)
+  const reached = { connected: false, written: false }
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    if (body) yield* body.chunks()
+    reached.written = true
+  }
+  const length = body && { 'content-type': body.type, 'content-length': body.length }
+  const request = (isSecure ? requestSecure : requestPlain)(url + path, {
+    method, agent: false, headers: { accept: 'application/json', authorization: `Bearer ${key}`, ...headers, ...length },
+  })
+  const limit = silence + wait * 1000
+  request.setTimeout(limit, () => request.destroy(new Error(`no answer within ${limit / 1000} seconds`)))
+  request.once('socket', socket => socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+    reached.connected = true
+  }))
+  try {
+    return await new Promise<Answer>((resolve, reject) => {
+      // The relay may answer before it has read everything, and stop reading.
+      request.once('response', response => void readAnswer(response).then(resolve, reject))
+      request.once('error', reject)
+      // What goes wrong here is an error of the request as well.
+      pipeline(Readable.from(chunks(), { highWaterMark: 1 }), request).catch(reject)
+    })
+  } catch (error) {
+    if (error instanceof UsageError || !(error instanceof Error)) throw error
+    throw new ConnectionError(error, reached.connected && reached.written)
+  } finally {
+    // Otherwise an error that comes after the answer would end the process.
+    request.on('error', () => undefined)
+    request.destroy()
+  }
+}
+
+async function readAnswer(response: IncomingMessage): Promise<Answer> {
+  const status = response.statusCode ?? 0
+  const text = await readText(response)
+  const parsed = parse(text)
+  if (isFields(parsed) && typeof parsed.msg === 'string' && 'data' in parsed) {
+    return { status, headers: response.headers, msg: parsed.msg, data: isFields(parsed.data) ? parsed.data : {} }
+  }
+  // A proxy, or another server than a relay.
+  if (status < 500) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`)
+  return { status, headers: {}, msg: `${status} ${response.statusMessage ?? ''}, not from the relay but from a proxy before it`, data: {} }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** What became of a request, or of a part of it. */
+export interface Result {
+  outcome: Outcome
+  /** Why, where it failed. */
+  msg: string
+  data: Fields
+}
+
+/** The outcome behind a status, where nothing says it in a word. */
+function outcomeOf(status: number): Outcome {
+  if (status < 300) return status === 202 ? 'accepted' : 'sent'
+  if (status === 401 || status === 403) return 'denied'
+  // The request is under way.
+  if (status === 409) return 'unanswered'
+  // The key's rate, no database, and no room on the disk: nothing was sent.
+  if (status === 429 || status === 501 || status === 507) return 'unsent'
+  return status < 500 ? 'usage' : 'unanswered'
+}
+
+/** Tells the outcome from the answer to a message. */
+export function judge({ status, headers, msg, data }: Answer): Result {
+  const parts = [...listOf(data.deliveries), ...listOf(data.results)]
+  if (status < 300 && parts.length > 0) return judgeParts(parts, data)
+  return { outcome: readOutcome(headers['relay-outcome']) ?? outcomeOf(status), msg, data }
+}
+
+/** Tells the outcome of several targets, of items, or of both. */
+export function judgeParts(parts: readonly Fields[], data: Fields): Result {
+  const outcomes = parts.map(judgePart)
+  const outcome = severity.find(each => outcomes.includes(each)) ?? 'unanswered'
+  const failed = parts.flatMap(leavesOf).filter(part => part.success === false)
+  return { outcome, msg: failed.map(({ target, msg }) => [target, msg].filter(Boolean).join(': ')).join('; '), data }
+}
+
+function leavesOf(part: Fields): readonly Fields[] {
+  const results = listOf(part.results)
+  return results.length > 0 ? results.map(result => ({ target: part.target, ...result })) : [part]
+}
+
+export function judgePart(part: Fields): Outcome {
+  const results = listOf(part.results)
+  if (results.length > 0) return judgeParts(results, part).outcome
+  if (part.success === true) return 'state' in part ? 'accepted' : 'sent'
+  // A wrong item stands beside others that may have been sent.
+  return readOutcome(part.outcome) ?? outcomeOf(Number(part.code ?? 500))
+}
+
+function readOutcome(value: unknown): Outcome | undefined {
+  return severity.find(each => each === value)
+}
+
+/** A message for one target or several. */
+export interface Message {
+  to: string
+  body: Body
+  /** The Idempotency-Key. */
+  key: string
+  thread?: string | undefined
+  urgent?: boolean | undefined
+  /** When it leaves. */
+  at?: string | undefined
+  /** How many seconds to wait for the result of what may be sent later. */
+  wait?: number | undefined
+}
+
+/** The answers that may be another one soon. */
+const temporary: ReadonlySet<number> = new Set([409, 429, 503])
+
+/**
+ * Sends a message, and repeats the request with its key, so that nothing comes twice.
+ *
+ * @param patience for how many seconds it may be repeated
+ * @param note is told why it is repeated
+ * @throws UsageError
+ */
+export async function send(server: Server, message: Message, patience: number, note: (line: string) => void): Promise<Result> {
+  const { to, body, key, thread, urgent, at, wait } = message
+  const query = new URLSearchParams({ ...thread && { thread }, ...urgent && { urgent: '1' }, ...at && { send_at: at } })
+  const path = `/send/${to.split(',').map(encodeURIComponent).join()}${query.size > 0 ? `?${query.toString()}` : ''}`
+  const headers = { 'idempotency-key': key, ...wait !== undefined && { prefer: `respond-async, wait=${wait}` } }
+  const end = performance.now() + Math.max(patience, wait ?? 0) * 1000
+  let isDoubtful = false
+  for (let tries = 0; ; tries++) {
+    const tried = await attempt(server, { method: 'POST', path, headers, body }, wait)
+    isDoubtful ||= tried.isDoubtful
+    const { result, isFinal } = tried
+    const pause = tried.after ?? Math.min(0.5 * 2 ** tries, 10) * (1 + Math.random() / 4)
+    if (isFinal || performance.now() + pause * 1000 > end) {
+      // The relay says by a word what became of this key. Without it an earlier try may still have arrived.
+      return isDoubtful && !tried.isKnown && result.outcome === 'unsent' ? { ...result, outcome: 'unanswered' } : result
+    }
+    note(`${result.msg}; trying again in ${Math.ceil(pause)} s`)
+    await delay(pause * 1000)
+  }
+}
+
+interface Attempt {
+  result: Result
+  /** Whether the relay itself says what became of the message. */
+  isKnown: boolean
+  /** Whether it may have arrived although this answer does not say so. */
+  isDoubtful: boolean
+  isFinal: boolean
+  /** After how many seconds the relay wants to be asked again. */
+  after?: number
+}
+
+async function attempt(server: Server, request: Call, wait?: number): Promise<Attempt> {
+  try {
+    const answer = await call(server, request, wait)
+    const result = judge(answer)
+    const after = answer.headers['retry-after']
+    return {
+      result,
+      isKnown: answer.headers['relay-outcome'] !== undefined,
+      isDoubtful: result.outcome === 'unanswered',
+      isFinal: after === undefined || !temporary.has(answer.status),
+      ...after !== undefined && { after: Number(after) || 1 },
+    }
+  } catch (error) {
+    if (!(error instanceof ConnectionError)) throw error
+    const { isDoubtful } = error
+    const msg = isDoubtful ? `the connection to the relay broke before it answered (${error.message})` : `cannot reach the relay (${error.message})`
+    return { result: { outcome: isDoubtful ? 'unanswered' : 'unsent', msg, data: {} }, isKnown: false, isDoubtful, isFinal: false }
+  }
+}
+
+/** The IDs of the deliveries in an answer, and those of the messages on the platform. */
+export function idsOf(data: Fields): { deliveries: string[], messages: string[] } {
+  const parts = [data, ...listOf(data.deliveries)]
+  const leaves = [...parts, ...parts.flatMap(part => listOf(part.results))]
+  const messages = leaves.flatMap(({ message_ids: ids }) => Array.isArray(ids) ? ids.map(String) : [])
+  // The items of a combined message have the same ID.
+  return { deliveries: parts.flatMap(({ delivery_id: id }) => typeof id === 'string' ? [id] : []), messages: [...new Set(messages)] }
+}
+
+/** One line without control characters: what others wrote must not drive the terminal. */
+export function printable(text: string): string {
+  return text.replace(/\p{Cc}+/gu, ' ')
+}

@@ -1,0 +1,244 @@
+import { randomUUID } from 'node:crypto'
+import { buffer as readBytes } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { version } from '../package.json'
+import { makeBody } from './body'
+import { call, exits, idsOf, isFields, judge, judgeParts, judgePart, listOf, parseServer, printable, send, UsageError, type Fields, type Outcome, type Result, type Server } from './client'
+
+const help = `Usage:
+  relay send <to>[,<to>…] [text | -] [options]   send a message; without text, or with -, the text comes from standard input
+  relay status <delivery>                        show what became of it
+  relay tail [target]                            follow the deliveries
+
+  <to> is group:<id>, private:<id> or a name that the relay knows.
+
+Options:
+      --url <address>      of the relay, such as https://relay.example.com (RELAY_URL)
+      --api-key <key>      (RELAY_KEY, which other users of the machine cannot read)
+      --json               print JSON
+  -h, --help
+      --version
+Of send:
+  -f, --file <path>        send a picture, video or file; may be given several times
+      --thread <name>      answer the first message of this thread
+      --urgent             pass quiet hours and digests
+      --at <time>          send later: a date-time with an offset, or seconds from now
+      --wait <seconds>     let the relay keep it if it cannot leave yet, and wait this long for the result (0 to 600)
+      --key <key>          idempotency key: the same message with it is sent once (default: a random one)
+      --retry <seconds>    how long to repeat what can be repeated (default 60)
+
+Exit codes: 0 sent or accepted, 1 refused, 2 unsent, 3 unanswered (it may have arrived), 64 wrong usage, 77 key not allowed.
+`
+
+/** How often `tail` asks, in milliseconds. */
+const interval = 2000
+/** For how long `tail` watches a delivery for changes after it was made, in milliseconds. */
+const watched = 600_000
+
+/** How long before it is made a delivery may have its ID, by which the relay finds it, in milliseconds. */
+const margin = 1000
+
+const common = {
+  'url': { type: 'string' },
+  'api-key': { type: 'string' },
+  'json': { type: 'boolean' },
+  'help': { type: 'boolean', short: 'h' },
+  'version': { type: 'boolean' },
+} as const
+const sending = {
+  file: { type: 'string', short: 'f', multiple: true },
+  thread: { type: 'string' },
+  urgent: { type: 'boolean' },
+  at: { type: 'string' },
+  wait: { type: 'string' },
+  key: { type: 'string' },
+  retry: { type: 'string' },
+} as const
+
+function note(line: string): void {
+  process.stderr.write(`relay: ${printable(line)}\n`)
+}
+
+function print(line: string): void {
+  process.stdout.write(`${printable(line)}\n`)
+}
+
+async function run(): Promise<Outcome> {
+  const { values, positionals: [command, ...words] } = parseArgs({ options: { ...common, ...sending }, allowPositionals: true })
+  if (values.help || values.version) {
+    process.stdout.write(values.help ? help : `${version}\n`)
+    return 'sent'
+  }
+  const foreign = Object.keys(sending).find(name => command !== 'send' && name in values)
+  if (foreign !== undefined) throw new UsageError(`--${foreign} belongs to send`)
+  const [first, second] = words
+  const most = command === 'send' ? 2 : 1
+  if (words.length > most) throw new UsageError('too many words: put the text in quotes')
+  const server = (): Server => {
+    const url = values.url ?? process.env.RELAY_URL
+    const key = values['api-key'] ?? process.env.RELAY_KEY
+    if (!url) throw new UsageError('no address of a relay: set RELAY_URL, or use --url')
+    if (!key) throw new UsageError('no API key: set RELAY_KEY, or use --api-key')
+    return parseServer(url, key)
+  }
+  switch (command) {
+    case 'send': {
+      if (!first) throw new UsageError('where to? Write relay send <to> <text>')
+      const { file = [], thread, urgent, at, key = randomUUID() } = values
+      if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new UsageError('--key must be 1 to 255 visible ASCII characters without blanks')
+      const wait = readSeconds('wait', values.wait)
+      const retry = readSeconds('retry', values.retry) ?? 60
+      const there = server()
+      const body = await makeBody(await readMessage(second, file), file, process.stderr.isTTY ? showProgress() : undefined)
+      const result = await send(there, { to: first, body, key, thread, urgent, at, wait }, retry, note)
+      return tellSent(result, key, values.json)
+    }
+    case 'status': {
+      if (!first) throw new UsageError('of which delivery? Write relay status <delivery>')
+      return await tellStatus(server(), first, values.json)
+    }
+    case 'tail': return await follow(server(), first, values.json)
+    default: throw new UsageError('the commands are send, status and tail: see relay --help')
+  }
+}
+
+function readSeconds(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return
+  if (!/^\d{1,6}$/.test(text)) throw new UsageError(`--${name} must be a whole number of seconds`)
+  return Number(text)
+}
+
+async function readMessage(text: string | undefined, files: readonly string[]): Promise<Buffer> {
+  if (text !== undefined && text !== '-') return Buffer.from(text)
+  if (text === undefined && files.length > 0) return Buffer.alloc(0)
+  if (text === undefined && process.stdin.isTTY) throw new UsageError('nothing to send: give a text, a file, or pipe the text in')
+  const bytes = await readBytes(process.stdin)
+  // What `echo` adds.
+  return /\r?\n$/.test(bytes.toString('latin1', bytes.length - 2)) ? bytes.subarray(0, bytes.at(-2) === 13 ? -2 : -1) : bytes
+}
+
+/** Shows on a terminal how much of a big upload is done. */
+function showProgress(): (done: number, total: number) => void {
+  let shown = ''
+  return (done, total) => {
+    const text = `relay: ${Math.floor(done / total * 100)}% of ${(total / 1e6).toFixed(1)} MB`
+    if (total < 1e6 || text === shown) return
+    shown = text
+    process.stderr.write(`\r${text}${done === total ? '\n' : ''}`)
+  }
+}
+
+const advice: Partial<Record<Outcome, (key: string) => string>> = {
+  unsent: () => 'nothing was sent, try again later',
+  unanswered: key => `it may have arrived; repeat it with --key ${key}, and it will not come twice`,
+}
+
+function tellSent(result: Result, key: string, json = false): Outcome {
+  const { outcome, msg, data } = result
+  if (json) process.stdout.write(`${JSON.stringify(result)}\n`)
+  const targets = listOf(data.deliveries)
+  if (!json) {
+    for (const part of targets) print([judgePart(part), part.target, part.delivery_id].filter(Boolean).join(' '))
+    if (targets.length === 0 && exits[outcome] < exits.usage && data.delivery_id) print([outcome, ...idsOf(data).deliveries].join(' '))
+  }
+  const told = advice[outcome]?.(key)
+  if (exits[outcome] > 0) note(`${outcome === 'usage' || outcome === 'denied' ? '' : `${outcome}: `}${msg}${told && !msg.includes(told) ? `; ${told}` : ''}`)
+  return outcome
+}
+
+async function tellStatus(server: Server, id: string, json = false): Promise<Outcome> {
+  const answer = await call(server, { method: 'GET', path: `/deliveries/${encodeURIComponent(id)}` })
+  if (answer.status !== 200) {
+    note(answer.msg)
+    return judge(answer).outcome
+  }
+  const { data } = answer
+  const { outcome, msg } = judgeDelivery(data)
+  if (json) process.stdout.write(`${JSON.stringify(data)}\n`)
+  else print(describe(data))
+  if (exits[outcome] > 0 && msg) note(msg)
+  return outcome
+}
+
+/** The states of a delivery that has not ended. */
+const unfinished: ReadonlySet<unknown> = new Set(['queued', 'sending', 'scheduled'])
+
+function judgeDelivery(delivery: Fields): Pick<Result, 'outcome' | 'msg'> {
+  return unfinished.has(delivery.state) ? { outcome: 'accepted', msg: '' } : judgeParts(listOf(delivery.results), delivery)
+}
+
+function describe(delivery: Fields): string {
+  const { state, id, target, updated_at: at, key_name: name, held } = delivery
+  const { msg } = judgeDelivery(delivery)
+  return [at, state, target, id, name, isFields(held) ? held.reason : msg].filter(word => typeof word === 'string' && word !== '').join(' ')
+}
+
+/** Prints the last deliveries, then each new one and each change of state, until the process is ended. */
+async function follow(server: Server, target: string | undefined, json = false): Promise<Outcome> {
+  let seen = new Map<unknown, unknown>()
+  let since: number | undefined
+  let isAway = false
+  for (let polls = 0; ; polls++) {
+    if (polls > 0) await delay(interval)
+    const found = await list(server, { target, since, limit: since === undefined ? 10 : 1000 }).catch((error: unknown) => {
+      if (error instanceof UsageError || !(error instanceof Error)) throw error
+      return { outcome: 'unsent' as const, msg: `cannot reach the relay (${error.message})` }
+    })
+    if (!Array.isArray(found)) {
+      if (exits[found.outcome] >= exits.usage) {
+        note(found.msg)
+        return found.outcome
+      }
+      if (!isAway) note(`${found.msg}; still trying`)
+      isAway = true
+      continue
+    }
+    isAway = false
+    for (const delivery of found.reverse()) {
+      if (seen.get(delivery.id) !== delivery.state) print(json ? JSON.stringify(delivery) : describe(delivery))
+    }
+    seen = new Map(found.map(({ id, state }) => [id, state]))
+    // By the clock of the relay. What has not ended may change, and several can be made in one millisecond.
+    const newest = timeOf(found.at(-1)) ?? since ?? 0
+    since = timeOf(found.find(each => unfinished.has(each.state) && (timeOf(each) ?? 0) > newest - watched)) ?? newest
+  }
+}
+
+/** When a delivery was made, in milliseconds since the epoch. */
+function timeOf(delivery: Fields | undefined): number | undefined {
+  return typeof delivery?.created_at === 'string' ? Date.parse(delivery.created_at) : undefined
+}
+
+interface Wanted {
+  target?: string | undefined
+  /** In milliseconds since the epoch. */
+  since?: number | undefined
+  limit: number
+}
+
+/** All that match, newest first, page by page; the failure where there is one. */
+async function list(server: Server, { target, since, limit }: Wanted): Promise<Fields[] | Result> {
+  const found: Fields[] = []
+  for (let before: string | undefined; ;) {
+    const query = new URLSearchParams({ limit: String(limit), ...target && { target }, ...before && { before } })
+    if (since !== undefined) query.set('since', new Date(since - margin).toISOString())
+    const answer = await call(server, { method: 'GET', path: `/deliveries?${query.toString()}` })
+    if (answer.status !== 200) return judge(answer)
+    found.push(...listOf(answer.data.deliveries))
+    const next = /[?&]before=([^&>]+)/.exec(String(answer.headers.link ?? ''))?.[1]
+    if (next === undefined || since === undefined) return found
+    before = decodeURIComponent(next)
+  }
+}
+
+// `relay tail | head` ends by this.
+process.stdout.on('error', () => process.exit(exits.sent))
+run().then(outcome => {
+  process.exitCode = exits[outcome]
+}, (error: unknown) => {
+  const message = error instanceof Error ? error.message : 'failed'
+  const isUsage = error instanceof UsageError || (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'))
+  note(isUsage ? message : `cannot reach the relay (${message})`)
+  process.exitCode = isUsage ? exits.usage : exits.unsent
+})

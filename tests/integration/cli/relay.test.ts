@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { listen } from '../../support/listen'
+import { findProgram } from '../../support/programs'
+import { apiKey } from '../../support/relay'
+import { until } from '../../support/until'
+import { group, useStored, type StoredRelay } from '../deliveries/support'
+import { bundled, run, type Ended } from './support'
+
+type Respond = (status: number, headers: Record<string, string>, msg: string) => void
+
+describe('the command line', { timeout: 120_000 }, () => {
+  const keys = [{ name: 'narrow', key: 'the-secret-of-narrow', targets: ['group:1'] }]
+  let relay: StoredRelay
+  let file: string
+  let folder: string
+
+  useStored({ config: { keys, targets: { ops: `group:${group}`, both: [`group:${group}`, 'private:10001'] }, chatApiTimeout: 0.3, chatApiMaxRetries: 0 } }, started => relay = started)
+  before(async () => {
+    file = await bundled('relay')
+    folder = await mkdtemp(join(tmpdir(), 'cli-files-'))
+  })
+  after(() => rm(folder, { recursive: true }))
+
+  const cli = (args: readonly string[], env: Record<string, string> = {}, stdin?: string): Promise<Ended> =>
+    run(file, args, { RELAY_URL: relay.url, RELAY_KEY: apiKey, ...env }, stdin)
+
+  test('sends a text, and prints the outcome and the delivery', async () => {
+    const { code, stdout, stderr } = await cli(['send', 'ops', 'all is well'])
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
+    assert.match(stdout, /^sent [0-9a-f-]{36}\n$/)
+    assert.deepEqual(relay.texts(), ['all is well'])
+  })
+
+  test('takes the text from standard input, without the line end of echo', async () => {
+    assert.equal((await cli(['send', 'ops'], {}, 'one\n\n')).code, 0)
+    assert.equal((await cli(['send', 'ops', '-'], {}, '第二\r\n')).code, 0)
+    assert.equal((await cli(['send', 'ops'], {}, 'x')).code, 0)
+    assert.deepEqual(relay.texts(), ['one\n', '第二', 'x'])
+    assert.equal((await cli(['send', 'ops'], {}, '')).code, 64)
+  })
+
+  test('sends files by type under their names, and a text with them', async () => {
+    await writeFile(join(folder, 'chart.png'), 'a picture')
+    await writeFile(join(folder, '报告 "1".txt'), 'all is well')
+    const { code, stdout } = await cli(['send', 'ops', 'see', '-f', join(folder, 'chart.png'), '-f', join(folder, '报告 "1".txt'), '--json'])
+    assert.equal(code, 0, stdout)
+    const { outcome, data } = JSON.parse(stdout) as { outcome: string, data: { total: number } }
+    assert.deepEqual([outcome, data.total], ['sent', 3])
+    const [message, upload] = relay.simulator.ledger
+    assert.deepEqual([message?.text.startsWith('see'), message?.media.map(({ type }) => type)], [true, ['image']])
+    assert.match(upload?.media[0]?.name ?? '', /^报告 .*1.*\.txt$/)
+  })
+
+  test('passes thread, urgency and time on', async () => {
+    let asked = ''
+    const url = await answering((respond, path) => {
+      asked = path
+      respond(200, { 'relay-outcome': 'sent' }, 'ok')
+    })
+    assert.equal((await cli(['send', 'ops,group:1', 'x', '--thread', 'a&b', '--urgent', '--at', '2026-11-20T18:00:00+08:00'], { RELAY_URL: url })).code, 0)
+    assert.equal(asked, '/send/ops,group%3A1?thread=a%26b&urgent=1&send_at=2026-11-20T18%3A00%3A00%2B08%3A00')
+    assert.equal((await cli(['send', 'ops', 'first', '--thread', 'a&b', '--urgent'])).code, 0)
+    assert.equal((await relay.list()).filter(({ urgent }) => urgent === true).length, 1)
+    const { code, stdout } = await cli(['send', 'ops', 'third', '--at', '2999-01-01T00:00:00+08:00'])
+    assert.deepEqual([code, stdout], [64, ''])
+    assert.equal((await cli(['send', 'ops', 'third', '--at', '3600', '--json'])).code, 0)
+    assert.equal((await relay.list())[0]?.state, 'scheduled')
+  })
+
+  test('ends with 0 and what was accepted, where it waits for less than it takes', async () => {
+    relay.simulator.fault({ fault: { kind: 'muted' }, times: Infinity })
+    const { code, stdout } = await cli(['send', 'group:7', 'later', '--wait', '0'])
+    assert.equal(code, 0)
+    assert.match(stdout, /^accepted [0-9a-f-]{36}\n$/)
+    assert.equal((await cli(['status', stdout.trim().slice(9)])).code, 0)
+    await relay.ask(`/deliveries/${stdout.trim().slice(9)}`, 'DELETE')
+  })
+
+  test('ends with 1 where it was refused', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse' } })
+    const { code, stdout, stderr } = await cli(['send', 'group:5', 'no', '--json'])
+    assert.equal(code, 1)
+    assert.match(stderr, /^relay: refused: the platform refused the message/)
+    const { data } = JSON.parse(stdout) as { data: { delivery_id: string } }
+    const shown = await cli(['status', data.delivery_id])
+    assert.equal(shown.code, 1)
+    assert.match(shown.stdout, /^\S+Z failed group:5 /)
+  })
+
+  test('ends with 2 where nothing was sent, or no connection was made', async () => {
+    const unsent = await cli(['send', 'ops', 'no', '--retry', '0'], { RELAY_URL: await answering(t => t(503, { 'relay-outcome': 'unsent' }, 'no bot is online')) })
+    assert.deepEqual([unsent.code, unsent.stderr], [2, 'relay: unsent: no bot is online; nothing was sent, try again later\n'])
+    const server = createServer()
+    const port = await listen(server)
+    server.close()
+    await once(server, 'close')
+    const { code, stderr } = await cli(['send', 'ops', 'no', '--retry', '1'], { RELAY_URL: `http://127.0.0.1:${port}` })
+    assert.equal(code, 2)
+    assert.match(stderr, /cannot reach the relay \(connect ECONNREFUSED .*\); trying again in 1 s\n.*relay: unsent: cannot reach/s)
+  })
+
+  test('ends with 3 where it was not answered, or the connection broke', async () => {
+    relay.simulator.fault({ fault: { kind: 'silent' } })
+    relay.simulator.fault({ action: /history/, fault: { kind: 'refuse' }, times: Infinity })
+    const { code, stderr } = await cli(['send', 'group:6', 'perhaps', '--key', 'mine'])
+    assert.equal(code, 3, stderr)
+    assert.match(stderr, /^relay: unanswered: .* --key mine,/)
+    const broken = await cli(['send', 'ops', 'perhaps', '--retry', '0'], { RELAY_URL: await losing(Infinity) })
+    assert.equal(broken.code, 3, broken.stderr)
+  })
+
+  test('sends once although the first answer is lost', async () => {
+    const { code, stderr } = await cli(['send', 'ops', 'once'], { RELAY_URL: await losing(1) })
+    assert.equal(code, 0)
+    assert.match(stderr, /^relay: the connection to the relay broke .*; trying again in 1 s\n$/)
+    assert.deepEqual(relay.texts(), ['once'])
+  })
+
+  test('asks again after 409 and 503, when it is told to', async () => {
+    const answers = [[409, 'still under way'], [503, 'paused']] as const
+    let tries = 0
+    const url = await answering(respond => {
+      const [status, msg] = answers[tries++] ?? [200, 'ok']
+      respond(status, status === 200 ? { 'relay-outcome': 'sent' } : { 'retry-after': '0' }, msg)
+    })
+    const { code, stderr } = await cli(['send', 'ops', 'x'], { RELAY_URL: url })
+    assert.deepEqual([code, tries], [0, 3])
+    assert.equal(stderr, 'relay: still under way; trying again in 1 s\nrelay: paused; trying again in 1 s\n')
+  })
+
+  test('ends with 64 for wrong usage and wrong requests', async () => {
+    for (const args of [[], ['sned'], ['send'], ['send', 'ops', 'a', 'b'], ['send', 'ops', 'a', '--wait', 'x'], ['status', 'x', '--urgent'], ['--nonsense'], ['send', 'nobody', 'a'], ['send', 'ops', '-f', folder], ['send', 'ops', '-f', '/none'], ['status', 'no-such']]) {
+      const { code, stdout, stderr } = await cli(args)
+      assert.deepEqual([code, stdout], [64, ''], args.join(' '))
+      assert.match(stderr, /^relay: .+\n$/)
+    }
+    for (const env of [['RELAY_URL', ''], ['RELAY_KEY', ''], ['RELAY_URL', 'ftp://x'], ['RELAY_KEY', '密钥']] as const) {
+      const { code, stderr } = await cli(['send', 'ops', 'a'], { [env[0]]: env[1] })
+      assert.equal(code, 64)
+      assert(!stderr.includes('密钥'))
+    }
+    assert.equal((await cli(['send', 'ops', 'a'], { RELAY_URL: `${relay.url}/elsewhere` })).code, 64)
+  })
+
+  test('ends with 77 where the key is wrong or may not do it, without naming it', async () => {
+    const [stranger, narrow] = [await cli(['send', 'ops', 'a', '--api-key', 'wrong-key']), await cli(['send', 'ops', 'a'], { RELAY_KEY: 'the-secret-of-narrow' })]
+    assert.deepEqual([stranger.code, narrow.code], [77, 77])
+    assert.match(narrow.stderr, /^relay: this key may not send to /)
+    assert(!/wrong-key|secret/.test(stranger.stderr + narrow.stderr))
+  })
+
+  test('the outcome of several targets is the worst of them', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse' }, target: '10001' })
+    const { code, stdout, stderr } = await cli(['send', 'both', 'x'])
+    assert.equal(code, 1)
+    assert.match(stdout, new RegExp(`^sent group:${group} \\S+\nrefused private:10001 \\S+\n$`))
+    assert.match(stderr, /^relay: refused: private:10001: the platform refused/)
+  })
+
+  test('tail prints each delivery, and each change of its state', async t => {
+    const child = spawn(process.execPath, [file, 'tail', 'ops'], { env: { RELAY_URL: relay.url, RELAY_KEY: apiKey } })
+    t.after(() => child.kill())
+    let text = ''
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => text += chunk)
+    const id = await relay.queue('soon', { send_at: 3 })
+    await until('it is printed', () => text.includes(` scheduled group:${group} ${id}`))
+    await until('its change is printed', () => text.includes(` sent group:${group} ${id}`))
+    assert.equal(text.split(id).length, 3, text)
+  })
+
+  test('shows on a terminal how far a big file is, and nowhere else', async t => {
+    const big = join(folder, 'big.bin')
+    await writeFile(big, Buffer.alloc(3_000_000))
+    assert.equal((await cli(['send', 'ops', '-f', big])).stderr, '')
+    const script = findProgram('script')
+    if (!script) {
+      t.skip('no script on this machine')
+      return
+    }
+    const url = await answering(t => t(200, { 'relay-outcome': 'sent' }, 'ok'))
+    const command = [process.execPath, file, 'send', 'ops', '-f', big].join(' ')
+    // Asynchronous, because this process answers it.
+    const child = spawn(script, ['-qec', command, '/dev/null'], { env: { RELAY_URL: url, RELAY_KEY: apiKey, PATH: '/usr/bin:/bin', SHELL: '/bin/sh' } })
+    let text = ''
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => text += chunk)
+    await once(child, 'close')
+    assert.match(text, /\rrelay: \d+% of 3\.0 MB.*\rrelay: 100% of 3\.0 MB/s)
+  })
+
+  test('tells its version and its help', () => {
+    assert.match(spawnSync(process.execPath, [file, '--version'], { encoding: 'utf8' }).stdout, /^\d+\.\d+\.\d+\n$/)
+    assert.match(spawnSync(process.execPath, [file, 'send', '--help'], { encoding: 'utf8' }).stdout, /^Usage:/)
+  })
+
+  /** A server that answers each request like this. */
+  async function answering(answer: (respond: Respond, path: string) => void): Promise<string> {
+    const server = createHttpServer((request, response) => {
+      const respond: Respond = (status, headers, msg) => {
+        response.writeHead(status, headers).end(JSON.stringify({ code: status, msg, data: null }))
+      }
+      request.resume().once('end', () => answer(respond, request.url ?? ''))
+    })
+    after(() => server.close())
+    return `http://127.0.0.1:${await listen(server)}`
+  }
+
+  /** A way to the relay on which the first answers are lost. */
+  async function losing(count: number): Promise<string> {
+    let lost = 0
+    const proxy = createServer(client => {
+      const server = connect(Number(new URL(relay.url).port), '127.0.0.1')
+      client.on('error', () => server.destroy()).on('close', () => server.destroy()).pipe(server)
+      server.on('error', () => client.destroy()).on('data', (chunk: Buffer) => lost++ < count ? client.destroy() : client.write(chunk))
+    })
+    after(() => proxy.close())
+    return `http://127.0.0.1:${await listen(proxy)}`
+  }
+})

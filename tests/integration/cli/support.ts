@@ -1,0 +1,36 @@
+import { build } from 'esbuild'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+const repository = resolve(import.meta.dirname, '../../..')
+
+/** Bundles a program of cli/ as the build does, and gives the file; it goes with this process. */
+export async function bundled(name: 'relay' | 'action'): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'cli-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const outfile = join(folder, `${name}.js`)
+  await build({ entryPoints: [join(repository, `cli/${name}.ts`)], outfile, bundle: true, platform: 'node', target: 'node20', logLevel: 'warning' })
+  return outfile
+}
+
+export interface Ended {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Runs a program to its end. It sees no variables but these. */
+export async function run(file: string, args: readonly string[], env: Record<string, string>, stdin = ''): Promise<Ended> {
+  const child = spawn(process.execPath, [file, ...args], { env })
+  const ended: Ended = { code: null, stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => ended.stdout += text)
+  child.stderr.setEncoding('utf8').on('data', (text: string) => ended.stderr += text)
+  // It may end without having read.
+  child.stdin.on('error', () => undefined).end(stdin)
+  await once(child, 'close')
+  return { ...ended, code: child.exitCode }
+}
