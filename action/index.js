@@ -1,0 +1,298 @@
+"use strict";
+
+// cli/action.ts
+var import_node_crypto2 = require("node:crypto");
+var import_node_fs2 = require("node:fs");
+
+// cli/body.ts
+var import_node_crypto = require("node:crypto");
+var import_node_fs = require("node:fs");
+var import_promises3 = require("node:fs/promises");
+var import_node_path = require("node:path");
+
+// cli/client.ts
+var import_node_http = require("node:http");
+var import_node_https = require("node:https");
+var import_node_perf_hooks = require("node:perf_hooks");
+var import_node_stream = require("node:stream");
+var import_promises = require("node:stream/promises");
+var import_consumers = require("node:stream/consumers");
+var import_promises2 = require("node:timers/promises");
+var exits = { sent: 0, accepted: 0, refused: 1, unsent: 2, unanswered: 3, usage: 64, denied: 77 };
+var severity = ["denied", "usage", "unanswered", "refused", "unsent", "accepted", "sent"];
+var UsageError = class extends Error {
+};
+var ConnectionError = class extends Error {
+  /** @param isDoubtful whether the whole request may have reached the relay */
+  constructor(cause, isDoubtful) {
+    super(cause.message || ("code" in cause ? String(cause.code) : cause.name));
+    this.isDoubtful = isDoubtful;
+  }
+  isDoubtful;
+};
+function isFields(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+function listOf(value) {
+  return Array.isArray(value) ? value.filter(isFields) : [];
+}
+function parseServer(url = "", key = "") {
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) throw new UsageError("the address of the relay is missing or wrong: it begins with http:// or https://");
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError("the API key is missing, or holds characters that no key has");
+  return { url: url.replace(/[?#].*$/, "").replace(/\/+$/, ""), key };
+}
+var silence = 12e4;
+async function call({ url, key }, { method, path, headers, body }, wait = 0) {
+  const isSecure = /^https:/i.test(url);
+  const reached = { connected: false, written: false };
+  async function* chunks() {
+    if (body) yield* body.chunks();
+    reached.written = true;
+  }
+  const length = body && { "content-type": body.type, "content-length": body.length };
+  const request = (isSecure ? import_node_https.request : import_node_http.request)(url + path, {
+    method,
+    agent: false,
+    headers: { accept: "application/json", authorization: `Bearer ${key}`, ...headers, ...length }
+  });
+  const limit = silence + wait * 1e3;
+  request.setTimeout(limit, () => request.destroy(new Error(`no answer within ${limit / 1e3} seconds`)));
+  request.once("socket", (socket) => socket.once(isSecure ? "secureConnect" : "connect", () => {
+    reached.connected = true;
+  }));
+  try {
+    return await new Promise((resolve, reject) => {
+      request.once("response", (response) => void readAnswer(response).then(resolve, reject));
+      request.once("error", reject);
+      (0, import_promises.pipeline)(import_node_stream.Readable.from(chunks(), { highWaterMark: 1 }), request).catch(reject);
+    });
+  } catch (error) {
+    if (error instanceof UsageError || !(error instanceof Error)) throw error;
+    throw new ConnectionError(error, reached.connected && reached.written);
+  } finally {
+    request.on("error", () => void 0);
+    request.destroy();
+  }
+}
+async function readAnswer(response) {
+  const status = response.statusCode ?? 0;
+  const text = await (0, import_consumers.text)(response);
+  const parsed = parse(text);
+  if (isFields(parsed) && typeof parsed.msg === "string" && "data" in parsed) {
+    return { status, headers: response.headers, msg: parsed.msg, data: isFields(parsed.data) ? parsed.data : {} };
+  }
+  if (status < 500) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`);
+  return { status, headers: {}, msg: `${status} ${response.statusMessage ?? ""}, not from the relay but from a proxy before it`, data: {} };
+}
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return void 0;
+  }
+}
+function outcomeOf(status) {
+  if (status < 300) return status === 202 ? "accepted" : "sent";
+  if (status === 401 || status === 403) return "denied";
+  if (status === 409) return "unanswered";
+  if (status === 429 || status === 501 || status === 507) return "unsent";
+  return status < 500 ? "usage" : "unanswered";
+}
+function judge({ status, headers, msg, data }) {
+  const parts = [...listOf(data.deliveries), ...listOf(data.results)];
+  if (status < 300 && parts.length > 0) return judgeParts(parts, data);
+  return { outcome: readOutcome(headers["relay-outcome"]) ?? outcomeOf(status), msg, data };
+}
+function judgeParts(parts, data) {
+  const outcomes = parts.map(judgePart);
+  const outcome = severity.find((each) => outcomes.includes(each)) ?? "unanswered";
+  const failed = parts.flatMap(leavesOf).filter((part) => part.success === false);
+  return { outcome, msg: failed.map(({ target, msg }) => [target, msg].filter(Boolean).join(": ")).join("; "), data };
+}
+function leavesOf(part) {
+  const results = listOf(part.results);
+  return results.length > 0 ? results.map((result) => ({ target: part.target, ...result })) : [part];
+}
+function judgePart(part) {
+  const results = listOf(part.results);
+  if (results.length > 0) return judgeParts(results, part).outcome;
+  if (part.success === true) return "state" in part ? "accepted" : "sent";
+  return readOutcome(part.outcome) ?? outcomeOf(Number(part.code ?? 500));
+}
+function readOutcome(value) {
+  return severity.find((each) => each === value);
+}
+var temporary = /* @__PURE__ */ new Set([409, 429, 503]);
+async function send(server, message, patience, note) {
+  const { to, body, key, thread, urgent, at, wait } = message;
+  const query = new URLSearchParams({ ...thread && { thread }, ...urgent && { urgent: "1" }, ...at && { send_at: at } });
+  const path = `/send/${to.split(",").map(encodeURIComponent).join()}${query.size > 0 ? `?${query.toString()}` : ""}`;
+  const headers = { "idempotency-key": key, ...wait !== void 0 && { prefer: `respond-async, wait=${wait}` } };
+  const end = import_node_perf_hooks.performance.now() + Math.max(patience, wait ?? 0) * 1e3;
+  let isDoubtful = false;
+  for (let tries = 0; ; tries++) {
+    const tried = await attempt(server, { method: "POST", path, headers, body }, wait);
+    isDoubtful ||= tried.isDoubtful;
+    const { result, isFinal } = tried;
+    const pause = tried.after ?? Math.min(0.5 * 2 ** tries, 10) * (1 + Math.random() / 4);
+    if (isFinal || import_node_perf_hooks.performance.now() + pause * 1e3 > end) {
+      return isDoubtful && !tried.isKnown && result.outcome === "unsent" ? { ...result, outcome: "unanswered" } : result;
+    }
+    note(`${result.msg}; trying again in ${Math.ceil(pause)} s`);
+    await (0, import_promises2.setTimeout)(pause * 1e3);
+  }
+}
+async function attempt(server, request, wait) {
+  try {
+    const answer = await call(server, request, wait);
+    const result = judge(answer);
+    const after = answer.headers["retry-after"];
+    return {
+      result,
+      isKnown: answer.headers["relay-outcome"] !== void 0,
+      isDoubtful: result.outcome === "unanswered",
+      isFinal: after === void 0 || !temporary.has(answer.status),
+      ...after !== void 0 && { after: Number(after) || 1 }
+    };
+  } catch (error) {
+    if (!(error instanceof ConnectionError)) throw error;
+    const { isDoubtful } = error;
+    const msg = isDoubtful ? `the connection to the relay broke before it answered (${error.message})` : `cannot reach the relay (${error.message})`;
+    return { result: { outcome: isDoubtful ? "unanswered" : "unsent", msg, data: {} }, isKnown: false, isDoubtful, isFinal: false };
+  }
+}
+function idsOf(data) {
+  const parts = [data, ...listOf(data.deliveries)];
+  const leaves = [...parts, ...parts.flatMap((part) => listOf(part.results))];
+  const messages = leaves.flatMap(({ message_ids: ids }) => Array.isArray(ids) ? ids.map(String) : []);
+  return { deliveries: parts.flatMap(({ delivery_id: id }) => typeof id === "string" ? [id] : []), messages: [...new Set(messages)] };
+}
+function printable(text) {
+  return text.replace(new RegExp("\\p{Cc}+", "gu"), " ");
+}
+
+// cli/body.ts
+async function makeBody(text, paths, progress) {
+  if (paths.length === 0) return { type: "text/plain; charset=utf-8", length: text.length, chunks: () => [text] };
+  const boundary = (0, import_node_crypto.randomUUID)();
+  const head = (disposition, type) => Buffer.from(`--${boundary}\r
+Content-Disposition: form-data; ${disposition}\r
+Content-Type: ${type}\r
+\r
+`);
+  const gap = Buffer.from("\r\n");
+  const tail = Buffer.from(`--${boundary}--\r
+`);
+  const words = text.length > 0 ? [head('name="text"', "text/plain; charset=utf-8"), text, gap] : [];
+  const files = await Promise.all(paths.map(async (path) => {
+    const size = await sizeOf(path);
+    return { path, size, head: head(`name="file"; filename="${escapeName((0, import_node_path.basename)(path))}"`, "application/octet-stream") };
+  }));
+  const total = files.reduce((sum, { size }) => sum + size, 0);
+  const length = [...words, ...files.flatMap((file) => [file.head, gap]), tail].reduce((sum, part) => sum + part.length, total);
+  async function* chunks() {
+    let done = 0;
+    yield* words;
+    for (const { path, size, head: head2 } of files) {
+      yield head2;
+      for await (const chunk of read(path, size)) {
+        yield chunk;
+        progress?.(done += chunk.length, total);
+      }
+      yield gap;
+    }
+    yield tail;
+  }
+  return { type: `multipart/form-data; boundary=${boundary}`, length, chunks };
+}
+async function sizeOf(path) {
+  const found = await (0, import_promises3.stat)(path).catch((error) => {
+    throw unreadable(path, error);
+  });
+  if (!found.isFile()) throw new UsageError(`${path} is not a file`);
+  return found.size;
+}
+async function* read(path, size) {
+  if (size === 0) return;
+  let rest = size;
+  const stream = (0, import_node_fs.createReadStream)(path, { end: size - 1 });
+  try {
+    for await (const chunk of stream) {
+      rest -= chunk.length;
+      yield chunk;
+    }
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+  if (rest > 0) throw new UsageError(`${path} became shorter while it was read`);
+}
+function unreadable(path, error) {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown failure";
+  return new UsageError(`cannot read ${path} (${code})`);
+}
+function escapeName(name) {
+  return name.replace(/["\r\n]/g, encodeURIComponent);
+}
+
+// cli/action.ts
+var { env } = process;
+function input(name) {
+  return (env[`INPUT_${name.toUpperCase()}`] ?? "").trim();
+}
+function flag(name) {
+  const value = input(name);
+  if (/^true$/i.test(value)) return true;
+  if (/^(?:false)?$/i.test(value)) return false;
+  throw new UsageError(`${name} must be true or false`);
+}
+function command(name, text) {
+  process.stdout.write(`::${name}::${text.replace(/%/g, "%25").replace(/\r/g, "%0D").replace(/\n/g, "%0A")}
+`);
+}
+function setOutputs(values) {
+  if (!env.GITHUB_OUTPUT) return;
+  const delimiter = (0, import_node_crypto2.randomUUID)();
+  (0, import_node_fs2.appendFileSync)(env.GITHUB_OUTPUT, Object.entries(values).map(([name, value]) => `${name}<<${delimiter}
+${value}
+${delimiter}
+`).join(""));
+}
+var marks = { success: "\u2705 ", failure: "\u274C ", cancelled: "\u26AA " };
+function describeJob() {
+  const { GITHUB_REPOSITORY: repository, GITHUB_WORKFLOW: workflow, GITHUB_JOB: job, GITHUB_ACTOR: actor } = env;
+  const { GITHUB_HEAD_REF: head, GITHUB_REF_NAME: ref } = env;
+  const status = input("job_status");
+  const attempt2 = Number(env.GITHUB_RUN_ATTEMPT) > 1 ? `/attempts/${env.GITHUB_RUN_ATTEMPT ?? ""}` : "";
+  return [
+    `${marks[status] ?? ""}[${repository ?? ""}] ${workflow ?? ""} / ${job ?? ""}: ${status}`,
+    `${head || (ref ?? "")} \xB7 ${actor ?? ""}`,
+    `${env.GITHUB_SERVER_URL ?? ""}/${repository ?? ""}/actions/runs/${env.GITHUB_RUN_ID ?? ""}${attempt2}`
+  ].join("\n");
+}
+async function run() {
+  const key = input("key");
+  if (key) command("add-mask", key);
+  const server = parseServer(input("url"), key);
+  const isStatus = flag("status");
+  const to = input("to");
+  if (!to) throw new UsageError("to is missing: the target, such as group:123456");
+  const text = [isStatus ? describeJob() : "", input("text")].filter(Boolean).join("\n");
+  const files = input("file").split("\n").map((path) => path.trim()).filter(Boolean);
+  if (!text && files.length === 0) throw new UsageError("nothing to send: give text, file or status: true");
+  const thread = input("thread") || (isStatus ? `${env.GITHUB_REPOSITORY ?? ""}/runs/${env.GITHUB_RUN_ID ?? ""}` : void 0);
+  const message = { to, body: await makeBody(Buffer.from(text), files), key: (0, import_node_crypto2.randomUUID)(), thread, urgent: flag("urgent") };
+  const { outcome, msg, data } = await send(server, message, 60, (line) => process.stdout.write(`${printable(line)}
+`));
+  const { deliveries, messages } = idsOf(data);
+  setOutputs({ delivery_id: deliveries.join(), outcome, message_ids: messages.join() });
+  if (exits[outcome] > 0) command("error", `${outcome}: ${msg}`);
+  else process.stdout.write(`${outcome} ${deliveries.join(" ")}
+`);
+  return exits[outcome];
+}
+run().then((code) => {
+  process.exitCode = code;
+}, (error) => {
+  command("error", error instanceof Error ? error.message : "failed");
+  process.exitCode = error instanceof UsageError ? exits.usage : exits.unsent;
+});

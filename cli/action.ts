@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto'
+import { appendFileSync } from 'node:fs'
+import { makeBody } from './body'
+import { exits, idsOf, parseServer, printable, send, UsageError } from './client'
+
+// The GitHub Action. The runner hands over the inputs as variables, and reads commands from standard output.
+const { env } = process
+
+function input(name: string): string {
+  return (env[`INPUT_${name.toUpperCase()}`] ?? '').trim()
+}
+
+/** As in YAML 1.2. */
+function flag(name: string): boolean {
+  const value = input(name)
+  if (/^true$/i.test(value)) return true
+  if (/^(?:false)?$/i.test(value)) return false
+  throw new UsageError(`${name} must be true or false`)
+}
+
+/** Writes a command to the runner. A line break in it would begin another command. */
+function command(name: string, text: string): void {
+  process.stdout.write(`::${name}::${text.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A')}\n`)
+}
+
+/** Sets outputs of the step. The delimiter is random, so that no value can end itself and begin another output. */
+function setOutputs(values: Readonly<Record<string, string>>): void {
+  if (!env.GITHUB_OUTPUT) return
+  const delimiter = randomUUID()
+  appendFileSync(env.GITHUB_OUTPUT, Object.entries(values).map(([name, value]) => `${name}<<${delimiter}\n${value}\n${delimiter}\n`).join(''))
+}
+
+const marks: Partial<Record<string, string>> = { success: '✅ ', failure: '❌ ', cancelled: '⚪ ' }
+
+/** Tells how the job is going, with a link to the run. */
+function describeJob(): string {
+  const { GITHUB_REPOSITORY: repository, GITHUB_WORKFLOW: workflow, GITHUB_JOB: job, GITHUB_ACTOR: actor } = env
+  const { GITHUB_HEAD_REF: head, GITHUB_REF_NAME: ref } = env
+  const status = input('job_status')
+  const attempt = Number(env.GITHUB_RUN_ATTEMPT) > 1 ? `/attempts/${env.GITHUB_RUN_ATTEMPT ?? ''}` : ''
+  return [
+    `${marks[status] ?? ''}[${repository ?? ''}] ${workflow ?? ''} / ${job ?? ''}: ${status}`,
+    `${head || (ref ?? '')} · ${actor ?? ''}`,
+    `${env.GITHUB_SERVER_URL ?? ''}/${repository ?? ''}/actions/runs/${env.GITHUB_RUN_ID ?? ''}${attempt}`,
+  ].join('\n')
+}
+
+async function run(): Promise<number> {
+  const key = input('key')
+  if (key) command('add-mask', key)
+  const server = parseServer(input('url'), key)
+  const isStatus = flag('status')
+  const to = input('to')
+  if (!to) throw new UsageError('to is missing: the target, such as group:123456')
+  const text = [isStatus ? describeJob() : '', input('text')].filter(Boolean).join('\n')
+  const files = input('file').split('\n').map(path => path.trim()).filter(Boolean)
+  if (!text && files.length === 0) throw new UsageError('nothing to send: give text, file or status: true')
+  const thread = input('thread') || (isStatus ? `${env.GITHUB_REPOSITORY ?? ''}/runs/${env.GITHUB_RUN_ID ?? ''}` : undefined)
+  const message = { to, body: await makeBody(Buffer.from(text), files), key: randomUUID(), thread, urgent: flag('urgent') }
+  const { outcome, msg, data } = await send(server, message, 60, line => process.stdout.write(`${printable(line)}\n`))
+  const { deliveries, messages } = idsOf(data)
+  setOutputs({ delivery_id: deliveries.join(), outcome, message_ids: messages.join() })
+  if (exits[outcome] > 0) command('error', `${outcome}: ${msg}`)
+  else process.stdout.write(`${outcome} ${deliveries.join(' ')}\n`)
+  return exits[outcome]
+}
+
+run().then(code => {
+  process.exitCode = code
+}, (error: unknown) => {
+  command('error', error instanceof Error ? error.message : 'failed')
+  process.exitCode = error instanceof UsageError ? exits.usage : exits.unsent
+})
