@@ -4,12 +4,14 @@ import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { after, afterEach, before, describe, test } from 'node:test'
+import type { Config } from '../../src'
 import { fieldsOf, type JsonObject } from '../../src/message/parse'
 import { call } from '../integration/onebot-api/support'
 import { batchOf, failureOf, upload } from '../integration/webhook/support'
 import { listen } from '../support/listen'
 import type { TestRelay } from '../support/relay'
 import { until } from '../support/until'
+import { callerOf } from './caller'
 import { group, refuse, self, Telegram, topic, user } from './telegram'
 
 const toGroup = { to: `telegram:group:${group}` }
@@ -20,6 +22,7 @@ const text = (msg: string) => ({ type: 'text', msg })
 describe('Telegram', () => {
   let telegram: Telegram
   let relay: TestRelay
+  let config: Config
   /** Answers commands, with what they get. */
   let callback: Server
   const commands: JsonObject[] = []
@@ -35,13 +38,14 @@ describe('Telegram', () => {
       })
     })
     const url = `http://127.0.0.1:${await listen(callback)}/`
-    relay = await telegram.relay({
+    config = {
       chatApiTimeout: 0.5, chatPauseAfter: 100, commandPrefix: '/', commands: [{ name: 'deploy', callback: url }],
       keys: [
         { name: 'plain', key: 'k'.repeat(32), allow: ['send'], targets: [`telegram:group:${group}`] },
         { name: 'topics', key: 't'.repeat(32), allow: ['send'], targets: [`telegram:group:${group}:*`] },
       ],
-    }, (app: Context) => app.plugin(SQLiteDriver, { path: ':memory:' }))
+    }
+    relay = await telegram.relay(config, (app: Context) => app.plugin(SQLiteDriver, { path: ':memory:' }))
     await until('the database is there', () => relay.app.get('database') !== undefined)
   })
   after(async () => {
@@ -55,12 +59,7 @@ describe('Telegram', () => {
     commands.length = 0
   })
 
-  /** Accepts a message for later; the ID of its delivery. */
-  const queue = async (body: object): Promise<string> => {
-    const response = await relay.request('/webhook', { method: 'POST', body: JSON.stringify(body), headers: { prefer: 'respond-async' } })
-    assert.equal(response.status, 202)
-    return String(fieldsOf(fieldsOf(await response.json()).data).delivery_id)
-  }
+  const { queue, reaches } = callerOf(() => relay, toGroup.to)
   /** What has arrived, without the IDs. */
   const arrived = () => telegram.messages.map(({ id, ...message }) => (assert(id > 0), message))
 
@@ -238,10 +237,20 @@ describe('Telegram', () => {
       const id = await queue({ to: 'telegram:group:-2001', msg: 'x' })
       await until('it was called', () => telegram.sends.length === 1)
       await relay.reload()
-      const state = async () => fieldsOf(fieldsOf(await (await relay.request(`/deliveries/${id}`)).json()).data).state
-      await until('it is unanswered', async () => await state() === 'unanswered')
+      await reaches(id, 'unanswered')
       assert.deepEqual(arrived().map(each => each.text), ['x'])
     })
+
+    for (const isAsked of [true, false]) {
+      test(`is ${isAsked ? '' : 'not '}called again where the settings ${isAsked ? '' : 'do not '}say so for Telegram`, async () => {
+        await relay.reload({ ...config, chatRetryUnanswered: isAsked ? { telegram: true } : { discord: true } })
+        telegram.server.fault({ path: /\/sendMessage/, answer: badGateway, isCarriedOut: true })
+        const id = await queue({ to: `telegram:group:-201${Number(isAsked)}`, msg: 'x' })
+        await reaches(id, isAsked ? 'sent' : 'unanswered')
+        await relay.reload(config)
+        assert.deepEqual(arrived().map(each => each.text), isAsked ? ['x', 'x'] : ['x'])
+      })
+    }
 
     test('of the second part is "may have arrived", and the first is not repeated', async () => {
       telegram.server.fault({ path: /\/sendPhoto/, answer: badGateway })
