@@ -20,10 +20,8 @@ export interface Caller {
   fail: (body: JsonObject, expected?: number) => Promise<string>
   /** Sends something later, and gives the ID of its delivery. */
   queue: (body: JsonObject) => Promise<string>
-  /** Resolves when the delivery is in this state. */
-  reaches: (id: string, state: string) => Promise<JsonObject>
-  /** Uploads a file and gives its ID. */
-  upload: (name: string, content: string | Buffer<ArrayBuffer>) => Promise<string>
+  /** Resolves when the delivery is in this state, or one of these. */
+  reaches: (id: string, ...states: string[]) => Promise<JsonObject>
 }
 
 /** @param to where everything goes unless it says otherwise */
@@ -47,19 +45,13 @@ export function callerOf(relay: () => Pick<TestRelay, 'request'>, to: string): C
       assert.equal(status, 202, msg)
       return String(data.delivery_id)
     },
-    async reaches(id, state) {
+    async reaches(id, ...states) {
       let delivery: JsonObject = {}
-      await until(`the delivery is ${state}`, async () => {
+      await until(`the delivery is ${states.join(' or ')}`, async () => {
         delivery = (await ask(`/deliveries/${id}`)).data
-        return delivery.state === state
+        return states.includes(String(delivery.state))
       })
       return delivery
-    },
-    async upload(name, content) {
-      const form = new FormData()
-      form.set('file', new Blob([content]), name)
-      const { data } = await ask('/upload', { method: 'POST', body: form })
-      return String(data.path)
     },
   }
 }

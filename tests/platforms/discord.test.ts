@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { fieldsOf, isObject, type JsonObject } from '../../src/message/parse'
+import { upload } from '../integration/webhook/support'
 import { loadAdapter } from '../support/adapter'
 import { listen } from '../support/listen'
 import { startRelay, type TestRelay } from '../support/relay'
@@ -48,7 +49,7 @@ after(async () => {
 })
 afterEach(() => discord.clear())
 
-const { ask, send, fail, queue, reaches, upload } = callerOf(() => relay, group)
+const { ask, send, fail, queue, reaches } = callerOf(() => relay, group)
 
 function bot(): Bot | undefined {
   return [...relay.app.bots].find(({ platform }) => platform === 'discord')
@@ -119,7 +120,7 @@ describe('a mention', () => {
 describe('files', () => {
   test('share a message with the text above them, and keep their order, names and types', async () => {
     const [first, second, third] = await deliver({
-      messages: [{ msg: 'a' }, { type: 'image', url: inline }, { msg: 'b' }, { type: 'file', url: await upload('报告 1.pdf', '%PDF') }],
+      messages: [{ msg: 'a' }, { type: 'image', url: inline }, { msg: 'b' }, { type: 'file', url: await upload(relay, '报告 1.pdf', '%PDF') }],
     })
     const filesOf = (shown?: Shown) => shown?.files.map(({ name, type, data }) => [name, type, data.length])
     assert.deepEqual([first, second, third].map(shown => [shown?.content, filesOf(shown)]), [
@@ -149,7 +150,7 @@ describe('files', () => {
   })
 
   test('of more than 10 MB are refused before anything leaves', async () => {
-    assert.match(await fail({ type: 'file', url: await upload('a.bin', Buffer.alloc(10 * 2 ** 20 + 1)) }), /^refused: .*at most 10 MB/)
+    assert.match(await fail({ type: 'file', url: await upload(relay, 'a.bin', Buffer.alloc(10 * 2 ** 20 + 1)) }), /^refused: .*at most 10 MB/)
     assert.equal(discord.posts().length, 0)
   })
 })

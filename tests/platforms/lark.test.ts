@@ -4,9 +4,11 @@ import { createServer } from 'node:http'
 import { text as readAll } from 'node:stream/consumers'
 import { after, afterEach, before, describe, test, type TestContext } from 'node:test'
 import { fieldsOf, type JsonObject } from '../../src/message/parse'
+import { upload } from '../integration/webhook/support'
 import { listen } from '../support/listen'
 import { read, type Reply, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
+import { callerOf } from './caller'
 import { group, Lark, refuse, self, user } from './lark'
 
 const pixel = 'data:image/png;base64,iVBORw0KGgo='
@@ -132,15 +134,9 @@ describe('Feishu and Lark', () => {
 
   test('sends pictures, files with their names, and what only looks like a video as a file', async () => {
     const link = (type: string, content = 'abc') => `data:${type};base64,${Buffer.from(content).toString('base64')}`
-    const named = async (name: string): Promise<string> => {
-      const form = new FormData()
-      form.append('file', new File(['%PDF'], name))
-      const answer: unknown = await (await relay.request('/upload', { method: 'POST', body: form })).json()
-      return String(fieldsOf(fieldsOf(answer).data).path)
-    }
     await send({ messages: [
       { type: 'image', url: pixel }, { type: 'video', url: link('video/mp4') }, { type: 'video', url: link('video/webm') },
-      { type: 'audio', url: link('audio/opus') }, { type: 'audio', url: link('audio/mpeg') }, { type: 'file', url: await named('周报 7.pdf') },
+      { type: 'audio', url: link('audio/opus') }, { type: 'audio', url: link('audio/mpeg') }, { type: 'file', url: await upload(relay, '周报 7.pdf', '%PDF') },
     ] })
     assert.deepEqual(lark.messages.map(({ type, text }) => [type, text]), [
       ['image', '[file.png]'], ['media', '[file.mp4]'], ['file', '[file.webm]'], ['audio', '[file]'], ['file', '[file.mpga]'], ['file', '[周报 7.pdf]'],
@@ -237,13 +233,8 @@ describe('Feishu and Lark', () => {
     const { relay: limited } = await start(t, lark)
     const to = `feishu:group:${group}`
     lark.server.fault({ path: /messages$/, answer: refuse(99991400, 'request trigger frequency limit', 400, { 'x-ogw-ratelimit-reset': '2' }) })
-    const init = { method: 'POST', body: JSON.stringify({ to, msg: 'later' }), headers: { prefer: 'respond-async' } }
-    const accepted = await limited.request('/webhook', init)
-    assert.equal(accepted.status, 202)
-    await until('it is sent', async () => {
-      const response = await limited.request(accepted.headers.get('location') ?? '')
-      return (await response.text()).includes('"state":"sent"')
-    })
+    const { queue, reaches } = callerOf(() => limited, to)
+    await reaches(await queue({ msg: 'later' }), 'sent')
     assert.deepEqual([texts(), lark.sends.length], [['later'], 2])
     lark.server.fault({ path: /messages$/, answer: refuse(99991400, 'request trigger frequency limit', 400, { 'x-ogw-ratelimit-reset': '30' }) })
     for (const group of ['oc_1', 'oc_2']) {
@@ -272,14 +263,11 @@ describe('Feishu and Lark', () => {
       session.elements = [...session.elements ?? [], h('b', 'signed')]
     })
     lark.server.fault({ path: /messages$/, answer: 'none', isCarriedOut: true })
-    const body = { to: 'feishu:group:oc_restart', msg: 'once' }
-    const accepted = await relay.request('/webhook', { method: 'POST', body: JSON.stringify(body), headers: { prefer: 'respond-async' } })
+    const { queue, reaches } = callerOf(() => relay, 'feishu:group:oc_restart')
+    const id = await queue({ msg: 'once' })
     await until('it is there', () => lark.messages.length === 1)
     await relay.reload()
-    await until('it is unanswered', async () => {
-      const response = await relay.request(accepted.headers.get('location') ?? '')
-      return /"state":"(?:unanswered|sent)"/.test(await response.text())
-    })
+    await reaches(id, 'unanswered')
     end()
     assert.equal(lark.messages.length, 1)
   })

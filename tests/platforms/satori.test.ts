@@ -6,9 +6,11 @@ import { text as readAll } from 'node:stream/consumers'
 import { after, afterEach, before, describe, test } from 'node:test'
 import type { Config } from '../../src'
 import { fieldsOf } from '../../src/message/parse'
+import { upload } from '../integration/webhook/support'
 import { listen } from '../support/listen'
 import { read, startRelay, type Reply, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
+import { callerOf } from './caller'
 import { features, SatoriServer, type Entry } from './satori'
 import type { Answer } from './server'
 
@@ -101,17 +103,7 @@ function only(server = full): Entry {
   return entry
 }
 
-/** Sends a message later and gives the ID of the delivery. */
-async function sendLater(body: object): Promise<string> {
-  const headers = { 'prefer': 'respond-async', 'content-type': 'application/json' }
-  const response = await relay.request('/webhook', { method: 'POST', headers, body: JSON.stringify({ to: fresh(), ...body }) })
-  assert.equal(response.status, 202)
-  return String(fieldsOf(fieldsOf(await response.json()).data).delivery_id)
-}
-
-async function show(id: string): Promise<Readonly<Record<string, unknown>>> {
-  return dataOf(await read(await relay.request(`/deliveries/${id}`)))
-}
+const { queue, reaches } = callerOf(() => relay, '')
 
 describe('a message', () => {
   test('arrives letter for letter', async () => {
@@ -137,10 +129,7 @@ describe('a message', () => {
 
   test('has files with name and type, in messages of their own', async () => {
     await relay.reload({ ...config, mediaTransport: 'base64' })
-    const form = new FormData()
-    form.append('file', new File(['bytes'], '报告 a.pdf'))
-    const { body } = await read(await relay.request('/upload', { method: 'POST', body: form }))
-    const { path: url } = fieldsOf(body.data)
+    const url = await upload(relay, '报告 a.pdf', 'bytes')
     await send({ messages: [{ msg: 'a' }, { type: 'video', url: 'http://127.0.0.1:9/a.mp4' }, { type: 'file', url }, { type: 'image', url: pixel }] })
     assert.deepEqual(full.ledger.map(({ parts }) => parts), [
       [['text', 'a']], [['video', '<video src="http://127.0.0.1:9/a.mp4"/>']], [['img', `<img src="${pixel}"/>`]],
@@ -306,20 +295,20 @@ describe('a message without an answer', () => {
       session.elements = [...session.elements ?? [], h.text(' signed')]
     })
     full.fault('message.create', { answer: 'none', isCarriedOut: true })
-    const id = await sendLater({ to, msg: 'once' })
+    const id = await queue({ to, msg: 'once' })
     await until('it is there', () => full.ledger.length === 2)
     await relay.reload(config)
-    await until('it has ended', async () => ['sent', 'unanswered'].includes(String((await show(id)).state)))
+    await reaches(id, 'sent', 'unanswered')
     undo()
     assert.deepEqual(full.ledger.map(({ content }) => content), ['before', 'once signed'])
   })
 
   test('is looked for after a restart', async () => {
     full.fault('message.create', { answer: 'none', isCarriedOut: true, times: Infinity })
-    const id = await sendLater({ msg: 'once' })
+    const id = await queue({ to: fresh(), msg: 'once' })
     await until('it is there', () => full.ledger.length === 1)
     await relay.reload(config)
-    await until('it is found', async () => (await show(id)).state === 'sent')
+    await reaches(id, 'sent')
     assert.equal(only().content, 'once')
   })
 })
@@ -354,8 +343,8 @@ describe('a limit', () => {
     t.after(() => server.stop())
     server.fault('message.create', { answer: limited('1') })
     const start = performance.now()
-    const id = await sendLater({ to: fresh(server), msg: 'a' })
-    await until('it is sent', async () => (await show(id)).state === 'sent')
+    const id = await queue({ to: fresh(server), msg: 'a' })
+    await reaches(id, 'sent')
     assert(performance.now() - start > 1_000)
     assert.deepEqual([server.calls('message.create').length, server.ledger.length], [2, 1])
   })

@@ -4,6 +4,7 @@ import { after, afterEach, before, describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { callerOf } from '../../platforms/caller'
 import { PlatformServer, type Fault } from '../../platforms/server'
+import { upload } from '../webhook/support'
 import { listen } from '../../support/listen'
 import { startRelay, type TestRelay } from '../../support/relay'
 
@@ -12,7 +13,7 @@ const secret = `whsec_${Buffer.from('a secret of the receiver').toString('base64
 describe('an HTTP address', () => {
   let relay: TestRelay
   let receiver: PlatformServer
-  const { send, fail, ask, upload } = callerOf(() => relay, 'hook')
+  const { send, fail, ask } = callerOf(() => relay, 'hook')
   const answer = (status: number, headers: Record<string, string> = {}): Pick<Fault, 'path' | 'answer'> => ({ path: /^\//, answer: { status, headers } })
 
   before(async () => {
@@ -55,7 +56,7 @@ describe('an HTTP address', () => {
 
   test('gets everything in the nearest form that text has', async () => {
     const picture = { type: 'image', url: 'https://pictures.example.com/a.png' }
-    const file = { type: 'file', url: await upload('run.log', 'log') }
+    const file = { type: 'file', url: await upload(relay, 'run.log', 'log') }
     const { status, msg } = await send({ messages: [{ type: 'at', user_id: '7' }, { type: 'text', msg: 'look' }, picture, file] })
     assert.equal(status, 200, msg)
     assert.deepEqual(receiver.calls.map(({ fields }) => fields.text), ['@7 look\n[image] https://pictures.example.com/a.png', '[file] run.log'])
