@@ -107,7 +107,7 @@ function can(bot: Bot, method: keyof Universal.Methods): boolean {
 /** Why the adapter cannot send to a target at all, in plain English; `undefined` where it can. */
 function whyClosed(bot: Bot, adapter: Adapter | undefined, target: Target): string | undefined {
   if (target.kind === 'group') return adapter?.isPrivateOnly && `${adapter.name} has private chats only: write private:<ID of the user>`
-  if (adapter?.direct === 'user') return
+  if (adapter?.direct === 'user' || adapter?.direct === 'prefix') return
   if (adapter?.direct === 'answer') {
     return answered(bot, target) ? undefined : 'the platform has a private chat with a user only for some minutes after the user wrote to the bot'
   }
@@ -119,6 +119,7 @@ async function channelOf(bot: Bot, adapter: Adapter | undefined, target: Target)
   const closed = whyClosed(bot, adapter, target)
   if (closed !== undefined) throw new SendError('refused', closed, { isFinal: true })
   if (kind === 'group' || adapter?.direct === 'user') return id
+  if (adapter?.direct === 'prefix') return `private:${id}`
   if (adapter?.direct === 'answer') return answered(bot, target)?.channelId ?? id
   return (await bot.createDirectChannel(id)).id
 }
@@ -287,7 +288,7 @@ class AdapterMessage implements Message {
     const failure = failureOf(last?.answer ?? answerIn(error), adapter)
     if (failure) return failure
     if (last?.answer) return new SendError('unanswered', 'the adapter failed at the answer of the platform', { cause: error })
-    return classifyThrown(error, adapter && !last ? 'refused' : 'unanswered')
+    return classifyThrown(error, adapter && !adapter.isUnseen && !last ? 'refused' : 'unanswered')
   }
 
   /** The ID of the message that the platform has taken although the adapter failed afterwards. */

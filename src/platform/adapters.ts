@@ -13,12 +13,14 @@ export interface Adapter {
   /** What it leaves out of a message without a word, or cannot send. */
   readonly lacks: readonly Feature[]
   /**
-   * How the private chat with a user is found: `ask` the platform for its channel, `user` where the ID of the user is the channel, `answer`
-   * where it is known only once the user has written to the bot.
+   * How the private chat with a user is found: `ask` the platform for its channel, `user` where the ID of the user is the channel, `prefix`
+   * where it is that after `private:`, `answer` where it is known only once the user has written to the bot.
    */
-  readonly direct: 'ask' | 'user' | 'answer'
+  readonly direct: 'ask' | 'user' | 'prefix' | 'answer'
   /** Whether it has private chats only. */
   readonly isPrivateOnly?: true
+  /** Whether it sends by something else than HTTP: the relay does not see its calls, so an error may have come after one. */
+  readonly isUnseen?: true
   /** Whether the platform wants to know which message is answered: without that it takes few messages, or none. */
   readonly answers?: true
   /** The form of the IDs of users: adapters write them into markup as they are. */
@@ -98,6 +100,8 @@ const adapters = new Map<string, Adapter>(Object.entries({
     name: 'WhatsApp', lacks: ['at', 'at-all'], direct: 'user', mediaTypes: whatsAppTypes,
     limits: new Map([['4', 'account'], ['80007', 'account'], ['130429', 'account'], ['131056', 'chat']]),
   },
+  // @satorijs/adapter-mail 2.3.2. It writes HTML, with texts as they are, and leaves out `img`.
+  mail: { name: 'mail', lacks: ['at-all'], direct: 'prefix', isPrivateOnly: true, isUnseen: true, picture: 'image', escape: escapeEntities },
 } satisfies Record<string, Adapter>))
 
 /** What is known of the adapter of a bot; `undefined` for one that was never tried. */
