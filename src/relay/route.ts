@@ -27,7 +27,8 @@ export function nextRung({ flow, mode, open }: Delivery, results: Results, at: n
   const present = route && currentRung(route)
   const next = route?.rungs[route.index + 1]
   if (!present || !next) return
-  const mayHaveArrived = open.length > 0 || results.some(result => outcomeOf(result) === 'unanswered')
+  const isUnknown = open.some(({ indices }) => indices.some(index => results[index] === undefined))
+  const mayHaveArrived = isUnknown || results.some(result => outcomeOf(result) === 'unanswered')
   const goesOnUnknown = route.whenUnknown === 'next' && mode === 'single'
   if (results.some(result => result?.success) || (mayHaveArrived && !goesOnUnknown)) return
   const [failed] = results.flatMap(result => result && !result.success ? [result] : [])

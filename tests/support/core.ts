@@ -59,6 +59,8 @@ export class TestPort implements Port {
   chat: Closure | 'open' | undefined
   /** The platform reports that the chat is closed, or open. */
   tellOfChat: (closure: Closure | 'open') => void = () => undefined
+  /** Why it is not online. */
+  cause: string | undefined
   private isOnline = true
   /** Messages by what the relay calls them, and when they were called for. */
   private readonly arrived = new Map<string, { id: string, at: number }>()
@@ -84,7 +86,7 @@ export class TestPort implements Port {
     const { isOnline } = this
     const none = (): Promise<never> => Promise.reject(new SendError('refused'))
     return {
-      sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0 }, readsFiles: false, takesFiles: this.takesFiles, longestText: this.longestText, retriesUnanswered: this.retriesUnanswered,
+      sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0, ...this.cause !== undefined && { cause: this.cause } }, readsFiles: false, takesFiles: this.takesFiles, longestText: this.longestText, retriesUnanswered: this.retriesUnanswered,
       check: (_, items) => items.map(item => !this.canAnswer && 'messageId' in item ? new RelayError('bad-request') : item),
       message: (_, items, name) => this.message(items, name),
       ...this.canUpdate && { update: (_, id, items, name) => this.message(items, name, id) },

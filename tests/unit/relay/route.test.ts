@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { RelayError } from '../../../src/errors'
+import type { MessageRequest, Route, TextItem } from '../../../src/message/model'
+import { readAddress } from '../../../src/message/target'
+import { createDelivery, unanswered, type Change, type Delivery, type ItemResult, type Results } from '../../../src/relay/delivery'
+import { firstRung, hasNextRung, itemsForRung, nextRung } from '../../../src/relay/route'
+import { summarize } from '../../../src/relay/summary'
+
+const sent: ItemResult = { success: true, messageIds: ['1'] }
+const failed = (code: 'refused' | 'unsent' | 'expired' | 'bad-request'): ItemResult => ({ success: false, error: new RelayError(code) })
+const rungs = ['group:1', 'telegram:group:-2', 'http:group:oncall/3'].flatMap(text => readAddress(text) ?? [])
+const item: TextItem = { type: 'text', text: 'a' }
+
+/** A delivery to a name with three ways, or to a chat. */
+function deliver({ whenUnknown = 'stop', mode = 'single', isRouted = true, ...more }: {
+  whenUnknown?: Route['whenUnknown']
+  mode?: Delivery['mode']
+  isRouted?: boolean
+} & Change = {}): Delivery {
+  const route: Route = { name: 'oncall', rungs, after: 2_000, whenUnknown }
+  const request: MessageRequest = { mode, items: [item, item], target: { kind: 'group', id: '1' }, bot: {}, ...isRouted && { route } }
+  const delivery = createDelivery({ id: 'd', caller: null, door: '', summary: summarize([item, item], 'none') }, 1, 1_000, request)
+  return { ...delivery, bot: 'onebot:1', ...more }
+}
+
+/** The delivery after a change. */
+function after(delivery: Delivery, change: Change | undefined): Delivery {
+  assert(change)
+  return { ...delivery, ...change }
+}
+
+const open = [{ indices: [0, 1], likeness: '', since: 0, settle: 1, calls: 1 }]
+for (const [what, delivery, results, goesOn] of [
+  ['what was refused', deliver(), [failed('refused'), failed('refused')], true],
+  ['what the platform cannot take', deliver(), [failed('bad-request'), failed('bad-request')], true],
+  ['what could not be sent', deliver(), [failed('unsent'), failed('unsent')], true],
+  ['what was kept waiting', deliver(), [undefined, undefined], true],
+  ['what was sent', deliver(), [sent, sent], false],
+  ['what went unanswered', deliver(), [unanswered(), unanswered()], false],
+  ['what went unanswered, where the name says so', deliver({ whenUnknown: 'next' }), [unanswered(), unanswered()], true],
+  ['what is still open', deliver({ open }), [undefined, undefined], false],
+  ['what is still open, where the name says so', deliver({ open, whenUnknown: 'next' }), [undefined, undefined], true],
+  ['a batch of which nothing has arrived', deliver({ mode: 'batch' }), [failed('refused'), failed('unsent')], true],
+  ['a batch of which a part has arrived', deliver({ mode: 'batch', whenUnknown: 'next' }), [failed('refused'), sent], false],
+  ['a batch of which a part may have arrived', deliver({ mode: 'batch', whenUnknown: 'next' }), [failed('refused'), unanswered()], false],
+  ['what goes to a chat', deliver({ isRouted: false }), [failed('refused'), failed('refused')], false],
+] as const satisfies readonly (readonly [string, Delivery, Results, boolean])[]) {
+  test(`${what} ${goesOn ? 'goes on by the next way' : 'ends there'}`, () => {
+    assert.equal(nextRung(delivery, results, 5_000) !== undefined, goesOn)
+  })
+}
+
+test('a delivery goes its ways one after another, and its record shows them', () => {
+  const refused = [failed('refused'), failed('refused')]
+  const first = deliver({ held: { cause: 'muted', since: 1, until: null } })
+  const second = after(first, nextRung(first, refused, 5_000))
+  const past = [{ target: 'group:1', outcome: 'refused', reason: new RelayError('refused').message, at: 5_000 }]
+  assert.deepEqual(second.flow.route, { name: 'oncall', rungs, after: 2_000, whenUnknown: 'stop', index: 1, past })
+  assert.deepEqual([second.state, second.target.id, second.bot, second.results, second.open, second.held], ['queued', '-2', '', [undefined, undefined], [], null])
+  const third = after(second, nextRung(second, refused, 6_000))
+  assert.deepEqual([third.target.id, third.flow.route?.past.map(({ target }) => target)], ['oncall/3', ['group:1', 'telegram:group:-2']])
+  assert.equal(nextRung(third, refused, 7_000), undefined)
+  assert.deepEqual([first, second, third].map(({ flow: { route } }) => hasNextRung(route)), [true, true, false])
+  const again = after(third, firstRung(third))
+  assert.deepEqual([again.target.id, again.bot, again.flow.route?.index], ['1', '', 0])
+})
+
+test('a message that may have arrived before says so, where it has text', () => {
+  const first = deliver({ whenUnknown: 'next' })
+  const lost = after(first, nextRung(first, [unanswered(), unanswered()], 5_000))
+  const reply = { type: 'reply', messageId: '7' } as const
+  assert.deepEqual(itemsForRung(first, [item]), [item])
+  assert.deepEqual(itemsForRung(after(first, nextRung(first, [failed('refused')], 5_000)), [item]), [item])
+  assert.match(JSON.stringify(itemsForRung(lost, [reply, item])[1]), /可能重复.*May be a repetition.*\\na"/)
+  const file = { type: 'file', link: { kind: 'remote', url: 'http://x/a' } } as const
+  assert.deepEqual(itemsForRung(lost, [file]), [file])
+  const chinese = { ...lost, flow: { ...lost.flow, policy: { name: 'oncall', lang: 'zh-CN' as const } } }
+  assert.deepEqual(itemsForRung(chinese, [item])[0], { type: 'text', text: '（可能重复：此前的发送未得到确认。）\na' })
+})

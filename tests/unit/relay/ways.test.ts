@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { causes } from '../../../src/message/causes'
+import type { MessageRequest } from '../../../src/message/model'
+import type { Delivery } from '../../../src/relay/delivery'
+import { Core, fates } from '../../support/core'
+
+const minute = 60_000
+const rungs = [{ target: { kind: 'group', id: '1' } }, { target: { kind: 'group', id: '2' } }] as const
+const route: NonNullable<MessageRequest['route']> = { name: 'oncall', rungs, after: 2 * minute, whenUnknown: 'stop' }
+
+function only({ journal }: Core): Delivery {
+  const [{ delivery } = assert.fail()] = [...journal.rows.values()]
+  return delivery
+}
+
+/** Where it went, and how each way before ended. */
+function way(core: Core): unknown {
+  const { target, state, flow } = only(core)
+  return [target.id, state, flow.route?.past.map(({ target, outcome }) => `${target} ${outcome}`)]
+}
+
+describe('a delivery with several ways', () => {
+  test('goes by the first that takes it, and its caller gets the result', async () => {
+    const core = new Core()
+    await core.run()
+    void core.submit('a', { route })
+    await core.run(1_000)
+    assert.deepEqual([core.log, way(core)], [['a sent'], ['1', 'sent', []]])
+  })
+
+  test('goes on at once where one refuses it', async () => {
+    const core = new Core({ retries: 0 })
+    await core.run()
+    core.port.fates.push(fates.refused)
+    void core.submit('a', { route })
+    await core.run(1_000)
+    assert.deepEqual([core.log, way(core)], [['a sent'], ['2', 'sent', ['group:1 refused']]])
+  })
+
+  test('ends as the last one ends', async () => {
+    const core = new Core({ retries: 0 })
+    await core.run()
+    core.port.fates.push(fates.refused, fates.refused)
+    void core.submit('a', { route })
+    await core.run(1_000)
+    assert.deepEqual([core.log, way(core)], [['a refused'], ['2', 'failed', ['group:1 refused']]])
+  })
+
+  test('ends where one goes unanswered', async () => {
+    const core = new Core({ retries: 0 })
+    await core.run()
+    core.port.fates.push(fates.silent)
+    void core.submit('a', { route })
+    await core.run(30_000)
+    assert.deepEqual([core.log, way(core)], [['a unanswered'], ['1', 'unanswered', []]])
+  })
+
+  test('goes on where one goes unanswered and its name says so, with a line that says it', async () => {
+    const core = new Core({ retries: 0 })
+    await core.run()
+    core.port.fates.push(fates.silent)
+    void core.submit('a', { route: { ...route, whenUnknown: 'next' } })
+    await core.run(30_000)
+    assert.deepEqual([core.log, way(core)], [['a sent'], ['2', 'sent', ['group:1 unanswered']]])
+    assert.match(core.called[1] ?? '', /May be a repetition.*\na$/)
+  })
+
+  test('waits for its time where a chat is closed, then goes on', async () => {
+    const core = new Core({ retries: 0 })
+    await core.run()
+    core.port.fates.push(fates.muted, fates.muted)
+    void core.submit('a', { route })
+    await core.run(2 * minute - 1)
+    assert.deepEqual(only(core).target.id, '1')
+    await core.run(5_001)
+    assert.deepEqual(way(core), ['2', 'sent', ['group:1 unsent']])
+    assert.deepEqual(core.log, ['a accepted'])
+  })
+
+  test('goes on at once where the account is logged out, however many wait', async () => {
+    const core = new Core()
+    await core.run()
+    core.port.cause = causes['logged-out'].en
+    core.port.online = false
+    for (const text of ['a', 'b', 'c']) void core.submit(text, { route: { ...route, rungs: [...rungs, { target: { kind: 'group', id: '3' } }] } })
+    await core.run(2_000)
+    assert.deepEqual([...core.journal.rows.values()].map(({ delivery }) => delivery.target.id), ['3', '3', '3'])
+    core.port.online = true
+    await core.run(2_000)
+    assert.deepEqual(core.port.texts, ['a', 'b', 'c'])
+  })
+
+  test('waits for its time where the connection is lost', async () => {
+    const core = new Core()
+    await core.run()
+    core.port.online = false
+    void core.submit('a', { route })
+    await core.run(minute)
+    assert.equal(only(core).target.id, '1')
+    core.port.online = true
+    await core.run(2_000)
+    assert.deepEqual(way(core), ['1', 'sent', []])
+  })
+
+  test('counts its time from the end of its quiet hours', async () => {
+    const core = new Core()
+    await core.run()
+    const now = Math.floor(core.clock.wall() / minute) % (24 * 60)
+    void core.later('a', { route, policy: { name: 'oncall', quiet: { from: now, to: (now + 60) % (24 * 60), zone: 'UTC' } } })
+    await core.run(61 * minute)
+    assert.deepEqual(way(core), ['1', 'sent', []])
+  })
+
+  test('goes each way once where the process is killed between two', async () => {
+    for (let at = 0; at <= 1_500; at += 50) {
+      const core = new Core()
+      await core.run()
+      core.port.fates.push(fates.refused, fates.refused, fates.refused)
+      void core.submit('a', { route })
+      await core.run(at)
+      core.restart()
+      await core.run(5 * minute)
+      assert.equal(core.port.texts.length, 1, `killed after ${at} ms`)
+      assert.equal(only(core).state, 'sent')
+    }
+  })
+
+  test('goes on within its call where nothing lasts', async () => {
+    const core = new Core({ retries: 0, isDurable: false })
+    await core.run()
+    core.port.fates.push(fates.muted)
+    void core.submit('a', { route })
+    await core.run(1_000)
+    assert.deepEqual([core.log, core.called.length], [['a sent'], 2])
+  })
+
+  test('is given to the next where the queue of the first is full', async () => {
+    const core = new Core({ capacity: 1 })
+    await core.run()
+    core.port.fates.push({ arrives: 500, answered: 500 })
+    for (const text of ['x', 'y']) void core.submit(text)
+    void core.submit('a', { route })
+    await core.run(100)
+    assert.deepEqual(core.log, ['a sent'])
+  })
+
+  test('begins with its first way where it is sent again', async () => {
+    const core = new Core({ retries: 0 })
+    await core.run()
+    core.port.fates.push(fates.refused, fates.refused)
+    void core.submit('a', { route })
+    await core.run(1_000)
+    await Promise.all([core.relay.retry(only(core).id, () => undefined), core.run(1_000)])
+    await core.run(1_000)
+    assert.deepEqual(way(core), ['1', 'sent', ['group:1 refused']])
+  })
+})
