@@ -9,6 +9,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json README.md README.zh-CN.md CHANGELOG.md LICENSE ./
 COPY scripts scripts
+COPY cli cli
 COPY src src
 COPY bot bot
 COPY client client

