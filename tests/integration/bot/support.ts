@@ -22,7 +22,7 @@ export class Checkout {
     const root = await mkdtemp(join(tmpdir(), 'relay-bot-'))
     const copy = join(root, 'repository')
     await mkdir(copy)
-    for (const name of ['package.json', 'koishi.yml', 'tsconfig.json', 'scripts', 'src', 'bot', 'client', 'simulator']) {
+    for (const name of ['package.json', 'koishi.yml', 'tsconfig.json', 'scripts', 'src', 'bot', 'client', 'simulator', 'cli']) {
       await cp(join(repository, name), join(copy, name), { recursive: true })
     }
     await symlink(join(repository, 'node_modules'), join(copy, 'node_modules'))
