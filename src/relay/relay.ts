@@ -209,6 +209,8 @@ export class Relay {
 
   /** Writes what is left to be written, and gives the data store back, but waits for neither for long. */
   async finish(): Promise<void> {
+    // Until then, what is leaving has some time.
+    await aborted(this.stop.signal)
     const ended = new AbortController()
     void this.working.then(() => ended.abort())
     await pause(this.options.clock, longestEnd, ended.signal)

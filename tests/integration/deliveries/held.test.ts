@@ -26,7 +26,7 @@ const calls = (simulator: Simulator): number => simulator.calls.filter(({ action
 
 describe('a group that is muted for a while', { concurrency: 3 }, () => {
   test('gets all alerts when that is over, in their order, and none of them has failed', async t => {
-    const relay = await relayWith(t)
+    const relay = await relayWith(t, { config: { backlogDigest: 0 } })
     // Nobody is told of a mute while the bot is away.
     const online = await takeOffline(relay)
     relay.simulator.mute(group, true)

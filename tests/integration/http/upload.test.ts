@@ -96,10 +96,8 @@ test('a full disk is answered 507, nothing stays, and the connection goes on', a
   const wire = await Wire.open(relay.url)
   wire.send([...head, type, `Content-Length: ${file.length}`], file)
   assertFailure(await wire.answer(), 507, /disk of the relay is full/)
-  for (const [path, body] of [['send/group:1/a.txt', 'abc'], ['send/group:1', 'word '.repeat(1000)]] as const) {
-    wire.send([`PUT /${path} HTTP/1.1`.replace(/^PUT(?=.*:1 )/, 'POST'), ...head.slice(1), `Content-Length: ${body.length}`], body)
-    assertFailure(await wire.answer(), 507, /disk of the relay is full/)
-  }
+  wire.send(['PUT /send/group:1/a.txt HTTP/1.1', ...head.slice(1), 'Content-Length: 3'], 'abc')
+  assertFailure(await wire.answer(), 507, /disk of the relay is full/)
   assert.deepEqual(await readdir(relay.uploadDir), ['of others'])
   await rm(rest)
   wire.send([...head, type, `Content-Length: ${file.length}`], file)
