@@ -44,6 +44,9 @@ export interface KeyView {
 /** The name of the console's page in log and records. A key of this name could see, and repeat, what is sent from there. */
 export const consoleName = 'console'
 
+/** Stands before the names of plugins in log and records. */
+const pluginPrefix = 'plugin:'
+
 /** The least length of a secret, in characters. */
 const leastLength = 16
 /** The longest name, in bytes of UTF-8. */
@@ -98,6 +101,7 @@ export function parseEntry(
   const name = read(value, 'name', parseName, `one line of text, of at most ${longestName} bytes`)
   if (name === undefined) throw new EntryError('it has no name')
   if (name === consoleName) throw new EntryError(`${JSON.stringify(consoleName)} is the name of the page in the console`)
+  if (name.startsWith(pluginPrefix)) throw new EntryError(`names that begin with ${JSON.stringify(pluginPrefix)} are those of plugins`)
   const expires = read(value, 'expires', parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes')
   const isFrom = read(value, 'from', list => readSome(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
   const targets = read(value, 'targets', list => parseTargets(list, names, takesAnyName), 'a list of targets such as group:1 or group:*, or of names for targets')

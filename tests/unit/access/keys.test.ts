@@ -38,6 +38,7 @@ describe('a list of keys', () => {
   const wrong: [object, RegExp][] = [
     [{ name: undefined }, /has no name/], [{ name: '' }, /has no name/], [{ name: 7 }, /name must be/],
     [{ name: ' console' }, /"console" is the name of the page in the console/],
+    [{ name: ' plugin:shop' }, /names that begin with "plugin:" are those of plugins/],
     [{ name: 'a\nb' }, /name must be/], [{ name: 'a\u202eb' }, /name must be/], [{ name: 'a'.repeat(65) }, /name must be/],
     [{ name: '群'.repeat(22) }, /name must be/],
     [{ key: undefined }, /has no key/], [{ key: '' }, /has no key/], [{ key: secret.slice(0, 15) }, /key must be/],
