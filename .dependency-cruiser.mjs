@@ -10,7 +10,7 @@ const forDoors = ['relay', 'message', 'access', 'uploads', 'lib', 'errors']
 /** Each place in src/ (a folder, or a file) with the other places that its files may import. */
 const places = {
   // Wires the parts together, which nothing else does.
-  'index': ['usage', 'config', 'platform', 'relay', 'metrics', ...doors, ...forDoors],
+  'index': ['usage', 'config', 'platform', 'relay', 'metrics', 'service', ...doors, ...forDoors],
 
   // Every part reports what goes wrong by these codes, so that the file depends on none of the parts.
   'errors': [],
@@ -42,6 +42,8 @@ const places = {
   // These are HTTP routes too, and share with http/ how a body is read and an answer is written.
   'hooks': ['http', ...forDoors],
   'onebot-api': ['http', ...forDoors],
+  // The door of other plugins, which can add sources to hooks/.
+  'service': ['hooks', ...forDoors],
 }
 
 /** The files of relay/, from the ground up: each may import those before it. */
@@ -129,7 +131,7 @@ export default {
       name: 'doors-submit-only',
       comment: 'A door hands over a submission and reads what became of it. Everything else is the relay\'s own.',
       severity: 'error',
-      from: { path: within(...doors, 'metrics') },
+      from: { path: within(...doors, 'service', 'metrics') },
       to: { path: within('relay'), pathNot: '^src/relay/(?:relay|delivery)[.]ts$' },
     },
   ],

@@ -14,7 +14,7 @@ import { keyFileName, provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
 import { serveConsole } from './console'
-import { digestWriter, hookDoors, hookRoutes, LastPayloads, sources, Templates } from './hooks'
+import { digestWriter, hookDoors, hookRoutes, LastPayloads, Sources, Templates } from './hooks'
 import { adminRoutes, MediaLinks, Sender, serveHttp } from './http'
 import { InFlight, shutDown } from './lib/in-flight'
 import { languageOf } from './lib/language'
@@ -35,16 +35,19 @@ import { platforms } from './platform/platforms'
 import { restartStuck } from './platform/supervisor'
 import { startRelay } from './relay/start'
 import { digestDoor, tellAll } from './relay/relay'
+import { announceEnds, MessageRelay, pluginDoor } from './service'
 import { UploadStore } from './uploads/store'
 import { scheduleSweeps } from './uploads/sweep'
 
 export { Config } from './config/schema'
+export type { RelayError } from './errors'
+export type { MessageRelay, RelayDelivery, RelayItem, RelaySendOptions, RelaySource } from './service'
 
 export const name = 'message-relay'
 export const inject = ['server']
 
 /** The ways by which a message can come in; beside these, a template of the operator is one. */
-const doors = ['webhook', 'send', 'onebot', 'commands', alertDoor, digestDoor, ...hookDoors]
+const doors = ['webhook', 'send', 'onebot', 'commands', pluginDoor, alertDoor, digestDoor, ...hookDoors]
 
 const day = 24 * 60 * 60 * 1000
 
@@ -78,6 +81,7 @@ export function apply(ctx: Context, config: Config): void {
   const stop = new AbortController()
   const port = new KoishiPort(ctx, presence, new OneBot(ctx), platforms, [new HttpAccount({ names, timeout, stop: stop.signal })])
   const inFlight = new InFlight()
+  const sources = new Sources()
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
   const { relay, finish } = startRelay(ctx, {
     port, logger, dataDir,
@@ -93,7 +97,7 @@ export function apply(ctx: Context, config: Config): void {
     media: { transport: settings.mediaTransport, resolve: id => uploads.resolve(id), link: file => links.to(file) },
     files: uploads,
     enter: () => inFlight.enter(),
-    observer: alerts ? tellAll([metrics, alerts]) : metrics,
+    observer: tellAll([metrics, announceEnds(ctx, logger), ...alerts ? [alerts] : []]),
     retention: settings.recordRetention * day,
     recordLimit: settings.recordLimit,
     recordContent: settings.recordContent,
@@ -133,7 +137,7 @@ export function apply(ctx: Context, config: Config): void {
     stop: stop.signal,
     others: [
       ...hookRoutes({
-        sender, templates, names, logger, limits, stop: stop.signal, language, trustedProxies: settings.trustedProxies,
+        sender, sources, templates, names, logger, limits, stop: stop.signal, language, trustedProxies: settings.trustedProxies,
         payloads: new LastPayloads(settings.recordContent !== 'none'),
       }),
       ...adminRoutes({
@@ -150,7 +154,7 @@ export function apply(ctx: Context, config: Config): void {
     access,
     publicUrl,
     about: () => ({
-      sources: [...new Set([...sources.map(source => source.name), ...templates.names()])],
+      sources: [...new Set([...sources.names(), ...templates.names()])],
       ...!settings.apiKey && { keyFile: join(settings.dataDir, keyFileName) },
     }),
     stop: stop.signal,
@@ -174,6 +178,7 @@ export function apply(ctx: Context, config: Config): void {
   keepConnected(ctx, logger)
   restartStuck(ctx, logger, bot => bot.adapterName === 'onebot')
   watchLogins(ctx, presence)
+  ctx.plugin(MessageRelay, { relay, names, sources, inFlight })
   rememberIncoming(ctx)
 
   const shut = (): Promise<void> => {

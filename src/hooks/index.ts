@@ -2,8 +2,9 @@ import { sources } from './sources'
 
 export { digestWriter } from './digest'
 export { LastPayloads } from './payloads'
+export { Sources } from './registry'
 export { hookRoutes, type HookOptions } from './routes'
-export { sources } from './sources'
+export { keyIn } from './source'
 export { Templates } from './templates'
 
 /** The doors of the sources that come with the plugin, as `Submission.door` has them. */

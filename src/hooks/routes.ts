@@ -15,8 +15,8 @@ import { hookCredentialsOf, parseHook, receiveHook } from './body'
 import { digestTemplate } from './digest'
 import type { LastPayloads } from './payloads'
 import { renderPlainly, tidy } from './plain'
+import type { Sources } from './registry'
 import { started, type EventKey, type HookEvent, type HookRequest, type SignedRequest, type Source } from './source'
-import { sources } from './sources'
 import { templateRoutes } from './template-routes'
 import { reasonOf, type Rendered, type Templates } from './templates'
 import { UnprovenBodies } from './unproven'
@@ -24,6 +24,7 @@ import { UnprovenBodies } from './unproven'
 /** What the routes need of the plugin. */
 export interface HookOptions {
   sender: Sender
+  sources: Sources
   templates: Templates
   /** Keeps the last payload of each source, for trying a template. */
   payloads: LastPayloads
@@ -52,14 +53,13 @@ const temporary: ReadonlySet<ErrorCode> = new Set(['queue-full', 'rate-limited',
 
 const path = '/hooks/:source/:targets'
 
-const known: ReadonlyMap<string, Source> = new Map(sources.map(source => [source.name, source]))
-
 /**
  * `POST` and `GET /hooks/<source>/<target>[,<target>…]`: takes what other systems post by themselves. `GET /payloads/<source>`: the last
  * payload.
  */
 export function hookRoutes(options: HookOptions): Route[] {
   const hooks = new Hooks(options)
+  const { sources } = options
   const taking = (['GET', 'POST'] as const).map((method): Route => ({
     path,
     method,
@@ -68,9 +68,9 @@ export function hookRoutes(options: HookOptions): Route[] {
     handle: exchange => hooks.handle(exchange),
     fail: (error, exchange) => hooks.fail(error, exchange),
     // Of a template of the operator it is only known later.
-    methods: ({ params: { source = '' } }) => known.has(source) && !known.get(source)?.takesGet ? ['POST'] : ['GET', 'POST'],
+    methods: ({ params: { source = '' } }) => (sources.get(source) ?? { takesGet: true }).takesGet ? ['GET', 'POST'] : ['POST'],
   }))
-  return [...taking, options.payloads.route(), ...templateRoutes(options, name => known.get(name) ?? ownSource(name))]
+  return [...taking, options.payloads.route(), ...templateRoutes(options, name => sources.get(name) ?? ownSource(name))]
 }
 
 class Hooks {
@@ -83,7 +83,7 @@ class Hooks {
   /** A key comes first: Sentry signs with a secret of its own, whatever its address has. */
   async identify(exchange: Exchange, access: Access, addressOf: () => string | undefined): Promise<Caller> {
     const { request, params } = exchange
-    const source = known.get(params.source ?? '')
+    const source = this.options.sources.get(params.source ?? '')
     const given = hookCredentialsOf(exchange, source)
     const isSigned = request.method === 'POST' && source?.isSigned?.(request) === true
     let failure: RelayError | undefined
@@ -127,7 +127,7 @@ class Hooks {
     const { status, message, headers } = error
     const { 'retry-after': given = String(retryAfter) } = headers
     if (status === 503) response.setHeader('Retry-After', given)
-    const shape = known.get(params.source ?? '')?.shape
+    const shape = this.options.sources.get(params.source ?? '')?.shape
     if (!shape) return failure(error)
     return shape.failure({ status, message, headers: status === 503 ? { ...headers, 'retry-after': given } : headers })
   }
@@ -186,9 +186,10 @@ class Hooks {
   /** @throws RelayError `not-found`, `method-not-allowed` */
   private async find({ params, request }: Exchange): Promise<Source> {
     const { source: name = '' } = params
-    const source = known.get(name)
+    const { sources, templates } = this.options
+    const source = sources.get(name)
     if (source) return source
-    if (name === digestTemplate || !await this.options.templates.has(name)) throw unknownSource()
+    if (name === digestTemplate || !await templates.has(name)) throw unknownSource(sources)
     if (request.method !== 'POST') throw new RelayError('method-not-allowed', 'use POST', { headers: { allow: 'POST' } })
     return ownSource(name)
   }
@@ -197,7 +198,7 @@ class Hooks {
   private async render(id: string, source: Source, { view }: HookEvent, language: Language): Promise<Rendered> {
     const { templates, logger } = this.options
     try {
-      const { text, pictures } = await templates.render(source.name, view, language)
+      const { text, pictures } = await templates.render(source.name, view, language, source.template?.(language))
       return { text: tidy(text), pictures }
     } catch (error) {
       logger.warn('%s', printable(`${id} the template of ${JSON.stringify(source.name)} failed, so a plain text is sent: ${reasonOf(error)}`))
@@ -245,8 +246,8 @@ function whyFilteredOut({ name, branch, status }: HookEvent, query: URLSearchPar
   if (isOut('status', status)) return 'not with a status that was asked for'
 }
 
-function unknownSource(): RelayError {
-  const list = sources.map(({ name }) => name).join(', ')
+function unknownSource(sources: Sources): RelayError {
+  const list = sources.names().join(', ')
   return new RelayError('not-found', `no such source: the address is /hooks/<source>/<target>, with one of ${list}, or the name of a template`, {
     logText: 'no such source',
   })

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isHmac } from '../lib/crypto'
+import type { Language } from '../lib/language'
 import type { JsonObject } from '../message/parse'
 import { header } from './fields'
 import type { Shape } from './shapes'
@@ -53,7 +54,7 @@ export interface EventKey {
   lifetime?: number
 }
 
-/** One system whose posts are understood. Its template is the file of its name in `templates/`. */
+/** One system whose posts are understood. */
 export interface Source {
   /** As it stands in the path. */
   readonly name: string
@@ -66,6 +67,11 @@ export interface Source {
   readonly textFields?: readonly string[]
   /** How its callers expect to be answered; in the envelope unless given. */
   readonly shape?: Shape
+  /**
+   * The text of its template in a language; absent where that is the file of its name in `templates/`. A template of the operator
+   * replaces either.
+   */
+  readonly template?: (language: Language) => string
   /**
    * Reads a payload. It decides what of it is worth a message and what the template is given; it writes no text.
    *

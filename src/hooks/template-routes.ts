@@ -40,7 +40,9 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
     return body
   }
   const find = async (exchange: Exchange): Promise<{ template: string, source: string }> => {
-    const found = await templates.find(nameOf(exchange))
+    const name = nameOf(exchange)
+    const given = sourceOf(name).template?.(language)
+    const found = await templates.find(name) ?? (given === undefined ? undefined : { template: given, source: 'built-in' })
     if (!found) throw new RelayError('not-found', 'there is no template of this name')
     return found
   }

@@ -33,8 +33,8 @@ const maxOutput = 1_000_000
 const racy = 1000
 
 const extension = '.liquid'
-const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
-const nameRule = 'its name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit'
+export const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+export const nameRule = 'its name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit'
 
 /** Where the templates are that come with the plugin: beside the code, also where that is one file. */
 const builtIn = join(__dirname, 'templates')
@@ -111,10 +111,11 @@ export class Templates {
    * Renders an event.
    *
    * @param name that of its source
+   * @param given the template that its source brings along
    * @throws the error of LiquidJS, or of the file system, when there is no text
    */
-  async render(name: string, view: JsonObject, lang: Language): Promise<Rendered> {
-    const text = await this.readOwn(name) ?? await this.readBuiltIn(name)
+  async render(name: string, view: JsonObject, lang: Language, given?: string): Promise<Rendered> {
+    const text = await this.readOwn(name) ?? given ?? await this.readBuiltIn(name)
     const engine = await this.load()
     let known = this.parsed.get(name)
     if (known?.text !== text) this.parsed.set(name, known = { text, template: engine.parse(text) })

@@ -1,0 +1,34 @@
+import { RelayError } from '../errors'
+import { digestTemplate } from './digest'
+import type { Source } from './source'
+import { sources } from './sources'
+import { nameRule, namePattern } from './templates'
+
+/** The sources by their names: those that come with the plugin, and those that other plugins add. */
+export class Sources {
+  private readonly known = new Map(sources.map(source => [source.name, source]))
+
+  get(name: string): Source | undefined {
+    return this.known.get(name)
+  }
+
+  names(): string[] {
+    return [...this.known.keys()]
+  }
+
+  /**
+   * Adds a source.
+   *
+   * @returns what removes it
+   * @throws RelayError `bad-request` for a name that no path or template can have; `conflict` for one that is taken
+   */
+  add(source: Source): () => void {
+    const { name } = source
+    if (!namePattern.test(name)) throw new RelayError('bad-request', nameRule)
+    if (this.known.has(name) || name === digestTemplate) {
+      throw new RelayError('conflict', `there is a source "${name}" already: choose another name`)
+    }
+    this.known.set(name, source)
+    return () => void this.known.delete(name)
+  }
+}

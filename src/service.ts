@@ -1,0 +1,271 @@
+import { h, Service, type Context, type Logger } from 'koishi'
+import { v7 as uuid } from 'uuid'
+import { RelayError } from './errors'
+import { keyIn, type Sources } from './hooks'
+import { safeName } from './lib/file-name'
+import type { InFlight } from './lib/in-flight'
+import type { Language } from './lib/language'
+import { describePlace, printable } from './lib/log'
+import { unwrap } from './lib/unwrap'
+import { causes } from './message/causes'
+import { keyOf } from './message/destination'
+import type { Content, TargetNames } from './message/model'
+import { parseContent, parseTo } from './message/parse'
+import { writeTarget } from './message/target'
+import { messageIdsOf, outcomeOf, resultOf, type Delivery } from './relay/delivery'
+import { reasonOf, type Observer, type Relay, type Submission } from './relay/relay'
+
+declare module 'koishi' {
+  interface Context {
+    messageRelay: MessageRelay
+  }
+
+  interface Events {
+    /** A delivery has arrived, whoever ordered it. */
+    'message-relay/sent'(delivery: RelayDelivery): void
+    /** A delivery has ended and did not arrive, or may not have, whoever ordered it. One that is sent again ends again. */
+    'message-relay/failed'(delivery: RelayDelivery): void
+  }
+}
+
+/** A message on its way to one chat, as it was when it was asked for. */
+export interface RelayDelivery {
+  id: string
+  /** Such as `group:123456`. */
+  target: string
+  /** `platform:selfId` of the bot that sends; empty until there is one. */
+  bot: string
+  /** `webhook`, `hooks/github` and the like; `plugin` for what a plugin sends. */
+  door: string
+  /** The name of the key that it came with, or `plugin:` and the name of the plugin; `null` for the master key and the relay itself. */
+  caller: string | null
+  state: 'scheduled' | 'queued' | 'sending' | 'sent' | 'failed' | 'unanswered' | 'expired'
+  /** What became of it; absent until it has ended. */
+  outcome?: 'sent' | 'refused' | 'unsent' | 'unanswered'
+  /** Those of the platform. */
+  messageIds: string[]
+  /** Why it did not arrive, or why it waits. */
+  reason?: string
+}
+
+/** One thing to send, as in `messages` of `POST /webhook`. */
+export type RelayItem = { type?: 'text', msg: string } | { type: 'image' | 'file' | 'video' | 'audio', url: string, name?: string }
+  | { type: 'at', user_id: string } | { type: 'reply', message_id: string }
+
+/** Koishi's elements (text, img, video, audio, file, at, quote), or items. A text by itself is markup, as for `bot.sendMessage`. */
+export type RelayContent = h.Fragment | readonly (string | h | RelayItem)[]
+
+/** How a message is sent. Times are in seconds. */
+export interface RelaySendOptions {
+  /** An idempotency key: with the same one, the plugin sends a message once. */
+  key?: string
+  /** Passes digests and quiet hours. */
+  urgent?: boolean
+  /** Messages of one thread to one chat belong together. */
+  thread?: string
+  threadMode?: 'reply' | 'update' | 'replace'
+  /** A time, or how long from now. */
+  sendAt?: Date | number
+  expiresIn?: number
+  /** How long to wait for the result, up to 600: then the message goes on without it. Until the end unless given. */
+  wait?: number
+  platform?: string
+  selfId?: string
+}
+
+/** What makes messages of the posts of another system. */
+export interface RelaySource {
+  /**
+   * Reads the JSON or form that was posted. What it throws is answered 400.
+   *
+   * @returns the event: what its template is given, the name that `?events=` goes by, and the thread and status that it has; or why it
+   *   makes no message
+   */
+  read: (payload: Readonly<Record<string, unknown>>, headers: Readonly<Record<string, string | string[] | undefined>>) =>
+    { name: string, view: Readonly<Record<string, unknown>>, thread?: string, status?: string } | { skipped: string }
+  /** A Liquid template, or one for each language. */
+  template: string | Record<Language, string>
+}
+
+interface ServiceOptions {
+  relay: Relay
+  /** Names that may stand for targets. */
+  names: TargetNames
+  sources: Sources
+  inFlight: InFlight
+}
+
+/** @internal The door of plugins. */
+export const pluginDoor = 'plugin'
+
+/** What other plugins of the bot send by: `ctx.messageRelay`. */
+export class MessageRelay extends Service {
+  /** @internal The plugin makes the one that there is. */
+  constructor(ctx: Context, private readonly options: ServiceOptions) {
+    super(ctx, 'messageRelay', true)
+  }
+
+  /**
+   * Sends a message.
+   *
+   * @param to a target such as `group:123456`, a name for one or several, or a list of these
+   * @returns one delivery for each chat, whether it arrived or not
+   * @throws RelayError why there is none: nothing can be sent like this, or an earlier message with this key is under way
+   */
+  async send(
+    to: string | readonly string[], content: RelayContent, options: RelaySendOptions = {},
+  ): Promise<[RelayDelivery, ...RelayDelivery[]]> {
+    const { relay, names, inFlight } = this.options
+    const { key, wait, platform, selfId } = options
+    // Here it is the context of the plugin that calls.
+    const { name } = this.ctx
+    demand(key === undefined || /^[\x21-\x7e]{1,255}$/.test(key), 'key must be 1 to 255 visible ASCII characters without blanks')
+    demand(wait === undefined || (wait >= 0 && wait <= 600), 'wait must be a number of seconds from 0 to 600')
+    const { list, isList } = parseTo({ to, platform, self_id: selfId }, names)
+    const request = readContent(content, options)
+    const order = {
+      caller: `plugin:${printable(name.slice(0, 64))}`, ...wait !== undefined && { deferred: { wait: wait * 1000, inMemory: wait * 1000 } },
+    }
+    const leave = inFlight.enter()
+    try {
+      const ends = await Promise.allSettled(list.map(destination => {
+        const { target, bot, policy, route } = destination
+        // A key holds for each chat by itself.
+        const ownKey = isList && key !== undefined ? `${key} ${keyOf(destination)}` : key
+        return submit(relay, { ...order, key: ownKey, request: { ...request, target, bot, policy, route } })
+      }))
+      const [first, ...others] = ends.map((end, index) => {
+        if (end.status === 'fulfilled') return end.value
+        const error = RelayError.from(end.reason)
+        throw isList ? error.with({ message: `${list[index]?.asked ?? ''}: ${error.message}` }) : error
+      })
+      if (!first) throw new RelayError('internal')
+      return [first, ...others]
+    } finally {
+      leave()
+    }
+  }
+
+  /** What is known of a delivery, whoever ordered it. @throws RelayError `not-found`, `store-down` */
+  async get(id: string): Promise<RelayDelivery> {
+    const { relay } = this.options
+    return view(await (await relay.history()).get(id), relay)
+  }
+
+  /** Takes a delivery back that waits. @throws RelayError `not-found`; `conflict` where it is too late; `store-down` */
+  async withdraw(id: string): Promise<void> {
+    await this.options.relay.withdraw(id)
+  }
+
+  /**
+   * Adds a source: what posts to `/hooks/<name>/<target>` is read and sent. It goes with the plugin that added it.
+   *
+   * @returns what removes it before
+   * @throws RelayError `bad-request` for a malformed name, `conflict` for one that is taken
+   */
+  source(name: string, { read, template }: RelaySource): () => void {
+    const { sources } = this.options
+    return this.ctx.effect(() => sources.add({
+      name,
+      template: language => typeof template === 'string' ? template : template[language],
+      read({ payload, headers }) {
+        try {
+          return read(payload, headers)
+        } catch (cause) {
+          throw new RelayError('bad-request', `the plugin that reads ${name} cannot read this payload`, {
+            cause, logText: `the plugin that reads ${name} failed: ${describePlace(cause)}`,
+          })
+        }
+      },
+      keyOf: keyIn('idempotency-key', 'webhook-id'),
+    }))
+  }
+}
+
+/** @internal Tells other plugins how deliveries end. */
+export function announceEnds(ctx: Context, logger: Pick<Logger, 'warn'>): Pick<Observer, 'ended'> {
+  // Read once: through the context it takes a good part of the time of a send.
+  const lifecycle = unwrap(ctx.root.lifecycle)
+  return {
+    ended(delivery) {
+      const event = delivery.state === 'sent' ? 'message-relay/sent' : 'message-relay/failed'
+      if (!lifecycle._hooks[event]?.length) return
+      lifecycle.parallel(event, view(delivery)).catch((error: unknown) => {
+        logger.warn('%s', `a plugin that listens to ${event} failed: ${describePlace(error)}`)
+      })
+    },
+  }
+}
+
+async function submit(relay: Relay, order: Pick<Submission, 'deferred' | 'key' | 'request'> & { caller: string }): Promise<RelayDelivery> {
+  const submission = { id: uuid(), door: pluginDoor, ...order }
+  try {
+    return view((await relay.submit(submission)).delivery, relay)
+  } catch (thrown) {
+    const { code, outcome, message } = RelayError.from(thrown)
+    if (!outcome) throw thrown
+    const { id, door, caller, request: { target } } = submission
+    const state = outcome === 'unanswered' ? outcome : code === 'expired' ? code : 'failed'
+    return { id, target: writeTarget(target), bot: '', door, caller, state, outcome, messageIds: [], reason: message }
+  }
+}
+
+/** @param relay knows why a delivery waits */
+function view(delivery: Delivery, relay?: Relay): RelayDelivery {
+  const { id, target, bot, door, caller, state, flow } = delivery
+  const result = state === 'queued' || state === 'sending' ? undefined : resultOf(delivery)
+  const deferral = relay?.deferralOf(delivery)
+  const hold = relay?.holdOf(delivery)
+  const reason = result?.success === false ? result.error.message : hold ? causes[hold.cause].en : deferral && reasonOf(deferral, flow)
+  return {
+    id, target: writeTarget(target), bot, door, caller, state: deferral?.kind === 'scheduled' ? 'scheduled' : state,
+    ...result && { outcome: outcomeOf(result) }, messageIds: messageIdsOf(delivery), ...reason !== undefined && { reason },
+  }
+}
+
+/** @throws RelayError `bad-request` */
+function readContent(content: RelayContent, { urgent, thread, threadMode, sendAt, expiresIn }: RelaySendOptions): Content {
+  const pieces = (typeof content === 'string' ? h.parse(content) : [content].flat()).map(toItem)
+  // A blank between two mentions is no message.
+  const messages = pieces.filter(({ type, msg }) => type !== 'text' || typeof msg !== 'string' || msg.trim() !== '')
+  demand(messages.length > 0, 'there is nothing to send')
+  demand(!(sendAt instanceof Date && Number.isNaN(sendAt.getTime())), 'sendAt must be a valid date')
+  const at = sendAt instanceof Date ? sendAt.toISOString() : sendAt
+  const { items, ...rest } = parseContent({ messages, urgent, thread, thread_mode: threadMode, send_at: at, expires_in: expiresIn })
+  return {
+    ...rest, mode: 'single',
+    items: items.map((item, index) => {
+      if (item instanceof RelayError) throw item
+      const { name } = messages[index] ?? {}
+      return 'link' in item && typeof name === 'string' && name !== '' ? { ...item, name: safeName(name) } : item
+    }),
+  }
+}
+
+/** An item as `POST /webhook` has it, not read yet. */
+function toItem(piece: string | h | RelayItem): Readonly<Record<string, unknown>> {
+  if (typeof piece === 'string') return { type: 'text', msg: piece }
+  if (!h.isElement(piece)) return { type: 'text', ...piece }
+  const { type, attrs: { content, id, src, url, title, type: who } }: { type: string, attrs: Readonly<Record<string, unknown>> } = piece
+  switch (type) {
+    case 'text':
+      return { type, msg: content }
+    case 'at':
+      return { type, user_id: who ?? id }
+    case 'quote':
+      return { type: 'reply', message_id: id }
+    case 'img':
+    case 'image':
+      return { type: 'image', url: src ?? url }
+    case 'video':
+    case 'audio':
+    case 'file':
+      return { type, url: src ?? url, name: title }
+    default:
+      throw new RelayError('bad-request', `<${type}> cannot be sent: use text, img, video, audio, file, at and quote`)
+  }
+}
+
+function demand(condition: boolean, rule: string): asserts condition {
+  if (!condition) throw new RelayError('bad-request', rule)
+}
