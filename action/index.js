@@ -81,8 +81,8 @@ async function readAnswer(response) {
   if (isFields(parsed) && typeof parsed.msg === "string" && "data" in parsed) {
     return { status, headers: response.headers, msg: parsed.msg, data: isFields(parsed.data) ? parsed.data : {} };
   }
-  if (status < 500) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`);
-  return { status, headers: {}, msg: `${status} ${response.statusMessage ?? ""}, not from the relay but from a proxy before it`, data: {} };
+  if (status < 400) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`);
+  return { status, headers: {}, msg: `${status} ${response.statusMessage ?? ""}, not from the relay: check the address, and any proxy before it`, data: {} };
 }
 function parse(text) {
   try {

@@ -124,9 +124,9 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   if (isFields(parsed) && typeof parsed.msg === 'string' && 'data' in parsed) {
     return { status, headers: response.headers, msg: parsed.msg, data: isFields(parsed.data) ? parsed.data : {} }
   }
-  // A proxy, or another server than a relay.
-  if (status < 500) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`)
-  return { status, headers: {}, msg: `${status} ${response.statusMessage ?? ''}, not from the relay but from a proxy before it`, data: {} }
+  if (status < 400) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`)
+  // A proxy has reasons of its own: it may ask for a password, or refuse a large body.
+  return { status, headers: {}, msg: `${status} ${response.statusMessage ?? ''}, not from the relay: check the address, and any proxy before it`, data: {} }
 }
 
 function parse(text: string): unknown {

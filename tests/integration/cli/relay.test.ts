@@ -165,6 +165,19 @@ describe('the command line', { timeout: 120_000 }, () => {
     assert.match(stderr, /^relay: refused: private:10001: the platform refused/)
   })
 
+  test('names an answer that is not from a relay', async () => {
+    const page = async (status: number): Promise<Ended> => {
+      const server = createHttpServer((request, response) => void request.resume().once('end', () => response.writeHead(status).end('<html>')))
+      after(() => server.close())
+      return await cli(['send', 'ops', 'x'], { RELAY_URL: `http://127.0.0.1:${await listen(server)}` })
+    }
+    for (const [status, expected] of [[200, 64], [301, 64], [401, 77], [403, 77], [404, 64], [413, 64], [502, 3]] as const) {
+      const { code, stderr } = await page(status)
+      assert.equal(code, expected, stderr)
+      assert.match(stderr, new RegExp(`${status}.*not (?:that of|from) (?:a|the) relay`))
+    }
+  })
+
   test('tail prints each delivery, and each change of its state', async t => {
     const child = spawn(process.execPath, [file, 'tail', 'ops'], { env: { RELAY_URL: relay.url, RELAY_KEY: apiKey } })
     t.after(() => child.kill())
