@@ -281,7 +281,7 @@ async function run() {
   if (!text && files.length === 0) throw new UsageError("nothing to send: give text, file or status: true");
   const thread = input("thread") || (isStatus ? `${env.GITHUB_REPOSITORY ?? ""}/runs/${env.GITHUB_RUN_ID ?? ""}` : void 0);
   const message = { to, body: await makeBody(Buffer.from(text), files), key: (0, import_node_crypto2.randomUUID)(), thread, urgent: flag("urgent") };
-  const { outcome, msg, data } = await send(server, message, 60, (line) => process.stdout.write(`${printable(line)}
+  const { outcome, msg, data } = await send(server, message, 60, (line) => process.stdout.write(`relay: ${printable(line)}
 `));
   const { deliveries, messages } = idsOf(data);
   setOutputs({ delivery_id: deliveries.join(), outcome, message_ids: messages.join() });

@@ -57,7 +57,7 @@ async function run(): Promise<number> {
   if (!text && files.length === 0) throw new UsageError('nothing to send: give text, file or status: true')
   const thread = input('thread') || (isStatus ? `${env.GITHUB_REPOSITORY ?? ''}/runs/${env.GITHUB_RUN_ID ?? ''}` : undefined)
   const message = { to, body: await makeBody(Buffer.from(text), files), key: randomUUID(), thread, urgent: flag('urgent') }
-  const { outcome, msg, data } = await send(server, message, 60, line => process.stdout.write(`${printable(line)}\n`))
+  const { outcome, msg, data } = await send(server, message, 60, line => process.stdout.write(`relay: ${printable(line)}\n`))
   const { deliveries, messages } = idsOf(data)
   setOutputs({ delivery_id: deliveries.join(), outcome, message_ids: messages.join() })
   if (exits[outcome] > 0) command('error', `${outcome}: ${msg}`)

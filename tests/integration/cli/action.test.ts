@@ -96,6 +96,15 @@ describe('the GitHub Action', { timeout: 60_000 }, () => {
     assert.equal(refused.outputs.outcome, 'refused')
     assert.equal(refused.stdout.split('\n').filter(line => line.startsWith('::')).length, 2, refused.stdout)
     assert.match(refused.stdout, /\n::error::refused: .*100%25/)
+    let tries = 0
+    const server = createServer((request, response) => {
+      const [status, headers] = tries++ > 0 ? [200, { 'relay-outcome': 'sent' }] : [503, { 'retry-after': '0' }]
+      request.resume().once('end', () => response.writeHead(status, headers).end('{"code": 0, "msg": "::stop-commands::x", "data": null}'))
+    })
+    after(() => server.close())
+    const repeated = await step({ text: 'x', url: `http://127.0.0.1:${await listen(server)}` })
+    assert.deepEqual([repeated.code, tries], [0, 2])
+    assert.equal(repeated.stdout.split('\n').filter(line => line.startsWith('::')).length, 1, repeated.stdout)
     for (const wrong of [{ text: '' }, { text: 'x', url: '' }, { text: 'x', to: '' }, { text: 'x', status: 'yes' }, { file: '/none' }] as Record<string, string>[]) {
       const { code, stdout } = await step(wrong)
       assert.equal(code, 64)
