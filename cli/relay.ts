@@ -35,9 +35,8 @@ Exit codes: 0 sent or accepted, 1 refused, 2 unsent, 3 unanswered (it may have a
 const interval = 2000
 /** For how long `tail` watches a delivery for changes after it was made, in milliseconds. */
 const watched = 600_000
-
-/** How long before it is made a delivery may have its ID, by which the relay finds it, in milliseconds. */
-const margin = 1000
+/** How long an upload may take, in milliseconds: the relay finds a delivery by its ID, which is as old as its request. */
+const margin = 30_000
 
 const common = {
   'url': { type: 'string' },
@@ -129,9 +128,13 @@ function showProgress(): (done: number, total: number) => void {
   }
 }
 
-const advice: Partial<Record<Outcome, (key: string) => string>> = {
-  unsent: () => 'nothing was sent, try again later',
-  unanswered: key => `it may have arrived; repeat it with --key ${key}, and it will not come twice`,
+/** What to do where a message did not arrive, or may not have. */
+function advise({ outcome, data }: Result, key: string): string | undefined {
+  if (outcome === 'unanswered') return `it may have arrived; repeat it with --key ${key}, and it will not come twice`
+  if (outcome !== 'unsent') return
+  if (listOf(data.deliveries).length > 0) return `repeat it with --key ${key}, and it goes only where nothing has arrived`
+  // The key of several items is used up once one of them has arrived.
+  return Number(data.success) > 0 ? 'the rest has arrived, so send only this again' : 'nothing was sent, try again later'
 }
 
 function tellSent(result: Result, key: string, json = false): Outcome {
@@ -142,7 +145,7 @@ function tellSent(result: Result, key: string, json = false): Outcome {
     for (const part of targets) print([judgePart(part), part.target, part.delivery_id].filter(Boolean).join(' '))
     if (targets.length === 0 && exits[outcome] < exits.usage && data.delivery_id) print([outcome, ...idsOf(data).deliveries].join(' '))
   }
-  const told = advice[outcome]?.(key)
+  const told = advise(result, key)
   if (exits[outcome] > 0) note(`${outcome === 'usage' || outcome === 'denied' ? '' : `${outcome}: `}${msg}${told && !msg.includes(told) ? `; ${told}` : ''}`)
   return outcome
 }
@@ -177,6 +180,7 @@ function describe(delivery: Fields): string {
 /** Prints the last deliveries, then each new one and each change of state, until the process is ended. */
 async function follow(server: Server, target: string | undefined, json = false): Promise<Outcome> {
   let seen = new Map<unknown, unknown>()
+  let first = ''
   let since: number | undefined
   let isAway = false
   for (let polls = 0; ; polls++) {
@@ -195,8 +199,13 @@ async function follow(server: Server, target: string | undefined, json = false):
       continue
     }
     isAway = false
-    for (const delivery of found.reverse()) {
-      if (seen.get(delivery.id) !== delivery.state) print(json ? JSON.stringify(delivery) : describe(delivery))
+    found.reverse()
+    const [oldest] = found
+    if (since === undefined && oldest) first = String(oldest.id)
+    for (const delivery of found) {
+      // IDs sort by time.
+      if (String(delivery.id) < first || seen.get(delivery.id) === delivery.state) continue
+      print(json ? JSON.stringify(delivery) : describe(delivery))
     }
     seen = new Map(found.map(({ id, state }) => [id, state]))
     // By the clock of the relay. What has not ended may change, and several can be made in one millisecond.
@@ -232,8 +241,8 @@ async function list(server: Server, { target, since, limit }: Wanted): Promise<F
   }
 }
 
-// `relay tail | head` ends by this.
-process.stdout.on('error', () => process.exit(exits.sent))
+// `relay tail | head` ends by this; another command keeps its exit code.
+process.stdout.on('error', () => process.exit())
 run().then(outcome => {
   process.exitCode = exits[outcome]
 }, (error: unknown) => {

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpServer, request, type IncomingMessage } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { listen } from '../../support/listen'
 import { findProgram } from '../../support/programs'
@@ -14,7 +15,7 @@ import { until } from '../../support/until'
 import { group, useStored, type StoredRelay } from '../deliveries/support'
 import { bundled, run, type Ended } from './support'
 
-type Respond = (status: number, headers: Record<string, string>, msg: string) => void
+type Respond = (status: number, headers: Record<string, string>, msg: string, data?: object) => void
 
 describe('the command line', { timeout: 120_000 }, () => {
   const keys = [{ name: 'narrow', key: 'the-secret-of-narrow', targets: ['group:1'] }]
@@ -73,6 +74,12 @@ describe('the command line', { timeout: 120_000 }, () => {
     assert.deepEqual([code, stdout], [64, ''])
     assert.equal((await cli(['send', 'ops', 'third', '--at', '3600', '--json'])).code, 0)
     assert.equal((await relay.list())[0]?.state, 'scheduled')
+  })
+
+  test('a later message of a thread answers the first', async () => {
+    for (const text of ['it fails', 'it works']) assert.equal((await cli(['send', 'ops', text, '--thread', 'build 7'])).code, 0)
+    const [first, second] = relay.simulator.ledger
+    assert.deepEqual(second?.segments[0], { type: 'reply', data: { id: String(first?.messageId) } })
   })
 
   test('ends with 0 and what was accepted, where it waits for less than it takes', async () => {
@@ -165,6 +172,18 @@ describe('the command line', { timeout: 120_000 }, () => {
     assert.match(stderr, /^relay: refused: private:10001: the platform refused/)
   })
 
+  test('says how to send the rest, and not that nothing was sent, where a part arrived', async () => {
+    const { code, stdout, stderr } = await cli(['send', `group:${group},discord:group:3`, 'x', '--key', 'mine'])
+    assert.equal(code, 2)
+    assert.match(stdout, /^sent \S+ \S+\nunsent \S+ \S+\n$/)
+    assert.match(stderr, /; repeat it with --key mine, and it goes only where nothing has arrived\n$/)
+    assert.equal((await cli(['send', `group:${group},discord:group:3`, 'x', '--key', 'mine'])).code, 2)
+    assert.deepEqual(relay.texts(), ['x'])
+    const data = { success: 1, results: [{ index: 0, success: true }, { index: 1, success: false, msg: 'no bot is online', outcome: 'unsent' }] }
+    const batch = await cli(['send', 'ops', 'x'], { RELAY_URL: await answering(respond => respond(200, {}, 'ok', data)) })
+    assert.deepEqual([batch.code, batch.stderr], [2, 'relay: unsent: no bot is online; the rest has arrived, so send only this again\n'])
+  })
+
   test('names an answer that is not from a relay', async () => {
     const page = async (status: number): Promise<Ended> => {
       const server = createHttpServer((request, response) => void request.resume().once('end', () => response.writeHead(status).end('<html>')))
@@ -178,15 +197,36 @@ describe('the command line', { timeout: 120_000 }, () => {
     }
   })
 
-  test('tail prints each delivery, and each change of its state', async t => {
+  test('keeps its exit code where nobody reads what it prints', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+    const child = spawn(process.execPath, [file, 'send', 'group:5', 'no', '--json'], { env: { RELAY_URL: relay.url, RELAY_KEY: apiKey } })
+    child.stdout.destroy()
+    await once(child, 'close')
+    assert.equal(child.exitCode, 1)
+  })
+
+  test('tail prints the last ten deliveries, then each new one, and each change of its state', async t => {
+    const ids: unknown[] = []
+    for (let index = 0; index < 11; index++) ids.push((await relay.post({ to: 'ops', msg: `${index}` })).data.delivery_id)
     const child = spawn(process.execPath, [file, 'tail', 'ops'], { env: { RELAY_URL: relay.url, RELAY_KEY: apiKey } })
     t.after(() => child.kill())
     let text = ''
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => text += chunk)
+    await until('the last one is printed', () => text.includes(`${String(ids.at(-1))}\n`))
+    // The ID of its delivery is as old as its request.
+    const upload = request(`${relay.url}/send/ops/slow.txt`, { method: 'PUT', headers: { 'x-api-key': apiKey, 'content-length': 2 } })
+    upload.write('x')
     const id = await relay.queue('soon', { send_at: 3 })
     await until('it is printed', () => text.includes(` scheduled group:${group} ${id}`))
     await until('its change is printed', () => text.includes(` sent group:${group} ${id}`))
-    assert.equal(text.split(id).length, 3, text)
+    const next = await relay.queue('after the upload began')
+    await until('it is printed', () => text.includes(` sent group:${group} ${next}`))
+    upload.end('y')
+    const [response] = await once(upload, 'response') as [IncomingMessage]
+    const { data } = await json(response) as { data: { delivery_id: string } }
+    await until('the upload is printed', () => text.includes(` sent group:${group} ${data.delivery_id}`))
+    const printed = text.trim().split('\n').map(line => line.split(' ')[3])
+    assert.deepEqual(printed.filter(each => each !== next), [...ids.slice(1), id, id, data.delivery_id], text)
   })
 
   test('shows on a terminal how far a big file is, and nowhere else', async t => {
@@ -216,8 +256,8 @@ describe('the command line', { timeout: 120_000 }, () => {
   /** A server that answers each request like this. */
   async function answering(answer: (respond: Respond, path: string) => void): Promise<string> {
     const server = createHttpServer((request, response) => {
-      const respond: Respond = (status, headers, msg) => {
-        response.writeHead(status, headers).end(JSON.stringify({ code: status, msg, data: null }))
+      const respond: Respond = (status, headers, msg, data) => {
+        response.writeHead(status, headers).end(JSON.stringify({ code: status, msg, data: data ?? null }))
       }
       request.resume().once('end', () => answer(respond, request.url ?? ''))
     })
