@@ -1,6 +1,6 @@
 // Checks the package as users get it: what is in the tarball, whether its package.json fits it (publint), whether its types are found
-// by each way of resolving modules (@arethetypeswrong/cli), whether its installation runs no script, and whether an app written in
-// TypeScript compiles with it and loads it.
+// by each way of resolving modules (@arethetypeswrong/cli), whether its installation runs no script, whether its command runs, and
+// whether an app written in TypeScript compiles with it and loads it.
 // The app is a temporary folder in which nothing can be imported but Koishi, the package and what the package depends on.
 import { deepEqual, equal } from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
@@ -61,6 +61,7 @@ try {
   const actual = run('tar', ['-tzf', tarball], folder).trim().split('\n').map(entry => entry.replace('package/', '')).sort()
   deepEqual(actual, expected)
   equal(run(process.execPath, ['app.cjs'], folder), printed)
+  equal(run(process.execPath, [join(installed, manifest.bin.relay), '--version'], folder), `${manifest.version}\n`)
   console.log(`package check passed: ${actual.join(' ')}`)
 } finally {
   await rm(folder, { recursive: true, force: true })
