@@ -68,6 +68,32 @@ describe('the workflows', () => {
   })
 })
 
+test('a release moves the tag by which workflows name the Action', () => {
+  const version = String(manifest.version)
+  const major = `v${version.split('.')[0] ?? ''}`
+  assert(pageAt('docs/cli.md').text.includes(`/koishi-plugin-message-relay@${major}\n`))
+  const steps = records(record(record(record(load(read('.github/workflows/release.yml'))).jobs).publish).steps)
+  const command = steps.map(({ run }) => String(run)).find(run => run.startsWith('git tag'))
+  assert(command)
+  const folder = mkdtempSync(join(tmpdir(), 'relay-tags-'))
+  try {
+    const shell = (text: string): string => {
+      const env = { ...process.env, VERSION: version, GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@x', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@x' }
+      const { status, stdout, stderr } = spawnSync('bash', ['-ec', text], { cwd: folder, encoding: 'utf8', env })
+      assert.equal(status, 0, stderr)
+      return stdout.trim()
+    }
+    shell('git init -q --bare origin.git && git init -q . && git remote add origin origin.git')
+    for (const release of ['first', 'second']) {
+      shell(`git commit -q --allow-empty -m ${release}`)
+      shell(command)
+      assert.equal(shell(`git -C origin.git log -1 --format=%s ${major}`), release)
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
 describe('the notes of a release', () => {
   const run = (changelog: string): { status: number | null, stdout: string } => {
     const folder = mkdtempSync(join(tmpdir(), 'relay-notes-'))
