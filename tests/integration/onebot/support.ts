@@ -62,7 +62,9 @@ export async function startApp(t: TestContext, heartbeat?: number): Promise<Test
   await app.start()
   const { _http: server } = app.server
   const port = await listen(server)
-  t.after(() => {
+  t.after(async () => {
+    // A frame that comes after the end of the app would be an error that nobody catches.
+    for (const bot of [...app.bots]) await bot.stop()
     server.closeAllConnections()
     for (const scope of [...app.registry.values()].reverse()) scope.dispose()
     Logger.targets.splice(Logger.targets.indexOf(target), 1)
