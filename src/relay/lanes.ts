@@ -57,9 +57,11 @@ interface Place extends Head {
   /** Nothing leaves from here before the delivery is saved. */
   isSaved: boolean
   /** When its time comes, in milliseconds since the epoch; absent where it has come, but for a digest. */
-  due?: number
+  due?: number | undefined
   /** Whether it leaves by itself, because a digest with it was refused. */
   isAlone?: boolean
+  /** The places of the members of a digest. After a restart they are not known: then it leaves as it is. */
+  members?: readonly Place[]
   /** Ends the watch of its caller and of its time. */
   unwatch?: () => void
 }
@@ -151,9 +153,11 @@ export class Lanes {
       this.advance(lane)
       throw refusal
     }
-    const isNext = lane.line.length === 0 && !lane.isBusy && gates.rest(lane) === 0 && this.isOnline(lane)
-    if (!isNext && waitingIn(lane) >= capacity) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     const place: Place = { ...headOf(delivery), since: clock.now(), isSaved: !mustLast }
+    const isDue = this.rest(lane, place) === 0
+    const isNext = isDue && lane.line.length === 0 && !lane.isBusy && gates.rest(lane) === 0 && this.isOnline(lane)
+    const waiting = isScheduled(place) ? lane.later.length : waitingIn(lane)
+    if (!isNext && waiting >= capacity) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     lane.cancel()
     this.put(lane, place)
     if (!isNext && !delivery.deferred) this.watch(lane, place, patience, signal?.())
@@ -232,7 +236,7 @@ export class Lanes {
         ...limit > 0 && { limitedUntil: clock.wall() + limit, reason: causes['rate-limited'].en },
         ...pause > 0 && { pausedUntil: clock.wall() + pause, reason: gates.reason(queue) },
         ...hold && { hold, reason: causes[hold.cause].en },
-        ...later.length > 0 && { later: { count: later.length, next: Math.min(...later.map(place => this.rest(lane, place))) } },
+        ...later.length > 0 && { later: { count: later.length, next: this.next(lane) } },
       }]
     })
   }
@@ -241,10 +245,10 @@ export class Lanes {
   backlog(): Backlog {
     const backlog: Backlog = { size: 0 }
     for (const { line, later } of this.lanes.values()) {
-      for (const { id, deferred, flow: { sendAt } } of [...line, ...later]) {
-        if (!deferred || (sendAt !== undefined && sendAt > this.context.clock.wall())) continue
+      for (const place of [...line, ...later]) {
+        if (!place.deferred || isScheduled(place)) continue
         backlog.size++
-        backlog.oldest = Math.min(backlog.oldest ?? Infinity, timeOf(id))
+        backlog.oldest = Math.min(backlog.oldest ?? Infinity, timeOf(place.id))
       }
     }
     return backlog
@@ -269,11 +273,20 @@ export class Lanes {
    * Ends everything that waits in a lane for this reason.
    *
    * @returns how many there were
+   * @throws the error of the database, and then the others wait on
    */
   async drop(name: string, error: RelayError): Promise<number> {
     const lane = this.lanes.get(name)
     const places = lane ? this.takeOut(lane, () => true) : []
-    for (const place of places) await this.give(place, error)
+    const left = new Set(places)
+    try {
+      for (const place of places) {
+        await this.give(place, error)
+        left.delete(place)
+      }
+    } finally {
+      for (const place of left) this.join(place)
+    }
     return places.length
   }
 
@@ -311,31 +324,36 @@ export class Lanes {
 
   /** Puts a place into the line, or aside as long as its time has not come. */
   private put(lane: Lane, place: Place): void {
-    const { clock } = this.context
-    const due = dueAt(place.flow, clock.wall())
-    if (due === undefined) delete place.due
-    else place.due = due
     const rest = this.rest(lane, place)
     if (rest > 0) {
       lane.later.push(place)
-      if (clock.now() + rest < lane.laterAt) this.wake(lane, rest)
+      if (this.context.clock.now() + rest < lane.laterAt) this.wake(lane, rest)
       return
     }
     const before = lane.line.findLastIndex(({ seq }, index) => seq <= place.seq || (index === 0 && lane.isBusy))
     lane.line.splice(before + 1, 0, place)
   }
 
-  /** How long until the time of a place comes, in milliseconds. */
-  private rest(lane: Lane, { due = -Infinity, state, deferred, isAlone, flow }: Place): number {
+  /** How long until the time of a place comes, in milliseconds. Quiet hours may have begun while it was in the line. */
+  private rest(lane: Lane, place: Place): number {
+    const { state, deferred, isAlone, flow } = place
     // A caller waits for no such time, and what has begun to leave is brought to its end.
     if (!deferred || state === 'sending') return 0
     const { clock, gates } = this.context
-    return Math.max(due - clock.wall(), isAlone ? 0 : gates.digestRest(lane.name, flow))
+    const wall = clock.wall()
+    if (place.due === undefined || place.due <= wall) place.due = dueAt(flow, wall)
+    return Math.max((place.due ?? wall) - wall, isAlone ? 0 : gates.digestRest(lane.name, flow))
+  }
+
+  /** How long until the time of one of those comes that wait for theirs, in milliseconds. */
+  private next(lane: Lane): number {
+    return lane.later.reduce((least, place) => Math.min(least, this.rest(lane, place)), Infinity)
   }
 
   /** Looks after so many milliseconds whose time has come. */
   private wake(lane: Lane, rest: number): void {
     const { clock } = this.context
+    if (this.isClosed) return
     lane.cancelLater()
     const time = Math.min(rest, dueInterval)
     lane.laterAt = clock.now() + time
@@ -343,7 +361,7 @@ export class Lanes {
       lane.laterAt = Infinity
       const [due, others] = divide(lane.later, place => this.rest(lane, place) <= 0)
       lane.later = others
-      if (others.length > 0) this.wake(lane, Math.min(...others.map(place => this.rest(lane, place))))
+      if (others.length > 0) this.wake(lane, this.next(lane))
       // Its waiting begins now.
       for (const place of due) this.put(lane, { ...place, since: clock.now() })
       this.advance(lane)
@@ -384,7 +402,7 @@ export class Lanes {
     lane.cancel()
     const { clock } = this.context
     if (this.isClosed || lane.isBusy) return
-    // A message that left meanwhile may have begun the time of a digest.
+    // A message that left meanwhile may have begun the time of a digest, and quiet hours may have begun.
     for (let [first] = lane.line; first && this.rest(lane, first) > 0; [first] = lane.line) {
       lane.line.shift()
       this.put(lane, first)
@@ -419,25 +437,23 @@ export class Lanes {
   private async work(lane: Lane, head: Place): Promise<boolean> {
     head.unwatch?.()
     const { context } = this
-    const { deliveries, clock, gates, logger, port } = context
+    const { clock, gates, logger, port } = context
     try {
       const account = await this.accountFor(lane, head)
-      if (account instanceof RelayError && account.code !== 'expired' && isGone(port.find(lane.bot)) && goesOn(head)) {
-        for (const place of this.takeOut(lane, goesOn)) void this.leaveRung(place, account)
-        await this.leaveRung(head, account)
-        return true
-      }
-      if (account instanceof RelayError && head.deferred && account.code !== 'expired') {
-        this.delay(lane, gates.hold(lane.name) ? 'closed' : 'offline')
-        this.turnAway(lane, account)
-        return false
-      }
-      const active = account instanceof RelayError ? await deliveries.load(head) : await this.take(lane, head)
-      if (!active) return true
       if (account instanceof RelayError) {
-        await deliveries.end(active, failRest(active.delivery, account), account)
+        const isExpired = account.code === 'expired'
+        const isLost = !isExpired && isLoggedOut(port.find(lane.bot))
+        if (isLost) this.sendOn(lane, () => true, account)
+        if (head.deferred && !isExpired && !(isLost && goesOn(head))) {
+          this.delay(lane, gates.hold(lane.name) ? 'closed' : 'offline')
+          this.turnAway(lane, account)
+          return false
+        }
+        await this.give(head, account, isExpired)
         return true
       }
+      const active = await this.take(lane, head)
+      if (!active) return true
       const leftAt = clock.now()
       const end = await send(context, active, account, lane)
       if (end.failure?.causeId === 'swallowed' || end.failure?.causeId === 'vanished') gates.vanished(lane.bot, lane.name, leftAt)
@@ -463,7 +479,10 @@ export class Lanes {
   /** The delivery whose turn has come: a digest, where several can leave as one. */
   private async take(lane: Lane, head: Place): Promise<Active | undefined> {
     const { context, context: { clock, deliveries, digest: { backlog } } } = this
-    const isFit = (place: Place): boolean => place.isSaved && !place.isAlone && !isOverdue(place, clock.wall())
+    if (head.isAlone || !joins(head, lane.delay)) return deliveries.load(head)
+    const isFit = (place: Place): boolean => (
+      place.isSaved && !place.isAlone && !isOverdue(place, clock.wall()) && this.rest(lane, place) === 0
+    )
     const run = takeWhile(lane.line, place => isFit(place) && joins(place, lane.delay)).slice(0, mostMembers)
     const delay = backlog > 0 && run.length > backlog ? lane.delay : undefined
     const [first, ...others] = delay ? run : takeWhile(run, place => joins(place, undefined))
@@ -472,7 +491,7 @@ export class Lanes {
     lane.line.splice(1, others.length)
     try {
       const active = await gather(context, [first, ...others], delay)
-      lane.line[0] = { ...headOf(active.delivery), since: head.since, isSaved: true }
+      lane.line[0] = { ...headOf(active.delivery), since: head.since, isSaved: true, members: [first, ...others] }
       return active
     } catch (error) {
       for (const place of others) this.put(lane, place)
@@ -485,56 +504,61 @@ export class Lanes {
     lane.delay ??= { reason, since: this.context.clock.wall() }
   }
 
-  /** A digest could not leave: its members take their places again. */
-  private async dissolve(lane: Lane, { delivery }: Active, isAlone: boolean): Promise<void> {
-    const { deliveries, clock } = this.context
-    await deliveries.withdraw(delivery).catch(() => undefined)
-    for (const { id } of delivery.flow.members ?? []) {
-      const active = await deliveries.load({ id })
-      if (!active) continue
-      this.put(lane, { ...headOf(active.delivery), since: clock.now(), isSaved: true, isAlone })
-      deliveries.unload(active)
+  /**
+   * A digest could not leave: its members take their places again.
+   *
+   * @param isAlone whether each leaves by itself
+   * @param reason why nothing leaves to this chat any more; then they go on by their next ways, or end
+   */
+  private async dissolve(
+    lane: Lane, { delivery }: Active, members: readonly Place[], isAlone: boolean, reason?: RelayError,
+  ): Promise<void> {
+    await this.context.deliveries.withdraw(delivery).catch(() => undefined)
+    for (const member of members) {
+      if (reason) await this.give(member, reason, false).catch(() => this.join(member))
+      else this.put(lane, { ...member, isAlone })
     }
   }
 
   /** @returns whether the delivery has ended; a deferred one waits on where nothing of it could leave now */
   private async conclude(lane: Lane, active: Active, account: Account, { results, failure }: SendEnd): Promise<boolean> {
     const { deliveries, gates, stop, digest: { backlog } } = this.context
-    const { flow } = active.delivery
-    if (results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))) {
+    const { flow, deferred } = active.delivery
+    const mayHaveArrived = results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
+    if (mayHaveArrived) {
       gates.digested(lane.name, flow)
-      if (lane.line.filter(place => joins(place, lane.delay)).length <= backlog) delete lane.delay
+      if (lane.delay && lane.line.filter(place => joins(place, lane.delay)).length <= backlog) delete lane.delay
     }
     if (failure && gates.failed(lane, failure)) {
       this.delay(lane, 'closed')
       this.turnAway(lane, gates.refusal(lane))
       void gates.learn(lane, account).then(() => this.advance(lane))
     }
-    const waits = active.delivery.deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
-    const isRefused = !failure?.last.isAboutTarget && results.every(result => ['refused', 'suppressed'].includes(outcomeOf(result)))
-    if (flow.members && !stop.aborted && (waits || isRefused)) {
-      await this.dissolve(lane, active, isRefused)
+    const waits = deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
+    const members = lane.line[0]?.members
+    if (members && !mayHaveArrived && !stop.aborted) {
+      const isOfChat = !waits && failure?.last.isAboutTarget === true
+      await this.dissolve(lane, active, members, !waits, isOfChat ? failure.toRelayError() : undefined)
       return true
     }
     if (waits) {
       await deliveries.postpone(active, results, gates.hold(lane.name) ?? null)
     } else {
-      const left = stop.aborted ? results : await this.moveOn(active, results)
+      const left = flow.route && !stop.aborted ? await this.moveOn(active, results) : results
       if (left) await deliveries.end(active, left)
     }
     return !waits
   }
 
-  /** Takes a delivery that waits for this reason from its present way, and gives it to the next. */
-  private async leaveRung(place: Place, reason: RelayError): Promise<void> {
-    try {
-      const active = await this.context.deliveries.load(place)
-      const left = active && await this.moveOn(active, failRest(active.delivery, reason))
-      if (left) await this.context.deliveries.end(active, left)
-    } catch {
-      // The journal does not answer.
-      if (!this.isClosed) this.join(place)
-    }
+  /**
+   * Has those of a lane go on by their next ways, for this reason. What waits for its time stays.
+   *
+   * @returns how many there were
+   */
+  private sendOn(lane: Lane, isWanted: (place: Place) => boolean, reason: RelayError): number {
+    const places = this.takeOut(lane, place => goesOn(place) && this.rest(lane, place) === 0 && isWanted(place))
+    for (const place of places) this.give(place, reason, false).catch(() => this.join(place))
+    return places.length
   }
 
   /**
@@ -573,7 +597,7 @@ export class Lanes {
   /** Refuses the callers that wait in a lane, where there is a reason to. */
   private turnAway(lane: Lane, refusal: RelayError | undefined): void {
     if (!refusal) return
-    for (const place of this.takeOut(lane, ({ deferred, isSaved }) => !deferred && isSaved)) void this.give(place, refusal)
+    for (const place of this.takeOut(lane, ({ deferred, isSaved }) => !deferred && isSaved)) void this.give(place, refusal, this.isClosed)
   }
 
   /** Takes places out of a line. What is leaving stays there. */
@@ -587,23 +611,28 @@ export class Lanes {
     return [...taken, ...aside]
   }
 
-  /** Ends a delivery that has not left. */
-  private async give(place: Place, error: RelayError): Promise<void> {
-    const active = await this.context.deliveries.load(place)
-    if (active) await this.context.deliveries.end(active, failRest(active.delivery, error), place.deferred ? undefined : error)
+  /**
+   * Ends a delivery that has not left.
+   *
+   * @param isFinal whether it ends although there is a further way
+   */
+  private async give(place: Place, error: RelayError, isFinal = true): Promise<void> {
+    const { deliveries } = this.context
+    const active = await deliveries.load(place)
+    if (!active) return
+    const results = failRest(active.delivery, error)
+    const left = isFinal ? results : await this.moveOn(active, results)
+    if (left) await deliveries.end(active, left, place.deferred || left !== results ? undefined : error)
   }
 
   /** Ends what waited for too long, also where its lane cannot go on. */
   private dropExpired(): void {
-    const wall = this.context.clock.wall()
+    const [wall, now] = [this.context.clock.wall(), this.context.clock.now()]
     for (const lane of this.lanes.values()) {
       const overdue = this.takeOut(lane, place => place.isSaved && isOverdue(place, wall))
       for (const place of overdue) this.give(place, new RelayError('expired')).catch(() => this.join(place))
-      const now = this.context.clock.now()
-      const isLate = ({ since, flow: { route } }: Place): boolean => now - since >= (route?.after ?? Infinity)
-      const late = this.takeOut(lane, place => goesOn(place) && isLate(place) && !lane.later.includes(place))
-      for (const place of late) void this.leaveRung(place, this.whyWaiting(lane))
-      if (overdue.length + late.length > 0) this.advance(lane)
+      const late = this.sendOn(lane, ({ since, flow: { route } }) => now - since >= (route?.after ?? Infinity), this.whyWaiting(lane))
+      if (overdue.length + late > 0) this.advance(lane)
     }
   }
 
@@ -655,9 +684,9 @@ function goesOn({ isSaved, flow: { route } }: Place): boolean {
 /** Why an account sends nothing until a person changes something. */
 const goneCauses = [causes['logged-out'], causes.kicked, causes['token-refused'], causes['bot-removed']]
 
-/** Whether an account is logged out, or there is none: it will not be back by itself. */
-function isGone(account: Account | undefined): boolean {
-  return !account || (!account.isOnline && goneCauses.some(({ en }) => account.health.cause?.startsWith(en)))
+/** Whether an account is logged out: it will not be back by itself. One that is not there may only not be there yet. */
+function isLoggedOut(account: Account | undefined): boolean {
+  return account?.isOnline === false && goneCauses.some(({ en }) => account.health.cause?.startsWith(en))
 }
 
 /** The name of the lane of what goes to a target through a bot. */
@@ -704,5 +733,10 @@ function offlineError(account: Account | undefined): RelayError {
 
 /** How many wait; what is ordered for later does not. */
 function waitingIn({ line, later, isBusy }: Lane): number {
-  return line.length - (isBusy ? 1 : 0) + later.filter(({ flow: { sendAt } }) => sendAt === undefined).length
+  return line.length - (isBusy ? 1 : 0) + later.filter(place => !isScheduled(place)).length
+}
+
+/** Whether the time comes that a delivery was ordered for. */
+function isScheduled({ due, flow: { sendAt } }: Place): boolean {
+  return sendAt !== undefined && due === sendAt
 }

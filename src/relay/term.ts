@@ -116,19 +116,21 @@ export class Term {
   async withdraw(id: string): Promise<State | undefined> {
     const { deliveries, lanes } = this
     const delivery = await this.history.get(id)
-    const { state, deferred, results, attempts, open } = delivery
+    const { state, deferred, results, attempts, open, flow } = delivery
     if (state === 'queued' && results.some(result => result?.success)) {
       throw new RelayError('conflict', 'a part of this delivery has been sent: it cannot be withdrawn any more')
     }
     if (state === 'queued' && !deferred) throw new RelayError('conflict', 'the caller of this delivery waits for it: it cannot be withdrawn')
+    // The members of a digest end with it.
+    const leavesRecord = attempts > 0 || open.length > 0 || flow.members !== undefined
+    const active = state === 'queued' && leavesRecord ? await orStoreDown(deliveries.load(delivery)) : undefined
     if (state === 'queued' && lanes.leave(delivery)) {
-      if (attempts === 0 && open.length === 0) {
+      if (!active) {
         await deliveries.withdraw(delivery)
         return
       }
-      const active = await orStoreDown(deliveries.load(delivery))
-      if (active) await deliveries.end(active, failRest(active.delivery, new RelayError('unsent', 'withdrawn while it was waiting: nothing was sent this time')))
-      return active?.delivery.state
+      await deliveries.end(active, failRest(active.delivery, new RelayError('unsent', 'withdrawn while it was waiting: nothing was sent this time')))
+      return active.delivery.state
     }
     const now = (await this.history.get(id)).state
     throw new RelayError('conflict', `this delivery is ${now === 'queued' ? 'leaving in a digest' : now}: only a queued one can be withdrawn`)

@@ -49,6 +49,35 @@ describe('quiet hours', () => {
     assert.deepEqual(core.called, ['one', 'two'])
   })
 
+  test('hold back what was in line when they began', async () => {
+    const core = new Core()
+    await core.run()
+    const now = Math.floor(core.clock.wall() / minute) % (24 * 60)
+    const policy = { name: 'ops', quiet: { from: now + 30, to: now + 90, zone: 'UTC' } }
+    core.port.online = false
+    void core.later('evening', { policy })
+    await core.run(45 * minute)
+    core.port.online = true
+    void core.later('other')
+    await core.run(minute)
+    assert.deepEqual(core.called, ['other'])
+    await core.run(hour)
+    assert.deepEqual(core.called, ['other', 'evening'])
+  })
+
+  test('let no more wait than a queue takes', async () => {
+    const core = new Core({ capacity: 2 })
+    await core.run()
+    const policy = quietIn(core)
+    for (const text of ['1', '2', '3']) void core.later(text, { policy })
+    for (const text of ['4', '5', '6']) void core.later(text, { sendAt: { at: core.clock.wall() + 5 * hour, written: '' } })
+    await core.run(100)
+    assert.deepEqual(core.log.toSorted(), ['1 accepted', '2 accepted', '3 queue-full 1', '4 queue-full 1', '5 queue-full 1', '6 queue-full 1'])
+    void core.submit('now')
+    await core.run(100)
+    assert.equal(core.log.at(-1), 'now sent')
+  })
+
   test('let it expire', async () => {
     const core = new Core()
     await core.run()
@@ -212,6 +241,44 @@ describe('a digest', () => {
     void core.later('3', { policy: digest })
     await core.run(20 * minute)
     assert.deepEqual(core.port.texts, ['0', '3, 1 (1), 2 (1), 3 (1)'])
+  })
+})
+
+describe('a digest that cannot leave', () => {
+  async function three(core: Core): Promise<void> {
+    await core.run()
+    for (const text of ['0', '1', '2']) {
+      void core.later(text, { policy: digest })
+      await core.run(20)
+    }
+  }
+
+  test('loses none of its members where the database does not answer', async () => {
+    const core = new Core()
+    core.port.fates.push(fates.sent, { answered: 1_000, error: fates.muted.error })
+    await three(core)
+    await core.run(30_000)
+    assert.equal(core.called.length, 2)
+    core.journal.isAway = true
+    await core.run(minute)
+    core.journal.isAway = false
+    await core.run(20 * minute)
+    assert.deepEqual(core.port.texts, ['0', '2, 1 (1), 2 (1)'])
+    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['sent', 'sent'])
+  })
+
+  test('stays one where its members have ended unanswered', async () => {
+    const core = new Core()
+    core.port.fates.push(fates.sent, fates.silent, fates.muted)
+    await three(core)
+    core.port.isHistorySilent = true
+    core.port.retriesUnanswered = false
+    await core.run(80_000)
+    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['unanswered', 'unanswered'])
+    core.port.isHistorySilent = false
+    await core.run(20 * minute)
+    assert.equal(core.called.length, 4)
+    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['sent', 'sent'])
   })
 })
 

@@ -155,4 +155,77 @@ describe('a delivery with several ways', () => {
     await core.run(1_000)
     assert.deepEqual(way(core), ['1', 'sent', ['group:1 refused']])
   })
+
+  test('is not lost where the account is logged out and the database does not answer', async () => {
+    const core = new Core()
+    await core.run()
+    core.port.online = false
+    void core.submit('a', { route })
+    await core.run(1_000)
+    core.port.cause = causes['logged-out'].en
+    core.restart()
+    const { journal } = core
+    const find = journal.find.bind(journal)
+    journal.find = () => Promise.reject(new Error('away'))
+    await core.run(10_000)
+    journal.find = find
+    await core.run(10_000)
+    assert.deepEqual(way(core), ['2', 'queued', ['group:1 unsent']])
+    core.port.online = true
+    await core.run(10_000)
+    assert.deepEqual(core.port.texts, ['a'])
+  })
+
+  test('waits for the account, which is not there yet right after a restart', async () => {
+    const core = new Core()
+    await core.run()
+    core.port.online = false
+    void core.submit('a', { route })
+    await core.run(1_000)
+    const find = core.port.find.bind(core.port)
+    core.port.find = () => undefined
+    core.restart()
+    await core.run(10_000)
+    core.port.find = find
+    core.port.online = true
+    await core.run(10_000)
+    assert.deepEqual(way(core), ['1', 'sent', []])
+  })
+
+  test('that is ordered for later keeps its first way until then', async () => {
+    const core = new Core()
+    await core.run()
+    void core.submit('a', { route, sendAt: { at: core.clock.wall() + 10 * minute, written: '' } })
+    await core.run(100)
+    core.port.cause = causes['logged-out'].en
+    core.port.online = false
+    void core.submit('b', { route })
+    await core.run(minute)
+    core.port.online = true
+    await core.run(10 * minute)
+    const [first] = [...core.journal.rows.values()].filter(({ delivery }) => delivery.flow.sendAt !== undefined)
+    assert.deepEqual([first?.delivery.target.id, first?.delivery.state], ['1', 'sent'])
+  })
+
+  test('goes on by its next way where its digest cannot leave to its chat any more', async () => {
+    const core = new Core({ retries: 0 })
+    await core.run()
+    core.port.fates.push(fates.sent, fates.removed)
+    for (const text of ['0', '1', '2']) {
+      void core.later(text, { route, policy: { name: 'oncall', digest: 30_000 } })
+      await core.run(20)
+    }
+    await core.run(5 * minute)
+    assert.deepEqual([...core.journal.rows.values()].map(({ delivery: { state } }) => state), core.states.map(() => 'sent'))
+    assert.deepEqual(core.called, ['0', '2, 1 (1), 2 (1)', '1', '2'])
+  })
+
+  test('goes on within its call where nothing lasts and its chat is closed while it waits', async () => {
+    const core = new Core({ retries: 0, isDurable: false })
+    await core.run()
+    core.port.fates.push({ answered: 500, error: fates.muted.error })
+    for (const text of ['a', 'b']) void core.submit(text, { route })
+    await core.run(2_000)
+    assert.deepEqual(core.log.toSorted(), ['a sent', 'b sent'])
+  })
 })
