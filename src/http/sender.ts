@@ -151,7 +151,7 @@ export class Sender {
       caller: caller.name,
       admit: (platform, added) => {
         caller.demandTarget(target, platform, asked)
-        caller.owe(added)
+        if (added > 0) caller.owe(added)
       },
     }
     try {

@@ -52,8 +52,7 @@ export class KoishiPort implements Port {
   }
 
   choose(selector: BotSelector): Account {
-    const fixed = this.pickFixed(selector)
-    return fixed ?? this.account(this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.refuse(selector))
+    return this.pickFixed(selector) ?? this.account(this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.refuse(selector))
   }
 
   /** A bot without an ID is passed over: nobody could tell later whose the delivery is. */

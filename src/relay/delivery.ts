@@ -214,6 +214,7 @@ export function outcomeOf(result: ItemResult | undefined): Outcome {
  * outweighs what was sent.
  */
 export function resultOf({ results }: Pick<Delivery, 'results'>): ItemResult | undefined {
+  if (results.length === 1) return results[0]
   const failed = results.filter(result => result?.success === false)
   const [worst] = [...failed.filter(result => outcomeOf(result) === 'unanswered'), ...failed]
   if (!worst) return results.every(result => result) ? { success: true, messageIds: [...new Set(messageIdsOf({ results }))] } : undefined

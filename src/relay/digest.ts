@@ -56,7 +56,7 @@ export async function gather(
   let left = mostShown
   const shown = [...groups.values()].reverse().filter(({ text }) => (left -= text.length + 10) >= 0).reverse()
   const text = await write({
-    count: present.length, since, ...delay && { delay: delay.reason },
+    count: present.length, since, ...delay && { delay },
     lines: shown.map(({ text, ids }) => ({ text, count: ids.length })),
     more: present.length - shown.reduce((sum, { ids }) => sum + ids.length, 0),
   }, policy?.lang)

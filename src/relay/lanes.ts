@@ -156,8 +156,9 @@ export class Lanes {
     const place: Place = { ...headOf(delivery), since: clock.now(), isSaved: !mustLast }
     const isDue = this.rest(lane, place) === 0
     const isNext = isDue && lane.line.length === 0 && !lane.isBusy && gates.rest(lane) === 0 && this.isOnline(lane)
-    const waiting = isScheduled(place) ? lane.later.length : waitingIn(lane)
-    if (!isNext && waiting >= capacity) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
+    if (!isNext && (isScheduled(place) ? lane.later.length : waitingIn(lane)) >= capacity) {
+      throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
+    }
     lane.cancel()
     this.put(lane, place)
     if (!isNext && !delivery.deferred) this.watch(lane, place, patience, signal?.())
@@ -167,6 +168,7 @@ export class Lanes {
   /** Why a delivery would have to wait, or waits, although its chat is open; `undefined` where it would not. */
   deferral({ bot, target, flow }: Pick<Delivery, 'bot' | 'target' | 'flow'>): Deferral | undefined {
     const { clock, gates } = this.context
+    if (!flow.policy && flow.sendAt === undefined) return
     const wall = clock.wall()
     const due = dueAt(flow, wall)
     if (due !== undefined) return { kind: flow.sendAt !== undefined && flow.sendAt > wall ? 'scheduled' : 'quiet', until: due }
@@ -198,7 +200,7 @@ export class Lanes {
     const lane = this.open(head)
     if ([...lane.line, ...lane.later].some(({ id }) => id === head.id)) return
     if (head.held) this.context.gates.restore(lane.name, head.held)
-    if (isLate) this.delay(lane, 'restarted')
+    if (isLate) lane.delay ??= 'restarted'
     this.put(lane, { ...head, since: this.context.clock.now(), isSaved: true })
     if (!isLate) {
       this.advance(lane)
@@ -391,7 +393,7 @@ export class Lanes {
       gates.open(lane.name)
     } else {
       gates.close(lane.name, closure)
-      this.delay(lane, 'closed')
+      lane.delay ??= 'closed'
     }
     this.turnAway(lane, gates.refusal(lane))
     this.advance(lane)
@@ -445,7 +447,7 @@ export class Lanes {
         const isLost = !isExpired && isLoggedOut(port.find(lane.bot))
         if (isLost) this.sendOn(lane, () => true, account)
         if (head.deferred && !isExpired && !(isLost && goesOn(head))) {
-          this.delay(lane, gates.hold(lane.name) ? 'closed' : 'offline')
+          lane.delay ??= gates.hold(lane.name) ? 'closed' : 'offline'
           this.turnAway(lane, account)
           return false
         }
@@ -499,11 +501,6 @@ export class Lanes {
     }
   }
 
-  /** Notes why what waits is late. */
-  private delay(lane: Lane, reason: Delay['reason']): void {
-    lane.delay ??= { reason, since: this.context.clock.wall() }
-  }
-
   /**
    * A digest could not leave: its members take their places again.
    *
@@ -526,11 +523,11 @@ export class Lanes {
     const { flow, deferred } = active.delivery
     const mayHaveArrived = results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
     if (mayHaveArrived) {
-      gates.digested(lane.name, flow)
+      if (flow.policy) gates.digested(lane.name, flow)
       if (lane.delay && lane.line.filter(place => joins(place, lane.delay)).length <= backlog) delete lane.delay
     }
     if (failure && gates.failed(lane, failure)) {
-      this.delay(lane, 'closed')
+      lane.delay ??= 'closed'
       this.turnAway(lane, gates.refusal(lane))
       void gates.learn(lane, account).then(() => this.advance(lane))
     }

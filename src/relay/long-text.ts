@@ -31,9 +31,10 @@ export function fitTexts(
   request: MessageRequest, account: Pick<Account, 'longestText' | 'takesFiles'>, setting: LongText | '',
 ): MessageRequest {
   const form = setting || request.longText
+  if (!form) return request
   const most = longestText(account)
   const isLong = (item: ParsedItem): item is TextItem => 'text' in item && item.text.length > most
-  if (!form || !request.items.some(isLong)) return request
+  if (!request.items.some(isLong)) return request
   const fit = (item: TextItem): ParsedItem[] => {
     const parts = divideText(item.text, most - labelLength)
     const isFew = parts.length <= mostParts

@@ -136,15 +136,15 @@ export interface DigestView {
   /** When the first of them was accepted, in milliseconds since the epoch. */
   since: number
   /** Why they are late, where they are. */
-  delay?: Delay['reason']
+  delay?: Delay
   /** A line for each thread, and for each text without one, the newest last: how it begins, and how many there were. */
   lines: { text: string, count: number }[]
   /** How many are not shown. */
   more: number
 }
 
-/** Why what waits in a lane is late, and since when, in milliseconds since the epoch. */
-export interface Delay { readonly reason: 'offline' | 'closed' | 'restarted', readonly since: number }
+/** Why what waits in a lane is late. */
+export type Delay = 'offline' | 'closed' | 'restarted'
 
 /** What digests go by. */
 export interface DigestOptions {

@@ -68,7 +68,7 @@ interface Work {
 
 async function sendAll(context: SendContext, work: Work): Promise<void> {
   const { active, account, lane, results } = work
-  const { delivery: { deferred, open } } = active
+  const { delivery: { deferred, open, flow: { thread } } } = active
   const { gates, deliveries, policy: { retries } } = context
   const mostCalls = gates.isRestricted(lane.bot) ? 1 : Infinity
   const ready = await prepareAll(context, work)
@@ -78,7 +78,7 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
   }))
   const fresh = ready.filter(item => !earlier.some(({ items }) => items.includes(item)))
   const messages = compose(fresh, account)
-  await joinThread(context, active, account, messages)
+  if (thread) await joinThread(context, active, account, messages)
   const combined = messages.map((items): Outgoing => ({ items, retries: Math.min(retries, mostCalls - 1) }))
   const queue = [...earlier.filter(({ items }) => items.length > 0), ...combined]
   for (let next = queue.shift(); next; next = queue.shift()) {
@@ -139,7 +139,7 @@ async function sendOne(context: SendContext, work: Work, { items, retries, earli
     const sending = { active, results, indices, chat: lane.name, account, message, kind: kindOf(items), settle, retries, earlier }
     const receipt = await attempt(context, sending)
     hasArrived = true
-    await takeBack(context, active, account, indices)
+    if (active.delivery.flow.thread) await takeBack(context, active, account, indices)
     return toSent(receipt, message.likeness)
   } catch (error) {
     // Another relay has the data store: it finds out what became of this.

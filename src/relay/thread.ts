@@ -104,6 +104,7 @@ export function messageOf(
   account: Account, { id, target, flow: { thread } }: Delivery, indices: readonly number[], items: readonly LoadedItem[],
 ): Message {
   const name = nameOf(id, indices)
+  if (!thread) return account.message(target, items, name)
   const { done, ids: [earlier] = [] } = linkOf(thread, indices) ?? {}
   if (earlier !== undefined && done === 'updated' && account.update) return account.update(target, earlier, items, name)
   const reply: LoadedItem[] = earlier !== undefined && done === 'replied' ? [{ type: 'reply', messageId: earlier }] : []
