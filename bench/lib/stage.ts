@@ -8,7 +8,7 @@ import { Child } from './child'
 const repository = resolve(__dirname, '../..')
 
 /** What a build needs and `npm start` reads. */
-export const sources = ['package.json', 'koishi.yml', 'tsconfig.json', 'scripts', 'src', 'bot', 'simulator']
+export const sources = ['package.json', 'koishi.yml', 'tsconfig.json', 'scripts', 'cli', 'src', 'bot', 'simulator']
 
 /**
  * A copy of the repository, built as for users, so that nothing that goes on in the repository meanwhile is measured. Everything
@@ -45,7 +45,9 @@ export class Stage {
   async pluginAt(commit: string): Promise<string> {
     const folder = await this.newFolder()
     const archive = join(folder, 'sources.tar')
-    run('git', ['archive', '--output', archive, commit, ...sources], repository)
+    // An older commit may not have all of them.
+    const present = run('git', ['ls-tree', '--name-only', commit, ...sources], repository).trim().split('\n')
+    run('git', ['archive', '--output', archive, commit, ...present], repository)
     run('tar', ['-xf', archive], folder)
     await build(folder)
     return join(folder, 'lib/index.js')
@@ -91,7 +93,9 @@ async function build(folder: string): Promise<void> {
   run(process.execPath, ['scripts/build.mjs'], folder)
 }
 
-function run(command: string, parameters: readonly string[], cwd: string): void {
-  const { status, stderr } = spawnSync(command, parameters, { cwd, encoding: 'utf8' })
+/** @returns what it printed */
+function run(command: string, parameters: readonly string[], cwd: string): string {
+  const { status, stdout, stderr } = spawnSync(command, parameters, { cwd, encoding: 'utf8' })
   if (status !== 0) throw new Error(`${command} ${parameters[0] ?? ''} failed: ${stderr}`)
+  return stdout
 }
