@@ -75,7 +75,7 @@ export interface Journal {
 /** As much of a delivery as its lane needs while it waits. */
 export interface Head
   extends Pick<Delivery, 'id' | 'seq' | 'state' | 'deferred' | 'bot' | 'target' | 'expiresAt' | 'held' | 'door' | 'flow'> {
-  /** Whether it is a single text that was accepted for later, with or without mentions. */
+  /** Whether it is a single text, with or without mentions. */
   isText: boolean
 }
 
