@@ -15,6 +15,7 @@ const longestDigest = 3600
 const longestAfter = 86_400
 const usualAfter = 120
 const mostRungs = 20
+const quietRule = 'quiet must be an object such as {from: "22:00", to: "08:00", zone: Asia/Shanghai}'
 const rungRule = 'an address of first must be group:<id> or private:<id>, with platform and account in front or not, a name, an http:// or https:// address, or {url, secret, format}'
 
 /**
@@ -118,9 +119,9 @@ function demandRungs({ rungs }: Ladder, names: TargetNames): void {
 }
 
 function parseQuiet(value: unknown): Quiet {
-  demand(isObject(value), 'quiet must be {from, to, zone}')
+  demand(isObject(value), quietRule)
   const { from, to, zone = ownZone(), ...others } = value
-  demand(Object.keys(others).length === 0, 'quiet must be {from, to, zone}')
+  demand(Object.keys(others).length === 0, quietRule)
   demand(typeof zone === 'string' && isZone(zone), 'quiet.zone must be the name of a time zone, such as Asia/Shanghai')
   const [begin, end] = [readMinutes(from, 'from'), readMinutes(to, 'to')]
   demand(begin !== end, 'quiet.from and quiet.to must differ: nothing would ever leave')

@@ -2,7 +2,7 @@ import { v7 as uuid, validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import type { Deliveries } from './deliveries'
-import { isUnfinished, type Delivery, type State } from './delivery'
+import { isUnfinished, unfinished, type Delivery, type State } from './delivery'
 import { cutList, lastId, lowestId, matches, type Journal, type ListFilter } from './journal'
 import { orStoreDown } from './replay'
 
@@ -63,10 +63,6 @@ export class History {
     const states = { queued: 0, sending: 0, sent: 0, failed: 0, unanswered: 0, expired: 0 }
     const spans = edges.slice(1).map(() => ({ sent: 0, failed: 0, unanswered: 0, expired: 0 }))
     if (filter.states?.length === 0) return { spans, states }
-    // Memory has the truth of what has not ended.
-    for (const { delivery } of this.deliveries.values()) {
-      if (isUnfinished(delivery.state) && matches(delivery, filter)) states[delivery.state]++
-    }
     const add = (state: State, count: number, span: Counts | undefined): void => {
       states[state] += count
       const ended = endStates.find(each => each === state)
@@ -74,11 +70,18 @@ export class History {
     }
     // The columns do not tell these.
     if (text?.includes('\n') || targets?.some(({ platform }) => platform !== undefined)) {
-      for await (const { state, createdAt } of this.all({ ...filter, states: endStates })) {
+      for await (const { state, createdAt } of this.all({ ...filter, states: [...unfinished, ...endStates] })) {
         add(state, 1, spans[edges.findLastIndex(edge => edge <= createdAt)])
       }
       return { spans, states }
     }
+    // What waits is left to the journal, but for what has no row.
+    for (const { delivery, mustLast } of this.deliveries.values()) {
+      if (!mustLast && isUnfinished(delivery.state) && matches(delivery, filter)) states[delivery.state]++
+    }
+    const waiting = { from: lowestId(since), before: until === Infinity ? lastId : lowestId(until) }
+    const open = await orStoreDown(this.journal.count(waiting, { ...filter, states: unfinished }))
+    for (const [state, count] of open) add(state, count, undefined)
     const bounds = [0, ...edges, Infinity]
     for (const [index, bound] of bounds.entries()) {
       const [from, end] = [Math.max(bound, since), Math.min(bounds[index + 1] ?? 0, until)]
