@@ -1,5 +1,5 @@
 import { call, type Reply } from './api'
-import { isFields, listOf, numberOf, textOf, textsOf, type Fields } from './fields'
+import { fieldsOf, isFields, listOf, numberOf, textOf, textsOf, type Fields } from './fields'
 
 /** Whether something stands in the settings, which this page does not change, or was made while the relay runs. */
 export type Origin = 'settings' | 'made'
@@ -50,9 +50,26 @@ export interface Target {
   name: string
   /** Whole addresses: `onebot:10000:group:1` where it names a bot. */
   to: string[]
+  /** The ways to it, the first that takes a message; then `to` is empty. */
+  first: Way[]
+  /** For how many seconds a way may keep a message waiting, and what follows one that went unanswered. */
+  after: string
+  whenUnknown: string
+  /** The least seconds between two messages; empty for none. */
+  digest: string
+  /** Empty texts for none. */
+  quiet: { from: string, to: string, zone: string }
   /** Empty for that of the settings. */
   lang: string
   origin: Origin
+}
+
+/** An address of a chat, a name, or an HTTP address; of a secret it is only known that there is one. */
+export type Way = string | { url: string, secret?: true, format?: string }
+
+/** A way in one word. */
+export function wordOf(way: Way): string {
+  return typeof way === 'string' ? way : way.url
 }
 
 /** What was wished for, or why there is none. */
@@ -106,7 +123,20 @@ export async function revokeKey(name: string): Promise<Result<undefined>> {
 export async function loadTargets(): Promise<Result<Target[]>> {
   return resultOf(await call('GET', '/targets'), ({ targets }) => listOf(targets).map(fields => ({
     name: textOf(fields.name), to: textsOf(fields.to), lang: textOf(fields.lang), origin: originOf(fields),
+    first: Array.isArray(fields.first) ? fields.first.map(readWay) : [],
+    after: textOf(fields.after), whenUnknown: textOf(fields.when_unknown),
+    digest: textOf(fields.digest), quiet: readQuiet(fieldsOf(fields.quiet)),
   })))
+}
+
+function readWay(way: unknown): Way {
+  if (!isFields(way)) return textOf(way)
+  const format = textOf(way.format)
+  return { url: textOf(way.url), ...way.secret === true && { secret: true }, ...format && { format } }
+}
+
+function readQuiet({ from, to, zone }: Fields): Target['quiet'] {
+  return { from: textOf(from), to: textOf(to), zone: textOf(zone) }
 }
 
 /**
@@ -114,9 +144,15 @@ export async function loadTargets(): Promise<Result<Target[]>> {
  *
  * @param bot the only one that writes to it, as `platform:id`; empty for any
  */
-export async function saveTarget({ name, to, lang }: Omit<Target, 'origin'>, bot: string): Promise<Result<undefined>> {
+export async function saveTarget(
+  { name, to, first, after, whenUnknown, digest, quiet: { from, to: until, zone }, lang }: Omit<Target, 'origin'>, bot: string,
+): Promise<Result<undefined>> {
   const at = bot.indexOf(':')
-  const body = { to, ...bot && { platform: bot.slice(0, at), selfId: bot.slice(at + 1) }, ...lang && { lang } }
+  const ways = { first, ...after && { after: Number(after) }, ...whenUnknown && { when_unknown: whenUnknown } }
+  const body = {
+    ...first.length > 0 ? ways : { to, ...bot && { platform: bot.slice(0, at), selfId: bot.slice(at + 1) } },
+    ...digest && { digest: Number(digest) }, ...(from || until) && { quiet: { from, to: until, ...zone && { zone } } }, ...lang && { lang },
+  }
   return resultOf(await call('PUT', `/targets/${encodeURIComponent(name)}`, { body: JSON.stringify(body) }), () => undefined)
 }
 

@@ -112,6 +112,14 @@ export interface Delivery {
   createdAt: string
   updatedAt: string
   expiresAt: string
+  /** When one that was ordered for later joins its queue; empty for all others. */
+  sendAt: string
+  /** How it went on with its thread; empty without one. */
+  thread: string
+  /** The digest that it left in. */
+  digest: { id: string, count: number } | undefined
+  /** The ways that were tried before. */
+  route: Fields[]
   attempts: number
   results: Fields[]
   items: Fields[]
@@ -134,6 +142,10 @@ export function readDelivery(fields: Fields): Delivery {
     createdAt: textOf(fields.created_at),
     updatedAt: textOf(fields.updated_at),
     expiresAt: textOf(fields.expires_at),
+    sendAt: textOf(fields.send_at),
+    thread: textOf(fields.thread),
+    digest: isFields(fields.digest) ? { id: textOf(fields.digest.id), count: numberOf(fields.digest.count) } : undefined,
+    route: listOf(fields.route),
     attempts: numberOf(fields.attempts),
     results: listOf(fields.results),
     items: listOf(fields.items),

@@ -96,7 +96,7 @@ function viewActions(shown: Delivery, retry: (shown: Delivery) => unknown, withd
   if (retryable.has(state)) {
     return [button(t.retry, () => retry(shown), { kind: 'primary' }), <CopyButton text={curlOf('POST', `${url}/retry`)} label={t.curl} />]
   }
-  if (state === 'queued') {
+  if (state === 'queued' || state === 'scheduled') {
     return [button(t.withdraw, withdraw, { kind: 'danger' }), <CopyButton text={curlOf('DELETE', url)} label={t.curl} />]
   }
   return [<CopyButton text={curlOf('GET', url)} label={t.curl} />]
@@ -139,16 +139,28 @@ const RecordContent = defineComponent({
   },
 })
 
-function viewFacts({ id, bot, door, key, createdAt, updatedAt, expiresAt, waitedMs, platformMs }: Delivery): VNode {
+function viewFacts(
+  { id, bot, door, key, createdAt, updatedAt, expiresAt, sendAt, thread, digest, route, waitedMs, platformMs }: Delivery,
+): VNode {
+  const deeds: Partial<Record<string, string>> = texts.value.record.deeds
   const { record: t, deliveries } = texts.value
   return (
     <dl class="relay-facts">
       {fact(t.created, writeMoment(createdAt))}
       {fact(t.updated, writeMoment(updatedAt))}
+      {sendAt && fact(t.sendAt, writeMoment(sendAt))}
       {expiresAt && fact(t.expires, writeMoment(expiresAt))}
       {fact(t.bot, bot || '–')}
       {door && fact(deliveries.door, door)}
       {fact(deliveries.key, callerOf({ door, key }))}
+      {thread && fact(t.thread, deeds[thread] ?? thread)}
+      {digest && fact(t.digest,
+        <span>
+          {t.inDigest(digest.count)}
+          {' '}
+          <span class="mono">{digest.id}</span>
+        </span>, true)}
+      {route.map(({ target, reason }) => fact(t.way, `${textOf(target)}: ${textOf(reason)}`, true))}
       {waitedMs !== undefined && fact(t.waited, writeDuration(waitedMs))}
       {platformMs !== undefined && fact(t.platform, writeDuration(platformMs))}
       {fact(t.id, <span class="mono">{id}</span>, true)}

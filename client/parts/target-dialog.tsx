@@ -1,5 +1,5 @@
 import { defineComponent, reactive, shallowRef, type PropType } from 'vue'
-import { saveTarget, type Target } from '../admin'
+import { saveTarget, wordOf, type Target, type Way } from '../admin'
 import { refreshInventory, targets } from '../inventory'
 import { bots, splitAddress } from '../contacts'
 import { languageNames, texts } from '../texts'
@@ -21,7 +21,15 @@ export const TargetDialog = defineComponent({
     const parts = to.map(splitAddress)
     /** The bot of all of its addresses. */
     const bot = parts.every(part => part.bot === parts[0]?.bot) ? parts[0]?.bot ?? '' : ''
-    const wish = reactive({ name, to: bot === '' ? [...to] : parts.map(({ chat }) => chat), lang, bot })
+    const { first = [], after = '', whenUnknown = '', digest = '', quiet = { from: '', to: '', zone: '' } } = props.of ?? {}
+    const wish = reactive({
+      name, to: bot === '' ? [...to] : parts.map(({ chat }) => chat), lang, bot, digest, quiet: { ...quiet }, after, whenUnknown,
+      isLadder: first.length > 0, ways: first.map(wordOf).join('\n'),
+    })
+    /** What was there already keeps its secret and its format. */
+    const ways = (): Way[] => wish.ways.split('\n').map(line => line.trim()).filter(Boolean)
+      .map(word => first.find(way => typeof way === 'object' && way.url === word) ?? word)
+    const isEmpty = (): boolean => wish.isLadder ? ways().length === 0 : wish.to.length === 0
     const problem = shallowRef('')
     const isBusy = shallowRef(false)
     const isAsked = shallowRef(false)
@@ -29,14 +37,14 @@ export const TargetDialog = defineComponent({
       const t = texts.value.targets
       const word = wish.name.trim()
       const isTaken = !props.of && targets.value?.some(each => each.name === word)
-      return { ...word === '' ? { name: t.needName } : isTaken && { name: t.taken }, ...wish.to.length === 0 && { to: t.needTo } }
+      return { ...word === '' ? { name: t.needName } : isTaken && { name: t.taken }, ...isEmpty() && { to: t.needTo } }
     }
     const save = async (): Promise<void> => {
       isAsked.value = true
       if (isBusy.value || Object.keys(lacks()).length > 0) return
       isBusy.value = true
       const word = wish.name.trim()
-      const result = await saveTarget({ name: word, to: wish.to, lang: wish.lang }, wish.bot)
+      const result = await saveTarget({ ...wish, name: word, first: wish.isLadder ? ways() : [] }, wish.bot)
       isBusy.value = false
       problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
       if ('problem' in result) return
@@ -44,6 +52,37 @@ export const TargetDialog = defineComponent({
       say('good', texts.value.targets.saved(word))
       emit('saved', word)
       emit('close')
+    }
+    const viewLadder = (problem: string | undefined) => {
+      const t = texts.value.targets
+      return [
+        <Field label={t.ways} hint={t.waysHint} problem={problem}>
+          {(labelled: Labelled) => input(wish.ways, value => {
+            wish.ways = value
+          }, { ...labelled, type: 'textarea', mono: true, rows: 4, invalid: problem !== undefined })}
+        </Field>,
+        <Field label={t.after} hint={t.afterHint}>
+          {(labelled: Labelled) => input(wish.after, value => {
+            wish.after = value
+          }, labelled)}
+        </Field>,
+        <Field label={t.whenUnknown} hint={t.whenUnknownHint}>
+          {(labelled: Labelled) => select(wish.whenUnknown || 'stop', [{ value: 'stop', label: t.stop }, { value: 'next', label: t.next }], value => {
+            wish.whenUnknown = value
+          }, labelled)}
+        </Field>,
+      ]
+    }
+    const viewQuiet = () => {
+      const t = texts.value.targets
+      const fields = [['from', t.quietFrom, '22:00'], ['to', t.quietTo, '08:00'], ['zone', t.quietZone, t.ownZone]] as const
+      return fields.map(([field, label, placeholder]) => (
+        <Field key={field} label={label} hint={field === 'from' ? t.quietHint : undefined}>
+          {(labelled: Labelled) => input(wish.quiet[field], value => {
+            wish.quiet[field] = value
+          }, { ...labelled, placeholder })}
+        </Field>
+      ))
     }
     const viewForm = () => {
       const t = texts.value.targets
@@ -64,28 +103,45 @@ export const TargetDialog = defineComponent({
               }, { ...labelled, invalid: wrong.name !== undefined })}
             </Field>
           )}
-          <TargetPicker
-            modelValue={wish.to}
-            label={t.to}
-            hint={t.toHint}
-            problem={wrong.to}
-            bot={wish.bot}
-            multiple
-            chatsOnly
-            onUpdate:modelValue={(value: string[]) => {
-              wish.to = value
-            }}
-          />
+          <Field label={t.sendTo}>
+            {(labelled: Labelled) => select(wish.isLadder ? 'first' : 'all', [{ value: 'all', label: t.all }, { value: 'first', label: t.first }], value => {
+              wish.isLadder = value === 'first'
+            }, labelled)}
+          </Field>
+          {wish.isLadder
+            ? viewLadder(wrong.to)
+            : (
+                <TargetPicker
+                  modelValue={wish.to}
+                  label={t.to}
+                  hint={t.toHint}
+                  problem={wrong.to}
+                  bot={wish.bot}
+                  multiple
+                  chatsOnly
+                  onUpdate:modelValue={(value: string[]) => {
+                    wish.to = value
+                  }}
+                />
+              )}
+          <Field label={t.digest} hint={t.digestHint}>
+            {(labelled: Labelled) => input(wish.digest, value => {
+              wish.digest = value
+            }, labelled)}
+          </Field>
+          {viewQuiet()}
           <Field label={t.lang} hint={t.langHint}>
             {(labelled: Labelled) => select(wish.lang, [{ value: '', label: t.defaultLang }, ...languages], value => {
               wish.lang = value
             }, labelled)}
           </Field>
-          <Field label={t.bot} hint={t.botHint}>
-            {(labelled: Labelled) => select(wish.bot, [{ value: '', label: t.anyBot }, ...known], value => {
-              wish.bot = value
-            }, labelled)}
-          </Field>
+          {!wish.isLadder && (
+            <Field label={t.bot} hint={t.botHint}>
+              {(labelled: Labelled) => select(wish.bot, [{ value: '', label: t.anyBot }, ...known], value => {
+                wish.bot = value
+              }, labelled)}
+            </Field>
+          )}
           {problem.value && notice('bad', problem.value)}
           <div class="relay-row end">
             {button(texts.value.common.cancel, () => emit('close'))}

@@ -1,5 +1,5 @@
 import { defineComponent, shallowRef, type VNode, type VNodeChild } from 'vue'
-import { removeTarget, revokeKey, type Key, type Origin, type Target } from '../admin'
+import { removeTarget, revokeKey, wordOf, type Key, type Origin, type Target } from '../admin'
 import { call } from '../api'
 import { listOf, numberOf, textOf, type Fields } from '../fields'
 import { inventoryProblem, keys, refreshInventory, targets } from '../inventory'
@@ -186,13 +186,13 @@ function targetHeads(): string[] {
 
 function targetRow(target: Target, change: (target: Target) => unknown, remove: (target: Target) => unknown): TableRow {
   const { keys: { describe }, targets: t } = texts.value
-  const { name, to, lang, origin } = target
+  const { name, to, first, lang, origin } = target
   const languages: Partial<Record<string, string>> = languageNames
   return {
     key: `${origin} ${name}`,
     cells: [
       viewName(name, origin, isShadowed(target, targets.value ?? [])),
-      viewWords(to.map(describeChat)),
+      [viewWords([...to, ...first.map(wordOf)].map(describeChat)), describePolicy(target)],
       lang === '' ? t.defaultLang : languages[lang] ?? lang,
       viewActions(origin, [
         [t.change, describe(t.change, name), () => change(target)],
@@ -200,4 +200,11 @@ function targetRow(target: Target, change: (target: Target) => unknown, remove: 
       ]),
     ],
   }
+}
+
+/** When messages to a name leave, and by which way, in short. */
+function describePolicy({ first, digest, quiet: { from, to } }: Target): VNode | undefined {
+  const t = texts.value.targets
+  const words = [...first.length > 0 ? [t.isFirst] : [], ...digest ? [t.isDigest(digest)] : [], ...from ? [t.isQuiet(from, to)] : []]
+  return words.length > 0 ? <p class="relay-hint">{words.join(' · ')}</p> : undefined
 }

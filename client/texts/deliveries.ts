@@ -20,7 +20,9 @@ export const english = {
     skipped: (count: number, why: string) => `${count} skipped: ${why}`, more: 'There are more: retry again.',
   },
   record: {
-    title: 'Delivery', id: 'ID', bot: 'Bot', created: 'Accepted', updated: 'Last change', expires: 'Expires', waited: 'Waited', platform: 'Platform took',
+    title: 'Delivery', id: 'ID', bot: 'Bot', created: 'Accepted', updated: 'Last change', expires: 'Expires', waited: 'Waited', platform: 'Platform took', sendAt: 'Send at',
+    thread: 'Thread', deeds: { new: 'a message of its own', replied: 'answered the first one', updated: 'changed the first one', replaced: 'replaced the last one' },
+    digest: 'Digest', inDigest: (count: number) => `with ${messages(count)}:`, way: 'Way before', waits: { quiet: 'Quiet hours', digest: 'Waiting for the next digest' },
     items: 'Content', noContent: 'The content is not kept.', onlyPreview: 'Once sent, only the beginning of texts is kept, and the names of pictures and files.',
     timeline: 'Attempts', noAttempts: 'No attempt yet.',
     attempt: (count: number) => `Attempt ${count}`, attempts: (count: number) => count === 1 ? '1 attempt' : `${count} attempts`,
@@ -33,6 +35,7 @@ export const english = {
     partly: (sent: number, total: number) => `${sent} of ${total} items arrived. A retry sends only the rest; the reason stands with each item.`,
     means: {
       queued: 'It waits for its turn. Until then you can withdraw it.',
+      scheduled: 'It was ordered for later. Until then you can withdraw it.',
       sending: 'It is being sent.',
       sent: 'The platform accepted all of it.',
       failed: 'Not delivered. Fix the cause below, then retry.',
@@ -62,7 +65,9 @@ export const chinese: typeof english = {
     skipped: (count, why) => `跳过 ${count} 条：${why}`, more: '还有更多，可再次重试。',
   },
   record: {
-    title: '投递', id: '编号', bot: '机器人', created: '接收时间', updated: '最近变化', expires: '过期时间', waited: '等待用时', platform: '平台用时',
+    title: '投递', id: '编号', bot: '机器人', created: '接收时间', updated: '最近变化', expires: '过期时间', waited: '等待用时', platform: '平台用时', sendAt: '发送时间',
+    thread: '话题', deeds: { new: '单独发送', replied: '回复了首条', updated: '修改了首条', replaced: '替换了上一条' },
+    digest: '摘要', inDigest: count => `合并了 ${count} 条：`, way: '此前途径', waits: { quiet: '免打扰时段', digest: '等待下一次摘要' },
     items: '内容', noContent: '没有保留内容。', onlyPreview: '发送后只保留文本的开头，以及图片和文件的名称。',
     timeline: '尝试', noAttempts: '尚未尝试发送。',
     attempt: count => `第 ${count} 次`, attempts: count => `共 ${count} 次尝试`,
@@ -75,6 +80,7 @@ export const chinese: typeof english = {
     partly: (sent, total) => `共 ${total} 项，已送达 ${sent} 项。重试只发送其余各项，各项的原因见下。`,
     means: {
       queued: '正在排队等待。此时仍可取消发送。',
+      scheduled: '已定时，到时发送。在此之前可以取消。',
       sending: '正在发送。',
       sent: '平台已全部接收。',
       failed: '没有送达。请根据下面的原因处理后重试。',

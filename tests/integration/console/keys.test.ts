@@ -145,6 +145,31 @@ describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
     })
   })
 
+  test('makes a target with ways, a digest and quiet hours, and shows them', async () => {
+    await stage.play('keys', async page => {
+      await page.getByRole('button', { name: 'New target' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('oncall')
+      await dialog.getByLabel('A message goes to').press('Enter')
+      await page.getByRole('option', { name: 'the first that takes it' }).click()
+      await dialog.getByLabel('Ways').fill('ops\nhttps://ops.example.com/hook')
+      await dialog.getByLabel('Next way after').fill('60')
+      await dialog.getByLabel('Digest').fill('30')
+      await dialog.getByLabel('Quiet from').fill('22:00')
+      await dialog.getByLabel('Quiet until').fill('08:00')
+      assert.deepEqual(await stage.violations(page), [])
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      const row = rowOf(page, 'oncall')
+      await row.getByText('the first that takes it · digest, 30 s · quiet 22:00–08:00').waitFor()
+      await row.getByText('https://ops.example.com/hook').waitFor()
+      await page.getByRole('button', { name: 'Edit: oncall' }).click()
+      assert.equal(await dialog.getByLabel('Ways').inputValue(), 'ops\nhttps://ops.example.com/hook')
+      assert.deepEqual([await dialog.getByLabel('Next way after').inputValue(), await dialog.getByLabel('Quiet until').inputValue()], ['60', '08:00'])
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.waitFor({ state: 'detached' })
+    })
+  })
+
   for (const [locale, colorScheme, width] of [['en-US', 'dark', 360], ['zh-CN', 'light', 1280]] as const) {
     test(`can be read by everybody, like Send and Integrations: ${locale}, ${colorScheme}, ${width} px`, async () => {
       await stage.play('keys', async page => {

@@ -25,7 +25,7 @@ describe('an HTTP address', () => {
     const [hook, user] = [`${receiver.url}/confidential?token=confidential`, receiver.url.replace('//', '//user:word@')]
     relay = await startRelay({
       config: {
-        chatApiTimeout: 0.5, chatApiMaxRetries: 1, chatPauseAfter: 100,
+        chatApiTimeout: 1, chatApiMaxRetries: 1, chatPauseAfter: 100,
         targets: {
           hook: { first: [{ url: hook }] },
           signed: { first: [{ url: `${user}/signed`, secret }] },
