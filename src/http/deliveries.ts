@@ -121,10 +121,10 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
 async function retry(relay: Pick<Relay, 'retry'>, caller: Caller, { id, target, bot, flow }: Delivery): Promise<void> {
   // By a name with several ways, a key may send where it may not directly.
   const asked = flow.route?.name ?? writeTarget(target)
-  caller.demandTarget(target, platformOf(bot), asked)
+  for (const way of flow.route?.rungs ?? [{ target, platform: platformOf(bot) }]) caller.demandTarget(way.target, way.platform, asked)
   let isSpent = false
-  await relay.retry(id, (platform, items) => {
-    caller.demandTarget(target, platform, asked)
+  await relay.retry(id, (way, items) => {
+    caller.demandTarget(way.target, way.platform, asked)
     caller.demandMentions(items)
     // It is asked again where the delivery has changed meanwhile.
     if (!isSpent) caller.spend(items.length)

@@ -2,7 +2,7 @@ import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import { goneSignal } from '../lib/abort'
 import type { Language } from '../lib/language'
-import { keyOf } from '../message/destination'
+import { keyOf, waysOf } from '../message/destination'
 import type { Content, Destination, Destinations } from '../message/model'
 import { platformOf, writeTarget } from '../message/target'
 import { isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery'
@@ -42,7 +42,9 @@ export class Sender {
     const named: string[] = []
     for (const { target } of list) if (named.length < maxNamed) named.push(writeTarget(target))
     exchange.target = list.length > maxNamed ? `${named.join()},… (${list.length} targets)` : named.join()
-    for (const { target, bot, asked } of list) exchange.caller.demandTarget(target, bot.platform, asked)
+    for (const destination of list) {
+      for (const { target, platform } of waysOf(destination)) exchange.caller.demandTarget(target, platform, destination.asked)
+    }
   }
 
   /**
@@ -61,8 +63,11 @@ export class Sender {
       })
     }
     this.demandTargets(exchange, destinations)
-    // The platform of each message is only certain once it leaves, and by then others of the list would have left.
-    if (isList) for (const { target, bot, asked } of list) caller.demandTarget(target, this.relay.inquiries.platformFor(bot), asked)
+    // The platform of each message is only certain once it leaves, and by then others of the list, or earlier ways, would have been tried.
+    for (const destination of list) {
+      if (!isList && !destination.route) continue
+      for (const way of waysOf(destination)) caller.demandTarget(way.target, this.relay.inquiries.platformFor(way), destination.asked)
+    }
     for (const { items } of [content, ...translations?.values() ?? []]) caller.demandMentions(items)
     caller.spend(list.reduce((total, destination) => total + contentFor(order, destination).items.length, 0))
   }
@@ -149,8 +154,8 @@ export class Sender {
       id, signal, door, key, event, deferred,
       request: { mode, items, expiresIn, urgent, sendAt, thread, threadMode, longText, target, bot, policy, route },
       caller: caller.name,
-      admit: (platform, added) => {
-        caller.demandTarget(target, platform, asked)
+      admit: (way, added) => {
+        caller.demandTarget(way.target, way.platform, asked)
         if (added > 0) caller.owe(added)
       },
     }

@@ -74,6 +74,11 @@ function placeOf(name: string, index: number): string {
   return `${name}/${index + 1}`
 }
 
+/** The ways that a message may go. */
+export function waysOf({ target, bot, route }: Pick<Destination, 'target' | 'bot' | 'route'>): readonly Address[] {
+  return route?.rungs ?? [{ target, ...bot }]
+}
+
 /** The targets to which a name can lead, those of all its ways among them. */
 export function reachOf(name: string, { addresses, first }: Named, names: TargetNames): readonly Address[] {
   return first?.rungs.flatMap((rung, index) => addressOf(rung, placeOf(name, index), names) ?? []) ?? addresses

@@ -82,7 +82,7 @@ async function send({ relay, sender }: ActionOptions, { exchange }: Call, { targ
     door: order.door,
     request: { ...order.content, target, bot: {} },
     caller: caller.name,
-    admit: (platform, added) => {
+    admit: ({ platform }, added) => {
       caller.demandTarget(target, platform, asked)
       caller.owe(added)
     },

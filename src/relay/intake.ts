@@ -57,7 +57,7 @@ export class Intake {
       const error = RelayError.from(thrown)
       // Without an outcome it was no delivery at all.
       // What asked for a bot that was not there cannot be sent again by another one.
-      const isSure = delivery.bot !== '' || (bot.platform === undefined && bot.selfId === undefined)
+      const isSure = delivery.bot !== '' || route !== undefined || (bot.platform === undefined && bot.selfId === undefined)
       if (error.outcome) deliveries.reject(delivery, isSure ? draft.request.items : [], error)
       throw error
     }
@@ -98,7 +98,7 @@ export class Intake {
     if (draft.request !== before) {
       Object.assign(delivery, { mode, results: items.map(() => undefined), summary: summarize(items, recordContent) })
     }
-    admit?.(account.platform, items.length - request.items.length)
+    admit?.({ target, platform: account.platform }, items.length - request.items.length)
     const checked = account.check(target, items)
     if (mode === 'single') for (const item of checked) if (item instanceof RelayError) throw item
     delivery.bot = account.sid

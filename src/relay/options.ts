@@ -1,6 +1,6 @@
 import type { Logger } from 'koishi'
 import type { Language } from '../lib/language'
-import type { LongText, MessageRequest, ParsedItem } from '../message/model'
+import type { LongText, MessageRequest, ParsedItem, Target } from '../message/model'
 import type { Port } from '../platform/port'
 import type { Clock } from './clock'
 import type { Delivery } from './delivery'
@@ -16,12 +16,11 @@ export interface Submission {
   /** The name of the caller's key; absent for the master key, and for what did not come over HTTP. */
   caller?: string | null
   /**
-   * Told the platform of the bot that is to send, as Koishi names it, and how many items long texts add, before anything is stored or
-   * sent.
+   * Told where the message is to go, and how many items long texts add, before anything is stored or sent.
    *
-   * @throws RelayError where the caller may not send to its target there
+   * @throws RelayError where the caller may not send there
    */
-  admit?: (platform: string, added: number) => void
+  admit?: (way: Way, added: number) => void
   /** Its Idempotency-Key. It belongs to the caller. */
   key?: string
   /**
@@ -47,8 +46,11 @@ export interface Submitted {
   retryAfter?: number
 }
 
-/** Checks whether the caller may send these items again through a bot of this platform. @throws RelayError */
-export type AdmitRetry = (platform: string, items: readonly ParsedItem[]) => void
+/** A target, and the platform of the bot that is to send, as Koishi names it. */
+export interface Way { target: Target, platform: string }
+
+/** Checks whether the caller may send these items again there. @throws RelayError */
+export type AdmitRetry = (way: Way, items: readonly ParsedItem[]) => void
 
 /** What a look-up brought; `local` when only the client of the platform has the message, `silent` when the platform did not answer it. */
 export type LookUp = 'found' | 'local' | 'absent' | 'inconclusive' | 'no-history' | 'silent'

@@ -135,7 +135,7 @@ export class Relay {
   /**
    * Sends what was not delivered of a delivery again. What went unanswered is looked for first.
    *
-   * @param admit told, before anything changes, the platform of the bot and the items that are to be sent again; what it throws stops this
+   * @param admit told, before anything changes, where and which items are to be sent again; what it throws stops this
    * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
    */
   async retry(id: string, admit: AdmitRetry): Promise<void> {

@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache'
 import { RelayError } from '../errors'
 import { digest } from '../lib/crypto'
 import { writeLink } from '../message/link'
-import type { MessageRequest, ParsedItem } from '../message/model'
+import type { Address, MessageRequest, ParsedItem } from '../message/model'
 import { platformOf, writeTarget } from '../message/target'
-import { SendError } from '../platform/port'
+import { SendError, type Port } from '../platform/port'
 import type { Active, Deliveries } from './deliveries'
 import { again, isRetryable, isUnfinished, type Change, type Delivery, type Idempotency, type ItemResult } from './delivery'
 import type { Gates } from './gates'
@@ -14,7 +14,7 @@ import { laneOf, type Lanes, type Waiting } from './lanes'
 import { fitTexts } from './long-text'
 import type { AdmitRetry, Files, RelayOptions, Submission, Submitted } from './options'
 import type { Recheck } from './recheck'
-import { firstRung } from './route'
+import { currentRung, firstRung } from './route'
 
 /** How long an Idempotency-Key lives, in milliseconds. */
 export const keyLifetime = 24 * 60 * 60 * 1000
@@ -127,7 +127,7 @@ export class Replay {
     const { delivery } = active
     replay.delivery = delivery
     if (!await recheck.look(active).catch(() => false) || delivery.state !== 'unanswered') return replay
-    admit?.(platformOf(delivery.bot) ?? '', 0)
+    admit?.({ target: delivery.target, platform: platformOf(delivery.bot) ?? '' }, 0)
     const isLater = delivery.deferred
     const change = { ...again(delivery, intake.nextSeq(), true), ...isLater && { expiresAt: clock.wall() + (expiresIn ?? defaultExpiry) } }
     const isBackground = !deliveries.isDurable && deferred?.inMemory !== undefined
@@ -145,7 +145,7 @@ export class Replay {
   /**
    * Sends what was not delivered of a delivery again. What went unanswered is looked for first.
    *
-   * @param admit told, before anything changes, the platform of the bot and the items that are to be sent again; what it throws stops this
+   * @param admit told, before anything changes, where and which items are to be sent again; what it throws stops this
    * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
    */
   async retry(id: string, admit: AdmitRetry): Promise<void> {
@@ -174,12 +174,12 @@ export class Replay {
     if (seconds > 0) {
       throw new RelayError('conflict', `the platform may still be carrying it out: try again in ${seconds} s`, { headers: { 'retry-after': String(seconds) } })
     }
-    const first = delivery.state === 'unanswered' ? {} : firstRung(delivery)
-    const { target } = { ...delivery, ...first }
-    const account = delivery.bot === '' || first.bot === '' ? port.chooseLater(delivery.flow.route?.rungs[0] ?? {}) : undefined
+    const first = delivery.state === 'unanswered' ? {} : firstRung(delivery, way => canChoose(port, way))
+    const { target, flow: { route } } = { ...delivery, ...first }
+    const account = delivery.bot === '' || first.bot === '' ? port.chooseLater((route && currentRung(route)) ?? {}) : undefined
     account?.check(target, items)
     const bot = account?.sid ?? delivery.bot
-    admit(platformOf(bot) ?? '', items.filter((_, index) => !delivery.results[index]?.success))
+    admit({ target, platform: platformOf(bot) ?? '' }, items.filter((_, index) => !delivery.results[index]?.success))
     const isLater = deliveries.isDurable
     const expiresAt = isLater ? clock.wall() + defaultExpiry : null
     // A file that is gone makes its item fail in its turn.
@@ -256,6 +256,16 @@ async function digestItem(item: ParsedItem, digestUpload: Files['digest']): Prom
   // Only a file is shown with its name, which ends its ID unless it has another one.
   const { name = written.slice(written.indexOf('/') + 1) } = item
   return digest(`${type}\n`, type === 'file' ? `/${name}` : '', `\n${content}`)
+}
+
+/** Whether there is an account for a way. */
+function canChoose(port: Port, way: Address): boolean {
+  try {
+    port.chooseLater(way)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** @throws RelayError `store-down` for whatever the database throws */

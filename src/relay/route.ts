@@ -39,12 +39,13 @@ export function nextRung({ flow, mode, open }: Delivery, results: Results, at: n
   }
 }
 
-/** A delivery that is sent again begins with its first way. */
-export function firstRung({ flow, results }: Delivery): Change {
+/** A delivery that is sent again begins with its first way for which there is a bot. */
+export function firstRung({ flow, results }: Delivery, hasBot: (way: Address) => boolean): Change {
   const { route } = flow
-  const [first] = route?.rungs ?? []
+  const index = Math.max(route?.rungs.findIndex(hasBot) ?? 0, 0)
+  const first = route?.rungs[index]
   if (!route || !first || results.some(result => result?.success)) return {}
-  return { target: first.target, bot: '', flow: { ...flow, route: { ...route, index: 0 } } }
+  return { target: first.target, bot: '', flow: { ...flow, route: { ...route, index } } }
 }
 
 const repetition: Readonly<Record<Language, string>> = {

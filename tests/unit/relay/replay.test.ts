@@ -125,7 +125,7 @@ describe('a retry', () => {
     core.port.fates.push(fates.refused)
     const { delivery } = await Promise.race([core.submit('x'), core.run(100).then(() => assert.fail('no answer'))])
     const failures: string[] = []
-    const retry = (id: string): Promise<void> => core.relay.retry(id, platform => assert.equal(platform, 'onebot'))
+    const retry = (id: string): Promise<void> => core.relay.retry(id, ({ platform }) => assert.equal(platform, 'onebot'))
       .catch((error: unknown) => void failures.push(String(error)))
     core.port.fates.push({ arrives: 500, answered: 500 })
     void core.submit('before')

@@ -62,8 +62,10 @@ test('a delivery goes its ways one after another, and its record shows them', ()
   assert.deepEqual([third.target.id, third.flow.route?.past.map(({ target }) => target)], ['oncall/3', ['group:1', 'telegram:group:-2']])
   assert.equal(nextRung(third, refused, 7_000), undefined)
   assert.deepEqual([first, second, third].map(({ flow: { route } }) => hasNextRung(route)), [true, true, false])
-  const again = after(third, firstRung(third))
-  assert.deepEqual([again.target.id, again.bot, again.flow.route?.index], ['1', '', 0])
+  for (const [platform, id, index] of [[undefined, '1', 0], ['telegram', '-2', 1], ['discord', '1', 0]] as const) {
+    const again = after(third, firstRung(third, way => way.platform === platform))
+    assert.deepEqual([again.target.id, again.bot, again.flow.route?.index], [id, '', index])
+  }
 })
 
 test('a message that may have arrived before says so, where it has text', () => {

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { fieldsOf } from '../../../src/message/parse'
+import { group, later, other, relayWith, takeOffline, type StoredRelay } from './support'
+
+const targets = { oncall: { first: [`telegram:group:${other}`, `onebot:group:${group}`] } }
+const keys = [
+  { name: 'by name', key: 'key-that-has-the-name', targets: ['oncall'], allow: ['send', 'manage'] },
+  { name: 'first', key: 'key-of-the-first-way', targets: [`telegram:group:${other}`], allow: ['send', 'manage'] },
+]
+
+async function sendAs(relay: StoredRelay, key: string, path: string, body?: object): Promise<[status: number, msg: unknown]> {
+  const init = { method: 'POST', headers: { 'x-api-key': key }, ...body && { body: JSON.stringify(body) } }
+  const answer = await fetch(relay.url + path, init)
+  return [answer.status, fieldsOf(await answer.json()).msg]
+}
+
+describe('a name with several ways', () => {
+  for (const path of [undefined, null]) {
+    test(`may be used by a key that has it, whatever way it takes, and by none that may go a part of them only, ${path === null ? 'without' : 'with'} a database`, async t => {
+      const relay = await relayWith(t, { config: { targets, keys }, ...path === null && { path } })
+      assert.deepEqual(await sendAs(relay, 'key-that-has-the-name', '/webhook', { to: 'oncall', msg: 'x' }), [200, 'ok'])
+      for (const to of ['oncall', ['oncall']]) {
+        assert.deepEqual(await sendAs(relay, 'key-of-the-first-way', '/webhook', { to, msg: 'y' }), [403, 'this key may not send to oncall'])
+      }
+      assert.deepEqual(relay.texts(), ['x'])
+    })
+  }
+
+  test('is tried again from its first way that has a bot, by a key that has it', async t => {
+    for (const path of [undefined, null]) {
+      const relay = await relayWith(t, { config: { targets, keys }, ...path === null && { path } })
+      const goOnline = await takeOffline(relay)
+      const { data } = await relay.post({ to: 'oncall', msg: 'x' }, path === null ? {} : later)
+      const [id, [lane]] = [String(data.delivery_id), relay.app.bots.map(({ sid }) => `${sid}/group:${group}`)]
+      if (path === undefined) await relay.ask(`/queues/${encodeURIComponent(String(lane))}`, 'DELETE')
+      assert.equal((await relay.show(id)).state, 'failed')
+      await goOnline()
+      assert.deepEqual(await sendAs(relay, 'key-of-the-first-way', `/deliveries/${id}/retry`), [403, 'this key may not send to oncall'])
+      assert.deepEqual(await sendAs(relay, 'key-that-has-the-name', `/deliveries/${id}/retry`), [202, 'ok'])
+      await relay.reaches(id, 'sent')
+    }
+  })
+})
