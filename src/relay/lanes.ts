@@ -411,6 +411,7 @@ export class Lanes {
     }
     const [head] = lane.line
     if (!head) {
+      delete lane.delay
       if (lane.later.length === 0) this.forget(lane)
       return
     }

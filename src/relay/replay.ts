@@ -109,7 +109,8 @@ export class Replay {
     const known = deliveries.findByKey(key)
     if (known && (!known.active || known.delivery.key !== key)) throw keyConflict(true)
     const earlier = known?.delivery ?? await orKeyUnknown(journal.findByKey(key))
-    if (!earlier || earlier.createdAt > clock.wall() - lifetime || isUnfinished(earlier.state)) return earlier
+    const since = Math.max(earlier?.createdAt ?? 0, earlier?.flow.sendAt ?? 0)
+    if (!earlier || since > clock.wall() - lifetime || isUnfinished(earlier.state)) return earlier
     // Its end is still being written, and its key with it.
     if (known) throw keyConflict(true)
     await orKeyUnknown(deliveries.freeKey(key))
@@ -165,6 +166,9 @@ export class Replay {
     const delivery = known?.delivery ?? await orStoreDown(journal.find(id))
     if (!delivery) throw new RelayError('not-found')
     if (!isRetryable(delivery.state)) throw new RelayError('conflict', `this delivery is ${delivery.state}: only an undelivered one can be retried`)
+    if (delivery.state !== 'unanswered' && delivery.flow.members) {
+      throw new RelayError('conflict', 'this is a digest that did not arrive: retry its members')
+    }
     if (delivery.state === 'unanswered' && delivery.flow.digest) {
       throw new RelayError('conflict', `this delivery left in the digest ${delivery.flow.digest.id}: retry that one`)
     }

@@ -100,6 +100,29 @@ describe('quiet hours', () => {
 describe('what is ordered for later', () => {
   const at = (core: Core, ms: number): MessageRequest['sendAt'] => ({ at: core.clock.wall() + ms, written: '' })
 
+  test('has its key until a day after its time', async () => {
+    const core = new Core()
+    await core.run()
+    const more = { key: 'k', sendAt: at(core, 30 * hour) }
+    for (const wait of [31, 22]) {
+      void core.submit('later', more)
+      await core.run(wait * hour)
+    }
+    assert.deepEqual([core.called, core.log], [['later'], ['later accepted', 'later replay sent']])
+  })
+
+  test('makes nothing late that comes after a restart', async () => {
+    const core = new Core()
+    await core.run()
+    void core.submit('later', { sendAt: at(core, 10 * hour) })
+    await core.run(minute)
+    core.restart()
+    await core.run(hour)
+    for (let index = 0; index < 7; index++) void core.later(`${index}`, { door: 'hooks/message' })
+    await core.run(minute)
+    assert.equal(core.called.length, 7)
+  })
+
   test('leaves at its time, and expires from then on', async () => {
     const core = new Core()
     await core.run()
@@ -225,6 +248,25 @@ describe('a digest', () => {
       await core.run(20)
     }
     await core.run(minute)
+    assert.deepEqual(core.port.texts, ['0', '1', '2'])
+  })
+
+  test('that does not arrive fails with its members, and only they are sent again', async () => {
+    const core = new Core({ retries: 0 })
+    await core.run()
+    core.port.fates.push(fates.sent, fates.removed)
+    for (const text of ['0', '1', '2']) {
+      void core.later(text, { policy: digest })
+      await core.run(20)
+    }
+    await core.run(minute)
+    const failed = [...core.journal.rows.values()].flatMap(({ delivery }) => delivery.state === 'failed' ? [delivery] : [])
+    assert.equal(failed.length, 3)
+    for (const { id, flow } of failed) {
+      const retry = Promise.race([core.relay.retry(id, () => undefined), core.run(100)])
+      await (flow.members ? assert.rejects(retry, /retry its members/) : retry)
+    }
+    await core.run(5 * minute)
     assert.deepEqual(core.port.texts, ['0', '1', '2'])
   })
 
