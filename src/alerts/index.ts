@@ -7,7 +7,7 @@ import type { Language } from '../lib/language'
 import { printable } from '../lib/log'
 import { unwrap } from '../lib/unwrap'
 import { causes, inChinese, type CauseId } from '../message/causes'
-import { parseDestinations } from '../message/destination'
+import { parseDestinations, waysOf } from '../message/destination'
 import type { Destination, TargetNames } from '../message/model'
 import { writeTarget } from '../message/target'
 import { goneBecause, type Delivery } from '../relay/delivery'
@@ -154,7 +154,7 @@ export class Alerts implements Partial<Observer> {
     const [only, other] = this.recipients
     if (!only || other || 'endpoint' in only) return false
     const { target } = placeOf(queue)
-    return only.destinations.some(destination => writeTarget(destination.target) === target)
+    return only.destinations.some(destination => waysOf(destination).every(way => writeTarget(way.target) === target))
   }
 }
 
@@ -220,7 +220,7 @@ async function tell(alert: InLanguage<Alert>, telling: Telling): Promise<boolean
 
 /** @returns whether it has arrived, or may have, or still will */
 async function submit(
-  what: string, text: string, { target, bot }: Destination, isLast: boolean, { relay, inFlight, logger }: Telling,
+  what: string, text: string, { target, bot, route }: Destination, isLast: boolean, { relay, inFlight, logger }: Telling,
 ): Promise<boolean> {
   const id = uuid()
   const line = (outcome: string): string => printable(`${id} ${what} ${writeTarget(target)} ${outcome}`)
@@ -231,7 +231,7 @@ async function submit(
     const { delivery: { state } } = await relay.submit({
       // Where somebody else can be told, it is not left to wait.
       id, door: alertDoor, ...isLast && { deferred: { wait: 0, inMemory: 0 } },
-      request: { mode: 'single', target, bot, items: [{ type: 'text', text: printableLines(text) }], expiresIn },
+      request: { mode: 'single', target, bot, route, items: [{ type: 'text', text: printableLines(text) }], expiresIn },
     })
     logger.info('%s', line(state))
     return state !== 'failed' && state !== 'expired'

@@ -209,3 +209,21 @@ describe('alertTo, as a list or a target', () => {
     assert(relay.logs.some(line => line.startsWith('message-relay warn a receiver in alertTo is left out: ')), relay.logs.join('\n'))
   })
 })
+
+describe('alertTo, as a name with several ways', () => {
+  test('is told by the next way of an account that is offline', async t => {
+    const texts: unknown[] = []
+    const server = createServer((request, response) => {
+      void json(request).then(body => texts.push(isObject(body) && body.text))
+      response.end()
+    })
+    const port = await listen(server)
+    t.after(() => server.close())
+    const targets = { oncall: { first: [`group:${group}`, `http://127.0.0.1:${port}/`] } }
+    const relay = await relayWith(t, { path, config: { alertTo: 'oncall', targets } })
+    const goOnline = await takeOffline(relay)
+    await untilPassing(second, 'it is told', () => texts.length > 0)
+    assert.match(String(texts[0]), /onebot:10000/)
+    await goOnline()
+  })
+})
