@@ -54,14 +54,16 @@ export function parsePath(text: string, bot: BotSelector, names: TargetNames): D
   return parseDestinations(words, words.length > 1, bot, names)
 }
 
-/** @throws RelayError `no-such-target` where a name among the rungs leads to no chat any more; `bad-request` where a bot is asked for */
+/**
+ * What a name among the rungs has led to may be gone; the others count.
+ *
+ * @throws RelayError `no-such-target` where none is left; `bad-request` where a bot is asked for
+ */
 function routeOf(name: string, { rungs, ...rules }: Ladder, { platform, selfId }: BotSelector, names: TargetNames): Route {
   if ((platform ?? selfId) !== undefined) throw new RelayError('bad-request', `${name} has several ways, each with a bot of its own: leave out platform and self_id`)
-  return { name, ...rules, rungs: rungs.map((rung, index) => {
-    const address = addressOf(rung, placeOf(name, index), names)
-    if (!address) throw new RelayError('no-such-target')
-    return address
-  }) }
+  const addresses = rungs.flatMap((rung, index) => addressOf(rung, placeOf(name, index), names) ?? [])
+  if (addresses.length === 0) throw new RelayError('no-such-target')
+  return { name, ...rules, rungs: addresses }
 }
 
 function addressOf(rung: Rung, place: string, names: TargetNames): Address | undefined {

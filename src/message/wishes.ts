@@ -37,10 +37,16 @@ function readSendAt(value: unknown): SendAt {
   const isSeconds = /^\d+(\.\d+)?$/.test(written)
   const isDate = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[- +]\d\d:\d\d)$/.test(written)
   const now = Date.now()
-  const at = isSeconds ? now + Number(written) * 1000 : isDate ? Date.parse(written.replace(' ', written[10] === ' ' ? 'T' : '+').replace(' ', '+')) : NaN
+  const at = isSeconds ? now + Number(written) * 1000 : isDate && hasDay(written.slice(0, 10)) ? Date.parse(written.replace(' ', written[10] === ' ' ? 'T' : '+').replace(' ', '+')) : NaN
   demand(!Number.isNaN(at), 'send_at must be a date-time with an offset, such as 2026-11-20T18:00:00+08:00, or a number of seconds from now')
   demand(at <= now + longestAhead, 'send_at must be at most 30 days ahead')
   return { at: Math.round(at), written }
+}
+
+/** Whether there is such a day: of 30 February, `Date` makes 2 March. */
+function hasDay(date: string): boolean {
+  const time = Date.parse(date)
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(date)
 }
 
 function readThread(name: unknown): string {

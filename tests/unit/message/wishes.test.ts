@@ -24,6 +24,7 @@ describe('when and how a message leaves', () => {
 
   for (const [fields, rule] of [
     [{ urgent: 'yes' }, /urgent must be true or false/], [{ urgent: 1 }, /urgent/], [{ send_at: '2026-11-24T10:00:00' }, /send_at must be a date-time with an offset/],
+    [{ send_at: '2026-02-30T10:00:00Z' }, /send_at must be a date-time/],
     [{ send_at: 'soon' }, /send_at/], [{ send_at: -1 }, /send_at/], [{ send_at: 31 * 86_400 }, /send_at must be at most 30 days/],
     [{ thread: 'x'.repeat(201) }, /thread must be text/], [{ thread: 7 }, /thread/], [{ thread: ' ' }, /thread/], [{ thread: 'a', thread_mode: 'edit' }, /thread_mode/],
   ] as const) {
