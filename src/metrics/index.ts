@@ -21,6 +21,8 @@ const callOutcomes = ['sent', 'refused', 'suppressed', 'unsent', 'unanswered'] a
 const findings = ['found', 'local', 'absent', 'inconclusive', 'no-history', 'silent'] as const satisfies LookUp[]
 const botStates = ['online', 'connecting', 'offline', 'restricted']
 const reasons = ['unauthorized', 'forbidden', 'rate-limited']
+/** The places of ways that are there before they are needed; a name rarely has more. */
+const usualPlaces = ['1', '2', '3']
 
 /** The labels of doors without one of their own: templates of an operator, and records of an earlier release. */
 const templateDoor = 'hooks/template'
@@ -62,14 +64,17 @@ export class Metrics implements Observer {
       this.later(() => this.ended(copy, time))
       return
     }
-    const { state, results } = delivery
+    const { state, results, flow: { members, route } } = delivery
     const door = this.doors.has(delivery.door) ? delivery.door : delivery.door.startsWith('hooks/') ? templateDoor : unknownDoor
     // The worst item counts.
     const outcome = state === 'sent' || state === 'unanswered' || state === 'expired'
       ? state
       : results.some(result => outcomeOf(result) === 'refused') ? 'refused' : 'unsent'
     this.instruments.deliveries.inc({ door, outcome })
-    if (outcome === 'sent') this.instruments.deliveryTime.observe({ door }, Math.max(time, 0) / 1000)
+    if (members) this.instruments.digests.observe(members.length)
+    if (outcome !== 'sent') return
+    this.instruments.deliveryTime.observe({ door }, Math.max(time, 0) / 1000)
+    if (route) this.instruments.ways.inc({ place: String(route.index + 1) })
   }
 
   called(outcome: CallOutcome, time: number): void {
@@ -109,7 +114,7 @@ export class Metrics implements Observer {
 
   /** Asks for what is true now, and gives all metrics as Prometheus reads them, with their Content-Type. */
   async read(sources: Sources): Promise<{ type: string, body: string }> {
-    const { registry, bots, refusals, capacity, waiting, longest, paused, held, outbox, oldest } = await this.load()
+    const { registry, bots, refusals, capacity, waiting, longest, paused, closed, scheduled, held, outbox, oldest } = await this.load()
     const states = sources.bots()
     for (const status of botStates) bots.set({ status }, states.filter(bot => bot.status === status).length)
     refusals.reset()
@@ -121,7 +126,16 @@ export class Metrics implements Observer {
     waiting.set(lengths.reduce((sum, length) => sum + length, 0))
     longest.set(Math.max(...lengths, 0))
     paused.set(queues.filter(({ pausedUntil }) => pausedUntil !== undefined).length)
-    held.set(queues.filter(({ hold }) => hold).length)
+    closed.set(queues.filter(({ hold }) => hold).length)
+    scheduled.set(queues.reduce((sum, { later }) => sum + (later?.kinds.scheduled ?? 0), 0))
+    held.reset()
+    for (const reason of ['quiet', 'digest']) held.set({ reason }, 0)
+    for (const { hold, waiting, later } of queues) {
+      const { quiet, digest } = later?.kinds ?? { quiet: 0, digest: 0 }
+      held.inc({ reason: 'quiet' }, quiet)
+      held.inc({ reason: 'digest' }, digest)
+      if (hold) held.inc({ reason: hold.cause }, waiting - quiet - digest)
+    }
     if (backlog) outbox.set(backlog.size)
     else outbox.remove()
     const now = Date.now()
@@ -139,11 +153,12 @@ export class Metrics implements Observer {
     return this.loading ??= import('prom-client').then(prometheus => {
       clearTimeout(this.timer)
       const instruments = this.instruments = createInstruments(prometheus)
-      const { deliveries, callTime, lookUps } = instruments
+      const { deliveries, callTime, lookUps, ways } = instruments
       // Series are there before they are needed, so that a first failure is seen as one more than none.
       for (const door of this.doors) for (const outcome of outcomes) deliveries.inc({ door, outcome }, 0)
       for (const outcome of callOutcomes) callTime.zero({ outcome })
       for (const finding of findings) lookUps.inc({ finding }, 0)
+      for (const place of usualPlaces) ways.inc({ place }, 0)
       for (const event of this.early.splice(0)) event()
       return instruments
     }, (error: unknown) => {

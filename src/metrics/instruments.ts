@@ -4,6 +4,7 @@ type Prometheus = typeof import('prom-client')
 const callBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 /** In seconds: those of a call, and the waits for a turn, for a bot or for the end of a pause. */
 const deliveryBuckets = [...callBuckets, 120, 300, 900, 3600]
+const digestBuckets = [2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 /**
  * Every metric of the relay, in a registry of its own. No label has values that come from outside: neither targets nor the names of keys
@@ -27,6 +28,8 @@ export function createInstruments({ Registry, Counter, Gauge, Histogram }: Prome
     callTime: histogram('call_duration_seconds', 'Time of each call to the platform that sends, by outcome', callBuckets, 'outcome'),
     lookUps: counter('lookups_total', 'Questions to the platform whether a message without an answer has arrived, by finding', 'finding'),
     pauses: counter('pauses_total', 'Pauses of a target that kept failing, each prolongation counted'),
+    digests: histogram('digest_deliveries', 'Deliveries that a digest stands for', digestBuckets),
+    ways: counter('ways_total', 'Deliveries to a name with several ways that were sent, by the place of the way that took them', 'place'),
     requests: counter('http_requests_total', 'Answered HTTP requests, by route, method and status', 'route', 'method', 'status'),
     refusals: counter('refusals_total', 'Requests refused because of their key, by reason', 'reason'),
     uploads: counter('uploads_total', 'Uploaded files'),
@@ -36,7 +39,9 @@ export function createInstruments({ Registry, Counter, Gauge, Histogram }: Prome
     longest: gauge('queue_waiting_longest', 'Requests that wait in the longest queue'),
     capacity: gauge('queue_capacity', 'Requests that may wait in one queue'),
     paused: gauge('queues_paused', 'Targets to which sending is paused'),
-    held: gauge('queues_held', 'Targets that are closed to the bot for a while'),
+    closed: gauge('queues_held', 'Targets that are closed to the bot for a while'),
+    scheduled: gauge('scheduled', 'Deliveries that wait for the time that they were ordered for'),
+    held: gauge('held', 'Deliveries that wait for quiet hours, a digest or a closed target, by reason', 'reason'),
     outbox: gauge('outbox_waiting', 'Deliveries that wait in the database to be sent later'),
     oldest: gauge('oldest_waiting_seconds', 'Age of what has waited longest, in a queue or in the database'),
   }

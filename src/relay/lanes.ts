@@ -36,8 +36,8 @@ export interface LaneState {
   /** Why it is paused, held or limited. */
   reason?: string
   hold?: Hold
-  /** How many wait for their time: quiet hours, a digest, the time that they were ordered for; and for how long the next one does. */
-  later?: { count: number, next: number }
+  /** How many wait for their time, also by what gives it, and for how long the next one does. */
+  later?: { count: number, kinds: Readonly<Record<Deferral['kind'], number>>, next: number }
 }
 
 /** Why a delivery waits although its chat is open, and until when, in milliseconds since the epoch. */
@@ -238,7 +238,7 @@ export class Lanes {
         ...limit > 0 && { limitedUntil: clock.wall() + limit, reason: causes['rate-limited'].en },
         ...pause > 0 && { pausedUntil: clock.wall() + pause, reason: gates.reason(queue) },
         ...hold && { hold, reason: causes[hold.cause].en },
-        ...later.length > 0 && { later: { count: later.length, next: this.next(lane) } },
+        ...later.length > 0 && { later: { count: later.length, kinds: countKinds(lane, clock.wall()), next: this.next(lane) } },
       }]
     })
   }
@@ -727,6 +727,13 @@ function timeOf(id: string): number {
 function offlineError(account: Account | undefined): RelayError {
   const cause = account?.health.cause
   return new RelayError('unsent', cause && `${cause}: nothing was sent, try again later`)
+}
+
+/** What the places of a lane wait for that wait for their time. */
+function countKinds({ later }: Lane, wall: number): Record<Deferral['kind'], number> {
+  const kinds = { scheduled: 0, quiet: 0, digest: 0 }
+  for (const place of later) kinds[isScheduled(place) ? 'scheduled' : (place.due ?? 0) > wall ? 'quiet' : 'digest']++
+  return kinds
 }
 
 /** How many wait; what is ordered for later does not. */

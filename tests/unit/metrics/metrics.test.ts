@@ -54,6 +54,16 @@ describe('deliveries', () => {
   })
 })
 
+test('digests are counted by their size, and ways by their place', async () => {
+  const { metrics, read } = start()
+  assertLines(await read(), 'digest_deliveries_count 0', 'ways_total{place="2"} 0')
+  const members = Array.from({ length: 7 }, (_, index) => ({ id: String(index), shown: true }))
+  metrics.ended({ ...ended('webhook', [sent]), flow: { members } }, 1)
+  const route = { name: 'oncall', rungs: [], after: 1, whenUnknown: 'stop' as const, index: 1, past: [] }
+  for (const results of [[sent], [failed('refused')]]) metrics.ended({ ...ended('webhook', results), flow: { route } }, 1)
+  assertLines(await read(), 'digest_deliveries_bucket{le="5"} 0', 'digest_deliveries_bucket{le="10"} 1', 'ways_total{place="2"} 1')
+})
+
 test('calls and deliveries are timed, and counted by outcome, look-ups by finding', async () => {
   const { metrics, read } = start()
   assertLines(await read(), 'call_duration_seconds_count{outcome="unanswered"} 0', 'lookups_total{finding="found"} 0')
@@ -78,6 +88,10 @@ test('how things stand is asked for each time, the outbox only where there is a 
     { ...lane, queue: 'a', waiting: 3, state: 'busy', oldest: now - 60_000 },
     { ...lane, queue: 'b', waiting: 5, state: 'paused', oldest: now - 5_000, pausedUntil: now + 1 },
     { ...lane, queue: 'c', waiting: 0, state: 'paused', pausedUntil: now + 1 },
+    {
+      ...lane, queue: 'd', waiting: 9, state: 'held', hold: { cause: 'muted', since: now, until: null },
+      later: { count: 10, kinds: { scheduled: 4, quiet: 1, digest: 5 }, next: 1 },
+    },
   ]
   const text = await read({
     bots: () => [{ status: 'online' }, { status: 'offline' }, { status: 'online' }],
@@ -86,8 +100,9 @@ test('how things stand is asked for each time, the outbox only where there is a 
     refusals: () => new Map([['unauthorized', 7]]),
   })
   assertLines(text,
-    'bots{status="online"} 2', 'bots{status="offline"} 1', 'bots{status="connecting"} 0', 'queue_waiting 8', 'queue_waiting_longest 5',
-    'queue_capacity 1000', 'queues_paused 2', 'outbox_waiting 12', 'refusals_total{reason="unauthorized"} 7', 'refusals_total{reason="forbidden"} 0')
+    'bots{status="online"} 2', 'bots{status="offline"} 1', 'bots{status="connecting"} 0', 'queue_waiting 17', 'queue_waiting_longest 9',
+    'queue_capacity 1000', 'queues_paused 2', 'outbox_waiting 12',
+    'queues_held 1', 'scheduled 4', 'held{reason="quiet"} 1', 'held{reason="digest"} 5', 'held{reason="muted"} 3', 'refusals_total{reason="unauthorized"} 7', 'refusals_total{reason="forbidden"} 0')
   assert.match(text, /^message_relay_oldest_waiting_seconds 3600(?:\.\d+)?$/m)
   const later = await read()
   assertLines(later, 'queue_waiting 0', 'queues_paused 0', 'oldest_waiting_seconds 0', 'bots{status="online"} 0')
