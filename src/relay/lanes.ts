@@ -87,6 +87,8 @@ export interface Waiting {
   signal?: () => AbortSignal
   /** How long its caller waits for its turn, in milliseconds. */
   patience?: number | undefined
+  /** Whether it was accepted before, and can go nowhere else: then it finds a place in a full lane as well. */
+  isAccepted?: boolean
 }
 
 /** The content of so many deliveries of a lane stays in memory; that of the others is read when their turn comes. */
@@ -144,7 +146,7 @@ export class Lanes {
    *
    * @throws RelayError `queue-full`, `paused`, `stopping`
    */
-  enter({ delivery, mustLast }: Active, { signal, patience = Infinity }: Waiting = {}): void {
+  enter({ delivery, mustLast }: Active, { signal, patience = Infinity, isAccepted }: Waiting = {}): void {
     const { clock, gates, lane: { capacity } } = this.context
     if (this.isClosed) throw new RelayError('stopping')
     const lane = this.open(delivery)
@@ -156,7 +158,7 @@ export class Lanes {
     const place: Place = { ...headOf(delivery), since: clock.now(), isSaved: !mustLast }
     const isDue = this.rest(lane, place) === 0
     const isNext = isDue && lane.line.length === 0 && !lane.isBusy && gates.rest(lane) === 0 && this.isOnline(lane)
-    if (!isNext && (isScheduled(place) ? lane.later.length : waitingIn(lane)) >= capacity) {
+    if (!isNext && !isAccepted && (isScheduled(place) ? lane.later.length : waitingIn(lane)) >= capacity) {
       throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     }
     lane.cancel()
@@ -578,7 +580,7 @@ export class Lanes {
         const wrong = account.check(target, active.items).find(item => item instanceof RelayError)
         if (wrong instanceof RelayError && mode === 'single') throw wrong
         moved.bot = account.sid
-        this.enter({ ...active, delivery: moved })
+        this.enter({ ...active, delivery: moved }, { isAccepted: deferred && !hasNextRung(route) })
         await deliveries.redirect(active, { ...change, bot: moved.bot, flow: moved.flow })
         this.saved(active)
         return
