@@ -75,15 +75,15 @@ export interface Journal {
 /** As much of a delivery as its lane needs while it waits. */
 export interface Head
   extends Pick<Delivery, 'id' | 'seq' | 'state' | 'deferred' | 'bot' | 'target' | 'expiresAt' | 'held' | 'door' | 'flow'> {
-  /** Whether it is a single text, with or without mentions. */
+  /** Whether it is a single text, with or without mentions, of which nothing may have arrived. */
   isText: boolean
 }
 
 export function headOf(
-  { id, seq, state, mode, deferred, bot, target, expiresAt, held, door, flow, summary: { items } }: Delivery,
+  { id, seq, state, mode, deferred, bot, target, expiresAt, open, held, door, flow, summary: { items } }: Delivery,
 ): Head {
   const others = items.filter(({ type }) => type !== 'at')
-  const isText = mode === 'single' && others.length < 2 && others.every(({ type }) => type === 'text')
+  const isText = mode === 'single' && open.length === 0 && others.length < 2 && others.every(({ type }) => type === 'text')
   return { id, seq, state, deferred, bot, target, expiresAt, held, door, flow, isText }
 }
 

@@ -486,12 +486,14 @@ export class Lanes {
     const { context, context: { clock, deliveries, digest: { backlog } } } = this
     if (head.isAlone || !joins(head, lane.delay)) return deliveries.load(head)
     const isFit = (place: Place): boolean => (
-      place.isSaved && !place.isAlone && !isOverdue(place, clock.wall()) && this.rest(lane, place) === 0
+      place.state === 'queued' && place.isSaved && !place.isAlone && !isOverdue(place, clock.wall()) && this.rest(lane, place) === 0
     )
     const run = takeWhile(lane.line, place => isFit(place) && joins(place, lane.delay)).slice(0, mostMembers)
     const delay = backlog > 0 && run.length > backlog ? lane.delay : undefined
     const [first, ...others] = delay ? run : takeWhile(run, place => joins(place, undefined))
-    if (!first || others.length === 0) return deliveries.load(head)
+    const single = await deliveries.load(head)
+    // What may have arrived already is looked for by itself.
+    if (!first || others.length === 0 || (single?.delivery.open.length ?? 0) > 0) return single
     // What is leaving cannot be withdrawn.
     lane.line.splice(1, others.length)
     try {
