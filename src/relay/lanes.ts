@@ -517,7 +517,7 @@ export class Lanes {
   ): Promise<void> {
     await this.context.deliveries.withdraw(delivery).catch(() => undefined)
     for (const member of members) {
-      if (reason) await this.give(member, reason, false).catch(() => this.join(member))
+      if (reason) await this.give(member, reason, !goesOn(member)).catch(() => this.join(member))
       else this.put(lane, { ...member, isAlone })
     }
   }
@@ -559,7 +559,11 @@ export class Lanes {
    */
   private sendOn(lane: Lane, isWanted: (place: Place) => boolean, reason: RelayError): number {
     const places = this.takeOut(lane, place => goesOn(place) && this.rest(lane, place) === 0 && isWanted(place))
-    for (const place of places) this.give(place, reason, false).catch(() => this.join(place))
+    for (const place of places) {
+      void this.give(place, reason, false).catch(() => false).then(isGone => {
+        if (!isGone) this.join(place)
+      })
+    }
     return places.length
   }
 
@@ -617,14 +621,18 @@ export class Lanes {
    * Ends a delivery that has not left.
    *
    * @param isFinal whether it ends although there is a further way
+   * @returns whether it is gone from here: not what was accepted and can go nowhere else
    */
-  private async give(place: Place, error: RelayError, isFinal = true): Promise<void> {
+  private async give(place: Place, error: RelayError, isFinal = true): Promise<boolean> {
     const { deliveries } = this.context
     const active = await deliveries.load(place)
-    if (!active) return
+    if (!active) return true
     const results = failRest(active.delivery, error)
     const left = isFinal ? results : await this.moveOn(active, results)
+    // What has arrived in part can go nowhere else.
+    if (!isFinal && place.deferred && left === results) return false
     if (left) await deliveries.end(active, left, place.deferred || left !== results ? undefined : error)
+    return true
   }
 
   /** Ends what waited for too long, also where its lane cannot go on. */
