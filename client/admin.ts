@@ -1,5 +1,5 @@
 import { call, type Reply } from './api'
-import { fieldsOf, isFields, listOf, numberOf, textOf, textsOf, type Fields } from './fields'
+import { isFields, listOf, numberOf, textOf, textsOf, type Fields } from './fields'
 
 /** Whether something stands in the settings, which this page does not change, or was made while the relay runs. */
 export type Origin = 'settings' | 'made'
@@ -50,26 +50,44 @@ export interface Target {
   name: string
   /** Whole addresses: `onebot:10000:group:1` where it names a bot. */
   to: string[]
-  /** The ways to it, the first that takes a message; then `to` is empty. */
+  /** The ways to it, one after another, in the place of `to`; empty where it has none. */
   first: Way[]
-  /** For how many seconds a way may keep a message waiting, and what follows one that went unanswered. */
+  /** In seconds, as written: how long a way may keep a message waiting. */
   after: string
-  whenUnknown: string
-  /** The least seconds between two messages; empty for none. */
+  /** Whether the next way follows one that went unanswered. */
+  goesOnUnknown: boolean
+  /** In seconds, as written: the least time between two messages; empty for none. */
   digest: string
-  /** Empty texts for none. */
-  quiet: { from: string, to: string, zone: string }
+  /** When only urgent messages leave; absent for never. */
+  quiet: Quiet | undefined
   /** Empty for that of the settings. */
   lang: string
   origin: Origin
 }
 
-/** An address of a chat, a name, or an HTTP address; of a secret it is only known that there is one. */
-export type Way = string | { url: string, secret?: true, format?: string }
+/** A way to a target. */
+export interface Way {
+  /** An address, a name or an HTTP address. */
+  address: string
+  /** Of an HTTP address: a new secret for signatures; empty for none, or for the one that it has. */
+  secret: string
+  hasSecret: boolean
+  /** Of an HTTP address: empty for JSON of the relay's own, or `apprise`. */
+  format: string
+}
 
-/** A way in one word. */
-export function wordOf(way: Way): string {
-  return typeof way === 'string' ? way : way.url
+export const isHttp = ({ address }: Pick<Way, 'address'>): boolean => /^https?:/i.test(address)
+
+/** Times of the day such as `22:00`, and the name of their time zone. */
+export interface Quiet {
+  from: string
+  to: string
+  zone: string
+}
+
+/** All that a target leads to. */
+export function placesOf({ to, first }: Pick<Target, 'to' | 'first'>): string[] {
+  return first.length > 0 ? first.map(({ address }) => address) : to
 }
 
 /** What was wished for, or why there is none. */
@@ -122,21 +140,19 @@ export async function revokeKey(name: string): Promise<Result<undefined>> {
 
 export async function loadTargets(): Promise<Result<Target[]>> {
   return resultOf(await call('GET', '/targets'), ({ targets }) => listOf(targets).map(fields => ({
-    name: textOf(fields.name), to: textsOf(fields.to), lang: textOf(fields.lang), origin: originOf(fields),
-    first: Array.isArray(fields.first) ? fields.first.map(readWay) : [],
-    after: textOf(fields.after), whenUnknown: textOf(fields.when_unknown),
-    digest: textOf(fields.digest), quiet: readQuiet(fieldsOf(fields.quiet)),
+    name: textOf(fields.name), to: textsOf(fields.to), first: Array.isArray(fields.first) ? fields.first.map(readWay) : [],
+    after: textOf(fields.after), goesOnUnknown: fields.when_unknown === 'next', digest: textOf(fields.digest), quiet: readQuiet(fields.quiet),
+    lang: textOf(fields.lang), origin: originOf(fields),
   })))
 }
 
 function readWay(way: unknown): Way {
-  if (!isFields(way)) return textOf(way)
-  const format = textOf(way.format)
-  return { url: textOf(way.url), ...way.secret === true && { secret: true }, ...format && { format } }
+  const { url, secret, format } = isFields(way) ? way : { url: way }
+  return { address: textOf(url), secret: '', hasSecret: secret === true, format: textOf(format) }
 }
 
-function readQuiet({ from, to, zone }: Fields): Target['quiet'] {
-  return { from: textOf(from), to: textOf(to), zone: textOf(zone) }
+function readQuiet(quiet: unknown): Quiet | undefined {
+  return isFields(quiet) ? { from: textOf(quiet.from), to: textOf(quiet.to), zone: textOf(quiet.zone) } : undefined
 }
 
 /**
@@ -145,15 +161,22 @@ function readQuiet({ from, to, zone }: Fields): Target['quiet'] {
  * @param bot the only one that writes to it, as `platform:id`; empty for any
  */
 export async function saveTarget(
-  { name, to, first, after, whenUnknown, digest, quiet: { from, to: until, zone }, lang }: Omit<Target, 'origin'>, bot: string,
+  { name, to, first, after, goesOnUnknown, digest, quiet, lang }: Omit<Target, 'origin'>, bot: string,
 ): Promise<Result<undefined>> {
   const at = bot.indexOf(':')
-  const ways = { first, ...after && { after: Number(after) }, ...whenUnknown && { when_unknown: whenUnknown } }
   const body = {
-    ...first.length > 0 ? ways : { to, ...bot && { platform: bot.slice(0, at), selfId: bot.slice(at + 1) } },
-    ...digest && { digest: Number(digest) }, ...(from || until) && { quiet: { from, to: until, ...zone && { zone } } }, ...lang && { lang },
+    ...first.length > 0
+      ? { first: first.map(writeWay), ...after && { after: Number(after) }, ...goesOnUnknown && { when_unknown: 'next' } }
+      : { to, ...bot && { platform: bot.slice(0, at), selfId: bot.slice(at + 1) } },
+    ...digest && { digest: Number(digest) }, ...quiet && { quiet }, ...lang && { lang },
   }
   return resultOf(await call('PUT', `/targets/${encodeURIComponent(name)}`, { body: JSON.stringify(body) }), () => undefined)
+}
+
+function writeWay(way: Way): unknown {
+  const { address, secret, hasSecret, format } = way
+  if (!isHttp(way)) return address
+  return { url: address, ...secret ? { secret } : hasSecret && { secret: true }, ...format && { format } }
 }
 
 export async function removeTarget(name: string): Promise<Result<undefined>> {

@@ -105,6 +105,16 @@ export interface Delivery {
   id: string
   state: string
   hold: Hold | undefined
+  /** When it joins its queue; empty where it has, or waits for no time. */
+  sendAt: string
+  /** How it went on with its thread: `replied`, `updated`, `replaced` or `new`; empty without one. */
+  thread: string
+  /** The digest that it left in. */
+  digest: Fields | undefined
+  /** The deliveries that it stands for, where it is a digest. */
+  members: Fields[]
+  /** The ways before the present one. */
+  route: Fields[]
   target: string
   bot: string
   key: string
@@ -112,14 +122,6 @@ export interface Delivery {
   createdAt: string
   updatedAt: string
   expiresAt: string
-  /** When one that was ordered for later joins its queue; empty for all others. */
-  sendAt: string
-  /** How it went on with its thread; empty without one. */
-  thread: string
-  /** The digest that it left in. */
-  digest: { id: string, count: number } | undefined
-  /** The ways that were tried before. */
-  route: Fields[]
   attempts: number
   results: Fields[]
   items: Fields[]
@@ -135,6 +137,11 @@ export function readDelivery(fields: Fields): Delivery {
     id: textOf(fields.id),
     state: textOf(fields.state),
     hold: readHold(fields.held),
+    sendAt: textOf(fields.send_at),
+    thread: textOf(fields.thread),
+    digest: isFields(fields.digest) ? fields.digest : undefined,
+    members: listOf(fields.members),
+    route: listOf(fields.route),
     target: textOf(fields.target),
     bot: textOf(fields.bot),
     key: textOf(fields.key_name),
@@ -142,10 +149,6 @@ export function readDelivery(fields: Fields): Delivery {
     createdAt: textOf(fields.created_at),
     updatedAt: textOf(fields.updated_at),
     expiresAt: textOf(fields.expires_at),
-    sendAt: textOf(fields.send_at),
-    thread: textOf(fields.thread),
-    digest: isFields(fields.digest) ? { id: textOf(fields.digest.id), count: numberOf(fields.digest.count) } : undefined,
-    route: listOf(fields.route),
     attempts: numberOf(fields.attempts),
     results: listOf(fields.results),
     items: listOf(fields.items),

@@ -33,7 +33,7 @@ export function fact(name: string, value: VNodeChild, isLong = false): VNode {
 
 /** Whether a part of a delivery arrived, and another one did not. */
 export function isPartlySent({ state, results }: Pick<Delivery, 'state' | 'results'>): boolean {
-  return state !== 'queued' && state !== 'sending' && new Set(results.map(({ success }) => success)).size > 1
+  return state !== 'queued' && state !== 'scheduled' && state !== 'sending' && new Set(results.map(({ success }) => success)).size > 1
 }
 
 /** By what name a caller is known. */

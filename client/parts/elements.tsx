@@ -48,7 +48,7 @@ export function closeButton(onClick: () => unknown): VNode {
 }
 
 export interface InputOptions extends Labelled {
-  type?: 'text' | 'textarea' | 'search' | 'date' | 'datetime-local'
+  type?: 'text' | 'textarea' | 'search' | 'date' | 'datetime-local' | 'time' | 'password'
   placeholder?: string
   /** The name for screen readers, where no label stands beside it. */
   describes?: string

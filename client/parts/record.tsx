@@ -132,6 +132,9 @@ const RecordContent = defineComponent({
           })}
         </ol>
         {state === 'sent' && !hasContent && items.length > 0 && <p class="relay-hint">{t.onlyPreview}</p>}
+        {delivery.members.length > 0 && viewMembers(delivery.members)}
+        {delivery.route.length > 0 && <h3>{t.route}</h3>}
+        {delivery.route.length > 0 && <ol class="relay-timeline">{delivery.route.map(viewWay)}</ol>}
         <h3>{t.timeline}</h3>
         {history.length === 0 ? <p>{tried}</p> : <ol class="relay-timeline">{history.map(viewAttempt)}</ol>}
       </div>
@@ -139,11 +142,9 @@ const RecordContent = defineComponent({
   },
 })
 
-function viewFacts(
-  { id, bot, door, key, createdAt, updatedAt, expiresAt, sendAt, thread, digest, route, waitedMs, platformMs }: Delivery,
-): VNode {
-  const deeds: Partial<Record<string, string>> = texts.value.record.deeds
+function viewFacts({ id, bot, door, key, createdAt, updatedAt, expiresAt, sendAt, thread, digest, waitedMs, platformMs }: Delivery): VNode {
   const { record: t, deliveries } = texts.value
+  const deeds: Partial<Record<string, string>> = t.deeds
   return (
     <dl class="relay-facts">
       {fact(t.created, writeMoment(createdAt))}
@@ -153,18 +154,53 @@ function viewFacts(
       {fact(t.bot, bot || '–')}
       {door && fact(deliveries.door, door)}
       {fact(deliveries.key, callerOf({ door, key }))}
-      {thread && fact(t.thread, deeds[thread] ?? thread)}
-      {digest && fact(t.digest,
-        <span>
-          {t.inDigest(digest.count)}
-          {' '}
-          <span class="mono">{digest.id}</span>
-        </span>, true)}
-      {route.map(({ target, reason }) => fact(t.way, `${textOf(target)}: ${textOf(reason)}`, true))}
       {waitedMs !== undefined && fact(t.waited, writeDuration(waitedMs))}
+      {thread && fact(t.thread, deeds[thread] ?? thread)}
+      {digest && fact(t.digest, viewLink(textOf(digest.id), t.inDigest(numberOf(digest.count)), digest.shown === true))}
       {platformMs !== undefined && fact(t.platform, writeDuration(platformMs))}
       {fact(t.id, <span class="mono">{id}</span>, true)}
     </dl>
+  )
+}
+
+/** The most deliveries of a digest that are listed. */
+const maxMembers = 50
+
+/** The deliveries that a digest stands for. */
+function viewMembers(members: readonly Fields[]): VNode {
+  const t = texts.value.record
+  return (
+    <div>
+      <h3>{t.members(members.length)}</h3>
+      <ul class="relay-members">
+        {members.slice(0, maxMembers).map(({ id, shown }, at) => <li>{viewLink(textOf(id), t.member(at + 1), shown === true)}</li>)}
+      </ul>
+      {members.length > maxMembers && <p class="relay-hint">{t.more(members.length - maxMembers)}</p>}
+    </div>
+  )
+}
+
+/** @param isShown whether the text of the member is in the digest */
+function viewLink(id: string, label: string, isShown: boolean): VNode {
+  return (
+    <span>
+      <a href={`#deliveries/${id}`}>{label}</a>
+      {!isShown && <span class="relay-hint">{` ${texts.value.record.onlyCounted}`}</span>}
+    </span>
+  )
+}
+
+/** A way that did not take a delivery. */
+function viewWay({ target, outcome, reason, at }: Fields): VNode {
+  return (
+    <li>
+      <div class="relay-row">
+        <strong>{textOf(target)}</strong>
+        {outcomeMark(textOf(outcome))}
+        <span class="relay-aside">{writeMoment(textOf(at))}</span>
+      </div>
+      {textOf(reason) && viewWhy(textOf(reason))}
+    </li>
   )
 }
 

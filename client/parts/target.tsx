@@ -1,4 +1,5 @@
 import { defineComponent, nextTick, shallowRef, watch, type PropType, type VNode } from 'vue'
+import { placesOf, type Target } from '../admin'
 import { loadContacts, nameAnywhere, nameOf, type Contact } from '../contacts'
 import { wordsOf } from '../fields'
 import { targets as known } from '../inventory'
@@ -34,7 +35,7 @@ export const TargetPicker = defineComponent({
     }, { immediate: true })
 
     const all = (): Option[] => [
-      ...props.chatsOnly ? [] : (known.value ?? []).map(({ name, to }) => ({ value: name, label: name, hint: to.join(', ') })),
+      ...props.chatsOnly ? [] : (known.value ?? []).map(target => ({ value: target.name, label: target.name, hint: placesOf(target).join(', ') })),
       ...contacts.value.map(({ target, name }) => ({ value: target, label: name || target, ...name && { hint: target } })),
     ]
     /** What somebody means who typed this: an option by its full name, or the address itself. */
@@ -108,6 +109,16 @@ export function viewTarget(target: string, bot: string): VNode {
 export function describeTarget(target: string, bot: string): string {
   const name = nameOf(target, bot)
   return name === '' ? target : texts.value.common.named(name, target)
+}
+
+/** When messages to a target leave, in a line; empty where it does not say. */
+export function describePolicy({ first, after, digest, quiet }: Target): string {
+  const t = texts.value.targets
+  return texts.value.common.list([
+    ...first.length > 1 ? [t.afterLine(after)] : [],
+    ...digest ? [t.digestLine(digest)] : [],
+    ...quiet ? [t.quietLine(quiet.from, quiet.to, quiet.zone)] : [],
+  ])
 }
 
 /** A chat as a text, by the name that any bot knows it by. */

@@ -1,12 +1,12 @@
 import { defineComponent, shallowRef, type VNode, type VNodeChild } from 'vue'
-import { removeTarget, revokeKey, wordOf, type Key, type Origin, type Target } from '../admin'
+import { placesOf, removeTarget, revokeKey, type Key, type Origin, type Target } from '../admin'
 import { call } from '../api'
 import { listOf, numberOf, textOf, type Fields } from '../fields'
 import { inventoryProblem, keys, refreshInventory, targets } from '../inventory'
 import { notice, section } from '../parts/basics'
 import { button, confirm, say, table, type TableRow } from '../parts/elements'
 import { NewKeyDialog, RotateDialog } from '../parts/key-dialogs'
-import { describeChat } from '../parts/target'
+import { describeChat, describePolicy } from '../parts/target'
 import { TargetDialog } from '../parts/target-dialog'
 import { usePolling } from '../poll'
 import { about } from '../state'
@@ -186,13 +186,18 @@ function targetHeads(): string[] {
 
 function targetRow(target: Target, change: (target: Target) => unknown, remove: (target: Target) => unknown): TableRow {
   const { keys: { describe }, targets: t } = texts.value
-  const { name, to, first, lang, origin } = target
+  const { name, first, lang, origin } = target
+  const places = placesOf(target).map(describeChat)
+  const policy = describePolicy(target)
   const languages: Partial<Record<string, string>> = languageNames
   return {
     key: `${origin} ${name}`,
     cells: [
       viewName(name, origin, isShadowed(target, targets.value ?? [])),
-      [viewWords([...to, ...first.map(wordOf)].map(describeChat)), describePolicy(target)],
+      <span>
+        {first.length > 0 ? places.join(' → ') : texts.value.common.list(places)}
+        {policy && <span class="relay-hint">{policy}</span>}
+      </span>,
       lang === '' ? t.defaultLang : languages[lang] ?? lang,
       viewActions(origin, [
         [t.change, describe(t.change, name), () => change(target)],
@@ -200,11 +205,4 @@ function targetRow(target: Target, change: (target: Target) => unknown, remove: 
       ]),
     ],
   }
-}
-
-/** When messages to a name leave, and by which way, in short. */
-function describePolicy({ first, digest, quiet: { from, to } }: Target): VNode | undefined {
-  const t = texts.value.targets
-  const words = [...first.length > 0 ? [t.isFirst] : [], ...digest ? [t.isDigest(digest)] : [], ...from ? [t.isQuiet(from, to)] : []]
-  return words.length > 0 ? <p class="relay-hint">{words.join(' · ')}</p> : undefined
 }

@@ -23,11 +23,21 @@ interface ClosedQueue {
   hold: Hold | undefined
 }
 
+/** A queue in which something waits for its time. */
+interface LaterQueue {
+  id: string
+  bot: string
+  target: string
+  count: number
+  next: string
+}
+
 /** What is known of the relay as it is now. */
 interface Now {
   reply: Reply
   accounts: Fields[]
   closed: ClosedQueue[]
+  later: LaterQueue[]
   waiting: number
 }
 
@@ -55,6 +65,7 @@ export const OverviewTab = defineComponent({
       const queues = listOf(lines.data.queues)
       now.value = {
         reply, accounts: listOf(reply.data.bots), closed: queues.filter(isClosed).map(readQueue),
+        later: queues.filter(({ later }) => later !== undefined).map(readLater),
         waiting: queues.reduce((sum, { waiting }) => sum + numberOf(waiting), 0),
       }
     })
@@ -107,6 +118,7 @@ export const OverviewTab = defineComponent({
           {viewHeadline(known, isUsed.value)}
           {isUsed.value ? viewNumbers(hours.value, known) : viewSteps(known)}
           {known.closed.length > 0 && section(t.overview.closed, viewClosed(known.closed, resume, drop))}
+          {known.later.length > 0 && section(t.overview.later, viewLater(known.later))}
           <div class="relay-main">
             {isUsed.value && section(t.overview.traffic, bars ? viewChart(bars, isMonth) : <p>{t.common.loading}</p>, days.value && choice(
               t.overview.traffic, isMonth ? 'month' : 'day', [['day', t.overview.day], ['month', t.overview.month]], name => {
@@ -135,6 +147,10 @@ function readQueue(fields: Fields): ClosedQueue {
     id, hold, bot: textOf(fields.bot), target: textOf(fields.target) || id, waiting: numberOf(fields.waiting),
     until: hold ? hold.until : textOf(fields.paused_until), reason: textOf(fields.reason),
   }
+}
+
+function readLater({ queue, bot, target, later, next_at: next }: Fields): LaterQueue {
+  return { id: textOf(queue), bot: textOf(bot), target: textOf(target), count: numberOf(later), next: textOf(next) }
 }
 
 /** Whether everything works, in one line. */
@@ -294,6 +310,20 @@ function viewClosed(queues: ClosedQueue[], resume: (queue: ClosedQueue) => unkno
           </li>
         )
       })}
+    </ul>
+  )
+}
+
+function viewLater(queues: readonly LaterQueue[]): VNode {
+  const t = texts.value.overview
+  return (
+    <ul class="relay-list">
+      {queues.map(({ id, bot, target, count, next }) => (
+        <li key={id} class="relay-spread">
+          <strong>{viewTarget(target, bot)}</strong>
+          <span>{t.laterHere(count, writeMoment(next))}</span>
+        </li>
+      ))}
     </ul>
   )
 }

@@ -79,8 +79,8 @@ export function explainHold({ cause, reason }: Hold): string {
 
 /** Why something is held, in the language of the page where the page knows the cause, and until when. */
 export function describeHold({ cause, reason, until }: Hold): string {
-  const own = Object.entries(texts.value.record.waits).find(([name]) => name === cause)
-  const why = own?.[1] ?? (isCauseId(cause) ? causes[cause][locale.value === 'zh-CN' ? 'zh' : 'en'] : reason)
+  if (cause === 'quiet' || cause === 'digest') return texts.value.common[cause](writeMoment(until))
+  const why = isCauseId(cause) ? causes[cause][locale.value === 'zh-CN' ? 'zh' : 'en'] : reason
   return texts.value.common.held(why, until && writeMoment(until))
 }
 

@@ -31,7 +31,7 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
       await page.getByRole('button', { name: 'New target' }).click()
       const dialog = page.getByRole('dialog')
       await dialog.getByLabel('Name').fill('builds')
-      await dialog.getByLabel('Chats').fill('构建通知 Builds')
+      await dialog.getByRole('combobox', { name: 'Chats' }).fill('构建通知 Builds')
       await page.keyboard.press('Tab')
       await dialog.getByRole('button', { name: 'Save' }).click()
       await dialog.waitFor({ state: 'detached' })

@@ -1,0 +1,89 @@
+import { defineComponent, type PropType, type VNode } from 'vue'
+import { isHttp, type Way } from '../admin'
+import { texts } from '../texts'
+import { button, Field, input, select, type Labelled } from './elements'
+import { TargetPicker } from './target'
+
+/** A way in a form: its key stays when it is moved. */
+export interface FormWay extends Way {
+  key: number
+}
+
+let lastKey = 0
+
+/** @param way an empty one where it is absent */
+export function formWay(way: Partial<Way> = {}): FormWay {
+  return { address: '', secret: '', hasSecret: false, format: '', ...way, key: ++lastKey }
+}
+
+/** The ways to a target, in their order. */
+export const WaysEditor = defineComponent({
+  props: {
+    modelValue: { type: Array as PropType<readonly FormWay[]>, required: true },
+    /** Whether an empty way is told to be wrong. */
+    isAsked: Boolean,
+  },
+  emits: { 'update:modelValue': (ways: FormWay[]) => Array.isArray(ways) },
+  setup(props, { emit }) {
+    const change = (at: number, changes: Partial<Way>): void => {
+      emit('update:modelValue', props.modelValue.map((way, index) => index === at ? { ...way, ...changes } : way))
+    }
+    const move = (at: number, by: -1 | 1): void => {
+      const ways = [...props.modelValue]
+      ways.splice(at + by, 0, ...ways.splice(at, 1))
+      emit('update:modelValue', ways)
+    }
+    const remove = (at: number): void => emit('update:modelValue', props.modelValue.filter((_, index) => index !== at))
+
+    const viewHttp = ({ secret, hasSecret, format }: FormWay, at: number): VNode => {
+      const t = texts.value.targets
+      return (
+        <div class="relay-pair">
+          <Field label={t.secret} hint={hasSecret ? t.secretKept : t.secretHint}>
+            {(labelled: Labelled) => input(secret, value => change(at, { secret: value }), { ...labelled, type: 'password' })}
+          </Field>
+          <Field label={t.format}>
+            {(labelled: Labelled) => select(format, Object.entries(t.formats).map(([value, label]) => ({ value, label })), value => {
+              change(at, { format: value })
+            }, labelled)}
+          </Field>
+        </div>
+      )
+    }
+    return () => {
+      const t = texts.value.targets
+      const last = props.modelValue.length - 1
+      return (
+        <div>
+          <ol class="relay-ways">
+            {props.modelValue.map((way, at) => {
+              const name = t.way(at + 1)
+              const act = (verb: string, work: () => void, disabled: boolean): VNode => {
+                return button(verb, work, { look: 'small', describes: t.act(verb, name), disabled })
+              }
+              return (
+                <li key={way.key}>
+                  <TargetPicker
+                    modelValue={way.address === '' ? [] : [way.address]}
+                    label={name}
+                    hint={at === 0 ? t.wayHint : undefined}
+                    problem={props.isAsked && way.address === '' ? t.needWay : undefined}
+                    // The secret belongs to the address.
+                    onUpdate:modelValue={(words: string[]) => change(at, { address: words.join(','), hasSecret: false })}
+                  />
+                  {isHttp(way) && viewHttp(way, at)}
+                  <div class="relay-row">
+                    {act(t.up, () => move(at, -1), at === 0)}
+                    {act(t.down, () => move(at, 1), at === last)}
+                    {act(t.removeWay, () => remove(at), last === 0)}
+                  </div>
+                </li>
+              )
+            })}
+          </ol>
+          <div class="relay-field">{button(t.addWay, () => emit('update:modelValue', [...props.modelValue, formWay()]))}</div>
+        </div>
+      )
+    }
+  },
+})

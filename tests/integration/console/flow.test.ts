@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { fieldsOf } from '../../../src/message/parse'
+import { skip } from '../../simulator/page/stage'
+import { read } from '../../support/relay'
+import { until } from '../../support/until'
+import { useStage } from './stage'
+
+/** A time of the day in UTC, so many hours from now. */
+const clockIn = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16)
+
+describe('on the page, when and by which way messages leave', { skip, timeout: 300_000 }, () => {
+  const stage = useStage({
+    targets: {
+      night: { to: 'group:123456', quiet: { from: clockIn(-1), to: clockIn(1), zone: 'UTC' } },
+      flapping: { to: 'group:654321', digest: 2 },
+      oncall: { first: ['group:404', 'group:123456'] },
+    },
+  })
+
+  /** @returns the ID of the delivery */
+  async function send(body: Record<string, unknown>): Promise<string> {
+    const response = await stage.relay.request('/webhook', { method: 'POST', body: JSON.stringify(body) })
+    assert(response.ok, await response.clone().text())
+    return response.headers.get('x-request-id') ?? ''
+  }
+  /** What the relay tells of something. */
+  const ask = async (path: string): Promise<Record<string, unknown>> => fieldsOf((await read(await stage.relay.request(path))).body.data)
+  const open = (page: Page, id: string) => page.evaluate(`location.hash = ${JSON.stringify(`deliveries/${id}`)}`)
+
+  test('is set for a name, shown beside it, and kept when another part is changed', async () => {
+    await stage.play('keys', async page => {
+      const row = page.getByRole('row', { name: /^disk/ })
+      const dialog = page.getByRole('dialog')
+      const wayOf = (place: number) => dialog.getByRole('combobox', { name: new RegExp(`^Way ${place}`) })
+      const named = async (): Promise<unknown> => {
+        const { targets } = await ask('/targets')
+        assert(Array.isArray(targets))
+        return targets.find(each => fieldsOf(each).name === 'disk')
+      }
+      await page.getByRole('button', { name: 'New target' }).click()
+      await dialog.getByLabel('Name').fill('disk')
+      await dialog.getByText('By the first way that takes them').click()
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      assert.equal(await dialog.getByText('Enter an address, or remove this way.').count(), 2)
+      await wayOf(1).fill('https://ops.example.com/hook')
+      await page.keyboard.press('Tab')
+      await dialog.getByLabel('Secret for signatures').fill('a secret of the receiver')
+      await wayOf(2).fill('group:123456')
+      await page.keyboard.press('Tab')
+      await dialog.getByRole('button', { name: 'Add a way' }).click()
+      await wayOf(3).fill('private:10001')
+      await page.keyboard.press('Tab')
+      await dialog.getByRole('button', { name: 'Up: Way 2' }).click()
+      await dialog.getByLabel('Seconds until the next way').fill('60')
+      await dialog.getByText('Digest and quiet hours').click()
+      await dialog.getByLabel('Seconds between messages').fill('30')
+      await dialog.getByLabel('Quiet from').fill('22:00')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.getByText('Enter two different times').waitFor()
+      await dialog.getByLabel('Quiet until').fill('08:00')
+      assert.deepEqual(await stage.violations(page), [])
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await row.getByText('构建通知 Builds (group:123456) → https://ops.example.com/hook').waitFor()
+      const made = {
+        name: 'disk', first: ['group:123456', { url: 'https://ops.example.com/hook', secret: true }, 'private:10001'], after: 60, when_unknown: 'stop',
+        digest: 30, quiet: { from: '22:00', to: '08:00', zone: Intl.DateTimeFormat().resolvedOptions().timeZone }, source: 'made',
+      }
+      assert.deepEqual(await named(), made)
+      await row.getByText(`next way after 60 s, at most one message in 30 s, quiet 22:00–08:00 (${made.quiet.zone})`).waitFor()
+
+      await page.getByRole('button', { name: 'Edit: disk' }).click()
+      await dialog.getByRole('button', { name: 'Remove: Way 3' }).click()
+      await dialog.getByText('Also go on after').click()
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      assert.deepEqual(await named(), { ...made, first: made.first.slice(0, 2), when_unknown: 'next' })
+    })
+  })
+
+  test('is told of what waits for its time', async () => {
+    const night = await send({ to: 'night', msg: 'Backup done' })
+    const later = await send({ to: 'group:123456', msg: 'Release at ten', send_at: 3600 })
+    await stage.play('overview', async page => {
+      await page.getByRole('heading', { name: 'Waiting for their time' }).waitFor()
+      await page.getByText('2 messages, next at').waitFor()
+      assert.deepEqual(await stage.violations(page), [])
+      await open(page, night)
+      await page.getByText('Quiet hours: it leaves at').waitFor()
+      await open(page, later)
+      await page.getByText('It waits for its time.').waitFor()
+      await page.getByText('Leaves at', { exact: true }).waitFor()
+      await page.getByRole('button', { name: 'Withdraw' }).click()
+      await page.getByRole('dialog', { name: 'Withdraw this delivery?' }).getByRole('button', { name: 'Withdraw' }).click()
+      await until('it is gone', async () => (await stage.relay.request(`/deliveries/${later}`)).status === 404)
+    })
+  })
+
+  test('is told of threads, ways and digests', async () => {
+    await send({ to: 'group:123456', msg: 'db-1 is down', thread: 'db-1' })
+    const answer = await send({ to: 'group:123456', msg: 'db-1 is up', thread: 'db-1' })
+    stage.relay.simulator.fault({ fault: { kind: 'not-member' }, target: '404', times: Infinity })
+    const rescued = await send({ to: 'oncall', msg: 'The disk is full' })
+    await send({ to: 'flapping', msg: 'web-1 is down' })
+    const members = [await send({ to: 'flapping', msg: 'web-2 is down' }), await send({ to: 'flapping', msg: 'web-3 is down' })]
+    const stateOf = async (id: string): Promise<unknown> => (await ask(`/deliveries/${id}`)).state
+    for (const id of [rescued, ...members]) await until('it was sent', async () => await stateOf(id) === 'sent')
+    await stage.play('deliveries', async page => {
+      await open(page, answer)
+      await page.getByText('Answered its first message').waitFor()
+      await open(page, rescued)
+      await page.getByRole('heading', { name: 'Ways before this one' }).waitFor()
+      await page.getByText('group:404').waitFor()
+      await open(page, members[0] ?? '')
+      await page.getByRole('link', { name: 'Left in a digest of 2 messages' }).click()
+      await page.getByRole('heading', { name: 'Stands for 2 messages' }).waitFor()
+      assert.deepEqual(await stage.violations(page), [])
+      await page.getByRole('link', { name: 'Message 2' }).click()
+      await page.waitForURL(new RegExp(`#deliveries/${members[1]}$`))
+    })
+  })
+})
