@@ -1,3 +1,5 @@
+import { quietUntil } from '../../src/message/quiet'
+import { writeAddress } from '../../src/message/target'
 import { isUnfinished, outcomeOf } from '../../src/relay/delivery'
 import type { ProcessClock } from './clock'
 import type { Call, Entry } from './platform'
@@ -14,7 +16,7 @@ export function judge(run: Run): string[] {
     ...run.problems,
     ...run.accounts.flatMap(account => [
       ...judgeAnswers(run, account), ...judgeWords(run, account), ...judgeDoubles(run, account), ...judgeRecord(run, account),
-      ...judgeExpiry(run, account),
+      ...judgeExpiry(run, account), ...judgeTime(run, account), ...judgeWays(run, account), ...judgeDigest(run, account),
     ]),
     ...judgeTries(run), ...judgeLimits(run), ...judgeRestrictions(run), ...run.plan.isHeld ? judgeHeld(run) : [],
     ...watch(run),
@@ -52,6 +54,8 @@ function judgeWords(run: Run, account: Account): string[] {
 function judgeOutcome(
   run: Run, { mark, outcome, since, at }: { mark: string, outcome: string | undefined, since: number, at: number },
 ): string[] {
+  // "State and outcome are those of the way that took it, or of the last": the one before went unanswered, and may have arrived.
+  if (outcome !== 'sent' && goesOnUnknown(run, mark)) return []
   const entries = entriesOf(run, mark).filter(({ call }) => (call.begunAt >= since || outcome === 'sent') && call.begunAt <= at)
   if (outcome === 'sent' && !entries.some(({ time }) => time <= at) && !isTakenForEqual(run, mark) && !isLateEqual(run, mark)) return ['sent, but it is not there']
   if ((outcome === 'refused' || outcome === 'unsent') && entries.some(entry => !isCarriedOutLate(entry))) return [`${outcome}, but it is there`]
@@ -69,7 +73,7 @@ function judgeIds(run: Run, { request }: Account, mark: string, ids: readonly st
 function judgeDoubles(run: Run, account: Account): string[] {
   return account.marks.flatMap(mark => {
     const entries = entriesOf(run, mark).filter(entry => !isCarriedOutLate(entry))
-    if (entries.length <= 1 || mayComeTwice(run, account, mark)) return []
+    if (entries.length <= 1 || mayComeTwice(run, account, mark) || isRepeatedByNextWay(account, entries)) return []
     const starts = account.issues.flatMap(({ at }, nth) => roundOf(run, account, nth) === at ? [at] : [])
     const rounds = new Set(entries.map(({ call }) => starts.findLast(at => at <= call.begunAt)))
     // "Both may arrive": what an operator sends again, and the repeat of a key that was free.
@@ -87,7 +91,7 @@ function judgeRecord(run: Run, account: Account): string[] {
     if (!accepted || isWithdrawn || isForgotten(run, accepted, run.plan.end)) return []
     return [`request ${name} was accepted, and has no record`]
   }
-  if (isUnfinished(record.state)) return isForsaken ? [] : [`request ${name} is ${record.state} for ever`]
+  if (isUnfinished(record.state)) return isForsaken || waitsForClock(run, account) ? [] : [`request ${name} is ${record.state} for ever`]
   if (record.state === 'expired' && expiresIn === undefined) return [`request ${name} expired without a time to expire`]
   const nth = issues.findIndex(issue => issue.id === record.id)
   const since = issues[nth]?.at ?? 0
@@ -122,7 +126,7 @@ function judgeRecord(run: Run, account: Account): string[] {
   }
   const open = marks.filter((_, index) => outcomeOf(record.results[index]) === 'unanswered')
   const isLeft = deferred && operations.length === 0 && expiresIn === undefined
-    && record.open.every(({ calls }) => calls <= run.plan.policy.retries)
+    && (account.digest ?? record).open.every(({ calls }) => calls <= run.plan.policy.retries)
   if (record.state === 'unanswered' && isLeft && open.every(mark => canTell(run, account, mark))) {
     problems.push(`request ${name} is unanswered for ever, although it is absent and has attempts left`)
   }
@@ -192,7 +196,7 @@ function judgeRestrictions({ restrictions, calls, ledger }: Run): string[] {
 
 /** Nothing is called for after its time. */
 function judgeExpiry(run: Run, account: Account): string[] {
-  const { request: { name, expiresIn, deferred }, issues, operations } = account
+  const { request: { name, expiresIn, deferred, wishes }, issues, operations } = account
   if (expiresIn === undefined || operations.length > 0 || hasWrongClock(run) || isSlowAtWriting(run)) return []
   // "Right after a start or a reload it counts from when the relay is ready."
   if (issues.some(({ at }) => run.endings.some(ending => ending.at <= at && ending.at > at - 7_000))) return []
@@ -202,7 +206,49 @@ function judgeExpiry(run: Run, account: Account): string[] {
   // What was in time when its turn came, and was leaving when its relay ended, is looked for before it leaves.
   if (first && deferred && run.endings.some(({ at }) => at >= (issues[0]?.at ?? 0) && at <= first.begunAt)) return []
   const issue = first && issues.findLast(issue => issue.at <= first.begunAt)
-  return !first || !issue || first.begunAt <= issue.at + expiresIn + 100 ? [] : [`request ${name} left when its time was over`]
+  return !first || !issue || first.begunAt <= issue.at + (wishes?.sendIn ?? 0) + expiresIn + 100 ? [] : [`request ${name} left when its time was over`]
+}
+
+/** Nothing leaves before the time that it was ordered for, or in quiet hours, unless it is urgent. */
+function judgeTime(run: Run, account: Account): string[] {
+  const { request: { name, wishes: { sendIn = 0, quiet, urgent } = {} }, issues } = account
+  const [first] = callsOf(run, account)
+  if (!first || hasWrongClock(run)) return []
+  // It was in time when its turn came; what was leaving when its relay ended is brought to its end.
+  const isHeldBack = isSlowAtWriting(run) || run.endings.length > 0
+    || run.plan.chats.some(({ calls }) => calls.some(call => call?.heldFor !== undefined))
+  const due = Math.min(...issues.map(({ wall }) => wall)) + sendIn
+  const isQuiet = quiet && !urgent && !isHeldBack && quietUntil(quiet, first.wall) !== undefined
+  return [
+    ...first.wall < due ? [`request ${name} left ${due - first.wall} ms before its time`] : [],
+    ...isQuiet ? [`request ${name} left in quiet hours`] : [],
+  ]
+}
+
+/** What has several ways tells of each that it has gone, and goes on in time. */
+function judgeWays(run: Run, account: Account): string[] {
+  const { request: { name }, record, issues } = account
+  const { route } = record?.flow ?? {}
+  if (!record || !route) return []
+  const told = [...route.past.map(({ target }) => target), writeAddress(route.rungs[route.index] ?? record)]
+  const asked = issues.find(({ id }) => id === record.id)?.at ?? 0
+  const gone = callsOf(run, account).filter(({ begunAt }) => begunAt >= asked).map(({ chat }) => chat)
+  const isTold = (chat: string): boolean => told.some(target => chat.endsWith(` ${target.slice(target.indexOf(target.includes('group:') ? 'group:' : 'private:'))}`))
+  return gone.every(isTold) && route.past.length >= route.index ? [] : [`request ${name} went to ${gone.join()}, and tells of ${told.join()}`]
+}
+
+/** What left in a digest ends as that ends; what is urgent, or no text, leaves by itself. */
+function judgeDigest(run: Run, { request: { name, items, wishes }, marks, record, digest, operations }: Account): string[] {
+  const isShared = run.calls.some(call => marks.some(mark => call.marks.includes(mark)) && call.marks.some(mark => !marks.includes(mark)))
+  const isFit = !wishes?.urgent && items.every(({ type }) => type === 'text') && (wishes?.digest !== undefined || wishes?.isHook)
+  // A kill may come between their ends and its own.
+  const isKnownToBeThere = record?.state === 'sent' && digest?.state === 'unanswered' && run.endings.length + run.acquisitions.length > 1
+  return [
+    ...isShared && !isFit ? [`request ${name} left with others`] : [],
+    ...record && digest && !isKnownToBeThere && operations.length === 0 && outcomeOf(record.results[0]) !== outcomeOf(digest.results[0])
+      ? [`request ${name} is ${record.state}, and its digest ${digest.state}`]
+      : [],
+  ]
 }
 
 /** The second judge: what the calls themselves show. */
@@ -217,7 +263,9 @@ export function watch(run: Run): string[] {
       const own = calls.filter(({ marks }) => marks.includes(mark))
       // What is accepted for later is tried until its chat is open.
       const count = own.filter(call => !isTry(account, call)).length
-      const most = (retries + 1) * (asked + waits)
+      const { route, digest, isHook } = account.request.wishes ?? {}
+      // Each way has its own; what was refused in a digest leaves by itself.
+      const most = (retries + 1) * (asked + waits) * (route?.ways.length ?? 1) * (digest !== undefined || isHook ? 2 : 1)
       // What was refused as a part of a message goes by itself, with calls of its own.
       if (count > most * (account.marks.length > 1 ? 2 : 1)) problems.push(`item ${mark} was called for ${count} times, not ${most}`)
     }
@@ -267,6 +315,8 @@ function watchOrder(run: Run): string[] {
     const [first] = calls
     const isSimple = first && account.operations.length === 0 && account.issues.length === 1 && calls.every(({ outcome }) => outcome === 'sent')
     const issue = account.issues[0]
+    const { urgent, sendIn, digest, quiet, route } = account.request.wishes ?? {}
+    if (sendIn !== undefined || route || (!urgent && (digest !== undefined || quiet))) return []
     if (!isSimple || !issue || calls.length > account.marks.length) return []
     const isKept = account.request.hasKey || account.request.deferred !== undefined
     const accepted = issue.word?.kind === 'accepted' ? issue.word.at : isKept ? Infinity : issue.at
@@ -287,8 +337,9 @@ function isTry(account: Account, { outcome }: Call): boolean {
 }
 
 /** Whether it was accepted for later, or an operator had it sent again. */
-function isForLater({ request: { deferred }, operations }: Account): boolean {
-  return deferred !== undefined || operations.some(({ kind, result }) => kind === 'retry' && result === 'done')
+function isForLater({ request: { deferred, wishes }, operations }: Account): boolean {
+  const isHeld = (wishes?.sendIn ?? wishes?.digest ?? wishes?.quiet ?? wishes?.route) !== undefined
+  return deferred !== undefined || isHeld || operations.some(({ kind, result }) => kind === 'retry' && result === 'done')
 }
 
 function entriesOf({ ledger }: Run, mark: string): Entry[] {
@@ -357,6 +408,20 @@ function mayComeTwice(run: Run, { operations }: Account, mark: string): boolean 
   const isClear = hasHistory && Math.abs(offset) < 5_000 && moments.length === 0 && !isOneOfEquals(run, mark)
     && chats.every(({ before, questions }) => before > 500 && questions.every(question => !question))
   return !isClear
+}
+
+/** A clock that was set back, or is behind that of the relay before, has still to show the time that it was ordered for. */
+function waitsForClock(run: Run, { request: { wishes } }: Account): boolean {
+  return run.plan.moments.some(({ what }) => what.kind === 'clock' && (what.by < 0 || run.plan.hosts > 1)) && (wishes?.sendIn ?? wishes?.quiet) !== undefined
+}
+
+function goesOnUnknown({ accounts }: Run, mark: string): boolean {
+  return accounts.some(({ marks, request: { wishes } }) => marks.includes(mark) && wishes?.route?.whenUnknown === 'next')
+}
+
+/** "`when_unknown: next`: it may arrive by both." */
+function isRepeatedByNextWay({ request: { wishes } }: Account, entries: readonly Entry[]): boolean {
+  return wishes?.route?.whenUnknown === 'next' && new Set(entries.map(({ call }) => call.chat)).size === entries.length
 }
 
 /**

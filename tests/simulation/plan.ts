@@ -1,4 +1,4 @@
-import type { Target } from '../../src/message/model'
+import type { Quiet, Target } from '../../src/message/model'
 import { Random } from '../faults/random'
 import type { StatementFault } from './journal'
 import type { CallFault, HistoryFault, PlatformOptions, Trouble } from './platform'
@@ -30,6 +30,21 @@ export interface PlannedRequest {
   leaveAfter?: number
   /** How long the caller waits before each repeat. */
   repeats: readonly number[]
+  wishes?: PlannedWishes
+}
+
+/** When a message is to leave, and by which ways. */
+export interface PlannedWishes {
+  urgent?: true
+  /** How long after the request it is to join its queue. */
+  sendIn?: number
+  digest?: number
+  /** All schedules begin at midnight. */
+  quiet?: Quiet
+  /** `ways`: its chats. */
+  route?: { ways: readonly number[], after: number, whenUnknown: 'stop' | 'next' }
+  /** Whether it comes through a hook: where many of these are late, they leave as one. */
+  isHook?: true
 }
 
 /** What an operator does with the delivery of a request. */
@@ -111,7 +126,8 @@ export function createPlan(seed: number): Plan {
   if (seed >= heldSeeds) return createHeldPlan(seed)
   const random = new Random(seed)
   const has = Object.fromEntries(families.map(name => [name, random.chance(name === 'late' || name === 'clock' ? 0.12 : 0.4)])) as Families
-  const store = random.weighted<Plan['store']>([[2, 'memory'], [4, 'file'], [4, 'server']])
+  const isFlow = seed >= flowSeeds
+  const store = random.weighted<Plan['store']>([[isFlow ? 0 : 2, 'memory'], [4, 'file'], [4, 'server']])
   const hosts = store === 'server' && random.chance(0.6) ? 2 : 1
   const accounts = random.chance(0.75) ? ['onebot:1'] : ['onebot:1', 'onebot:2']
   const timeout = random.pick([5, 15, 30]) * second
@@ -121,14 +137,15 @@ export function createPlan(seed: number): Plan {
   // The platform says whether texts are sent again.
   const policy = { timeout, retries, retryUnanswered: {}, settleTime: random.pick([15, 30]) * second }
   const faultsEnd = random.pick([1, 3, 6]) * minute
-  const chats = Array.from({ length: random.between(1, 3) }, (_, index): PlannedChat => ({
+  const chats = Array.from({ length: random.between(isFlow ? 2 : 1, 3) }, (_, index): PlannedChat => ({
     sid: random.pick(accounts),
     target: { kind: random.chance(0.7) ? 'group' : 'private', id: String(index + 1) },
     before: random.weighted([[1, 0], [1, 3], [6, 700]]),
     calls: has.calls || has.slow || has.late ? faultsOf(random, 24, () => callFault(random, has, timeout)) : [],
     questions: has.history ? faultsOf(random, 30, () => historyFault(random)) : [],
   }))
-  const requests = createRequests(random, { store, hosts, chats: chats.length, until: faultsEnd })
+  const planned = createRequests(random, { store, hosts, chats: chats.length, until: faultsEnd, most: isFlow ? 24 : 12 })
+  const requests = isFlow ? withWishes(new Random(seed + 800_000_011), planned, chats.length) : planned
   // From numbers of their own: all else in a schedule is as it would be without them.
   const kinds = new Random(seed + 700_000_001)
   const kind = kindOf(seed) ?? kinds.weighted<PlatformKind>([[8, 'usual'], [1, 'bare'], [1, 'idempotent']])
@@ -157,7 +174,7 @@ export function createPlan(seed: number): Plan {
     ],
     // What went unanswered is looked for after five minutes, and once it has settled. The last try of a closed chat may come after eight.
     end: faultsEnd + (requests.some(({ items }) => items.some(({ type }) => type !== 'text')) ? 2 * mediaSettle + 5 * minute : 10 * minute)
-      + (closures.length > 0 ? 8 * minute : 0),
+      + (closures.length > 0 ? 8 * minute : 0) + (isFlow ? 15 * minute : 0),
   }
 }
 
@@ -170,8 +187,11 @@ export type PlatformKind = 'usual' | 'bare' | 'idempotent'
 /** From these seeds on all platforms are of one kind; elsewhere some are. */
 export const kindSeeds: Readonly<Record<Exclude<PlatformKind, 'usual'>, number>> = { bare: 500_000_000, idempotent: 600_000_000 }
 
+/** From these seeds on requests say when they are to leave, and by which ways. */
+export const flowSeeds = 700_000_000
+
 function kindOf(seed: number): PlatformKind | undefined {
-  return seed >= kindSeeds.idempotent ? 'idempotent' : seed >= kindSeeds.bare ? 'bare' : undefined
+  return seed >= flowSeeds ? undefined : seed >= kindSeeds.idempotent ? 'idempotent' : seed >= kindSeeds.bare ? 'bare' : undefined
 }
 
 function traitsOf(random: Random, kind: PlatformKind): Partial<PlatformOptions> {
@@ -243,7 +263,8 @@ function faultsOf<T>(random: Random, count: number, create: () => T): (T | undef
 }
 
 function createRequests(
-  random: Random, { store, hosts, chats, until }: { store: Plan['store'], hosts: number, chats: number, until: number },
+  random: Random,
+  { store, hosts, chats, until, most }: { store: Plan['store'], hosts: number, chats: number, until: number, most: number },
 ): PlannedRequest[] {
   const areLinks = random.chance(0.5)
   const createItem = (mode: PlannedRequest['mode']): PlannedItem => {
@@ -254,7 +275,7 @@ function createRequests(
   }
   // Many requests come close to one another, so that they wait for one another.
   let at = 0
-  return Array.from({ length: random.between(2, 12) }, (_, name): PlannedRequest => {
+  return Array.from({ length: random.between(2, most) }, (_, name): PlannedRequest => {
     at = Math.min(at + random.weighted([[3, random.between(0, 20)], [3, random.between(0, 3000)], [1, random.between(0, 60_000)]]), until)
     const mode = random.chance(0.25) ? 'batch' : 'single'
     const isDeferred = random.chance(0.45)
@@ -328,6 +349,37 @@ function statementFault(random: Random): StatementFault {
     [2, { carriedAfter: answerAfter + random.between(1, 40_000), answerAfter, isLost: true }],
     [3, { carriedAfter: random.between(0, answerAfter), answerAfter, isLost: false }],
   ])
+}
+
+/** Most are texts; those to a chat share its digest and its quiet hours. */
+function withWishes(random: Random, requests: readonly PlannedRequest[], chats: number): PlannedRequest[] {
+  const policies = Array.from({ length: chats }, (): PlannedWishes => {
+    const from = random.between(0, 4)
+    return {
+      ...random.chance(0.6) && { digest: random.between(10, 60) * second },
+      ...random.chance(0.3) && { quiet: { from, to: from + random.between(1, 5), zone: 'UTC' } },
+    }
+  })
+  const hooks = random.chance(0.3)
+  return requests.map((request): PlannedRequest => {
+    const { chat, deferred } = request
+    const others = Array.from({ length: chats }, (_, other) => other).filter(other => other !== chat)
+    const wishes: PlannedWishes = {
+      ...random.chance(0.7) && policies[chat],
+      ...random.chance(0.15) && { urgent: true },
+      ...random.chance(0.12) && { sendIn: random.between(1, 240) * second },
+      ...random.chance(0.3) && {
+        route: {
+          ways: [chat, ...random.chance(0.5) ? others : others.reverse()].slice(0, random.between(2, 3)),
+          after: random.pick([1, 10, 60, 120]) * second, whenUnknown: random.chance(0.3) ? 'next' : 'stop',
+        },
+      },
+      ...hooks && random.chance(0.8) && { isHook: true },
+    }
+    const isLater = deferred === undefined && random.chance(0.5)
+    const text: Partial<PlannedRequest> = { mode: 'single', items: [{ type: 'text', look: `text ${random.between(1, 1000)}`, isLink: false }] }
+    return { ...request, ...random.chance(0.85) && text, ...isLater && { deferred: { wait: 0 } }, wishes }
+  })
 }
 
 /** A chat is muted for a while, an account is logged out, or its messages are swallowed. */

@@ -8,6 +8,7 @@ import type { ProcessClock, Timeline } from './clock'
 
 /** What divides a text, in a message, from its mark: nothing looks at the mark but the judges. */
 export const markSign = '\u2063'
+const markPattern = new RegExp(`${markSign}([\\d.]+)`, 'g')
 
 /** After how long the adapter gives a question for the history up, in milliseconds. */
 const longestQuestion = 30_000
@@ -77,6 +78,8 @@ export interface Call {
   readonly marks: readonly string[]
   readonly likeness: string
   readonly begunAt: number
+  /** The same by the clock of its machine. */
+  readonly wall: number
   /** How long the platform may take for it at most, in milliseconds. */
   readonly settle: number
   readonly fault: CallFault | undefined
@@ -299,7 +302,7 @@ export class Platform {
   private message(connection: Connection, chat: string, items: readonly LoadedItem[], name: string): Message {
     const { idempotentFor, reports } = this.options
     const likeness = items.map(likenessOf).join(' ')
-    const marks = items.map(markOf)
+    const marks = items.flatMap(marksOf)
     const settle = this.settleOf(items)
     return {
       likeness,
@@ -318,7 +321,10 @@ export class Platform {
             return
           }
           const met = this.troubleOf(connection.sid, chat) ?? fault
-          const call: Call = { process: connection.process, chat, name, marks, likeness, begunAt: this.timeline.now, settle, fault: met }
+          const call: Call = {
+            process: connection.process, chat, name, marks, likeness,
+            begunAt: this.timeline.now, wall: connection.process.wall(), settle, fault: met,
+          }
           this.calls.push(call)
           this.carryOut(connection, call, { resolve, reject })
           this.onCall(call)
@@ -455,16 +461,16 @@ export function chatName(sid: string, { kind, id }: Target): string {
 
 /** Pictures and videos look alike in a history, and so do files of one name. */
 function likenessOf(item: LoadedItem): string {
-  if (item.type === 'text') return item.text.split(markSign)[0] ?? ''
+  if (item.type === 'text') return item.text.replaceAll(markPattern, '')
   return item.type === 'file' ? `[file ${item.name}]` : `[${item.type}]`
 }
 
-/** The mark of an item of media is a part of its link. */
-function markOf(item: LoadedItem): string {
-  if (item.type === 'text') return item.text.split(markSign)[1] ?? ''
-  if (!('src' in item)) return ''
+/** The mark of an item of media is a part of its link. The text of a digest has those of the texts that it shows. */
+function marksOf(item: LoadedItem): string[] {
+  if (item.type === 'text') return Array.from(item.text.matchAll(markPattern), ([, mark = '']) => mark)
+  if (!('src' in item)) return []
   const [, base64] = item.src.split(';base64,')
-  return /mark-([\d.]+)-/.exec(base64 === undefined ? item.src : Buffer.from(base64, 'base64').toString())?.[1] ?? ''
+  return /mark-([\d.]+)-/.exec(base64 === undefined ? item.src : Buffer.from(base64, 'base64').toString())?.slice(1) ?? []
 }
 
 /** The failures that calls meet, as the port tells them. */

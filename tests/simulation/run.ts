@@ -1,6 +1,6 @@
 import { RelayError, type Outcome } from '../../src/errors'
 import { onAbort } from '../../src/lib/abort'
-import type { Item } from '../../src/message/model'
+import type { Address, Item, MessageRequest } from '../../src/message/model'
 import type { LoadedItem } from '../../src/platform/port'
 import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery'
 import { RowOwner, type Ownership } from '../../src/relay/owner'
@@ -8,7 +8,7 @@ import { Relay, Shared, type Submission, type Submitted } from '../../src/relay/
 import { Random } from '../faults/random'
 import { Machine, ProcessClock, RelayClock, Timeline } from './clock'
 import { copy, Database, SimulatedJournal } from './journal'
-import { mediaSettle, type Disturbance, type Moment, type Plan, type PlannedItem, type PlannedOperation, type PlannedRequest } from './plan'
+import { mediaSettle, type Disturbance, type Moment, type Plan, type PlannedItem, type PlannedOperation, type PlannedRequest, type PlannedWishes } from './plan'
 import { chatName, markSign, Platform, type Call, type Entry } from './platform'
 
 /** What a caller was told. */
@@ -41,6 +41,8 @@ export interface Account {
   isForsaken?: boolean
   /** What the record says in the end. */
   record?: Delivery | undefined
+  /** That of the digest that it left in. */
+  digest?: Delivery
 }
 
 /** A relay became the owner of the database. */
@@ -260,7 +262,7 @@ class World implements Run {
       port: this.platform.port(clock),
       policy: plan.policy,
       lane: plan.lanes,
-      digest: { backlog: 5, write: ({ lines }) => Promise.resolve(lines.map(({ text }) => text).join('\n')) },
+      digest: { backlog: 3, write: ({ lines }) => Promise.resolve(lines.map(({ text }) => text).join('\n')) },
       media: {
         transport: 'url',
         resolve: id => {
@@ -489,20 +491,20 @@ class World implements Run {
     if (request.leaveAfter !== undefined && nth === 0) process.deliver(this.timeline.now + request.leaveAfter, () => leave.abort())
     instance.callers++
     this.note(`request ${request.name} is issued (${id})`)
-    const word = await instance.relay.submit(this.submission(account, id, leave.signal)).then(toWord, toFailure)
+    const word = await instance.relay.submit(this.submission(account, id, issue.wall, leave.signal)).then(toWord, toFailure)
     instance.callers--
     issue.word = { ...word, at: this.timeline.now }
     this.note(`request ${request.name} is told ${JSON.stringify(word)}`)
     this.repeat(account, nth)
   }
 
-  private submission({ request }: Account, id: string, signal: AbortSignal): Submission {
-    const { chat, hasBot, mode, items, deferred, expiresIn, hasKey, event, name } = request
-    const { sid = '', target = { kind: 'group' as const, id: '' } } = this.plan.chats[chat] ?? {}
+  private submission({ request }: Account, id: string, wall: number, signal: AbortSignal): Submission {
+    const { chat, mode, items, deferred, expiresIn, hasKey, event, name, wishes } = request
+    const { target, ...bot } = this.addressOf(chat, request)
     return {
-      id, door: 'webhook', caller: null,
+      id, door: wishes?.isHook ? 'hooks/source' : 'webhook', caller: null,
       request: {
-        mode, target, bot: hasBot ? { selfId: sid.slice('onebot:'.length) } : {},
+        mode, target, bot, ...wishes && this.wishesOf(wishes, request, wall),
         items: items.map((item, index) => toItem(item, `${name}.${index}`)),
         ...expiresIn !== undefined && { expiresIn },
       },
@@ -510,6 +512,25 @@ class World implements Run {
       ...event && { event },
       ...deferred && { deferred },
       signal: () => signal,
+    }
+  }
+
+  private addressOf(chat: number, { hasBot }: PlannedRequest): Address {
+    const { sid = '', target = { kind: 'group' as const, id: '' } } = this.plan.chats[chat] ?? {}
+    return { target, ...hasBot && { selfId: sid.slice('onebot:'.length) } }
+  }
+
+  private wishesOf(
+    { urgent, sendIn, digest, quiet, route }: PlannedWishes, request: PlannedRequest, wall: number,
+  ): Pick<MessageRequest, 'urgent' | 'sendAt' | 'policy' | 'route'> {
+    const name = `name ${request.chat}`
+    return {
+      ...urgent && { urgent },
+      ...sendIn !== undefined && { sendAt: { at: wall + sendIn, written: String(sendIn) } },
+      ...(digest ?? quiet) !== undefined && {
+        policy: { name, ...digest !== undefined && { digest }, ...quiet && { quiet } },
+      },
+      ...route && { route: { ...route, name, rungs: route.ways.map(chat => this.addressOf(chat, request)) } },
     }
   }
 
@@ -567,7 +588,10 @@ class World implements Run {
     try {
       // "Where the answer to that gets lost as well, it waits for the next start."
       account.isForsaken = this.database.forsaken.has(id)
-      account.record = copy(await (await relay.history()).get(id))
+      const history = await relay.history()
+      account.record = copy(await history.get(id))
+      const { digest } = account.record.flow
+      if (digest) account.digest = copy(await history.get(digest.id))
       this.note(`the record of request ${account.request.name} says ${account.record.state}`)
     } catch (error) {
       this.note(`there is no record of request ${account.request.name}: ${RelayError.from(error).code}`)
