@@ -484,14 +484,15 @@ export class Lanes {
   /** The delivery whose turn has come: a digest, where several can leave as one. */
   private async take(lane: Lane, head: Place): Promise<Active | undefined> {
     const { context, context: { clock, deliveries, digest: { backlog } } } = this
-    if (head.isAlone || !joins(head, lane.delay)) return deliveries.load(head)
+    const single = await deliveries.load(head)
+    if (head.isAlone || !joins(head, lane.delay)) return single
+    // From here on the line must not change until its members are taken out of it.
     const isFit = (place: Place): boolean => (
       place.state === 'queued' && place.isSaved && !place.isAlone && !isOverdue(place, clock.wall()) && this.rest(lane, place) === 0
     )
     const run = takeWhile(lane.line, place => isFit(place) && joins(place, lane.delay)).slice(0, mostMembers)
     const delay = backlog > 0 && run.length > backlog ? lane.delay : undefined
     const [first, ...others] = delay ? run : takeWhile(run, place => joins(place, undefined))
-    const single = await deliveries.load(head)
     // What may have arrived already is looked for by itself.
     if (!first || others.length === 0 || (single?.delivery.open.length ?? 0) > 0) return single
     // What is leaving cannot be withdrawn.

@@ -239,6 +239,27 @@ describe('a digest', () => {
     assert.equal(core.called.length, 2)
   })
 
+  test('takes no other delivery for a member where the line changes while its first one is read', async () => {
+    const core = new Core()
+    await core.run()
+    const { clock, journal } = core
+    for (const [text, more] of [['0', {}], ['1', {}], ['2', { expiresIn: 32_000 }], ['3', {}]] as const) {
+      void core.later(text, { policy: digest, ...more })
+      await core.run(10)
+    }
+    const find = journal.find.bind(journal)
+    journal.find = async id => {
+      journal.find = find
+      await new Promise<void>(resolve => clock.after(6_000, resolve))
+      return find(id)
+    }
+    await core.run(30_000)
+    for (const text of ['4', '5']) void core.later(text)
+    await core.run(minute)
+    assert.deepEqual(core.called, ['0', '2, 1 (1), 3 (1)', '4', '5'])
+    assert.equal(journaled(core, '2')?.state, 'expired')
+  })
+
   test('that is refused for its content lets each member leave alone', async () => {
     const core = new Core({ retries: 0 })
     await core.run()
