@@ -226,6 +226,7 @@ export class Deliveries {
     this.change(delivery, end(delivery, results))
     const { id, state, deferred, target, attempts, createdAt } = delivery
     if (state === 'unanswered') this.remember(active)
+    else this.unanswered.delete(id)
     this.keepFiles(delivery, items)
     if (!mustLast) {
       journal.record(delivery, items)
@@ -238,16 +239,21 @@ export class Deliveries {
   }
 
   /**
-   * The deliveries of a digest end as it ends, and before it: a restart in between finds the rest by the digest, which has not ended. What
-   * was found of it later is true for them as well.
+   * The deliveries of a digest end as it ends, and before it: a restart in between finds the rest by the digest, which has not ended. Those
+   * that ended unanswered with it end again: what became of it later is true for them as well.
    */
   private async endMembers({ id: digest, flow: { members = [] } }: Delivery, [result]: Results): Promise<void> {
-    const isGone = result?.success !== true && outcomeOf(result) !== 'unanswered'
+    const outcome = outcomeOf(result)
+    const hasLeft = outcome === 'sent' || outcome === 'unanswered'
     await Promise.all(members.map(async ({ id, shown }) => {
-      const active = this.active.get(id) ?? await this.read(id)
-      if (!active || !(isUnfinished(active.delivery.state) || (result?.success && active.delivery.state === 'unanswered'))) return
+      const active = this.active.get(id) ?? this.unanswered.get(id) ?? await this.read(id)
+      if (!active) return
       const { delivery } = active
-      if (!isGone) this.change(delivery, { flow: { ...delivery.flow, digest: { id: digest, count: members.length, shown } } })
+      const { digest: share, ...flow } = delivery.flow
+      const isToEndAgain = delivery.state === 'unanswered' && share?.id === digest && outcome !== 'unanswered'
+      if (!isUnfinished(delivery.state) && !isToEndAgain) return
+      // What never left in it can be sent again by itself.
+      this.change(delivery, { flow: { ...flow, ...hasLeft && { digest: { id: digest, count: members.length, shown } } } })
       await this.end(this.keep(active), delivery.results.map(() => result))
     }))
   }

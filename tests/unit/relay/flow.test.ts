@@ -327,6 +327,22 @@ describe('a digest that cannot leave', () => {
     assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['sent', 'sent'])
   })
 
+  test('fails its members, which ended unanswered before, and lets them be sent again', async () => {
+    const core = new Core({ retries: 1 })
+    core.port.fates.push(fates.sent, fates.silent, fates.refused)
+    await three(core)
+    core.port.isHistorySilent = true
+    core.port.retriesUnanswered = false
+    await core.run(80_000)
+    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['unanswered', 'unanswered'])
+    core.port.isHistorySilent = false
+    await core.run(20 * minute)
+    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['failed', 'failed'])
+    for (const text of ['1', '2']) await Promise.race([core.relay.retry(journaled(core, text)?.id ?? '', () => undefined), core.run(100)])
+    await core.run(5 * minute)
+    assert.deepEqual(core.port.texts, ['0', '1', '2'])
+  })
+
   test('stays one where its members have ended unanswered', async () => {
     const core = new Core()
     core.port.fates.push(fates.sent, fates.silent, fates.muted)
