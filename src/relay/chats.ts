@@ -79,7 +79,9 @@ export class Chats {
   /** What earlier deliveries have become: claims, and messages without an ID of the last day. */
   learn(chat: string, deliveries: readonly Delivery[]): void {
     const now = this.clock.now()
-    for (const { id, results, updatedAt } of deliveries) {
+    for (const { id, results, updatedAt, flow: { digest } } of deliveries) {
+      // Its message is that of the digest, which may still be looked for.
+      if (digest) continue
       for (const [index, result] of results.entries()) {
         if (!result?.success) continue
         for (const messageId of result.messageIds) this.claim(chat, messageId)

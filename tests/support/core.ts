@@ -208,7 +208,8 @@ export class TestJournal implements Journal {
   }
 
   record(delivery: Delivery, items: readonly ParsedItem[]): void {
-    if (!this.isDead) this.rows.set(delivery.id, { delivery: { ...delivery }, items, owner: this.owner })
+    // What is filled in later is not written yet.
+    if (!this.isDead) this.rows.set(delivery.id, { delivery: { ...delivery, results: [...delivery.results] }, items, owner: this.owner })
   }
 
   find(id: string): Promise<Delivery | undefined> {

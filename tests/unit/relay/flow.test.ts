@@ -222,6 +222,24 @@ describe('a digest', () => {
     })
   }
 
+  test('is not doubled where the process is killed when only its members have ended', async () => {
+    const core = new Core()
+    await core.run()
+    const { journal } = core
+    const update = journal.update.bind(journal)
+    journal.update = delivery => delivery.flow.members && delivery.state === 'sent' ? new Promise(() => undefined) : update(delivery)
+    for (const text of ['0', '1', '2']) {
+      void core.later(text, { policy: digest })
+      await core.run(20)
+    }
+    await core.run(31_000)
+    assert.deepEqual(core.states.toSorted(), ['sending', 'sent', 'sent', 'sent'])
+    core.restart()
+    await core.run(3 * minute)
+    assert.deepEqual(core.port.texts, ['0', '2, 1 (1), 2 (1)'])
+    assert.deepEqual(core.states, ['sent', 'sent', 'sent', 'sent'])
+  })
+
   test('that goes unanswered leaves its members unanswered, until it is found', async () => {
     const core = new Core({ retries: 0 })
     await core.run()
