@@ -3,7 +3,7 @@ import { writeAddress } from '../../src/message/target'
 import { isUnfinished, outcomeOf } from '../../src/relay/delivery'
 import type { ProcessClock } from './clock'
 import type { Call, Entry } from './platform'
-import type { Account, Issue, Run } from './run'
+import type { Account, Issue, Run, Word } from './run'
 
 /**
  * Compares what callers were told, and what the records say, with what is in the chats: the first judge. The second one, `watch`, looks at
@@ -229,7 +229,7 @@ function judgeTime(run: Run, account: Account): string[] {
 function judgeWays(run: Run, account: Account): string[] {
   const { request: { name }, record, issues } = account
   const { route } = record?.flow ?? {}
-  if (!record || !route) return []
+  if (!record || !route || isSentAgain(account, { kind: 'accepted', id: record.id, at: Infinity })) return []
   const told = [...route.past.map(({ target }) => target), writeAddress(route.rungs[route.index] ?? record)]
   const asked = issues.find(({ id }) => id === record.id)?.at ?? 0
   const gone = callsOf(run, account).filter(({ begunAt }) => begunAt >= asked).map(({ chat }) => chat)
@@ -375,7 +375,7 @@ function isFree(issue: Issue | undefined): boolean {
 // What the documentation excuses.
 
 /** "`retry` by an operator and a repeat of the freed key are two requests: both may arrive." */
-function isSentAgain({ operations }: Account, word: NonNullable<Issue['word']>): boolean {
+function isSentAgain({ operations }: Account, word: Word & { at: number }): boolean {
   const own = word.kind === 'failed' ? undefined : word.id
   return operations.some(({ kind, result, at, id }) => kind === 'retry' && result === 'done' && at <= word.at && id !== own)
 }
