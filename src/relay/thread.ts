@@ -101,9 +101,10 @@ function takesReply(account: Account, target: Delivery['target'], messageId: str
 
 /** A platform message of a delivery, as it goes on with its thread. */
 export function messageOf(
-  account: Account, { id, target, flow: { thread } }: Delivery, indices: readonly number[], items: readonly LoadedItem[],
+  account: Account, { id, target, flow: { thread, route } }: Delivery, indices: readonly number[], items: readonly LoadedItem[],
 ): Message {
-  const name = nameOf(id, indices)
+  // A platform that makes one message of all calls with one name would take the next way for a repeated call.
+  const name = route ? `${nameOf(id, indices)} ${route.index}` : nameOf(id, indices)
   if (!thread) return account.message(target, items, name)
   const { done, ids: [earlier] = [] } = linkOf(thread, indices) ?? {}
   if (earlier !== undefined && done === 'updated' && account.update) return account.update(target, earlier, items, name)

@@ -66,6 +66,16 @@ describe('a delivery with several ways', () => {
     assert.match(core.called[1] ?? '', /May be a repetition.*\na$/)
   })
 
+  test('leaves by the next one although the platform makes one message of repeated calls', async () => {
+    const core = new Core({ retries: 0 })
+    await core.run()
+    Object.assign(core.port, { idempotentFor: minute, hasHistory: false })
+    core.port.fates.push(fates.lost)
+    void core.submit('a', { route: { ...route, whenUnknown: 'next' } })
+    await core.run(30_000)
+    assert.deepEqual([core.log, core.port.texts.length], [['a sent'], 2])
+  })
+
   test('waits for its time where a chat is closed, then goes on', async () => {
     const core = new Core({ retries: 0 })
     await core.run()
