@@ -126,7 +126,7 @@ export class Platform {
   private readonly troubles = new Map<string, number>()
   private readonly listeners = new Set<{ process: ProcessClock, callback: Parameters<Port['onChat']>[0] }>()
   private readonly connections: Connection[] = []
-  /** What was carried out first, by what the relay calls it. */
+  /** What was carried out last, by what the relay calls it. */
   private readonly named = new Map<string, Entry>()
   /** Cancels what has still to be carried out. */
   private readonly pending = new Map<string, Set<() => void>>()
@@ -380,7 +380,7 @@ export class Platform {
     log.push(entry)
     if (isSeen) {
       this.ledger.push(entry)
-      if (!known) this.named.set(call.name, entry)
+      this.named.set(call.name, entry)
     }
     if (!isSeen || !this.options.reports) return entry
     for (const { process, sid, reports } of this.connections) {
