@@ -419,9 +419,10 @@ function goesOnUnknown({ accounts }: Run, mark: string): boolean {
   return accounts.some(({ marks, request: { wishes } }) => marks.includes(mark) && wishes?.route?.whenUnknown === 'next')
 }
 
-/** "`when_unknown: next`: it may arrive by both." */
+/** "With `when_unknown: next` a message may arrive by several ways, and a repeat of its key sends it there again". */
 function isRepeatedByNextWay({ request: { wishes } }: Account, entries: readonly Entry[]): boolean {
-  return wishes?.route?.whenUnknown === 'next' && new Set(entries.map(({ call }) => call.chat)).size === entries.length
+  const ways = entries.map(({ call: { chat, name } }) => `${name.split(' ', 1).join()} ${chat}`)
+  return wishes?.route?.whenUnknown === 'next' && new Set(ways).size === entries.length
 }
 
 /**
