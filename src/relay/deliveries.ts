@@ -5,15 +5,16 @@ import { writeTarget } from '../message/target'
 import { pause } from './clock'
 import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
 import type { ThreadLink } from './flow'
-import { KeyTaken, NotOwner, type Head, type Journal } from './journal'
+import { KeyTaken, keepsContent, NotOwner, type Journal } from './journal'
 import type { RunningOptions } from './options'
 import type { Ownership } from './owner'
 import { noteCall, type EndCall } from './summary'
 
-/** A delivery in memory, with what is to be sent. */
+/** A delivery in memory. */
 export interface Active {
   readonly delivery: Delivery
-  readonly items: readonly ParsedItem[]
+  /** What is to be sent; absent while only the journal has it. */
+  items: readonly ParsedItem[] | undefined
   /** Its key when it came into memory. The key stays taken until the end of the delivery is written. */
   readonly key: string | null
   /** Whether each step has to be in the journal before the next one is made. */
@@ -39,8 +40,9 @@ const mostUnanswered = 10_000
 const lastWriteTime = 300
 
 /**
- * The only owner of what is active. It makes every change of a delivery, has it written down, and tells who waits for the end. Memory is
- * the truth: what could not be written yet is written later, always as it is then.
+ * The only owner of what is active: every delivery from its acceptance until its end is written. It makes every change of a delivery, has
+ * it written down, and tells who waits for the end. Memory is the truth: what could not be written yet is written later, always as it is
+ * then. Only the content of what waits may be left to the journal.
  */
 export class Deliveries {
   private readonly active = new Map<string, Active>()
@@ -60,7 +62,7 @@ export class Deliveries {
   }
 
   /** Takes a delivery into memory. */
-  add(delivery: Delivery, items: readonly ParsedItem[]): Active {
+  add(delivery: Delivery, items?: readonly ParsedItem[]): Active {
     return this.keep(this.toActive(delivery, items))
   }
 
@@ -71,7 +73,7 @@ export class Deliveries {
    * @throws RelayError `storage-full`: its content could not be kept
    * @throws RelayError `store-down`, `key-unknown`: it may have been written, so it is cancelled; until then its key stays taken
    */
-  async insert({ delivery, items }: Active): Promise<void> {
+  async insert({ delivery, items = [] }: Active): Promise<void> {
     const { journal, logger } = this.options
     try {
       await journal.insert(delivery, items)
@@ -105,30 +107,29 @@ export class Deliveries {
     return this.active.values()
   }
 
-  /** A delivery with what is to be sent, without taking it into memory. */
-  toActive(delivery: Delivery, items: readonly ParsedItem[]): Active {
+  /** A delivery that is not active, without taking it into memory. */
+  toActive(delivery: Delivery, items?: readonly ParsedItem[]): Active {
     const { key, deferred } = delivery
     return { delivery, items, key, mustLast: this.isDurable && (key !== null || deferred) }
   }
 
-  /** Reads a delivery that waits in its lane; `undefined` when it is gone, or does not wait any more. */
-  async load({ id }: Pick<Head, 'id'>): Promise<Active | undefined> {
-    const known = this.active.get(id) ?? await this.read(id)
-    return known && isUnfinished(known.delivery.state) ? this.keep(known) : undefined
+  /** What is to be sent, from now on in memory. @throws the error of the database */
+  async itemsOf(active: Active): Promise<readonly ParsedItem[]> {
+    const { delivery: { id, results } } = active
+    return active.items ??= await this.options.journal.items(id) ?? results.map(() => new RelayError('internal', contentGone))
   }
 
-  /** A delivery as the journal has it, without taking it into memory. */
-  private async read(id: string): Promise<Active | undefined> {
-    const { journal } = this.options
-    const delivery = await journal.find(id)
-    if (!delivery) return
-    const items = await journal.items(id)
-    return this.toActive(delivery, items ?? delivery.results.map(() => new RelayError('internal', contentGone)))
+  /** The deliveries of a digest that have not ended. */
+  membersOf({ flow: { members = [] } }: Pick<Delivery, 'flow'>): Active[] {
+    return members.flatMap(({ id }) => {
+      const active = this.active.get(id)
+      return active && isUnfinished(active.delivery.state) ? [active] : []
+    })
   }
 
-  /** A delivery that waits is left to the journal, which keeps it until its turn comes. */
-  unload({ delivery, mustLast }: Active): void {
-    if (mustLast && !this.waiters.has(delivery.id) && !this.writing.has(delivery.id)) this.forget(delivery.id)
+  /** Leaves the content of a delivery that waits to the journal. */
+  shed(active: Active): void {
+    if (active.mustLast) active.items = undefined
   }
 
   /**
@@ -185,33 +186,38 @@ export class Deliveries {
     await this.save(active)
   }
 
-  /** A delivery goes on by another way. Resolves once that is written, where it must last. */
-  async redirect(active: Active, change: Change): Promise<void> {
-    this.change(active.delivery, change)
+  /** A delivery goes on by another way. That is written once it has a place there, or with its end. */
+  redirect({ delivery }: Active, change: Change): void {
+    this.change(delivery, change)
+  }
+
+  /** Writes a delivery as it is, where it must last. @throws NotOwner, or RelayError `stopping` when it was not written before the stop */
+  async keepUp(active: Active): Promise<void> {
     if (active.mustLast) await this.save(active)
   }
 
   /**
-   * A delivery that has ended is sent again. Resolves once that is on disk, where it must last.
+   * A delivery that has ended is to be sent again. `commit` writes that down.
    *
-   * @returns the delivery in memory
-   * @throws the error of the database, and then nothing has changed
+   * @returns the delivery in memory, and what undoes this
    */
-  async requeue({ delivery, items }: Active, change: Change): Promise<Active> {
-    const { id, state, seq, deferred, bot, expiresAt, results, open } = delivery
-    this.unanswered.delete(id)
+  revive({ delivery, items }: Active, change: Change): { active: Active, undo: () => void } {
+    const before = { ...delivery }
+    this.unanswered.delete(delivery.id)
     this.change(delivery, change)
     const active = this.add(delivery, items)
-    try {
-      if (active.mustLast) await this.options.journal.update(delivery)
-    } catch (error) {
+    const undo = (): void => {
       // The row may have been changed all the same: it is written back, and until then the key stays taken.
-      this.change(delivery, { state, seq, deferred, bot, expiresAt, results, open })
-      if (state === 'unanswered') this.remember(active)
+      this.change(delivery, before)
+      if (delivery.state === 'unanswered') this.remember(active)
       void this.save(active).catch(() => undefined)
-      throw error
     }
-    return active
+    return { active, undo }
+  }
+
+  /** Writes a delivery that is sent again, where it must last. @throws the error of the database */
+  async commit({ delivery, mustLast }: Active): Promise<void> {
+    if (mustLast) await this.options.journal.update(delivery)
   }
 
   /**
@@ -220,14 +226,14 @@ export class Deliveries {
    * @param rejection why the request as a whole was stopped; not told where something may have arrived, or another relay may know better
    */
   async end(active: Active, results: Results, rejection?: RelayError): Promise<void> {
-    const { delivery, items, mustLast } = active
+    const { delivery, items = [], mustLast } = active
     const { clock, journal, logger, observer } = this.options
     if (delivery.flow.members) await this.endMembers(delivery, results)
     this.change(delivery, end(delivery, results))
     const { id, state, deferred, target, attempts, createdAt } = delivery
+    this.keepFiles(active)
     if (state === 'unanswered') this.remember(active)
     else this.unanswered.delete(id)
-    this.keepFiles(delivery, items)
     if (!mustLast) {
       journal.record(delivery, items)
       this.forget(id)
@@ -246,7 +252,7 @@ export class Deliveries {
     const outcome = outcomeOf(result)
     const hasLeft = outcome === 'sent' || outcome === 'unanswered'
     await Promise.all(members.map(async ({ id, shown }) => {
-      const active = this.active.get(id) ?? this.unanswered.get(id) ?? await this.read(id)
+      const active = this.active.get(id) ?? this.unanswered.get(id)
       if (!active) return
       const { delivery } = active
       const { digest: share, ...flow } = delivery.flow
@@ -292,7 +298,7 @@ export class Deliveries {
   /** A platform message of a delivery was found, or its success was answered late, after its send had ended. */
   async correct(sender: Active, indices: readonly number[], sent: Sent): Promise<void> {
     const active = this.present(sender)
-    const { delivery, items, mustLast } = active
+    const { delivery, items = [], mustLast } = active
     if (indices.every(index => delivery.results[index]?.success)) return
     const results = withSent(delivery.results, indices, sent)
     if (delivery.flow.members) await this.endMembers(delivery, results)
@@ -336,9 +342,10 @@ export class Deliveries {
     return delivery
   }
 
-  /** Takes one into memory that ended without an answer before, to be looked for. */
+  /** Remembers one that ended without an answer, to be looked for. */
   remember(active: Active): void {
     const { unanswered } = this
+    this.shed(active)
     unanswered.set(active.delivery.id, active)
     const [oldest] = unanswered.keys()
     if (unanswered.size > mostUnanswered && oldest !== undefined) unanswered.delete(oldest)
@@ -432,10 +439,10 @@ export class Deliveries {
   }
 
   /** What can be sent again needs its files. */
-  private keepFiles({ results }: Delivery, items: readonly ParsedItem[]): void {
+  private keepFiles(active: Active): void {
     const { recordContent, clock, retention } = this.options
-    const isWanted = recordContent === 'full' || (recordContent === 'preview' && results.some(result => outcomeOf(result) !== 'sent'))
-    if (isWanted) void this.keepUploads(items, clock.wall() + retention).catch(() => undefined)
+    const isKept = keepsContent(active.delivery.state, recordContent)
+    if (isKept) void this.itemsOf(active).then(items => this.keepUploads(items, clock.wall() + retention)).catch(() => undefined)
   }
 }
 

@@ -1,9 +1,8 @@
 import { v7 as uuid } from 'uuid'
 import type { Item, MentionItem } from '../message/model'
 import type { Active, Deliveries } from './deliveries'
-import { createDelivery } from './delivery'
+import { createDelivery, type Delivery } from './delivery'
 import type { DigestMember } from './flow'
-import type { Head } from './journal'
 import type { Delay, RelayOptions } from './options'
 import { summarize } from './summary'
 
@@ -16,9 +15,16 @@ const longestLine = 200
 export const digestDoor = 'digest'
 
 /** Whether a delivery may leave with others as one message. */
-export function joins({ deferred, isText, door, flow: { urgent, policy, members } }: Head, delay: Delay | undefined): boolean {
-  if (!deferred || !isText || urgent || members) return false
-  return Boolean(policy?.digest) || (delay !== undefined && door.startsWith('hooks/'))
+export function joins(delivery: Delivery, delay: Delay | undefined): boolean {
+  const { deferred, door, flow: { urgent, policy, members } } = delivery
+  const isAsked = Boolean(policy?.digest) || (delay !== undefined && door.startsWith('hooks/'))
+  return isAsked && deferred && !urgent && !members && isText(delivery)
+}
+
+/** Whether it is a single text, with or without mentions, of which nothing may have arrived. */
+function isText({ mode, open, summary: { items } }: Delivery): boolean {
+  const others = items.filter(({ type }) => type !== 'at')
+  return mode === 'single' && open.length === 0 && others.length < 2 && others.every(({ type }) => type === 'text')
 }
 
 /**
@@ -27,47 +33,42 @@ export function joins({ deferred, isText, door, flow: { urgent, policy, members 
  * @throws RelayError `store-down`, and then each is still to leave by itself
  */
 export async function gather(
-  { deliveries, clock, recordContent, digest: { write } }: RelayOptions & { deliveries: Deliveries }, heads: readonly [Head, ...Head[]],
-  delay: Delay | undefined,
+  { deliveries, clock, recordContent, digest: { write } }: RelayOptions & { deliveries: Deliveries },
+  [first, ...others]: readonly [Active, ...Active[]], delay: Delay | undefined,
 ): Promise<Active> {
-  const [{ seq, bot, target, flow: { policy } }] = heads
-  const present: string[] = []
+  const all = [first, ...others]
+  const { seq, bot, target, flow: { policy } } = first.delivery
   const mentions = new Map<string | null, MentionItem>()
   const groups = new Map<string, { text: string, ids: string[], last: string }>()
-  let since = Infinity
-  let expiresAt = 0
-  for (const head of heads) {
-    const active = await deliveries.load(head)
-    if (!active) continue
-    present.push(head.id)
-    for (const item of active.items) {
+  for (const active of all) {
+    const { id, flow: { thread } } = active.delivery
+    for (const item of await deliveries.itemsOf(active)) {
       if ('userId' in item) mentions.set(item.userId, item)
       if (!('text' in item)) continue
-      const name = head.flow.thread?.name ?? head.id
+      const name = thread?.name ?? id
       const { ids = [] } = groups.get(name) ?? {}
       // The newest is last.
       groups.delete(name)
-      groups.set(name, { text: firstLine(item.text), ids: [...ids, head.id], last: head.id })
+      groups.set(name, { text: firstLine(item.text), ids: [...ids, id], last: id })
     }
-    since = Math.min(since, active.delivery.createdAt)
-    expiresAt = Math.max(expiresAt, active.delivery.expiresAt ?? 0)
-    deliveries.unload(active)
+    deliveries.shed(active)
   }
   let left = mostShown
   const shown = [...groups.values()].reverse().filter(({ text }) => (left -= text.length + 10) >= 0).reverse()
   const text = await write({
-    count: present.length, since, ...delay && { delay },
+    count: all.length, since: Math.min(...all.map(({ delivery }) => delivery.createdAt)), delay,
     lines: shown.map(({ text, ids }) => ({ text, count: ids.length })),
-    more: present.length - shown.reduce((sum, { ids }) => sum + ids.length, 0),
+    more: all.length - shown.reduce((sum, { ids }) => sum + ids.length, 0),
   }, policy?.lang)
   const items: Item[] = [...mentions.values(), { type: 'text', text }]
   const visible = new Set(shown.map(({ last }) => last))
   const origin = { id: uuid(), caller: null, door: digestDoor, summary: summarize(items, recordContent) }
   const delivery = createDelivery(origin, seq, clock.wall(), { mode: 'single', target, bot: {}, items })
-  const members = present.map((id): DigestMember => ({ id, shown: visible.has(id) }))
+  const members = all.map(({ delivery: { id } }): DigestMember => ({ id, shown: visible.has(id) }))
   // Quiet hours were over when it was made.
   const { digest } = policy ?? {}
   const flow = { members, ...policy && digest !== undefined && { policy: { name: policy.name, digest } } }
+  const expiresAt = Math.max(...all.map(active => active.delivery.expiresAt ?? 0))
   Object.assign(delivery, { bot, deferred: true, expiresAt, flow })
   const active = deliveries.add(delivery, items)
   try {

@@ -1,9 +1,10 @@
 import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import type { Target } from '../message/model'
+import { timeOfDay } from '../message/quiet'
 import { longestLimit, type Account, type Closure, type SendError } from '../platform/port'
-import type { Hold } from './delivery'
-import type { Flow } from './flow'
+import type { Delivery, Hold } from './delivery'
+import { dueAt, type Flow } from './flow'
 import type { Limits } from './limits'
 import type { RelayOptions } from './options'
 
@@ -14,6 +15,9 @@ export interface Gated {
   readonly bot: string
   readonly target: Target
 }
+
+/** Why a delivery waits although its chat is open, and until when, in milliseconds since the epoch. */
+export interface Deferral { kind: 'scheduled' | 'quiet' | 'digest', until: number }
 
 /** What is known of the chat of a lane. Times are those of the monotonic clock, in milliseconds. */
 interface Gate {
@@ -96,6 +100,16 @@ export class Gates {
   digestRest(name: string, { urgent, policy, members }: Flow): number {
     const { digest = 0 } = urgent || members ? {} : policy ?? {}
     return digest > 0 ? Math.max((this.memory.gates.get(name)?.digestedAt ?? -Infinity) + digest - this.context.clock.now(), 0) : 0
+  }
+
+  /** Why a delivery would have to wait in a lane, or waits, although its chat is open; `undefined` where it would not. */
+  deferral(name: string, { flow }: Pick<Delivery, 'flow'>): Deferral | undefined {
+    if (!flow.policy && flow.sendAt === undefined) return
+    const wall = this.context.clock.wall()
+    const due = dueAt(flow, wall)
+    if (due !== undefined) return { kind: flow.sendAt !== undefined && flow.sendAt > wall ? 'scheduled' : 'quiet', until: due }
+    const rest = this.digestRest(name, flow)
+    return rest > 0 ? { kind: 'digest', until: wall + rest } : undefined
   }
 
   /** A delivery has left, from which on the time of its digest counts. */
@@ -334,6 +348,12 @@ export class Gates {
   private restrictionOf(bot: string): Standing['restriction'] {
     return this.memory.standings.get(bot)?.restriction
   }
+}
+
+/** Why a delivery waits although its chat is open, in plain English. */
+export function reasonOf({ kind, until }: Deferral, { policy }: Flow): string {
+  if (kind === 'scheduled') return 'it was ordered for later'
+  return kind === 'digest' ? 'it waits for the next digest' : `quiet hours until ${timeOfDay(until, policy?.quiet?.zone ?? 'UTC')}`
 }
 
 function waitFor(tries: number): number {

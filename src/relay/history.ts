@@ -2,7 +2,7 @@ import { v7 as uuid, validate as isUuid } from 'uuid'
 import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import type { Deliveries } from './deliveries'
-import { isUnfinished, unfinished, type Delivery, type State } from './delivery'
+import { unfinished, type Delivery, type State } from './delivery'
 import { cutList, lastId, lowestId, matches, type Journal, type ListFilter } from './journal'
 import { orStoreDown } from './replay'
 
@@ -75,13 +75,10 @@ export class History {
       }
       return { spans, states }
     }
-    // What waits is left to the journal, but for what has no row.
-    for (const { delivery, mustLast } of this.deliveries.values()) {
-      if (!mustLast && isUnfinished(delivery.state) && matches(delivery, filter)) states[delivery.state]++
+    // Those that have not ended are in memory.
+    for (const { delivery } of this.deliveries.values()) {
+      if (matches(delivery, { ...filter, states: unfinished })) states[delivery.state]++
     }
-    const waiting = { from: lowestId(since), before: until === Infinity ? lastId : lowestId(until) }
-    const open = await orStoreDown(this.journal.count(waiting, { ...filter, states: unfinished }))
-    for (const [state, count] of open) add(state, count, undefined)
     const bounds = [0, ...edges, Infinity]
     for (const [index, bound] of bounds.entries()) {
       const [from, end] = [Math.max(bound, since), Math.min(bounds[index + 1] ?? 0, until)]

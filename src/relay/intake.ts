@@ -2,7 +2,9 @@ import { RelayError } from '../errors'
 import type { MessageRequest } from '../message/model'
 import type { Active, Deliveries } from './deliveries'
 import { createDelivery, failRest, type Delivery, type Idempotency } from './delivery'
-import { reasonOf, type Deferral, type Lanes } from './lanes'
+import { reasonOf, type Deferral, type Gates } from './gates'
+import { laneOf } from './lane'
+import type { Lanes } from './lanes'
 import { fitTexts } from './long-text'
 import type { RelayOptions, Submission } from './options'
 import { currentRung, nextRung } from './route'
@@ -17,6 +19,7 @@ const mostRetryAfter = 60
 /** What accepting needs of the rest of the core. */
 export interface IntakeContext extends RelayOptions {
   deliveries: Deliveries
+  gates: Gates
   lanes: Lanes
 }
 
@@ -42,7 +45,7 @@ export class Intake {
    * @throws RelayError why the request as a whole is stopped
    */
   async accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
-    const { clock, deliveries, lanes, recordContent } = this.context
+    const { clock, deliveries, gates, recordContent } = this.context
     const { id, request, caller = null, door, deferred } = submission
     const { items, bot, route } = request
     if ((request.sendAt ?? (deferred && deferred.inMemory === undefined)) && !deliveries.isDurable) throw new RelayError('no-database')
@@ -63,7 +66,7 @@ export class Intake {
     }
     if (!delivery.deferred || deferred) return this.waitFor(submission, active)
     // Its ways may take as long as the first of them has. What must wait for its time is not waited for.
-    const wait = route && !lanes.deferral(delivery) ? route.after : 0
+    const wait = route && !gates.deferral(laneOf(delivery), delivery) ? route.after : 0
     return this.waitFor({ ...submission, deferred: { wait } }, active)
   }
 
@@ -87,7 +90,7 @@ export class Intake {
   }
 
   private placeOnce({ request, admit, signal, deferred }: Submission, draft: { request: MessageRequest }, delivery: Delivery): Active {
-    const { clock, port, deliveries, lanes, longText, recordContent } = this.context
+    const { clock, port, deliveries, gates, lanes, longText, recordContent } = this.context
     const { expiresIn, sendAt } = request
     const { target, flow: { route } } = delivery
     const bot = (route && currentRung(route)) ?? request.bot
@@ -102,21 +105,21 @@ export class Intake {
     const checked = account.check(target, items)
     if (mode === 'single') for (const item of checked) if (item instanceof RelayError) throw item
     delivery.bot = account.sid
-    const hold = lanes.deferral(delivery)
+    const hold = gates.deferral(laneOf(delivery), delivery)
     if (hold && !deliveries.isDurable) throw notNow(hold, delivery, clock.wall())
     isLater ||= hold !== undefined
     const start = Math.max(delivery.createdAt, sendAt?.at ?? 0)
     if (isLater) Object.assign(delivery, { deferred: true, expiresAt: start + (expiresIn ?? defaultExpiry) })
     // Another way may take what this one cannot.
     const active = deliveries.add(delivery, route ? items : checked)
-    lanes.enter(active, isLater ? {} : { ...!deferred && signal && { signal }, patience: expiresIn })
+    lanes.enter(active, isLater ? {} : { signal: deferred ? undefined : signal, patience: expiresIn })
     return active
   }
 
   /** Writes down what must last, and waits as long as the caller wants to. */
   private async waitFor({ deferred, signal }: Submission, active: Active): Promise<Delivery> {
     const { deliveries, lanes, enter } = this.context
-    const { delivery, items } = active
+    const { delivery, items = [] } = active
     if (active.mustLast) {
       try {
         if (delivery.expiresAt !== null) {

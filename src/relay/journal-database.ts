@@ -10,7 +10,7 @@ import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import type { Clock } from './clock'
 import { isUnfinished, unfinished, type Delivery, type State } from './delivery'
-import { KeyTaken, NotOwner, fromRow, gone, headOf, keepsContent, lastId, lowestId, matches, sizeOfItems, threadEnds, toRow, writeCaller, type CountFilter, type Head, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
+import { KeyTaken, NotOwner, fromRow, gone, keepsContent, lastId, lowestId, matches, sizeOfItems, threadEnds, toRow, writeCaller, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
 import type { RecordContent } from './summary'
 
 declare module 'koishi' {
@@ -249,23 +249,23 @@ export class DatabaseJournal implements Journal, OwnerStore {
     return [...first, ...last.reverse().filter(({ id }) => !known.has(id))]
   }
 
-  async adopt(owner: number, since: number): Promise<Head[]> {
+  async adopt(owner: number, since: number): Promise<Delivery[]> {
     this.owner = owner
     const stamp = { owner, version: owner * versions }
-    for (const left of [{ state: [...unfinished] }, { state: 'unanswered', updatedAt: { $gte: since } }]) {
-      await this.inChunks({ ...left, owner: { $lt: owner } }, async ids => {
+    for (const query of [{ state: [...unfinished] }, { state: 'unanswered', updatedAt: { $gte: since } }]) {
+      await this.inChunks({ ...query, owner: { $lt: owner } }, async ids => {
         for (const id of ids) this.adopted.add(id)
         await this.change(ids, stamp.version, stamp)
       })
     }
     // They are read after they were stamped: until then the earlier owner may write.
-    const heads: Head[] = []
+    const left: Delivery[] = []
     for (let ids = [...this.adopted]; ids.length > 0; ids = ids.slice(chunkSize)) {
       const deliveries = this.read(await this.get({ id: ids.slice(0, chunkSize) }))
-      heads.push(...deliveries.filter(({ state }) => isUnfinished(state) || state === 'unanswered').map(headOf))
+      left.push(...deliveries.filter(({ state }) => isUnfinished(state) || state === 'unanswered'))
     }
     this.adopted.clear()
-    return heads.sort((a, b) => a.seq - b.seq)
+    return left.sort((a, b) => a.seq - b.seq)
   }
 
   async purge(wall: number): Promise<void> {

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { ParsedItem, Target } from '../message/model'
 import type { Delivery, State } from './delivery'
-import { cutList, KeyTaken, keepsContent, matches, sizeOfItems, type CountFilter, type Head, type Journal, type ListFilter, type Range } from './journal'
+import { cutList, KeyTaken, keepsContent, matches, sizeOfItems, type CountFilter, type Journal, type ListFilter, type Range } from './journal'
 import type { RecordContent } from './summary'
 
 const mebibyte = 1024 * 1024
@@ -22,7 +22,7 @@ export class MemoryJournal implements Journal {
   readonly flush = nothing
   readonly purge = nothing
   readonly ping = nothing
-  readonly adopt = (): Promise<Head[]> => Promise.resolve([])
+  readonly adopt = (): Promise<Delivery[]> => Promise.resolve([])
 
   /** @param content what is kept of what was to be sent */
   constructor(private content: RecordContent = 'preview') {}

@@ -63,28 +63,13 @@ export interface Journal {
    * Puts this owner's number on every row that has not ended, or ended `unanswered` since then (milliseconds since the epoch), and from
    * then on makes every write conditional on it. To be called at the start, and from time to time for rows that came late.
    *
-   * @returns the rows that had another number, by their sequence numbers
+   * @returns the deliveries whose rows had another number, by their sequence numbers
    */
-  adopt(owner: number, since: number): Promise<Head[]>
+  adopt(owner: number, since: number): Promise<Delivery[]>
   /** Removes what is past its retention or beyond the limit, some rows at a time. */
   purge(wall: number): Promise<void>
   /** Rejects when the database does not answer. */
   ping(): Promise<void>
-}
-
-/** As much of a delivery as its lane needs while it waits. */
-export interface Head
-  extends Pick<Delivery, 'id' | 'seq' | 'state' | 'deferred' | 'bot' | 'target' | 'expiresAt' | 'held' | 'door' | 'flow'> {
-  /** Whether it is a single text, with or without mentions, of which nothing may have arrived. */
-  isText: boolean
-}
-
-export function headOf(
-  { id, seq, state, mode, deferred, bot, target, expiresAt, open, held, door, flow, summary: { items } }: Delivery,
-): Head {
-  const others = items.filter(({ type }) => type !== 'at')
-  const isText = mode === 'single' && open.length === 0 && others.length < 2 && others.every(({ type }) => type === 'text')
-  return { id, seq, state, deferred, bot, target, expiresAt, held, door, flow, isText }
 }
 
 /** The row that names the active relay. */

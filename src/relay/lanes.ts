@@ -1,90 +1,19 @@
 import { RelayError } from '../errors'
 import { causes } from '../message/causes'
-import type { Target } from '../message/model'
-import { timeOfDay } from '../message/quiet'
-import { readTarget, writeTarget } from '../message/target'
 import type { Account, Closure } from '../platform/port'
 import { nameOfError, type Active } from './deliveries'
-import { failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Hold, type Results } from './delivery'
+import { failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Results } from './delivery'
 import { gather, joins } from './digest'
 import { dueAt } from './flow'
-import type { Gated } from './gates'
-import { headOf, type Head } from './journal'
-import type { Delay } from './options'
+import { isScheduled, Lane, laneOf, type Place } from './lane'
+import { backlogOf, stateOf, waitingIn, type Backlog, type LaneState } from './lane-states'
 import { currentRung, hasNextRung, nextRung } from './route'
 import { send, type SendContext, type SendEnd } from './send'
-
-/** A lane in which something waits, or that is paused, as operators see it. */
-export interface LaneState {
-  queue: string
-  /** `platform:selfId`. */
-  bot: string
-  target: Target
-  /** How many deliveries wait in it. */
-  waiting: number
-  /**
-   * What keeps it: failures in a row, a chat that is closed for a while, a bot that is offline, a limit of the platform, a message on its
-   * way, or its interval.
-   */
-  state: 'paused' | 'held' | 'offline' | 'limited' | 'busy' | 'waiting'
-  /** Since when the first of them waits, in milliseconds since the epoch. */
-  oldest?: number
-  /** When its pause ends, in milliseconds since the epoch. */
-  pausedUntil?: number
-  /** When the platform takes messages again, in milliseconds since the epoch. */
-  limitedUntil?: number
-  /** Why it is paused, held or limited. */
-  reason?: string
-  hold?: Hold
-  /** How many wait for their time, also by what gives it, and for how long the next one does. */
-  later?: { count: number, kinds: Readonly<Record<Deferral['kind'], number>>, next: number }
-}
-
-/** Why a delivery waits although its chat is open, and until when, in milliseconds since the epoch. */
-export interface Deferral { kind: 'scheduled' | 'quiet' | 'digest', until: number }
-
-/** What waits to be sent later. */
-export interface Backlog {
-  size: number
-  /** When the oldest of it was accepted, in milliseconds since the epoch. */
-  oldest?: number
-}
-
-/** A place in the line of a lane. Of a delivery that the journal has, only this much is in memory. */
-interface Place extends Head {
-  /** On the monotonic clock. */
-  readonly since: number
-  /** Nothing leaves from here before the delivery is saved. */
-  isSaved: boolean
-  /** When its time comes, in milliseconds since the epoch; absent where it has come, but for a digest. */
-  due?: number | undefined
-  /** Whether it leaves by itself, because a digest with it was refused. */
-  isAlone?: boolean
-  /** The places of the members of a digest. After a restart they are not known: then it leaves as it is. */
-  members?: readonly Place[]
-  /** Ends the watch of its caller and of its time. */
-  unwatch?: () => void
-}
-
-interface Lane extends Gated {
-  /** Those whose time has come, in the order of acceptance. The first of them is leaving where the lane is busy. */
-  line: Place[]
-  /** Those whose time has not come. They hold nothing up. */
-  later: Place[]
-  isBusy: boolean
-  /** Why what waits is late, until that has left. */
-  delay?: Delay
-  /** Cancels the timer of its next look. */
-  cancel: () => void
-  /** Cancels the timer of those whose time has not come, and when it goes off, on the monotonic clock. */
-  cancelLater: () => void
-  laterAt: number
-}
 
 /** How a delivery waits for its turn. */
 export interface Waiting {
   /** Aborted when its caller has gone away. */
-  signal?: () => AbortSignal
+  signal?: (() => AbortSignal) | undefined
   /** How long its caller waits for its turn, in milliseconds. */
   patience?: number | undefined
   /** Whether it was accepted before, and can go nowhere else: then it finds a place in a full lane as well. */
@@ -99,8 +28,8 @@ const mostMembers = 500
 const lookInterval = 1_000
 /** How often it is looked whether an empty lane is still held, in milliseconds. */
 const emptyLook = 60_000
-/** How often it is looked whose time is over, in milliseconds. */
-const expiryInterval = 5_000
+/** How often it is looked who has waited for too long, in milliseconds. */
+const tickInterval = 5_000
 /** How often it is looked at least whose time has come, because the machine's clock may be set. */
 const dueInterval = 60_000
 
@@ -111,12 +40,12 @@ const dueInterval = 60_000
  * | the lane is | until                                  | a deferred delivery | a caller                         |
  * | ----------- | -------------------------------------- | ------------------- | -------------------------------- |
  * | free        |                                        | leaves              | leaves                           |
- * | busy        | the head has ended                     | waits               | waits                            |
+ * | busy        | what is leaving has ended              | waits               | waits                            |
  * | closed      | its gate opens (`gates.ts`)            | waits               | is refused, also when it waits   |
  * | held        | the bot is online, the data store ours | waits               | is refused behind one that waits |
  *
- * What is ordered for later, or must wait for quiet hours or a digest, stands aside until its time has come; then it takes its place in the
- * line. Deferred texts at the head of the line that have a digest, or are late, leave as one (`digest.ts`).
+ * The head is the first whose time has come: what is ordered for later, or must wait for quiet hours or a digest, holds nothing up.
+ * Deferred texts at the head that have a digest, or are late, leave as one (`digest.ts`).
  */
 export class Lanes {
   private readonly lanes = new Map<string, Lane>()
@@ -132,12 +61,11 @@ export class Lanes {
       for (const lane of this.lanes.values()) this.advance(lane)
     })
     const unwatchChats = port.onChat((bot, target, closure) => this.onChat(this.open({ bot, target }), closure))
-    let cancel = (): void => undefined
     const tick = (): void => {
-      this.dropExpired()
-      cancel = clock.after(expiryInterval, tick)
+      this.tick()
+      cancel = clock.after(tickInterval, tick)
     }
-    cancel = clock.after(expiryInterval, tick)
+    let cancel = clock.after(tickInterval, tick)
     this.endWatches = [unwatch, unwatchChats, () => cancel()]
   }
 
@@ -146,50 +74,36 @@ export class Lanes {
    *
    * @throws RelayError `queue-full`, `paused`, `stopping`
    */
-  enter({ delivery, mustLast }: Active, { signal, patience = Infinity, isAccepted }: Waiting = {}): void {
-    const { clock, gates, lane: { capacity } } = this.context
+  enter(active: Active, { signal, patience = Infinity, isAccepted }: Waiting = {}): void {
+    const { gates, lane: { capacity } } = this.context
+    const { delivery: { deferred }, mustLast } = active
     if (this.isClosed) throw new RelayError('stopping')
-    const lane = this.open(delivery)
-    const refusal = delivery.deferred ? undefined : gates.refusal(lane)
+    const lane = this.open(active.delivery)
+    const refusal = deferred ? undefined : gates.refusal(lane)
     if (refusal) {
       this.advance(lane)
       throw refusal
     }
-    const place: Place = { ...headOf(delivery), since: clock.now(), isSaved: !mustLast }
-    const isDue = this.rest(lane, place) === 0
-    const isNext = isDue && lane.line.length === 0 && !lane.isBusy && gates.rest(lane) === 0 && this.isOnline(lane)
-    if (!isNext && !isAccepted && (isScheduled(place) ? lane.later.length : waitingIn(lane)) >= capacity) {
-      throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
-    }
-    lane.cancel()
-    this.put(lane, place)
-    if (!isNext && !delivery.deferred) this.watch(lane, place, patience, signal?.())
-    if (place.isSaved) this.advance(lane)
-  }
-
-  /** Why a delivery would have to wait, or waits, although its chat is open; `undefined` where it would not. */
-  deferral({ bot, target, flow }: Pick<Delivery, 'bot' | 'target' | 'flow'>): Deferral | undefined {
-    const { clock, gates } = this.context
-    if (!flow.policy && flow.sendAt === undefined) return
-    const wall = clock.wall()
-    const due = dueAt(flow, wall)
-    if (due !== undefined) return { kind: flow.sendAt !== undefined && flow.sendAt > wall ? 'scheduled' : 'quiet', until: due }
-    const rest = gates.digestRest(laneOf({ bot, target }), flow)
-    if (rest > 0) return { kind: 'digest', until: wall + rest }
+    const place: Place = { active, isSaved: !mustLast }
+    const isNext = this.isDue(lane, place) && !lane.leaving && lane.ready.length === 0 && gates.rest(lane) === 0 && this.isOnline(lane)
+    const others = isScheduled(place) ? lane.later.length : waitingIn(lane)
+    if (!isNext && !isAccepted && others >= capacity) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
+    lane.put(place)
+    if (!isNext && !deferred) this.watch(lane, place, patience, signal?.())
+    this.advance(lane)
   }
 
   /** The delivery is on disk: it may leave. */
   saved(active: Active): void {
     const lane = this.open(active.delivery)
-    const isIt = ({ id }: Place): boolean => id === active.delivery.id
-    const place = lane.line.findLast(isIt) ?? lane.later.findLast(isIt)
+    const place = lane.find(active.delivery.id)
     if (!place) return
     place.isSaved = true
     if (this.isClosed) {
       this.turnAway(lane, new RelayError('stopping'))
       return
     }
-    if (active.delivery.deferred && (lane.line.length > mostLoaded || lane.later.includes(place))) this.context.deliveries.unload(active)
+    if (active.delivery.deferred && (lane.places.length > mostLoaded || place.since === undefined)) this.context.deliveries.shed(active)
     this.advance(lane)
   }
 
@@ -198,16 +112,16 @@ export class Lanes {
    *
    * @param isLate whether it waited for this process to begin
    */
-  join(head: Head, isLate = false): void {
-    const lane = this.open(head)
-    if ([...lane.line, ...lane.later].some(({ id }) => id === head.id)) return
-    if (head.held) this.context.gates.restore(lane.name, head.held)
-    if (isLate) lane.delay ??= 'restarted'
-    this.put(lane, { ...head, since: this.context.clock.now(), isSaved: true })
+  join(active: Active, isLate = false): void {
+    const { delivery } = active
+    const lane = this.open(delivery)
+    if (delivery.held) this.context.gates.restore(lane.name, delivery.held)
+    lane.put({ active, isSaved: true })
     if (!isLate) {
       this.advance(lane)
       return
     }
+    lane.delay ??= 'restarted'
     // Those behind it come right after it, and may leave with it.
     lane.cancel()
     lane.cancel = this.context.clock.after(0, () => this.advance(lane))
@@ -218,9 +132,9 @@ export class Lanes {
    *
    * @returns whether it waited there; what is leaving does not
    */
-  leave(delivery: Pick<Delivery, 'id' | 'bot' | 'target'>): boolean {
-    const lane = this.open(delivery)
-    const [place] = this.takeOut(lane, ({ id }) => id === delivery.id)
+  leave({ id, bot, target }: Pick<Delivery, 'id' | 'bot' | 'target'>): boolean {
+    const lane = this.open({ bot, target })
+    const [place] = lane.takeOut(({ active }) => active.delivery.id === id)
     this.advance(lane)
     return place !== undefined
   }
@@ -229,33 +143,14 @@ export class Lanes {
   states(): LaneState[] {
     const { clock, gates } = this.context
     return [...this.lanes.values()].flatMap(lane => {
-      const { name: queue, bot, target, line: [first], later, isBusy } = lane
-      const [waiting, pause, hold, limit] = [waitingIn(lane), gates.pause(queue), gates.hold(queue), gates.limit(lane)]
-      if (waiting === 0 && later.length === 0 && pause === 0 && !hold) return []
-      const isOnline = this.isOnline(lane)
-      const state = hold ? 'held' : pause > 0 ? 'paused' : !isOnline ? 'offline' : limit > 0 ? 'limited' : isBusy ? 'busy' : 'waiting'
-      return [{
-        queue, bot, target, waiting, state,
-        ...first && { oldest: clock.wall() - (clock.now() - first.since) },
-        ...limit > 0 && { limitedUntil: clock.wall() + limit, reason: causes['rate-limited'].en },
-        ...pause > 0 && { pausedUntil: clock.wall() + pause, reason: gates.reason(queue) },
-        ...hold && { hold, reason: causes[hold.cause].en },
-        ...later.length > 0 && { later: { count: later.length, kinds: countKinds(lane, clock.wall()), next: this.next(lane) } },
-      }]
+      for (const place of lane.later) this.isDue(lane, place)
+      return stateOf(lane, gates, clock, this.isOnline(lane), this.untilDue(lane)) ?? []
     })
   }
 
   /** What waits to be sent later, in all lanes. */
   backlog(): Backlog {
-    const backlog: Backlog = { size: 0 }
-    for (const { line, later } of this.lanes.values()) {
-      for (const place of [...line, ...later]) {
-        if (!place.deferred || isScheduled(place)) continue
-        backlog.size++
-        backlog.oldest = Math.min(backlog.oldest ?? Infinity, timeOf(place.id))
-      }
-    }
-    return backlog
+    return backlogOf(this.lanes.values())
   }
 
   /** Ends what keeps a lane from sending. A lane whose chat the platform still calls closed is held again. */
@@ -266,7 +161,7 @@ export class Lanes {
     gates.resume(name)
     if (!lane) return
     // An empty lane is forgotten once it is open.
-    if (lane.line.length > 0) this.advance(lane)
+    if (lane.places.length > 0) this.advance(lane)
     const account = port.find(lane.bot)
     if (wasClosed && account?.isOnline) await gates.ask(lane, account)
     this.turnAway(lane, gates.refusal(lane))
@@ -277,20 +172,10 @@ export class Lanes {
    * Ends everything that waits in a lane for this reason.
    *
    * @returns how many there were
-   * @throws the error of the database, and then the others wait on
    */
   async drop(name: string, error: RelayError): Promise<number> {
-    const lane = this.lanes.get(name)
-    const places = lane ? this.takeOut(lane, () => true) : []
-    const left = new Set(places)
-    try {
-      for (const place of places) {
-        await this.give(place, error)
-        left.delete(place)
-      }
-    } finally {
-      for (const place of left) this.join(place)
-    }
+    const places = this.lanes.get(name)?.takeOut(() => true) ?? []
+    await Promise.all(places.map(place => this.give(place, error)))
     return places.length
   }
 
@@ -305,9 +190,8 @@ export class Lanes {
     for (const end of this.endWatches) end()
     for (const lane of this.lanes.values()) {
       lane.cancel()
-      lane.cancelLater()
       this.turnAway(lane, new RelayError('stopping'))
-      for (const place of lane.line) place.unwatch?.()
+      for (const place of lane.places) place.unwatch?.()
     }
   }
 
@@ -316,66 +200,40 @@ export class Lanes {
     await Promise.all(this.working)
   }
 
-  private open({ bot, target }: Pick<Delivery, 'bot' | 'target'>): Lane {
-    const name = laneOf({ bot, target })
-    const known = this.lanes.get(name)
-    if (known) return known
-    const [line, later, nothing]: [Place[], Place[], () => void] = [[], [], () => undefined]
-    const lane: Lane = { name, bot, target, line, later, isBusy: false, cancel: nothing, cancelLater: nothing, laterAt: Infinity }
+  private open(at: Pick<Delivery, 'bot' | 'target'>): Lane {
+    const name = laneOf(at)
+    const lane = this.lanes.get(name) ?? new Lane(at)
     this.lanes.set(name, lane)
     return lane
   }
 
-  /** Puts a place into the line, or aside as long as its time has not come. */
-  private put(lane: Lane, place: Place): void {
-    const rest = this.rest(lane, place)
-    if (rest > 0) {
-      lane.later.push(place)
-      if (this.context.clock.now() + rest < lane.laterAt) this.wake(lane, rest)
-      return
-    }
-    const before = lane.line.findLastIndex(({ seq }, index) => seq <= place.seq || (index === 0 && lane.isBusy))
-    lane.line.splice(before + 1, 0, place)
-  }
-
   /** How long until the time of a place comes, in milliseconds. Quiet hours may have begun while it was in the line. */
-  private rest(lane: Lane, place: Place): number {
-    const { state, deferred, isAlone, flow } = place
+  private rest({ name }: Lane, place: Place): number {
+    const { active: { delivery: { state, deferred, flow } }, isAlone } = place
     // A caller waits for no such time, and what has begun to leave is brought to its end.
     if (!deferred || state === 'sending') return 0
     const { clock, gates } = this.context
     const wall = clock.wall()
     if (place.due === undefined || place.due <= wall) place.due = dueAt(flow, wall)
-    return Math.max((place.due ?? wall) - wall, isAlone ? 0 : gates.digestRest(lane.name, flow))
+    return Math.max((place.due ?? wall) - wall, isAlone ? 0 : gates.digestRest(name, flow))
+  }
+
+  /** Whether the time of a place has come. Its waiting begins then. */
+  private isDue(lane: Lane, place: Place): boolean {
+    const isDue = this.rest(lane, place) <= 0
+    place.since = isDue ? place.since ?? this.context.clock.now() : undefined
+    return isDue
   }
 
   /** How long until the time of one of those comes that wait for theirs, in milliseconds. */
-  private next(lane: Lane): number {
+  private untilDue(lane: Lane): number {
     return lane.later.reduce((least, place) => Math.min(least, this.rest(lane, place)), Infinity)
-  }
-
-  /** Looks after so many milliseconds whose time has come. */
-  private wake(lane: Lane, rest: number): void {
-    const { clock } = this.context
-    if (this.isClosed) return
-    lane.cancelLater()
-    const time = Math.min(rest, dueInterval)
-    lane.laterAt = clock.now() + time
-    lane.cancelLater = clock.after(time, () => {
-      lane.laterAt = Infinity
-      const [due, others] = divide(lane.later, place => this.rest(lane, place) <= 0)
-      lane.later = others
-      if (others.length > 0) this.wake(lane, this.next(lane))
-      // Its waiting begins now.
-      for (const place of due) this.put(lane, { ...place, since: clock.now() })
-      this.advance(lane)
-    })
   }
 
   /** A caller who waits goes away, or its time is over. */
   private watch(lane: Lane, place: Place, time: number, gone: AbortSignal | undefined): void {
     const end = (error: RelayError): void => {
-      for (const taken of this.takeOut(lane, each => each === place)) void this.give(taken, error)
+      for (const taken of lane.takeOut(each => each === place)) void this.give(taken, error)
       this.advance(lane)
     }
     const onGone = (): void => end(new RelayError('unsent', 'the caller went away while its message was waiting'))
@@ -404,61 +262,56 @@ export class Lanes {
   /** Sends the head, as soon as that may be. */
   private advance(lane: Lane): void {
     lane.cancel()
-    const { clock } = this.context
-    if (this.isClosed || lane.isBusy) return
+    const { gates } = this.context
+    if (this.isClosed || lane.leaving) return
     // A message that left meanwhile may have begun the time of a digest, and quiet hours may have begun.
-    for (let [first] = lane.line; first && this.rest(lane, first) > 0; [first] = lane.line) {
-      lane.line.shift()
-      this.put(lane, first)
-    }
-    const [head] = lane.line
+    const head = lane.places.find(place => this.isDue(lane, place))
     if (!head) {
-      delete lane.delay
-      if (lane.later.length === 0) this.forget(lane)
+      lane.delay = undefined
+      if (lane.places.length > 0) this.lookAfter(lane, Math.min(this.untilDue(lane), dueInterval))
+      else this.forget(lane)
       return
     }
-    if (!head.isSaved || (this.isDraining && head.deferred)) return
-    const rest = this.context.gates.rest(lane)
-    if (rest > 0) {
-      lane.cancel = clock.after(rest, () => this.advance(lane))
-      return
-    }
-    lane.isBusy = true
+    if (!head.isSaved || (this.isDraining && head.active.delivery.deferred)) return
+    const rest = gates.rest(lane)
+    if (rest > 0) this.lookAfter(lane, rest)
+    else this.begin(lane, head)
+  }
+
+  private lookAfter(lane: Lane, ms: number): void {
+    lane.cancel = this.context.clock.after(ms, () => this.advance(lane))
+  }
+
+  private begin(lane: Lane, head: Place): void {
+    const { deferred } = head.active.delivery
+    lane.takeOut(place => place === head)
+    lane.leaving = head
     this.context.gates.leaving(lane.bot)
     // A caller who waits is counted by its door.
-    const leave = head.deferred ? this.context.enter() : undefined
+    const leave = deferred ? this.context.enter() : undefined
     const work = this.work(lane, head).then(isDone => {
       this.working.delete(work)
       leave?.()
-      lane.isBusy = false
-      if (isDone) lane.line.shift()
-      if (isDone || this.isClosed) this.advance(lane)
-      else lane.cancel = clock.after(lookInterval, () => this.advance(lane))
+      const { leaving } = lane
+      lane.leaving = undefined
+      if (isDone || !leaving) {
+        this.advance(lane)
+        return
+      }
+      lane.put(leaving)
+      if (this.isClosed) this.turnAway(lane, new RelayError('stopping'))
+      else this.lookAfter(lane, lookInterval)
     })
     this.working.add(work)
   }
 
-  /** @returns whether the head has ended; otherwise it is tried again */
+  /** @returns whether the head has ended, or left this lane; otherwise it is tried again */
   private async work(lane: Lane, head: Place): Promise<boolean> {
-    head.unwatch?.()
-    const { context } = this
-    const { clock, gates, logger, port } = context
+    const { context, context: { clock, gates, logger } } = this
     try {
       const account = await this.accountFor(lane, head)
-      if (account instanceof RelayError) {
-        const isExpired = account.code === 'expired'
-        const isLost = !isExpired && isLoggedOut(port.find(lane.bot))
-        if (isLost) this.sendOn(lane, () => true, account)
-        if (head.deferred && !isExpired && !(isLost && goesOn(head))) {
-          lane.delay ??= gates.hold(lane.name) ? 'closed' : 'offline'
-          this.turnAway(lane, account)
-          return false
-        }
-        await this.give(head, account, isExpired)
-        return true
-      }
+      if (account instanceof RelayError) return await this.wait(lane, head, account)
       const active = await this.take(lane, head)
-      if (!active) return true
       const leftAt = clock.now()
       const end = await send(context, active, account, lane)
       if (end.failure?.causeId === 'swallowed' || end.failure?.causeId === 'vanished') gates.vanished(lane.bot, lane.name, leftAt)
@@ -466,43 +319,56 @@ export class Lanes {
     } catch (error) {
       // The journal does not answer, or this relay has lost it.
       this.turnAway(lane, new RelayError('store-down'))
-      if (!context.stop.aborted) logger.warn('%s', `${head.id} waits: ${error instanceof RelayError ? error.message : nameOfError(error)}`)
+      const { id } = head.active.delivery
+      if (!context.stop.aborted) logger.warn('%s', `${id} waits: ${error instanceof RelayError ? error.message : nameOfError(error)}`)
       return false
     }
   }
 
   /** The account through which the head of a lane may leave now, or why it may not. */
-  private async accountFor(lane: Lane, head: Place): Promise<Account | RelayError> {
+  private async accountFor(lane: Lane, { active: { delivery } }: Place): Promise<Account | RelayError> {
     const { port, clock, deliveries, gates } = this.context
     const account = port.find(lane.bot)
-    if (isOverdue(head, clock.wall())) return new RelayError('expired')
+    if (isOverdue(delivery, clock.wall())) return new RelayError('expired')
     if (!account?.isOnline) return offlineError(account)
-    if (head.deferred && !deliveries.mayCall({ mustLast: true })) return new RelayError('store-down')
+    if (delivery.deferred && !deliveries.mayCall({ mustLast: true })) return new RelayError('store-down')
     return await gates.mayTry(lane, account) ? account : gates.refusal(lane) ?? account
   }
 
+  /** The head cannot leave: it waits, goes another way, or ends. @returns as `work` */
+  private async wait(lane: Lane, head: Place, error: RelayError): Promise<boolean> {
+    const { gates, port } = this.context
+    if (error.code === 'expired') return this.give(head, error)
+    const isLost = isLoggedOut(port.find(lane.bot))
+    if (isLost) this.sendOn(lane, () => true, error)
+    const { deferred } = head.active.delivery
+    if (!deferred || (isLost && goesOn(head))) return this.give(head, error, false)
+    lane.delay ??= gates.hold(lane.name) ? 'closed' : 'offline'
+    this.turnAway(lane, error)
+    return false
+  }
+
   /** The delivery whose turn has come: a digest, where several can leave as one. */
-  private async take(lane: Lane, head: Place): Promise<Active | undefined> {
-    const { context, context: { clock, deliveries, digest: { backlog } } } = this
-    const single = await deliveries.load(head)
-    if (head.isAlone || !joins(head, lane.delay)) return single
-    // From here on the line must not change until its members are taken out of it.
-    const isFit = (place: Place): boolean => (
-      place.state === 'queued' && place.isSaved && !place.isAlone && !isOverdue(place, clock.wall()) && this.rest(lane, place) === 0
-    )
-    const run = takeWhile(lane.line, place => isFit(place) && joins(place, lane.delay)).slice(0, mostMembers)
+  private async take(lane: Lane, head: Place): Promise<Active> {
+    const { context, context: { clock, digest: { backlog } } } = this
+    const isFit = (place: Place): boolean => {
+      const { active: { delivery }, isSaved, isAlone } = place
+      return isSaved && !isAlone && delivery.state === 'queued' && !isOverdue(delivery, clock.wall()) && joins(delivery, lane.delay)
+    }
+    if (!isFit(head)) return head.active
+    const run = [head, ...takeWhile(lane.places.filter(place => this.isDue(lane, place)), isFit)].slice(0, mostMembers)
     const delay = backlog > 0 && run.length > backlog ? lane.delay : undefined
-    const [first, ...others] = delay ? run : takeWhile(run, place => joins(place, undefined))
-    // What may have arrived already is looked for by itself.
-    if (!first || others.length === 0 || (single?.delivery.open.length ?? 0) > 0) return single
+    const members = delay ? run : takeWhile(run, ({ active }) => joins(active.delivery, undefined))
+    if (members.length < 2) return head.active
     // What is leaving cannot be withdrawn.
-    lane.line.splice(1, others.length)
+    const taken = new Set(members)
+    lane.takeOut(place => taken.has(place))
     try {
-      const active = await gather(context, [first, ...others], delay)
-      lane.line[0] = { ...headOf(active.delivery), since: head.since, isSaved: true, members: [first, ...others] }
+      const active = await gather(context, [head.active, ...members.slice(1).map(place => place.active)], delay)
+      lane.leaving = { active, since: head.since, isSaved: true, members }
       return active
     } catch (error) {
-      for (const place of others) this.put(lane, place)
+      for (const place of members) if (place !== head) lane.put(place)
       throw error
     }
   }
@@ -514,23 +380,24 @@ export class Lanes {
    * @param reason why nothing leaves to this chat any more; then they go on by their next ways, or end
    */
   private async dissolve(
-    lane: Lane, { delivery }: Active, members: readonly Place[], isAlone: boolean, reason?: RelayError,
+    lane: Lane, { delivery }: Active, members: readonly Active[], isAlone: boolean, reason?: RelayError,
   ): Promise<void> {
+    const places = lane.leaving?.members ?? members.map((active): Place => ({ active, isSaved: true }))
     await this.context.deliveries.withdraw(delivery).catch(() => undefined)
-    for (const member of members) {
-      if (reason) await this.give(member, reason, !goesOn(member)).catch(() => this.join(member))
-      else this.put(lane, { ...member, isAlone })
+    for (const member of places) {
+      member.isAlone = isAlone
+      if (!reason || !await this.give(member, reason, !goesOn(member)).catch(() => false)) lane.put(member)
     }
   }
 
-  /** @returns whether the delivery has ended; a deferred one waits on where nothing of it could leave now */
+  /** @returns as `work`; a deferred delivery waits on where nothing of it could leave now */
   private async conclude(lane: Lane, active: Active, account: Account, { results, failure }: SendEnd): Promise<boolean> {
     const { deliveries, gates, stop, digest: { backlog } } = this.context
     const { flow, deferred } = active.delivery
     const mayHaveArrived = results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
     if (mayHaveArrived) {
       if (flow.policy) gates.digested(lane.name, flow)
-      if (lane.delay && lane.line.filter(place => joins(place, lane.delay)).length <= backlog) delete lane.delay
+      if (lane.delay && lane.ready.filter(place => joins(place.active.delivery, lane.delay)).length <= backlog) lane.delay = undefined
     }
     if (failure && gates.failed(lane, failure)) {
       lane.delay ??= 'closed'
@@ -538,8 +405,8 @@ export class Lanes {
       void gates.learn(lane, account).then(() => this.advance(lane))
     }
     const waits = deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
-    const members = lane.line[0]?.members
-    if (members && !mayHaveArrived && !stop.aborted) {
+    const members = deliveries.membersOf(active.delivery)
+    if (members.length > 0 && !mayHaveArrived && !stop.aborted) {
       const isOfChat = !waits && failure?.last.isAboutTarget === true
       await this.dissolve(lane, active, members, !waits, isOfChat ? failure.toRelayError() : undefined)
       return true
@@ -559,10 +426,10 @@ export class Lanes {
    * @returns how many there were
    */
   private sendOn(lane: Lane, isWanted: (place: Place) => boolean, reason: RelayError): number {
-    const places = this.takeOut(lane, place => goesOn(place) && this.rest(lane, place) === 0 && isWanted(place))
+    const places = lane.takeOut(place => place.since !== undefined && goesOn(place) && isWanted(place))
     for (const place of places) {
       void this.give(place, reason, false).catch(() => false).then(isGone => {
-        if (!isGone) this.join(place)
+        if (!isGone) this.join(place.active)
       })
     }
     return places.length
@@ -572,50 +439,39 @@ export class Lanes {
    * Has a delivery go on by its next way.
    *
    * @param results what has become of it by the present one
-   * @returns how it ends, where there is no further way that takes it
+   * @returns how it ends, where there is no further way that takes it: `results` themselves where there is none at all
    */
   private async moveOn(active: Active, results: Results): Promise<Results | undefined> {
     const { clock, deliveries, port } = this.context
     const { delivery } = active
-    let [moved, end] = [delivery, results]
-    for (let change = nextRung(moved, end, clock.wall()); change; change = nextRung(moved, end, clock.wall())) {
-      moved = { ...moved, ...change }
+    const items = await deliveries.itemsOf(active)
+    let end = results
+    for (let change = nextRung(delivery, end, clock.wall()); change; change = nextRung(delivery, end, clock.wall())) {
+      deliveries.redirect(active, change)
       try {
-        const { target, deferred, mode, flow: { route } } = moved
+        const { target, deferred, mode, flow: { route } } = delivery
         const rung = (route && currentRung(route)) ?? {}
         const account = deferred ? port.chooseLater(rung) : port.choose(rung)
-        const wrong = account.check(target, active.items).find(item => item instanceof RelayError)
+        const wrong = account.check(target, items).find(item => item instanceof RelayError)
         if (wrong instanceof RelayError && mode === 'single') throw wrong
-        moved.bot = account.sid
-        this.enter({ ...active, delivery: moved }, { isAccepted: deferred && !hasNextRung(route) })
-        await deliveries.redirect(active, { ...change, bot: moved.bot, flow: moved.flow })
+        deliveries.redirect(active, { bot: account.sid })
+        this.enter(active, { isAccepted: deferred && !hasNextRung(route) })
+        await deliveries.keepUp(active)
         this.saved(active)
         return
       } catch (error) {
         if (!(error instanceof RelayError) || error.code === 'stopping') throw error
-        end = failRest(moved, error)
+        end = failRest(delivery, error)
       }
     }
-    const { target, bot, flow } = moved
-    if (moved !== delivery) await deliveries.redirect(active, { target, bot, flow, open: [], held: null })
     return end
   }
 
   /** Refuses the callers that wait in a lane, where there is a reason to. */
   private turnAway(lane: Lane, refusal: RelayError | undefined): void {
     if (!refusal) return
-    for (const place of this.takeOut(lane, ({ deferred, isSaved }) => !deferred && isSaved)) void this.give(place, refusal, this.isClosed)
-  }
-
-  /** Takes places out of a line. What is leaving stays there. */
-  private takeOut(lane: Lane, isWanted: (place: Place) => boolean): Place[] {
-    const leaving = lane.isBusy ? lane.line[0] : undefined
-    const [taken, line] = divide(lane.line, place => place !== leaving && isWanted(place))
-    const [aside, later] = divide(lane.later, isWanted)
-    if (taken.length > 0) lane.line = line
-    if (aside.length > 0) lane.later = later
-    for (const place of [...taken, ...aside]) place.unwatch?.()
-    return [...taken, ...aside]
+    const callers = lane.takeOut(({ active, isSaved }) => !active.delivery.deferred && isSaved)
+    for (const place of callers) void this.give(place, refusal, this.isClosed)
   }
 
   /**
@@ -623,26 +479,27 @@ export class Lanes {
    *
    * @param isFinal whether it ends although there is a further way
    * @returns whether it is gone from here: not what was accepted and can go nowhere else
+   * @throws the error of the database, where it is to go on
    */
-  private async give(place: Place, error: RelayError, isFinal = true): Promise<boolean> {
-    const { deliveries } = this.context
-    const active = await deliveries.load(place)
-    if (!active) return true
+  private async give({ active }: Place, error: RelayError, isFinal = true): Promise<boolean> {
+    const { deferred } = active.delivery
     const results = failRest(active.delivery, error)
     const left = isFinal ? results : await this.moveOn(active, results)
     // What has arrived in part can go nowhere else.
-    if (!isFinal && place.deferred && left === results) return false
-    if (left) await deliveries.end(active, left, place.deferred || left !== results ? undefined : error)
+    if (!isFinal && deferred && left === results) return false
+    if (left) await this.context.deliveries.end(active, left, deferred || left !== results ? undefined : error)
     return true
   }
 
   /** Ends what waited for too long, also where its lane cannot go on. */
-  private dropExpired(): void {
+  private tick(): void {
     const [wall, now] = [this.context.clock.wall(), this.context.clock.now()]
     for (const lane of this.lanes.values()) {
-      const overdue = this.takeOut(lane, place => place.isSaved && isOverdue(place, wall))
-      for (const place of overdue) this.give(place, new RelayError('expired')).catch(() => this.join(place))
-      const late = this.sendOn(lane, ({ since, flow: { route } }) => now - since >= (route?.after ?? Infinity), this.whyWaiting(lane))
+      const overdue = lane.takeOut(({ active, isSaved }) => isSaved && isOverdue(active.delivery, wall))
+      for (const place of overdue) void this.give(place, new RelayError('expired'))
+      for (const place of lane.later) this.isDue(lane, place)
+      const isLate = ({ since = now, active: { delivery: { flow } } }: Place): boolean => now - since >= (flow.route?.after ?? Infinity)
+      const late = this.sendOn(lane, isLate, this.whyWaiting(lane))
       if (overdue.length + late > 0) this.advance(lane)
     }
   }
@@ -664,7 +521,6 @@ export class Lanes {
       return
     }
     const drop = (): void => {
-      lane.cancelLater()
       this.lanes.delete(lane.name)
       gates.forget(lane.name)
     }
@@ -677,7 +533,7 @@ export class Lanes {
     const { port, gates } = this.context
     const account = port.find(lane.bot)
     const isOver = !account || (await gates.mayTry(lane, account) && gates.isOld(lane.name))
-    if (lane.line.length > 0 || lane.later.length > 0) return
+    if (lane.places.length > 0) return
     if (isOver) gates.open(lane.name)
     this.advance(lane)
   }
@@ -688,7 +544,7 @@ export class Lanes {
 }
 
 /** Whether a place can be given to a further way. */
-function goesOn({ isSaved, flow: { route } }: Place): boolean {
+function goesOn({ isSaved, active: { delivery: { flow: { route } } } }: Place): boolean {
   return isSaved && hasNextRung(route)
 }
 
@@ -700,61 +556,14 @@ function isLoggedOut(account: Account | undefined): boolean {
   return account?.isOnline === false && goneCauses.some(({ en }) => account.health.cause?.startsWith(en))
 }
 
-/** The name of the lane of what goes to a target through a bot. */
-export function laneOf({ bot, target }: Pick<Delivery, 'bot' | 'target'>): string {
-  return `${bot}/${writeTarget(target)}`
-}
-
-/** The bot and the target of a lane; `undefined` for what is no name of a lane. */
-export function readLane(name: string): { bot: string, target: Target } | undefined {
-  const [, bot, written = ''] = /^(.*?)\/((?:group|private):.*)$/s.exec(name) ?? []
-  const target = readTarget(written)
-  return bot === undefined || !target ? undefined : { bot, target }
-}
-
 /** The elements before the first one that is not wanted. */
 function takeWhile<T>(list: readonly T[], isWanted: (element: T) => boolean): T[] {
   const end = list.findIndex(element => !isWanted(element))
   return list.slice(0, end < 0 ? list.length : end)
 }
 
-/** Divides a list into those that are wanted, and the others. */
-function divide<T>(list: readonly T[], isWanted: (element: T) => boolean): [T[], T[]] {
-  const [wanted, others]: [T[], T[]] = [[], []]
-  for (const element of list) (isWanted(element) ? wanted : others).push(element)
-  return [wanted, others]
-}
-
-/** Why a delivery waits although its chat is open, in plain English. */
-export function reasonOf({ kind, until }: Deferral, { policy }: Delivery['flow']): string {
-  if (kind === 'scheduled') return 'it was ordered for later'
-  return kind === 'digest' ? 'it waits for the next digest' : `quiet hours until ${timeOfDay(until, policy?.quiet?.zone ?? 'UTC')}`
-}
-
-/** When a UUIDv7 was made, in milliseconds since the epoch. */
-function timeOf(id: string): number {
-  return parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
-}
-
 /** Why nothing is sent through an account that is not online. */
 function offlineError(account: Account | undefined): RelayError {
   const cause = account?.health.cause
   return new RelayError('unsent', cause && `${cause}: nothing was sent, try again later`)
-}
-
-/** What the places of a lane wait for that wait for their time. */
-function countKinds({ later }: Lane, wall: number): Record<Deferral['kind'], number> {
-  const kinds = { scheduled: 0, quiet: 0, digest: 0 }
-  for (const place of later) kinds[isScheduled(place) ? 'scheduled' : (place.due ?? 0) > wall ? 'quiet' : 'digest']++
-  return kinds
-}
-
-/** How many wait; what is ordered for later does not. */
-function waitingIn({ line, later, isBusy }: Lane): number {
-  return line.length - (isBusy ? 1 : 0) + later.filter(place => !isScheduled(place)).length
-}
-
-/** Whether the time comes that a delivery was ordered for. */
-function isScheduled({ due, flow: { sendAt } }: Place): boolean {
-  return sendAt !== undefined && due === sendAt
 }

@@ -138,7 +138,7 @@ export interface DigestView {
   /** When the first of them was accepted, in milliseconds since the epoch. */
   since: number
   /** Why they are late, where they are. */
-  delay?: Delay
+  delay?: Delay | undefined
   /** A line for each thread, and for each text without one, the newest last: how it begins, and how many there were. */
   lines: { text: string, count: number }[]
   /** How many are not shown. */

@@ -4,8 +4,8 @@ import { nameOf } from './chats'
 import { pause } from './clock'
 import type { Active } from './deliveries'
 import { again, isOverdue, type Delivery } from './delivery'
-import { headOf } from './journal'
-import { laneOf, type Lanes } from './lanes'
+import { laneOf } from './lane'
+import type { Lanes } from './lanes'
 import { openMessage } from './send'
 import { takeBack } from './thread'
 
@@ -108,7 +108,13 @@ export class Recheck {
     if (!delivery.deferred || calls > policy.retries || isOverdue(delivery, clock.wall())) return
     due.length = 0
     // It was accepted for later: it joins its lane again, at its old place.
-    const queued = await deliveries.requeue(active, again(delivery, delivery.seq, false))
-    lanes.join(headOf(queued.delivery))
+    const revived = deliveries.revive(active, again(delivery, delivery.seq, false))
+    try {
+      await deliveries.commit(revived.active)
+    } catch (error) {
+      revived.undo()
+      throw error
+    }
+    lanes.join(revived.active)
   }
 }

@@ -7,7 +7,9 @@ import type { Delivery, Hold, State } from './delivery'
 import type { History } from './history'
 import { Inquiries } from './inquiries'
 import type { Journal } from './journal'
-import { laneOf, readLane, type Backlog, type Deferral, type LaneState } from './lanes'
+import type { Deferral } from './gates'
+import { laneOf, readLane } from './lane'
+import type { Backlog, LaneState } from './lane-states'
 import type { Ownership } from './owner'
 import { preview, type Preview } from './compose'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
@@ -18,7 +20,9 @@ export type { Delivery } from './delivery'
 export type { History } from './history'
 export type { Inquiries } from './inquiries'
 export type { ListFilter } from './journal'
-export { laneOf, readLane, reasonOf, type Backlog, type LaneState } from './lanes'
+export { reasonOf } from './gates'
+export { laneOf, readLane } from './lane'
+export type { Backlog, LaneState } from './lane-states'
 export { tellAll, type DigestOptions, type LookUp, type Observer, type RelayOptions, type Submission, type Submitted } from './options'
 export { digestDoor } from './digest'
 export type { CallOutcome } from './summary'
@@ -169,7 +173,7 @@ export class Relay {
 
   /** Why a delivery that waits does so, although its chat is open. */
   deferralOf(delivery: Delivery): Deferral | undefined {
-    return delivery.state === 'queued' && delivery.deferred ? this.term?.lanes.deferral(delivery) : undefined
+    return delivery.state === 'queued' && delivery.deferred ? this.term?.gates.deferral(laneOf(delivery), delivery) : undefined
   }
 
   /** Ends the pause or hold of a lane before its time, unless its chat is still closed. */

@@ -10,7 +10,8 @@ import { again, isRetryable, isUnfinished, type Change, type Delivery, type Idem
 import type { Gates } from './gates'
 import { defaultExpiry, type Intake } from './intake'
 import { KeyTaken, type Journal } from './journal'
-import { laneOf, type Lanes, type Waiting } from './lanes'
+import { laneOf } from './lane'
+import type { Lanes, Waiting } from './lanes'
 import { fitTexts } from './long-text'
 import type { AdmitRetry, Files, RelayOptions, Submission, Submitted } from './options'
 import type { Recheck } from './recheck'
@@ -132,7 +133,7 @@ export class Replay {
     const isLater = delivery.deferred
     const change = { ...again(delivery, intake.nextSeq(), true), ...isLater && { expiresAt: clock.wall() + (expiresIn ?? defaultExpiry) } }
     const isBackground = !deliveries.isDurable && deferred?.inMemory !== undefined
-    const waiting: Waiting = isLater ? {} : { ...!isBackground && signal && { signal }, patience: expiresIn }
+    const waiting: Waiting = isLater ? {} : { signal: isBackground ? undefined : signal, patience: expiresIn }
     // Where its lane takes nobody, or the journal does not answer, what left before may have arrived all the same.
     const queued = await this.requeue(active, change, waiting).catch(() => undefined)
     if (!queued) return replay
@@ -197,12 +198,14 @@ export class Replay {
     const { deliveries, lanes } = this.context
     // Until its end is written, its lane and the journal are not done with it.
     if (deliveries.get(active.delivery.id)) throw isChanging()
-    const place = { ...active, delivery: { ...active.delivery, ...change }, mustLast: true }
-    lanes.enter(place, waiting)
+    const { active: queued, undo } = deliveries.revive(active, change)
     try {
-      return await deliveries.requeue(active, change)
+      lanes.enter(queued, waiting)
+      await deliveries.commit(queued)
+      return queued
     } catch (error) {
-      lanes.leave(place.delivery)
+      lanes.leave(queued.delivery)
+      undo()
       throw error
     }
   }

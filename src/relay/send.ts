@@ -35,9 +35,10 @@ interface Outgoing {
 
 /** Sends what is left of a delivery whose turn has come, combined where items can be combined. */
 export async function send(context: SendContext, active: Active, account: Account, lane: Gated): Promise<SendEnd> {
-  const { delivery, items } = active
+  const { delivery } = active
   const { summary, createdAt } = delivery
-  const { clock, files } = context
+  const { clock, deliveries, files } = context
+  const items = await deliveries.itemsOf(active)
   const releases = items.flatMap(item => 'link' in item && item.link.kind === 'upload' ? [files.hold(item.link.id)] : [])
   summary.waited ??= Math.max(clock.wall() - createdAt, 0)
   const before = delivery.results
@@ -108,7 +109,7 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
 }
 
 /** Finds out of each item without a result what it takes to send it. */
-async function prepareAll({ media }: AttemptContext, { account, active: { delivery, items }, results }: Work): Promise<Ready[]> {
+async function prepareAll({ media }: AttemptContext, { account, active: { delivery, items = [] }, results }: Work): Promise<Ready[]> {
   const { summary } = delivery
   const ready: Ready[] = []
   for (const [index, item] of itemsFor(account, delivery, items).entries()) {
@@ -160,10 +161,11 @@ function itemsFor(account: Account, delivery: Delivery, items: readonly ParsedIt
 
 /** A message that a delivery has left open, for a look-up. */
 export async function openMessage(
-  { media }: Pick<AttemptContext, 'media'>, { delivery, items }: Pick<Active, 'delivery' | 'items'>, { indices }: Open, account: Account,
+  { media, deliveries }: Pick<AttemptContext, 'media' | 'deliveries'>, active: Active, { indices }: Open, account: Account,
 ): Promise<{ message: Message, kind: MessageKind }> {
+  const { delivery } = active
   const prepared: PreparedItem[] = []
-  const present = itemsFor(account, delivery, items)
+  const present = itemsFor(account, delivery, await deliveries.itemsOf(active))
   for (const index of indices) {
     const item = present[index]
     if (item && !(item instanceof RelayError)) prepared.push(await prepareItem(item, media, account))

@@ -2,18 +2,19 @@ import { RelayError } from '../errors'
 import { Chats, LookUps, nameOf } from './chats'
 import type { Clock } from './clock'
 import { Deliveries, nameOfError } from './deliveries'
-import { failRest, isUnfinished, type State } from './delivery'
+import { failRest, isUnfinished, type Delivery, type State } from './delivery'
 import { GateMemory, Gates } from './gates'
 import { History } from './history'
 import { Intake } from './intake'
-import type { Head, Journal } from './journal'
+import type { Journal } from './journal'
 import { MemoryJournal } from './journal-memory'
-import { Lanes, laneOf } from './lanes'
+import { laneOf } from './lane'
+import { Lanes } from './lanes'
 import { Limits } from './limits'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
 import type { Ownership } from './owner'
 import { Recheck } from './recheck'
-import { Replay, orStoreDown } from './replay'
+import { Replay } from './replay'
 
 /** What outlives a reload of the plugin in one process: what is known of the chats, pauses and intervals, and the journal in memory. */
 export class Shared {
@@ -46,8 +47,6 @@ export class Term {
   private readonly replay: Replay
   private readonly recheck: Recheck
   private readonly stop = new AbortController()
-  /** What was adopted and is still to be gone on with: where the database does not answer, that is tried again. */
-  private readonly adopted = new Set<Head>()
   private cancel: () => void
 
   /**
@@ -56,18 +55,11 @@ export class Term {
    * @throws the error of the database
    */
   static async begin(options: RelayOptions, memory: Shared, journal: Journal, ownership: Ownership, owner: number): Promise<Term> {
-    const heads = await journal.adopt(owner, options.clock.wall() - day)
-    const term = new Term(options, memory, journal, ownership, owner, heads.reduce((last, { seq }) => Math.max(last, seq), 0))
-    try {
-      await term.goOn(heads)
-    } catch (error) {
-      term.end()
-      // What it has begun must not write under the number of the next term.
-      await term.finish()
-      throw error
-    }
+    const left = await journal.adopt(owner, options.clock.wall() - day)
+    const term = new Term(options, memory, journal, ownership, owner, left.reduce((last, { seq }) => Math.max(last, seq), 0))
+    term.goOn(left)
     // Another setting may keep less than what is there.
-    void term.keepUp([])
+    void term.keepUp()
     return term
   }
 
@@ -85,7 +77,7 @@ export class Term {
     const sending = { ...running, chats, limits, deliveries, lookUps }
     const gates = this.gates = new Gates({ ...options, limits }, memory.gates)
     const lanes = this.lanes = new Lanes({ ...sending, gates })
-    const intake = this.intake = new Intake({ ...options, deliveries, lanes }, last)
+    const intake = this.intake = new Intake({ ...options, deliveries, gates, lanes }, last)
     const recheck = this.recheck = new Recheck({ ...sending, lanes })
     this.replay = new Replay({ ...options, journal, deliveries, lanes, gates, intake, recheck })
     this.history = new History(deliveries, journal)
@@ -115,25 +107,23 @@ export class Term {
    */
   async withdraw(id: string): Promise<State | undefined> {
     const { deliveries, lanes } = this
-    const delivery = await this.history.get(id)
-    const { state, deferred, results, attempts, open, flow } = delivery
+    const { state, deferred, results, attempts, open, flow } = await this.history.get(id)
     if (state === 'queued' && results.some(result => result?.success)) {
       throw new RelayError('conflict', 'a part of this delivery has been sent: it cannot be withdrawn any more')
     }
     if (state === 'queued' && !deferred) throw new RelayError('conflict', 'the caller of this delivery waits for it: it cannot be withdrawn')
+    const active = deliveries.get(id)
+    if (state !== 'queued' || !active || !lanes.leave(active.delivery)) {
+      throw new RelayError('conflict', `this delivery is ${state === 'queued' ? 'leaving in a digest' : state}: only a queued one can be withdrawn`)
+    }
     // The members of a digest end with it.
     const leavesRecord = attempts > 0 || open.length > 0 || flow.members !== undefined
-    const active = state === 'queued' && leavesRecord ? await orStoreDown(deliveries.load(delivery)) : undefined
-    if (state === 'queued' && lanes.leave(delivery)) {
-      if (!active) {
-        await deliveries.withdraw(delivery)
-        return
-      }
-      await deliveries.end(active, failRest(active.delivery, new RelayError('unsent', 'withdrawn while it was waiting: nothing was sent this time')))
-      return active.delivery.state
+    if (!leavesRecord) {
+      await deliveries.withdraw(active.delivery)
+      return
     }
-    const now = (await this.history.get(id)).state
-    throw new RelayError('conflict', `this delivery is ${now === 'queued' ? 'leaving in a digest' : now}: only a queued one can be withdrawn`)
+    await deliveries.end(active, failRest(active.delivery, new RelayError('unsent', 'withdrawn while it was waiting: nothing was sent this time')))
+    return active.delivery.state
   }
 
   /** Ends everything at once. Callers are answered; what is deferred stays in the journal. */
@@ -150,12 +140,12 @@ export class Term {
     await this.deliveries.finish()
   }
 
-  /** @param heads what was adopted already; absent: rows that came late are adopted */
-  private async keepUp(heads?: readonly Head[]): Promise<void> {
+  /** Adopts rows that came late, and removes old ones. */
+  private async keepUp(): Promise<void> {
     const { clock, logger } = this.options
     const wall = clock.wall()
     try {
-      await this.goOn(heads ?? await this.journal.adopt(this.owner, wall - day))
+      this.goOn(await this.journal.adopt(this.owner, wall - day))
       await this.journal.purge(wall)
     } catch (error) {
       if (!this.stop.signal.aborted) logger.warn('%s', `the upkeep of the database failed: ${nameOfError(error)}`)
@@ -166,50 +156,28 @@ export class Term {
    * Goes on with what another term has left: what is deferred joins its lane; what a caller waited for has ended, unanswered where it was
    * leaving; what went unanswered is looked for.
    */
-  private async goOn(heads: readonly Head[]): Promise<void> {
-    const { adopted, stop } = this
-    const leaving = new Set(heads.flatMap(({ state, flow: { members = [] } }) => state === 'sending' ? members.map(({ id }) => id) : []))
-    // What is leaving in a digest ends with it.
-    for (const head of heads) if (!leaving.has(head.id)) adopted.add(head)
-    for (const head of adopted) {
-      if (stop.signal.aborted) return
-      adopted.delete(head)
-      try {
-        await this.goOnWith(head)
-      } catch (error) {
-        adopted.add(head)
-        throw error
-      }
+  private goOn(left: readonly Delivery[]): void {
+    const { deliveries, lanes, stop, memory: { chats } } = this
+    if (stop.signal.aborted) return
+    const found = left.filter(({ id }) => !deliveries.get(id))
+    const waiting = found.filter(({ state }) => isUnfinished(state)).map(delivery => deliveries.add(delivery))
+    const inDigests = new Set<string>()
+    for (const delivery of found) {
+      for (const open of delivery.open) chats.restore(laneOf(delivery), nameOf(delivery.id, open.indices), open)
+      if (delivery.state === 'unanswered') deliveries.remember(deliveries.toActive(delivery))
     }
-  }
-
-  /** Whether this is a digest that never left: its members wait by themselves. */
-  private async isUnsent({ flow: { members: [first] = [] } }: Head): Promise<boolean> {
-    const member = first && await this.journal.find(first.id)
-    return member !== undefined && isUnfinished(member.state)
-  }
-
-  private async goOnWith(head: Head): Promise<void> {
-    const { deliveries, lanes, memory: { chats } } = this
-    if (deliveries.get(head.id)) return
-    if (head.state === 'queued' && head.deferred) {
-      if (await this.isUnsent(head)) await this.journal.cancel(head.id)
-      else lanes.join(head, true)
-      return
+    for (const { delivery } of waiting) {
+      const members = deliveries.membersOf(delivery)
+      // Of a digest that never left, each member waits by itself.
+      if (delivery.state === 'queued' && members.length > 0) void deliveries.withdraw(delivery).catch(() => undefined)
+      else for (const { delivery: { id } } of members) inDigests.add(id)
     }
-    const delivery = await this.journal.find(head.id)
-    if (!delivery || !(isUnfinished(delivery.state) || delivery.state === 'unanswered')) return
-    for (const open of delivery.open) chats.restore(laneOf(delivery), nameOf(delivery.id, open.indices), open)
-    if (isUnfinished(delivery.state) && delivery.deferred) {
-      lanes.join(head)
-      return
-    }
-    const items = await this.journal.items(head.id) ?? []
-    if (isUnfinished(delivery.state)) {
-      const error = new RelayError('stopping', 'the relay ended before this could be sent: nothing was sent')
-      await deliveries.end(deliveries.add(delivery, items), failRest(delivery, error))
-    } else {
-      deliveries.remember(deliveries.toActive(delivery, items))
+    for (const active of waiting) {
+      const { id, state, deferred } = active.delivery
+      // What is leaving in a digest ends with it.
+      if (inDigests.has(id) || !deliveries.get(id)) continue
+      if (deferred) lanes.join(active, state === 'queued')
+      else void deliveries.end(active, failRest(active.delivery, new RelayError('stopping', 'the relay ended before this could be sent: nothing was sent')))
     }
   }
 }

@@ -74,7 +74,7 @@ export async function joinThread(
   { clock, deliveries, policy: { retries } }: ThreadContext, active: Active, account: Account,
   messages: readonly (readonly (PreparedItem & { index: number })[])[],
 ): Promise<void> {
-  const { delivery: { flow: { thread }, mode, target, open, results }, items } = active
+  const { delivery: { flow: { thread }, mode, target, open, results }, items = [] } = active
   // What stands alone on many platforms cannot answer anything.
   const lead = messages.find(message => isRepeatable(kindOf(message))) ?? messages[0]
   const hasLeft = open.length > 0 || results.some(result => result?.success)

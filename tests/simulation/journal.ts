@@ -1,6 +1,6 @@
 import type { ParsedItem, Target } from '../../src/message/model'
 import { isUnfinished, type Delivery, type State } from '../../src/relay/delivery'
-import { KeyTaken, NotOwner, headOf, type CountFilter, type Head, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range } from '../../src/relay/journal'
+import { KeyTaken, NotOwner, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range } from '../../src/relay/journal'
 import type { Random } from '../faults/random'
 import type { ProcessClock, Timeline } from './clock'
 
@@ -209,12 +209,12 @@ export class SimulatedJournal implements Journal, OwnerStore {
     )).sort((a, b) => a.seq - b.seq).map(copy))
   }
 
-  adopt(owner: number, since: number): Promise<Head[]> {
+  adopt(owner: number, since: number): Promise<Delivery[]> {
     this.number = owner
     const { rows, forsaken } = this.database
     const stamped: string[] = []
     let isLost = false
-    const heads = this.run('adopt', () => [...rows.values()].flatMap(row => {
+    const adopted = this.run('adopt', () => [...rows.values()].flatMap(row => {
       const { delivery } = row
       if (!delivery || row.owner >= owner) return []
       forsaken.delete(row.id)
@@ -222,13 +222,13 @@ export class SimulatedJournal implements Journal, OwnerStore {
       row.owner = owner
       stamped.push(row.id)
       if (isLost) forsaken.add(row.id)
-      return [headOf(delivery)]
+      return [copy(delivery)]
     }).sort((a, b) => a.seq - b.seq))
-    void heads.catch(() => {
+    void adopted.catch(() => {
       isLost = true
       stamped.forEach(id => forsaken.add(id))
     })
-    return heads
+    return adopted
   }
 
   purge(): Promise<void> {

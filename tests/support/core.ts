@@ -4,7 +4,7 @@ import { RelayError } from '../../src/errors'
 import type { MessageRequest, ParsedItem, Target } from '../../src/message/model'
 import { SendError, type Account, type Closure, type Limit, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
 import { isUnfinished, outcomeOf, type Delivery, type State } from '../../src/relay/delivery'
-import { headOf, KeyTaken, type Head, type Journal } from '../../src/relay/journal'
+import { KeyTaken, type Journal } from '../../src/relay/journal'
 import { Relay, Shared, tellAll, type RelayOptions, type Submission, type Submitted } from '../../src/relay/relay'
 import { SimulatedClock } from './simulated-clock'
 
@@ -237,12 +237,12 @@ export class TestJournal implements Journal {
     return found.filter(each => each.bot === bot && each.target.id === target.id).sort((a, b) => a.id < b.id ? -1 : 1)
   }
 
-  adopt(owner: number): Promise<Head[]> {
+  adopt(owner: number): Promise<Delivery[]> {
     return this.answer(() => {
       this.owner = owner
       const left = [...this.rows.values()].filter(row => row.owner < owner && (isUnfinished(row.delivery.state) || row.delivery.state === 'unanswered'))
       for (const row of left) row.owner = owner
-      return left.map(({ delivery }) => headOf({ ...delivery })).sort((a, b) => a.seq - b.seq)
+      return left.map(({ delivery }) => ({ ...delivery })).sort((a, b) => a.seq - b.seq)
     })
   }
 

@@ -1,0 +1,89 @@
+import type { Target } from '../message/model'
+import { readTarget, writeTarget } from '../message/target'
+import type { Active } from './deliveries'
+import type { Delivery } from './delivery'
+import type { Gated } from './gates'
+import type { Delay } from './options'
+
+/** A delivery in the line of a lane. */
+export interface Place {
+  readonly active: Active
+  /** Nothing leaves from here before the delivery is saved. */
+  isSaved: boolean
+  /** Since when its time has come, on the monotonic clock; absent as long as it has not. */
+  since?: number | undefined
+  /** When its time comes, in milliseconds since the epoch; absent where it has come, but for a digest. */
+  due?: number | undefined
+  /** Whether it leaves by itself, because a digest with it was refused. */
+  isAlone?: boolean
+  /** The places of those that leave in it, where it is a digest of this process. */
+  members?: readonly Place[]
+  /** Ends the watch of its caller and of its time. */
+  unwatch?: () => void
+}
+
+/** The line of what goes to one target through one bot, in the order of acceptance. */
+export class Lane implements Gated {
+  readonly name: string
+  readonly bot: string
+  readonly target: Target
+  /** Those that wait. One whose time has not come holds nothing up. */
+  places: Place[] = []
+  /** The one that is on its way. */
+  leaving: Place | undefined
+  /** Why what waits is late, until that has left. */
+  delay: Delay | undefined
+  /** Cancels the timer of its next look. */
+  cancel: () => void = () => undefined
+
+  constructor({ bot, target }: Pick<Delivery, 'bot' | 'target'>) {
+    this.name = laneOf({ bot, target })
+    this.bot = bot
+    this.target = target
+  }
+
+  put(place: Place): void {
+    const { seq } = place.active.delivery
+    const before = this.places.findLastIndex(({ active }) => active.delivery.seq <= seq)
+    this.places.splice(before + 1, 0, place)
+  }
+
+  find(id: string): Place | undefined {
+    return this.places.findLast(({ active }) => active.delivery.id === id)
+  }
+
+  /** Takes those out that are wanted, and ends the watch of their callers. */
+  takeOut(isWanted: (place: Place) => boolean): Place[] {
+    const taken = new Set(this.places.filter(isWanted))
+    if (taken.size > 0) this.places = this.places.filter(place => !taken.has(place))
+    for (const place of taken) place.unwatch?.()
+    return [...taken]
+  }
+
+  /** Those whose time has come. */
+  get ready(): Place[] {
+    return this.places.filter(({ since }) => since !== undefined)
+  }
+
+  /** Those whose time has not come. */
+  get later(): Place[] {
+    return this.places.filter(({ since }) => since === undefined)
+  }
+}
+
+/** Whether the time comes that a delivery was ordered for. */
+export function isScheduled({ due, since, active: { delivery: { flow: { sendAt } } } }: Place): boolean {
+  return since === undefined && sendAt !== undefined && due === sendAt
+}
+
+/** The name of the lane of what goes to a target through a bot. */
+export function laneOf({ bot, target }: Pick<Delivery, 'bot' | 'target'>): string {
+  return `${bot}/${writeTarget(target)}`
+}
+
+/** The bot and the target of a lane; `undefined` for what is no name of a lane. */
+export function readLane(name: string): { bot: string, target: Target } | undefined {
+  const [, bot, written = ''] = /^(.*?)\/((?:group|private):.*)$/s.exec(name) ?? []
+  const target = readTarget(written)
+  return bot === undefined || !target ? undefined : { bot, target }
+}
