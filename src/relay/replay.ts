@@ -12,7 +12,6 @@ import { defaultExpiry, type Intake } from './intake'
 import { KeyTaken, type Journal } from './journal'
 import { laneOf } from './lane'
 import type { Lanes, Waiting } from './lanes'
-import { fitTexts } from './long-text'
 import type { AdmitRetry, Files, RelayOptions, Submission, Submitted } from './options'
 import type { Recheck } from './recheck'
 import { currentRung, firstRung } from './route'
@@ -119,15 +118,11 @@ export class Replay {
 
   /** The first request with this key went unanswered: what became of it is told, or what is missing is sent once that may be. */
   private async resend(submission: Submission, earlier: Delivery): Promise<Submitted> {
-    const { deliveries, journal, recheck, clock, intake, lanes, policy, port, longText } = this.context
-    const { request, admit, signal, deferred } = submission
-    const replay: Submitted = { delivery: earlier, isReplay: true }
-    const account = port.find(earlier.bot)
-    const { items, expiresIn } = account ? fitTexts(request, account, longText) : request
-    const active = deliveries.unanswered.get(earlier.id)
-      ?? deliveries.toActive(earlier, await orKeyUnknown(journal.items(earlier.id)) ?? items)
+    const { deliveries, recheck, clock, intake, lanes, policy } = this.context
+    const { request: { expiresIn }, admit, signal, deferred } = submission
+    const active = deliveries.unanswered.get(earlier.id) ?? deliveries.toActive(earlier)
     const { delivery } = active
-    replay.delivery = delivery
+    const replay: Submitted = { delivery, isReplay: true }
     if (!await recheck.look(active).catch(() => false) || delivery.state !== 'unanswered') return replay
     admit?.({ target: delivery.target, platform: platformOf(delivery.bot) ?? '' }, 0)
     const isLater = delivery.deferred
