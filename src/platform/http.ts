@@ -55,17 +55,9 @@ export class HttpAccount implements Account {
     return Promise.reject(new SendError('refused', 'what went to an HTTP address cannot be taken back', { isFinal: true }))
   }
 
-  closure(): Promise<undefined> {
-    return Promise.resolve(undefined)
-  }
-
-  groups(): Promise<Contact[]> {
-    return Promise.resolve([])
-  }
-
-  friends(): Promise<Contact[]> {
-    return Promise.resolve([])
-  }
+  readonly closure = (): Promise<undefined> => Promise.resolve(undefined)
+  readonly groups = (): Promise<Contact[]> => Promise.resolve([])
+  readonly friends = this.groups
 
   onOffline(): () => void {
     return () => undefined

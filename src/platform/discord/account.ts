@@ -1,21 +1,44 @@
 import type { Bot } from 'koishi'
-import { RelayError } from '../../errors'
+import { unwrap } from '../../lib/unwrap'
 import type { Item, Target } from '../../message/model'
-import { fieldsOf } from '../../message/parse'
+import { fieldsOf, type JsonObject } from '../../message/parse'
 import type { Presence } from '../bots'
-import { toText } from '../incoming'
-import { BotAccount, type PlatformSupport } from '../koishi'
+import { toText, type IncomingSupport } from '../incoming'
+import { BotAccount, demand, type PlatformSupport } from '../koishi'
 import { SendError, type Contact, type LoadedItem, type Message } from '../port'
 import { Api } from './api'
-import { incomingDiscord } from './incoming'
 import { DiscordMessage } from './message'
-import { most } from './parts'
+import { most } from './text'
+
+/** How messages from Discord are read. The adapter takes what members write for markup of Koishi. */
+const incoming: IncomingSupport = {
+  readText(session) {
+    const { content } = messageOf(session)
+    return typeof content === 'string' ? asTyped(content) : undefined
+  },
+  // The adapter takes a message without a member, such as one of a webhook, for a private one.
+  targetOf(session) {
+    const { guild_id: server, channel_id: channel } = messageOf(session)
+    return typeof server === 'string' ? { kind: 'group', id: toText(channel) } : undefined
+  },
+}
+
+/** Source: https://docs.discord.com/developers/events/gateway-events#message-create */
+function messageOf(session: object): JsonObject {
+  const { t: type, d: message } = fieldsOf(Reflect.get(unwrap(session), 'discord'))
+  return type === 'MESSAGE_CREATE' ? fieldsOf(message) : {}
+}
+
+/** What Discord makes of mentions and of emoji, as text. Source: https://docs.discord.com/developers/reference#message-formatting */
+function asTyped(content: string): string {
+  return content.replace(/<@[!&]?(\d+)>/g, '@$1').replace(/<#(\d+)>/g, '#$1').replace(/<a?(:\w+:)\d+>/g, '$1')
+}
 
 /** Discord, through the bots of @satorijs/adapter-discord 4.6.0. A group is a channel, or a thread, which is one as well. */
 export const discord: PlatformSupport = {
   owns: ({ adapterName }) => adapterName === 'discord',
   account: (bot, presence) => new DiscordAccount(bot, presence),
-  incoming: incomingDiscord,
+  incoming,
   selfId: ({ config }) => idOfToken(fieldsOf(config).token),
 }
 
@@ -36,10 +59,11 @@ function isSnowflake(id: string): boolean {
  */
 const textKinds: ReadonlySet<unknown> = new Set([0, 5, 10, 11, 12])
 
+const rule = 'must be a number, as Discord has it'
+
 /** An account of a bot on Discord. */
 class DiscordAccount extends BotAccount {
   readonly readsFiles = true
-  readonly takesFiles = true
   /** Escapes count as well, so a text with much in it that could be markup may still be divided. */
   readonly longestText = most.characters
   readonly retriesUnanswered = true
@@ -51,14 +75,11 @@ class DiscordAccount extends BotAccount {
   }
 
   protected checkTarget({ kind, id }: Target): void {
-    demandSnowflake(id, kind === 'group' ? 'the ID of a channel' : 'the ID of a user')
-  }
-
-  protected checkItem(item: Item): void {
-    if (item.type === 'at' && item.userId !== null) demandSnowflake(item.userId, 'the ID of a mention')
+    demand(isSnowflake(id), `the ID of a ${kind === 'group' ? 'channel' : 'user'} ${rule}`)
   }
 
   protected refusal(item: Item): string | undefined {
+    if (item.type === 'at') demand(item.userId === null || isSnowflake(item.userId), `the ID of a mention ${rule}`)
     return item.type === 'reply' && !isSnowflake(item.messageId) ? `the ID of the message to reply to ${rule}` : undefined
   }
 
@@ -75,7 +96,7 @@ class DiscordAccount extends BotAccount {
     await this.api.recall(await this.api.channelOf(target), messageId)
   }
 
-  async groups(): Promise<Contact[]> {
+  override async groups(): Promise<Contact[]> {
     const contacts: Contact[] = []
     for (const { id: server, name: serverName } of await this.api.servers()) {
       const channels = await this.api.list(`/guilds/${toText(server)}/channels`)
@@ -86,11 +107,4 @@ class DiscordAccount extends BotAccount {
     }
     return contacts
   }
-}
-
-const rule = 'must be a number, as Discord has it'
-
-/** @throws RelayError `bad-request` */
-function demandSnowflake(id: string, what: string): void {
-  if (!isSnowflake(id)) throw new RelayError('bad-request', `${what} ${rule}`)
 }

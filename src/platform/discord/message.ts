@@ -1,14 +1,14 @@
-import { sha256 } from '../../lib/crypto'
+import { digest } from '../../lib/crypto'
 import type { Target } from '../../message/model'
 import { fieldsOf, type JsonObject } from '../../message/parse'
+import { toPage } from '../history'
 import { toText } from '../incoming'
 import type { BotAccount } from '../koishi'
-import { readMedia, type MediaFile } from '../media'
-import { SendError, type HistoryEntry, type HistoryPage, type LoadedItem, type LoadedMedia } from '../port'
-import { onlyPart, WebMessage, type Call } from '../web'
+import { onlyPart, WebMessage, type Call } from '../message'
+import { SendError, type HistoryPage, type LoadedItem, type LoadedMedia } from '../port'
+import { readMedia, toForm, type MediaFile } from '../web'
 import type { Api } from './api'
-import { toParts, type Part } from './parts'
-import { essenceOf } from './text'
+import { essenceOf, toParts, type Part } from './text'
 
 /** The most bytes in a file, where a server has not paid for more: https://docs.discord.com/developers/reference#uploading-files */
 const mostOfFile = 10 * 2 ** 20
@@ -52,10 +52,7 @@ export class DiscordMessage extends WebMessage {
     const calls: Call[] = []
     for (const [index, part] of parts.entries()) {
       const data = toBody(this.fields(part, index), await this.read(part.files))
-      calls.push(async () => {
-        if (index > 0) await api.rest(channelId)
-        return api.post(channelId, data)
-      })
+      calls.push(() => api.post(channelId, data))
     }
     return calls
   }
@@ -67,16 +64,14 @@ export class DiscordMessage extends WebMessage {
     // looks otherwise.
     if (!part || others.length > 0 || this.idempotentFor === 0) throw new SendError('unanswered', 'the message cannot be looked up')
     const messages = await this.latest(count)
-    const { selfId } = this.account
-    const own = messages.filter(({ author }) => fieldsOf(author).id === selfId)
-    const entries = own.flatMap((message): HistoryEntry[] => {
-      const { id, content } = message
-      if (typeof id !== 'string' || typeof content !== 'string') return []
-      return [{ id, time: timeOf(id), isEqual: isSame(part, message), isSeen: true }]
+    const page = toPage(messages, {
+      isOwn: ({ author }) => fieldsOf(author).id === this.account.selfId,
+      timeOf: ({ id }) => timeOf(toText(id)),
+      idOf: ({ id }) => toText(id),
+      isEqual: message => typeof message.content === 'string' ? isSame(part, message) : undefined,
     })
     // Nothing is older than the messages of a channel that has fewer than were asked for.
-    const oldest = messages.length < count ? 0 : timeOf(toText(messages.at(-1)?.id))
-    return { own: entries, oldest, isReadable: entries.length === own.length }
+    return messages.length < count ? { ...page, oldest: 0 } : page
   }
 
   /**
@@ -100,13 +95,13 @@ export class DiscordMessage extends WebMessage {
 
   /** The fields of a message. `allowed_mentions` decides who is told, whatever the text says. */
   private fields({ content, users, mentionsAll }: Part, index: number): JsonObject {
-    const reply = index === 0 ? this.items.find(({ type }) => type === 'reply') : undefined
+    const answered = index === 0 ? this.answered : undefined
     return {
       content,
       nonce: digest(`${this.name} ${index}`).slice(0, 25),
       enforce_nonce: true,
       allowed_mentions: { parse: mentionsAll ? ['everyone'] : [], users },
-      ...reply?.type === 'reply' && { message_reference: { message_id: reply.messageId, fail_if_not_exists: false } },
+      ...answered !== undefined && { message_reference: { message_id: answered, fail_if_not_exists: false } },
     }
   }
 
@@ -121,10 +116,8 @@ export class DiscordMessage extends WebMessage {
 /** Source: https://docs.discord.com/developers/reference#uploading-files */
 function toBody(fields: JsonObject, files: readonly MediaFile[]): object {
   if (files.length === 0) return fields
-  const form = new FormData()
-  form.set('payload_json', JSON.stringify({ ...fields, attachments: files.map(({ name }, id) => ({ id, filename: name })) }))
-  for (const [index, { data, name, type }] of files.entries()) form.set(`files[${index}]`, new Blob([data], { type }), name)
-  return form
+  const payload = { ...fields, attachments: files.map(({ name }, id) => ({ id, filename: name })) }
+  return toForm({ payload_json: payload }, files.map((file, index) => [`files[${index}]`, file] as const))
 }
 
 /** Whether a message of the history looks like this one. */
@@ -143,8 +136,4 @@ function isSameName(given: string, shown: string): boolean {
 /** When a message was made, in milliseconds since the epoch: https://docs.discord.com/developers/reference#snowflakes */
 function timeOf(id: string): number {
   return /^\d+$/.test(id) ? Number(BigInt(id) >> 22n) + 1_420_070_400_000 : NaN
-}
-
-function digest(text: string): string {
-  return sha256(text).toString('base64url')
 }

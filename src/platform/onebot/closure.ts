@@ -6,7 +6,7 @@ import { fieldsOf, type JsonObject } from '../../message/parse'
 import type { Closure, Port } from '../port'
 import { requestOf, type Request } from './adapter'
 import { readAnswer, toId, toNumber } from './answer'
-import { eventOf } from './incoming'
+import { eventOf } from './message'
 
 /** How long the platform may take to tell what the bot may do in a group, in milliseconds. */
 const roleTime = 5_000

@@ -14,9 +14,6 @@ import { retryAfterOf, toFailure, unreadable, type WebAnswer } from '../web'
  * - chrononeko/chronocat `packages/shell/src/satori/server.ts`: 400, `401 unauthorized`, `404 not found`, 405, 500, 501
  */
 
-/** The wait where a server names none, in milliseconds. */
-const defaultWait = 5_000
-
 /**
  * Reads the answer to a send, a list of messages. An empty list is no success: the server of Koishi has it where a plugin suppressed the
  * message and where an adapter swallowed an error, LuckyLilliaBot where it sent nothing, Chronocat where QQ reported nothing.
@@ -49,7 +46,7 @@ function isSuccess({ status }: WebAnswer): boolean {
 /** A server that is the client of QQ quotes the same words as through OneBot, some of them for a message that was sent. */
 function failureOf({ status, headers, text, body }: WebAnswer): SendError | 'sent' {
   const words = wordsOf(text, body)
-  if (status === 429) return toFailure(status, { words, limit: { scope: 'account', after: retryAfterOf(headers) ?? defaultWait } })
+  if (status === 429) return toFailure(status, { words, scope: 'account', wait: retryAfterOf(headers) })
   if (status === 401 || (status === 403 && /invalid token|login not found/i.test(words))) return toFailure(401, { words, causeId: 'logged-out' })
   // 501 is a call that the platform has and its adapter lacks: it does nothing.
   if (status === 405 || status === 501 || (status === 404 && /^(?:(?:404|method|API) not found)?$/i.test(words))) {

@@ -1,6 +1,6 @@
 import { h } from 'koishi'
 import { lookup } from 'mime-types'
-import { sha256 } from '../../lib/crypto'
+import { digest } from '../../lib/crypto'
 import { fieldsOf } from '../../message/parse'
 import { toText } from '../incoming'
 import { toElement } from '../koishi'
@@ -35,7 +35,7 @@ function escapeText(text: string): string {
  * platform behind the server may change the rest, such as blanks, escapes, and links of media.
  */
 export function likenessOf(elements: readonly h[]): string {
-  return sha256(normalize(describe(elements))).toString('base64url')
+  return digest(normalize(describe(elements)))
 }
 
 /** The likeness of a message with this `content`. */

@@ -1,11 +1,87 @@
+import type { CauseId } from '../../message/causes'
 import { divideText } from '../../lib/words'
+import type { Target } from '../../message/model'
 import { fieldsOf, type JsonObject } from '../../message/parse'
 import { toText } from '../incoming'
-import { readMedia, type MediaFile } from '../media'
-import type { LoadedItem, LoadedMedia, Receipt } from '../port'
-import { ask, onlyPart, unreadable, WebMessage, type Call } from '../web'
-import { readResult } from './answer'
-import { readChat, readMessageId } from './chat'
+import { onlyPart, WebMessage, type Call } from '../message'
+import type { LoadedMedia, Receipt } from '../port'
+import { ask, readMedia, retryAfterOf, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from '../web'
+
+/** A chat as Telegram names it. */
+export interface Chat {
+  /** A negative number, or the `@name` of a public group or channel; in a private chat the number of the user. */
+  id: string
+  /** The topic of a group that has topics. */
+  topic?: number
+}
+
+const groupPattern = /^(-[1-9][0-9]{0,15}|@[a-z][a-z0-9_]{3,31})(?::([1-9][0-9]{0,9}))?$/i
+const userPattern = /^[1-9][0-9]{0,15}$/
+
+/**
+ * Reads a target; `undefined` where there can be no such chat. Groups have negative numbers and users positive ones, so that neither kind
+ * of target reaches a chat of the other. Source: https://core.telegram.org/bots/api#sendmessage (`chat_id`, `message_thread_id`)
+ */
+export function readChat({ kind, id }: Target): Chat | undefined {
+  if (kind === 'private') return isUser(id) ? { id } : undefined
+  const [, group, topic] = groupPattern.exec(id) ?? []
+  if (group !== undefined) return { id: group, ...topic !== undefined && { topic: Number(topic) } }
+}
+
+export function isUser(id: string): boolean {
+  return userPattern.test(id)
+}
+
+/** Reads the ID of a message: its number in its chat, with that chat in front or not. `undefined` where there can be no such message. */
+export function readMessageId(text: string): { chat: string | undefined, number: number } | undefined {
+  const [, chat, number] = /^(?:(\S+):)?([1-9][0-9]{0,9})$/.exec(text) ?? []
+  if (number !== undefined) return { chat, number: Number(number) }
+}
+
+/** What Telegram's words mean, in a private chat where that is something else. */
+type Row = readonly [words: RegExp, causeId: CauseId, inPrivate?: CauseId]
+
+/**
+ * The descriptions of refused calls. The first row that fits counts. Telegram gives no codes, and says that its words may change:
+ * https://core.telegram.org/bots/api#making-requests. They are those of its server, tdlib/telegram-bot-api `Client.cpp`
+ * (`check_chat_access`, `fail_query_with_error`) and tdlib/td `MessagesManager.cpp` (`process_send_message_fail_error`),
+ * `MessageContent.cpp` (`can_send_message_content`), `DialogManager.cpp`.
+ */
+const rows: readonly Row[] = [
+  [/upgraded to a supergroup/i, 'moved'],
+  [/bot was kicked from|bot is not a member of|CHANNEL_PRIVATE/i, 'removed'],
+  [/blocked by the user|USER_IS_BLOCKED/i, 'blocked'],
+  [/user is deactivated|can't initiate conversation|can't send messages to (?:the )?bot/i, 'not-friend'],
+  [/chat not found|group chat was deleted|(?:PEER|CHAT)_ID_INVALID|CHANNEL_INVALID/i, 'no-such-group', 'not-friend'],
+  [/message thread not found|TOPIC_(?:DELETED|ID_INVALID)/i, 'no-such-group'],
+
+  [/TOPIC_CLOSED/, 'all-muted'],
+  [/need administrator rights in the channel|CHAT_ADMIN_REQUIRED/i, 'forbidden'],
+  // Rights to send pictures or files are about the item alone.
+  [/rights to send (?:a message|text messages)|no write access|CHAT_(?:WRITE|SEND_PLAIN)_FORBIDDEN|CHAT_RESTRICTED/i, 'muted'],
+
+  [/(?:message|caption|text) is too long|_TOO_LONG/i, 'too-long'],
+  [/text is empty|text must be non-empty|MESSAGE_EMPTY/i, 'empty'],
+  [/too (?:big|large)|file must be non-empty|wrong file identifier|unsupported extension|\b(?:PHOTO|IMAGE|VIDEO|MEDIA|FILE)_/i, 'media-failed'],
+
+  [/^(?:unauthorized|not found$|(?:bad request: )?logged out)/i, 'logged-out'],
+]
+
+/** The result of a call about a chat. @throws SendError where it has none */
+export function readResult({ status, body, headers }: WebAnswer, { kind }: Target): unknown {
+  const { ok, result, error_code: code = status, description, parameters } = fieldsOf(body)
+  if (ok === true) return result
+  if (ok !== false && status < 400) throw unreadable()
+  const { retry_after: wait, migrate_to_chat_id: moved } = fieldsOf(parameters)
+  const said = toText(description)
+  const [, group, inPrivate = group] = rows.find(([words]) => words.test(said)) ?? []
+  throw toFailure(Number(code), {
+    words: moved === undefined ? said : `${said}, the ID is ${toText(moved)} now`,
+    causeId: kind === 'private' ? inPrivate : group,
+    scope: code === 429 ? 'chat' : undefined,
+    wait: Number(wait) * 1000 || retryAfterOf(headers),
+  })
+}
 
 /** In UTF-16 units, which are never fewer than the characters that Telegram counts. https://core.telegram.org/bots/api#sendmessage */
 export const longestText = 4096
@@ -26,18 +102,17 @@ interface Words {
   entities: readonly { type: 'text_mention', offset: number, length: number, user: { id: number } }[]
 }
 
-/** A file, and how it is sent. */
+/** A file, and the kind by which the method that sends it and the field that holds it are named. */
 interface Medium {
-  method: 'sendPhoto' | 'sendAnimation' | 'sendVideo' | 'sendVoice' | 'sendAudio' | 'sendDocument'
-  /** The field of the form that has the file. */
-  field: string
+  kind: 'Photo' | 'Animation' | 'Video' | 'Voice' | 'Audio' | 'Document'
   file: MediaFile
 }
 
 /** What is to be one message: a text, or files with a text above or below them. */
 interface Post {
   words: Words
-  media: readonly Medium[]
+  media: Medium[]
+  /** Whether the text is above the files. */
   isAbove: boolean
 }
 
@@ -69,21 +144,20 @@ export class TelegramMessage extends WebMessage {
 
   protected async prepare(): Promise<readonly Call[]> {
     const requests = (await this.compose()).flatMap(toRequests)
-    const { changed } = this
+    const { changed, answered } = this
     if (changed !== undefined) {
       const { fields } = onlyPart(requests)
       return [() => this.change(fields, readMessageId(changed)?.number)]
     }
-    const reply = this.items.find(item => item.type === 'reply')
     const to = { chat_id: this.chat.id, message_thread_id: this.chat.topic }
-    const first = { ...to, ...reply && { reply_parameters: { message_id: readMessageId(reply.messageId)?.number } } }
+    const first = { ...to, ...answered && { reply_parameters: { message_id: readMessageId(answered)?.number } } }
     return requests.map((request, index) => () => this.call(request, index === 0 ? first : to))
   }
 
   private async call({ method, fields, files }: Request, to: JsonObject): Promise<Receipt> {
     const data = { ...to, ...fields }
     const result = readResult(await ask(this.account.bot, 'POST', `/${method}`, files.length > 0 ? toForm(data, files) : data), this.target)
-    const messageIds = [result].flat().flatMap(message => toId(fieldsOf(message).message_id))
+    const messageIds = [result].flat().map(message => toText(fieldsOf(message).message_id)).filter(Boolean)
     if (messageIds.length === 0) throw unreadable()
     return { messageIds }
   }
@@ -93,48 +167,37 @@ export class TelegramMessage extends WebMessage {
     const answer = await ask(this.account.bot, 'POST', '/editMessageText', { chat_id: this.chat.id, message_id: id, ...fields })
     // That is what it says of a call that was carried out before.
     if (!/message is not modified/i.test(toText(fieldsOf(answer.body).description))) readResult(answer, this.target)
-    return { messageIds: toId(id) }
+    return { messageIds: [String(id)] }
   }
 
   /** The items in their order. A text goes with the files after it, otherwise with those before it. */
   private async compose(): Promise<readonly Post[]> {
-    const posts: Post[] = []
     let post: Post = { words: nothing, media: [], isAbove: true }
-    let last: LoadedItem['type'] | undefined
-    const close = (): void => {
-      posts.push(post)
-      post = { words: nothing, media: [], isAbove: true }
-    }
+    const posts = [post]
+    const open = (): void => void posts.push(post = { words: nothing, media: [], isAbove: true })
+    let isAfterMention = false
     for (const item of this.items) {
       if (item.type === 'reply') continue
-      const { words, media, isAbove } = post
-      if (item.type === 'text' || item.type === 'at') {
-        const added = item.type === 'text' ? { ...nothing, text: item.text } : await this.mention(item.userId ?? '')
-        if (media.length > 0 && words.text !== '' && isAbove) close()
-        post = { ...post, words: join(post.words, added, item.type === 'at' || last === 'at'), isAbove: post.media.length === 0 }
+      const isMention = item.type === 'at'
+      if (item.type === 'text' || isMention) {
+        const added = isMention ? await this.mention(item.userId ?? '') : { ...nothing, text: item.text }
+        if (post.media.length > 0 && post.words.text !== '' && post.isAbove) open()
+        post.words = join(post.words, added, isMention || isAfterMention)
+        post.isAbove = post.media.length === 0
       } else {
         const medium = await this.read(item)
-        if (media.length > 0 && !((words.text === '' || isAbove) && isAlbum([...media, medium]))) close()
-        post = { ...post, media: [...post.media, medium] }
+        const hasRoom = (post.words.text === '' || post.isAbove) && isAlbum([...post.media, medium])
+        if (post.media.length > 0 && !hasRoom) open()
+        post.media.push(medium)
       }
-      last = item.type
+      isAfterMention = isMention
     }
-    close()
     return posts
   }
 
   private async read(item: LoadedMedia): Promise<Medium> {
     const file = await readMedia(this.account.bot, item, item.type === 'image' ? largestPhoto : largestFile)
-    switch (item.type) {
-      case 'image':
-        return file.type === 'image/gif' ? { method: 'sendAnimation', field: 'animation', file } : { method: 'sendPhoto', field: 'photo', file }
-      case 'video':
-        return { method: 'sendVideo', field: 'video', file }
-      case 'audio':
-        return voiceTypes.test(file.type) ? { method: 'sendVoice', field: 'voice', file } : { method: 'sendAudio', field: 'audio', file }
-      case 'file':
-        return { method: 'sendDocument', field: 'document', file }
-    }
+    return { kind: kindOf(item.type, file.type), file }
   }
 
   /** A mention by name is one in itself. One by a number needs a text, which is the user's name where the bot may know it. */
@@ -162,8 +225,21 @@ function join(before: Words, after: Words, hasMention: boolean): Words {
   return { text: start + after.text, entities: [...before.entities, ...moved] }
 }
 
+function kindOf(type: LoadedMedia['type'], mediaType: string): Medium['kind'] {
+  switch (type) {
+    case 'image':
+      return mediaType === 'image/gif' ? 'Animation' : 'Photo'
+    case 'video':
+      return 'Video'
+    case 'audio':
+      return voiceTypes.test(mediaType) ? 'Voice' : 'Audio'
+    case 'file':
+      return 'Document'
+  }
+}
+
 function isAlbum(media: readonly Medium[]): boolean {
-  return media.length <= largestAlbum && media.every(({ method }) => method === 'sendPhoto')
+  return media.length <= largestAlbum && media.every(({ kind }) => kind === 'Photo')
 }
 
 /** A text that is too long for a caption goes by itself. */
@@ -197,25 +273,11 @@ function toUpload(media: readonly Medium[], { text, entities }: Words, isAbove: 
   }
   const [first, ...others] = media
   if (first && others.length === 0) {
-    const { method, field, file } = first
+    const { kind, file } = first
     // Otherwise a picture that is to arrive as a file becomes a picture.
-    const options = method === 'sendDocument' ? { disable_content_type_detection: true } : {}
-    return { method, fields: { ...caption, ...options }, files: [[field, file]] }
+    const options = kind === 'Document' ? { disable_content_type_detection: true } : {}
+    return { method: `send${kind}`, fields: { ...caption, ...options }, files: [[kind.toLowerCase(), file]] }
   }
-  const album = media.map(({ field }, index) => ({ type: field, media: `attach://${field}${index}`, ...index === 0 && caption }))
-  return { method: 'sendMediaGroup', fields: { media: album }, files: media.map(({ field, file }, index) => [`${field}${index}`, file] as const) }
-}
-
-/** https://core.telegram.org/bots/api#making-requests: what is not a text is JSON. */
-function toForm(fields: JsonObject, files: Request['files']): FormData {
-  const form = new FormData()
-  for (const [field, value] of Object.entries(fields)) {
-    if (value !== undefined) form.append(field, typeof value === 'string' ? value : JSON.stringify(value))
-  }
-  for (const [field, { data, name, type }] of files) form.append(field, new Blob([data], { type }), name)
-  return form
-}
-
-function toId(value: unknown): string[] {
-  return typeof value === 'number' ? [String(value)] : []
+  const album = media.map((_, index) => ({ type: 'photo', media: `attach://photo${index}`, ...index === 0 && caption }))
+  return { method: 'sendMediaGroup', fields: { media: album }, files: media.map(({ file }, index) => [`photo${index}`, file] as const) }
 }
