@@ -156,7 +156,7 @@ export interface MediaFile {
 }
 
 /** How long a link may take, in milliseconds. */
-const timeout = 20_000
+const linkTime = 20_000
 
 /**
  * Reads the bytes of an item before the call that sends them: what cannot be had is refused, and nothing has left.
@@ -169,33 +169,35 @@ export async function readMedia(bot: Bot, { src, path, name }: LoadedMedia, most
     const data = await readFile(path).catch((cause: unknown) => {
       throw new SendError('refused', 'the file is not there any more', { isFinal: true, cause })
     })
-    return described(data, name, lookup(name) || undefined, most)
+    return describe(data, name, '', most)
   }
-  const [head, mediaType] = /^data:([^;,]*)[^,]*,/i.exec(src) ?? []
-  if (head !== undefined) return described(Buffer.from(src.slice(head.length), 'base64'), name, mediaType, most)
+  const [head, mediaType = ''] = /^data:([^;,]*)[^,]*,/i.exec(src) ?? []
+  if (head !== undefined) return describe(Buffer.from(src.slice(head.length), 'base64'), name, mediaType, most)
   const { data, mediaType: type } = await fetchLink(bot, src, most)
-  return described(data, name || nameOfUrl(src), type, most)
+  return describe(data, name || nameOfUrl(src), type, most)
 }
 
 /** How files of the usual types begin, where neither a name nor a server tells their type. */
 const beginnings: readonly [type: string, bytes: RegExp][] = [
   ['image/png', /^\x89PNG/], ['image/jpeg', /^\xff\xd8\xff/], ['image/gif', /^GIF8/], ['image/webp', /^RIFF.{4}WEBP/s], ['application/pdf', /^%PDF/],
 ]
+const unknownType = 'application/octet-stream'
 
-function described(data: Buffer, name: string, type: string | undefined, most: number): MediaFile {
+/** @param given the type that came with the data; empty for none */
+function describe(data: Buffer, name: string, given: string, most: number): MediaFile {
   if (data.length > most) throw tooLarge(most)
   const start = data.toString('latin1', 0, 12)
-  const known = type && type !== 'application/octet-stream'
-    ? type
-    : lookup(name) || beginnings.find(([, bytes]) => bytes.test(start))?.[0] || 'application/octet-stream'
-  const ending = extension(known)
-  return { data, name: /\.[^.]+$/.test(name) || ending === false || ending === 'bin' ? name || 'file' : `${name || 'file'}.${ending}`, type: known }
+  const [found = unknownType] = beginnings.find(([, bytes]) => bytes.test(start)) ?? []
+  const type = (given === unknownType ? '' : given) || lookup(name) || found
+  const ending = extension(type) || 'bin'
+  const hasEnding = /\.[^.]+$/.test(name) || ending === 'bin'
+  return { data, name: hasEnding ? name || 'file' : `${name || 'file'}.${ending}`, type }
 }
 
 async function fetchLink(bot: Bot, url: string, most: number): Promise<{ data: Buffer, mediaType: string }> {
   try {
     const { data, status, headers } = await clientOf(bot.ctx)('GET', url, {
-      timeout, validateStatus: () => true, responseType: async response => response.ok ? await readAtMost(response, most) : undefined,
+      timeout: linkTime, validateStatus: () => true, responseType: async response => response.ok ? readAtMost(response, most) : undefined,
     })
     if (data === undefined) throw new SendError('refused', `HTTP ${status}`, { causeId: 'dead-link', isFinal: status >= 400 && status < 500 })
     return { data, mediaType: headers.get('content-type')?.replace(/;.*/, '').trim() ?? '' }

@@ -10,8 +10,7 @@ import { BotAccount, demand, isUser, mayBeChanged, type PlatformSupport } from '
 import { BotMessage, type Announced, type Call } from '../message'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { ask, readPages } from '../web'
-import { readBody, readReceipt } from './answers'
-import { likenessOf, likenessOfContent, toElements, toMarkup } from './content'
+import { likenessOf, likenessOfContent, readBody, readReceipt, toElements, toMarkup } from './protocol'
 
 /**
  * Bots of a Satori server elsewhere, through `@satorijs/adapter-satori` (1.5.1). Their platform is whatever the server says.
