@@ -84,7 +84,8 @@ export class HttpAccount implements Account {
     const webhookId = digest(name)
     begin()
     return this.post(endpoint, body, {
-      'webhook-id': webhookId, ...secret !== undefined && signatureHeaders(secret, { id: webhookId, time: Date.now(), body }),
+      'webhook-id': webhookId,
+      ...secret !== undefined && signatureHeaders(secret, { id: webhookId, time: Date.now(), body }),
     })
   }
 
@@ -123,7 +124,7 @@ export class HttpAccount implements Account {
   }
 }
 
-/** What a status other than a success says. The answer itself is not shown: it may hold anything, and of the address the origin alone is no secret. */
+/** What a status says that is no success. The answer is not shown: it may hold anything, and of the address the origin alone is no secret. */
 function failureOf(status: number, headers: Headers, origin: string): SendError {
   const words = `${origin} answered ${status}${status >= 300 && status < 400 ? ', a redirect, which is not followed' : ''}`
   if (status === 429 || status === 503) {

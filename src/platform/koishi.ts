@@ -275,11 +275,7 @@ export function toElement(item: LoadedItem): h {
   }
 }
 
-/**
- * The session of a message to a channel, as Koishi's own encoders make it.
- *
- * @param event further fields of its event
- */
+/** The session of a message to a channel, as Koishi's own encoders make it. @param event further fields of its event */
 export function createSession(bot: Bot, id: string, isDirect: boolean, event: Partial<Universal.Event> = {}): SendSession {
   return bot.session({ ...event, type: 'send', channel: { id, type: isDirect ? direct : text } })
 }

@@ -119,7 +119,7 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
 }
 
 /** A message that is made ready once, and sent as it is unless another plugin makes something else of it. */
-export abstract class WebMessage extends BotMessage {
+export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotMessage<A> {
   /** As `idempotentFor`, where no other plugin has changed the message. */
   protected readonly repeatableFor: number = 0
   /** Whether another plugin has changed the message, or may have done so before a restart. */
@@ -127,7 +127,7 @@ export abstract class WebMessage extends BotMessage {
   private prepared: Promise<readonly Call[]> | undefined
 
   /** @param changed the ID of the message that becomes these items; absent for a new message */
-  constructor(account: BotAccount, target: Target, items: readonly LoadedItem[], protected readonly changed?: string) {
+  constructor(account: A, target: Target, items: readonly LoadedItem[], protected readonly changed?: string) {
     super(account, target, items)
     this.isForeign = mayBeChanged(account.bot)
   }

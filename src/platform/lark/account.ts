@@ -1,13 +1,16 @@
+import { h, type MessageEncoder } from 'koishi'
+import { RelayError } from '../../errors'
+import { sha256 } from '../../lib/crypto'
 import { unwrap } from '../../lib/unwrap'
 import type { Item, Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { toMention, toText, type IncomingSupport } from '../incoming'
 import { BotAccount, demand, type PlatformSupport } from '../koishi'
-import { SendError, type Contact, type LoadedItem, type Message } from '../port'
-import { ask, parseJson, readPages } from '../web'
+import { onlyPart, WebMessage, type Call } from '../message'
+import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
+import { ask, parseJson, readMedia, readPages, toForm, unreadable, type MediaFile } from '../web'
 import { readData } from './answer'
-import { longestText } from './content'
-import { isMessageId, LarkMessage, readPlace } from './message'
+import { divide, longestText, toPost, type Content } from './content'
 
 /**
  * How messages from Feishu and Lark are read: from the event (https://open.feishu.cn/document/server-docs/im-v1/message/events/receive), because
@@ -105,5 +108,172 @@ class LarkAccount extends BotAccount {
 
   message(target: Target, items: readonly LoadedItem[], name: string): Message {
     return new LarkMessage(this, target, items, name)
+  }
+}
+
+/** Where messages go: a chat, or a topic (话题) in it. */
+interface Place {
+  /** The kind of the ID, as the API wants to know it. */
+  type: 'chat_id' | 'open_id' | 'union_id' | 'email' | 'user_id'
+  id: string
+  /** The first message of the topic. */
+  root: string | undefined
+}
+
+const placePattern = /^([^\s:/\\]{1,200})(?::(om_[\w-]{1,100}))?$/
+
+/**
+ * Reads a target: `oc_…` for a group; for a user `ou_…`, `on_…`, an e-mail address or the ID in the organisation; behind it
+ * `:om_…` for a topic, which is named by its first message
+ * (https://open.feishu.cn/document/home/user-identity-introduction/introduction).
+ *
+ * @returns `undefined` for what cannot be on this platform
+ */
+function readPlace({ kind, id: text }: Target): Place | undefined {
+  const [, id, root] = placePattern.exec(text) ?? []
+  if (id === undefined) return
+  const type = typeOf(id)
+  return (type === 'chat_id') === (kind === 'group') ? { type, id, root } : undefined
+}
+
+function typeOf(id: string): Place['type'] {
+  if (id.startsWith('oc_')) return 'chat_id'
+  if (id.startsWith('ou_')) return 'open_id'
+  if (id.startsWith('on_')) return 'union_id'
+  return id.includes('@') ? 'email' : 'user_id'
+}
+
+/** Whether this is the ID of a message: others would lead a path of the API elsewhere. */
+function isMessageId(id: string): boolean {
+  return /^om_[\w-]{1,100}$/.test(id)
+}
+
+/** The most bytes of a picture, and of any other file. */
+const most = { picture: 10 * 2 ** 20, file: 30 * 2 ** 20 }
+
+/** Extensions by the types of files that the platform shows by themselves. */
+const fileTypes: readonly [type: string, extensions: RegExp][] = [
+  ['pdf', /\.pdf$/i], ['doc', /\.docx?$/i], ['xls', /\.xlsx?$/i], ['ppt', /\.pptx?$/i],
+]
+
+/** A message to a chat, or to a topic in it. */
+class LarkMessage extends WebMessage {
+  readonly likeness: string
+  /** "Requests with the same uuid send at most one message within an hour", less what a call may take on its way. */
+  protected override readonly repeatableFor = 55 * 60_000
+  private readonly place: Place
+
+  constructor(account: BotAccount, target: Target, items: readonly LoadedItem[], name: string, changed?: string) {
+    super(account, target, items, changed)
+    // A part of a message that was refused as a whole may have its name.
+    this.likeness = `${name} ${items.length}`
+    const place = readPlace(target)
+    if (!place) throw new RelayError('bad-request', 'there is no such chat on this platform')
+    this.place = place
+  }
+
+  protected channel(): Promise<string> {
+    return Promise.resolve(this.place.id)
+  }
+
+  protected async prepare(): Promise<Call[]> {
+    const { changed } = this
+    if (changed !== undefined) {
+      const content = onlyPart(await this.contents())
+      return [() => this.change(changed, content)]
+    }
+    if (this.answered !== undefined) await this.checkAnswered(this.answered)
+    const contents = await this.contents()
+    return contents.map((content, index) => () => this.post(content, `${this.likeness} ${index}`))
+  }
+
+  /** Each message that the encoder makes of it then answers the first one of the topic. */
+  protected override async adapt(encoder: MessageEncoder): Promise<void> {
+    const { answered, place: { root } } = this
+    if (answered !== undefined) await this.checkAnswered(answered)
+    if (root === undefined) return
+    // As after a message in that topic; only that of a quote has to be told so.
+    encoder.referrer = { type: 'im.message.receive_v1', event: { message: { message_id: root, thread_id: root } } }
+    encoder.session.elements = h.transform(encoder.session.elements ?? [], { quote: attrs => h('quote', { ...attrs, replyInThread: true }) })
+  }
+
+  /** The message to reply to, which may be the first one of a topic. */
+  protected override get answered(): string | undefined {
+    return super.answered ?? this.place.root
+  }
+
+  /**
+   * A reply arrives where the answered message is, whichever chat the caller may write to: so that has to be the chat of the target.
+   * Sources: https://open.feishu.cn/document/server-docs/im-v1/message/get and …/im-v1/chat/get-2
+   */
+  private async checkAnswered(id: string): Promise<void> {
+    const { place } = this
+    const { items } = await this.need('GET', `/im/v1/messages/${id}`)
+    const { chat_id: chat, sender } = fieldsOf(Array.isArray(items) ? items[0] : undefined)
+    const isThere = place.type === 'chat_id'
+      ? chat === place.id
+      : fieldsOf(sender).id === place.id && (await this.need('GET', `/im/v1/chats/${encodeURIComponent(toText(chat))}`)).chat_mode === 'p2p'
+    if (!isThere) throw new SendError('refused', 'the message to reply to is not in this chat', { isFinal: true })
+  }
+
+  /** Makes a call that a send needs. Where the app has no permission for it, that is about this message only: others may be sent. */
+  private async need(method: string, path: string, data?: object): Promise<JsonObject> {
+    try {
+      return readData(await ask(this.account.bot, method, path, data))
+    } catch (error) {
+      const isForbidden = error instanceof SendError && error.causeId === 'not-permitted'
+      throw isForbidden ? new SendError('refused', error.message, { isFinal: true }) : error
+    }
+  }
+
+  private async contents(): Promise<Content[]> {
+    const items = this.items.filter(({ type }) => type !== 'reply')
+    const [item] = items
+    if (item?.type === 'file' || item?.type === 'video' || item?.type === 'audio') return [await this.uploadFile(item)]
+    const keys = new Map<LoadedItem, string>()
+    for (const each of items) if (each.type === 'image') keys.set(each, await this.uploadPicture(each))
+    const keyOf = (picture: LoadedMedia): string => keys.get(picture) ?? ''
+    if (item?.type === 'image' && items.length === 1) return [{ type: 'image', value: { image_key: keyOf(item) } }]
+    return divide(items).map(part => toPost(part, keyOf))
+  }
+
+  private async uploadPicture(item: LoadedMedia): Promise<string> {
+    return this.upload('image', { image_type: 'message' }, await readMedia(this.account.bot, item, most.picture))
+  }
+
+  /** A video must be MP4, and a voice message Opus; any other one goes as a file, which loses nothing but the player. */
+  private async uploadFile(item: LoadedMedia): Promise<Content> {
+    const file = await readMedia(this.account.bot, item, most.file)
+    const { name, type } = file
+    const isVideo = item.type === 'video' && (type === 'video/mp4' || /\.mp4$/i.test(name))
+    const isVoice = item.type === 'audio' && (type === 'audio/opus' || /\.opus$/i.test(name))
+    const [known = 'stream'] = fileTypes.find(([, extensions]) => extensions.test(name)) ?? []
+    const key = await this.upload('file', { file_type: isVideo ? 'mp4' : isVoice ? 'opus' : known, file_name: name }, file)
+    return { type: isVideo ? 'media' : isVoice ? 'audio' : 'file', value: { file_key: key } }
+  }
+
+  /** @returns the key by which a content names what was uploaded */
+  private async upload(kind: 'image' | 'file', fields: JsonObject, file: MediaFile): Promise<string> {
+    const data = await this.need('POST', `/im/v1/${kind}s`, toForm(fields, [[kind, file]]))
+    const key = toText(data[`${kind}_key`])
+    if (!key) throw unreadable()
+    return key
+  }
+
+  /** https://open.feishu.cn/document/server-docs/im-v1/message/update */
+  private async change(id: string, { type, value }: Content): Promise<Receipt> {
+    const { account: { bot }, target: { kind } } = this
+    readData(await ask(bot, 'PUT', `/im/v1/messages/${id}`, { msg_type: type, content: JSON.stringify(value) }), kind)
+    return { messageIds: [id] }
+  }
+
+  private async post({ type, value }: Content, name: string): Promise<Receipt> {
+    const { account: { bot }, target: { kind }, place, answered } = this
+    const body = { msg_type: type, content: JSON.stringify(value), uuid: sha256(name).toString('base64url') }
+    const data = readData(await (answered === undefined
+      ? ask(bot, 'POST', `/im/v1/messages?receive_id_type=${place.type}`, { receive_id: place.id, ...body })
+      : ask(bot, 'POST', `/im/v1/messages/${answered}/reply`, { ...body, ...place.root !== undefined && { reply_in_thread: true } })), kind)
+    const id = toText(data.message_id)
+    return { messageIds: id ? [id] : [] }
   }
 }

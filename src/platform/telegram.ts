@@ -1,14 +1,100 @@
-import type { CauseId } from '../../message/causes'
-import { divideText } from '../../lib/words'
-import type { Target } from '../../message/model'
-import { fieldsOf, type JsonObject } from '../../message/parse'
-import { toText } from '../incoming'
-import { onlyPart, WebMessage, type Call } from '../message'
-import type { LoadedMedia, Receipt } from '../port'
-import { ask, readMedia, retryAfterOf, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from '../web'
+import { unwrap } from '../lib/unwrap'
+import { divideText } from '../lib/words'
+import type { CauseId } from '../message/causes'
+import type { Item, Target } from '../message/model'
+import { fieldsOf, type JsonObject } from '../message/parse'
+import { elementsText, toText, type IncomingSupport } from './incoming'
+import { BotAccount, demand, type PlatformSupport } from './koishi'
+import { onlyPart, WebMessage, type Call } from './message'
+import type { LoadedItem, LoadedMedia, Message, Receipt } from './port'
+import { ask, readMedia, retryAfterOf, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from './web'
+
+/** How messages from Telegram are read. Of a command, `/name@bot`, the adapter keeps neither the slash nor the name of the bot. */
+const incoming: IncomingSupport = {
+  readText(session) {
+    const { _type: platform, type, message, _data: update } = eventOf(session)
+    if (platform !== 'telegram') return
+    const text = elementsText(fieldsOf(message).elements)
+    return type === command ? firstWord(update).slice(0, 1) + text : text
+  },
+  readRaw(session) {
+    const { type, message, _data: update } = eventOf(session)
+    if (type === command) return firstWord(update) + elementsText(fieldsOf(message).elements).replace(/^\S+/, '')
+  },
+  // The adapter takes a topic for a channel, and its group for the guild.
+  targetOf(session) {
+    const { guild, channel } = eventOf(session)
+    const [group, topic] = [fieldsOf(guild).id, fieldsOf(channel).id].map(toText)
+    if (group && topic && group !== topic) return { kind: 'group', id: `${group}:${topic}` }
+  },
+}
+
+const command = 'interaction/command'
+
+function eventOf(session: object): JsonObject {
+  return fieldsOf(Reflect.get(unwrap(session), 'event'))
+}
+
+/** The first word of a message as it was typed. Source: https://core.telegram.org/bots/api#message */
+function firstWord(update: unknown): string {
+  return /^\S*/.exec(toText(fieldsOf(fieldsOf(update).message).text))?.[0] ?? ''
+}
+
+/** Telegram, through the bots of @satorijs/adapter-telegram; checked against version 4.5.11. The API: https://core.telegram.org/bots/api */
+export const telegram: PlatformSupport = {
+  owns: ({ adapterName }) => adapterName === 'telegram',
+  account: (bot, presence) => new TelegramAccount(bot, presence),
+  incoming,
+}
+
+const chatRules = {
+  group: 'the ID of a group on Telegram is a negative number or @name; of a topic, <group>:<topic>',
+  private: 'the ID of a user on Telegram is a number',
+}
+
+/** An account of a bot on Telegram, which has no list of the chats of a bot. */
+class TelegramAccount extends BotAccount {
+  readonly readsFiles = true
+  readonly longestText = longestText
+  /** Telegram has no history for bots, and carries out each call anew. */
+  readonly retriesUnanswered = false
+  /** https://core.telegram.org/bots/api#deletemessage */
+  override readonly recallableFor = 48 * 60 * 60 * 1000
+
+  protected checkTarget(target: Target): void {
+    demand(readChat(target) !== undefined, chatRules[target.kind])
+  }
+
+  protected refusal(item: Item, target: Target): string | undefined {
+    if (item.type === 'at') {
+      if (item.userId === null) return 'Telegram cannot mention everybody'
+      // https://core.telegram.org/bots/api#user: a number, or a name.
+      const isMentionable = isUser(item.userId) || /^@?[a-z][a-z0-9_]{3,31}$/i.test(item.userId)
+      demand(isMentionable, 'a mention on Telegram needs the number of a user, or @name')
+    }
+    if (item.type !== 'reply') return
+    const answered = readMessageId(item.messageId)
+    if (!answered) return 'the ID of a message on Telegram is <chat>:<number>, or the number alone'
+    // An answer would show what it answers, to which its caller may have no access in another chat.
+    demand(answered.chat === undefined || answered.chat === readChat(target)?.id, 'the message that is answered is in another chat')
+  }
+
+  message(target: Target, items: readonly LoadedItem[]): Message {
+    return new TelegramMessage(this, target, items)
+  }
+
+  update(target: Target, messageId: string, items: readonly LoadedItem[]): Message {
+    return new TelegramMessage(this, target, items, messageId)
+  }
+
+  async recall(target: Target, messageId: string): Promise<void> {
+    const data = { chat_id: readChat(target)?.id, message_id: readMessageId(messageId)?.number }
+    readResult(await ask(this.bot, 'POST', '/deleteMessage', data), target)
+  }
+}
 
 /** A chat as Telegram names it. */
-export interface Chat {
+interface Chat {
   /** A negative number, or the `@name` of a public group or channel; in a private chat the number of the user. */
   id: string
   /** The topic of a group that has topics. */
@@ -22,18 +108,18 @@ const userPattern = /^[1-9][0-9]{0,15}$/
  * Reads a target; `undefined` where there can be no such chat. Groups have negative numbers and users positive ones, so that neither kind
  * of target reaches a chat of the other. Source: https://core.telegram.org/bots/api#sendmessage (`chat_id`, `message_thread_id`)
  */
-export function readChat({ kind, id }: Target): Chat | undefined {
+function readChat({ kind, id }: Target): Chat | undefined {
   if (kind === 'private') return isUser(id) ? { id } : undefined
   const [, group, topic] = groupPattern.exec(id) ?? []
   if (group !== undefined) return { id: group, ...topic !== undefined && { topic: Number(topic) } }
 }
 
-export function isUser(id: string): boolean {
+function isUser(id: string): boolean {
   return userPattern.test(id)
 }
 
 /** Reads the ID of a message: its number in its chat, with that chat in front or not. `undefined` where there can be no such message. */
-export function readMessageId(text: string): { chat: string | undefined, number: number } | undefined {
+function readMessageId(text: string): { chat: string | undefined, number: number } | undefined {
   const [, chat, number] = /^(?:(\S+):)?([1-9][0-9]{0,9})$/.exec(text) ?? []
   if (number !== undefined) return { chat, number: Number(number) }
 }
@@ -68,7 +154,7 @@ const rows: readonly Row[] = [
 ]
 
 /** The result of a call about a chat. @throws SendError where it has none */
-export function readResult({ status, body, headers }: WebAnswer, { kind }: Target): unknown {
+function readResult({ status, body, headers }: WebAnswer, { kind }: Target): unknown {
   const { ok, result, error_code: code = status, description, parameters } = fieldsOf(body)
   if (ok === true) return result
   if (ok !== false && status < 400) throw unreadable()
@@ -84,7 +170,7 @@ export function readResult({ status, body, headers }: WebAnswer, { kind }: Targe
 }
 
 /** In UTF-16 units, which are never fewer than the characters that Telegram counts. https://core.telegram.org/bots/api#sendmessage */
-export const longestText = 4096
+const longestText = 4096
 /** As above. https://core.telegram.org/bots/api#sendphoto */
 const longestCaption = 1024
 /** https://core.telegram.org/bots/api#sendmediagroup */
@@ -126,7 +212,7 @@ interface Request {
 const nothing: Words = { text: '', entities: [] }
 
 /** A message through a bot of Telegram, which shows bots no history: it is never looked up. */
-export class TelegramMessage extends WebMessage {
+class TelegramMessage extends WebMessage {
   readonly likeness = ''
   private readonly chat = readChat(this.target) ?? { id: this.target.id }
   /** The adapter takes a topic for a channel, and its group for the guild. */
