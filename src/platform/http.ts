@@ -124,7 +124,7 @@ export class HttpAccount implements Account {
   }
 }
 
-/** What a status says that is no success. The answer is not shown: it may hold anything, and of the address the origin alone is no secret. */
+/** What a status of failure says. The answer is not shown: it may hold anything, and of the address the origin alone is no secret. */
 function failureOf(status: number, headers: Headers, origin: string): SendError {
   const words = `${origin} answered ${status}${status >= 300 && status < 400 ? ', a redirect, which is not followed' : ''}`
   if (status === 429 || status === 503) {

@@ -57,10 +57,8 @@ export class KoishiPort implements Port {
 
   /** A bot without an ID is passed over: nobody could tell later whose the delivery is. */
   chooseLater(selector: BotSelector): Account {
-    const fixed = this.pickFixed(selector)
-    if (fixed) return fixed
     const bot = this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.pick(selector, bot => Boolean(bot.selfId))
-    return this.account(bot ?? this.refuse(selector))
+    return this.pickFixed(selector) ?? this.account(bot ?? this.refuse(selector))
   }
 
   find(sid: string): Account | undefined {

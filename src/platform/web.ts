@@ -22,7 +22,7 @@ type Client = <T>(method: string, url: string, config: {
 }) => Promise<{ status: number, headers: Headers, data: T }>
 
 /** The HTTP client of an adapter's bot, which knows the address and the credentials, or of a context. @throws SendError `unsent` */
-export function clientOf(owner: object): Client {
+function clientOf(owner: object): Client {
   const { http } = fieldsOf(owner)
   if (!isClient(http)) throw new SendError('unsent', 'the adapter is not ready')
   return http

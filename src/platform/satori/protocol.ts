@@ -3,7 +3,7 @@ import { lookup } from 'mime-types'
 import { digest } from '../../lib/crypto'
 import { fieldsOf } from '../../message/parse'
 import { cleanWording } from '../failure'
-import { toText } from '../incoming'
+import { elementsText, toText } from '../incoming'
 import { toElement } from '../koishi'
 import { SendError, type LoadedItem, type Receipt } from '../port'
 import { classify } from '../qq'
@@ -88,11 +88,12 @@ function escapeText(text: string): string {
 }
 
 /**
- * What stays the same of a message in the history of a server: mentions, kinds of media, and the letters and digits of its text. The
- * platform behind the server may change the rest, such as blanks, escapes, and links of media.
+ * What stays the same of a message in the history of a server: the letters and digits of its text and mentions, and the kinds of its media.
+ * The platform behind the server may change the rest, such as blanks, escapes, and links of media.
  */
 export function likenessOf(elements: readonly h[]): string {
-  return digest(normalize(describe(elements)))
+  const text = elementsText(elements)
+  return digest(JSON.stringify([text.replace(/[^\p{L}\p{N}]+/gu, '') || text.trim(), ...mediaIn(elements)]))
 }
 
 /** The likeness of a message with this `content`. */
@@ -100,29 +101,15 @@ export function likenessOfContent(content: string): string {
   return likenessOf(h.parse(content))
 }
 
-/** Stands between the texts of a message and its other elements. */
-const border = '\0'
-
 const media: ReadonlySet<string> = new Set(['img', 'image', 'video', 'audio', 'file'])
 
 /** No server nests deeper on purpose. A hostile message must not exhaust the stack. */
 const maxDepth = 64
 
-function describe(elements: readonly h[], depth = 0): string {
-  if (depth > maxDepth) return ''
-  return elements.map(({ type, attrs, children }) => {
-    const { content, id, name, title, type: special, href }: Record<string, unknown> = attrs
-    if (type === 'text') return toText(content).replaceAll(border, '')
-    if (type === 'at') return `${border}@${toText(special) || toText(id) || toText(name)}${border}`
-    if (media.has(type)) return `${border}${type === 'image' ? 'img' : type} ${toText(title)}${border}`
-    // The answered message may stand in it, or only beside the content.
-    if (type === 'quote' || type === 'author') return ''
-    const inner = describe(children, depth + 1)
-    if (type === 'a') return inner || toText(href)
-    return inner || type === 'br' || type === 'p' ? inner : `${border}${type}${border}`
-  }).join('')
-}
-
-function normalize(description: string): string {
-  return description.split(border).map(part => part.replace(/[^\p{L}\p{N}]+/gu, '') || part.trim()).join(border)
+/** The kinds and names of media, but for those of an answered message, which may stand in it or only beside it. */
+function mediaIn(elements: readonly h[], depth = 0): string[] {
+  return elements.flatMap(({ type, attrs, children }) => {
+    if (media.has(type)) return `${type === 'image' ? 'img' : type} ${toText(fieldsOf(attrs).title)}`
+    return type === 'quote' || depth > maxDepth ? [] : mediaIn(children, depth + 1)
+  })
 }
