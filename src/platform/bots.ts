@@ -49,14 +49,9 @@ export class Presence {
     return bot.status === online && !this.faults.has(bot)
   }
 
-  /** Why the account of a bot cannot send although the bot is connected; `undefined` where it is not connected, or can send. */
-  private faultOf(bot: Bot): string | undefined {
-    return bot.status === online ? this.faults.get(bot) : undefined
-  }
-
   /** The health of a bot; the same object for as long as it does not change. */
   health(bot: Bot): Health {
-    const fault = this.faultOf(bot)
+    const fault = bot.status === online ? this.faults.get(bot) : undefined
     const state = fault === undefined ? states[bot.status] : 'offline'
     const cause = fault ?? (state === 'online' ? undefined : connectionCause(bot, this.refusals.get(bot)))
     const last = this.known.get(bot)

@@ -6,10 +6,4 @@ import { satori } from './satori/account'
 import { telegram } from './telegram'
 
 /** What is particular to platforms besides OneBot. The first one that owns a bot counts, and the last one owns every bot. */
-export const platforms: readonly PlatformSupport[] = [
-  telegram,
-  lark,
-  satori,
-  discord,
-  anyPlatform,
-]
+export const platforms: readonly PlatformSupport[] = [telegram, lark, satori, discord, anyPlatform]

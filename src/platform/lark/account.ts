@@ -1,5 +1,4 @@
 import { h, type MessageEncoder } from 'koishi'
-import { RelayError } from '../../errors'
 import { sha256 } from '../../lib/crypto'
 import { unwrap } from '../../lib/unwrap'
 import type { Item, Target } from '../../message/model'
@@ -161,15 +160,13 @@ class LarkMessage extends WebMessage {
   readonly likeness: string
   /** "Requests with the same uuid send at most one message within an hour", less what a call may take on its way. */
   protected override readonly repeatableFor = 55 * 60_000
-  private readonly place: Place
+  /** `checkTarget` has refused every other target. */
+  private readonly place: Place = readPlace(this.target) ?? { type: 'chat_id', id: this.target.id, root: undefined }
 
   constructor(account: BotAccount, target: Target, items: readonly LoadedItem[], name: string, changed?: string) {
     super(account, target, items, changed)
     // A part of a message that was refused as a whole may have its name.
     this.likeness = `${name} ${items.length}`
-    const place = readPlace(target)
-    if (!place) throw new RelayError('bad-request', 'there is no such chat on this platform')
-    this.place = place
   }
 
   protected channel(): Promise<string> {
