@@ -1,16 +1,17 @@
 import { h, Universal, type Bot, type Context, type Session } from 'koishi'
-import { RelayError } from '../errors'
+import { LRUCache } from 'lru-cache'
 import { unwrap } from '../lib/unwrap'
 import type { Item, Target } from '../message/model'
 import { adapterOf, type Adapter, type Feature } from './adapters'
 import type { Presence } from './bots'
 import { answerIn, failureOf, observe, watchExchanges, type Exchange } from './exchange'
-import { classifyThrown } from './failure'
+import { classifyThrown, throwClassified } from './failure'
 import {
-  announceSend, BotAccount, createEncoder, createSession, isCrowd, partlyArrived, render, toElement, type PlatformSupport, type SendSession,
+  announceSend, BotAccount, createEncoder, createSession, demand, isUser, partlyArrived, render, toElement, type PlatformSupport,
+  type SendSession,
 } from './koishi'
-import { readMedia, type MediaFile } from './media'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type LoadedMedia, type Message, type Receipt } from './port'
+import { readMedia, type MediaFile } from './web'
 
 /** Any platform, through the adapter of its bots and Koishi's own interface. */
 export const anyPlatform: PlatformSupport = {
@@ -19,35 +20,28 @@ export const anyPlatform: PlatformSupport = {
   listen: watchExchanges,
 }
 
-function sizeOf(text: string, { unit }: NonNullable<Adapter['longest']>): number {
-  return unit === 'bytes' ? Buffer.byteLength(text) : text.length
-}
-
 /** What an item is called. */
 const features: Readonly<Record<Feature, string>> = {
   'text': 'a text', 'image': 'a picture', 'video': 'a video', 'audio': 'a voice message', 'file': 'a file', 'at': 'a mention',
   'at-all': 'a mention of everybody', 'reply': 'a reply',
 }
 
-/** No ID of a user on any platform has these; within markup they would end the mention. */
-const plainId = /^[^\s<>()[\]{}|&"'\\]+$/
-
 /** An account on any platform, through its adapter. */
 class AdapterAccount extends BotAccount {
   readonly readsFiles = true
-  readonly takesFiles: boolean
+  override readonly takesFiles: boolean
   readonly longestText: number
   readonly retriesUnanswered = false
   override readonly recallableFor: number
-  private readonly adapter: Adapter | undefined
+  readonly adapter: Adapter | undefined
 
   constructor(bot: Bot, presence: Presence) {
     super(bot, presence)
     this.adapter = adapterOf(bot)
     this.takesFiles = !this.adapter?.lacks.includes('file')
-    const { size, unit } = this.adapter?.longest ?? { size: Infinity, unit: 'characters' }
+    const { longest = Infinity, countsBytes } = this.adapter ?? {}
     // A Chinese character takes three bytes.
-    this.longestText = unit === 'bytes' ? Math.floor(size / 3) : size
+    this.longestText = countsBytes ? Math.floor(longest / 3) : longest
     this.recallableFor = can(bot, 'deleteMessage') ? Infinity : 0
   }
 
@@ -55,73 +49,66 @@ class AdapterAccount extends BotAccount {
   protected checkTarget(target: Target): void {
     const { kind, id } = target
     const leadsElsewhere = id.split(/[/\\]/).some(part => /^(?:\.|%2e){1,2}$/i.test(part))
-    if (leadsElsewhere) throw new RelayError('bad-request', `this is not the ID of a ${kind === 'group' ? 'group' : 'user'}`)
-    const closed = whyClosed(this.bot, this.adapter, target)
-    if (closed !== undefined) throw new RelayError('bad-request', closed)
-  }
-
-  protected checkItem(item: Item): void {
-    if (item.type !== 'at' || item.userId === null) return
-    const form = this.adapter?.userId ?? plainId
-    if (!form.test(item.userId) || isCrowd(item.userId)) throw new RelayError('bad-request', 'the ID of a mention is not that of a user')
+    demand(!leadsElsewhere, `this is not the ID of a ${kind === 'group' ? 'group' : 'user'}`)
+    const closed = this.whyClosed(target)
+    demand(closed === undefined, closed ?? '')
   }
 
   protected refusal(item: Item): string | undefined {
     const { adapter } = this
-    const feature = item.type === 'at' && item.userId === null ? 'at-all' : item.type
+    const isToAll = item.type === 'at' && item.userId === null
+    if (item.type === 'at' && item.userId !== null) {
+      demand(adapter?.userId?.test(item.userId) !== false && isUser(item.userId), 'the ID of a mention is not that of a user')
+    }
+    const feature = isToAll ? 'at-all' : item.type
     if (!adapter?.lacks.includes(feature)) return
     return `${features[feature]} cannot be sent by the adapter for ${adapter.name}${'link' in item ? ': send a link to it as text' : ''}`
   }
 
   async recall(target: Target, messageId: string): Promise<void> {
-    const { bot, adapter } = this
     const exchanges: Exchange[] = []
-    const error = await observe(exchanges, async () => bot.deleteMessage(await channelOf(bot, adapter, target), messageId))
+    const error = await observe(exchanges, async () => this.bot.deleteMessage(await this.channelOf(target), messageId))
       .then(() => undefined, (error: unknown) => classifyThrown(error))
-    const failure = failureOf(exchanges.at(-1)?.answer, adapter) ?? error
+    const failure = failureOf(exchanges.at(-1)?.answer, this.adapter) ?? error
     if (failure) throw failure
   }
 
-  groups(): Promise<Contact[]> {
-    return listChannels(this.bot).catch(throwRefused)
+  override groups(): Promise<Contact[]> {
+    return listChannels(this.bot).catch(throwClassified)
   }
 
   override friends(): Promise<Contact[]> {
-    return listFriends(this.bot).catch(throwRefused)
+    return listFriends(this.bot).catch(throwClassified)
   }
 
   message(target: Target, items: readonly LoadedItem[]): Message {
-    return new AdapterMessage(this.bot, this.adapter, target, items)
+    return new AdapterMessage(this, target, items)
   }
-}
 
-function throwRefused(error: unknown): never {
-  throw classifyThrown(error)
+  /** @throws SendError */
+  async channelOf(target: Target): Promise<string> {
+    const closed = this.whyClosed(target)
+    if (closed !== undefined) throw new SendError('refused', closed, { isFinal: true })
+    const { kind, id } = target
+    const direct = this.adapter?.direct
+    if (kind === 'group' || direct === 'user') return id
+    if (direct === 'prefix') return `private:${id}`
+    return direct === 'answer' ? answered(this.bot, target)?.channelId ?? id : (await this.bot.createDirectChannel(id)).id
+  }
+
+  /** Why the adapter cannot send to a target at all, in plain English; `undefined` where it can. */
+  private whyClosed(target: Target): string | undefined {
+    const { direct = 'ask', isPrivateOnly, name } = this.adapter ?? {}
+    if (target.kind === 'group') return isPrivateOnly && `${name} has private chats only: write private:<ID of the user>`
+    if (direct === 'ask' && !can(this.bot, 'createDirectChannel')) return 'the adapter of this bot knows no private chats by the ID of a user'
+    const isUnknown = direct === 'answer' && !answered(this.bot, target)
+    return isUnknown ? 'the platform has a private chat with a user only for some minutes after the user wrote to the bot' : undefined
+  }
 }
 
 /** Whether an adapter implements a method of Koishi's bots: those that it does not are absent. */
 function can(bot: Bot, method: keyof Universal.Methods): boolean {
   return typeof Reflect.get(bot, method) === 'function'
-}
-
-/** Why the adapter cannot send to a target at all, in plain English; `undefined` where it can. */
-function whyClosed(bot: Bot, adapter: Adapter | undefined, target: Target): string | undefined {
-  if (target.kind === 'group') return adapter?.isPrivateOnly && `${adapter.name} has private chats only: write private:<ID of the user>`
-  if (adapter?.direct === 'user' || adapter?.direct === 'prefix') return
-  if (adapter?.direct === 'answer') {
-    return answered(bot, target) ? undefined : 'the platform has a private chat with a user only for some minutes after the user wrote to the bot'
-  }
-  return can(bot, 'createDirectChannel') ? undefined : 'the adapter of this bot knows no private chats by the ID of a user'
-}
-
-async function channelOf(bot: Bot, adapter: Adapter | undefined, target: Target): Promise<string> {
-  const { kind, id } = target
-  const closed = whyClosed(bot, adapter, target)
-  if (closed !== undefined) throw new SendError('refused', closed, { isFinal: true })
-  if (kind === 'group' || adapter?.direct === 'user') return id
-  if (adapter?.direct === 'prefix') return `private:${id}`
-  if (adapter?.direct === 'answer') return answered(bot, target)?.channelId ?? id
-  return (await bot.createDirectChannel(id)).id
 }
 
 const text = Universal.Channel.Type.TEXT
@@ -145,35 +132,22 @@ async function listFriends(bot: Bot): Promise<Contact[]> {
   return friends
 }
 
-/** For how long a message can be answered, in milliseconds: QQ takes answers for five minutes. */
-const answerTime = 5 * 60_000
-
-/** The last message of each chat, by bots, the oldest first. They outlive a reload of the plugin. */
-const incoming = new WeakMap<Bot, Map<string, Session>>()
+/** The last message of each chat, for as long as QQ takes an answer to it. They outlive a reload of the plugin. */
+const incoming = new LRUCache<string, Session>({ max: 5_000, ttl: 5 * 60_000 })
 
 /** Remembers the last message of each chat on platforms that want to know which message is answered. */
 export function rememberIncoming(ctx: Context): void {
   ctx.on('message', traced => {
     const session = unwrap(traced)
     const bot = unwrap(session.bot)
-    if (!adapterOf(bot)?.answers) return
     const { isDirect, userId = '', channelId = '' } = session
-    const chats = incoming.get(bot) ?? new Map<string, Session>()
-    incoming.set(bot, chats)
-    for (const [chat, { timestamp }] of chats) {
-      if (timestamp > Date.now() - answerTime) break
-      chats.delete(chat)
-    }
-    const chat = isDirect ? `private:${userId}` : `group:${channelId}`
-    chats.delete(chat)
-    chats.set(chat, session)
+    if (adapterOf(bot)?.answers) incoming.set(`${bot.sid} ${isDirect ? `private:${userId}` : `group:${channelId}`}`, session)
   }, true)
 }
 
 /** The message that a message to this target can be the answer to. */
-function answered(bot: Bot, { kind, id }: Target): Session | undefined {
-  const session = incoming.get(bot)?.get(`${kind}:${id}`)
-  return session && session.timestamp > Date.now() - answerTime ? session : undefined
+function answered({ sid }: Bot, { kind, id }: Target): Session | undefined {
+  return incoming.get(`${sid} ${kind}:${id}`)
 }
 
 /** The most bytes of a file that are read for an adapter, which keeps them in memory several times over. */
@@ -186,10 +160,13 @@ class AdapterMessage implements Message {
   /** A further round waits for what the one before it has begun to fetch. */
   private readonly files = new Map<LoadedMedia, Promise<MediaFile>>()
 
-  constructor(
-    private readonly bot: Bot, private readonly adapter: Adapter | undefined, private readonly target: Target,
-    private readonly items: readonly LoadedItem[],
-  ) {}
+  private readonly bot: Bot
+  private readonly adapter: Adapter | undefined
+
+  constructor(private readonly account: AdapterAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {
+    this.bot = account.bot
+    this.adapter = account.adapter
+  }
 
   async send(begin: () => void): Promise<Receipt> {
     const exchanges: Exchange[] = []
@@ -216,10 +193,11 @@ class AdapterMessage implements Message {
    * @returns what sends it
    */
   private async prepare(): Promise<() => Promise<string[]>> {
-    const { bot, adapter, target, items } = this
-    const channelId = await channelOf(bot, adapter, target)
+    const { account, bot, adapter, target, items } = this
+    const channelId = await account.channelOf(target)
     const words = items.map(item => item.type === 'text' ? item.text : '').join('')
-    if (adapter?.longest && sizeOf(words, adapter.longest) > adapter.longest.size) throw new SendError('refused', undefined, { causeId: 'too-long', isFinal: true })
+    const size = adapter?.countsBytes ? Buffer.byteLength(words) : words.length
+    if (size > (adapter?.longest ?? Infinity)) throw new SendError('refused', undefined, { causeId: 'too-long', isFinal: true })
     const elements = await Promise.all(items.map(item => this.toElement(item)))
     const encoder = createEncoder(bot, channelId)
     if (!encoder) return () => bot.sendMessage(channelId, elements)

@@ -27,8 +27,9 @@ export interface Adapter {
   readonly userId?: RegExp
   /** The types of media that it takes; it leaves out all others. */
   readonly mediaTypes?: RegExp
-  /** The longest text, where the platform would cut a longer one. Others refuse what is too long for them. */
-  readonly longest?: { readonly size: number, readonly unit: 'characters' | 'bytes' }
+  /** The longest text in characters, or in bytes, where the platform would cut a longer one. Others refuse what is too long for them. */
+  readonly longest?: number
+  readonly countsBytes?: true
   /** The element of a picture, where it is not `img`. */
   readonly picture?: 'image'
   /** Keeps a text from being markup or a mention, as far as the adapter does not do so itself. */
@@ -74,7 +75,7 @@ const adapters = new Map<string, Adapter>(Object.entries({
   },
   // @satorijs/adapter-slack 2.5.0. Slack has closed the method by which it sends files. https://docs.slack.dev/messaging/formatting-message-text
   slack: {
-    name: 'Slack', lacks: media, direct: 'ask', userId: /^[A-Z0-9]+$/, escape: escapeEntities, longest: { size: 40_000, unit: 'characters' },
+    name: 'Slack', lacks: media, direct: 'ask', userId: /^[A-Z0-9]+$/, escape: escapeEntities, longest: 40_000,
     limits: new Map([['ratelimited', 'account'], ['rate_limited', 'account']]),
     // After a reply in a thread it looks for the message that was answered, and fails.
     confirmed: ({ ok, ts }) => ok === true && ts,
@@ -92,7 +93,7 @@ const adapters = new Map<string, Adapter>(Object.entries({
   wecom: {
     name: 'WeCom', lacks: ['at', 'at-all', 'reply'], direct: 'user', isPrivateOnly: true, picture: 'image',
     // https://developer.work.weixin.qq.com/document/path/90236
-    longest: { size: 2048, unit: 'bytes' },
+    longest: 2048, countsBytes: true,
     limits: new Map([['45009', 'account'], ['45033', 'account']]),
   },
   // @satorijs/adapter-whatsapp 2.6.0. https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes

@@ -49,14 +49,9 @@ export class Presence {
     return bot.status === online && !this.faults.has(bot)
   }
 
-  /** Why the account of a bot cannot send although the bot is connected; `undefined` where it is not connected, or can send. */
-  private faultOf(bot: Bot): string | undefined {
-    return bot.status === online ? this.faults.get(bot) : undefined
-  }
-
   /** The health of a bot; the same object for as long as it does not change. */
   health(bot: Bot): Health {
-    const fault = this.faultOf(bot)
+    const fault = bot.status === online ? this.faults.get(bot) : undefined
     const state = fault === undefined ? states[bot.status] : 'offline'
     const cause = fault ?? (state === 'online' ? undefined : connectionCause(bot, this.refusals.get(bot)))
     const last = this.known.get(bot)
@@ -160,4 +155,96 @@ export function reportBots(ctx: Context, presence: Presence, logger: Logger): vo
     const past = before && before.state !== health.state ? ` after ${Math.round((health.since - before.since) / 1000)} s ${before.state}` : ''
     logger.info('%s', `bot ${describe(bot, health)}${past}`)
   }))
+}
+
+/** What is done for one bot. */
+interface Keeper {
+  /** Called for each change of the bot's status. */
+  update(): void
+  dispose(): void
+}
+
+/**
+ * Has a keeper for each bot that needs one, until the context is disposed.
+ *
+ * @param make `undefined` where the bot needs none now
+ * @returns the keepers so far, and what begins with the bots that are there
+ */
+export function attend<T extends Keeper>(
+  ctx: Context, make: (bot: Bot) => T | undefined,
+): { keepers: ReadonlyMap<Bot, T>, begin: () => void } {
+  const bots = unwrap(ctx.bots)
+  const keepers = new Map<Bot, T>()
+  const update = (traced: Bot): void => {
+    const bot = unwrap(traced)
+    // While an adapter is reloaded, Koishi announces the last changes of the old bot in the name of the new one.
+    if (!bots.some(each => unwrap(each) === bot)) return
+    const keeper = keepers.get(bot) ?? make(bot)
+    if (keeper) keepers.set(bot, keeper)
+    keeper?.update()
+  }
+  ctx.on('bot-status-updated', update)
+  ctx.on('bot-removed', bot => {
+    keepers.get(unwrap(bot))?.dispose()
+    keepers.delete(unwrap(bot))
+  })
+  ctx.on('dispose', () => keepers.forEach(keeper => keeper.dispose()))
+  return { keepers, begin: () => bots.forEach(update) }
+}
+
+/** How long a bot may be connecting before it is started again, in milliseconds; twice as long each further time, up to the longest. */
+const firstPatience = 60_000
+const longestPatience = 600_000
+
+/**
+ * Starts bots again that stay "connecting", or whose adapters gave up, until the plugin is disposed. With adapter-telegram 4.5.11, either
+ * happens when the platform cannot be reached at the start, or polls fail. A bot whose adapter says that it reconnects is left alone, and
+ * so is one that a person has stopped, or that is hidden, because another bot starts it.
+ *
+ * @param isOther whether something else keeps this bot connected
+ */
+export function restartStuck(ctx: Context, logger: Pick<Logger, 'warn'>, isOther: (bot: Bot) => boolean): void {
+  attend(ctx, bot => isOther(bot) ? undefined : new Starter(bot, logger)).begin()
+}
+
+class Starter implements Keeper {
+  private timer: NodeJS.Timeout | undefined
+  /** How often the bot was started again since it was online. */
+  private tries = 0
+  /** Whether a start is under way: a second one beside a slow login would make two connections. */
+  private isStarting = false
+  private isDisposed = false
+
+  constructor(private readonly bot: Bot, private readonly logger: Pick<Logger, 'warn'>) {}
+
+  update(): void {
+    const { status, hidden } = this.bot
+    clearTimeout(this.timer)
+    if (status === online) this.tries = 0
+    const isStuck = status === Universal.Status.CONNECT || status === Universal.Status.OFFLINE
+    if (!isStuck || hidden || this.isStarting || this.isDisposed) return
+    const patience = Math.min(firstPatience * 2 ** this.tries, longestPatience)
+    this.timer = setTimeout(() => {
+      // An adapter that gives up notes why, after the change of the status. A person who stops a bot leaves no reason.
+      if (this.bot.status === Universal.Status.OFFLINE && !this.bot.error) return
+      // A start that fails is tried again, as one that gives up in silence.
+      void this.restart(patience).catch(() => undefined).then(() => this.update())
+    }, patience)
+  }
+
+  dispose(): void {
+    this.isDisposed = true
+    clearTimeout(this.timer)
+  }
+
+  private async restart(patience: number): Promise<void> {
+    const { bot } = this
+    const state = bot.isActive ? 'connecting' : 'offline'
+    this.logger.warn('%s', `the bot ${bot.sid} is started again: it has been ${state} for ${patience / 1000} s`)
+    this.tries++
+    await bot.stop()
+    if (this.isDisposed) return
+    this.isStarting = true
+    await bot.start().finally(() => this.isStarting = false)
+  }
 }

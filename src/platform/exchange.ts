@@ -72,9 +72,6 @@ function decode(response: Response): Promise<unknown> {
   return type.startsWith('application/json') ? response.json() : type.startsWith('text/') ? response.text() : response.arrayBuffer()
 }
 
-/** How long to wait for a platform that does not say, in milliseconds. */
-const usualWait = 5_000
-
 /**
  * What an answer says of a failure; `undefined` for a success.
  *
@@ -85,7 +82,7 @@ export function failureOf(answer: Said | undefined, adapter: Adapter | undefined
   const { status, headers, body } = answer
   const { code, words } = complaintOf(fieldsOf(body), adapter)
   const scope = status === 429 ? 'account' : adapter?.limits?.get(code)
-  if (scope) return toFailure(429, { words, limit: { scope, after: waitOf(headers, fieldsOf(body)) } })
+  if (scope) return toFailure(429, { words, scope, wait: waitOf(headers, fieldsOf(body)) })
   if (status >= 400) return toFailure(status, { words })
   if (!adapter || code === '') return
   // QQ answers 201 and 202 where it has yet to decide, and WeCom -1 where it is too busy to tell.
@@ -110,7 +107,7 @@ function complaintOf(body: JsonObject, adapter: Adapter | undefined): { code: st
 }
 
 /** `Retry-After`, its like of KOOK, or the field `retry_after`, both in seconds. */
-function waitOf(headers: Headers, body: JsonObject): number {
-  const seconds = [headers.get('x-rate-limit-reset'), toText(body.retry_after)].map(Number).find(number => number > 0)
-  return retryAfterOf(headers) ?? (seconds === undefined ? usualWait : seconds * 1000)
+function waitOf(headers: Headers, body: JsonObject): number | undefined {
+  const seconds = [headers.get('x-rate-limit-reset'), body.retry_after].map(Number).find(number => number > 0)
+  return retryAfterOf(headers) ?? (seconds && seconds * 1000)
 }

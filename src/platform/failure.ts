@@ -76,11 +76,7 @@ const rules: readonly [SendFailure, (traits: Traits) => boolean][] = [
   ['unanswered', ({ status }) => Number(status) >= 500],
 ]
 
-/**
- * Classifies the errors of adapters by what they say of the connection and of the answer.
- *
- * @param otherwise what any other error is
- */
+/** Classifies the errors of adapters by what they say of the connection and of the answer. @param otherwise what any other error is */
 export function classifyThrown(error: unknown, otherwise: 'refused' | 'unanswered' = 'refused'): SendError {
   if (error instanceof SendError) return error
   // Satori's AggregateError, which is not the global class, holds an error for each platform message.

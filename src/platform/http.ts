@@ -4,7 +4,7 @@ import { digest } from '../lib/crypto'
 import { networkReason, parseEndpoint, type Endpoint } from '../lib/endpoint'
 import { signatureHeaders } from '../lib/webhook-signature'
 import { findHttpRung } from '../message/destination'
-import { httpPlatform, type HttpRung, type ParsedItem, type Target, type TargetNames } from '../message/model'
+import { httpPlatform, type ParsedItem, type Target, type TargetNames } from '../message/model'
 import { classifyThrown } from './failure'
 import { SendError, type Account, type Contact, type Health, type LoadedItem, type Message, type Receipt } from './port'
 import { retryAfterOf } from './web'
@@ -48,75 +48,54 @@ export class HttpAccount implements Account {
   }
 
   message(target: Target, items: readonly LoadedItem[], name: string): Message {
-    return new HttpMessage(target, toText(items), name, this.options)
+    const text = toText(items)
+    return {
+      likeness: digest(text),
+      // Each call has the same `webhook-id`.
+      idempotentFor: Infinity,
+      send: begin => this.send(target, text, name, begin),
+      history: () => Promise.resolve(undefined),
+    }
   }
 
   recall(): Promise<never> {
     return Promise.reject(new SendError('refused', 'what went to an HTTP address cannot be taken back', { isFinal: true }))
   }
 
-  closure(): Promise<undefined> {
-    return Promise.resolve(undefined)
-  }
-
-  groups(): Promise<Contact[]> {
-    return Promise.resolve([])
-  }
-
-  friends(): Promise<Contact[]> {
-    return Promise.resolve([])
-  }
-
-  onOffline(): () => void {
-    return () => undefined
-  }
+  readonly closure = (): Promise<undefined> => Promise.resolve(undefined)
+  readonly groups = (): Promise<Contact[]> => Promise.resolve([])
+  readonly friends = this.groups
+  readonly onOffline = (): () => void => () => undefined
 
   onOnline(callback: () => void): () => void {
     callback()
     return () => undefined
   }
-}
 
-/** One post to an HTTP address. */
-class HttpMessage implements Message {
-  readonly likeness: string
-  /** Each call has the same `webhook-id`. */
-  readonly idempotentFor = Infinity
-
-  /** @param name as `Account.message` has it: the ID of the delivery, and what follows it */
-  constructor(
-    private readonly target: Target, private readonly text: string, private readonly name: string, private readonly options: HttpOptions,
-  ) {
-    this.likeness = digest(text)
-  }
-
-  async send(begin: () => void): Promise<Receipt> {
-    const found = findHttpRung(this.target, this.options.names)
+  private async send(to: Target, text: string, name: string, begin: () => void): Promise<Receipt> {
+    const found = findHttpRung(to, this.options.names)
     const endpoint = found && parseEndpoint(found.rung.url)
     if (!endpoint) throw new SendError('refused', noAddress, { isFinal: true })
-    begin()
-    const failure = await this.post(endpoint, found.rung, found.name)
-    if (failure) throw failure
-    return { messageIds: [] }
-  }
-
-  history(): Promise<undefined> {
-    return Promise.resolve(undefined)
-  }
-
-  /** @param target the name that has the address */
-  private async post(
-    { url, authorization, origin }: Endpoint, { secret, format }: HttpRung, target: string,
-  ): Promise<SendError | undefined> {
-    const { text, name, options: { timeout, stop } } = this
+    const { name: target, rung: { secret, format } } = found
+    // The name begins with the ID of the delivery.
     const [id] = name.split(' ')
-    const body = JSON.stringify(format === 'apprise' ? { body: text, title: target, type: 'info' } : { text, target, delivery_id: id })
+    const content = format === 'apprise' ? { body: text, title: target, type: 'info' } : { text, target, delivery_id: id }
+    const body = JSON.stringify(content)
     const webhookId = digest(name)
+    begin()
+    return this.post(endpoint, body, {
+      'webhook-id': webhookId,
+      ...secret !== undefined && signatureHeaders(secret, { id: webhookId, time: Date.now(), body }),
+    })
+  }
+
+  private async post({ url, authorization, origin }: Endpoint, body: string, headers: Record<string, string>): Promise<Receipt> {
+    const { timeout, stop } = this.options
     const exchange = new AbortController()
     const late = setTimeout(() => exchange.abort(), timeout)
     const unwatch = onAbort(stop, () => exchange.abort())
     try {
-      const { status, headers } = await fetch(url, {
+      const { status, headers: answered } = await fetch(url, {
         method: 'POST',
         body,
         headers: {
@@ -124,17 +103,18 @@ class HttpMessage implements Message {
           'user-agent': 'koishi-plugin-message-relay',
           // A connection that was kept may be closed by the other side just as a post is sent, and nobody knows whether that one arrived.
           'connection': 'close',
-          'webhook-id': webhookId,
-          ...secret !== undefined && signatureHeaders(secret, { id: webhookId, time: Date.now(), body }),
+          ...headers,
           ...authorization !== undefined && { authorization },
         },
         redirect: 'manual',
         signal: exchange.signal,
       })
-      return failureOf(status, headers, origin)
+      if (status >= 200 && status < 300) return { messageIds: [] }
+      throw failureOf(status, answered, origin)
     } catch (error) {
+      if (error instanceof SendError) throw error
       const { outcome } = classifyThrown(error, 'unanswered')
-      return new SendError(outcome, `${origin}: ${exchange.signal.aborted ? 'no answer in time' : networkReason(error)}`)
+      throw new SendError(outcome, `${origin}: ${exchange.signal.aborted ? 'no answer in time' : networkReason(error)}`)
     } finally {
       clearTimeout(late)
       unwatch()
@@ -144,9 +124,8 @@ class HttpMessage implements Message {
   }
 }
 
-/** What a status says. The answer itself is not shown: it may hold anything, and of the address the origin alone is no secret. */
-function failureOf(status: number, headers: Headers, origin: string): SendError | undefined {
-  if (status >= 200 && status < 300) return
+/** What a status of failure says. The answer is not shown: it may hold anything, and of the address the origin alone is no secret. */
+function failureOf(status: number, headers: Headers, origin: string): SendError {
   const words = `${origin} answered ${status}${status >= 300 && status < 400 ? ', a redirect, which is not followed' : ''}`
   if (status === 429 || status === 503) {
     return new SendError('unsent', words, { causeId: 'rate-limited', limit: { scope: 'chat', after: retryAfterOf(headers) ?? usualWait } })

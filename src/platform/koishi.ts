@@ -57,10 +57,8 @@ export class KoishiPort implements Port {
 
   /** A bot without an ID is passed over: nobody could tell later whose the delivery is. */
   chooseLater(selector: BotSelector): Account {
-    const fixed = this.pickFixed(selector)
-    if (fixed) return fixed
     const bot = this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.pick(selector, bot => Boolean(bot.selfId))
-    return this.account(bot ?? this.refuse(selector))
+    return this.pickFixed(selector) ?? this.account(bot ?? this.refuse(selector))
   }
 
   find(sid: string): Account | undefined {
@@ -153,6 +151,11 @@ function matches(bot: Bot, { platform = bot.platform, selfId = bot.selfId }: Bot
   return bot.selfId === selfId && (bot.platform === platform || toPlatform(bot.platform ?? '') === platform)
 }
 
+/** @throws RelayError `bad-request` with this rule where it is broken */
+export function demand(isKept: boolean, rule: string): void {
+  if (!isKept) throw new RelayError('bad-request', rule)
+}
+
 /** What the accounts of all platforms have in common. */
 export abstract class BotAccount implements Account {
   readonly platform: string
@@ -182,13 +185,12 @@ export abstract class BotAccount implements Account {
   }
 
   abstract readonly readsFiles: boolean
-  abstract readonly takesFiles: boolean
+  readonly takesFiles: boolean = true
   abstract readonly longestText: number
   abstract readonly retriesUnanswered: boolean
   /** No limit is known. */
   readonly recallableFor: number = Infinity
   abstract recall(target: Target, messageId: string): Promise<void>
-  abstract groups(): Promise<Contact[]>
   abstract message(target: Target, items: readonly LoadedItem[], name: string): Message
 
   /** Unknown, where a platform tells it only by refusing a message. */
@@ -198,26 +200,37 @@ export abstract class BotAccount implements Account {
   }
 
   /** None, where the platform has no list of them. */
+  groups(): Promise<Contact[]> {
+    return Promise.resolve([])
+  }
+
+  /** None, where the platform has no list of them. */
   friends(): Promise<Contact[]> {
     return Promise.resolve([])
   }
 
+  /** @throws SendError `unsent` where nothing can be called now */
+  demandConnection(): void {
+    if (!this.isOnline) throw new SendError('unsent', this.health.cause)
+  }
+
   check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[] {
     this.checkTarget(target)
-    for (const item of items) if (!(item instanceof RelayError)) this.checkItem(item, target)
     return items.map(item => {
-      const reason = item instanceof RelayError ? undefined : this.refusal(item)
+      const reason = item instanceof RelayError ? undefined : this.refusal(item, target)
       return reason === undefined ? item : new RelayError('bad-request', reason)
     })
   }
 
   /** @throws RelayError `bad-request` where the target cannot exist on this platform */
   protected abstract checkTarget(target: Target): void
-  /** @throws RelayError `bad-request` where a user whom an item mentions, or the message that it answers, cannot exist there */
-  protected abstract checkItem(item: Item, target: Target): void
 
-  /** Why the platform cannot take an item, in plain English; `undefined` where it can. */
-  protected abstract refusal(item: Item): string | undefined
+  /**
+   * Why the platform cannot take an item, in plain English; `undefined` where it can.
+   *
+   * @throws RelayError `bad-request` where a user whom the item mentions, or the message that it answers, cannot exist there
+   */
+  protected abstract refusal(item: Item, target: Target): string | undefined
 
   onOffline(callback: () => void): () => void {
     return this.presence.onOffline(this.bot, callback)
@@ -231,9 +244,14 @@ export abstract class BotAccount implements Account {
 const direct = Universal.Channel.Type.DIRECT
 const text = Universal.Channel.Type.TEXT
 
-/** Whether an ID stands for many users on some platform, also within the markup of another one: not every key may mention them. */
-export function isCrowd(id: string): boolean {
-  return /^@?(?:all|here|everyone|online|channel|0*)$|@(?:everyone|here)/i.test(id)
+/** No ID of a user on any platform has these; within markup they would end the mention. */
+const plainId = /^[^\s<>()[\]{}|&"'`\\!#*]+$/
+/** What stands for many users on some platform: not every key may mention them. */
+const crowd = /^@?(?:all|here|everyone|online|channel|0*)$|@(?:everyone|here)/i
+
+/** Whether an ID is that of a single user, also within the markup of any platform. */
+export function isUser(id: string): boolean {
+  return plainId.test(id) && !crowd.test(id)
 }
 
 /** The session of a message that is sent, which other plugins see. */
@@ -255,11 +273,7 @@ export function toElement(item: LoadedItem): h {
   }
 }
 
-/**
- * The session of a message to a channel, as Koishi's own encoders make it.
- *
- * @param event further fields of its event
- */
+/** The session of a message to a channel, as Koishi's own encoders make it. @param event further fields of its event */
 export function createSession(bot: Bot, id: string, isDirect: boolean, event: Partial<Universal.Event> = {}): SendSession {
   return bot.session({ ...event, type: 'send', channel: { id, type: isDirect ? direct : text } })
 }

@@ -103,15 +103,10 @@ const rows: readonly Row[] = [
  * @param words the texts of the answer, one a line
  */
 export function classify(retcode: number, words: string): Known | undefined {
-  const result = resultOf(words) ?? (words === '' ? retcode : NaN)
+  const [, client, server] = quoted.exec(words) ?? []
+  const result = Number(client ?? server ?? (words === '' ? retcode : NaN))
   return rows.find(row => [row.results?.includes(result), row.retcodes?.includes(retcode), row.words?.test(words)].includes(true))
 }
 
 /** What NapCat quotes of its client's answer to a send, and LuckyLilliaBot of the server's. */
 const quoted = /NodeIKernelMsgService\/sendMsg[^{]*\{\s*"result":\s*(-?\d+)|^发送消息失败 \(code=(-?\d+)\)/
-
-function resultOf(words: string): number | undefined {
-  const [, client, server] = quoted.exec(words) ?? []
-  const result = client ?? server
-  return result === undefined ? undefined : Number(result)
-}

@@ -1,16 +1,11 @@
-import { h, type Bot, type MessageEncoder, type Universal } from 'koishi'
-import { setTimeout as delay } from 'node:timers/promises'
+import type { Bot } from 'koishi'
+import { extension, lookup } from 'mime-types'
+import { readFile } from 'node:fs/promises'
 import { causes, type CauseId } from '../message/causes'
-import type { Target } from '../message/model'
-import { fieldsOf } from '../message/parse'
-import { breakTags } from './adapters'
+import { nameOfUrl } from '../message/link'
+import { fieldsOf, isObject, type JsonObject } from '../message/parse'
 import { classifyThrown, cleanWording } from './failure'
-import { toText } from './incoming'
-import {
-  announceSend, announceSent, createEncoder, createSession, isHeard, mayBeChanged, partlyArrived, render, toElement, type BotAccount,
-  type SendSession,
-} from './koishi'
-import { longestLimit, SendError, type HistoryPage, type Limit, type LoadedItem, type Message, type Receipt } from './port'
+import { SendError, type Limit, type LoadedMedia } from './port'
 
 /*
  * Platforms with an HTTP API that the relay calls itself, through the HTTP client of the adapter and with its credentials: the adapters
@@ -20,7 +15,6 @@ import { longestLimit, SendError, type HistoryPage, type Limit, type LoadedItem,
 /** What is used of Koishi's HTTP client. */
 type Client = <T>(method: string, url: string, config: {
   data?: object | undefined
-  headers?: Record<string, string>
   /** In milliseconds; 0 for none. */
   timeout: number
   validateStatus: () => true
@@ -28,7 +22,7 @@ type Client = <T>(method: string, url: string, config: {
 }) => Promise<{ status: number, headers: Headers, data: T }>
 
 /** The HTTP client of an adapter's bot, which knows the address and the credentials, or of a context. @throws SendError `unsent` */
-export function clientOf(owner: object): Client {
+function clientOf(owner: object): Client {
   const { http } = fieldsOf(owner)
   if (!isClient(http)) throw new SendError('unsent', 'the adapter is not ready')
   return http
@@ -48,14 +42,6 @@ export interface WebAnswer {
   headers: Headers
 }
 
-/** What an answer of failure says. */
-export interface Refusal {
-  /** The platform's own words. */
-  words?: string | undefined
-  causeId?: CauseId | undefined
-  limit?: Limit | undefined
-}
-
 /**
  * Makes a request to the platform of a bot.
  *
@@ -63,15 +49,13 @@ export interface Refusal {
  * @param data sent as JSON, or as it is where it is a form
  * @throws SendError `unsent` where no connection was made, `unanswered` where there was no answer
  */
-export async function ask(
-  bot: Bot, method: string, path: string, data?: object, headers: Record<string, string> = {},
-): Promise<WebAnswer> {
+export async function ask(bot: Bot, method: string, path: string, data?: object): Promise<WebAnswer> {
   try {
     // The attempt has a time limit of its own, and an answer that comes later counts as well.
-    const { status, headers: answered, data: text } = await clientOf(bot)(method, path, {
-      data, headers, timeout: 0, validateStatus: () => true, responseType: response => response.text(),
+    const { status, headers, data: text } = await clientOf(bot)(method, path, {
+      data, timeout: 0, validateStatus: () => true, responseType: response => response.text(),
     })
-    return { status, headers: answered, text, body: parseJson(text) }
+    return { status, headers, text, body: parseJson(text) }
   } catch (error) {
     throw classifyThrown(error)
   }
@@ -93,14 +77,28 @@ export function retryAfterOf(headers: Headers): number | undefined {
   return wait > 0 ? wait : undefined
 }
 
+/** What an answer says of a failure. */
+interface Complaint {
+  /** The platform's own words. */
+  words?: string | undefined
+  causeId?: CauseId | undefined
+  /** Whom a limit concerns, where the failure is one. */
+  scope?: Limit['scope'] | undefined
+  /** How long to wait because of a limit, in milliseconds. */
+  wait?: number | undefined
+}
+
+/** The wait because of a limit where a platform names none, in milliseconds. */
+const usualWait = 5_000
+
 /**
  * The failure of a call with an answer: a server that failed may have carried it out; what a platform refuses, it would refuse again.
  *
  * @param status of HTTP, or what it would be where the platform tells failures by a code
  */
-export function toFailure(status: number, { words = '', causeId, limit }: Refusal): SendError {
+export function toFailure(status: number, { words = '', causeId, scope, wait }: Complaint): SendError {
   const shown = cleanWording(words) ?? `HTTP ${status}`
-  if (limit) return new SendError('unsent', shown, { causeId: 'rate-limited', limit })
+  if (scope) return new SendError('unsent', shown, { causeId: 'rate-limited', limit: { scope, after: wait ?? usualWait } })
   // A server that waited too long for the request may have read it all the same (RFC 9110, section 15.5.9).
   if (status >= 500 || status === 408) return new SendError('unanswered', shown)
   const isAccount = causeId !== undefined && causes[causeId].about === 'account'
@@ -112,139 +110,114 @@ export function unreadable(): SendError {
   return new SendError('unanswered', 'the answer of the platform cannot be read')
 }
 
-/** What a message that is there cannot become. */
-export function unchangeable(why: string): SendError {
-  return new SendError('refused', `the message that is there cannot be changed: ${why}`, { isFinal: true })
+/** The objects in a list. @throws SendError where there is no list */
+export function readList(list: unknown): JsonObject[] {
+  if (Array.isArray(list)) return list.filter(isObject)
+  throw unreadable()
 }
 
-/** The only one of the parts of a changed message. @throws SendError `refused` where there are more */
-export function onlyPart<T>(parts: readonly T[]): T {
-  const [part] = parts
-  if (part === undefined || parts.length > 1) throw unchangeable('it would not be one message')
-  return part
+/** The most pages of a list that are read. */
+const maxPages = 100
+
+/**
+ * All entries of a list that comes in pages.
+ *
+ * @param read gets a page by what the page before it calls the next one, an empty text for the first one
+ * @throws SendError
+ */
+export async function readPages(read: (next: string) => Promise<{ list: unknown, next: string }>): Promise<JsonObject[]> {
+  const all: JsonObject[] = []
+  let next = ''
+  for (let page = 0; page === 0 || (next !== '' && page < maxPages); page++) {
+    const { list, next: following } = await read(next)
+    all.push(...readList(list))
+    next = following
+  }
+  return all
 }
 
-/** One call that sends one message. @throws SendError */
-export type Call = () => Promise<Receipt>
-
-/** A message of a platform that is called directly. It may take several calls, such as for a long text. */
-export abstract class WebMessage implements Message {
-  abstract readonly likeness: string
-  /** What other plugins and the adapter's encoder learn of the chat besides its channel, such as its guild. */
-  protected readonly event: Partial<Universal.Event> = {}
-  /** As `idempotentFor`, for the calls that the relay makes itself. */
-  protected readonly repeatableFor: number = 0
-  /** Whether another plugin has changed the message, or may have done so before a restart: nothing knows the calls of the adapter again. */
-  private isForeign: boolean
-  /** A further round goes on with what the one before it has begun, such as fetching a file. */
-  private calls: Promise<readonly Call[]> | undefined
-
-  /** @param changed the ID of the message that becomes these items; absent for a new message */
-  constructor(
-    protected readonly account: BotAccount, protected readonly target: Target, protected readonly items: readonly LoadedItem[],
-    protected readonly changed?: string,
-  ) {
-    this.isForeign = mayBeChanged(account.bot)
+/** The form of a request that holds files: a field that is no text is JSON. */
+export function toForm(fields: JsonObject, files: readonly (readonly [field: string, file: MediaFile])[]): FormData {
+  const form = new FormData()
+  for (const [field, value] of Object.entries(fields)) {
+    if (value !== undefined) form.append(field, typeof value === 'string' ? value : JSON.stringify(value))
   }
+  for (const [field, { data, name, type }] of files) form.append(field, new Blob([data], { type }), name)
+  return form
+}
 
-  get idempotentFor(): number {
-    // The same change a second time changes nothing.
-    if (this.changed !== undefined) return Infinity
-    return this.isForeign ? 0 : this.repeatableFor
+/** The bytes of a picture, video, voice message or file, for an adapter that works in this process. */
+export interface MediaFile {
+  data: Buffer
+  /** The name to show, with an extension where its type has one. */
+  name: string
+  /** Its media type, such as `image/png`. */
+  type: string
+}
+
+/** How long a link may take, in milliseconds. */
+const linkTime = 20_000
+
+/**
+ * Reads the bytes of an item before the call that sends them: what cannot be had is refused, and nothing has left.
+ *
+ * @param most the most bytes that the platform takes
+ * @throws SendError `refused`
+ */
+export async function readMedia(bot: Bot, { src, path, name }: LoadedMedia, most: number): Promise<MediaFile> {
+  if (path !== undefined) {
+    const data = await readFile(path).catch((cause: unknown) => {
+      throw new SendError('refused', 'the file is not there any more', { isFinal: true, cause })
+    })
+    return describe(data, name, '', most)
   }
+  const [head, mediaType = ''] = /^data:([^;,]*)[^,]*,/i.exec(src) ?? []
+  if (head !== undefined) return describe(Buffer.from(src.slice(head.length), 'base64'), name, mediaType, most)
+  const { data, mediaType: type } = await fetchLink(bot, src, most)
+  return describe(data, name || nameOfUrl(src), type, most)
+}
 
-  /** The ID of the chat, as the adapter names its channels. @throws SendError */
-  protected abstract channel(): Promise<string>
+/** How files of the usual types begin, where neither a name nor a server tells their type. */
+const beginnings: readonly [type: string, bytes: RegExp][] = [
+  ['image/png', /^\x89PNG/], ['image/jpeg', /^\xff\xd8\xff/], ['image/gif', /^GIF8/], ['image/webp', /^RIFF.{4}WEBP/s], ['application/pdf', /^%PDF/],
+]
+const unknownType = 'application/octet-stream'
 
-  /**
-   * Gets ready what can be before anything is sent: files are read, and uploaded where that sends nothing.
-   *
-   * @returns at least one call, in their order
-   * @throws SendError
-   */
-  protected abstract prepare(channelId: string): Promise<readonly Call[]>
+/** @param given the type that came with the data; empty for none */
+function describe(data: Buffer, name: string, given: string, most: number): MediaFile {
+  if (data.length > most) throw tooLarge(most)
+  const start = data.toString('latin1', 0, 12)
+  const [found = unknownType] = beginnings.find(([, bytes]) => bytes.test(start)) ?? []
+  const type = (given === unknownType ? '' : given) || lookup(name) || found
+  const ending = extension(type) || 'bin'
+  const hasEnding = /\.[^.]+$/.test(name) || ending === 'bin'
+  return { data, name: hasEnding ? name || 'file' : `${name || 'file'}.${ending}`, type }
+}
 
-  /**
-   * Tells the adapter's encoder the rest of the place, where the channel is not all of it.
-   *
-   * @throws SendError
-   */
-  protected adapt?(encoder: MessageEncoder): Promise<void>
-
-  async send(begin: () => void): Promise<Receipt> {
-    const call = { hasBegun: false }
-    const leave = (): void => {
-      begin()
-      call.hasBegun = true
-    }
-    try {
-      const { account: { bot }, target: { kind }, items } = this
-      const channelId = await this.channel()
-      const elements = items.map(toElement)
-      const session = isHeard(bot) ? createSession(bot, channelId, kind === 'private', this.event) : undefined
-      this.isForeign = session !== undefined && isChanged(elements, await announceSend(bot, session, elements))
-      if (this.isForeign && this.changed !== undefined) throw unchangeable('another plugin made something else of it')
-      if (session && this.isForeign) return await this.encode(channelId, session, leave)
-      const calls = await (this.calls ??= this.prepare(channelId).catch((error: unknown) => {
-        this.calls = undefined
-        throw error
-      }))
-      if (!this.account.isOnline) throw new SendError('unsent', this.account.health.cause)
-      leave()
-      const messageIds = await callAll(calls, this.idempotentFor > 0)
-      if (session) announceSent(bot, session, messageIds[0] ?? '')
-      return { messageIds }
-    } catch (error) {
-      // What the adapter throws, it may have thrown after its call.
-      const failure = classifyThrown(error, call.hasBegun ? 'unanswered' : 'refused')
-      // What only prepares a message sends nothing, whatever became of it.
-      throw call.hasBegun || failure.outcome !== 'unanswered' ? failure : new SendError('unsent', failure.wording, { cause: failure.cause })
-    }
-  }
-
-  /** What another plugin has made of a message, only the adapter's encoder knows how to send. */
-  private async encode(channelId: string, session: SendSession, begin: () => void): Promise<Receipt> {
-    const encoder = createEncoder(this.account.bot, channelId)
-    if (!encoder) throw new SendError('suppressed')
-    // Adapters leave texts live in which tags mention users, and those of the caller are among them.
-    session.elements = h.transform(session.elements ?? [], { text: attrs => h.text(breakTags(toText(attrs.content))) })
-    encoder.session = session
-    await this.adapt?.(encoder)
-    await encoder.prepare()
-    begin()
-    const results = await render(encoder)
-    if (results.length === 0) throw new SendError('unanswered', 'the adapter does not say whether the message was sent')
-    return { messageIds: results.filter(Boolean) }
-  }
-
-  history(count: number): Promise<HistoryPage | undefined>
-  history(): Promise<HistoryPage | undefined> {
-    return Promise.resolve(undefined)
+async function fetchLink(bot: Bot, url: string, most: number): Promise<{ data: Buffer, mediaType: string }> {
+  try {
+    const { data, status, headers } = await clientOf(bot.ctx)('GET', url, {
+      timeout: linkTime, validateStatus: () => true, responseType: async response => response.ok ? readAtMost(response, most) : undefined,
+    })
+    if (data === undefined) throw new SendError('refused', `HTTP ${status}`, { causeId: 'dead-link', isFinal: status >= 400 && status < 500 })
+    return { data, mediaType: headers.get('content-type')?.replace(/;.*/, '').trim() ?? '' }
+  } catch (error) {
+    throw error instanceof SendError ? error : new SendError('refused', undefined, { causeId: 'dead-link', cause: error })
   }
 }
 
-function isChanged(elements: readonly h[], announced: readonly h[]): boolean {
-  return announced.length !== elements.length || announced.some((each, index) => each !== elements[index])
+async function readAtMost(response: Response, most: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  const body: AsyncIterable<Uint8Array> | null = response.body
+  for await (const chunk of body ?? []) {
+    size += chunk.length
+    if (size > most) throw tooLarge(most)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
 }
 
-/** @param isRepeatable whether a further round does not repeat the part that has arrived */
-async function callAll(calls: readonly Call[], isRepeatable: boolean): Promise<string[]> {
-  const ids: string[] = []
-  for (const [index, call] of calls.entries()) {
-    try {
-      const { messageIds } = await call().catch(async (error: unknown) => {
-        const limit = index > 0 && error instanceof SendError ? error.limit : undefined
-        // A limit of the account holds its other chats as well, so the relay has to know of it.
-        const wait = limit?.scope === 'chat' ? limit.after : Infinity
-        if (wait > longestLimit) throw error
-        await delay(wait)
-        return call()
-      })
-      ids.push(...messageIds)
-    } catch (error) {
-      const isRefused = error instanceof SendError && error.outcome === 'refused'
-      throw index === 0 ? error : partlyArrived(error, isRefused || !isRepeatable)
-    }
-  }
-  return ids
+function tooLarge(most: number): SendError {
+  return new SendError('refused', `the platform takes files of at most ${Math.floor(most / 2 ** 20)} MB`, { isFinal: true })
 }

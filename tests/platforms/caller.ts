@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { fieldsOf, type JsonObject } from '../../src/message/parse'
-import type { TestRelay } from '../support/relay'
+import { failureOf } from '../integration/webhook/support'
+import { read, type Reply, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
 
 /** An answer, read. */
@@ -15,33 +16,38 @@ export interface Answer {
 export interface Caller {
   ask: (path: string, init?: RequestInit) => Promise<Answer>
   /** `POST /webhook`. */
-  send: (body: JsonObject, headers?: Record<string, string>) => Promise<Answer>
+  send: (body: object, headers?: Record<string, string>) => Promise<Answer & Reply>
   /** Sends what has to fail, by default with a 502, and gives its outcome and its reason. */
-  fail: (body: JsonObject, expected?: number) => Promise<string>
+  fail: (body: object, expected?: number) => Promise<string>
   /** Sends something later, and gives the ID of its delivery. */
-  queue: (body: JsonObject) => Promise<string>
+  queue: (body: object) => Promise<string>
   /** Resolves when the delivery is in this state, or one of these. */
   reaches: (id: string, ...states: string[]) => Promise<JsonObject>
 }
 
-/** @param to where everything goes unless it says otherwise */
-export function callerOf(relay: () => Pick<TestRelay, 'request'>, to: string): Caller {
+/** @param to where everything goes unless it says otherwise; a function names another chat each time */
+export function callerOf(relay: () => Pick<TestRelay, 'request'>, to: string | (() => string)): Caller {
   const ask: Caller['ask'] = async (path, init) => {
     const response = await relay().request(path, init)
     const { msg, data } = fieldsOf(await response.json())
     return { status: response.status, headers: response.headers, msg: String(msg), data: fieldsOf(data) }
   }
-  const send: Caller['send'] = (body, headers = {}) => ask('/webhook', { method: 'POST', body: JSON.stringify({ to, ...body }), headers })
+  const post = (body: object, headers: Record<string, string>): [path: string, init: RequestInit] => {
+    return ['/webhook', { method: 'POST', body: JSON.stringify({ to: typeof to === 'string' ? to : to(), ...body }), headers }]
+  }
+  const send: Caller['send'] = async (body, headers = {}) => {
+    const reply = await read(await relay().request(...post(body, headers)))
+    return { ...reply, msg: reply.body.msg, data: fieldsOf(reply.body.data) }
+  }
   return {
     ask,
     send,
     async fail(body, expected = 502) {
-      const { status, headers, msg } = await send(body)
-      assert.equal(status, expected, msg)
-      return `${headers.get('relay-outcome') ?? ''}: ${msg}`
+      const answer = await send(body)
+      return `${answer.headers.get('relay-outcome') ?? ''}: ${failureOf(answer, expected)}`
     },
     async queue(body) {
-      const { status, data, msg } = await send(body, { prefer: 'respond-async' })
+      const { status, data, msg } = await ask(...post(body, { prefer: 'respond-async' }))
       assert.equal(status, 202, msg)
       return String(data.delivery_id)
     },
@@ -54,4 +60,16 @@ export function callerOf(relay: () => Pick<TestRelay, 'request'>, to: string): C
       return delivery
     },
   }
+}
+
+/** The IDs of what was sent. */
+export function idsOf({ status, msg, data: { message_ids: ids } }: Answer): unknown[] {
+  assert.equal(status, 200, msg)
+  assert(Array.isArray(ids))
+  return ids
+}
+
+/** The status, and what the relay says of the outcome. */
+export function outcomeOf({ status, headers }: Answer): unknown[] {
+  return [status, headers.get('relay-outcome')]
 }

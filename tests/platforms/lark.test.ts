@@ -6,9 +6,9 @@ import { after, afterEach, before, describe, test, type TestContext } from 'node
 import { fieldsOf, type JsonObject } from '../../src/message/parse'
 import { upload } from '../integration/webhook/support'
 import { listen } from '../support/listen'
-import { read, type Reply, type TestRelay } from '../support/relay'
+import type { TestRelay } from '../support/relay'
 import { until } from '../support/until'
-import { callerOf } from './caller'
+import { callerOf, idsOf } from './caller'
 import { group, Lark, refuse, self, user } from './lark'
 
 const pixel = 'data:image/png;base64,iVBORw0KGgo='
@@ -52,23 +52,17 @@ describe('Feishu and Lark', () => {
   })
 
   /** To a group that no other test has written to: a failure holds or pauses it. */
-  const send = (body: object, headers?: Record<string, string>): Promise<Reply> => {
-    return relay.send({ to: `feishu:group:oc_${++chats}`, ...body }, headers)
-  }
+  const { ask, send, fail } = callerOf(() => relay, () => `feishu:group:oc_${++chats}`)
   const texts = (): string[] => lark.messages.map(({ text }) => text)
   const arrives = async (body: object): Promise<unknown[]> => {
-    const { status, body: { msg, data } } = await send(body)
-    assert.equal(status, 200, msg)
-    const { message_ids: ids } = fieldsOf(data)
-    assert(Array.isArray(ids))
+    const ids = idsOf(await send(body))
     assert.deepEqual(ids, lark.messages.map(({ id }) => id))
     return ids
   }
-  const fails = async (body: object, status: number, outcome: string | null, words: RegExp, calls = 1): Promise<Reply> => {
-    const answer = await send(body)
-    assert.match(answer.body.msg, words)
-    assert.deepEqual([answer.status, answer.headers.get('relay-outcome'), lark.sends.length], [status, outcome, calls])
-    return answer
+  const fails = async (body: object, status: number, outcome: string | null, words: RegExp, calls = 1): Promise<void> => {
+    const said = await fail(body, status)
+    assert.match(said, words)
+    assert.deepEqual([said.split(':')[0], lark.sends.length], [outcome ?? '', calls])
   }
 
   test('delivers text letter for letter', async () => {
@@ -283,7 +277,7 @@ describe('Feishu and Lark', () => {
   })
 
   test('lists its groups, page by page, and recalls what it sent', async () => {
-    const { body: { data } } = await read(await relay.request(`/contacts?bot=feishu:${self}`))
+    const { data } = await ask(`/contacts?bot=feishu:${self}`)
     const groups = [{ id: group, name: 'ops' }, { id: 'oc_2', name: '值班' }]
     assert.deepEqual(data, { bot: `lark:${self}`, groups, friends: [] })
     const [id] = await arrives({ msg: 'oops' })

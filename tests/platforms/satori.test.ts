@@ -8,9 +8,9 @@ import type { Config } from '../../src'
 import { fieldsOf } from '../../src/message/parse'
 import { upload } from '../integration/webhook/support'
 import { listen } from '../support/listen'
-import { read, startRelay, type Reply, type TestRelay } from '../support/relay'
+import { startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
-import { callerOf } from './caller'
+import { callerOf, idsOf, outcomeOf } from './caller'
 import { features, SatoriServer, type Entry } from './satori'
 import type { Answer } from './server'
 
@@ -77,33 +77,13 @@ function fresh(server = full): string {
   return `${server.sid}:group:fresh-${++chats}`
 }
 
-function send(body: object, headers?: Record<string, string>): Promise<Reply> {
-  return relay.send({ to: fresh(), ...body }, headers)
-}
-
-function dataOf(reply: Reply): Readonly<Record<string, unknown>> {
-  return fieldsOf(reply.body.data)
-}
-
-function idsOf(reply: Reply): unknown[] {
-  assert.equal(reply.status, 200, reply.body.msg)
-  const { message_ids: ids } = dataOf(reply)
-  assert(Array.isArray(ids))
-  return ids
-}
-
-/** The status, and what the relay says of the outcome. */
-function outcomeOf({ status, headers }: Reply): unknown[] {
-  return [status, headers.get('relay-outcome')]
-}
-
 function only(server = full): Entry {
   const [entry] = server.ledger
   assert(entry && server.ledger.length === 1, `there are ${server.ledger.length}`)
   return entry
 }
 
-const { queue, reaches } = callerOf(() => relay, '')
+const { ask, send, queue, reaches } = callerOf(() => relay, fresh)
 
 describe('a message', () => {
   test('arrives letter for letter', async () => {
@@ -352,13 +332,13 @@ describe('a limit', () => {
 
 describe('a login', () => {
   test('lists its channels and friends, or nothing', async () => {
-    const { data } = (await read(await relay.request(`/contacts?bot=${full.sid}`))).body
-    assert.deepEqual(fieldsOf(data), {
+    const { data } = await ask(`/contacts?bot=${full.sid}`)
+    assert.deepEqual(data, {
       bot: full.sid,
       groups: [{ id: 'g1-text', name: 'talk' }, { id: 'g2-text', name: 'talk' }],
       friends: [{ id: 'u1', name: 'Annie' }, { id: 'u2', name: 'Bob' }],
     })
-    const none = (await read(await relay.request(`/contacts?bot=${bare.sid}`))).body
+    const none = await ask(`/contacts?bot=${bare.sid}`)
     assert.deepEqual(none.data, { bot: bare.sid, groups: [], friends: [] })
   })
 

@@ -1,21 +1,47 @@
-import type { Bot } from 'koishi'
-import { RelayError } from '../../errors'
+import { LRUCache } from 'lru-cache'
+import { setTimeout as delay } from 'node:timers/promises'
+import { digest } from '../../lib/crypto'
+import { unwrap } from '../../lib/unwrap'
 import type { Item, Target } from '../../message/model'
-import { fieldsOf } from '../../message/parse'
-import type { Presence } from '../bots'
-import { toText } from '../incoming'
-import { BotAccount, type PlatformSupport } from '../koishi'
-import { SendError, type Contact, type LoadedItem, type Message } from '../port'
-import { Api } from './api'
-import { incomingDiscord } from './incoming'
-import { DiscordMessage } from './message'
-import { most } from './parts'
+import { fieldsOf, type JsonObject } from '../../message/parse'
+import { toPage } from '../history'
+import { toText, type IncomingSupport } from '../incoming'
+import { BotAccount, demand, type PlatformSupport } from '../koishi'
+import { onlyPart, WebMessage, type Call } from '../message'
+import { SendError, type Contact, type HistoryPage, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
+import { ask, readList, readMedia, readPages, toForm, unreadable, type MediaFile } from '../web'
+import { read, restAfter } from './answer'
+import { essenceOf, most, toParts, type Part } from './text'
+
+/** How messages from Discord are read. The adapter takes what members write for markup of Koishi. */
+const incoming: IncomingSupport = {
+  readText(session) {
+    const { content } = messageOf(session)
+    return typeof content === 'string' ? asTyped(content) : undefined
+  },
+  // The adapter takes a message without a member, such as one of a webhook, for a private one.
+  targetOf(session) {
+    const { guild_id: server, channel_id: channel } = messageOf(session)
+    return typeof server === 'string' ? { kind: 'group', id: toText(channel) } : undefined
+  },
+}
+
+/** Source: https://docs.discord.com/developers/events/gateway-events#message-create */
+function messageOf(session: object): JsonObject {
+  const { t: type, d: message } = fieldsOf(Reflect.get(unwrap(session), 'discord'))
+  return type === 'MESSAGE_CREATE' ? fieldsOf(message) : {}
+}
+
+/** What Discord makes of mentions and of emoji, as text. Source: https://docs.discord.com/developers/reference#message-formatting */
+function asTyped(content: string): string {
+  return content.replace(/<@[!&]?(\d+)>/g, '@$1').replace(/<#(\d+)>/g, '#$1').replace(/<a?(:\w+:)\d+>/g, '$1')
+}
 
 /** Discord, through the bots of @satorijs/adapter-discord 4.6.0. A group is a channel, or a thread, which is one as well. */
 export const discord: PlatformSupport = {
   owns: ({ adapterName }) => adapterName === 'discord',
   account: (bot, presence) => new DiscordAccount(bot, presence),
-  incoming: incomingDiscord,
+  incoming,
   selfId: ({ config }) => idOfToken(fieldsOf(config).token),
 }
 
@@ -36,61 +62,219 @@ function isSnowflake(id: string): boolean {
  */
 const textKinds: ReadonlySet<unknown> = new Set([0, 5, 10, 11, 12])
 
+const rule = 'must be a number, as Discord has it'
+
+/** The most servers in a page of their list. */
+const pageOfServers = 200
+
 /** An account of a bot on Discord. */
 class DiscordAccount extends BotAccount {
   readonly readsFiles = true
-  readonly takesFiles = true
   /** Escapes count as well, so a text with much in it that could be markup may still be divided. */
   readonly longestText = most.characters
   readonly retriesUnanswered = true
-  private readonly api: Api
-
-  constructor(bot: Bot, presence: Presence) {
-    super(bot, presence)
-    this.api = new Api(bot)
-  }
+  /** The channels of private chats, by users. */
+  private readonly directs = new LRUCache<string, string>({ max: 5_000 })
+  /** The ends of the times for which channels take nothing more. */
+  private readonly rests = new LRUCache<string, Promise<unknown>>({ max: 5_000 })
 
   protected checkTarget({ kind, id }: Target): void {
-    demandSnowflake(id, kind === 'group' ? 'the ID of a channel' : 'the ID of a user')
-  }
-
-  protected checkItem(item: Item): void {
-    if (item.type === 'at' && item.userId !== null) demandSnowflake(item.userId, 'the ID of a mention')
+    demand(isSnowflake(id), `the ID of a ${kind === 'group' ? 'channel' : 'user'} ${rule}`)
   }
 
   protected refusal(item: Item): string | undefined {
+    if (item.type === 'at') demand(item.userId === null || isSnowflake(item.userId), `the ID of a mention ${rule}`)
     return item.type === 'reply' && !isSnowflake(item.messageId) ? `the ID of the message to reply to ${rule}` : undefined
   }
 
   message(target: Target, items: readonly LoadedItem[], name: string): Message {
-    return new DiscordMessage(this, target, items, name, this.api)
+    return new DiscordMessage(this, target, items, name)
   }
 
   update(target: Target, messageId: string, items: readonly LoadedItem[], name: string): Message {
-    return new DiscordMessage(this, target, items, name, this.api, messageId)
+    return new DiscordMessage(this, target, items, name, messageId)
   }
 
   async recall(target: Target, messageId: string): Promise<void> {
     if (!isSnowflake(messageId)) throw new SendError('refused', 'this is not the ID of a message')
-    await this.api.recall(await this.api.channelOf(target), messageId)
+    await this.call('DELETE', `/channels/${await this.channelOf(target)}/messages/${messageId}`)
   }
 
-  async groups(): Promise<Contact[]> {
+  /** Sources: https://docs.discord.com/developers/resources/user#get-current-user-guilds, /resources/guild#get-guild-channels */
+  override async groups(): Promise<Contact[]> {
+    const servers = await readPages(async last => {
+      const list = readList(await this.call('GET', `/users/@me/guilds?limit=${pageOfServers}&after=${last || '0'}`))
+      return { list, next: list.length === pageOfServers ? toText(list.at(-1)?.id) : '' }
+    })
     const contacts: Contact[] = []
-    for (const { id: server, name: serverName } of await this.api.servers()) {
-      const channels = await this.api.list(`/guilds/${toText(server)}/channels`)
-      const threads = await this.api.list(`/guilds/${toText(server)}/threads/active`, 'threads')
-      for (const { id, name, type } of [...channels, ...threads]) {
+    for (const { id: server, name: serverName } of servers) {
+      const channels = readList(await this.call('GET', `/guilds/${toText(server)}/channels`))
+      const { threads } = fieldsOf(await this.call('GET', `/guilds/${toText(server)}/threads/active`))
+      for (const { id, name, type } of [...channels, ...readList(threads)]) {
         if (textKinds.has(type)) contacts.push({ id: toText(id), name: `#${toText(name)} (${toText(serverName)})` })
       }
     }
     return contacts
   }
+
+  /** The channel of a target. Source: https://docs.discord.com/developers/resources/user#create-dm. @throws SendError */
+  async channelOf({ kind, id }: Target): Promise<string> {
+    const known = kind === 'group' ? id : this.directs.get(id)
+    if (known !== undefined) return known
+    const { id: channel } = fieldsOf(await this.call('POST', '/users/@me/channels', { recipient_id: id }))
+    if (typeof channel !== 'string') throw unreadable()
+    this.directs.set(id, channel)
+    return channel
+  }
+
+  /** Waits until a channel takes a message again: too many calls that are refused for their rate get an address banned. */
+  async rest(channelId: string): Promise<void> {
+    await this.rests.get(channelId)
+  }
+
+  /**
+   * Makes one message, or changes one. Sources: https://docs.discord.com/developers/resources/message#create-message and #edit-message
+   *
+   * @param data a form where there are files
+   * @param changed the ID of the message that changes
+   */
+  async post(channelId: string, data: object, changed?: string): Promise<Receipt> {
+    const path = `/channels/${channelId}/messages`
+    await this.rest(channelId)
+    const answer = await (changed === undefined ? ask(this.bot, 'POST', path, data) : ask(this.bot, 'PATCH', `${path}/${changed}`, data))
+    const rest = restAfter(answer.headers)
+    if (rest > 0) this.rests.set(channelId, delay(rest, undefined, { ref: false }))
+    const { id } = fieldsOf(read(answer, data instanceof FormData))
+    if (typeof id !== 'string') throw unreadable()
+    return { messageIds: [id] }
+  }
+
+  async call(method: string, path: string, data?: object): Promise<unknown> {
+    return read(await ask(this.bot, method, path, data))
+  }
 }
 
-const rule = 'must be a number, as Discord has it'
+/** The most bytes in a file, where a server has not paid for more: https://docs.discord.com/developers/reference#uploading-files */
+const mostOfFile = 10 * 2 ** 20
+/** The most bytes in all files of a message, whose request may have 25 MiB. */
+const mostOfFiles = 24 * 2 ** 20
+/** The most messages in a page of the history. */
+const mostOfPage = 100
 
-/** @throws RelayError `bad-request` */
-function demandSnowflake(id: string, what: string): void {
-  if (!isSnowflake(id)) throw new RelayError('bad-request', `${what} ${rule}`)
+/** A message to a channel or a thread. */
+class DiscordMessage extends WebMessage<DiscordAccount> {
+  readonly likeness: string
+  /**
+   * Each call has a nonce, which Discord compares with those of "the past few minutes", and answers with the message that is there. This is
+   * less than that can mean. Source: `enforce_nonce` of https://docs.discord.com/developers/resources/message#create-message
+   */
+  protected override readonly repeatableFor = 60_000
+  private readonly parts: readonly Part[]
+
+  constructor(account: DiscordAccount, target: Target, items: readonly LoadedItem[], private readonly name: string, changed?: string) {
+    super(account, target, items, changed)
+    this.parts = toParts(items)
+    this.likeness = digest(JSON.stringify(this.parts.map(({ content, files }) => [essenceOf(content), files.map(({ name }) => name)])))
+  }
+
+  protected async channel(): Promise<string> {
+    const channelId = await this.account.channelOf(this.target)
+    await this.account.rest(channelId)
+    return channelId
+  }
+
+  protected async prepare(channelId: string): Promise<readonly Call[]> {
+    const { account, parts, changed } = this
+    if (parts.length === 0) throw new SendError('refused', undefined, { causeId: 'empty', isFinal: true })
+    if (changed !== undefined) {
+      const { content, allowed_mentions } = this.fields(onlyPart(parts), 0)
+      return [() => account.post(channelId, { content, allowed_mentions }, changed)]
+    }
+    const calls: Call[] = []
+    for (const [index, part] of parts.entries()) {
+      const data = toBody(this.fields(part, index), await this.read(part.files))
+      calls.push(() => account.post(channelId, data))
+    }
+    return calls
+  }
+
+  override async history(count: number): Promise<HistoryPage | undefined> {
+    if (this.changed !== undefined) return super.history(count)
+    const [part, ...others] = this.parts
+    // What is there of a divided message says nothing of the rest: a further round of calls does. What another plugin made of a message
+    // looks otherwise.
+    if (!part || others.length > 0 || this.idempotentFor === 0) throw new SendError('unanswered', 'the message cannot be looked up')
+    const messages = await this.latest(count)
+    const page = toPage(messages, {
+      isOwn: ({ author }) => fieldsOf(author).id === this.account.selfId,
+      timeOf: ({ id }) => timeOf(toText(id)),
+      idOf: ({ id }) => toText(id),
+      isEqual: message => typeof message.content === 'string' ? isSame(part, message) : undefined,
+    })
+    // Nothing is older than the messages of a channel that has fewer than were asked for.
+    return messages.length < count ? { ...page, oldest: 0 } : page
+  }
+
+  /**
+   * The last messages of the channel, the newest first. Source: https://docs.discord.com/developers/resources/message#get-channel-messages
+   *
+   * @throws SendError also where there is none, as that may be the lack of a permission
+   */
+  private async latest(count: number): Promise<JsonObject[]> {
+    const path = `/channels/${await this.account.channelOf(this.target)}/messages`
+    const messages: JsonObject[] = []
+    while (messages.length < count) {
+      const limit = Math.min(count - messages.length, mostOfPage)
+      const last = messages.at(-1)
+      const page = readList(await this.account.call('GET', `${path}?limit=${limit}${last ? `&before=${toText(last.id)}` : ''}`))
+      messages.push(...page)
+      if (page.length < limit) break
+    }
+    if (messages.length === 0) throw new SendError('unanswered', 'the bot cannot read the history of this channel')
+    return messages
+  }
+
+  /** The fields of a message. `allowed_mentions` decides who is told, whatever the text says. */
+  private fields({ content, users, mentionsAll }: Part, index: number): JsonObject {
+    const answered = index === 0 ? this.answered : undefined
+    return {
+      content,
+      nonce: digest(`${this.name} ${index}`).slice(0, 25),
+      enforce_nonce: true,
+      allowed_mentions: { parse: mentionsAll ? ['everyone'] : [], users },
+      ...answered !== undefined && { message_reference: { message_id: answered, fail_if_not_exists: false } },
+    }
+  }
+
+  private async read(files: readonly LoadedMedia[]): Promise<MediaFile[]> {
+    const read: MediaFile[] = []
+    for (const file of files) read.push(await readMedia(this.account.bot, file, mostOfFile))
+    if (read.reduce((sum, { data }) => sum + data.length, 0) <= mostOfFiles) return read
+    throw new SendError('refused', 'Discord takes files of at most 24 MB together', { isFinal: true })
+  }
+}
+
+/** Source: https://docs.discord.com/developers/reference#uploading-files */
+function toBody(fields: JsonObject, files: readonly MediaFile[]): object {
+  if (files.length === 0) return fields
+  const payload = { ...fields, attachments: files.map(({ name }, id) => ({ id, filename: name })) }
+  return toForm({ payload_json: payload }, files.map((file, index) => [`files[${index}]`, file] as const))
+}
+
+/** Whether a message of the history looks like this one. */
+function isSame({ content, files }: Part, { content: shown, attachments }: JsonObject): boolean {
+  const names = (Array.isArray(attachments) ? attachments : []).map(attachment => toText(fieldsOf(attachment).filename))
+  return essenceOf(toText(shown)) === essenceOf(content) && names.length === files.length
+    && files.every(({ name }, index) => isSameName(name, names[index] ?? ''))
+}
+
+/** Discord keeps of other names than plain ones only the ending; a name without an ending gets one by its type. */
+function isSameName(given: string, shown: string): boolean {
+  const ending = /\.\w+$/.exec(given)?.[0].toLowerCase()
+  return ending === undefined || (/^[a-z0-9][a-z0-9.-]*$/i.test(given) ? shown === given : shown.toLowerCase().endsWith(ending))
+}
+
+/** When a message was made, in milliseconds since the epoch: https://docs.discord.com/developers/reference#snowflakes */
+function timeOf(id: string): number {
+  return /^\d+$/.test(id) ? Number(BigInt(id) >> 22n) + 1_420_070_400_000 : NaN
 }

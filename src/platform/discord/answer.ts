@@ -1,59 +1,44 @@
 import type { CauseId } from '../../message/causes'
 import { fieldsOf } from '../../message/parse'
-import type { Limit, SendError } from '../port'
+import type { SendError } from '../port'
 import { retryAfterOf, toFailure, type WebAnswer } from '../web'
+
+/**
+ * The body of a success.
+ *
+ * @param hasFiles whether files were in the call: what is not permitted then may be just these
+ * @throws SendError where it is no success
+ */
+export function read(answer: WebAnswer, hasFiles = false): unknown {
+  if (answer.status >= 200 && answer.status < 300) return answer.body
+  throw readFailure(answer, hasFiles)
+}
 
 /** The codes that tell something. Source: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json */
 const codes: ReadonlyMap<unknown, CauseId> = new Map([
-  // Unknown channel.
-  [10003, 'no-such-group'],
-  // Unknown user.
-  [10013, 'not-friend'],
-  // Unauthorized. Provide a valid token and try again.
-  [40001, 'logged-out'],
-  // Missing access: the bot does not see the channel, or is not in its server.
-  [50001, 'no-such-group'],
-  // Cannot send an empty message.
-  [50006, 'empty'],
-  // Cannot send messages to this user, who has blocked the bot.
-  [50007, 'blocked'],
-  // You lack permissions to perform that action.
-  [50013, 'forbidden'],
-  // Invalid authentication token provided.
-  [50014, 'logged-out'],
-  // Invalid recipients.
-  [50033, 'not-friend'],
-  // Cannot send messages to this user due to having no mutual guilds.
-  [50278, 'not-friend'],
-  // Thread is locked.
-  [160005, 'forbidden'],
+  [10003, 'no-such-group'], // Unknown channel.
+  [10013, 'not-friend'], // Unknown user.
+  [40001, 'logged-out'], // Unauthorized. Provide a valid token and try again.
+  [50001, 'no-such-group'], // Missing access: the bot does not see the channel, or is not in its server.
+  [50006, 'empty'], // Cannot send an empty message.
+  [50007, 'blocked'], // Cannot send messages to this user, who has blocked the bot.
+  [50013, 'forbidden'], // You lack permissions to perform that action.
+  [50014, 'logged-out'], // Invalid authentication token provided.
+  [50033, 'not-friend'], // Invalid recipients.
+  [50278, 'not-friend'], // Cannot send messages to this user due to having no mutual guilds.
+  [160005, 'forbidden'], // Thread is locked.
 ])
 
-/** How long to wait where a limit does not say, in milliseconds. */
-const defaultWait = 60_000
-
-/**
- * Reads an answer that is no success.
- *
- * @param hasFiles whether files were in the call: what is not permitted then may be just these
- */
-export function readFailure({ status, body, headers }: WebAnswer, hasFiles = false): SendError {
-  const { code, message, errors } = fieldsOf(body)
+/** Reads an answer that is no success. */
+function readFailure({ status, body, headers }: WebAnswer, hasFiles: boolean): SendError {
+  const { code, message, errors, retry_after: wait, global } = fieldsOf(body)
   const causeId = codes.get(code) ?? (status === 401 ? 'logged-out' : undefined)
   const words = [message, detailOf(errors)].filter(text => typeof text === 'string').join(': ')
-  const isOpen = hasFiles && causeId === 'forbidden'
-  return toFailure(status, { words, causeId: isOpen ? undefined : causeId, limit: status === 429 ? readLimit(body, headers) : undefined })
-}
-
-/**
- * Reads how long to wait. A limit counts for the channel in the path, unless it is global; an answer of another form comes from Cloudflare,
- * which bans addresses. Source: https://docs.discord.com/developers/topics/rate-limits#exceeding-a-rate-limit
- */
-function readLimit(body: unknown, headers: Headers): Limit {
-  const { retry_after: wait, global } = fieldsOf(body)
-  const after = wait === undefined ? retryAfterOf(headers) ?? defaultWait : Number(wait) * 1000
+  if (status !== 429) return toFailure(status, { words, causeId: hasFiles && causeId === 'forbidden' ? undefined : causeId })
+  // A limit counts for the channel in the path, unless it is global. An answer of another form comes from Cloudflare, which bans addresses.
+  // Source: https://docs.discord.com/developers/topics/rate-limits#exceeding-a-rate-limit
   const isWide = body === undefined || global === true || headers.get('x-ratelimit-scope') === 'global'
-  return { scope: isWide ? 'account' : 'chat', after: after >= 0 ? after : defaultWait }
+  return toFailure(status, { words, scope: isWide ? 'account' : 'chat', wait: Number(wait) * 1000 || retryAfterOf(headers) })
 }
 
 /** For how long a channel takes nothing more after a success, in milliseconds. Source: the headers that the same page describes. */

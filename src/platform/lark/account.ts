@@ -1,48 +1,89 @@
 import { h, type MessageEncoder } from 'koishi'
-import { RelayError } from '../../errors'
 import { sha256 } from '../../lib/crypto'
+import { unwrap } from '../../lib/unwrap'
 import type { Item, Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
-import { toText } from '../incoming'
-import { BotAccount, type PlatformSupport } from '../koishi'
-import { readMedia } from '../media'
+import { toMention, toText, type IncomingSupport } from '../incoming'
+import { BotAccount, demand, type PlatformSupport } from '../koishi'
+import { onlyPart, WebMessage, type Call } from '../message'
 import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
-import { ask, onlyPart, unreadable, WebMessage, type Call } from '../web'
+import { ask, parseJson, readMedia, readPages, toForm, unreadable, type MediaFile } from '../web'
 import { readData } from './answer'
 import { divide, longestText, toPost, type Content } from './content'
-import { incomingLark } from './incoming'
-import { isMessageId, readPlace, type Place } from './place'
+
+/**
+ * How messages from Feishu and Lark are read: from the event (https://open.feishu.cn/document/server-docs/im-v1/message/events/receive), because
+ * the adapter reads markup into texts, loses line breaks around mentions and reads no rich texts, in which members write several lines.
+ */
+const incoming: IncomingSupport = {
+  readText(session) {
+    const { event, bot } = messageOf(session)
+    if (!event) return
+    const { message_type: type, content, mentions } = event
+    const mentioned = Array.isArray(mentions) ? mentions.filter(isObject) : []
+    const names = new Map(mentioned.map(({ key, id }) => [toText(key), toText(fieldsOf(id).open_id)]))
+    const body = fieldsOf(parseJson(toText(content)))
+    const text = type === 'text' ? withMentions(toText(body.text), names) : type === 'post' ? textOfPost(body, names) : ''
+    // In most groups a bot is sent only what mentions it.
+    const own = `@${bot} `
+    return text.startsWith(own) ? text.slice(own.length).trimStart() : text
+  },
+  targetOf(session): Target | undefined {
+    const { event, sender } = messageOf(session)
+    const { thread_id: thread, root_id: root, message_id: id, chat_id: chat, chat_type: type } = event ?? {}
+    if (!thread) return
+    const first = toText(root) || toText(id)
+    return type === 'p2p' ? { kind: 'private', id: `${sender}:${first}` } : { kind: 'group', id: `${toText(chat)}:${first}` }
+  },
+}
+
+/** The message of an event, the ID of its sender, and that of the bot. A Satori server may hand on such events as well. */
+function messageOf(session: object): { event?: JsonObject, sender: string, bot: string } {
+  const { adapterName, selfId } = fieldsOf(Reflect.get(unwrap(session), 'bot'))
+  const { _data: data } = adapterName === 'lark' ? fieldsOf(Reflect.get(unwrap(session), 'event')) : {}
+  const { message, sender } = fieldsOf(fieldsOf(data).event)
+  return { ...isObject(message) && { event: message }, sender: toText(fieldsOf(fieldsOf(sender).sender_id).open_id), bot: toText(selfId) }
+}
+
+/** Replaces the keys that stand for mentions in a text, such as `@_user_1`. */
+function withMentions(text: string, names: ReadonlyMap<string, string>): string {
+  return text.replace(/@_(?:user_\d+|all)/g, key => key === '@_all' ? '@all' : toMention(names.get(key)) || key)
+}
+
+function textOfPost({ title, content }: JsonObject, names: ReadonlyMap<string, string>): string {
+  const lines = Array.isArray(content) ? content.filter(Array.isArray).map(nodes => nodes.map(node => textOfNode(fieldsOf(node), names)).join('')) : []
+  return [...title ? [toText(title)] : [], ...lines].join('\n')
+}
+
+function textOfNode({ tag, text, user_id: user }: JsonObject, names: ReadonlyMap<string, string>): string {
+  if (tag !== 'at') return toText(text)
+  return user === '@_all' || user === 'all' ? '@all' : toMention(names.get(toText(user)) ?? user)
+}
 
 /** Feishu and Lark, through `@satorijs/adapter-lark` (3.12.4). Koishi calls the platform `lark` in both cases. */
 export const lark: PlatformSupport = {
   owns: bot => bot.adapterName === 'lark',
   account: (bot, presence) => new LarkAccount(bot, presence),
-  incoming: incomingLark,
+  incoming,
 }
-
-/** The most bytes of a picture, and of any other file. */
-const most = { picture: 10 * 2 ** 20, file: 30 * 2 ** 20 }
 
 /** An app with the ability of a bot. */
 class LarkAccount extends BotAccount {
   readonly readsFiles = true
-  readonly takesFiles = true
   readonly longestText = longestText
-  /** A further call does no harm for an hour, see {@link LarkMessage.repeatableFor}; after that nobody can tell. */
+  /** A further call does no harm for an hour, see `repeatableFor` of its messages; after that nobody can tell. */
   readonly retriesUnanswered = false
 
   protected checkTarget(target: Target): void {
-    if (readPlace(target)) return
     const forms = target.kind === 'group' ? 'oc_… of a group' : 'ou_…, on_…, user ID or e-mail address of a user'
-    throw new RelayError('bad-request', `this is not the ${forms}, with :om_… of the first message for a topic`)
-  }
-
-  protected checkItem(item: Item): void {
-    const isWrong = item.type === 'at' && item.userId !== null && !/^(?!all$)[\w.-]{1,100}$/i.test(item.userId)
-    if (isWrong) throw new RelayError('bad-request', 'the ID of a mention must be the ou_…, on_… or user ID of a user')
+    demand(readPlace(target) !== undefined, `this is not the ${forms}, with :om_… of the first message for a topic`)
   }
 
   protected refusal(item: Item): string | undefined {
+    if (item.type === 'at') {
+      const isUser = item.userId === null || /^(?!all$)[\w.-]{1,100}$/i.test(item.userId)
+      demand(isUser, 'the ID of a mention must be the ou_…, on_… or user ID of a user')
+    }
     return item.type === 'reply' && !isMessageId(item.messageId) ? 'this is not the om_… of a message' : undefined
   }
 
@@ -55,17 +96,13 @@ class LarkAccount extends BotAccount {
     readData(await ask(this.bot, 'DELETE', `/im/v1/messages/${messageId}`))
   }
 
-  async groups(): Promise<Contact[]> {
-    const groups: Contact[] = []
-    let token = ''
-    do {
+  override async groups(): Promise<Contact[]> {
+    const groups = await readPages(async token => {
       const page = token && `&page_token=${encodeURIComponent(token)}`
-      const data = readData(await ask(this.bot, 'GET', `/im/v1/chats?page_size=100${page}`))
-      if (!Array.isArray(data.items)) throw unreadable()
-      for (const { chat_id: id, name } of data.items.filter(isObject)) groups.push({ id: toText(id), name: toText(name) })
-      token = data.has_more === true ? toText(data.page_token) : ''
-    } while (token)
-    return groups
+      const { items, has_more: hasMore, page_token: next } = readData(await ask(this.bot, 'GET', `/im/v1/chats?page_size=100${page}`))
+      return { list: items, next: hasMore === true ? toText(next) : '' }
+    })
+    return groups.map(({ chat_id: id, name }) => ({ id: toText(id), name: toText(name) }))
   }
 
   message(target: Target, items: readonly LoadedItem[], name: string): Message {
@@ -73,24 +110,63 @@ class LarkAccount extends BotAccount {
   }
 }
 
+/** Where messages go: a chat, or a topic (话题) in it. */
+interface Place {
+  /** The kind of the ID, as the API wants to know it. */
+  type: 'chat_id' | 'open_id' | 'union_id' | 'email' | 'user_id'
+  id: string
+  /** The first message of the topic. */
+  root: string | undefined
+}
+
+const placePattern = /^([^\s:/\\]{1,200})(?::(om_[\w-]{1,100}))?$/
+
+/**
+ * Reads a target: `oc_…` for a group; for a user `ou_…`, `on_…`, an e-mail address or the ID in the organisation; behind it
+ * `:om_…` for a topic, which is named by its first message
+ * (https://open.feishu.cn/document/home/user-identity-introduction/introduction).
+ *
+ * @returns `undefined` for what cannot be on this platform
+ */
+function readPlace({ kind, id: text }: Target): Place | undefined {
+  const [, id, root] = placePattern.exec(text) ?? []
+  if (id === undefined) return
+  const type = typeOf(id)
+  return (type === 'chat_id') === (kind === 'group') ? { type, id, root } : undefined
+}
+
+function typeOf(id: string): Place['type'] {
+  if (id.startsWith('oc_')) return 'chat_id'
+  if (id.startsWith('ou_')) return 'open_id'
+  if (id.startsWith('on_')) return 'union_id'
+  return id.includes('@') ? 'email' : 'user_id'
+}
+
+/** Whether this is the ID of a message: others would lead a path of the API elsewhere. */
+function isMessageId(id: string): boolean {
+  return /^om_[\w-]{1,100}$/.test(id)
+}
+
+/** The most bytes of a picture, and of any other file. */
+const most = { picture: 10 * 2 ** 20, file: 30 * 2 ** 20 }
+
 /** Extensions by the types of files that the platform shows by themselves. */
 const fileTypes: readonly [type: string, extensions: RegExp][] = [
   ['pdf', /\.pdf$/i], ['doc', /\.docx?$/i], ['xls', /\.xlsx?$/i], ['ppt', /\.pptx?$/i],
 ]
 
+/** A message to a chat, or to a topic in it. */
 class LarkMessage extends WebMessage {
   readonly likeness: string
   /** "Requests with the same uuid send at most one message within an hour", less what a call may take on its way. */
   protected override readonly repeatableFor = 55 * 60_000
-  private readonly place: Place
+  /** `checkTarget` has refused every other target. */
+  private readonly place: Place = readPlace(this.target) ?? { type: 'chat_id', id: this.target.id, root: undefined }
 
-  constructor(account: LarkAccount, target: Target, items: readonly LoadedItem[], name: string, changed?: string) {
+  constructor(account: BotAccount, target: Target, items: readonly LoadedItem[], name: string, changed?: string) {
     super(account, target, items, changed)
     // A part of a message that was refused as a whole may have its name.
     this.likeness = `${name} ${items.length}`
-    const place = readPlace(target)
-    if (!place) throw new RelayError('bad-request', 'there is no such chat on this platform')
-    this.place = place
   }
 
   protected channel(): Promise<string> {
@@ -119,8 +195,8 @@ class LarkMessage extends WebMessage {
   }
 
   /** The message to reply to, which may be the first one of a topic. */
-  private get answered(): string | undefined {
-    return this.items.find(item => item.type === 'reply')?.messageId ?? this.place.root
+  protected override get answered(): string | undefined {
+    return super.answered ?? this.place.root
   }
 
   /**
@@ -129,17 +205,22 @@ class LarkMessage extends WebMessage {
    */
   private async checkAnswered(id: string): Promise<void> {
     const { place } = this
-    const { items } = await this.read(`/im/v1/messages/${id}`)
+    const { items } = await this.need('GET', `/im/v1/messages/${id}`)
     const { chat_id: chat, sender } = fieldsOf(Array.isArray(items) ? items[0] : undefined)
     const isThere = place.type === 'chat_id'
       ? chat === place.id
-      : fieldsOf(sender).id === place.id && (await this.read(`/im/v1/chats/${encodeURIComponent(toText(chat))}`)).chat_mode === 'p2p'
+      : fieldsOf(sender).id === place.id && (await this.need('GET', `/im/v1/chats/${encodeURIComponent(toText(chat))}`)).chat_mode === 'p2p'
     if (!isThere) throw new SendError('refused', 'the message to reply to is not in this chat', { isFinal: true })
   }
 
-  /** Asks for something that a send needs. @throws SendError */
-  private async read(path: string): Promise<JsonObject> {
-    return forThisMessage(async () => readData(await ask(this.account.bot, 'GET', path)))
+  /** Makes a call that a send needs. Where the app has no permission for it, that is about this message only: others may be sent. */
+  private async need(method: string, path: string, data?: object): Promise<JsonObject> {
+    try {
+      return readData(await ask(this.account.bot, method, path, data))
+    } catch (error) {
+      const isForbidden = error instanceof SendError && error.causeId === 'not-permitted'
+      throw isForbidden ? new SendError('refused', error.message, { isFinal: true }) : error
+    }
   }
 
   private async contents(): Promise<Content[]> {
@@ -147,39 +228,33 @@ class LarkMessage extends WebMessage {
     const [item] = items
     if (item?.type === 'file' || item?.type === 'video' || item?.type === 'audio') return [await this.uploadFile(item)]
     const keys = new Map<LoadedItem, string>()
-    for (const picture of items) if (picture.type === 'image') keys.set(picture, await this.uploadPicture(picture))
+    for (const each of items) if (each.type === 'image') keys.set(each, await this.uploadPicture(each))
     const keyOf = (picture: LoadedMedia): string => keys.get(picture) ?? ''
     if (item?.type === 'image' && items.length === 1) return [{ type: 'image', value: { image_key: keyOf(item) } }]
     return divide(items).map(part => toPost(part, keyOf))
   }
 
   private async uploadPicture(item: LoadedMedia): Promise<string> {
-    const { data, name, type } = await readMedia(this.account.bot, item, most.picture)
-    const form = new FormData()
-    form.append('image_type', 'message')
-    form.append('image', new File([data], name, { type }))
-    return this.upload('/im/v1/images', form, 'image_key')
+    return this.upload('image', { image_type: 'message' }, await readMedia(this.account.bot, item, most.picture))
   }
 
   /** A video must be MP4, and a voice message Opus; any other one goes as a file, which loses nothing but the player. */
   private async uploadFile(item: LoadedMedia): Promise<Content> {
-    const { data, name, type } = await readMedia(this.account.bot, item, most.file)
+    const file = await readMedia(this.account.bot, item, most.file)
+    const { name, type } = file
     const isVideo = item.type === 'video' && (type === 'video/mp4' || /\.mp4$/i.test(name))
     const isVoice = item.type === 'audio' && (type === 'audio/opus' || /\.opus$/i.test(name))
-    const form = new FormData()
     const [known = 'stream'] = fileTypes.find(([, extensions]) => extensions.test(name)) ?? []
-    form.append('file_type', isVideo ? 'mp4' : isVoice ? 'opus' : known)
-    form.append('file_name', name)
-    form.append('file', new File([data], name, { type }))
-    return { type: isVideo ? 'media' : isVoice ? 'audio' : 'file', value: { file_key: await this.upload('/im/v1/files', form, 'file_key') } }
+    const key = await this.upload('file', { file_type: isVideo ? 'mp4' : isVoice ? 'opus' : known, file_name: name }, file)
+    return { type: isVideo ? 'media' : isVoice ? 'audio' : 'file', value: { file_key: key } }
   }
 
-  private upload(path: string, form: FormData, field: string): Promise<string> {
-    return forThisMessage(async () => {
-      const key = toText(readData(await ask(this.account.bot, 'POST', path, form))[field])
-      if (key) return key
-      throw unreadable()
-    })
+  /** @returns the key by which a content names what was uploaded */
+  private async upload(kind: 'image' | 'file', fields: JsonObject, file: MediaFile): Promise<string> {
+    const data = await this.need('POST', `/im/v1/${kind}s`, toForm(fields, [[kind, file]]))
+    const key = toText(data[`${kind}_key`])
+    if (!key) throw unreadable()
+    return key
   }
 
   /** https://open.feishu.cn/document/server-docs/im-v1/message/update */
@@ -197,15 +272,5 @@ class LarkMessage extends WebMessage {
       : ask(bot, 'POST', `/im/v1/messages/${answered}/reply`, { ...body, ...place.root !== undefined && { reply_in_thread: true } })), kind)
     const id = toText(data.message_id)
     return { messageIds: id ? [id] : [] }
-  }
-}
-
-/** Where the app has no permission for what a message needs besides, that is about this message only: others may be sent. */
-async function forThisMessage<T>(call: () => Promise<T>): Promise<T> {
-  try {
-    return await call()
-  } catch (error) {
-    const isForbidden = error instanceof SendError && error.causeId === 'not-permitted'
-    throw isForbidden ? new SendError('refused', error.message, { isFinal: true }) : error
   }
 }

@@ -10,68 +10,36 @@ import { toFailure, unreadable, type WebAnswer } from '../web'
  * and "Upload file" (…/im-v1/file/create), and of the general list (https://open.feishu.cn/document/ukTMukTMukTM/ugjM14COyUjL4ITN).
  */
 
-type CauseTable = ReadonlyMap<number, CauseId>
+/** Codes, by what they mean. */
+type CauseTable<K = CauseId> = readonly (readonly [meaning: K, codes: readonly number[]])[]
 
 const chatCauses: Readonly<Record<Target['kind'], CauseTable>> = {
-  group: new Map([
-    [10002, 'no-such-group'], // Bot can NOT be out of the chat
-    [230002, 'no-such-group'], // The bot can not be outside the group.
-    [230034, 'no-such-group'], // The receive_id is invalid
-    [232009, 'no-such-group'], // Your request specifies a chat which has already been dissolved.
-    [99992355, 'no-such-group'], // these lark ids not existed: %v
-    [99992356, 'no-such-group'], // these open_chat ids not existed: %v
-    [230018, 'all-muted'], // These operations are NOT allowed at current group settings.
-    [230035, 'all-muted'], // Send Message Permission deny.
-  ]),
-  private: new Map([
-    [230013, 'not-friend'], // Bot has NO availability to this user.
-    [230029, 'not-friend'], // User has resigned
-    [230034, 'not-friend'], // The receive_id is invalid
-    [99992351, 'not-friend'], // these open ids not existed: %v
-    [99992352, 'not-friend'], // these lark ids not existed: %v
-    [99992353, 'not-friend'], // these lark ids not existed: %v
-    [99992359, 'not-friend'], // these user ids not existed: %v
-    [99992360, 'not-friend'], // these ids not existed: %v
-    [99992361, 'not-friend'], // open_id cross app
-    [99992363, 'not-friend'], // these ids not existed: %v
-    [99992364, 'not-friend'], // user id cross tenant
-    [99992381, 'not-friend'], // union_id cross tenant
-    [230035, 'blocked'], // Send Message Permission deny.
-    [230053, 'blocked'], // The user has stopped the bot from sending messages
-  ]),
+  group: [
+    // The bot is out of the chat; the chat is invalid, dissolved, or does not exist.
+    ['no-such-group', [10002, 230002, 230034, 232009, 99992355, 99992356]],
+    // The settings of the group do not allow it.
+    ['all-muted', [230018, 230035]],
+  ],
+  private: [
+    // The bot is not available to the user, who has resigned, does not exist, or is known to another app or tenant.
+    ['not-friend', [230013, 230029, 230034, 99992351, 99992352, 99992353, 99992359, 99992360, 99992361, 99992363, 99992364, 99992381]],
+    // The user has stopped the bot from sending messages.
+    ['blocked', [230035, 230053]],
+  ],
 }
 
-const commonCauses: CauseTable = new Map([
-  [230025, 'too-long'], // The length of the message content reaches its limit.
-  [230055, 'media-failed'], // The type of file upload does not match the type of message being sent.
-  [234001, 'media-failed'], // Invalid request param.
-  [234006, 'media-failed'], // The file size exceed the max value.
-  [234010, 'media-failed'], // File's size can't be 0.
-  [234011, 'media-failed'], // Can't regonnize the image format.
-  [234039, 'media-failed'], // Image resolution exceeds limit.
-  [99991661, 'logged-out'], // Need a token
-  [99991663, 'logged-out'], // Invalid access token for authorization. Please make a request with token attached
-  [99991664, 'logged-out'], // invalid app token
-  [99991665, 'logged-out'], // invalid tenant code
-  [99991668, 'logged-out'], // Invalid access token for authorization. Please make a request with token attached.
-  [99991671, 'logged-out'], // Invalid token: must start with t-/u-
-  [230006, 'not-permitted'], // Bot ability is not activated.
-  [234007, 'not-permitted'], // App does not enable bot feature.
-  [99991401, 'not-permitted'], // ip %s is denied by app setting
-  [99991403, 'not-permitted'], // This month's API call quota has been exceeded
-  [99991662, 'not-permitted'], // app not in use
-  [99991672, 'not-permitted'], // Access denied. One of the following scopes is required
-  [99991673, 'not-permitted'], // unauthorized app
-])
+const commonCauses: CauseTable = [
+  ['too-long', [230025]],
+  // The file is empty, too large, of another type than the message, or no picture that can be read.
+  ['media-failed', [230055, 234001, 234006, 234010, 234011, 234039]],
+  // The token is missing, or invalid.
+  ['logged-out', [99991661, 99991663, 99991664, 99991665, 99991668, 99991671]],
+  // The app is no bot, not in use, lacks a scope, is called from an address that it denies, or has used up its quota for the month.
+  ['not-permitted', [230006, 234007, 99991401, 99991403, 99991662, 99991672, 99991673]],
+]
 
-/** Limits, by whom they concern. */
-const limits: ReadonlyMap<number, Limit['scope']> = new Map([
-  [99991400, 'account'], // request trigger frequency limit
-  [11232, 'account'], // create message service trigger rate limit
-  [11247, 'account'], // internal send message trigger rate limit
-  [11233, 'chat'], // create message chat trigger rate limit
-  [230020, 'chat'], // This operation triggers the frequency limit.
-])
+/** Limits on requests and on messages, by whom they concern. */
+const limits: CauseTable<Limit['scope']> = [['account', [99991400, 11232, 11247]], ['chat', [11233, 230020]]]
 
 /** Wait where the platform names none, in milliseconds: a chat takes five messages a second, and an account 1,000 calls a minute. */
 const waits: Readonly<Record<Limit['scope'], number>> = { chat: 1_000, account: 5_000 }
@@ -97,17 +65,18 @@ export function readData(answer: WebAnswer, kind?: Target['kind']): JsonObject {
 
 function failureOf({ status, headers, body }: WebAnswer, kind: Target['kind'] | undefined): SendError {
   const { code, msg } = fieldsOf(body)
-  const scope = limits.get(Number(code)) ?? (status === 429 ? 'account' : undefined)
+  const scope = keyOf(limits, code) ?? (status === 429 ? 'account' : undefined)
   const words = typeof msg === 'string' && typeof code === 'number' ? `${msg} (${code})` : undefined
-  if (scope) return toFailure(429, { words, limit: { scope, after: waitOf(headers) ?? waits[scope] } })
+  if (scope) return toFailure(429, { words, scope, wait: waitOf(headers) ?? waits[scope] })
   if (typeof code !== 'number') return status < 300 ? unreadable() : toFailure(status, {})
-  const isUnclear = status >= 500 || code === beingSent || serverFailed.test(words ?? '')
-  return isUnclear ? toFailure(500, { words }) : toFailure(400, { words, causeId: causeOf(code, words ?? '', kind) })
+  if (status >= 500 || code === beingSent || serverFailed.test(words ?? '')) return toFailure(500, { words })
+  const named = code === 230001 && noSuchReceiver.test(words ?? '') ? 230034 : code
+  return toFailure(400, { words, causeId: (kind && keyOf(chatCauses[kind], named)) ?? keyOf(commonCauses, named) })
 }
 
-function causeOf(code: number, words: string, kind: Target['kind'] | undefined): CauseId | undefined {
-  const named = code === 230001 && noSuchReceiver.test(words) ? 230034 : code
-  return (kind && chatCauses[kind].get(named)) ?? commonCauses.get(named)
+/** The name under which a table has a code. */
+function keyOf<K>(table: CauseTable<K>, code: unknown): K | undefined {
+  return table.find(([, codes]) => codes.includes(Number(code)))?.[0]
 }
 
 /** What "Frequency control" has for the wait (https://open.feishu.cn/document/ukTMukTMukTM/uUzN04SN3QjL1cDN): a header with seconds. */

@@ -1,13 +1,16 @@
-import type { Bot, Context, h } from 'koishi'
-import { RelayError } from '../../errors'
+import type { Bot, Context } from 'koishi'
 import type { Item, Target } from '../../message/model'
-import { isObject, type JsonObject } from '../../message/parse'
+import type { JsonObject } from '../../message/parse'
+import type { Segment } from '../../message/segments'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
-import { announceSend, announceSent, BotAccount, createEncoder, createSession, isHeard, partlyArrived, render, toElement, type PlatformSupport, type SendSession } from '../koishi'
+import { toText } from '../incoming'
+import { BotAccount, createEncoder, demand, partlyArrived, render, type PlatformSupport, type SendSession } from '../koishi'
+import { BotMessage, type Announced, type Call } from '../message'
 import { SendError, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt, type Report } from '../port'
+import { readList } from '../web'
 import { isOneBot, recordAnswers, requestOf, responseTimeout } from './adapter'
-import { readData, readReceipt, toId, toNumber } from './answer'
+import { readData, readReceipt, toNumber } from './answer'
 import { askClosure, hearClosures } from './closure'
 import { chatOf, readHistory, Reports } from './history'
 import { Login } from './login'
@@ -40,7 +43,6 @@ export class OneBot implements PlatformSupport {
 class OneBotAccount extends BotAccount {
   readonly login: Login
   readonly readsFiles = false
-  readonly takesFiles = true
   /** QQ publishes no limit. It takes about 5,000 characters, and a text shares them with mentions. */
   readonly longestText = 4_500
   readonly retriesUnanswered = true
@@ -53,23 +55,24 @@ class OneBotAccount extends BotAccount {
   }
 
   protected checkTarget({ kind, id }: Target): void {
-    demandNumber(id, kind === 'group' ? 'group_id' : 'user_id')
+    demand(isNumber(id), `${kind === 'group' ? 'group_id' : 'user_id'} ${rule}`)
   }
 
   /** Some implementations take an ID that becomes zero for everybody, and not every key may mention everybody. */
-  protected checkItem(item: Item): void {
-    if (item.type === 'at' && item.userId !== null) demandNumber(item.userId, 'the ID of a mention')
+  protected refusal(item: Item): undefined {
+    if (item.type === 'at') demand(item.userId === null || isNumber(item.userId), `the ID of a mention ${rule}`)
   }
 
-  protected refusal(): undefined {
-    return undefined
+  override demandConnection(): void {
+    requestOf(this.bot)
+    super.demandConnection()
   }
 
   async recall(_target: Target, messageId: string): Promise<void> {
     readData(await this.ask('delete_msg', { message_id: toNumber(messageId) }))
   }
 
-  groups(): Promise<Contact[]> {
+  override groups(): Promise<Contact[]> {
     return this.list('get_group_list', ({ group_id: id, group_name: name }) => ({ id, name }))
   }
 
@@ -93,7 +96,7 @@ class OneBotAccount extends BotAccount {
    */
   async ask(action: string, params: JsonObject): Promise<unknown> {
     const request = requestOf(this.bot)
-    if (!this.isOnline) throw new SendError('unsent', this.health.cause)
+    this.demandConnection()
     const ends: (() => void)[] = []
     const lost = new Promise<never>((_resolve, reject) => {
       const timer = setTimeout(() => reject(new SendError('unanswered')), responseTimeout(this.bot))
@@ -105,50 +108,71 @@ class OneBotAccount extends BotAccount {
   }
 
   private async list(action: string, read: (entry: JsonObject) => Record<keyof Contact, unknown>): Promise<Contact[]> {
-    const list = readData(await this.ask(action, {}))
-    if (!Array.isArray(list)) throw new SendError('unanswered', 'the answer of the platform cannot be read')
-    return list.filter(isObject).flatMap(entry => {
-      const { id: given, name } = read(entry)
-      const id = toId(given)
-      return id === undefined ? [] : [{ id, name: typeof name === 'string' ? name : '' }]
-    })
+    const contacts = readList(readData(await this.ask(action, {}))).map(read)
+    return contacts.map(({ id, name }) => ({ id: toText(id), name: toText(name) })).filter(({ id }) => id !== '')
   }
 }
 
 /**
- * A message through a OneBot bot. The relay makes the calls itself, because the adapter's encoder discards the platform's reasons. The
- * encoder is used only for elements of other plugins.
+ * A message through a OneBot bot. The encoder of the adapter discards the reasons of the platform, so it is used only for elements of other
+ * plugins that nothing else knows.
  */
-class OneBotMessage implements Message {
+class OneBotMessage extends BotMessage<OneBotAccount> {
   readonly likeness: string
-  /** The elements of the last call, or of the first one that will be made, and what other plugins made of them. */
-  private sent: readonly [elements: readonly h[], announced: readonly h[]]
+  readonly idempotentFor = 0
+  protected override readonly event = this.target.kind === 'group' ? { guild: { id: this.target.id } } : {}
+  /** Of the last call, or of the first one that will be made. */
+  private sent: Announced
 
-  constructor(private readonly account: OneBotAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {
-    const elements = items.map(toElement)
-    this.sent = [elements, elements]
-    this.likeness = likenessOf(contentOf(toSegments(items, elements) ?? []))
+  constructor(account: OneBotAccount, target: Target, items: readonly LoadedItem[]) {
+    super(account, target, items)
+    const elements = this.toElements()
+    this.sent = { elements, announced: elements }
+    this.likeness = likenessOf(contentOf(this.toSegments(this.sent) ?? []))
   }
 
-  send(begin: () => void): Promise<Receipt> {
-    return this.account.login.follow(this.deliver(begin))
+  override send(begin: () => void): Promise<Receipt> {
+    return this.account.login.follow(super.send(begin))
   }
 
-  private async deliver(begin: () => void): Promise<Receipt> {
-    const { account: { bot }, target, items } = this
-    try {
-      const elements = items.map(toElement)
-      const session = isHeard(bot) ? sessionTo(bot, target) : undefined
-      const announced = session ? await announceSend(bot, session, elements) : elements
-      const answer = this.post(begin, elements, announced)
-      if (!session) return readReceipt(await answer)
-      if (!answer) return await encode(bot, session)
-      const receipt = readReceipt(await answer)
-      announceSent(bot, session, receipt.messageIds[0] ?? '')
-      return receipt
-    } catch (error) {
-      throw classifyThrown(error)
-    }
+  protected channel(): Promise<string> {
+    const { kind, id } = this.target
+    return Promise.resolve(kind === 'private' ? `private:${id}` : id)
+  }
+
+  protected calls(_channelId: string, what: Announced): Promise<readonly Call[] | undefined> {
+    return Promise.resolve(this.toSegments(what) && [() => this.post(what)])
+  }
+
+  /** Makes the call, and keeps nothing of its parameters while the answer is awaited: they may hold pictures. */
+  private post(what: Announced): Promise<Receipt> {
+    this.sent = what
+    const request = requestOf(this.account.bot)
+    return request(...toCall(this.target, this.toSegments(what) ?? [])).then(readReceipt).catch(throwClassified)
+  }
+
+  /** Sends the elements of the session with the adapter's encoder, which may divide them into several platform messages. */
+  protected override async encode(channelId: string, session: SendSession, begin: () => void): Promise<Receipt> {
+    const { view, answers } = recordAnswers(this.account.bot)
+    const encoder = createEncoder(view, channelId)
+    if (!encoder) throw new SendError('refused', 'the adapter cannot encode what another plugin made of the message')
+    encoder.session = session
+    await encoder.prepare()
+    begin()
+    this.sent = { elements: [], announced: session.elements ?? [] }
+    const failure: unknown = await render(encoder).then(() => undefined, (error: unknown) => error)
+    const messageIds = answers.flatMap((answer, index) => {
+      try {
+        return readReceipt(answer).messageIds
+      } catch (error) {
+        throw index === 0 ? error : partlyArrived(error)
+      }
+    })
+    if (answers.length === 0) throw failure === undefined ? new SendError('suppressed') : classifyThrown(failure)
+    // The adapter also throws a TypeError when an answer of success has no data. Then all its calls have succeeded.
+    const cause = failure instanceof SendError ? failure.cause : failure
+    if (failure !== undefined && !(cause instanceof TypeError)) throw partlyArrived(failure)
+    return { messageIds }
   }
 
   reports(): readonly Report[] {
@@ -156,70 +180,28 @@ class OneBotMessage implements Message {
     return content ? reports.equalTo(content, chatOf(selfId, target)) : []
   }
 
-  async history(count: number): Promise<HistoryPage | undefined> {
+  override async history(count: number): Promise<HistoryPage | undefined> {
     const { account, target: { kind, id }, content } = this
     if (!content) return
     const [action, chat] = kind === 'group' ? ['get_group_msg_history', 'group_id'] : ['get_friend_msg_history', 'user_id']
     // NapCat leaves out the links of pictures and files and the contents of forwarded messages, which cost it time. Others ignore this.
     const params = { [chat]: toNumber(id), count, disable_get_url: true, parse_mult_msg: false }
-    const answer = await account.ask(action, params).catch(failLookUp)
-    return readHistory(answer, account.selfId, content)
+    return readHistory(await account.ask(action, params), account.selfId, content)
+  }
+
+  private toSegments({ elements, announced }: Announced): Segment[] | undefined {
+    return toSegments(this.items, elements, announced)
   }
 
   /** What the last call sent; `undefined` when only the adapter's encoder knows it. */
   private get content(): Content | undefined {
-    const segments = toSegments(this.items, ...this.sent)
+    const segments = this.toSegments(this.sent)
     return segments && contentOf(segments)
   }
-
-  /**
-   * Makes the call, and keeps nothing of its parameters while the answer is awaited: they may hold pictures.
-   *
-   * @returns the whole answer; `undefined` when only the adapter's encoder knows the elements
-   */
-  private post(begin: () => void, ...elements: [elements: readonly h[], announced: readonly h[]]): Promise<unknown> | undefined {
-    const request = requestOf(this.account.bot)
-    if (!this.account.isOnline) throw new SendError('unsent', this.account.health.cause)
-    begin()
-    this.sent = elements
-    const segments = toSegments(this.items, ...elements)
-    return segments && request(...toCall(this.target, segments))
-  }
 }
 
-function sessionTo(bot: Bot, { kind, id }: Target): SendSession {
-  return kind === 'private' ? createSession(bot, `private:${id}`, true) : createSession(bot, id, false, { guild: { id } })
-}
+const rule = 'must be a number, as OneBot has it'
 
-/** Rethrows the failure of a look-up. The general rule takes an error with a reason for a refusal, but a look-up cannot be refused. */
-function failLookUp(error: unknown): never {
-  const failure = classifyThrown(error)
-  throw failure.outcome === 'refused' ? new SendError('unanswered', undefined, { cause: error }) : failure
-}
-
-/** @throws RelayError `bad-request` */
-function demandNumber(id: string, what: string): void {
-  if (!/^[1-9][0-9]{0,19}$/.test(id)) throw new RelayError('bad-request', `${what} must be a number, as OneBot has it`)
-}
-
-/** Sends the elements of the session with the adapter's encoder, which may divide them into several platform messages. */
-async function encode(bot: Bot, session: SendSession): Promise<Receipt> {
-  const { view, answers } = recordAnswers(bot)
-  const encoder = createEncoder(view, session.channelId ?? '')
-  if (!encoder) throw new SendError('refused', 'the adapter cannot encode what another plugin made of the message')
-  encoder.session = session
-  await encoder.prepare()
-  const failure: unknown = await render(encoder).then(() => undefined, (error: unknown) => error)
-  const messageIds = answers.flatMap((answer, index) => {
-    try {
-      return readReceipt(answer).messageIds
-    } catch (error) {
-      throw index === 0 ? error : partlyArrived(error)
-    }
-  })
-  if (answers.length === 0) throw failure === undefined ? new SendError('suppressed') : classifyThrown(failure)
-  // The adapter also throws a TypeError when an answer of success has no data. Then all its calls have succeeded.
-  const cause = failure instanceof SendError ? failure.cause : failure
-  if (failure !== undefined && !(cause instanceof TypeError)) throw partlyArrived(failure)
-  return { messageIds }
+function isNumber(id: string): boolean {
+  return /^[1-9][0-9]{0,19}$/.test(id)
 }

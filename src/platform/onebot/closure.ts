@@ -3,10 +3,11 @@ import { inTime } from '../../lib/async'
 import { unwrap } from '../../lib/unwrap'
 import type { Target } from '../../message/model'
 import { fieldsOf, type JsonObject } from '../../message/parse'
+import { toText } from '../incoming'
 import type { Closure, Port } from '../port'
 import { requestOf, type Request } from './adapter'
-import { readAnswer, toId, toNumber } from './answer'
-import { eventOf } from './incoming'
+import { readAnswer, toNumber } from './answer'
+import { eventOf } from './message'
 
 /** How long the platform may take to tell what the bot may do in a group, in milliseconds. */
 const roleTime = 5_000
@@ -40,19 +41,17 @@ export function hearClosures(ctx: Context, callback: Parameters<Port['onChat']>[
   const last = new Map<string, JsonObject>()
 
   const hear = async (bot: Bot, event: JsonObject): Promise<void> => {
-    const { group_id: group, user_id: user, sub_type: type, duration } = event
-    const id = toId(group)
-    const isEverybody = toId(user) === '0'
-    if (id === undefined || (!isEverybody && toId(user) !== bot.selfId)) return
+    const [id, user, seconds] = [toText(event.group_id), toText(event.user_id), Number(event.duration)]
+    const isEverybody = user === '0'
+    if (!id || (!isEverybody && user !== bot.selfId)) return
     const chat = `${bot.sid} ${id}`
     last.set(chat, event)
-    const isOpen = type === 'lift_ban'
+    const isOpen = event.sub_type === 'lift_ban'
     const isExempt = !isOpen && isEverybody && await mayAlwaysSpeak(bot, id)
     // Another notice may have come meanwhile.
     if (last.get(chat) !== event) return
     last.delete(chat)
     if (isExempt) return
-    const seconds = Number(duration)
     const until = !isEverybody && seconds > 0 ? Date.now() + seconds * 1000 : null
     callback(bot.sid, { kind: 'group', id }, isOpen ? 'open' : { cause: isEverybody ? 'all-muted' : 'muted', until })
   }
@@ -78,11 +77,7 @@ function memberInfo(request: Request, selfId: string, group: string): Promise<Js
   return ask(request, 'get_group_member_info', { group_id: toNumber(group), user_id: toNumber(selfId), no_cache: true })
 }
 
-/**
- * Asks for some fields; there are none where the platform does not know the action.
- *
- * @throws SendError
- */
+/** Asks for some fields; there are none where the platform does not know the action. @throws SendError */
 async function ask(request: Request, action: string, params: JsonObject): Promise<JsonObject> {
   const answer = readAnswer(await request(action, params))
   if (answer.isOk) return fieldsOf(answer.data)

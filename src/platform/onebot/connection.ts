@@ -1,5 +1,5 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
-import { unwrap } from '../../lib/unwrap'
+import { attend } from '../bots'
 import { connectionMode, dials, hasRequest, wireOf, type ConnectionMode } from './adapter'
 import { socketState, type Wire } from './wire'
 
@@ -29,34 +29,14 @@ const known = new WeakSet<Bot>()
  * @param heartbeat the time between two pings, in milliseconds
  */
 export function keepConnected(ctx: Context, logger: Logger, heartbeat = defaultHeartbeat): void {
-  const bots = unwrap(ctx.bots)
-  const supervisors = new Map<Bot, Supervisor>()
-
-  /** The supervisor of this bot; `undefined` when it needs none. */
-  const supervise = (bot: Bot): Supervisor | undefined => {
+  const { keepers, begin } = attend(ctx, bot => {
     const mode = connectionMode(bot)
-    // While an adapter is reloaded, Koishi announces the last changes of the old bot in the name of the new one.
-    if (!mode || !bots.some(each => unwrap(each) === bot)) return
-    const supervisor = supervisors.get(bot) ?? new Supervisor(bot, mode, logger, heartbeat)
-    supervisors.set(bot, supervisor)
-    return supervisor
-  }
-
-  ctx.on('ready', () => {
-    for (const bot of bots) supervise(unwrap(bot))?.begin()
+    return mode && new Supervisor(bot, mode, logger, heartbeat)
   })
   // A later bot is noticed by its first change of status: when Koishi announces the bot, its platform is not known yet.
-  ctx.on('bot-status-updated', bot => supervise(unwrap(bot))?.update())
-  ctx.on('bot-removed', bot => {
-    supervisors.get(unwrap(bot))?.dispose()
-    supervisors.delete(unwrap(bot))
-  })
+  ctx.on('ready', begin)
   ctx.on('http/websocket-init', (url, options) => {
-    if ([...supervisors.keys()].some(bot => dials(bot, url))) options.handshakeTimeout ??= dialTimeout
-  })
-  ctx.on('dispose', () => {
-    for (const supervisor of supervisors.values()) supervisor.dispose()
-    supervisors.clear()
+    if ([...keepers.keys()].some(bot => dials(bot, url))) options.handshakeTimeout ??= dialTimeout
   })
 }
 
@@ -73,18 +53,10 @@ class Supervisor {
   /** The connection that was asked to close. */
   private closing: Wire | undefined
 
-  /** @param bot without Koishi's proxies */
   constructor(
-    private readonly bot: Bot,
-    private readonly mode: ConnectionMode,
-    private readonly logger: Logger,
-    private readonly heartbeat: number,
-  ) {}
-
-  /** Takes a bot over in its present status. */
-  begin(): void {
-    if (this.bot.isActive) stopped.delete(this.bot)
-    this.update()
+    private readonly bot: Bot, private readonly mode: ConnectionMode, private readonly logger: Logger, private readonly heartbeat: number,
+  ) {
+    if (bot.isActive) stopped.delete(bot)
   }
 
   /** To be called whenever the status of the bot has changed. */
@@ -120,19 +92,17 @@ class Supervisor {
   }
 
   private onOnline(): void {
-    if (stopped.has(this.bot)) {
-      // A person stopped the bot during a dial, which the adapter does not cancel.
-      this.soon(Universal.Status.ONLINE, () => this.bot.stop())
-    } else if (this.hasLostRequest()) {
-      // The login succeeded after its connection had closed.
-      this.soon(Universal.Status.ONLINE, () => this.bot.offline())
-    } else {
-      if (this.isReported) this.logger.info('%s', `the bot ${this.bot.sid} is back`)
-      this.reset()
-      this.dialled = -Infinity
-      const wire = wireOf(this.bot)
-      this.endHeartbeat = wire && watchHeartbeat(wire, this.heartbeat)
+    // A person stopped the bot during a dial, which the adapter does not cancel; or the login succeeded after its connection had closed.
+    const isStopped = stopped.has(this.bot)
+    if (isStopped || this.hasLostRequest()) {
+      this.soon(Universal.Status.ONLINE, () => isStopped ? this.bot.stop() : this.bot.offline())
+      return
     }
+    if (this.isReported) this.logger.info('%s', `the bot ${this.bot.sid} is back`)
+    this.reset()
+    this.dialled = -Infinity
+    const wire = wireOf(this.bot)
+    this.endHeartbeat = wire && watchHeartbeat(wire, this.heartbeat)
   }
 
   private schedule(): void {

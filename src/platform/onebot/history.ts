@@ -1,29 +1,19 @@
 import type { Context } from 'koishi'
-import { LRUCache } from 'lru-cache'
 import { unwrap } from '../../lib/unwrap'
 import type { Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
-import { SendError, type HistoryEntry, type HistoryPage, type Report } from '../port'
-import { readAnswer, toId } from './answer'
-import { eventOf } from './incoming'
-import { isSameContent, readContent, type Content } from './message'
-
-/** How long a report is kept, in milliseconds: longer than a send takes. */
-const maxAge = 60 * 60_000
-/** How many reports are kept of each chat, and of how many chats. */
-const maxReports = 200
-const maxChats = 1_000
-
-interface KeptReport extends Report {
-  content: Content
-}
+import { Reported, toPage } from '../history'
+import { toText } from '../incoming'
+import { SendError, type HistoryPage, type Report } from '../port'
+import { readAnswer } from './answer'
+import { eventOf, isSameContent, readContent, type Content } from './message'
 
 /** The reports of each app. They outlive a reload of the plugin, because calls under way do. */
 const reportsOfApps = new WeakMap<object, Reports>()
 
-/** The messages of the bots' own accounts that the platforms have reported by themselves, by chats. */
+/** The messages of the bots' own accounts that OneBot has reported by itself. */
 export class Reports {
-  private readonly chats = new LRUCache<string, KeptReport[]>({ max: maxChats, ttl: maxAge })
+  private readonly reported = new Reported<Content>()
 
   /** The reports of an app. They are collected until this context is disposed. */
   static of(ctx: Context): Reports {
@@ -37,24 +27,16 @@ export class Reports {
 
   /** The reports of messages with this content in a chat, the oldest first. */
   equalTo(content: Content, chat: string): Report[] {
-    return this.fresh(chat).filter(report => isSameContent(report.content, content)).map(({ id, heardAt }) => ({ id, heardAt }))
+    return this.reported.find(chat, each => isSameContent(each, content))
   }
 
   /** Keeps the report of a message, if the event is one. All events of all bots come here, so most of them fail the first check. */
   hear(event: JsonObject): void {
     if (event.post_type !== 'message_sent' && event.post_type !== 'message') return
-    const [selfId, target] = [toId(event.self_id), targetOf(event)]
-    if (selfId === undefined || !target || !isOwn(event, selfId)) return
-    const [id, content] = [toId(event.message_id), readContent(event.message)]
-    const chat = chatOf(selfId, target)
-    const reports = this.fresh(chat)
-    if (id === undefined || !content || reports.some(report => report.id === id)) return
-    this.chats.set(chat, [...reports.slice(1 - maxReports), { id, content, heardAt: performance.now() }])
-  }
-
-  private fresh(chat: string): KeptReport[] {
-    const oldest = performance.now() - maxAge
-    return (this.chats.get(chat) ?? []).filter(({ heardAt }) => heardAt >= oldest)
+    const [selfId, id, target] = [toText(event.self_id), toText(event.message_id), targetOf(event)]
+    if (!selfId || !id || !target.id || !isOwn(event, selfId)) return
+    const content = readContent(event.message)
+    if (content) this.reported.keep(chatOf(selfId, target), id, content)
   }
 }
 
@@ -83,33 +65,24 @@ export function readHistory(answer: unknown, selfId: string, content: Content): 
   const all = messages.filter(isObject)
   // NapCat has the number that the server gave to a message; zero where it gave none. Others have no such field.
   const hasSequences = all.some(({ real_seq: sequence }) => sequence !== undefined)
-  const own = all.filter(message => isOwn(message, selfId)).map(message => {
-    return readEntry(message, content, !hasSequences || Number(toId(message.real_seq) ?? 0) > 0)
+  return toPage(all, {
+    isOwn: message => isOwn(message, selfId),
+    timeOf: ({ time }) => Number(toText(time) || NaN) * 1000,
+    idOf: ({ message_id: id }) => toText(id),
+    isEqual: ({ message }) => {
+      const found = readContent(message)
+      return found && isSameContent(found, content)
+    },
+    isSeen: ({ real_seq: sequence }) => !hasSequences || Number(toText(sequence)) > 0,
   })
-  const readable = own.filter(entry => entry !== undefined)
-  const oldest = Math.min(...all.map(timeOf).filter(time => !Number.isNaN(time)))
-  return { own: readable, oldest, isReadable: readable.length === own.length }
-}
-
-/** An entry of a history; `undefined` when the message lacks an ID, a time or a content. */
-function readEntry(message: JsonObject, wanted: Content, isSeen: boolean): HistoryEntry | undefined {
-  const [id, time, content] = [toId(message.message_id), timeOf(message), readContent(message.message)]
-  if (id !== undefined && content && !Number.isNaN(time)) return { id, time, isEqual: isSameContent(content, wanted), isSeen }
 }
 
 /** Whether the bot's own account sent a message, here or on another device. */
 function isOwn({ sender, user_id: userId }: JsonObject, selfId: string): boolean {
-  return toId(fieldsOf(sender).user_id ?? userId) === selfId
-}
-
-/** When a message was sent, in milliseconds since the epoch; `NaN` when it does not say. */
-function timeOf({ time }: JsonObject): number {
-  return Number(toId(time) ?? NaN) * 1000
+  return toText(fieldsOf(sender).user_id ?? userId) === selfId
 }
 
 /** The chat of a reported message. A report of a private one has the bot as its `user_id` and the other side as its `target_id`. */
-function targetOf({ message_type: type, target_id: userId, group_id: groupId }: JsonObject): Target | undefined {
-  const [kind, given] = type === 'private' ? ['private' as const, userId] : ['group' as const, groupId]
-  const id = toId(given)
-  return id === undefined ? undefined : { kind, id }
+function targetOf({ message_type: type, target_id: userId, group_id: groupId }: JsonObject): Target {
+  return type === 'private' ? { kind: 'private', id: toText(userId) } : { kind: 'group', id: toText(groupId) }
 }

@@ -8,17 +8,14 @@ import { cleanWording } from '../failure'
 import { toText } from '../incoming'
 import { SendError } from '../port'
 import { hasRequest, isOneBot, requestOf, wireOf } from './adapter'
-import { toId } from './answer'
 import { wireEvents } from './wire'
 
 /** The time between two looks, and how long `get_status` may take, in milliseconds. */
 const defaultInterval = 10_000
 /** A heartbeat is due by this many looks. After that, `get_status` is asked at every third look. */
 const quietLooks = 6
-/** So many calls without an answer make a login doubtful. */
+/** So many calls without an answer make a login doubtful; so many questions without one make a platform silent. */
 const mostUnanswered = 2
-/** So many questions without an answer make a platform silent. */
-const mostSilences = 2
 
 const { kicked: { en: loggedOut }, silent: { en: silent } } = causes
 
@@ -69,7 +66,7 @@ export class Login {
 
   /** Takes an event of the platform. */
   hear({ self_id: selfId, post_type: type, meta_event_type: meta, notice_type: notice, status, tag, message }: JsonObject): void {
-    if (toId(selfId) !== this.bot.selfId) return
+    if (toText(selfId) !== this.bot.selfId) return
     if (type === 'notice' && notice === 'bot_offline') {
       const words = cleanWording([tag, message].map(toText).filter(Boolean).join(': '))
       this.isVouched = false
@@ -114,9 +111,12 @@ export class Login {
     const received = wire?.received
     const answer = await inTime(async () => requestOf(this.bot)('get_status', {}), interval)
     this.isAsking = false
-    // Another frame shows that the platform is at work.
-    if (answer === undefined && (!wire || wire.received === received)) this.onSilence()
-    if (answer === undefined) return
+    if (answer === undefined) {
+      // Another frame shows that the platform is at work.
+      const isSilent = !wire || wire.received === received
+      if (isSilent && this.hasAnswered && ++this.silences >= mostUnanswered) this.tell(this.fault ?? silent)
+      return
+    }
     this.hasAnswered = true
     this.silences = 0
     const { online } = fieldsOf(fieldsOf(answer).data)
@@ -127,10 +127,6 @@ export class Login {
   /** The words of the platform, where it has told some, say more than what was found out since. */
   private reason(found: string): string {
     return this.fault === undefined || this.fault === silent ? found : this.fault
-  }
-
-  private onSilence(): void {
-    if (this.hasAnswered && ++this.silences >= mostSilences) this.tell(this.fault ?? silent)
   }
 
   private tell(fault: string | undefined): void {
@@ -145,16 +141,20 @@ export class Login {
  * @param interval the time between two looks, in milliseconds
  */
 export function watchLogins(ctx: Context, presence: Presence, interval = defaultInterval): void {
-  const connected = (): Bot[] => unwrap(ctx.bots).map(unwrap).filter(bot => isOneBot(bot) && hasRequest(bot))
+  const connected = (): Bot[] => unwrap(ctx.bots).map(unwrap).filter(isConnected)
   const onEvent = (owner: string, event: JsonObject): void => {
     for (const bot of connected()) if (bot.sid === owner) Login.of(bot, presence).hear(event)
   }
   wireEvents.on('event', onEvent)
   ctx.on('dispose', () => void wireEvents.off('event', onEvent))
   ctx.on('bot-status-updated', bot => {
-    if (isOneBot(bot) && hasRequest(bot)) Login.of(unwrap(bot), presence).onConnected()
+    if (isConnected(bot)) Login.of(unwrap(bot), presence).onConnected()
   })
   ctx.setInterval(() => {
     for (const bot of connected()) Login.of(bot, presence).look(interval)
   }, interval)
+}
+
+function isConnected(bot: Bot): boolean {
+  return isOneBot(bot) && hasRequest(bot)
 }

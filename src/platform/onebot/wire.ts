@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import { causes } from '../../message/causes'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
+import { toText } from '../incoming'
 import { SendError } from '../port'
-import { toId } from './answer'
 
 /** The parts of a WebSocket of the library `ws` that the relay uses. It reports each frame by its method `emit`. Checked against 8.23.0. */
 export interface Socket {
@@ -163,7 +163,7 @@ function isEvent({ post_type: type, message_id: id, message, sender }: JsonObjec
   if (type !== 'message' && type !== 'message_sent') return typeof type === 'string'
   const { user_id: userId, tiny_id: tinyId } = fieldsOf(sender)
   const isReadable = typeof message === 'string' || (Array.isArray(message) && message.every(isSegment))
-  return isReadable && [id, userId ?? tinyId].every(value => toId(value) !== undefined)
+  return isReadable && [id, userId ?? tinyId].every(value => toText(value) !== '')
 }
 
 function isSegment(segment: unknown): boolean {

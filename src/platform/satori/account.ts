@@ -1,16 +1,16 @@
 import { Universal, type Bot, type Context, type h } from 'koishi'
 import { LRUCache } from 'lru-cache'
-import { RelayError } from '../../errors'
 import { unwrap } from '../../lib/unwrap'
 import type { Item, Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { classifyThrown } from '../failure'
+import { Reported, toPage } from '../history'
 import { toText } from '../incoming'
-import { announceSend, BotAccount, createSession, isCrowd, isHeard, mayBeChanged, type PlatformSupport } from '../koishi'
-import { SendError, type Contact, type HistoryEntry, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
-import { ask, unreadable } from '../web'
-import { readBody, readReceipt } from './answers'
-import { likenessOf, likenessOfContent, toElements, toMarkup } from './content'
+import { BotAccount, demand, isUser, mayBeChanged, type PlatformSupport } from '../koishi'
+import { BotMessage, type Announced, type Call } from '../message'
+import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
+import { ask, readPages } from '../web'
+import { likenessOf, likenessOfContent, readBody, readReceipt, toElements, toMarkup } from './protocol'
 
 /**
  * Bots of a Satori server elsewhere, through `@satorijs/adapter-satori` (1.5.1). Their platform is whatever the server says.
@@ -36,46 +36,26 @@ const accounts = new WeakMap<Bot, SatoriAccount>()
 const direct = Universal.Channel.Type.DIRECT
 const text = Universal.Channel.Type.TEXT
 
-/** Mentions of roles on some platform behind a server. */
-const noUser = /[&!#*<>()[\]{}`"'\s]/
-
-/** The most pages of a list that are read. */
-const maxPages = 100
-/** How many private chats, and how many reports, are kept of an account. */
-const most = { chats: 5_000, reports: 1_000 }
-/** How long a report is kept, in milliseconds: longer than a send takes. */
-const maxAge = 60 * 60_000
-
-interface KeptReport extends Report {
-  channelId: string
-  likeness: string
-}
-
 /** One login of a Satori server. */
 class SatoriAccount extends BotAccount {
   /** The server fetches links, and may read paths. */
   readonly readsFiles = false
-  readonly takesFiles = true
   /** The protocol does not tell what the platform behind the server takes. */
   readonly longestText = Infinity
   /** A history proves that a text did not arrive, or nothing does: Chronocat declares one and answers with an empty list. */
   readonly retriesUnanswered = false
   /** The channels of private chats by users, as the server told them. */
-  private readonly channels = new LRUCache<string, string>({ max: most.chats })
-  private readonly kept = new LRUCache<string, KeptReport>({ max: most.reports, ttl: maxAge })
+  private readonly channels = new LRUCache<string, string>({ max: 5_000 })
+  /** What the server has reported of the account itself, with the likeness of each. */
+  private readonly reported = new Reported<string>()
 
   protected checkTarget({ kind, id }: Target): void {
-    if (kind === 'private' && !this.offers('user.channel.create') && !this.channels.has(id)) {
-      throw new RelayError('bad-request', 'the Satori server of this bot offers no private chats (user.channel.create)')
-    }
+    const isOpen = kind === 'group' || this.offers('user.channel.create') || this.channels.has(id)
+    demand(isOpen, 'the Satori server of this bot offers no private chats (user.channel.create)')
   }
 
-  protected checkItem(item: Item): void {
-    const isWrong = item.type === 'at' && item.userId !== null && (isCrowd(item.userId) || noUser.test(item.userId))
-    if (isWrong) throw new RelayError('bad-request', 'the ID of a mention must be that of a user')
-  }
-
-  protected refusal(): string | undefined {
+  protected refusal(item: Item): string | undefined {
+    if (item.type === 'at') demand(item.userId === null || isUser(item.userId), 'the ID of a mention must be that of a user')
     return this.offers('message.create') ? undefined : 'the Satori server of this bot offers no sending (message.create)'
   }
 
@@ -84,7 +64,7 @@ class SatoriAccount extends BotAccount {
   }
 
   /** Text channels, as targets name them; none where the server does not list them. */
-  async groups(): Promise<Contact[]> {
+  override async groups(): Promise<Contact[]> {
     const groups: Contact[] = []
     for (const { id: guildId, name: guildName } of await this.list('guild.list')) {
       // A bot need not see into each of its guilds.
@@ -115,25 +95,20 @@ class SatoriAccount extends BotAccount {
 
   /** Whether the server reports messages of the account itself. */
   get isReported(): boolean {
-    return this.kept.size > 0
+    return !this.reported.isEmpty
   }
 
   /** The reports of equal messages in a chat, the oldest first. */
-  reportsOf(target: Target, likeness: string): Report[] {
-    const channelId = target.kind === 'group' ? target.id : this.channels.get(target.id)
-    const equal = [...this.kept.values()].filter(report => report.channelId === channelId && report.likeness === likeness)
-    return equal.map(({ id, heardAt }) => ({ id, heardAt })).sort((a, b) => a.heardAt - b.heardAt)
+  reportsOf({ kind, id }: Target, likeness: string): Report[] {
+    const channelId = kind === 'group' ? id : this.channels.get(id)
+    return channelId === undefined ? [] : this.reported.find(channelId, each => each === likeness)
   }
 
-  /** @throws SendError `unsent` or `refused`: asking for a channel sends nothing */
+  /** @throws SendError */
   async channelOf({ kind, id }: Target): Promise<string> {
     const known = kind === 'group' ? id : this.channels.get(id)
     if (known !== undefined) return known
-    const channel = await this.ask('user.channel.create', { user_id: id }).catch((error: unknown) => {
-      const failure = classifyThrown(error)
-      throw failure.outcome === 'unanswered' ? new SendError('unsent', failure.wording, { cause: error }) : failure
-    })
-    const channelId = toText(fieldsOf(channel).id)
+    const channelId = toText(fieldsOf(await this.ask('user.channel.create', { user_id: id })).id)
     if (!channelId) throw new SendError('unsent', 'the server named no channel for the private chat')
     this.channels.set(id, channelId)
     return channelId
@@ -146,20 +121,14 @@ class SatoriAccount extends BotAccount {
 
   /** All pages of a list; an empty one where the server has no such list. */
   private async list(method: string, params: JsonObject = {}): Promise<JsonObject[]> {
-    const all: JsonObject[] = []
-    let next = ''
-    for (let page = 0; this.offers(method) && page < maxPages; page++) {
-      const read = await this.ask(method, { ...params, ...next && { next } }).catch((error: unknown) => {
-        if (error instanceof SendError && error.causeId === 'unknown-action') return { data: [] }
-        throw error
-      })
-      const { data, next: following } = fieldsOf(read)
-      if (!Array.isArray(data)) throw unreadable()
-      all.push(...data.filter(isObject))
-      next = toText(following)
-      if (!next) break
-    }
-    return all
+    if (!this.offers(method)) return []
+    return readPages(async next => {
+      const { data, next: following } = fieldsOf(await this.ask(method, { ...params, ...next && { next } }))
+      return { list: data, next: toText(following) }
+    }).catch((error: unknown) => {
+      if (error instanceof SendError && error.causeId === 'unknown-action') return []
+      throw error
+    })
   }
 
   /** Notes the channel of a private chat, and what the server reports of the account itself. */
@@ -167,7 +136,7 @@ class SatoriAccount extends BotAccount {
     const [{ id: channelId, type }, { id: userId }] = [fieldsOf(channel), fieldsOf(user)]
     const { id, elements } = fieldsOf(message)
     if (typeof channelId !== 'string' || typeof userId !== 'string' || typeof id !== 'string' || !Array.isArray(elements)) return
-    if (userId === this.selfId) this.kept.set(`${channelId} ${id}`, { id, channelId, likeness: likenessOf(elements), heardAt: performance.now() })
+    if (userId === this.selfId) this.reported.keep(channelId, id, likenessOf(elements))
     else if (type === direct) this.channels.set(userId, channelId)
   }
 }
@@ -177,53 +146,60 @@ function forgiveRefusal(error: unknown): [] {
   throw error
 }
 
-class SatoriMessage implements Message {
+class SatoriMessage extends BotMessage<SatoriAccount> {
   readonly likeness: string
+  readonly idempotentFor = 0
   /** Absent where the server reports no messages of the account itself. */
   readonly reports?: () => readonly Report[]
+  /** The adapter does so when the server reports the message. */
+  protected override readonly isAnnounced = false
   /** What the last call sent, as other plugins have made it. */
   private sent: readonly h[]
   /** Whether `sent` is known: another plugin may have changed the message before a restart. */
   private isKnown: boolean
 
-  constructor(private readonly account: SatoriAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {
-    this.sent = toElements(items)
+  constructor(account: SatoriAccount, target: Target, items: readonly LoadedItem[]) {
+    super(account, target, items)
+    this.sent = this.toElements()
     this.likeness = likenessOf(this.sent)
     this.isKnown = !mayBeChanged(account.bot)
     if (account.isReported) this.reports = () => account.reportsOf(target, likenessOf(this.sent))
   }
 
-  /** Other plugins hear `send` when the server reports the message: the adapter has it so. */
-  async send(begin: () => void): Promise<Receipt> {
-    try {
-      const { account, account: { bot }, target, items } = this
-      const channelId = await account.channelOf(target)
-      const elements = toElements(items)
-      const announced = isHeard(bot) ? await announceSend(bot, createSession(bot, channelId, target.kind === 'private'), elements) : elements
-      if (!account.isOnline) throw new SendError('unsent', account.health.cause)
-      begin()
-      this.sent = announced
-      this.isKnown = true
-      return readReceipt(await ask(bot, 'POST', '/v1/message.create', { channel_id: channelId, content: toMarkup(announced) }))
-    } catch (error) {
-      throw classifyThrown(error)
-    }
+  protected override toElements(): h[] {
+    return toElements(this.items)
   }
 
-  async history(count: number): Promise<HistoryPage | undefined> {
+  protected channel(): Promise<string> {
+    return this.account.channelOf(this.target)
+  }
+
+  protected calls(channelId: string, { announced }: Announced): Promise<readonly Call[]> {
+    return Promise.resolve([() => this.post(channelId, announced)])
+  }
+
+  private async post(channelId: string, elements: readonly h[]): Promise<Receipt> {
+    this.sent = elements
+    this.isKnown = true
+    return readReceipt(await ask(this.account.bot, 'POST', '/v1/message.create', { channel_id: channelId, content: toMarkup(elements) }))
+  }
+
+  override async history(count: number): Promise<HistoryPage | undefined> {
     const { account, account: { selfId }, target, sent } = this
     if (!account.offers('message.list')) return
     const params = { channel_id: await account.channelOf(target), limit: count }
-    const page = await account.ask('message.list', params).catch(failLookUp)
-    const { data } = fieldsOf(page)
+    const { data } = fieldsOf(await account.ask('message.list', params).catch(failLookUp))
     if (!Array.isArray(data)) return
-    const all = data.filter(isObject)
     const likeness = likenessOf(sent)
-    const own = all.filter(({ user }) => toText(fieldsOf(user).id || selfId) === selfId).map(message => readEntry(message, likeness))
-    const readable = own.filter(entry => entry !== undefined)
+    const page = toPage(data.filter(isObject), {
+      isOwn: ({ user }) => toText(fieldsOf(user).id || selfId) === selfId,
+      // Koishi's adapters have either field.
+      timeOf: ({ created_at: created, timestamp }) => Number(created ?? timestamp ?? NaN),
+      idOf: ({ id }) => toText(id),
+      isEqual: ({ user, content }) => fieldsOf(user).id && typeof content === 'string' ? likenessOfContent(content) === likeness : undefined,
+    })
     // Servers lose mentions and files from what they show, so that only texts can be known to be absent.
-    const isText = sent.every(({ type }) => type === 'text')
-    return { own: readable, oldest: Math.min(...all.map(timeOf)), isReadable: isText && this.isKnown && readable.length === own.length }
+    return { ...page, isReadable: page.isReadable && this.isKnown && sent.every(({ type }) => type === 'text') }
   }
 }
 
@@ -231,17 +207,4 @@ class SatoriMessage implements Message {
 function failLookUp(error: unknown): undefined {
   const failure = classifyThrown(error)
   if (failure.outcome !== 'refused') throw failure
-}
-
-/** An entry of a history; `undefined` for a message that lacks its sender, an ID, a time or a content. */
-function readEntry(message: JsonObject, likeness: string): HistoryEntry | undefined {
-  const { id, user, content } = message
-  const time = timeOf(message)
-  if (!fieldsOf(user).id || !toText(id) || typeof content !== 'string' || Number.isNaN(time)) return
-  return { id: toText(id), time, isEqual: likenessOfContent(content) === likeness, isSeen: true }
-}
-
-/** In milliseconds since the epoch. Koishi's adapters have either field. */
-function timeOf({ created_at: created, timestamp }: JsonObject): number {
-  return Number(created ?? timestamp ?? NaN)
 }

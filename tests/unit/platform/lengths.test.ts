@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { most, toParts } from '../../../src/platform/discord/parts'
+import { most, toParts } from '../../../src/platform/discord/text'
 import { divide, longestText } from '../../../src/platform/lark/content'
 
 test('a text of the longest length is one message on Feishu, in Chinese and of many lines', () => {

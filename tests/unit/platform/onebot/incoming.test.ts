@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { messageText } from '../../../../src/platform/onebot/incoming'
+import { messageText } from '../../../../src/platform/onebot/message'
 
 const text = (content: unknown) => ({ type: 'text', data: { text: content } })
 const at = (qq: unknown) => ({ type: 'at', data: { qq } })

@@ -1,0 +1,59 @@
+import { LRUCache } from 'lru-cache'
+import type { JsonObject } from '../message/parse'
+import type { HistoryEntry, HistoryPage, Report } from './port'
+
+/** How long a report is kept, in milliseconds: longer than a send takes. */
+const maxAge = 60 * 60_000
+/** How many reports are kept of each chat, and of how many chats. */
+const maxReports = 200
+const maxChats = 1_000
+
+/** The messages of the bots' own accounts that platforms have reported by themselves, by chats, with what tells equal ones. */
+export class Reported<T> {
+  private readonly chats = new LRUCache<string, (Report & { content: T })[]>({ max: maxChats, ttl: maxAge })
+
+  get isEmpty(): boolean {
+    return this.chats.size === 0
+  }
+
+  /** Keeps a report; the first one of a message counts. */
+  keep(chat: string, id: string, content: T): void {
+    const reports = this.fresh(chat)
+    if (reports.some(report => report.id === id)) return
+    this.chats.set(chat, [...reports.slice(1 - maxReports), { id, content, heardAt: performance.now() }])
+  }
+
+  /** The reports in a chat whose contents fit, the oldest first. */
+  find(chat: string, fits: (content: T) => boolean): Report[] {
+    return this.fresh(chat).filter(({ content }) => fits(content)).map(({ id, heardAt }) => ({ id, heardAt }))
+  }
+
+  private fresh(chat: string): (Report & { content: T })[] {
+    const oldest = performance.now() - maxAge
+    return (this.chats.get(chat) ?? []).filter(({ heardAt }) => heardAt >= oldest)
+  }
+}
+
+/** How the messages of a platform's history are read. */
+interface Reading {
+  isOwn: (message: JsonObject) => boolean
+  /** In milliseconds since the epoch; `NaN` for a message that does not say. */
+  timeOf: (message: JsonObject) => number
+  /** Empty for a message without one. */
+  idOf: (message: JsonObject) => string
+  /** `undefined` for a message whose content cannot be read. */
+  isEqual: (message: JsonObject) => boolean | undefined
+  isSeen?: (message: JsonObject) => boolean
+}
+
+/** Reads a page of a history. */
+export function toPage(messages: readonly JsonObject[], reading: Reading): HistoryPage {
+  const { isOwn, timeOf, idOf, isEqual: compare, isSeen = () => true } = reading
+  const own = messages.filter(isOwn)
+  const entries = own.flatMap((message): HistoryEntry[] => {
+    const [id, time, isEqual] = [idOf(message), timeOf(message), compare(message)]
+    return id === '' || Number.isNaN(time) || isEqual === undefined ? [] : [{ id, time, isEqual, isSeen: isSeen(message) }]
+  })
+  const oldest = Math.min(...messages.map(timeOf).filter(time => !Number.isNaN(time)))
+  return { own: entries, oldest, isReadable: entries.length === own.length }
+}

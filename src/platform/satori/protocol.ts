@@ -1,0 +1,115 @@
+import { h } from 'koishi'
+import { lookup } from 'mime-types'
+import { digest } from '../../lib/crypto'
+import { fieldsOf } from '../../message/parse'
+import { cleanWording } from '../failure'
+import { elementsText, toText } from '../incoming'
+import { toElement } from '../koishi'
+import { SendError, type LoadedItem, type Receipt } from '../port'
+import { classify } from '../qq'
+import { readList, retryAfterOf, toFailure, unreadable, type WebAnswer } from '../web'
+
+/*
+ * Answers of Satori servers. A success is 200 with JSON; a failure has a status of HTTP and any text.
+ * Sources: https://satori.chat/zh-CN/protocol/api.html (statuses), https://satori.chat/zh-CN/resources/message.html (`message.create`), and
+ * the servers themselves:
+ * - satorijs/satori `packages/server/src/index.ts`: 403 `invalid token`, `login not found`; 404 `method not found`; 405; 500 for any error
+ * - LLOneBot/LuckyLilliaBot `src/satori/server.ts`: the same, and 500 with the words of QQ for whatever fails
+ * - chrononeko/chronocat `packages/shell/src/satori/server.ts`: 400, `401 unauthorized`, `404 not found`, 405, 500, 501
+ */
+
+/**
+ * Reads the answer to a send, a list of messages. An empty list is no success: the server of Koishi has it where a plugin suppressed the
+ * message and where an adapter swallowed an error, LuckyLilliaBot where it sent nothing, Chronocat where QQ reported nothing.
+ *
+ * @throws SendError
+ */
+export function readReceipt(answer: WebAnswer): Receipt {
+  const failure = failureOf(answer)
+  if (failure === 'sent') return { messageIds: [] }
+  if (failure) throw failure
+  const messages = readList(answer.body)
+  if (messages.length === 0) throw new SendError('unanswered', undefined, { causeId: 'unconfirmed' })
+  return { messageIds: messages.map(({ id }) => toText(id)).filter(Boolean) }
+}
+
+/** Reads the answer to any other call. @throws SendError */
+export function readBody(answer: WebAnswer): unknown {
+  const failure = failureOf(answer)
+  if (failure) throw failure === 'sent' ? unreadable() : failure
+  return answer.body
+}
+
+/** A server that is the client of QQ quotes the same words as through OneBot, some of them for a message that was sent. */
+function failureOf({ status, headers, text, body }: WebAnswer): SendError | 'sent' | undefined {
+  if (status >= 200 && status < 300) return
+  const words = wordsOf(text, body)
+  if (status === 429) return toFailure(status, { words, scope: 'account', wait: retryAfterOf(headers) })
+  if (status === 401 || (status === 403 && /invalid token|login not found/i.test(words))) return toFailure(401, { words, causeId: 'logged-out' })
+  // 501 is a call that the platform has and its adapter lacks: it does nothing.
+  if (status === 405 || status === 501 || (status === 404 && /^(?:(?:404|method|API) not found)?$/i.test(words))) {
+    return toFailure(404, { words: words || `HTTP ${status}`, causeId: 'unknown-action' })
+  }
+  const known = classify(NaN, words)
+  if (!known || known.cause === 'unknown-action' || known.cause === 'empty-chat') return toFailure(status, { words })
+  if (known.outcome === 'unanswered') return new SendError('unanswered', cleanWording(words), { causeId: known.cause })
+  return known.outcome === 'sent' ? 'sent' : toFailure(400, { words, causeId: known.cause })
+}
+
+/** Pages of proxies say nothing about the message. */
+function wordsOf(text: string, body: unknown): string {
+  if (body === undefined) return /^\s*</.test(text) ? '' : text.trim()
+  const { message, error, msg } = fieldsOf(body)
+  return [message, error, msg, body].map(toText).find(Boolean) ?? ''
+}
+
+/*
+ * Content in Satori's markup of elements. Sources: https://satori.chat/zh-CN/protocol/message.html (syntax),
+ * https://satori.chat/zh-CN/protocol/elements.html (elements).
+ */
+
+/** The elements of a message. Inline media have the type that their name tells where they came without one. */
+export function toElements(items: readonly LoadedItem[]): h[] {
+  return items.map(item => {
+    if (!('src' in item)) return toElement(item)
+    const type = lookup(item.name) || 'application/octet-stream'
+    return toElement({ ...item, src: item.src.replace(/^data:application\/octet-stream(?=[;,])/, `data:${type}`) })
+  })
+}
+
+/** Writes elements in such a way that a server reads each text as it is. */
+export function toMarkup(elements: readonly h[]): string {
+  return elements.map(element => element.type === 'text' ? escapeText(toText(fieldsOf(element.attrs).content)) : element.toString()).join('')
+}
+
+/** Blanks with a line break next to an element count for nothing, escaped or not, so that such a break has to be an element. */
+function escapeText(text: string): string {
+  return h.escape(text).replace(/^\s*\n\s*|\s*\n\s*$/g, blanks => blanks.replaceAll('\n', '<br/>'))
+}
+
+/**
+ * What stays the same of a message in the history of a server: the letters and digits of its text and mentions, and the kinds of its media.
+ * The platform behind the server may change the rest, such as blanks, escapes, and links of media.
+ */
+export function likenessOf(elements: readonly h[]): string {
+  const text = elementsText(elements)
+  return digest(JSON.stringify([text.replace(/[^\p{L}\p{N}]+/gu, '') || text.trim(), ...mediaIn(elements)]))
+}
+
+/** The likeness of a message with this `content`. */
+export function likenessOfContent(content: string): string {
+  return likenessOf(h.parse(content))
+}
+
+const media: ReadonlySet<string> = new Set(['img', 'image', 'video', 'audio', 'file'])
+
+/** No server nests deeper on purpose. A hostile message must not exhaust the stack. */
+const maxDepth = 64
+
+/** The kinds and names of media, but for those of an answered message, which may stand in it or only beside it. */
+function mediaIn(elements: readonly h[], depth = 0): string[] {
+  return elements.flatMap(({ type, attrs, children }) => {
+    if (media.has(type)) return `${type === 'image' ? 'img' : type} ${toText(fieldsOf(attrs).title)}`
+    return type === 'quote' || depth > maxDepth ? [] : mediaIn(children, depth + 1)
+  })
+}
