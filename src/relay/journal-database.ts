@@ -5,12 +5,12 @@ import { Mutex, yieldToOthers } from '../lib/async'
 import { isEmbedded, silently } from '../lib/database'
 import { printable } from '../lib/log'
 import { unwrap } from '../lib/unwrap'
-import type { ParsedItem, Target } from '../message/model'
+import type { ParsedItem } from '../message/model'
 import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import type { Clock } from './clock'
 import { unfinished, type Delivery, type State } from './delivery'
-import { KeyTaken, NotOwner, fromRow, gone, headOf, keepsContent, lastId, lowestId, matches, sizeOfItems, threadEnds, toRow, writeCaller, type CountFilter, type Head, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
+import { KeyTaken, NotOwner, fromRow, gone, headOf, keepsContent, lastId, lowestId, matches, sizeOfItems, toRow, writeCaller, type CountFilter, type Head, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
 import type { RecordContent } from './summary'
 
 declare module 'koishi' {
@@ -166,11 +166,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
     const tombstone = { ...emptyRow, id, updatedAt: this.options.clock.wall(), owner: this.owner, version: Number.MAX_SAFE_INTEGER }
     await this.dropFile(id)
     await this.writes.run(id, async () => {
-      try {
-        await this.ask(() => this.database.create(table, tombstone))
-      } catch (error) {
-        if (!await this.put(tombstone)) throw error
-      }
+      if (!await this.put(tombstone)) await this.ask(() => this.database.create(table, tombstone))
     })
   }
 
@@ -209,7 +205,17 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   async list(filter: ListFilter): Promise<Delivery[]> {
-    return this.pick(conditionsOf(filter), filter, each => matches(each, filter))
+    const { since = 0, until, before = lastId, order, limit } = filter
+    await this.flush().catch(() => undefined)
+    const [end = before] = [before, until === undefined ? lastId : lowestId(until)].sort()
+    const found: Delivery[] = []
+    for await (const id of this.stretches({ from: lowestId(since), before: end }, filter)) {
+      for await (const rows of this.pages({ ...conditionsOf(filter), id }, Math.max(limit, least), order)) {
+        found.push(...this.read(rows).filter(each => matches(each, filter)))
+        if (found.length >= limit) return found.slice(0, limit)
+      }
+    }
+    return found
   }
 
   async withContent(ids: readonly string[]): Promise<readonly string[]> {
@@ -228,21 +234,6 @@ export class DatabaseJournal implements Journal, OwnerStore {
       }
     }
     return counts
-  }
-
-  async sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]> {
-    return this.pick({ target: writeTarget(target) }, { limit }, each => each.bot === bot)
-  }
-
-  async inThread(thread: string, bot: string, target: Target, since: number): Promise<Delivery[]> {
-    const read = (order: 'asc' | 'desc'): Promise<Delivery[]> => (
-      this.pick({ thread, target: writeTarget(target) }, { since, order, limit: threadEnds }, each => each.bot === bot)
-    )
-    const first = await read('asc')
-    if (first.length < threadEnds) return first
-    const known = new Set(first.map(({ id }) => id))
-    const last = await read('desc')
-    return [...first, ...last.reverse().filter(({ id }) => !known.has(id))]
   }
 
   async adopt(owner: number, since: number): Promise<Head[]> {
@@ -403,21 +394,6 @@ export class DatabaseJournal implements Journal, OwnerStore {
     }
   }
 
-  /** The first rows of a query that are wanted. */
-  private async pick(query: Query.Expr<JournalRow>, filter: ListFilter, isWanted: (delivery: Delivery) => boolean): Promise<Delivery[]> {
-    const { since = 0, until, before = lastId, order, limit } = filter
-    await this.flush().catch(() => undefined)
-    const [end = before] = [before, until === undefined ? lastId : lowestId(until)].sort()
-    const found: Delivery[] = []
-    for await (const id of this.stretches({ from: lowestId(since), before: end }, filter)) {
-      for await (const rows of this.pages({ $and: [query, { id }] }, Math.max(limit, least), order)) {
-        found.push(...this.read(rows).filter(isWanted))
-        if (found.length >= limit) return found.slice(0, limit)
-      }
-    }
-    return found
-  }
-
   /**
    * Divides a range in which a text is searched for into parts of so many rows: one search through all of them would keep an embedded
    * database busy for long, and with it the process.
@@ -539,10 +515,11 @@ class NoAnswer extends Error {
 const emptyRow = { state: gone, target: '', caller: null, door: '', thread: null, key: null, summary: '', record: '', items: null } as const
 
 /** The conditions of a listing that the database checks; it may let more through. */
-function conditionsOf({ states, targets, caller, door, text }: Omit<ListFilter, 'limit'>): Query.Expr<JournalRow> {
+function conditionsOf({ states, targets, thread, caller, door, text }: Omit<ListFilter, 'limit'>): Query.Expr<JournalRow> {
   return {
     state: states ? [...states] : { $ne: gone },
     ...targets && { target: targets.map(writeTarget) },
+    ...thread !== undefined && { thread },
     ...caller !== undefined && { caller: writeCaller(caller) },
     // In ASCII the zero comes right after the slash.
     ...door !== undefined && { door: { $gte: door, $lt: `${door}0` } },

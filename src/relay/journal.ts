@@ -51,14 +51,6 @@ export interface Journal {
   withContent(ids: readonly string[]): Promise<readonly string[]>
   /** How many deliveries whose IDs are in this range are in each of these states. */
   count(range: Range, filter: CountFilter): Promise<ReadonlyMap<State, number>>
-  /** What the newest so many deliveries through this bot to this target have become, the newest first. */
-  sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]>
-  /**
-   * The deliveries of a thread through this bot to this target that were accepted since then (milliseconds since the epoch), the oldest
-   * first. Of a long thread some at its beginning and some at its end.
-   */
-  inThread(thread: string, bot: string, target: Target, since: number): Promise<Delivery[]>
-
   /**
    * Puts this owner's number on every row that has not ended, or ended `unanswered` since then (milliseconds since the epoch), and from
    * then on makes every write conditional on it. To be called at the start, and from time to time for rows that came late.
@@ -125,6 +117,10 @@ export interface ListFilter {
   states?: readonly State[]
   /** Those to one of these targets, on its platform where it has one. */
   targets?: readonly (Target & Pick<Address, 'platform'>)[]
+  /** The `sid` of the bot that they go through. */
+  bot?: string
+  /** As `ThreadLink.name`. */
+  thread?: string
   /** The name of the caller's key. */
   caller?: string
   /** A door, or a kind of doors, such as `hooks`. */
@@ -194,12 +190,14 @@ export function sizeOfItems(items: readonly ParsedItem[]): number {
 }
 
 /** Whether a delivery is one of those that a filter asks for. */
-export function matches({ id, state, target, bot, caller, door, summary }: Delivery, filter: ListFilter): boolean {
+export function matches({ id, state, target, bot, caller, door, flow, summary }: Delivery, filter: ListFilter): boolean {
   // A delivery that never had a bot matches every platform.
   const isTo: NonNullable<ListFilter['targets']>[number] = { ...target, platform: platformOf(bot) }
   return holds(filter.states, states => states.includes(state))
     && holds(filter.targets, targets => targets.some(each => each.kind === isTo.kind && each.id === isTo.id
       && holds(each.platform, platform => holds(isTo.platform, own => own === platform))))
+    && holds(filter.bot, sid => sid === bot)
+    && holds(filter.thread, name => name === flow.thread?.name)
     && holds(filter.caller, name => name === caller)
     && holds(filter.door, name => door === name || door.startsWith(`${name}/`))
     && holds(filter.before, before => id < before)
@@ -209,7 +207,17 @@ export function matches({ id, state, target, bot, caller, door, summary }: Deliv
 }
 
 /** How many deliveries of a thread are read at its beginning, and at its end. */
-export const threadEnds = 50
+const threadEnds = 50
+
+/**
+ * The deliveries of a thread through this bot to this target that were accepted since then (milliseconds since the epoch), the oldest
+ * first. Of a long thread some at its beginning and some at its end.
+ */
+export async function inThread(journal: Pick<Journal, 'list'>, thread: string, bot: string, target: Target, since: number): Promise<Delivery[]> {
+  const filter = { thread, bot, targets: [target], since, limit: threadEnds }
+  const [first, last] = [await journal.list({ ...filter, order: 'asc' }), await journal.list(filter)]
+  return [...first, ...last.reverse().filter(({ id }) => first.every(each => each.id < id))]
+}
 
 /** Puts deliveries into the order asked for, and leaves out those beyond the limit. */
 export function cutList(deliveries: readonly Delivery[], { order, limit }: Pick<ListFilter, 'order' | 'limit'>): Delivery[] {
