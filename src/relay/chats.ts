@@ -235,7 +235,7 @@ export class LookUps {
 
   /** @param isRisked whether a text is sent again through an account where nobody can tell whether it arrived */
   constructor(
-    private readonly chats: Chats, private readonly journal: Pick<Journal, 'isDurable' | 'sentTo'>,
+    private readonly chats: Chats, private readonly journal: Pick<Journal, 'isDurable' | 'list'>,
     private readonly observer: Pick<Observer, 'lookedUp'>, private readonly limits: Limits,
     private readonly isRisked: (account: Account) => boolean,
   ) {}
@@ -289,7 +289,7 @@ export class LookUps {
     if (!this.journal.isDurable) return Promise.resolve()
     const known = this.learned.get(chat)
     if (known) return known
-    const learned = this.journal.sentTo(sid, target, mostLearned).then(sent => this.chats.learn(chat, sent))
+    const learned = this.journal.list({ bot: sid, targets: [target], limit: mostLearned }).then(sent => this.chats.learn(chat, sent))
     this.learned.set(chat, learned)
     learned.catch(() => this.learned.delete(chat))
     return learned

@@ -5,7 +5,7 @@ import { writeTarget } from '../message/target'
 import { pause } from './clock'
 import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
 import type { ThreadLink } from './flow'
-import { KeyTaken, keepsContent, NotOwner, type Journal } from './journal'
+import { KeyTaken, NotOwner, inThread, keepsContent, type Journal } from './journal'
 import type { RunningOptions } from './options'
 import type { Ownership } from './owner'
 import { noteCall, type EndCall } from './summary'
@@ -139,7 +139,7 @@ export class Deliveries {
    * @throws the error of the database, for what is deferred
    */
   async inThread({ delivery: { id, bot, target, deferred } }: Active, thread: string, since: number): Promise<Delivery[]> {
-    const known = await this.options.journal.inThread(thread, bot, target, since).catch((error: unknown) => {
+    const known = await inThread(this.options.journal, thread, bot, target, since).catch((error: unknown) => {
       if (deferred) throw error
       return []
     })

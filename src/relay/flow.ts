@@ -1,7 +1,7 @@
-import type { Address, Policy, Quiet, Route, ThreadMode } from '../message/model'
-import { isObject, type JsonObject } from '../message/parse'
+import { languages } from '../lib/language'
+import { isBoolean, isNumber, isString, listOf, objectOf, oneOf, optional } from '../lib/shape'
+import { threadModes, type Address, type Policy, type Quiet, type Route, type Target, type ThreadMode } from '../message/model'
 import { quietUntil } from '../message/quiet'
-import { readAddress, writeAddress } from '../message/target'
 
 /** When and how a delivery leaves, as its request and the name of its target have it. Times are in milliseconds since the epoch. */
 export interface Flow {
@@ -74,70 +74,35 @@ export function dueAt({ urgent, sendAt, policy }: Flow, wall: number): number | 
   return urgent || !policy?.quiet ? undefined : quietUntil(policy.quiet, wall)
 }
 
-/** As JSON; nothing where it has nothing to say. */
-export function writeFlow(flow: Flow): object | undefined {
-  const { route, ...rest } = flow
-  const written = { ...rest, ...route && { route: { ...route, rungs: route.rungs.map(writeAddress) } } }
-  return Object.keys(written).length > 0 ? written : undefined
-}
+const isAddress = objectOf<Address>({
+  platform: optional(isString), selfId: optional(isString), target: objectOf<Target>({ kind: oneOf(['group', 'private']), id: isString }),
+})
 
-/** Reads the result of `writeFlow`; what is damaged is left out. */
-export function readFlow(stored: unknown): Flow {
-  const { urgent, sendAt, policy, thread, route, digest, members } = fieldsOf(stored)
-  return {
-    ...urgent === true && { urgent },
-    ...typeof sendAt === 'number' && { sendAt },
-    ...isObject(policy) && { policy: readPolicy(policy) },
-    ...isObject(thread) && { thread: readThread(thread) },
-    ...isObject(route) && { route: readRoute(route) },
-    ...isObject(digest) && { digest: { id: String(digest.id), count: Number(digest.count), shown: digest.shown === true } },
-    ...Array.isArray(members) && { members: Array.from<unknown, DigestMember>(members, readMember) },
-  }
-}
-
-function readMember(stored: unknown): DigestMember {
-  const { id, shown } = fieldsOf(stored)
-  return { id: String(id), shown: shown === true }
-}
-
-function readPolicy({ name, digest, quiet, lang }: JsonObject): Policy {
-  return {
-    name: String(name),
-    ...typeof digest === 'number' && { digest },
-    ...isObject(quiet) && { quiet: readQuiet(quiet) },
-    ...(lang === 'zh-CN' || lang === 'en-US') && { lang },
-  }
-}
-
-function readQuiet({ from, to, zone }: JsonObject): Quiet {
-  return { from: Number(from), to: Number(to), zone: String(zone) }
-}
-
-function readThread({ name, mode, done, ids, index }: JsonObject): ThreadLink {
-  const deed = threadDeeds.find(each => each === done)
-  return {
-    name: String(name),
-    mode: mode === 'update' || mode === 'replace' ? mode : 'reply',
-    ...deed && { done: deed },
-    ...Array.isArray(ids) && { ids: ids.map(String) },
-    ...typeof index === 'number' && { index },
-  }
-}
-
-function readRoute({ name, rungs, after, whenUnknown, index, past }: JsonObject): RouteState {
-  const list: unknown[] = Array.isArray(rungs) ? rungs : []
-  const ends: unknown[] = Array.isArray(past) ? past : []
-  return {
-    name: String(name),
-    rungs: list.map(each => readAddress(String(each))).filter((each): each is Address => each !== undefined),
-    after: Number(after), whenUnknown: whenUnknown === 'next' ? 'next' : 'stop', index: Number(index),
-    past: ends.map(each => {
-      const { target, outcome, reason, at } = fieldsOf(each)
-      return { target: String(target), outcome: String(outcome), reason: String(reason), at: Number(at) }
-    }),
-  }
-}
-
-function fieldsOf(stored: unknown): JsonObject {
-  return isObject(stored) ? stored : {}
-}
+/** Tells a flow that was read from JSON. */
+export const isFlow = objectOf<Flow>({
+  urgent: optional(isBoolean),
+  sendAt: optional(isNumber),
+  policy: optional(objectOf<Policy>({
+    name: isString,
+    digest: optional(isNumber),
+    quiet: optional(objectOf<Quiet>({ from: isNumber, to: isNumber, zone: isString })),
+    lang: optional(oneOf(languages)),
+  })),
+  thread: optional(objectOf<ThreadLink>({
+    name: isString,
+    mode: oneOf(threadModes),
+    done: optional(oneOf(threadDeeds)),
+    ids: optional(listOf(isString)),
+    index: optional(isNumber),
+  })),
+  route: optional(objectOf<RouteState>({
+    name: isString,
+    rungs: listOf(isAddress),
+    after: isNumber,
+    whenUnknown: oneOf(['stop', 'next']),
+    index: isNumber,
+    past: listOf(objectOf<RungEnd>({ target: isString, outcome: isString, reason: isString, at: isNumber })),
+  })),
+  digest: optional(objectOf<DigestShare>({ id: isString, count: isNumber, shown: isBoolean })),
+  members: optional(listOf(objectOf<DigestMember>({ id: isString, shown: isBoolean }))),
+})

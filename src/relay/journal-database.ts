@@ -5,12 +5,12 @@ import { Mutex, yieldToOthers } from '../lib/async'
 import { isEmbedded, silently } from '../lib/database'
 import { printable } from '../lib/log'
 import { unwrap } from '../lib/unwrap'
-import type { ParsedItem, Target } from '../message/model'
+import type { ParsedItem } from '../message/model'
 import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import type { Clock } from './clock'
-import { isUnfinished, unfinished, type Delivery, type State } from './delivery'
-import { KeyTaken, NotOwner, fromRow, gone, keepsContent, lastId, lowestId, matches, sizeOfItems, threadEnds, toRow, writeCaller, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
+import { unfinished, type Delivery, type State } from './delivery'
+import { KeyTaken, NotOwner, fromRow, gone, keepsContent, lastId, lowestId, matches, sizeOfItems, toRow, writeCaller, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
 import type { RecordContent } from './summary'
 
 declare module 'koishi' {
@@ -89,6 +89,8 @@ const versions = 2 ** 32
 /** How long a record waits for others to be written with it, in milliseconds. */
 const writeInterval = 450
 const day = 24 * 60 * 60 * 1000
+/** For how long a delivery may wait, at most: it may be meant for a time in 30 days, and expire 30 days later. In milliseconds. */
+const longestWait = 61 * day
 /** The longest content of a row, in characters; what is longer becomes a file. */
 const largest = 64 * 1024
 const fileMark = 'file:'
@@ -134,13 +136,13 @@ export class DatabaseJournal implements Journal, OwnerStore {
 
   async insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {
     const row = toRow(delivery)
-    await this.writes.run(row.id, async () => {
+    const { id, key } = row
+    await this.writes.run(id, async () => {
       try {
-        const content = await this.writeContent(delivery, items)
+        const content = await this.writeContent(id, items)
         await this.ask(() => this.database.create(table, { ...row, ...this.stamp(), items: content }))
       } catch (error) {
-        await this.dropFile(row.id)
-        const { id, key } = row
+        await this.dropFile(id)
         const isAnswered = !(error instanceof NoAnswer)
         if (isAnswered && key !== null && (await this.idsOf({ key, id: { $ne: id } }, 1)).length > 0) throw new KeyTaken()
         throw error
@@ -156,8 +158,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
       if (this.buffer.has(id)) await this.flush()
       await this.put({ id, state, target, key, updatedAt, summary, record, ...!isKept && { items: null } })
     })
-    if (isKept) await this.keepFile(delivery)
-    else await this.dropFile(id)
+    if (!isKept) await this.dropFile(id)
   }
 
   async cancel(id: string): Promise<void> {
@@ -165,11 +166,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
     const tombstone = { ...emptyRow, id, updatedAt: this.options.clock.wall(), owner: this.owner, version: Number.MAX_SAFE_INTEGER }
     await this.dropFile(id)
     await this.writes.run(id, async () => {
-      try {
-        await this.ask(() => this.database.create(table, tombstone))
-      } catch (error) {
-        if (!await this.put(tombstone)) throw error
-      }
+      if (!await this.put(tombstone)) await this.ask(() => this.database.create(table, tombstone))
     })
   }
 
@@ -208,7 +205,17 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   async list(filter: ListFilter): Promise<Delivery[]> {
-    return this.pick(conditionsOf(filter), filter, each => matches(each, filter))
+    const { since = 0, until, before = lastId, order, limit } = filter
+    await this.flush().catch(() => undefined)
+    const [end = before] = [before, until === undefined ? lastId : lowestId(until)].sort()
+    const found: Delivery[] = []
+    for await (const id of this.stretches({ from: lowestId(since), before: end }, filter)) {
+      for await (const rows of this.pages({ ...conditionsOf(filter), id }, Math.max(limit, least), order)) {
+        found.push(...this.read(rows).filter(each => matches(each, filter)))
+        if (found.length >= limit) return found.slice(0, limit)
+      }
+    }
+    return found
   }
 
   async withContent(ids: readonly string[]): Promise<readonly string[]> {
@@ -216,53 +223,33 @@ export class DatabaseJournal implements Journal, OwnerStore {
     return [...ids.filter(id => this.buffer.peek(id)?.items), ...await this.idsOf(query, ids.length)]
   }
 
-  async count({ from, before }: Range, { text, states, ...filter }: CountFilter): Promise<ReadonlyMap<State, number>> {
+  async count(range: Range, filter: CountFilter): Promise<ReadonlyMap<State, number>> {
     await this.flush().catch(() => undefined)
     const counts = new Map<State, number>()
-    for (let start = from; start < before;) {
-      // In stretches, as a search is made.
-      const [edge = before] = text === undefined ? [] : await this.idsOf({ id: { $gte: start, $lt: before } }, 1, 'asc', stretch)
-      const range = { id: { $gte: start, $lt: edge }, ...text !== undefined && { summary: wordsPattern(text) } }
-      for (const state of states) {
-        const query = { ...conditionsOf({ ...filter, states: [state], limit: 0 }), ...range }
+    for await (const id of this.stretches(range, filter)) {
+      for (const state of filter.states) {
+        const query = { ...conditionsOf({ ...filter, states: [state] }), id }
         const count = await this.ask(() => this.database.select(table, query).execute(row => $.length(row.id)))
         counts.set(state, (counts.get(state) ?? 0) + count)
       }
-      start = edge
-      await yieldToOthers()
     }
     return counts
-  }
-
-  async sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]> {
-    return this.pick({ target: writeTarget(target) }, { limit }, each => each.bot === bot)
-  }
-
-  async inThread(thread: string, bot: string, target: Target, since: number): Promise<Delivery[]> {
-    const read = (order: 'asc' | 'desc'): Promise<Delivery[]> => (
-      this.pick({ thread, target: writeTarget(target) }, { since, order, limit: threadEnds }, each => each.bot === bot)
-    )
-    const first = await read('asc')
-    if (first.length < threadEnds) return first
-    const known = new Set(first.map(({ id }) => id))
-    const last = await read('desc')
-    return [...first, ...last.reverse().filter(({ id }) => !known.has(id))]
   }
 
   async adopt(owner: number, since: number): Promise<Delivery[]> {
     this.owner = owner
     const stamp = { owner, version: owner * versions }
     for (const query of [{ state: [...unfinished] }, { state: 'unanswered', updatedAt: { $gte: since } }]) {
-      await this.inChunks({ ...query, owner: { $lt: owner } }, async ids => {
+      for await (const ids of this.chunks({ ...query, owner: { $lt: owner } })) {
         for (const id of ids) this.adopted.add(id)
         await this.change(ids, stamp.version, stamp)
-      })
+      }
     }
     // They are read after they were stamped: until then the earlier owner may write.
     const left: Delivery[] = []
     for (let ids = [...this.adopted]; ids.length > 0; ids = ids.slice(chunkSize)) {
-      const deliveries = this.read(await this.get({ id: ids.slice(0, chunkSize) }))
-      left.push(...deliveries.filter(({ state }) => isUnfinished(state) || state === 'unanswered'))
+      const rows = await this.get({ id: ids.slice(0, chunkSize), state: [...unfinished, 'unanswered'] })
+      left.push(...this.read(rows))
     }
     this.adopted.clear()
     return left.sort((a, b) => a.seq - b.seq)
@@ -283,10 +270,10 @@ export class DatabaseJournal implements Journal, OwnerStore {
     // It may have ended under another setting. What changes from now on is left alone.
     const { version } = this.stamp()
     const isLeft = { state: { $nin: [...unfinished] }, $or: [{ state: { $ne: 'unanswered' } }, { updatedAt: { $lt: wall - day } }] }
-    await this.inChunks({ $and: [isLeft, { items: { $exists: true } }] }, async ids => {
+    for await (const ids of this.chunks({ $and: [isLeft, { items: { $exists: true } }] })) {
       await this.dropFiles(ids)
       await this.change(ids, version, { items: null })
-    })
+    }
   }
 
   async ping(): Promise<void> {
@@ -359,7 +346,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
     const stamp = { owner: this.owner, version: this.owner * versions }
     const rows = await Promise.all(entries.map(async ({ delivery, items = [] }) => {
       // A full disk costs the content, not the record.
-      return { ...toRow(delivery), ...stamp, items: await this.writeContent(delivery, items).catch(() => null) }
+      return { ...toRow(delivery), ...stamp, items: await this.writeContent(delivery.id, items).catch(() => null) }
     }))
     await this.ask(() => this.replace(rows))
     for (const entry of entries) {
@@ -400,57 +387,57 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   /** Whatever still matches when its turn comes is removed: a delivery may have been sent again. */
-  private removeAll(query: Query.Expr<JournalRow>): Promise<void> {
-    return this.inChunks(query, async ids => {
+  private async removeAll(query: Query.Expr<JournalRow>): Promise<void> {
+    for await (const ids of this.chunks(query)) {
       await this.dropFiles(ids)
       await this.ask(() => this.database.remove(table, { $and: [query, { id: ids }] }))
-    })
-  }
-
-  /** Does something with the rows of a query, some at a time. */
-  private async inChunks(query: Query.Expr<JournalRow>, work: (ids: string[]) => Promise<unknown>): Promise<void> {
-    for (let after: string | undefined = ''; after !== undefined && !this.isDisposed;) {
-      const ids = await this.idsOf({ $and: [query, { id: { $gt: after } }] }, chunkSize)
-      if (ids.length > 0) await work(ids)
-      after = ids.length === chunkSize ? ids.at(-1) : undefined
-      await yieldToOthers()
     }
   }
 
   /**
-   * The first rows of a query that are wanted. A search for a text is made in stretches: it would keep an embedded database, and with it
-   * the process, busy for long.
+   * Divides a range in which a text is searched for into parts of so many rows: one search through all of them would keep an embedded
+   * database busy for long, and with it the process.
    */
-  private async pick(
-    query: Query.Expr<JournalRow>, filter: ListFilter, isWanted: (delivery: Delivery) => boolean,
-  ): Promise<Delivery[]> {
-    const { since = 0, until, before = lastId, text, order = 'desc', limit } = filter
-    await this.flush().catch(() => undefined)
-    const found: Delivery[] = []
+  private async* stretches(
+    { from, before }: Range, { text, order = 'desc' }: Pick<ListFilter, 'text' | 'order'>,
+  ): AsyncGenerator<{ $gte: string, $lt: string }> {
     const isUp = order === 'asc'
-    const [latest = before] = [before, until === undefined ? lastId : lowestId(until)].sort()
-    let [from, end] = [lowestId(since), latest]
-    while (from < end && found.length < limit) {
-      const [edge] = text === undefined ? [] : await this.idsOf({ id: { $gte: from, $lt: end } }, 1, order, stretch)
-      const wanted = Math.max(limit - found.length, least)
-      const id = isUp ? { $gte: from, $lt: edge ?? end } : { $gte: edge ?? from, $lt: end }
-      const rows = await this.get({ $and: [query, { id }] }, wanted, order)
-      found.push(...this.read(rows).filter(isWanted))
-      const last = rows.length === wanted ? rows.at(-1)?.id : undefined
-      // All IDs have the same length: the next one after the last is higher than the last with a digit more.
-      if (isUp) from = last === undefined ? edge ?? end : `${last}0`
-      else end = last ?? edge ?? from
+    for (let [start, end] = [from, before]; start < end;) {
+      const [edge = isUp ? end : start] = text === undefined ? [] : await this.idsOf({ id: { $gte: start, $lt: end } }, 1, order, stretch)
+      yield isUp ? { $gte: start, $lt: edge } : { $gte: edge, $lt: end }
+      if (isUp) start = edge
+      else end = edge
       await yieldToOthers()
     }
-    return found.slice(0, limit)
   }
 
-  private async idsOf(query: Query.Expr<JournalRow>, limit: number, order: 'asc' | 'desc' = 'asc', offset = 0): Promise<string[]> {
+  /** The rows of a query, so many at a time. */
+  private async* pages(query: Query.Expr<JournalRow>, size: number, order: ListFilter['order']): AsyncGenerator<Omit<JournalRow, 'items'>[]> {
+    for (let rest: Query.Expr<JournalRow> | undefined = {}; rest;) {
+      const rows = await this.get({ $and: [query, rest] }, size, order)
+      yield rows
+      const last = rows.length === size ? rows.at(-1) : undefined
+      rest = last && { id: order === 'asc' ? { $gt: last.id } : { $lt: last.id } }
+      await yieldToOthers()
+    }
+  }
+
+  /** The IDs of a query, some at a time, the oldest first. */
+  private async* chunks(query: Query.Expr<JournalRow>): AsyncGenerator<string[]> {
+    for (let last: string | undefined = ''; last !== undefined && !this.isDisposed;) {
+      const ids: string[] = await this.idsOf({ $and: [query, { id: { $gt: last } }] }, chunkSize)
+      if (ids.length > 0) yield ids
+      last = ids.length === chunkSize ? ids.at(-1) : undefined
+      await yieldToOthers()
+    }
+  }
+
+  private async idsOf(query: Query.Expr<JournalRow>, limit: number, order: ListFilter['order'] = 'asc', offset = 0): Promise<string[]> {
     const rows = await this.ask(() => this.database.get(table, query, { sort: { id: order }, limit, offset, fields: ['id'] }))
     return rows.map(({ id }) => id)
   }
 
-  private get(query: Query.Expr<JournalRow>, limit?: number, order: 'asc' | 'desc' = 'desc'): Promise<Omit<JournalRow, 'items'>[]> {
+  private get(query: Query.Expr<JournalRow>, limit?: number, order: ListFilter['order'] = 'desc'): Promise<Omit<JournalRow, 'items'>[]> {
     return this.ask(() => this.database.get(table, query, { sort: { id: order }, fields, ...limit !== undefined && { limit } }))
   }
 
@@ -473,30 +460,26 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   /** What a row has of the content: all of it, or where it is. The content of a delivery never changes. */
-  private async writeContent(delivery: Delivery, items: readonly ParsedItem[]): Promise<string | null> {
-    const { id, state } = delivery
-    if (items.length === 0 || !keepsContent(state, this.options.content)) return null
+  private async writeContent(id: string, items: readonly ParsedItem[]): Promise<string | null> {
+    if (items.length === 0) return null
     const json = JSON.stringify(writeItems(items))
     if (json.length <= largest) return json
-    const file = this.contentFiles.get(id) ?? await this.options.files.saveData(json, `${id}.json`)
-    this.contentFiles.set(id, file)
-    await this.keepFile(delivery)
-    return fileMark + file
+    return fileMark + await this.keepFile(id, this.contentFiles.get(id) ?? await this.options.files.saveData(json, `${id}.json`))
   }
 
   private async readContent(id: string, written: string): Promise<string | undefined> {
     if (!written.startsWith(fileMark)) return written
-    const file = written.slice(fileMark.length)
-    this.contentFiles.set(id, file)
+    const file = await this.keepFile(id, written.slice(fileMark.length))
     const { path } = await this.options.files.resolve(file).catch(() => ({ path: undefined }))
     return path === undefined ? undefined : readFile(path, 'utf8')
   }
 
-  /** Keeps the file with the content of a delivery for as long as its row. */
-  private async keepFile({ id, expiresAt }: Delivery): Promise<void> {
+  /** Keeps the file with the content of a delivery for as long as the delivery may wait, and then be sent again. It goes with its row. */
+  private async keepFile(id: string, file: string): Promise<string> {
     const { clock, files, retention } = this.options
-    const file = this.contentFiles.get(id)
-    if (file !== undefined) await files.keepUntil(file, Math.max(clock.wall(), expiresAt ?? 0) + retention + day).catch(() => undefined)
+    this.contentFiles.set(id, file)
+    await files.keepUntil(file, clock.wall() + longestWait + retention).catch(() => undefined)
+    return file
   }
 
   private async dropFile(id: string): Promise<void> {
@@ -532,10 +515,11 @@ class NoAnswer extends Error {
 const emptyRow = { state: gone, target: '', caller: null, door: '', thread: null, key: null, summary: '', record: '', items: null } as const
 
 /** The conditions of a listing that the database checks; it may let more through. */
-function conditionsOf({ states, targets, caller, door, text }: ListFilter): Query.Expr<JournalRow> {
+function conditionsOf({ states, targets, thread, caller, door, text }: Omit<ListFilter, 'limit'>): Query.Expr<JournalRow> {
   return {
     state: states ? [...states] : { $ne: gone },
     ...targets && { target: targets.map(writeTarget) },
+    ...thread !== undefined && { thread },
     ...caller !== undefined && { caller: writeCaller(caller) },
     // In ASCII the zero comes right after the slash.
     ...door !== undefined && { door: { $gte: door, $lt: `${door}0` } },
@@ -543,14 +527,10 @@ function conditionsOf({ states, targets, caller, door, text }: ListFilter): Quer
   }
 }
 
-/** What finds a text in JSON, whatever its case. */
+/** Finds a text in a summary, whatever its case. Only the texts of items are called `msg`, and quotes in them are escaped. */
 function textPattern(text: string): RegExp {
-  return new RegExp(JSON.stringify(text).slice(1, -1).replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), 'i')
-}
-
-/** What finds a text in a summary, in the text of an item only: no other string is called `msg`, and in strings the quotes are escaped. */
-function wordsPattern(text: string): RegExp {
-  return new RegExp(`"msg":"(?:[^"\\\\]|\\\\.)*?${textPattern(text).source}`, 'i')
+  const escaped = JSON.stringify(text).slice(1, -1).replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+  return new RegExp(`"msg":"(?:[^"\\\\]|\\\\.)*?${escaped}`, 'i')
 }
 
 function marks(values: readonly unknown[]): string {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { ParsedItem, Target } from '../message/model'
+import type { ParsedItem } from '../message/model'
 import type { Delivery, State } from './delivery'
 import { cutList, KeyTaken, keepsContent, matches, sizeOfItems, type CountFilter, type Journal, type ListFilter, type Range } from './journal'
 import type { RecordContent } from './summary'
@@ -82,7 +82,7 @@ export class MemoryJournal implements Journal {
   }
 
   list(filter: ListFilter): Promise<Delivery[]> {
-    return Promise.resolve(this.pick(delivery => matches(delivery, filter), filter))
+    return Promise.resolve(cutList([...this.records.values()].filter(delivery => matches(delivery, filter)), filter))
   }
 
   withContent(ids: readonly string[]): Promise<readonly string[]> {
@@ -96,21 +96,6 @@ export class MemoryJournal implements Journal {
       if (id >= from && matches(delivery, { ...filter, before, limit: Infinity })) counts.set(state, (counts.get(state) ?? 0) + 1)
     }
     return Promise.resolve(counts)
-  }
-
-  sentTo(bot: string, { kind, id }: Target, limit: number): Promise<Delivery[]> {
-    return Promise.resolve(this.pick(each => each.bot === bot && each.target.kind === kind && each.target.id === id, { limit }))
-  }
-
-  inThread(thread: string, bot: string, { kind, id }: Target, since: number): Promise<Delivery[]> {
-    const isIn = ({ flow, bot: own, target, createdAt }: Delivery): boolean => (
-      flow.thread?.name === thread && own === bot && target.kind === kind && target.id === id && createdAt >= since
-    )
-    return Promise.resolve(this.pick(isIn, { order: 'asc', limit: Infinity }))
-  }
-
-  private pick(isWanted: (delivery: Delivery) => boolean, list: Pick<ListFilter, 'order' | 'limit'>): Delivery[] {
-    return cutList([...this.records.values()].filter(isWanted), list)
   }
 
   private dropKey(id: string): void {

@@ -1,12 +1,12 @@
 import { v7 as uuid } from 'uuid'
 import { RelayError, isErrorCode } from '../errors'
+import { isBoolean, isNumber, isString, listOf, nullable, objectOf, oneOf, optional } from '../lib/shape'
 import { isCauseId } from '../message/causes'
 import type { Address, ParsedItem, Target } from '../message/model'
-import { isObject, type JsonObject } from '../message/parse'
 import { platformOf, readTarget, writeTarget } from '../message/target'
-import { isUnfinished, states, type Delivery, type Hold, type ItemResult, type Open, type Results, type State } from './delivery'
-import { readFlow, writeFlow } from './flow'
-import { readSummary, wordsOf, writeSummary, type RecordContent } from './summary'
+import { isUnfinished, states, type Delivery, type Hold, type ItemResult, type Open, type Results, type Sent, type State } from './delivery'
+import { isFlow } from './flow'
+import { isSummary, wordsOf, type RecordContent } from './summary'
 
 /**
  * Where deliveries are written down: one table of a database (`journal-database.ts`), or a bounded list in memory
@@ -51,14 +51,6 @@ export interface Journal {
   withContent(ids: readonly string[]): Promise<readonly string[]>
   /** How many deliveries whose IDs are in this range are in each of these states. */
   count(range: Range, filter: CountFilter): Promise<ReadonlyMap<State, number>>
-  /** What the newest so many deliveries through this bot to this target have become, the newest first. */
-  sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]>
-  /**
-   * The deliveries of a thread through this bot to this target that were accepted since then (milliseconds since the epoch), the oldest
-   * first. Of a long thread some at its beginning and some at its end.
-   */
-  inThread(thread: string, bot: string, target: Target, since: number): Promise<Delivery[]>
-
   /**
    * Puts this owner's number on every row that has not ended, or ended `unanswered` since then (milliseconds since the epoch), and from
    * then on makes every write conditional on it. To be called at the start, and from time to time for rows that came late.
@@ -110,6 +102,10 @@ export interface ListFilter {
   states?: readonly State[]
   /** Those to one of these targets, on its platform where it has one. */
   targets?: readonly (Target & Pick<Address, 'platform'>)[]
+  /** The `sid` of the bot that they go through. */
+  bot?: string
+  /** As `ThreadLink.name`. */
+  thread?: string
   /** The name of the caller's key. */
   caller?: string
   /** A door, or a kind of doors, such as `hooks`. */
@@ -147,7 +143,7 @@ export interface Row {
   key: string | null
   /** In milliseconds since the epoch. */
   updatedAt: number
-  /** As `writeSummary` has it. It has a column of its own, so that a search does not look through everything. */
+  /** As JSON. It has a column of its own, so that a search does not look through everything. */
   summary: string
   /** All other fields, as JSON. */
   record: string
@@ -179,12 +175,14 @@ export function sizeOfItems(items: readonly ParsedItem[]): number {
 }
 
 /** Whether a delivery is one of those that a filter asks for. */
-export function matches({ id, state, target, bot, caller, door, summary }: Delivery, filter: ListFilter): boolean {
+export function matches({ id, state, target, bot, caller, door, flow, summary }: Delivery, filter: ListFilter): boolean {
   // A delivery that never had a bot matches every platform.
   const isTo: NonNullable<ListFilter['targets']>[number] = { ...target, platform: platformOf(bot) }
   return holds(filter.states, states => states.includes(state))
     && holds(filter.targets, targets => targets.some(each => each.kind === isTo.kind && each.id === isTo.id
       && holds(each.platform, platform => holds(isTo.platform, own => own === platform))))
+    && holds(filter.bot, sid => sid === bot)
+    && holds(filter.thread, name => name === flow.thread?.name)
     && holds(filter.caller, name => name === caller)
     && holds(filter.door, name => door === name || door.startsWith(`${name}/`))
     && holds(filter.before, before => id < before)
@@ -194,7 +192,17 @@ export function matches({ id, state, target, bot, caller, door, summary }: Deliv
 }
 
 /** How many deliveries of a thread are read at its beginning, and at its end. */
-export const threadEnds = 50
+const threadEnds = 50
+
+/**
+ * The deliveries of a thread through this bot to this target that were accepted since then (milliseconds since the epoch), the oldest
+ * first. Of a long thread some at its beginning and some at its end.
+ */
+export async function inThread(journal: Pick<Journal, 'list'>, thread: string, bot: string, target: Target, since: number): Promise<Delivery[]> {
+  const filter = { thread, bot, targets: [target], since, limit: threadEnds }
+  const [first, last] = [await journal.list({ ...filter, order: 'asc' }), await journal.list(filter)]
+  return [...first, ...last.reverse().filter(({ id }) => first.every(each => each.id < id))]
+}
 
 /** Puts deliveries into the order asked for, and leaves out those beyond the limit. */
 export function cutList(deliveries: readonly Delivery[], { order, limit }: Pick<ListFilter, 'order' | 'limit'>): Delivery[] {
@@ -217,80 +225,76 @@ export function writeCaller(caller: string): string {
   return Buffer.from(caller).toString('hex')
 }
 
+/** An item that failed. Another release may have had more codes. */
+interface StoredFailure { error: string, msg: string }
+
+/** What the column `record` holds. */
+interface StoredRecord extends Omit<Delivery, Exclude<keyof Row, 'record'> | 'results' | 'held'> {
+  results: (Sent | StoredFailure | null)[]
+  /** A `Hold`. Another release may have had more causes. */
+  held: unknown
+}
+
+const isSent = objectOf<Sent>({ success: oneOf([true]), messageIds: listOf(isString), likeness: optional(isString) })
+const isFailure = objectOf<StoredFailure>({ error: isString, msg: isString })
+const isHold = objectOf<Hold>({ cause: isCauseId, since: isNumber, until: nullable(isNumber) })
+const isOpen = objectOf<Open>({ indices: listOf(isNumber), likeness: isString, since: isNumber, settle: isNumber, calls: isNumber })
+
+const isRecord = objectOf<StoredRecord>({
+  seq: isNumber,
+  mode: oneOf(['single', 'batch']),
+  deferred: isBoolean,
+  bot: isString,
+  createdAt: isNumber,
+  expiresAt: nullable(isNumber),
+  attempts: isNumber,
+  results: listOf(nullable(value => isSent(value) || isFailure(value))),
+  open: listOf(isOpen),
+  held: (value): value is unknown => value !== undefined,
+  fingerprint: nullable(isString),
+  flow: isFlow,
+})
+
 export function toRow(delivery: Delivery): Row {
-  const {
-    id, seq, state, mode, deferred, target, caller, door, bot, createdAt, updatedAt, expiresAt, attempts, results, open, held, key,
-    fingerprint, flow, summary,
-  } = delivery
+  const { id, state, target, caller, door, key, updatedAt, summary, results, flow } = delivery
+  const { seq, mode, deferred, bot, createdAt, expiresAt, attempts, open, held, fingerprint } = delivery
   return {
-    id, state, target: writeTarget(target), caller: caller && writeCaller(caller), door, thread: flow.thread?.name ?? null, key, updatedAt,
-    summary: writeSummary(summary),
+    id, state, door, key, updatedAt,
+    target: writeTarget(target),
+    caller: caller && writeCaller(caller),
+    thread: flow.thread?.name ?? null,
+    summary: JSON.stringify(summary),
     record: JSON.stringify({
-      seq, mode, deferred, bot, createdAt, expiresAt, attempts, results: results.map(writeResult), open, held, fingerprint,
-      flow: writeFlow(flow),
+      seq, mode, deferred, bot, createdAt, expiresAt, attempts, results: results.map(writeResult), open, held, fingerprint, flow,
     }),
   }
 }
 
 /** @throws Error when it was not written by `toRow` */
 export function fromRow(row: Row): Delivery {
-  const record = fieldsOf(JSON.parse(row.record))
-  const state = states.find(name => name === row.state)
+  const record: unknown = JSON.parse(row.record)
+  const summary: unknown = JSON.parse(row.summary)
   const target = readTarget(row.target)
-  if (!state || !target || !Array.isArray(record.results) || !Array.isArray(record.open)) {
-    throw new Error('the row is damaged')
-  }
+  const { id, door, key, updatedAt } = row
+  const state = states.find(name => name === row.state)
+  if (!state || !target || !isRecord(record) || !isSummary(summary)) throw new Error('the row is damaged')
+  const { seq, mode, deferred, bot, createdAt, expiresAt, attempts, open, held, fingerprint, flow } = record
   return {
-    id: row.id,
-    seq: Number(record.seq),
-    state,
-    mode: record.mode === 'batch' ? 'batch' : 'single',
-    deferred: record.deferred === true,
-    target,
+    id, seq, state, mode, deferred, target, door, bot, createdAt, updatedAt, expiresAt, attempts, open, key, fingerprint, flow, summary,
     caller: row.caller === null ? null : Buffer.from(row.caller, 'hex').toString(),
-    door: row.door,
-    bot: String(record.bot),
-    createdAt: Number(record.createdAt),
-    updatedAt: row.updatedAt,
-    expiresAt: record.expiresAt === null ? null : Number(record.expiresAt),
-    attempts: Number(record.attempts),
-    results: Array.from<unknown, ItemResult | undefined>(record.results, readResult),
-    open: record.open.map(readOpen),
-    held: readHold(record.held),
-    key: row.key,
-    fingerprint: typeof record.fingerprint === 'string' ? record.fingerprint : null,
-    flow: readFlow(record.flow),
-    summary: readSummary(row.summary),
+    results: record.results.map(readResult),
+    held: isHold(held) ? held : null,
   }
 }
 
-function writeResult(result: Results[number]): object | null {
+function writeResult(result: Results[number]): StoredRecord['results'][number] {
   if (!result) return null
-  return result.success
-    ? { ids: result.messageIds, likeness: result.likeness }
-    : { error: result.error.code, msg: result.error.message }
+  return result.success ? result : { error: result.error.code, msg: result.error.message }
 }
 
-function readResult(stored: unknown): ItemResult | undefined {
-  if (stored === null) return
-  const { ids, likeness, error, msg } = fieldsOf(stored)
-  if (Array.isArray(ids)) return { success: true, messageIds: ids.map(String), ...typeof likeness === 'string' && { likeness } }
-  // Another release may have had more codes.
-  return { success: false, error: new RelayError(isErrorCode(error) ? error : 'internal', String(msg)) }
-}
-
-function readOpen(stored: unknown): Open {
-  const { indices, likeness, since, settle, calls } = fieldsOf(stored)
-  if (!Array.isArray(indices) || typeof likeness !== 'string') throw new Error('the row is damaged')
-  return { indices: indices.map(Number), likeness, since: Number(since), settle: Number(settle), calls: Number(calls) }
-}
-
-function readHold(stored: unknown): Hold | null {
-  const { cause, since, until } = fieldsOf(stored)
-  return isCauseId(cause) ? { cause, since: Number(since), until: until === null ? null : Number(until) } : null
-}
-
-/** The fields of a JSON object; none of anything else. */
-function fieldsOf(stored: unknown): JsonObject {
-  return isObject(stored) ? stored : {}
+function readResult(stored: StoredRecord['results'][number]): ItemResult | undefined {
+  if (!stored) return
+  if ('success' in stored) return stored
+  const { error, msg } = stored
+  return { success: false, error: new RelayError(isErrorCode(error) ? error : 'internal', msg) }
 }

@@ -20,7 +20,7 @@ const lookInterval = 1_000
 export interface Ownership {
   /** Resolves with the number of this owner once it is active; until then the relay stands by. Rejects only when `stop` is aborted. */
   acquire(stop: AbortSignal): Promise<number>
-  /** Aborted when ownership was lost. Made anew by each `acquire`. */
+  /** Aborted when ownership was lost, or given back. Made anew by each `acquire`. */
   readonly lost: AbortSignal
   /** Whether a call for what must last may be made: other relays cannot take this one for dead yet. */
   isFresh(): boolean
@@ -40,8 +40,7 @@ interface Moment {
 
 /** Takes ownership, renews it and notices when it is lost; the subclasses say where it is written down. */
 abstract class RenewedOwner implements Ownership {
-  private losing = new AbortController()
-  private ending = new AbortController()
+  private term = new AbortController()
   private renewing: Promise<void> = Promise.resolve()
   private renewed: Moment | undefined
   failure: unknown
@@ -56,7 +55,7 @@ abstract class RenewedOwner implements Ownership {
   protected abstract giveBack(): Promise<void>
 
   get lost(): AbortSignal {
-    return this.losing.signal
+    return this.term.signal
   }
 
   async acquire(stop: AbortSignal): Promise<number> {
@@ -67,10 +66,9 @@ abstract class RenewedOwner implements Ownership {
         const number = await this.take()
         this.failure = undefined
         if (number !== undefined) {
-          this.losing = new AbortController()
-          this.ending = new AbortController()
+          this.term = new AbortController()
           this.renewed = moment
-          this.renewing = this.keep(this.ending.signal)
+          this.renewing = this.keep(this.term.signal)
           return number
         }
       } catch (error) {
@@ -89,7 +87,7 @@ abstract class RenewedOwner implements Ownership {
   }
 
   async release(): Promise<void> {
-    this.ending.abort()
+    this.term.abort()
     await this.renewing
     if (this.renewed) await this.giveBack().catch(() => undefined)
     this.renewed = undefined
@@ -112,7 +110,7 @@ abstract class RenewedOwner implements Ownership {
       }
     }
     this.renewed = undefined
-    this.losing.abort()
+    this.term.abort()
   }
 
   private moment(): Moment {
@@ -120,31 +118,29 @@ abstract class RenewedOwner implements Ownership {
   }
 }
 
-/** Notices that something which others should change from time to time did not change, by the own monotonic clock. */
-class Watch {
-  private seen: { state: string, since: number } | undefined
+/**
+ * Tells whether an owner gave no new sign of life for long enough to be taken for dead, by the own monotonic clock.
+ *
+ * @param asked when the sign was asked for
+ */
+type Watch = (sign: string, asked: number) => boolean
 
-  constructor(private readonly clock: Clock) {}
-
-  /**
-   * @param state as it was read
-   * @param asked when it was asked for
-   */
-  isStale(state: string, asked: number): boolean {
-    if (this.seen?.state !== state) this.seen = { state, since: this.clock.now() }
-    return asked - this.seen.since >= takeOverAfter
+function watch(clock: Clock): Watch {
+  let seen = { sign: '', since: Infinity }
+  return (sign, asked) => {
+    if (seen.sign !== sign) seen = { sign, since: clock.now() }
+    return asked - seen.since >= takeOverAfter
   }
 }
 
 /** Ownership by a row of a database server, for relays that share its database. */
 export class RowOwner extends RenewedOwner {
   private row: OwnerRow | undefined
-  private readonly watch: Watch
+  private readonly isStale = watch(this.clock)
 
   /** @param name for people: host and process */
   constructor(private readonly store: OwnerStore, clock: Clock, private readonly name = describe(self)) {
     super(clock)
-    this.watch = new Watch(clock)
   }
 
   get active(): string | undefined {
@@ -154,7 +150,7 @@ export class RowOwner extends RenewedOwner {
   protected async take(): Promise<number | undefined> {
     const asked = this.clock.now()
     const row = this.row = await this.store.readOwner()
-    if (row && row.beat > 0 && !this.watch.isStale(`${row.number} ${row.beat}`, asked)) return
+    if (row && row.beat > 0 && !this.isStale(`${row.number} ${row.beat}`, asked)) return
     this.row = await swapIn(this.store, row, this.name)
     return this.row?.number
   }
@@ -222,21 +218,15 @@ async function swapIn(store: OwnerStore, row: OwnerRow | undefined, name: string
   return await store.swapOwner(row, own) ? own : undefined
 }
 
-/** A process, as a lock file names it. */
-interface Holder {
-  pid: number
-  /** When the process started: another one may have its ID later. */
-  start: string
-  /** The machine with its start, and the namespace in which the process ID counts: containers may have equal names. */
-  host: string
-}
-
-const self: Holder = {
-  pid: process.pid,
-  start: startOf(process.pid),
-  // Linux: random(4) and pid_namespaces(7).
-  host: [hostname(), attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()), attempt(() => readlinkSync('/proc/self/ns/pid'))].join(' '),
-}
+/**
+ * The machine with its start, and the namespace in which a process ID counts (Linux: random(4) and pid_namespaces(7)): containers may have
+ * equal names.
+ */
+const host = [
+  hostname(), attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()), attempt(() => readlinkSync('/proc/self/ns/pid')),
+].join(' ')
+/** This process, as its lock files name it: its ID, when it started, for another one may have its ID later, and its host. */
+const self = [process.pid, startOf(process.pid), host].join('\n')
 
 /** The lock files that this process has taken: they go with it. */
 const taken = new Set<string>()
@@ -247,7 +237,7 @@ const taken = new Set<string>()
  */
 export class FileLock {
   private readonly path: string
-  private readonly watch: Watch
+  private readonly isStale: Watch
   /** Which other process has it, for people; undefined where that is not known. */
   holder: string | undefined
   /** Whether a process of this machine has it, which will not lose it before it ends. */
@@ -255,7 +245,7 @@ export class FileLock {
 
   constructor(private readonly folder: string, private readonly clock: Clock) {
     this.path = join(folder, 'relay.lock')
-    this.watch = new Watch(clock)
+    this.isStale = watch(clock)
   }
 
   /**
@@ -284,7 +274,7 @@ export class FileLock {
 
   private create(): boolean {
     try {
-      writeFileSync(this.path, write(self), { flag: 'wx', mode: 0o600 })
+      writeFileSync(this.path, self, { flag: 'wx', mode: 0o600 })
     } catch (error) {
       if (codeOf(error) === 'EEXIST') return false
       throw error
@@ -297,14 +287,14 @@ export class FileLock {
   private takeOver(): void {
     const asked = this.clock.now()
     const content = attempt(() => readFileSync(this.path, 'utf8'))
-    const other = read(content)
-    const isHere = other?.host === self.host
-    const isLeft = isHere ? isGone(other) : this.watch.isStale(`${content} ${statSync(this.path).mtimeMs}`, asked)
-    this.holder = other && describe(other)
+    const [pid, start, otherHost] = content.split('\n')
+    this.holder = otherHost === undefined ? undefined : describe(content)
+    const isHere = otherHost === host
+    const isLeft = isHere ? isGone(Number(pid), start) : this.isStale(`${content} ${statSync(this.path).mtimeMs}`, asked)
     this.isHeldHere = isHere && !isLeft
     if (!isLeft) return
-    const own = `${this.path}.${self.pid}`
-    writeFileSync(own, write(self), { mode: 0o600 })
+    const own = `${this.path}.${process.pid}`
+    writeFileSync(own, self, { mode: 0o600 })
     renameSync(own, this.path)
     removeAtExit(this.path)
   }
@@ -322,23 +312,16 @@ function removeAtExit(path: string): void {
 
 /** Whether this process has a lock file. */
 function isOwn(path: string): boolean {
-  return attempt(() => readFileSync(path, 'utf8')) === write(self)
+  return attempt(() => readFileSync(path, 'utf8')) === self
 }
 
-function write({ pid, start, host }: Holder): string {
-  return [pid, start, host].join('\n')
+/** A process that a lock file names, for people. */
+function describe(content: string): string {
+  const [pid, , machine = ''] = content.split(/[\n ]/)
+  return `process ${pid} on ${machine}`
 }
 
-function read(content: string): Holder | undefined {
-  const [pid, start, host] = content.split('\n')
-  if (pid !== undefined && start !== undefined && host !== undefined) return { pid: Number(pid), start, host }
-}
-
-function describe({ pid, host }: Holder): string {
-  return `process ${pid} on ${host.split(' ', 1).join()}`
-}
-
-function isGone({ pid, start }: Holder): boolean {
+function isGone(pid: number, start: string | undefined): boolean {
   try {
     process.kill(pid, 0)
   } catch (error) {

@@ -5,7 +5,7 @@ import { pause, systemClock } from './clock'
 import { nameOfError } from './deliveries'
 import { DatabaseJournal, type ContentFiles } from './journal-database'
 import { FileOwner, RowOwner } from './owner'
-import { Relay, Shared, type RelayOptions } from './relay'
+import { Relay, Shared, type DataStore, type RelayOptions } from './relay'
 import { keyLifetime } from './replay'
 
 export interface StartOptions extends Omit<RelayOptions, 'clock'> {
@@ -35,68 +35,67 @@ const apps = new WeakMap<object, { shared: Shared, last: Promise<void> }>()
  * @returns the relay, and what ends it: to be called after `relay.end()`
  */
 export function startRelay(ctx: Context, started: StartOptions): { relay: Relay, finish: () => Promise<void> } {
-  const { dataDir, recordLimit, ...options } = started
-  const clock = systemClock
-  const key = unwrap(ctx.root)
-  const app = apps.get(key) ?? { shared: new Shared(clock), last: Promise.resolve() }
-  apps.set(key, app)
+  const { dataDir, logger } = started
+  const app = appOf(ctx)
   const { shared, last } = app
-  const relay = new Relay(shared, { ...options, clock })
-  const { logger, files, retention, recordContent: content } = options
-  const isLoaded = (): boolean => isDatabaseLoaded(unwrap(ctx.registry))
-  let isDisposed = false
-  let isInMemory = false
-  const inMemory = (): void => {
-    if (isInMemory) return
-    isInMemory = true
-    relay.open({ journal: shared.journal, ownership: new FileOwner(dataDir, clock, logger), isStandIn: isLoaded })
-  }
-  let hasDatabase = false
-  ctx.inject(['database'], inner => {
-    hasDatabase = true
-    const journal = new DatabaseJournal(inner, {
-      clock, logger, files, retention, limit: recordLimit, content, keyLifetime, statementTimeout,
-    })
-    const ownership = journal.isEmbedded ? new FileOwner(dataDir, clock, logger, journal) : new RowOwner(journal, clock)
-    const gone = new AbortController()
-    const open = async (): Promise<void> => {
-      await last
-      for (let isFirst = true; isFirst || !gone.signal.aborted; isFirst = false) {
-        try {
-          await journal.ping()
-          if (!hasDatabase) return
-          isInMemory = false
-          relay.open({ journal, ownership })
-          return
-        } catch (error) {
-          // A damaged database arrives as well. Until it answers, what needs none is sent.
-          if (isFirst) logger.warn('%s', `the database does not answer, nothing that needs it is accepted: ${nameOfError(error)}`)
-          if (hasDatabase) inMemory()
-        }
-        await pause(clock, retryDelay, gone.signal)
-      }
-    }
-    void open()
-    inner.on('dispose', () => {
-      gone.abort()
-      queueMicrotask(() => {
-        // With the plugin itself, also where it is only given other settings, the relay has some time to end.
-        if (isDisposed) return
-        hasDatabase = false
-        inMemory()
-      })
-    })
-  })
-  ctx.on('ready', () => {
-    ctx.setTimeout(() => void last.then(() => {
-      if (!hasDatabase) inMemory()
-    }), isLoaded() ? arrivalTime : 0)
-  })
+  const relay = new Relay(shared, { ...started, clock: systemClock })
   const finish = (): Promise<void> => last.then(() => relay.finish())
+  let isDisposed = false
   const disposed = new Promise<void>(resolve => ctx.on('dispose', () => {
     isDisposed = true
     resolve()
   }))
   app.last = last.then(() => disposed).then(finish)
+  const isLoaded = (): boolean => isDatabaseLoaded(unwrap(ctx.registry))
+  const memory: DataStore = { journal: shared.journal, ownership: new FileOwner(dataDir, systemClock, logger), isStandIn: isLoaded }
+  let opened: DataStore | undefined
+  const open = (store: DataStore): void => {
+    if (opened !== store) relay.open(opened = store)
+  }
+  let hasDatabase = false
+  ctx.inject(['database'], inner => {
+    hasDatabase = true
+    const gone = new AbortController()
+    const database = databaseOf(inner, started)
+    void last.then(() => openDatabase(database, memory, open, logger, gone.signal))
+    inner.on('dispose', () => {
+      gone.abort()
+      hasDatabase = false
+      // With the plugin itself, also where it is only given other settings, the relay has some time to end.
+      queueMicrotask(() => isDisposed || open(memory))
+    })
+  })
+  ctx.on('ready', () => {
+    ctx.setTimeout(() => void last.then(() => hasDatabase || open(memory)), isLoaded() ? arrivalTime : 0)
+  })
   return { relay, finish }
+}
+
+function appOf(ctx: Context): { shared: Shared, last: Promise<void> } {
+  const key = unwrap(ctx.root)
+  const app = apps.get(key) ?? { shared: new Shared(systemClock), last: Promise.resolve() }
+  apps.set(key, app)
+  return app
+}
+
+function databaseOf(ctx: Context, options: StartOptions): DataStore {
+  const clock = systemClock
+  const { dataDir, recordLimit, recordContent, logger, files, retention } = options
+  const kept = { retention, limit: recordLimit, content: recordContent, keyLifetime }
+  const journal = new DatabaseJournal(ctx, { clock, logger, files, statementTimeout, ...kept })
+  return { journal, ownership: journal.isEmbedded ? new FileOwner(dataDir, clock, logger, journal) : new RowOwner(journal, clock) }
+}
+
+/** Opens a database once it answers, unless it is gone by then. A damaged one arrives as well: until it answers, memory is worked. */
+async function openDatabase(
+  database: DataStore, memory: DataStore, open: (store: DataStore) => void, logger: StartOptions['logger'], gone: AbortSignal,
+): Promise<void> {
+  const isGone = (): boolean => gone.aborted
+  for (let isFirst = true; !isGone(); isFirst = false) {
+    const failure = await database.journal.ping().then(() => undefined, nameOfError)
+    if (isFirst && failure !== undefined) logger.warn('%s', `the database does not answer, nothing that needs it is accepted: ${failure}`)
+    if (!isGone()) open(failure === undefined ? database : memory)
+    if (failure === undefined) return
+    await pause(systemClock, retryDelay, gone)
+  }
 }

@@ -1,7 +1,7 @@
 import { RelayError } from '../errors'
+import { isNumber, isString, listOf, nullable, objectOf, oneOf, optional } from '../lib/shape'
 import { nameOfUrl } from '../message/link'
 import type { Item, MediaItem, ParsedItem } from '../message/model'
-import { isObject, type JsonObject } from '../message/parse'
 import type { SendFailure } from '../platform/port'
 import type { Clock } from './clock'
 
@@ -91,41 +91,18 @@ export function wordsOf({ items }: Summary): string {
   return items.map(({ msg = '' }) => msg).join('\n')
 }
 
-export function writeSummary({ items, calls, waited, platformTime }: Summary): string {
-  return JSON.stringify([items, calls, waited, platformTime])
-}
-
-/** Reads what `writeSummary` wrote. Nothing is known where an earlier release did not write it. */
-export function readSummary(json: string): Summary {
-  const stored: unknown = JSON.parse(json || '[]')
-  const parts: readonly unknown[] = Array.isArray(stored) ? stored : []
-  const [items, calls, waited, platformTime] = parts
-  return {
-    items: Array.isArray(items) ? items.filter(isObject).map(readItem) : [],
-    calls: Array.isArray(calls) ? calls.filter(isObject).map(readCall) : [],
-    waited: typeof waited === 'number' ? waited : null,
-    platformTime: Number(platformTime ?? 0),
-  }
-}
-
-const types: readonly ItemSummary['type'][] = ['text', 'image', 'file', 'video', 'audio', 'at', 'reply']
-const outcomes: readonly CallOutcome[] = ['sent', 'refused', 'suppressed', 'unsent']
-
-function readItem({ type, msg, name, size }: JsonObject): ItemSummary {
-  return {
-    type: types.find(each => each === type) ?? 'invalid',
-    ...typeof msg === 'string' && { msg },
-    ...typeof name === 'string' && { name },
-    ...typeof size === 'number' && { size },
-  }
-}
-
-function readCall({ at, took, outcome, reason }: JsonObject): Call {
-  return {
-    at: Number(at), took: Number(took), outcome: outcomes.find(each => each === outcome) ?? 'unanswered',
-    ...typeof reason === 'string' && { reason },
-  }
-}
+/** Tells a summary that was read from JSON. */
+export const isSummary = objectOf<Summary>({
+  items: listOf(objectOf<ItemSummary>({
+    type: oneOf(['text', 'image', 'file', 'video', 'audio', 'at', 'reply', 'invalid']),
+    msg: optional(isString), name: optional(isString), size: optional(isNumber),
+  })),
+  calls: listOf(objectOf<Call>({
+    at: isNumber, took: isNumber, outcome: oneOf(['sent', 'refused', 'suppressed', 'unsent', 'unanswered']), reason: optional(isString),
+  })),
+  waited: nullable(isNumber),
+  platformTime: isNumber,
+})
 
 /** The text is that of all items together, so that a long batch is no longer than one message. */
 function shorten(items: readonly ParsedItem[]): ItemSummary[] {

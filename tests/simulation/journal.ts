@@ -1,6 +1,6 @@
-import type { ParsedItem, Target } from '../../src/message/model'
+import type { ParsedItem } from '../../src/message/model'
 import { isUnfinished, type Delivery, type State } from '../../src/relay/delivery'
-import { KeyTaken, NotOwner, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range } from '../../src/relay/journal'
+import { KeyTaken, NotOwner, cutList, matches, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range } from '../../src/relay/journal'
 import type { Random } from '../faults/random'
 import type { ProcessClock, Timeline } from './clock'
 
@@ -176,11 +176,10 @@ export class SimulatedJournal implements Journal, OwnerStore {
     return recorded ? Promise.resolve(recorded.items) : this.run('items', () => this.database.rows.get(id)?.items)
   }
 
-  list({ states, targets, before, limit }: ListFilter): Promise<Delivery[]> {
-    return this.run('list', () => this.deliveries().filter(({ id, state, target }) => (
-      (!states || states.includes(state)) && (before === undefined || id < before)
-      && (!targets || targets.some(each => each.kind === target.kind && each.id === target.id))
-    )).sort((a, b) => a.id < b.id ? 1 : -1).slice(0, limit).map(copy))
+  async list({ since = 0, ...filter }: ListFilter): Promise<Delivery[]> {
+    await this.flush().catch(() => undefined)
+    const isWanted = (delivery: Delivery): boolean => matches(delivery, filter) && delivery.createdAt >= since
+    return this.run('list', () => cutList(this.deliveries().filter(isWanted), filter).map(copy))
   }
 
   withContent(ids: readonly string[]): Promise<readonly string[]> {
@@ -192,21 +191,6 @@ export class SimulatedJournal implements Journal, OwnerStore {
       const found = this.deliveries().filter(({ id }) => id >= from && id < before)
       return new Map(states.map(each => [each, found.filter(({ state }) => state === each).length]))
     })
-  }
-
-  async sentTo(bot: string, target: Target, limit: number): Promise<Delivery[]> {
-    await this.flush().catch(() => undefined)
-    return this.run('sentTo', () => this.deliveries().filter(delivery => (
-      delivery.bot === bot && delivery.target.kind === target.kind && delivery.target.id === target.id
-    )).sort((a, b) => b.seq - a.seq).slice(0, limit).map(copy))
-  }
-
-  async inThread(thread: string, bot: string, target: Target, since: number): Promise<Delivery[]> {
-    await this.flush().catch(() => undefined)
-    return this.run('inThread', () => this.deliveries().filter(delivery => (
-      delivery.flow.thread?.name === thread && delivery.bot === bot && delivery.createdAt >= since
-      && delivery.target.kind === target.kind && delivery.target.id === target.id
-    )).sort((a, b) => a.seq - b.seq).map(copy))
   }
 
   adopt(owner: number, since: number): Promise<Delivery[]> {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
-import type { MessageRequest, ParsedItem, Target } from '../../src/message/model'
+import type { MessageRequest, ParsedItem } from '../../src/message/model'
 import { SendError, type Account, type Closure, type Limit, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
 import { isUnfinished, outcomeOf, type Delivery, type State } from '../../src/relay/delivery'
-import { KeyTaken, type Journal } from '../../src/relay/journal'
+import { cutList, KeyTaken, matches, type Journal, type ListFilter } from '../../src/relay/journal'
 import { Relay, Shared, tellAll, type RelayOptions, type Submission, type Submitted } from '../../src/relay/relay'
 import { SimulatedClock } from './simulated-clock'
 
@@ -224,17 +224,12 @@ export class TestJournal implements Journal {
     return this.answer(() => this.rows.get(id)?.items)
   }
 
-  list(): Promise<Delivery[]> {
-    return this.answer(() => [...this.rows.values()].map(({ delivery }) => ({ ...delivery })))
-  }
-
-  sentTo(): Promise<Delivery[]> {
-    return this.list()
-  }
-
-  async inThread(thread: string, bot: string, target: Target, since: number): Promise<Delivery[]> {
-    const found = (await this.list()).filter(each => each.flow.thread?.name === thread && each.createdAt >= since)
-    return found.filter(each => each.bot === bot && each.target.id === target.id).sort((a, b) => a.id < b.id ? -1 : 1)
+  /** IDs are made by the time of the machine: what is old is told by the time of the test. */
+  list({ since = 0, ...filter }: ListFilter): Promise<Delivery[]> {
+    return this.answer(() => {
+      const found = [...this.rows.values()].filter(({ delivery }) => matches(delivery, filter) && delivery.createdAt >= since)
+      return cutList(found.map(({ delivery }) => ({ ...delivery })), filter)
+    })
   }
 
   adopt(owner: number): Promise<Delivery[]> {

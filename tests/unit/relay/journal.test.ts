@@ -10,7 +10,7 @@ import { digest } from '../../../src/lib/crypto'
 import type { ParsedItem } from '../../../src/message/model'
 import { systemClock, type Clock } from '../../../src/relay/clock'
 import { states, type Delivery } from '../../../src/relay/delivery'
-import { KeyTaken, NotOwner, type Journal, type ListFilter, type OwnerRow } from '../../../src/relay/journal'
+import { KeyTaken, inThread, NotOwner, type Journal, type ListFilter, type OwnerRow } from '../../../src/relay/journal'
 import { DatabaseJournal, type JournalOptions } from '../../../src/relay/journal-database'
 import { MemoryJournal } from '../../../src/relay/journal-memory'
 import { lastId, lowestId, matches } from '../../../src/relay/journal'
@@ -265,17 +265,17 @@ for (const [kind, open, options] of kinds) {
       const group = { kind: 'group', id: '1' } as const
       const to = all.filter(({ bot, target }) => bot === 'onebot:1' && target.kind === 'group' && target.id === group.id).reverse()
       assert.notEqual(to.length, 0)
-      assert.deepEqual(idsOf(await journal.sentTo('onebot:1', group, 20)), idsOf(to).slice(0, 20))
-      assert.deepEqual(idsOf(await journal.sentTo('onebot:1', group, 999)), idsOf(to))
-      const inThread = to.toReversed().filter(({ createdAt, flow }) => createdAt >= start + 10_000 && flow.thread)
+      assert.deepEqual(idsOf(await journal.list({ bot: 'onebot:1', targets: [group], limit: 20 })), idsOf(to).slice(0, 20))
+      assert.deepEqual(idsOf(await journal.list({ bot: 'onebot:1', targets: [group], limit: 999 })), idsOf(to))
+      const ofThread = to.toReversed().filter(({ createdAt, flow }) => createdAt >= start + 10_000 && flow.thread)
       const thread = digest('t')
-      assert.notEqual(inThread.length, 0)
-      const found = await journal.inThread(thread, 'onebot:1', group, start + 10_000)
-      assert.deepEqual(idsOf(found), idsOf(inThread))
-      assert.deepEqual(plain(found[0]), plain(inThread[0]))
+      assert.notEqual(ofThread.length, 0)
+      const found = await inThread(journal, thread, 'onebot:1', group, start + 10_000)
+      assert.deepEqual(idsOf(found), idsOf(ofThread))
+      assert.deepEqual(plain(found[0]), plain(ofThread[0]))
       const long = Array.from({ length: 120 }, () => deliveryOf({ flow: { thread: { name: digest('long'), mode: 'update' } } }))
       for (const delivery of long) journal.record(delivery, [])
-      const ends = idsOf(await journal.inThread(digest('long'), 'onebot:10000', group, start))
+      const ends = idsOf(await inThread(journal, digest('long'), 'onebot:10000', group, start))
       assert.deepEqual([ends.slice(0, 50), ends.slice(-50)], [idsOf(long).slice(0, 50), idsOf(long).slice(-50)])
       for (const delivery of long) await journal.cancel(delivery.id)
       const range = { from: lowestId(start + 10_000), before: lowestId(start + 20_000) }
