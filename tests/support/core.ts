@@ -50,7 +50,7 @@ export class TestPort implements Port {
   canAnswer = true
   /** The messages that it was asked to take back, and what becomes of that. */
   readonly recalls: string[] = []
-  recallFate: 'done' | 'refused' | 'silent' = 'done'
+  recallFate: 'done' | 'refused' | 'silent' | 'lost' = 'done'
   /** For how long after the first call that arrived a further one makes no second message, in milliseconds. */
   idempotentFor: number | undefined
   /** Whether questions for the history get no answer. */
@@ -126,7 +126,7 @@ export class TestPort implements Port {
     const index = this.entries.findIndex(entry => entry.id === id)
     if (this.recallFate === 'refused' || index < 0) return Promise.reject(new SendError('refused'))
     this.entries.splice(index, 1)
-    return Promise.resolve()
+    return this.recallFate === 'lost' ? new Promise(() => undefined) : Promise.resolve()
   }
 
   /** @param changed the message that becomes these items */
@@ -208,7 +208,8 @@ export class TestJournal implements Journal {
   }
 
   record(delivery: Delivery, items: readonly ParsedItem[]): void {
-    if (!this.isDead) this.rows.set(delivery.id, { delivery: { ...delivery }, items, owner: this.owner })
+    // The results of a send are filled in as they come, and what is on disk does not change with them.
+    if (!this.isDead) this.rows.set(delivery.id, { delivery: { ...delivery, results: [...delivery.results] }, items, owner: this.owner })
   }
 
   find(id: string): Promise<Delivery | undefined> {
