@@ -70,7 +70,7 @@ describe('after kill -9, a digest', { concurrency: 2 }, () => {
     await leftOnce(relay, group)
   })
 
-  for (const written of [0]) {
+  for (const written of [0, 1]) {
     test(`does not leave again where it was answered, and ${written} of its four records were written`, async t => {
       const relay = await victim(t, config)
       await accept(relay, 'flapping', ['zero'])
@@ -217,6 +217,6 @@ describe('after kill -9, a thread', () => {
     assert.deepEqual(old.map(id => taken().filter(each => each === id).length), [2, 2, 1])
     assert.equal(taken().length, 5)
     const deeds = (await relay.records()).slice(0, 3).map(({ thread }) => thread).reverse()
-    assert.deepEqual([deeds[0], deeds[2]], ['replaced', 'replaced'])
+    assert.deepEqual(deeds, ['replaced', 'replaced', 'replaced'])
   })
 })

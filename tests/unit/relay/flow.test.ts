@@ -222,6 +222,27 @@ describe('a digest', () => {
     })
   }
 
+  test('is not doubled where the process is killed after the end of one of its members was written', async () => {
+    const core = new Core()
+    await core.run()
+    for (const text of ['0', '1', '2']) {
+      void core.later(text, { policy: digest })
+      await core.run(10)
+    }
+    const { journal } = core
+    const record = journal.record.bind(journal)
+    journal.record = (delivery, items) => {
+      record(delivery, items)
+      if (delivery.flow.digest && delivery.state === 'sent') journal.isDead = true
+    }
+    await core.run(31_000)
+    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state).sort(), ['queued', 'sent'])
+    core.restart()
+    await core.run(3 * minute)
+    assert.deepEqual(core.port.texts, ['0', '2, 1 (1), 2 (1)'])
+    assert.deepEqual(['0', '1', '2'].map(text => journaled(core, text)?.state), ['sent', 'sent', 'sent'])
+  })
+
   test('that goes unanswered leaves its members unanswered, until it is found', async () => {
     const core = new Core({ retries: 0 })
     await core.run()

@@ -211,6 +211,22 @@ describe('a replacement', () => {
     assert.deepEqual([deeds(core), core.states], [['new', 'replaced'], ['sent', 'sent']])
   })
 
+  test('is known by the next process where it was done and got no answer', async () => {
+    const core = new Core()
+    void core.later('a', { thread: 't' })
+    await core.run(1_000)
+    core.port.recallFate = 'lost'
+    void core.later('b', { thread: 't', threadMode: 'replace' })
+    await core.run(1_000)
+    core.restart()
+    core.port.recallFate = 'done'
+    await core.run(60_000)
+    void core.later('c', { thread: 't' })
+    await core.run(1_000)
+    assert.deepEqual(core.port.texts, ['b', 'reply 2+c'])
+    assert.deepEqual(deeds(core), ['new', 'replaced', 'replied'])
+  })
+
   test('is made also where only a look-up finds the new one', async () => {
     const core = new Core({ retries: 0 })
     void core.submit('a', { thread: 't' })
