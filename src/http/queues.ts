@@ -72,8 +72,11 @@ export function viewHold(hold: Hold | undefined): { held?: object } {
 /** What tells why a delivery waits. */
 export type Waits = Pick<Relay, 'holdOf' | 'deferralOf'>
 
+/** A state of a delivery as callers see it. */
+export type ShownState = State | 'scheduled'
+
 /** The state of a delivery as callers see it, and why it waits where that is because of its chat, or of its time. */
-export function viewState(delivery: Delivery, relay: Waits): { state: State | 'scheduled', held?: object, send_at?: string } {
+export function viewState(delivery: Delivery, relay: Waits): { state: ShownState, held?: object, send_at?: string } {
   const { state, flow, createdAt } = delivery
   const deferral = relay.deferralOf(delivery)
   if (deferral?.kind === 'scheduled') return { state: 'scheduled', send_at: toIso(deferral.until) }

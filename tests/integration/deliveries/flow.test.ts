@@ -56,6 +56,24 @@ describe('an order for later', () => {
     assert.deepEqual(relay.texts(), ['now', 'later'])
   })
 
+  test('is listed by its state, with and without what else is queued', async t => {
+    const relay = await relayWith(t, { config: { targets } })
+    const held = String((await relay.post({ to: 'night', msg: 'held' })).data.delivery_id)
+    const orders: string[] = []
+    for (let index = 0; index < 3; index++) orders.unshift(String((await relay.post({ group_id: group, msg: 'x', send_at: 3600 })).data.delivery_id))
+    assert.equal((await relay.post({ group_id: group, msg: 'now' })).status, 200)
+    const idsOf = async (query: string): Promise<string[]> => (await relay.list(query)).map(({ id }) => id)
+    assert.deepEqual(await idsOf('?state=scheduled'), orders)
+    assert.deepEqual(await idsOf('?state=queued'), [...orders, held])
+    assert.deepEqual(await idsOf('?state=queued,scheduled'), [...orders, held])
+    assert.equal((await idsOf('?state=scheduled,sent')).length, 4)
+    const { headers } = await relay.ask('/deliveries?state=scheduled&limit=2')
+    const [, next = ''] = /<([^>]+)>/.exec(headers.get('link') ?? '') ?? []
+    assert.deepEqual((await relay.ask(next)).data.deliveries, (await relay.list('?state=scheduled')).slice(2))
+    const { status, msg } = await relay.ask('/deliveries?state=held')
+    assert.deepEqual([status, msg], [400, 'state must be one of queued, sending, sent, failed, unanswered, expired, scheduled, or several with commas'])
+  })
+
   test('in the past is now', async t => {
     const relay = await relayWith(t)
     const { data } = await relay.post({ group_id: group, msg: 'x', send_at: '2020-01-01T00:00:00Z' })
