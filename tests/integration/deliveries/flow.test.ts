@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { fieldsOf } from '../../../src/message/parse'
 import { until } from '../../support/until'
 import { group, relayWith, takeOffline } from './support'
 
@@ -72,6 +73,24 @@ describe('an order for later', () => {
     assert.deepEqual((await relay.ask(next)).data.deliveries, (await relay.list('?state=scheduled')).slice(2))
     const { status, msg } = await relay.ask('/deliveries?state=held')
     assert.deepEqual([status, msg], [400, 'state must be one of queued, sending, sent, failed, unanswered, expired, scheduled, or several with commas'])
+  })
+
+  test('is shown by a dry run, with what a name has it wait for', async t => {
+    const relay = await relayWith(t, { config: { targets: { ...targets, oncall: { first: ['telegram:group:1', `group:${group}`, 'http://127.0.0.1:1/'] } } } })
+    const dry = async (body: object): Promise<Record<string, unknown>> => {
+      const reply = await relay.request('/webhook?dry_run=1', { method: 'POST', body: JSON.stringify({ msg: 'x', ...body }) })
+      return fieldsOf(fieldsOf(await reply.json()).data)
+    }
+    const { state, send_at: at } = await dry({ to: `group:${group}`, send_at: '2020-01-01T10:00:00+08:00' })
+    assert.deepEqual([state, at], [undefined, undefined], 'in the past is now')
+    const order = await dry({ to: `group:${group}`, send_at: 3600 })
+    assert.deepEqual([order.state, Date.parse(String(order.send_at)) > Date.now()], ['scheduled', true])
+    assert.equal(fieldsOf((await dry({ to: 'night' })).held).cause, 'quiet')
+    assert.equal((await dry({ to: 'night', urgent: true })).held, undefined)
+    const { target, bot, ways, success } = await dry({ to: 'oncall' })
+    assert.deepEqual([success, target, bot], [true, `group:${group}`, 'onebot:10000'])
+    assert.deepEqual(ways, ['telegram:group:1', `group:${group}`, 'http:group:oncall/3'])
+    assert.deepEqual([relay.texts(), await relay.list()], [[], []])
   })
 
   test('in the past is now', async t => {
