@@ -199,7 +199,7 @@ function targetRow(target: Target, change: (target: Target) => unknown, remove: 
       <span>
         {first.length > 0 ? places.join(' → ') : texts.value.common.list(places)}
         {policy && <span class="relay-hint">{policy}</span>}
-        {skipped.length > 0 && <span class="relay-state doubt">{t.skips(texts.value.common.list(skipped))}</span>}
+        {skipped.length > 0 && <span class="relay-state unanswered">{t.skips(texts.value.common.list(skipped))}</span>}
       </span>,
       lang === '' ? t.defaultLang : languages[lang] ?? lang,
       viewActions(origin, [

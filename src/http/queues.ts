@@ -48,9 +48,14 @@ function view({ queue, bot, target, waiting, state, reason, later, ...lane }: La
   return {
     queue, bot, target: writeTarget(target), waiting, state,
     ...reason !== undefined && { reason },
-    ...later && { later: later.count, next_at: toIso(Date.now() + later.next) },
+    ...later && { later: later.count, later_by: countsOf(later.kinds), next_at: toIso(Date.now() + later.next) },
     ...viewRest(lane),
   }
+}
+
+/** Those that are not 0. */
+function countsOf(counts: Readonly<Record<string, number>>): object {
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
 }
 
 /** Until when nothing leaves a queue, as callers see it. */

@@ -30,7 +30,7 @@ describe('quiet hours', () => {
     assert.equal((await relay.post({ group_id: group, msg: 'direct' })).status, 200)
     assert.deepEqual(relay.texts(), ['disk full', 'direct'])
     const { data: { queues } } = await relay.ask('/queues')
-    assert.match(JSON.stringify(queues), /"waiting":1,.*"later":1,"next_at":"/)
+    assert.match(JSON.stringify(queues), /"waiting":1,.*"later":1,"later_by":\{"quiet":1\},"next_at":"/)
     assert.match(JSON.stringify((await relay.ask('/deliveries/counts')).data), /"states":\{"queued":1,/)
     const shown = await relay.show(String(held.data.delivery_id))
     assert.deepEqual([shown.state, shown.name], ['queued', 'night'])
