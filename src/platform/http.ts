@@ -131,6 +131,8 @@ class HttpMessage implements Message {
         redirect: 'manual',
         signal: exchange.signal,
       })
+      // An Apprise API says so where it has no services under its key.
+      if (format === 'apprise' && status === 204) return new SendError('refused', `${origin} answered 204: no service has this key there`, { isFinal: true })
       return failureOf(status, headers, origin)
     } catch (error) {
       const { outcome } = classifyThrown(error, 'unanswered')
