@@ -78,6 +78,14 @@ describe('quiet hours', () => {
     assert.equal(core.log.at(-1), 'now sent')
   })
 
+  test('are no delay: what waits for their end does not count as waiting long', async () => {
+    const core = new Core()
+    await core.run()
+    void core.later('night', { policy: quietIn(core) })
+    await core.run(hour)
+    assert.deepEqual(core.relay.backlog(), { size: 1 })
+  })
+
   test('let it expire', async () => {
     const core = new Core()
     await core.run()
