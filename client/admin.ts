@@ -52,6 +52,8 @@ export interface Target {
   to: string[]
   /** The ways to it, one after another, in the place of `to`; empty where it has none. */
   first: Way[]
+  /** Names among the ways that lead to no single chat any more. */
+  skipped: string[]
   /** In seconds, as written: how long a way may keep a message waiting. */
   after: string
   /** Whether the next way follows one that went unanswered. */
@@ -142,7 +144,7 @@ export async function loadTargets(): Promise<Result<Target[]>> {
   return resultOf(await call('GET', '/targets'), ({ targets }) => listOf(targets).map(fields => ({
     name: textOf(fields.name), to: textsOf(fields.to), first: Array.isArray(fields.first) ? fields.first.map(readWay) : [],
     after: textOf(fields.after), goesOnUnknown: fields.when_unknown === 'next', digest: textOf(fields.digest), quiet: readQuiet(fields.quiet),
-    lang: textOf(fields.lang), origin: originOf(fields),
+    lang: textOf(fields.lang), origin: originOf(fields), skipped: textsOf(fields.skipped),
   })))
 }
 
@@ -161,7 +163,7 @@ function readQuiet(quiet: unknown): Quiet | undefined {
  * @param bot the only one that writes to it, as `platform:id`; empty for any
  */
 export async function saveTarget(
-  { name, to, first, after, goesOnUnknown, digest, quiet, lang }: Omit<Target, 'origin'>, bot: string,
+  { name, to, first, after, goesOnUnknown, digest, quiet, lang }: Omit<Target, 'origin' | 'skipped'>, bot: string,
 ): Promise<Result<undefined>> {
   const at = bot.indexOf(':')
   const body = {

@@ -43,7 +43,9 @@ export const KeysTab = defineComponent({
     }
     const remove = async ({ name }: Target): Promise<void> => {
       const t = texts.value.targets
-      const question = { title: t.removeTitle(name), text: t.removeText, verb: t.remove }
+      const users = (targets.value ?? []).filter(({ first }) => first.some(({ address }) => address === name)).map(each => each.name)
+      const text = users.length > 0 ? t.removeUsed(texts.value.common.list(users)) : t.removeText
+      const question = { title: t.removeTitle(name), text, verb: t.remove }
       if (await confirm(question)) await end(await removeTarget(name), t.removed(name))
     }
     return () => {
@@ -186,7 +188,7 @@ function targetHeads(): string[] {
 
 function targetRow(target: Target, change: (target: Target) => unknown, remove: (target: Target) => unknown): TableRow {
   const { keys: { describe }, targets: t } = texts.value
-  const { name, first, lang, origin } = target
+  const { name, first, lang, origin, skipped } = target
   const places = placesOf(target).map(describeChat)
   const policy = describePolicy(target)
   const languages: Partial<Record<string, string>> = languageNames
@@ -197,6 +199,7 @@ function targetRow(target: Target, change: (target: Target) => unknown, remove: 
       <span>
         {first.length > 0 ? places.join(' → ') : texts.value.common.list(places)}
         {policy && <span class="relay-hint">{policy}</span>}
+        {skipped.length > 0 && <span class="relay-state unanswered">{t.skips(texts.value.common.list(skipped))}</span>}
       </span>,
       lang === '' ? t.defaultLang : languages[lang] ?? lang,
       viewActions(origin, [

@@ -50,6 +50,8 @@ export const english = {
     needName: 'Enter a name.', needTo: 'Choose at least one chat.', save: 'Save', saved: (name: string) => `Target “${name}” saved.`,
     taken: 'A target of this name exists already.',
     remove: 'Delete', removeTitle: (name: string) => `Delete “${name}”?`, removeText: 'Callers that use this name get an error. Messages already accepted are still sent.',
+    removeUsed: (names: string) => `Callers that use this name get an error, and ${names} will skip it as a way. Messages already accepted are still sent.`,
+    skips: (names: string) => `Skipped: ${names} no longer leads to one chat.`,
     removed: (name: string) => `Target “${name}” deleted.`,
   },
 }
@@ -106,6 +108,8 @@ export const chinese: typeof english = {
     needName: '请输入名称。', needTo: '请至少选择一个聊天。', save: '保存', saved: name => `已保存目标“${name}”。`,
     taken: '已有同名目标。',
     remove: '删除', removeTitle: name => `删除目标“${name}”？`, removeText: '使用此名称的请求将会出错。已接收的消息仍会发送。',
+    removeUsed: names => `使用此名称的请求将会出错，${names} 也会跳过这条途径。已接收的消息仍会发送。`,
+    skips: names => `已跳过：${names} 不再对应一个聊天。`,
     removed: name => `已删除目标“${name}”。`,
   },
 }

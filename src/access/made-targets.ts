@@ -1,6 +1,7 @@
 import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
 import { printable } from '../lib/log'
+import { skippedWays } from '../message/destination'
 import type { Ladder, Named, TargetNames } from '../message/model'
 import { parseNamed } from '../message/names'
 import { isObject, type JsonObject } from '../message/parse'
@@ -21,9 +22,11 @@ export class MadeTargets {
   readonly made: Made
   private readonly fixed: TargetNames
   private own: TargetNames = new Map()
+  /** The warnings about ways that are skipped now. */
+  private warnings = new Set<string>()
 
   /** @param names those of the settings, which win; the others are added to it, and removed */
-  constructor(private readonly names: Map<string, Named>, logger: Pick<Logger, 'warn'>) {
+  constructor(private readonly names: Map<string, Named>, private readonly logger: Pick<Logger, 'warn'>) {
     this.fixed = new Map(names)
     this.made = new Made('targets', content => this.prepare(content), logger)
   }
@@ -74,7 +77,17 @@ export class MadeTargets {
       for (const name of this.own.keys()) if (!this.fixed.has(name)) this.names.delete(name)
       for (const [name, named] of own) if (!this.fixed.has(name)) this.names.set(name, named)
       this.own = own
+      this.warn()
     }
+  }
+
+  /** Says which names have a way that leads nowhere since something was removed or changed. */
+  private warn(): void {
+    const found = [...this.names].flatMap(([name, named]) => skippedWays(named, this.names).map(way => (
+      `targets: ${JSON.stringify(name)} skips a way: ${JSON.stringify(way)} is gone, or leads to more than one chat`
+    )))
+    for (const line of found) if (!this.warnings.has(line)) this.logger.warn('%s', line)
+    this.warnings = new Set(found)
   }
 }
 

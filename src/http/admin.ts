@@ -3,7 +3,7 @@ import type { KeyView } from '../access/keys'
 import type { MadeKey, MadeKeys } from '../access/made-keys'
 import type { ListedTarget, MadeTargets } from '../access/made-targets'
 import { RelayError } from '../errors'
-import { reachOf } from '../message/destination'
+import { reachOf, skippedWays } from '../message/destination'
 import type { Rung, TargetNames } from '../message/model'
 import { isObject, type JsonObject } from '../message/parse'
 import { writeMinutes } from '../message/quiet'
@@ -84,14 +84,14 @@ export function adminRoutes(options: AdminOptions): Route[] {
     route('GET', '/targets', ['read', 'admin'], ({ caller }) => {
       const maySee = ({ name, named }: ListedTarget): boolean => caller.may('admin')
         || reachOf(name, named, names).every(({ target, platform }) => caller.maySendTo(target, platform, name))
-      return { data: { targets: targets.list().filter(maySee).map(listed => viewTarget(listed, caller.may('admin'))) } }
+      return { data: { targets: targets.list().filter(maySee).map(listed => viewTarget(listed, names, caller.may('admin'))) } }
     }),
     route('PUT', '/targets/:name', ['admin'], async exchange => {
       const { name = '' } = exchange.params
       demandActive()
       const { isNew, listed } = await targets.put(name, await readJson(exchange, limits, stop))
       note(exchange, `the target ${JSON.stringify(name)} was ${isNew ? 'made' : 'changed'}`)
-      return { status: isNew ? 201 : 200, data: viewTarget(listed, true) }
+      return { status: isNew ? 201 : 200, data: viewTarget(listed, names, true) }
     }),
     route('DELETE', '/targets/:name', ['admin'], async exchange => {
       const { name = '' } = exchange.params
@@ -121,13 +121,16 @@ function readFields(body: unknown): JsonObject {
 }
 
 /** @param isWhole whether HTTP addresses are shown with their path and query, which may be secret */
-function viewTarget({ name, named: { addresses, lang, first, policy }, source }: ListedTarget, isWhole: boolean): object {
+function viewTarget({ name, named, source }: ListedTarget, names: TargetNames, isWhole: boolean): object {
+  const { addresses, lang, first, policy } = named
   const { digest, quiet } = policy ?? {}
+  const skipped = skippedWays(named, names)
   return {
     name,
     ...first
       ? { first: first.rungs.map(rung => viewRung(rung, isWhole)), after: first.after / 1000, when_unknown: first.whenUnknown }
       : { to: addresses.map(writeAddress) },
+    ...skipped.length > 0 && { skipped },
     ...digest !== undefined && { digest: digest / 1000 },
     ...quiet && { quiet: { ...quiet, from: writeMinutes(quiet.from), to: writeMinutes(quiet.to) } },
     ...lang && { lang },

@@ -10,7 +10,7 @@ import { isRetryable, outcomeOf, states, threadDeedOf, type Delivery, type Resul
 import type { ListFilter, Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
-import { toIso, viewState, type Waits } from './queues'
+import { toIso, viewState, type ShownState, type Waits } from './queues'
 import { route, type Exchange, type Route } from './routes'
 
 const defaultLimit = 100
@@ -22,6 +22,8 @@ const hour = 60 * minute
 /** How many hours are counted at most: a week. */
 const maxHours = 168
 const maxDays = 90
+/** The states by which deliveries can be listed: what is scheduled is queued for the relay itself. */
+const shownStates = [...states, 'scheduled'] as const
 /** How many deliveries are read at once: other requests get their turn in between. */
 const stretch = 50
 /** The length of the deliveries of one answer from which on the rest is left to the next, in characters of JSON. */
@@ -53,7 +55,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       return { data: { ...days === undefined ? { hours: named } : { days: named }, states } }
     }),
     route('GET', '/deliveries', ['read', 'manage'], async ({ caller, query, response }) => {
-      const { deliveries, next } = await readPage(relay, withinReach(parseFilter(query, names), caller.confinedTo))
+      const { deliveries, next } = await readPage(relay, withinReach(parseFilter(query, names), caller.confinedTo), wantedOf(query))
       if (next !== undefined) {
         const rest = new URLSearchParams(query)
         rest.set('before', next)
@@ -135,22 +137,26 @@ async function retry(relay: Pick<Relay, 'retry'>, caller: Caller, { id, target, 
 /**
  * Reads as many deliveries as fit one answer.
  *
+ * @param isWanted whether one that is shown with this state is listed; all are unless given
  * @returns with the ID before which it goes on, unless there are no more
  */
-async function readPage(relay: Pick<Relay, 'history'> & Waits, { limit, ...filter }: ListFilter): Promise<{ deliveries: object[], next?: string }> {
+async function readPage(
+  relay: Pick<Relay, 'history'> & Waits, { limit, ...filter }: ListFilter, isWanted?: (state: ShownState) => boolean,
+): Promise<{ deliveries: object[], next?: string }> {
   const history = await relay.history()
   const deliveries: object[] = []
   let length = 0
   for (let from = filter; ;) {
-    const wanted = Math.min(stretch, limit - deliveries.length)
+    const wanted = isWanted ? stretch : Math.min(stretch, limit - deliveries.length)
     // One more than is wanted tells whether there are more.
     const found = await history.list({ ...from, limit: wanted + 1 })
     const kept = await history.withContent(found.map(({ id }) => id))
     for (const [index, delivery] of found.slice(0, wanted).entries()) {
+      from = { ...filter, before: delivery.id }
       const shown = view(delivery, kept, relay)
+      if (isWanted?.(shown.state) === false) continue
       deliveries.push(shown)
       length += JSON.stringify(shown).length
-      from = { ...filter, before: delivery.id }
       const isFull = deliveries.length === limit || length >= maxPage
       if (isFull && index < found.length - 1) return { deliveries, next: delivery.id }
     }
@@ -171,7 +177,7 @@ function withinReach(filter: ListFilter, confinedTo: string | undefined): ListFi
  *
  * @param kept the IDs of deliveries whose content is kept
  */
-function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Waits): object {
+function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Waits): { state: ShownState, [field: string]: unknown } {
   const { id, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, flow, summary } = delivery
   const toDate = (time: number): string => new Date(time).toISOString()
   return {
@@ -226,7 +232,7 @@ function idOf({ params }: Exchange): string {
 function parseFilter(query: URLSearchParams, names: TargetNames): ListFilter {
   return {
     limit: read(query, 'limit', upTo(maxLimit), `a number from 1 to ${maxLimit}`) ?? defaultLimit,
-    states: read(query, 'state', parseStates, `one of ${states.join(', ')}, or several with commas`),
+    states: read(query, 'state', parseStates, `one of ${shownStates.join(', ')}, or several with commas`),
     targets: read(query, 'target', text => parseTargets(text, names), 'group:<id>, private:<id>, one of these with its platform in front, or a name from the list of targets'),
     door: query.get('door') || undefined,
     text: query.get('text') || undefined,
@@ -248,8 +254,15 @@ function read<T>(query: URLSearchParams, name: string, parse: (text: string) => 
 
 function parseStates(text: string): State[] | undefined {
   const words = text.split(',')
-  const found = states.filter(name => words.includes(name))
-  return found.length === new Set(words).size ? found : undefined
+  const found = shownStates.filter(name => words.includes(name))
+  if (found.length < new Set(words).size) return
+  return [...new Set(found.map(state => state === 'scheduled' ? 'queued' : state))]
+}
+
+/** Which of those that are queued are listed: what is scheduled is among them, unless nothing else of them is asked for. */
+function wantedOf(query: URLSearchParams): ((state: ShownState) => boolean) | undefined {
+  const words = query.get('state')?.split(',') ?? []
+  return words.includes('scheduled') && !words.includes('queued') ? state => state !== 'queued' : undefined
 }
 
 function parseTargets(text: string, names: TargetNames): ListFilter['targets'] {

@@ -48,9 +48,14 @@ function view({ queue, bot, target, waiting, state, reason, later, ...lane }: La
   return {
     queue, bot, target: writeTarget(target), waiting, state,
     ...reason !== undefined && { reason },
-    ...later && { later: later.count, next_at: toIso(Date.now() + later.next) },
+    ...later && { later: later.count, later_by: countsOf(later.kinds), next_at: toIso(Date.now() + later.next) },
     ...viewRest(lane),
   }
+}
+
+/** Those that are not 0. */
+function countsOf(counts: Readonly<Record<string, number>>): object {
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
 }
 
 /** Until when nothing leaves a queue, as callers see it. */
@@ -72,8 +77,11 @@ export function viewHold(hold: Hold | undefined): { held?: object } {
 /** What tells why a delivery waits. */
 export type Waits = Pick<Relay, 'holdOf' | 'deferralOf'>
 
+/** A state of a delivery as callers see it. */
+export type ShownState = State | 'scheduled'
+
 /** The state of a delivery as callers see it, and why it waits where that is because of its chat, or of its time. */
-export function viewState(delivery: Delivery, relay: Waits): { state: State | 'scheduled', held?: object, send_at?: string } {
+export function viewState(delivery: Delivery, relay: Waits): { state: ShownState, held?: object, send_at?: string } {
   const { state, flow, createdAt } = delivery
   const deferral = relay.deferralOf(delivery)
   if (deferral?.kind === 'scheduled') return { state: 'scheduled', send_at: toIso(deferral.until) }

@@ -4,8 +4,8 @@ import { goneSignal } from '../lib/abort'
 import type { Language } from '../lib/language'
 import { keyOf, waysOf } from '../message/destination'
 import type { Content, Destination, Destinations } from '../message/model'
-import { platformOf, writeTarget } from '../message/target'
-import { isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery'
+import { platformOf, writeAddress, writeTarget } from '../message/target'
+import { createDelivery, isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery'
 import type { Relay, Submission, Submitted } from '../relay/relay'
 import type { RequestFiles } from '../uploads/request-files'
 import { viewResults, viewFlow } from './deliveries'
@@ -171,11 +171,29 @@ export class Sender {
     }
   }
 
+  /** Shows what a destination would get: by the first way that takes it, as far as that is known before anything leaves. */
   private async preview({ caller }: Exchange, order: Order, destination: Destination): Promise<Entry> {
-    const { target, asked } = destination
-    const { bot: chosen, messages, wrong } = await this.relay.preview({ ...contentFor(order, destination), ...destination })
-    caller.demandTarget(target, platformOf(chosen), asked)
-    return { success: wrong.length === 0, target: writeTarget(target), bot: chosen, messages, ...wrong.length > 0 && { wrong } }
+    const content = contentFor(order, destination)
+    const { asked, route, policy } = destination
+    let failure: unknown
+    for (const way of route?.rungs ?? [{ target: destination.target, ...destination.bot }]) {
+      const { target } = way
+      const request = { ...content, policy, target, bot: way }
+      const seen = await this.relay.preview(request).catch((error: unknown) => {
+        failure = error
+      })
+      if (!seen) continue
+      const { bot, messages, wrong } = seen
+      caller.demandTarget(target, platformOf(bot), asked)
+      const nothing = { id: '', caller: null, door: '', summary: { items: [], calls: [], waited: null, platformTime: 0 } }
+      const delivery = { ...createDelivery(nothing, 0, Date.now(), request), bot, deferred: true }
+      const { state, ...waits } = viewState(delivery, this.relay)
+      return {
+        success: wrong.length === 0, target: writeTarget(target), bot, messages, ...wrong.length > 0 && { wrong },
+        ...state === 'scheduled' && { state }, ...waits, ...route && { ways: route.rungs.map(writeAddress) },
+      }
+    }
+    throw failure
   }
 
   /** The answer of a request whose caller only wants to know that it was accepted. */

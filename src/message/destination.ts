@@ -86,6 +86,11 @@ export function reachOf(name: string, { addresses, first }: Named, names: Target
   return first?.rungs.flatMap((rung, index) => addressOf(rung, placeOf(name, index), names) ?? []) ?? addresses
 }
 
+/** The names among the ways that lead to no single chat any more: they are skipped. */
+export function skippedWays({ first }: Named, names: TargetNames): string[] {
+  return first?.rungs.flatMap(rung => 'name' in rung && !chatOf(rung.name, names) ? [rung.name] : []) ?? []
+}
+
 /** The HTTP address that a target stands for, and the name that has it. */
 export function findHttpRung({ id }: Target, names: TargetNames): { rung: HttpRung, name: string } | undefined {
   const [name = '', place] = id.split('/')

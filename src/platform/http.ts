@@ -4,7 +4,7 @@ import { digest } from '../lib/crypto'
 import { networkReason, parseEndpoint, type Endpoint } from '../lib/endpoint'
 import { signatureHeaders } from '../lib/webhook-signature'
 import { findHttpRung } from '../message/destination'
-import { httpPlatform, type ParsedItem, type Target, type TargetNames } from '../message/model'
+import { httpPlatform, type ParsedItem, type Target, type TargetNames, type HttpRung } from '../message/model'
 import { classifyThrown } from './failure'
 import { SendError, type Account, type Contact, type Health, type LoadedItem, type Message, type Receipt } from './port'
 import { retryAfterOf } from './web'
@@ -83,13 +83,15 @@ export class HttpAccount implements Account {
     const body = JSON.stringify(content)
     const webhookId = digest(name)
     begin()
-    return this.post(endpoint, body, {
+    return this.post(endpoint, format, body, {
       'webhook-id': webhookId,
       ...secret !== undefined && signatureHeaders(secret, { id: webhookId, time: Date.now(), body }),
     })
   }
 
-  private async post({ url, authorization, origin }: Endpoint, body: string, headers: Record<string, string>): Promise<Receipt> {
+  private async post(
+    { url, authorization, origin }: Endpoint, format: HttpRung['format'], body: string, headers: Record<string, string>,
+  ): Promise<Receipt> {
     const { timeout, stop } = this.options
     const exchange = new AbortController()
     const late = setTimeout(() => exchange.abort(), timeout)
@@ -109,6 +111,8 @@ export class HttpAccount implements Account {
         redirect: 'manual',
         signal: exchange.signal,
       })
+      // An Apprise API says so where it has no services under its key.
+      if (format === 'apprise' && status === 204) throw new SendError('refused', `${origin} answered 204: no service has this key there`, { isFinal: true })
       if (status >= 200 && status < 300) return { messageIds: [] }
       throw failureOf(status, answered, origin)
     } catch (error) {

@@ -34,7 +34,7 @@ export interface LaneState {
 /** What waits to be sent later. */
 export interface Backlog {
   size: number
-  /** When the oldest of it was accepted, in milliseconds since the epoch. */
+  /** Since when the first of it could have been sent, in milliseconds since the epoch; after a restart, since then. */
   oldest?: number
 }
 
@@ -62,14 +62,16 @@ export function stateOf(lane: Lane, gates: Gates, clock: Clock, isOnline: boolea
 }
 
 /** What waits to be sent later, in all lanes. */
-export function backlogOf(lanes: Iterable<Lane>): Backlog {
+export function backlogOf(lanes: Iterable<Lane>, clock: Clock): Backlog {
   const backlog: Backlog = { size: 0 }
+  const offset = clock.wall() - clock.now()
   for (const { leaving, places } of lanes) {
     for (const place of leaving ? [leaving, ...places] : places) {
-      const { deferred, createdAt } = place.active.delivery
+      const { active: { delivery: { deferred } }, since } = place
       if (!deferred || isScheduled(place)) continue
       backlog.size++
-      backlog.oldest = Math.min(backlog.oldest ?? Infinity, createdAt)
+      // What waits for its time is not late.
+      if (since !== undefined) backlog.oldest = Math.min(backlog.oldest ?? Infinity, offset + since)
     }
   }
   return backlog

@@ -150,7 +150,7 @@ export class Lanes {
 
   /** What waits to be sent later, in all lanes. */
   backlog(): Backlog {
-    return backlogOf(this.lanes.values())
+    return backlogOf(this.lanes.values(), this.context.clock)
   }
 
   /** Ends what keeps a lane from sending. A lane whose chat the platform still calls closed is held again. */

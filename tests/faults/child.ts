@@ -21,7 +21,7 @@ function shortenWaits(times: number): void {
   Reflect.set(globalThis, 'setTimeout', Object.assign(hasty, { __promisify__: wait.__promisify__ }))
 }
 
-async function start({ config, apiKey, platform, folder, haste, faults = [], access }: ProcessOptions): Promise<void> {
+async function start({ config, apiKey, platform, others = [], folder, haste, faults = [], access }: ProcessOptions): Promise<void> {
   Logger.levels.base = Logger.SILENT
   if (haste !== undefined) shortenWaits(haste)
   const app = new Context()
@@ -31,9 +31,9 @@ async function start({ config, apiKey, platform, folder, haste, faults = [], acc
   if (access) app.plugin(CompleteMySQLDriver, access)
   else app.plugin(Sqlite, { path: join(folder, 'koishi.db') })
   if ('adapter' in platform) app.plugin(loadAdapter(platform.adapter.name), platform.adapter.config)
-  else {
+  for (const place of 'adapter' in platform ? others : [platform, ...others]) {
     app.plugin<OneBotBot.Config>(OneBotBot, {
-      protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '', ...platform,
+      protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '', ...place,
     })
   }
   // Before the relay is loaded, so that what it does first can fail.
@@ -45,8 +45,9 @@ async function start({ config, apiKey, platform, folder, haste, faults = [], acc
   const settings = Object.assign({ apiKey, uploadDir: join(folder, 'uploads'), dataDir: join(folder, 'data') }, config)
   let fork = app.plugin(relay, settings)
   process.on('message', (order: Order) => {
-    if (order.kind === 'heal') {
-      database?.plan([])
+    if (order.kind === 'database') {
+      database?.plan(order.faults)
+      process.send?.('planned')
       return
     }
     fork.dispose()

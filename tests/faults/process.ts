@@ -4,15 +4,22 @@ import { join } from 'node:path'
 import type { Config } from '../../src'
 import type { Access } from '../integration/several-relays/mariadb'
 import type { AdapterEntry } from '../support/adapter'
-import { bundle, bundleEnvironment } from '../support/bundle'
+import { bundle } from '../support/bundle'
 import type { DatabaseFault } from './plan'
+
+export interface OneBotPlace {
+  endpoint: string
+  selfId: string
+}
 
 /** What the process is told. */
 export interface ProcessOptions {
   config: Config
   apiKey: string
   /** Where it dials a OneBot implementation, and the account there; or the adapter of another platform. */
-  platform: { endpoint: string, selfId: string } | { adapter: AdapterEntry }
+  platform: OneBotPlace | { adapter: AdapterEntry }
+  /** Further OneBot implementations that it dials. */
+  others?: readonly OneBotPlace[]
   /** Where its database and its uploads are. */
   folder: string
   /** Waits of a minute and more are so many times as short. */
@@ -24,7 +31,7 @@ export interface ProcessOptions {
 }
 
 /** What it is told while it runs. */
-export type Order = { kind: 'reload', after: number } | { kind: 'heal' }
+export type Order = { kind: 'reload', after: number } | { kind: 'database', faults: readonly DatabaseFault[] }
 
 /** How long a process may take to start, in milliseconds. */
 const patience = 60_000
@@ -36,9 +43,7 @@ export class RelayProcess {
   ) {}
 
   static async start(options: ProcessOptions): Promise<RelayProcess> {
-    const child = fork(await bundle(join(__dirname, 'child.ts')), [JSON.stringify(options)], {
-      execArgv: [], env: { ...process.env, ...bundleEnvironment }, stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    })
+    const child = fork(await bundle(join(__dirname, 'child.ts')), [JSON.stringify(options)], { execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
     let complaints = ''
     child.stderr?.on('data', (chunk: Buffer) => {
       complaints = (complaints + chunk.toString()).slice(-4000)
@@ -59,14 +64,29 @@ export class RelayProcess {
 
   /** Disposes of the plugin, and loads it again after so many milliseconds. Resolves when that is done, or the process has ended. */
   async reload(after = 0): Promise<void> {
-    const done = Promise.race([once(this.child, 'message'), once(this.child, 'exit')])
+    const done = this.hears('reloaded')
     this.order({ kind: 'reload', after })
     await done
   }
 
-  /** Nothing fails in its database from now on. */
-  heal(): void {
-    this.order({ kind: 'heal' })
+  /** These, and no others, fail in its database from now on. Resolves when that is so, or the process has ended. */
+  async failDatabase(faults: readonly DatabaseFault[]): Promise<void> {
+    const done = this.hears('planned')
+    this.order({ kind: 'database', faults })
+    await done
+  }
+
+  /** Resolves when the process says this, or has ended. */
+  private hears(word: string): Promise<void> {
+    return new Promise(resolve => {
+      const listen = (message: unknown): void => {
+        if (message !== word) return
+        this.child.off('message', listen)
+        resolve()
+      }
+      this.child.on('message', listen)
+      this.child.once('exit', () => resolve())
+    })
   }
 
   private order(order: Order): void {

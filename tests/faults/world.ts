@@ -172,7 +172,7 @@ export class ProcessWorld extends AnyWorld {
   /** They strike the next process. What is left of earlier ones strikes nobody any more. */
   failDatabase(faults: readonly DatabaseFault[]): void {
     this.faults = faults
-    void this.process.then(process => process.heal(), () => undefined)
+    void this.process.then(process => process.failDatabase([]), () => undefined)
   }
 
   async stop(): Promise<void> {

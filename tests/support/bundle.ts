@@ -7,9 +7,6 @@ import { basename, join, resolve } from 'node:path'
 
 const repository = resolve(import.meta.dirname, '../..')
 
-/** What finds the packages for a bundle, which is outside of the repository. */
-export const bundleEnvironment = { NODE_PATH: join(repository, 'node_modules') }
-
 /** As the build does it. */
 const yaml: Plugin = {
   name: 'yaml',
@@ -24,7 +21,7 @@ const bundles = new Map<string, Promise<string>>()
  * Makes a program of the tests one file, for as long as this process lives. From its sources it would take four times as long to start,
  * which matters where one test starts many.
  *
- * @returns the file, to be run with `bundleEnvironment`
+ * @returns the file
  */
 export function bundle(entry: string): Promise<string> {
   const known = bundles.get(entry) ?? make(entry)
@@ -38,6 +35,8 @@ async function make(entry: string): Promise<string> {
   const outfile = join(folder, basename(entry, '.ts') + '.js')
   const sourcemap = process.env.NODE_V8_COVERAGE === undefined ? false : 'inline'
   await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', target: 'node20', packages: 'external', sourcemap, plugins: [yaml], logLevel: 'warning' })
+  // A dynamic import finds packages by their folder only.
+  await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'))
   // Beside the bundle, as beside that of the plugin.
   await symlink(join(repository, 'src/hooks/templates'), join(folder, 'templates'))
   return outfile

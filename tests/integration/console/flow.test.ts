@@ -79,6 +79,20 @@ describe('on the page, when and by which way messages leave', { skip, timeout: 3
     })
   })
 
+  test('warns of a way that is gone', async () => {
+    const put = (name: string, body: unknown): Promise<Response> => stage.relay.request(`/targets/${name}`, { method: 'PUT', body: JSON.stringify(body) })
+    await put('shift', 'group:123456')
+    await put('rescue', { first: ['shift', 'group:654321'] })
+    await stage.play('keys', async page => {
+      await page.getByRole('button', { name: 'Delete: shift' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Delete “shift”?' })
+      await dialog.getByText('rescue will skip it as a way').waitFor()
+      await dialog.getByRole('button', { name: 'Delete' }).click()
+      await page.getByRole('row', { name: /^rescue/ }).getByText('Skipped: shift no longer leads to one chat.').waitFor()
+      assert.deepEqual(await stage.violations(page), [])
+    })
+  })
+
   test('is told of what waits for its time', async () => {
     const night = await send({ to: 'night', msg: 'Backup done' })
     const later = await send({ to: 'group:123456', msg: 'Release at ten', send_at: 3600 })

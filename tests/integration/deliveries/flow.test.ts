@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { fieldsOf } from '../../../src/message/parse'
 import { until } from '../../support/until'
 import { group, relayWith, takeOffline } from './support'
 
@@ -29,7 +30,7 @@ describe('quiet hours', () => {
     assert.equal((await relay.post({ group_id: group, msg: 'direct' })).status, 200)
     assert.deepEqual(relay.texts(), ['disk full', 'direct'])
     const { data: { queues } } = await relay.ask('/queues')
-    assert.match(JSON.stringify(queues), /"waiting":1,.*"later":1,"next_at":"/)
+    assert.match(JSON.stringify(queues), /"waiting":1,.*"later":1,"later_by":\{"quiet":1\},"next_at":"/)
     assert.match(JSON.stringify((await relay.ask('/deliveries/counts')).data), /"states":\{"queued":1,/)
     const shown = await relay.show(String(held.data.delivery_id))
     assert.deepEqual([shown.state, shown.name], ['queued', 'night'])
@@ -54,6 +55,42 @@ describe('an order for later', () => {
     assert.equal((await relay.post({ group_id: group, msg: 'now' })).status, 200)
     await relay.reaches(String(data.delivery_id), 'sent')
     assert.deepEqual(relay.texts(), ['now', 'later'])
+  })
+
+  test('is listed by its state, with and without what else is queued', async t => {
+    const relay = await relayWith(t, { config: { targets } })
+    const held = String((await relay.post({ to: 'night', msg: 'held' })).data.delivery_id)
+    const orders: string[] = []
+    for (let index = 0; index < 3; index++) orders.unshift(String((await relay.post({ group_id: group, msg: 'x', send_at: 3600 })).data.delivery_id))
+    assert.equal((await relay.post({ group_id: group, msg: 'now' })).status, 200)
+    const idsOf = async (query: string): Promise<string[]> => (await relay.list(query)).map(({ id }) => id)
+    assert.deepEqual(await idsOf('?state=scheduled'), orders)
+    assert.deepEqual(await idsOf('?state=queued'), [...orders, held])
+    assert.deepEqual(await idsOf('?state=queued,scheduled'), [...orders, held])
+    assert.equal((await idsOf('?state=scheduled,sent')).length, 4)
+    const { headers } = await relay.ask('/deliveries?state=scheduled&limit=2')
+    const [, next = ''] = /<([^>]+)>/.exec(headers.get('link') ?? '') ?? []
+    assert.deepEqual((await relay.ask(next)).data.deliveries, (await relay.list('?state=scheduled')).slice(2))
+    const { status, msg } = await relay.ask('/deliveries?state=held')
+    assert.deepEqual([status, msg], [400, 'state must be one of queued, sending, sent, failed, unanswered, expired, scheduled, or several with commas'])
+  })
+
+  test('is shown by a dry run, with what a name has it wait for', async t => {
+    const relay = await relayWith(t, { config: { targets: { ...targets, oncall: { first: ['telegram:group:1', `group:${group}`, 'http://127.0.0.1:1/'] } } } })
+    const dry = async (body: object): Promise<Record<string, unknown>> => {
+      const reply = await relay.request('/webhook?dry_run=1', { method: 'POST', body: JSON.stringify({ msg: 'x', ...body }) })
+      return fieldsOf(fieldsOf(await reply.json()).data)
+    }
+    const { state, send_at: at } = await dry({ to: `group:${group}`, send_at: '2020-01-01T10:00:00+08:00' })
+    assert.deepEqual([state, at], [undefined, undefined], 'in the past is now')
+    const order = await dry({ to: `group:${group}`, send_at: 3600 })
+    assert.deepEqual([order.state, Date.parse(String(order.send_at)) > Date.now()], ['scheduled', true])
+    assert.equal(fieldsOf((await dry({ to: 'night' })).held).cause, 'quiet')
+    assert.equal((await dry({ to: 'night', urgent: true })).held, undefined)
+    const { target, bot, ways, success } = await dry({ to: 'oncall' })
+    assert.deepEqual([success, target, bot], [true, `group:${group}`, 'onebot:10000'])
+    assert.deepEqual(ways, ['telegram:group:1', `group:${group}`, 'http:group:oncall/3'])
+    assert.deepEqual([relay.texts(), await relay.list()], [[], []])
   })
 
   test('in the past is now', async t => {

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Simulator } from '../../../simulator'
 import type { Config } from '../../../src'
+import { fieldsOf } from '../../../src/message/parse'
+import type { DatabaseFault } from '../../faults/plan'
 import { RelayProcess } from '../../faults/process'
 import { apiKey } from '../../support/relay'
 import { until } from '../../support/until'
@@ -13,17 +15,26 @@ import { until } from '../../support/until'
 export class Victim {
   private process: RelayProcess | undefined
 
-  constructor(readonly simulator: Simulator, readonly folder: string, private readonly config: Config) {}
+  /** @param others platforms of further accounts */
+  constructor(
+    readonly simulator: Simulator, readonly folder: string, private readonly config: Config, private readonly others: readonly Simulator[],
+  ) {}
 
   async start(): Promise<void> {
     const { simulator: { endpoint, selfId }, folder } = this
     const config = Object.assign({ chatSettleTime: 0.001 }, this.config)
-    this.process = await RelayProcess.start({ apiKey, platform: { endpoint, selfId }, folder, config })
+    const others = this.others.map(({ endpoint, selfId }) => ({ endpoint, selfId }))
+    this.process = await RelayProcess.start({ apiKey, platform: { endpoint, selfId }, others, folder, config })
   }
 
   /** SIGKILL. */
   async kill(): Promise<void> {
     await this.process?.end('SIGKILL')
+  }
+
+  /** These, and no others, fail in its database from now on. */
+  async failDatabase(faults: readonly DatabaseFault[]): Promise<void> {
+    await this.process?.failDatabase(faults)
   }
 
   async online(): Promise<void> {
@@ -45,9 +56,15 @@ export class Victim {
     return /"path":"([^"]+)"/.exec(await (await this.get('/upload', { method: 'POST', body: form })).text())?.[1] ?? ''
   }
 
+  /** The deliveries as the API tells them, the newest first. */
+  async records(query = ''): Promise<Readonly<Record<string, unknown>>[]> {
+    const { deliveries } = fieldsOf(fieldsOf(await (await this.get(`/deliveries${query}`)).json()).data)
+    return Array.isArray(deliveries) ? deliveries.map(fieldsOf) : []
+  }
+
   /** The states of all deliveries, the oldest first. */
   async states(): Promise<string[]> {
-    return [...(await (await this.get('/deliveries')).text()).matchAll(/"state":"(\w+)"/g)].map(([, state]) => state ?? '').reverse()
+    return (await this.records()).map(({ state }) => String(state)).reverse()
   }
 
   texts(): string[] {
@@ -56,10 +73,10 @@ export class Victim {
 }
 
 /** Starts one whose bot is online, and that ends with the test. */
-export async function victim(t: TestContext, config: Config = {}): Promise<Victim> {
+export async function victim(t: TestContext, config: Config = {}, others: readonly Simulator[] = []): Promise<Victim> {
   const simulator = await Simulator.start({ anyTarget: true })
   t.after(() => simulator.close())
-  const relay = new Victim(simulator, await mkdtemp(join(tmpdir(), 'relay-victim-')), config)
+  const relay = new Victim(simulator, await mkdtemp(join(tmpdir(), 'relay-victim-')), config, others)
   t.after(async () => {
     // It writes until it is gone.
     await relay.kill()

@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { createServer } from 'node:net'
 import { after, afterEach, before, describe, test } from 'node:test'
+import { promisify } from 'node:util'
 import { Webhook } from 'standardwebhooks'
 import { callerOf } from '../../platforms/caller'
 import { PlatformServer, type Fault } from '../../platforms/server'
 import { upload } from '../webhook/support'
 import { listen } from '../../support/listen'
+import { DebianPrograms } from '../../support/programs'
 import { startRelay, type TestRelay } from '../../support/relay'
 
 const secret = `whsec_${Buffer.from('a secret of the receiver').toString('base64')}`
+
+const programs = new DebianPrograms('Apprise', 'apprise', ['apprise'])
 
 describe('an HTTP address', () => {
   let relay: TestRelay
@@ -17,7 +22,7 @@ describe('an HTTP address', () => {
   const answer = (status: number, headers: Record<string, string> = {}): Pick<Fault, 'path' | 'answer'> => ({ path: /^\//, answer: { status, headers } })
 
   before(async () => {
-    receiver = await PlatformServer.start(() => ({ status: 204 }))
+    receiver = await PlatformServer.start(({ path }) => ({ status: path.startsWith('/notify') ? 200 : 204 }))
     // A port on which nobody listens any more.
     const closed = createServer()
     const port = await listen(closed)
@@ -80,6 +85,30 @@ describe('an HTTP address', () => {
   test('gets the body of an Apprise API where it is one', async () => {
     assert.equal((await send({ to: 'mail', msg: 'disk full' })).status, 200)
     assert.deepEqual(receiver.calls[0]?.fields, { body: 'disk full', title: 'mail', type: 'info' })
+  })
+
+  test('that is an Apprise API without services has not taken it', async () => {
+    receiver.fault(answer(204))
+    assert.match(await fail({ to: 'mail', msg: 'disk full' }, 502), /^refused: .* answered 204: no service has this key there$/)
+  })
+
+  test('that is an Apprise API reaches what the real Apprise does', { skip: programs.missing }, async t => {
+    const service = await PlatformServer.start(() => ({}))
+    const api = await PlatformServer.start(async ({ fields }) => {
+      const { body, title, type } = fields
+      const options = ['-t', String(title), '-b', String(body), '-n', String(type), service.url.replace('http', 'json')]
+      // As the API does it: a failure of a service is 424.
+      return { status: await promisify(execFile)(programs.path('apprise'), options).then(() => 200, () => 424) }
+    })
+    // The program takes its time to start.
+    const patient = await startRelay({ config: { targets: { real: { first: [{ url: `${api.url}/notify/key`, format: 'apprise' }] } } } })
+    t.after(() => Promise.all([patient.stop(), service.stop(), api.stop()]))
+    const { send, fail } = callerOf(() => patient, 'real')
+    assert.equal((await send({ msg: '磁盘已满 <b>90 %</b>\nsecond line' })).status, 200)
+    const { title, message, type } = service.calls[0]?.fields ?? {}
+    assert.deepEqual([title, message, type], ['real', '磁盘已满 <b>90 %</b>\nsecond line', 'info'])
+    service.fault({ path: /^/, answer: { status: 500 } })
+    assert.match(await fail({ msg: 'lost' }, 502), /^refused: .* answered 424$/)
   })
 
   test('is asked again where it may not have taken a message, and has told it by its ID', async () => {

@@ -52,6 +52,26 @@ describe('a name for targets that is made', () => {
     }
   })
 
+  test('is skipped as a way once it is gone or leads to several chats, and that is told', async () => {
+    const skipped = async (): Promise<unknown> => {
+      const listed = await list()
+      assert(Array.isArray(listed))
+      return fieldsOf(listed.find(each => fieldsOf(each).name === 'both')).skipped
+    }
+    await ask('PUT', '/targets/night', 'group:2')
+    await ask('PUT', '/targets/both', { first: ['night', 'group:3'] })
+    assert.deepEqual([await skipped(), await send('both')], [undefined, [200, ['2']]])
+    const warnings = (): number => relay.logs.filter(line => line.includes('targets: "both" skips a way: "night"')).length
+    for (const [count, change] of [['DELETE'], ['PUT', 'group:2'], ['PUT', ['group:2', 'group:4']]].entries()) {
+      const [method = '', body] = change
+      assert((await ask(String(method), '/targets/night', body)).status < 300)
+      assert.deepEqual([await skipped(), await send('both')], method === 'PUT' && count === 1 ? [undefined, [200, ['2']]] : [['night'], [200, ['3']]])
+    }
+    assert.equal(warnings(), 2)
+    await relay.reload(settings)
+    assert.equal(warnings(), 3)
+  })
+
   test('is listed beside those of the settings, which win', async () => {
     assert.deepEqual(await list(), [
       { name: 'ops', to: ['group:1'], source: 'settings' },

@@ -78,6 +78,14 @@ describe('quiet hours', () => {
     assert.equal(core.log.at(-1), 'now sent')
   })
 
+  test('are no delay: what waits for their end does not count as waiting long', async () => {
+    const core = new Core()
+    await core.run()
+    void core.later('night', { policy: quietIn(core) })
+    await core.run(hour)
+    assert.deepEqual(core.relay.backlog(), { size: 1 })
+  })
+
   test('let it expire', async () => {
     const core = new Core()
     await core.run()
@@ -238,6 +246,27 @@ describe('a digest', () => {
     await core.run(3 * minute)
     assert.deepEqual(core.port.texts, ['0', '2, 1 (1), 2 (1)'])
     assert.deepEqual(core.states, ['sent', 'sent', 'sent', 'sent'])
+  })
+
+  test('is not doubled where the process is killed after the end of one of its members was written', async () => {
+    const core = new Core()
+    await core.run()
+    for (const text of ['0', '1', '2']) {
+      void core.later(text, { policy: digest })
+      await core.run(10)
+    }
+    const { journal } = core
+    const record = journal.record.bind(journal)
+    journal.record = (delivery, items) => {
+      record(delivery, items)
+      if (delivery.flow.digest && delivery.state === 'sent') journal.isDead = true
+    }
+    await core.run(31_000)
+    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state).sort(), ['queued', 'sent'])
+    core.restart()
+    await core.run(3 * minute)
+    assert.deepEqual(core.port.texts, ['0', '2, 1 (1), 2 (1)'])
+    assert.deepEqual(['0', '1', '2'].map(text => journaled(core, text)?.state), ['sent', 'sent', 'sent'])
   })
 
   test('that goes unanswered leaves its members unanswered, until it is found', async () => {
