@@ -375,17 +375,20 @@ export class Deliveries {
   /** Writes a delivery as it is, however long the database takes to come back. A change made meanwhile is written as well. */
   private save(active: Active): Promise<void> {
     const { delivery } = active
-    const { id } = delivery
-    const before = this.writing.get(id)
+    const { id, flow: { members = [] } } = delivery
+    const before = this.writing.get(id)?.catch(() => undefined)
+    // The end of a digest is not on disk before those of its members: after a kill in between they are found by the digest.
+    const others = members.flatMap(member => this.writing.get(member.id) ?? [])
     const write = (): Promise<void> => this.untilWritten(() => this.options.journal.update(delivery))
-    const saved = before ? before.then(write, write) : write()
+    const saved = before || others.length > 0 ? Promise.all([before, ...others]).then(write) : write()
     this.writing.set(id, saved)
     const done = (): void => {
       if (this.writing.get(id) !== saved) return
       this.writing.delete(id)
       if (!isUnfinished(delivery.state)) this.forget(id)
     }
-    saved.then(done, done)
+    // What could not be written before the end of the term stays unwritten.
+    saved.then(done, () => undefined)
     return saved
   }
 

@@ -3,7 +3,7 @@ import type { Language } from '../lib/language'
 import type { Address, ParsedItem } from '../message/model'
 import { writeAddress } from '../message/target'
 import { outcomeOf, type Change, type Delivery, type Results } from './delivery'
-import type { RouteState } from './flow'
+import type { RouteState, RungEnd } from './flow'
 
 /** The way by which a delivery with several goes now. */
 export function currentRung({ rungs, index }: RouteState): Address | undefined {
@@ -31,21 +31,27 @@ export function nextRung({ flow, mode, open }: Delivery, results: Results, at: n
   const mayHaveArrived = isUnknown || results.some(result => outcomeOf(result) === 'unanswered')
   const goesOnUnknown = route.whenUnknown === 'next' && mode === 'single'
   if (results.some(result => result?.success) || (mayHaveArrived && !goesOnUnknown)) return
-  const [failed] = results.flatMap(result => result && !result.success ? [result] : [])
-  const end = { target: writeAddress(present), outcome: outcomeOf(failed), reason: failed?.error.message ?? 'nothing was sent', at }
   return {
     state: 'queued', target: next.target, bot: '', results: results.map(() => undefined), open: [], held: null,
-    flow: { ...flow, route: { ...route, index: route.index + 1, past: [...route.past, end] } },
+    flow: { ...flow, route: { ...route, index: route.index + 1, past: [...route.past, endOf(present, results, at)] } },
   }
 }
 
-/** A delivery that is sent again begins with its first way for which there is a bot. */
-export function firstRung({ flow, results }: Delivery, hasBot: (way: Address) => boolean): Change {
+function endOf(way: Address, results: Results, at: number): RungEnd {
+  const failed = results.find(result => result?.success === false)
+  const reason = failed?.success === false ? failed.error.message : 'nothing was sent'
+  return { target: writeAddress(way), outcome: outcomeOf(failed), reason, at }
+}
+
+/** A delivery that is sent again begins with its first way for which there is a bot. What became of a later one stays in its record. */
+export function firstRung({ flow, results, updatedAt }: Delivery, hasBot: (way: Address) => boolean): Change {
   const { route } = flow
+  const present = route && currentRung(route)
   const index = Math.max(route?.rungs.findIndex(hasBot) ?? 0, 0)
   const first = route?.rungs[index]
   if (!route || !first || results.some(result => result?.success)) return {}
-  return { target: first.target, bot: '', flow: { ...flow, route: { ...route, index } } }
+  const past = present && index < route.index ? [...route.past, endOf(present, results, updatedAt)] : route.past
+  return { target: first.target, bot: '', flow: { ...flow, route: { ...route, index, past } } }
 }
 
 const repetition: Readonly<Record<Language, string>> = {

@@ -269,6 +269,24 @@ describe('a digest', () => {
     assert.deepEqual(['0', '1', '2'].map(text => journaled(core, text)?.state), ['sent', 'sent', 'sent'])
   })
 
+  test('is not doubled where the process is killed before the ends of its members could be written', async () => {
+    const core = new Core()
+    await core.run()
+    for (const text of ['0', '1', '2']) {
+      void core.later(text, { policy: digest })
+      await core.run(20)
+    }
+    const { journal } = core
+    const update = journal.update.bind(journal)
+    journal.update = delivery => delivery.flow.digest ? Promise.reject(new Error('away')) : update(delivery)
+    await core.run(minute)
+    assert.deepEqual(core.port.texts, ['0', '2, 1 (1), 2 (1)'])
+    core.restart()
+    await core.run(3 * minute)
+    assert.deepEqual(core.port.texts, ['0', '2, 1 (1), 2 (1)'])
+    assert.deepEqual(core.states, ['sent', 'sent', 'sent', 'sent'])
+  })
+
   test('that goes unanswered leaves its members unanswered, until it is found', async () => {
     const core = new Core({ retries: 0 })
     await core.run()

@@ -163,7 +163,7 @@ describe('a delivery with several ways', () => {
     await core.run(1_000)
     await Promise.all([core.relay.retry(only(core).id, () => undefined), core.run(1_000)])
     await core.run(1_000)
-    assert.deepEqual(way(core), ['1', 'sent', ['group:1 refused']])
+    assert.deepEqual(way(core), ['1', 'sent', ['group:1 refused', 'group:2 refused']])
   })
 
   test('is not lost where the account is logged out and the database does not answer', async () => {
