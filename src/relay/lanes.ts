@@ -75,7 +75,7 @@ export class Lanes {
    * @throws RelayError `queue-full`, `paused`, `stopping`
    */
   enter(active: Active, { signal, patience = Infinity, isAccepted }: Waiting = {}): void {
-    const { gates, lane: { capacity } } = this.context
+    const { gates } = this.context
     const { delivery: { deferred }, mustLast } = active
     if (this.isClosed) throw new RelayError('stopping')
     const lane = this.open(active.delivery)
@@ -85,9 +85,9 @@ export class Lanes {
       throw refusal
     }
     const place: Place = { active, isSaved: !mustLast }
-    const isNext = this.isDue(lane, place) && !lane.leaving && lane.ready.length === 0 && gates.rest(lane) === 0 && this.isOnline(lane)
-    const others = isScheduled(place) ? lane.later.length : waitingIn(lane)
-    if (!isNext && !isAccepted && others >= capacity) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
+    const isFirst = !lane.leaving && lane.places.every(({ since }) => since === undefined)
+    const isNext = this.isDue(lane, place) && isFirst && gates.rest(lane) === 0 && this.isOnline(lane)
+    if (!isNext && !isAccepted && this.isFull(lane, place)) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     lane.put(place)
     if (!isNext && !deferred) this.watch(lane, place, patience, signal?.())
     this.advance(lane)
@@ -205,6 +205,10 @@ export class Lanes {
     const lane = this.lanes.get(name) ?? new Lane(at)
     this.lanes.set(name, lane)
     return lane
+  }
+
+  private isFull(lane: Lane, place: Place): boolean {
+    return (isScheduled(place) ? lane.later.length : waitingIn(lane)) >= this.context.lane.capacity
   }
 
   /** How long until the time of a place comes, in milliseconds. Quiet hours may have begun while it was in the line. */
