@@ -81,7 +81,9 @@ export class Deliveries {
       if (cause instanceof KeyTaken || cause instanceof RelayError) throw cause
       logger.warn('%s', `${delivery.id} was not accepted: the database does not answer (${nameOfError(cause)})`)
       this.cancel(delivery)
-      throw new RelayError(delivery.key === null ? 'store-down' : 'key-unknown', undefined, { cause })
+      // A relay that was away for long may have lost the row to one that sends it.
+      const isUnsent = delivery.key === null && this.mayCall({ mustLast: true })
+      throw new RelayError(isUnsent ? 'store-down' : 'key-unknown', undefined, { cause })
     }
   }
 

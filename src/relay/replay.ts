@@ -109,6 +109,8 @@ export class Replay {
     const known = deliveries.findByKey(key)
     if (known && (!known.active || known.delivery.key !== key)) throw keyConflict(true)
     const earlier = known?.delivery ?? await orKeyUnknown(journal.findByKey(key))
+    // What has not ended is in memory. The row of an earlier term that came late may still be cancelled by it.
+    if (!known && earlier && isUnfinished(earlier.state)) throw keyConflict(true)
     const since = Math.max(earlier?.createdAt ?? 0, earlier?.flow.sendAt ?? 0)
     if (!earlier || since > clock.wall() - lifetime || isUnfinished(earlier.state)) return earlier
     // Its end is still being written, and its key with it.

@@ -103,12 +103,15 @@ function judgeRecord(run: Run, account: Account): string[] {
   })
   const last = issues.findLast(issue => issue.word?.kind === 'results' && issue.word.id === record.id)
   const told = last?.word
+  const goesOn = account.request.wishes?.route?.whenUnknown === 'next'
   if (last && told?.kind === 'results') {
     const isOld = isSuperseded(run, account, last)
     for (const [index, outcome] of told.outcomes.entries()) {
       const now = outcomeOf(record.results[index])
+      // "With `when_unknown: next` … its outcome is that of the last one": another relay may have gone on.
+      const isOfEarlierWay = goesOn && outcome === 'sent' && run.acquisitions.length > 1
       const isUnwritten = (now === 'unanswered' || (now === 'unsent' && outcome === 'refused')) && isNotWritten(run, last)
-      const mayChange = outcome === 'unanswered' || isUnwritten || operations.some(({ result }) => result !== 'conflict')
+      const mayChange = outcome === 'unanswered' || isOfEarlierWay || isUnwritten || operations.some(({ result }) => result !== 'conflict')
       if (now !== outcome && !mayChange && !(record.state === 'sent' && outcome !== 'sent') && !(isOld && outcome === 'sent' && now === 'unanswered')) {
         problems.push(`request ${name} was told that item ${index} is ${outcome}, and its record says ${now}`)
       }

@@ -566,7 +566,10 @@ class World implements Run {
   private lookLast(): void {
     this.note('the records are read')
     for (const { instance } of this.processes.filter(process => process !== undefined)) {
-      for (const { queue, state } of instance.relay.lanes()) if (state === 'held') this.complain(`${queue} is held for ever`)
+      for (const { queue, state, waiting, later } of instance.relay.lanes()) {
+        // Those that wait for their time are tried when it comes, and not before.
+        if (state === 'held' && (!later || waiting > later.kinds.quiet + later.kinds.digest)) this.complain(`${queue} is held for ever`)
+      }
     }
     for (const account of this.accounts) {
       const process = this.processes.find((process, host) => process && this.isActive(host))
