@@ -194,7 +194,7 @@ export class Deliveries {
   }
 
   /** Writes a delivery as it is, where it must last. @throws NotOwner, or RelayError `stopping` when it was not written before the stop */
-  async keepUp(active: Active): Promise<void> {
+  async persist(active: Active): Promise<void> {
     if (active.mustLast) await this.save(active)
   }
 

@@ -460,7 +460,7 @@ export class Lanes {
         if (wrong instanceof RelayError && mode === 'single') throw wrong
         deliveries.redirect(active, { bot: account.sid })
         this.enter(active, { isAccepted: deferred && !hasNextRung(route) })
-        await deliveries.keepUp(active)
+        await deliveries.persist(active)
         this.saved(active)
         return
       } catch (error) {
