@@ -4,6 +4,9 @@ import { tryOut } from './harness'
 /** How many schedules are reported together. */
 const step = 100
 
+// Nobody reads the stacks of failures that are simulated, and they take time.
+Error.stackTraceLimit = 0
+
 async function main(): Promise<void> {
   const [first = 1, schedules = 1, n = 1] = process.argv.slice(2).map(Number)
   let done = 0
