@@ -53,7 +53,7 @@ test('the real adapter resolves replies, uploads files and reads history', async
   const { app, forks } = createApp(t)
   forks.push(app.plugin<OneBotBot.Config>(OneBotBot, {
     // The adapter never clears its timers: a test file would not end before the last of them.
-    responseTimeout: 1_000, proxyAgent: '', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000,
+    responseTimeout: 1_000, proxyAgent: '', retryTimes: 6, retryInterval: 500, retryLazy: 60_000,
     protocol: 'ws', endpoint: simulator.endpoint, selfId: simulator.selfId, token: 'secret',
   }))
   await app.start()

@@ -111,7 +111,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
     app.plugin<OneBotBot.Config>(OneBotBot, {
       protocol: 'ws',
       retryTimes: 6,
-      retryInterval: 5_000,
+      retryInterval: 500,
       retryLazy: 60_000,
       // The adapter never clears its timers: a test file would not end before the last of them.
       responseTimeout: 2_000,

@@ -66,7 +66,7 @@ class Stage {
     stage.adapter = app.plugin<OneBotBot.Config>(OneBotBot, {
       protocol: 'ws',
       retryTimes: 6,
-      retryInterval: 5_000,
+      retryInterval: 500,
       retryLazy: 60_000,
       proxyAgent: '',
       // Its timers outlive the calls that they are for, and would hold up the end of the process.

@@ -32,7 +32,7 @@ export async function stage(t: TestContext, options?: SimulatorOptions): Promise
   keeper.dispose()
   const simulator = await startSimulator(t, options)
   const port = new KoishiPort(app, Presence.of(app), new OneBot(app), [anyPlatform])
-  addForward(app, simulator.endpoint, { responseTimeout: 1_000, retryInterval: 5_000 })
+  addForward(app, simulator.endpoint, { responseTimeout: 1_000, retryInterval: 500 })
   const bot = botOf(app)
   await untilStatus(bot, Universal.Status.ONLINE)
   const request = (action: string, params: object): Promise<unknown> => requestOf(bot)(action, { ...params })

@@ -12,7 +12,7 @@ for (const profile of ['napcat', 'llbot'] as const) {
     const other = await Simulator.start({ selfId: '20000', token: 'the-right-token', profile })
     t.after(() => other.close())
     const fork = relay.app.plugin<OneBotBot.Config>(OneBotBot, {
-      protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '',
+      protocol: 'ws', retryTimes: 6, retryInterval: 500, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '',
       endpoint: other.endpoint, selfId: '20000', token: 'another-token',
     })
     t.after(() => fork.dispose())
