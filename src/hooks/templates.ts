@@ -20,7 +20,7 @@ const limits = {
   /** In characters. */
   parseLimit: 100_000,
   /** In milliseconds: nothing else goes on meanwhile. By the clock, so that a busy machine needs room for its pauses. */
-  renderLimit: 500,
+  renderLimit: 2000,
   /** Roughly in characters. */
   memoryLimit: 5_000_000,
 }
