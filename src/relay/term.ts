@@ -59,7 +59,7 @@ export class Term {
     const term = new Term(options, memory, journal, ownership, owner, left.reduce((last, { seq }) => Math.max(last, seq), 0))
     term.goOn(left)
     // Another setting may keep less than what is there.
-    void term.keepUp()
+    void term.keepUp(false)
     return term
   }
 
@@ -83,7 +83,7 @@ export class Term {
     this.history = new History(deliveries, journal)
     const tick = (): void => {
       this.cancel = clock.after(upkeepInterval, tick)
-      void this.keepUp()
+      void this.keepUp(true)
     }
     this.cancel = clock.after(upkeepInterval, tick)
   }
@@ -140,12 +140,12 @@ export class Term {
     await this.deliveries.finish()
   }
 
-  /** Adopts rows that came late, and removes old ones. */
-  private async keepUp(): Promise<void> {
+  /** Removes old rows, and adopts those that came late. */
+  private async keepUp(adopts: boolean): Promise<void> {
     const { clock, logger } = this.options
     const wall = clock.wall()
     try {
-      this.goOn(await this.journal.adopt(this.owner, wall - day))
+      if (adopts) this.goOn(await this.journal.adopt(this.owner, wall - day))
       await this.journal.purge(wall)
     } catch (error) {
       if (!this.stop.signal.aborted) logger.warn('%s', `the upkeep of the database failed: ${nameOfError(error)}`)
