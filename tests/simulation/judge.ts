@@ -207,7 +207,8 @@ function judgeExpiry(run: Run, account: Account): string[] {
   // It was in time when its turn came, but another plugin of the bot held it back.
   if (run.plan.chats[account.request.chat]?.calls.some(call => call?.heldFor !== undefined)) return []
   // What was in time when its turn came, and was leaving when its relay ended, is looked for before it leaves.
-  if (first && deferred && run.endings.some(({ at }) => at >= (issues[0]?.at ?? 0) && at <= first.begunAt)) return []
+  const isDeferred = deferred ?? wishes?.digest ?? wishes?.route
+  if (first && isDeferred && run.endings.some(({ at }) => at >= (issues[0]?.at ?? 0) && at <= first.begunAt)) return []
   const issue = first && issues.findLast(issue => issue.at <= first.begunAt)
   return !first || !issue || first.begunAt <= issue.at + (wishes?.sendIn ?? 0) + expiresIn + 100 ? [] : [`request ${name} left when its time was over`]
 }
