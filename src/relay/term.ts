@@ -59,7 +59,7 @@ export class Term {
     const term = new Term(options, memory, journal, ownership, owner, left.reduce((last, { seq }) => Math.max(last, seq), 0))
     term.goOn(left)
     // Another setting may keep less than what is there.
-    void term.keepUp(false)
+    void term.keepUp(journal.purge(options.clock.wall()))
     return term
   }
 
@@ -83,7 +83,7 @@ export class Term {
     this.history = new History(deliveries, journal)
     const tick = (): void => {
       this.cancel = clock.after(upkeepInterval, tick)
-      void this.keepUp(true)
+      void this.keepUp(this.adopt())
     }
     this.cancel = clock.after(upkeepInterval, tick)
   }
@@ -140,15 +140,20 @@ export class Term {
     await this.deliveries.finish()
   }
 
-  /** Removes old rows, and adopts those that came late. */
-  private async keepUp(adopts: boolean): Promise<void> {
-    const { clock, logger } = this.options
+  /** Adopts rows that came late, and removes old ones. */
+  private async adopt(): Promise<void> {
+    const { journal, options: { clock } } = this
     const wall = clock.wall()
+    this.goOn(await journal.adopt(this.owner, wall - day))
+    await journal.purge(wall)
+  }
+
+  /** What fails of the upkeep is left to the next one. */
+  private async keepUp(work: Promise<void>): Promise<void> {
     try {
-      if (adopts) this.goOn(await this.journal.adopt(this.owner, wall - day))
-      await this.journal.purge(wall)
+      await work
     } catch (error) {
-      if (!this.stop.signal.aborted) logger.warn('%s', `the upkeep of the database failed: ${nameOfError(error)}`)
+      if (!this.stop.signal.aborted) this.options.logger.warn('%s', `the upkeep of the database failed: ${nameOfError(error)}`)
     }
   }
 

@@ -45,7 +45,7 @@ const rules: readonly Rule[] = [
   },
   {
     number: 5, off: 'rows that came late are not adopted',
-    patches: [{ file: 'term.ts', find: 'if (adopts) this.goOn(await this.journal.adopt(this.owner, wall - day))', replace: '' }],
+    patches: [{ file: 'term.ts', find: 'this.goOn(await journal.adopt(this.owner, wall - day))', replace: '' }],
   },
   {
     number: 6, off: 'calls are made when the ownership may be lost',
