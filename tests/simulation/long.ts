@@ -1,7 +1,4 @@
 // The simulation in its long form: `npm run test:faults -- [--schedules 100000] [--seed 1] [--workers 2]`.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { describe, replayCommand, tryOut } from './harness'
 import { bundle, runAll } from './workers'
@@ -24,22 +21,15 @@ async function main(): Promise<void> {
   }
   const start = Date.now()
   const seconds = (): string => `${((Date.now() - start) / 1000).toFixed(0)} s`
-  const folder = await mkdtemp(join(tmpdir(), 'simulation-'))
-  try {
-    const file = join(folder, 'worker.js')
-    await bundle(file)
-    console.log(`${schedules} schedules from seed ${first} on`)
-    const findings = await runAll(file, {
-      first, schedules, workers: Number(values.workers),
-      onProgress: done => done % step === 0 && console.log(`${done} schedules in ${seconds()}`),
-    })
-    for (const { seed } of findings.slice(0, mostShown)) console.log(await describe(seed))
-    for (const { seed, problems } of findings.slice(mostShown)) console.log(`seed ${seed} failed: ${problems.join('; ')}; repeat it with: ${replayCommand(seed)}`)
-    console.log(`${schedules} schedules in ${seconds()}: ${findings.length === 0 ? 'nothing was found' : `${findings.length} failed`}`)
-    process.exitCode = findings.length > 0 ? 1 : 0
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  console.log(`${schedules} schedules from seed ${first} on`)
+  const findings = await runAll(await bundle(), {
+    first, schedules, workers: Number(values.workers),
+    onProgress: done => done % step === 0 && console.log(`${done} schedules in ${seconds()}`),
+  })
+  for (const { seed } of findings.slice(0, mostShown)) console.log(await describe(seed))
+  for (const { seed, problems } of findings.slice(mostShown)) console.log(`seed ${seed} failed: ${problems.join('; ')}; repeat it with: ${replayCommand(seed)}`)
+  console.log(`${schedules} schedules in ${seconds()}: ${findings.length === 0 ? 'nothing was found' : `${findings.length} failed`}`)
+  process.exitCode = findings.length > 0 ? 1 : 0
 }
 
 void main()

@@ -1,8 +1,5 @@
 // Turns each rule of the core off and shows after how many schedules that is caught:
 // `npm run test:rules -- [--schedules 6000] [--only 3,4]`. A change that does not apply any more is an error.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { bundle, runAll, type Finding, type Patch } from './workers'
 
@@ -93,28 +90,21 @@ const rules: readonly Rule[] = [
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { schedules: { type: 'string', default: '6000' }, only: { type: 'string' } } })
   const schedules = Number(values.schedules)
-  const folder = await mkdtemp(join(tmpdir(), 'rules-'))
-  const [file, sound] = [join(folder, 'worker.js'), join(folder, 'sound.js')]
-  try {
-    await bundle(sound)
-    for (const { number, off, patches, from = 1 } of rules) {
-      if (values.only !== undefined && !values.only.split(',').map(Number).includes(number)) continue
-      await bundle(file, patches)
-      const caught = await findFirst(file, sound, { from, schedules })
-      console.log(`| ${number} | ${off} | ${caught ? `${caught.seed - from + 1} | ${caught.problems[0] ?? ''}` : `more than ${schedules} |`} |`)
-      if (!caught) process.exitCode = 1
-    }
-  } finally {
-    await rm(folder, { recursive: true, force: true })
+  const sound = await bundle()
+  for (const { number, off, patches, from = 1 } of rules) {
+    if (values.only !== undefined && !values.only.split(',').map(Number).includes(number)) continue
+    const caught = await findFirst(await bundle(patches), sound, { from, schedules })
+    console.log(`| ${number} | ${off} | ${caught ? `${caught.seed - from + 1} | ${caught.problems[0] ?? ''}` : `more than ${schedules} |`} |`)
+    if (!caught) process.exitCode = 1
   }
 }
 
 /** The first schedule that fails with the changes, and does not without them. */
 async function findFirst(
-  file: string, sound: string, { from, schedules }: { from: number, schedules: number },
+  broken: string, sound: string, { from, schedules }: { from: number, schedules: number },
 ): Promise<Finding | undefined> {
   for (let first = from; first < from + schedules;) {
-    const [finding] = await runAll(file, { first, schedules: from + schedules - first, workers: 1, isOver: () => true })
+    const [finding] = await runAll(broken, { first, schedules: from + schedules - first, workers: 1, isOver: () => true })
     if (!finding) return
     const known = await runAll(sound, { first: finding.seed, schedules: 1, workers: 1 })
     if (known.length === 0) return finding

@@ -1,4 +1,4 @@
-// Runs every n-th of so many schedules: `node worker.js <first seed> <schedules> <n>`; writes what it finds, and how many are done.
+// Runs so many schedules, of every n-th seed: `node - <first seed> <schedules> <n>`. Writes what it finds, and how many are done.
 import { tryOut } from './harness'
 
 /** How many schedules are reported together. */
@@ -9,13 +9,13 @@ Error.stackTraceLimit = 0
 
 async function main(): Promise<void> {
   const [first = 1, schedules = 1, n = 1] = process.argv.slice(2).map(Number)
-  let done = 0
-  for (let seed = first; seed - first < schedules; seed += n) {
+  for (let done = 0; done < schedules;) {
+    const seed = first + done * n
     const problems = await tryOut(seed)
     if (problems.length > 0) console.log([seed, ...problems.map(problem => problem.replaceAll(/\s+/g, ' '))].join('\t'))
     if (++done % step === 0) console.log(step)
   }
-  console.log(done % step)
+  console.log(schedules % step)
 }
 
 void main()

@@ -31,11 +31,12 @@ export interface WorkOptions {
 /**
  * Bundles the simulation and the core, with some changes of the core.
  *
+ * @returns the script of a worker
  * @throws Error where a text that is to be changed is not there exactly once
  */
-export async function bundle(outfile: string, patches: readonly Patch[] = []): Promise<void> {
-  await build({
-    entryPoints: [join(__dirname, 'worker.ts')], outfile,
+export async function bundle(patches: readonly Patch[] = []): Promise<string> {
+  const { outputFiles: [output] } = await build({
+    entryPoints: [join(__dirname, 'worker.ts')], write: false,
     bundle: true, platform: 'node', target: 'node20', format: 'cjs', packages: 'external', logLevel: 'warning',
     plugins: [{
       name: 'patches',
@@ -52,25 +53,39 @@ export async function bundle(outfile: string, patches: readonly Patch[] = []): P
       },
     }],
   })
+  return output?.text ?? ''
 }
 
-/** Runs schedules in processes of their own. @returns those that failed */
-export async function runAll(file: string, options: WorkOptions): Promise<Finding[]> {
+/**
+ * Runs schedules in processes of their own, each of which gets the script.
+ *
+ * @returns those that failed
+ * @throws Error where a process ended before it had run its share
+ */
+export async function runAll(script: string, options: WorkOptions): Promise<Finding[]> {
   const { first, schedules, workers, isOver = () => false, onProgress } = options
   const findings: Finding[] = []
   let done = 0
   await Promise.all(Array.from({ length: workers }, (_, index) => new Promise<void>((resolve, reject) => {
-    const args = [first + index, schedules, workers].map(String)
+    const share = Math.ceil((schedules - index) / workers)
+    let own = 0
+    const args = [first + index, share, workers].map(String)
     const env = { ...process.env, NODE_PATH: join(root, 'node_modules') }
-    const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'], env })
+    const child = spawn(process.execPath, ['-', ...args], { stdio: ['pipe', 'pipe', 'inherit'], env })
+    child.stdin.end(script)
     createInterface(child.stdout).on('line', line => {
       const [finding, count] = readLine(line)
       if (finding) findings.push(finding)
+      own += count
       done += count
       if (count > 0) onProgress?.(done)
       if (finding && isOver(finding)) child.kill()
     })
-    child.on('close', (code, signal) => code === 0 || signal === 'SIGTERM' ? resolve() : reject(new Error(`a worker ended with ${code ?? signal ?? ''}`)))
+    child.on('close', (code, signal) => {
+      const isFine = signal === 'SIGTERM' || (code === 0 && own === share)
+      if (isFine) resolve()
+      else reject(new Error(`a worker ended with ${code ?? signal ?? ''} after ${own} of ${share} schedules`))
+    })
   })))
   return findings
 }
