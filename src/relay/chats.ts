@@ -149,7 +149,8 @@ export class Chats {
     const equal = own.filter(entry => entry.isEqual && isFree(entry)).sort((a, b) => a.time - b.time)
     const free = equal.filter(({ isSeen }) => isSeen)
     const heard = reports.filter(report => report.heardAt >= call.begunAt && isFree(report))
-    const within = new Set([...heard, ...free.filter(({ time }) => time >= start)].map(({ id }) => id))
+    // The oldest first: what was reported and is not on the page came after it, or cannot be placed.
+    const within = new Set([...free.filter(({ time }) => time >= start), ...heard].map(({ id }) => id))
     const [oldest] = within
     if (oldest !== undefined && within.size >= this.open(chat, call.likeness).length) return { kind: 'found', id: oldest }
     if (within.size === 0 && equal.some(({ isSeen, time }) => !isSeen && time >= start)) return { kind: 'local' }

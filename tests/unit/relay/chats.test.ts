@@ -77,6 +77,13 @@ describe('a look-up', () => {
     assert.equal(told(chats.judge('c', call, [...reports, { id: 'a', heardAt: 61_000 }])), 'found a')
   })
 
+  test('of two equal messages finds the one that came before a restart first, although only the other was reported since', async () => {
+    const { chats, call } = await setUp()
+    chats.begin('c', 'other', 'x', settle)
+    const page = pageOf([entry('a', 61_000), entry('b', 65_000)])
+    assert.equal(told(chats.judge('c', call, [{ id: 'b', heardAt: 65_000 }], page)), 'found a')
+  })
+
   for (const by of [-3_000, 3_000, 1_000]) {
     test(`is ${by === 1_000 ? 'not ' : ''}inconclusive when the machine's clock was set by ${by} ms during the call`, async () => {
       const { clock, judge } = await setUp()
