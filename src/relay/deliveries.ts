@@ -243,7 +243,10 @@ export class Deliveries {
     const isKnown = !mustLast || await this.saveInTime(active) || this.mayCall(active)
     if (deferred && mustLast) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`)
     observer.ended(delivery, clock.wall() - createdAt)
-    for (const onEnd of [...this.waiters.get(id) ?? []]) onEnd(usesUpKey(results) ? undefined : isKnown ? rejection : new RelayError('key-unknown'))
+    // What this relay has not sent, another one may have.
+    const isTrue = isKnown || results.every(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
+    const reason = !isTrue ? new RelayError('key-unknown') : usesUpKey(results) ? undefined : rejection
+    for (const onEnd of [...this.waiters.get(id) ?? []]) onEnd(reason)
   }
 
   /**
