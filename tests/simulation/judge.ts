@@ -5,6 +5,9 @@ import type { ProcessClock } from './clock'
 import type { Call, Entry } from './platform'
 import type { Account, Issue, Run, Word } from './run'
 
+/** How long the end of a relay takes at most, in milliseconds. */
+const longestEnd = 8_000
+
 /**
  * Compares what callers were told, and what the records say, with what is in the chats: the first judge. The second one, `watch`, looks at
  * the calls alone. What the documentation leaves open is excused by the functions at the end, one for each sentence there.
@@ -76,8 +79,9 @@ function judgeDoubles(run: Run, account: Account): string[] {
     if (entries.length <= 1 || mayComeTwice(run, account, mark) || isRepeatedByNextWay(account, entries)) return []
     const starts = account.issues.flatMap(({ at }, nth) => roundOf(run, account, nth) === at ? [at] : [])
     const rounds = new Set(entries.map(({ call }) => starts.findLast(at => at <= call.begunAt)))
-    // "Both may arrive": what an operator sends again, and the repeat of a key that was free.
-    const extra = account.issues.some(isFree) ? account.operations.filter(({ kind, result }) => kind === 'retry' && result === 'done').length : 0
+    // "Both may arrive": what an operator sends again, also where a kill took the answer to that, and the repeat of a key that was free.
+    const isRetry = ({ kind, result }: Account['operations'][number]): boolean => kind === 'retry' && (result === 'done' || result === 'unknown')
+    const extra = account.issues.some(isFree) ? account.operations.filter(isRetry).length : 0
     return rounds.size + extra >= entries.length ? [] : [`item ${mark} is there ${entries.length} times`]
   })
 }
@@ -199,7 +203,7 @@ function judgeRestrictions({ restrictions, calls, ledger }: Run): string[] {
 
 /** Nothing is called for after its time. */
 function judgeExpiry(run: Run, account: Account): string[] {
-  const { request: { name, expiresIn, deferred, wishes }, issues, operations } = account
+  const { request: { name, hasKey, expiresIn, deferred, wishes }, issues, operations } = account
   if (expiresIn === undefined || operations.length > 0 || hasWrongClock(run) || isSlowAtWriting(run)) return []
   // "Right after a start or a reload it counts from when the relay is ready."
   if (issues.some(({ at }) => run.endings.some(ending => ending.at <= at && ending.at > at - 7_000))) return []
@@ -207,8 +211,8 @@ function judgeExpiry(run: Run, account: Account): string[] {
   // It was in time when its turn came, but another plugin of the bot held it back.
   if (run.plan.chats[account.request.chat]?.calls.some(call => call?.heldFor !== undefined)) return []
   // What was in time when its turn came, and was leaving when its relay ended, is looked for before it leaves.
-  const isDeferred = deferred ?? wishes?.digest ?? wishes?.route
-  if (first && isDeferred && run.endings.some(({ at }) => at >= (issues[0]?.at ?? 0) && at <= first.begunAt)) return []
+  const mustLast = hasKey || (deferred ?? wishes?.digest ?? wishes?.route) !== undefined
+  if (first && mustLast && run.endings.some(({ at }) => at >= (issues[0]?.at ?? 0) && at <= first.begunAt)) return []
   const issue = first && issues.findLast(issue => issue.at <= first.begunAt)
   return !first || !issue || first.begunAt <= issue.at + (wishes?.sendIn ?? 0) + expiresIn + 100 ? [] : [`request ${name} left when its time was over`]
 }
@@ -266,7 +270,7 @@ export function watch(run: Run): string[] {
     for (const mark of account.marks) {
       const own = calls.filter(({ marks }) => marks.includes(mark))
       // What is accepted for later is tried until its chat is open.
-      const count = own.filter(call => !isTry(account, call)).length
+      const count = own.filter(call => !isTry(account, call) && !isForgottenRefusal(run, call)).length
       const { route, digest, isHook } = account.request.wishes ?? {}
       // Each way has its own; what was refused in a digest leaves by itself.
       const most = (retries + 1) * (asked + waits) * (route?.ways.length ?? 1) * (digest !== undefined || isHook ? 2 : 1)
@@ -338,6 +342,11 @@ function watchOrder(run: Run): string[] {
 /** Whether a call was answered by that nothing can be sent now: what is accepted for later is tried until something can. */
 function isTry(account: Account, { outcome }: Call): boolean {
   return outcome === 'unsent' || outcome === 'limited' || outcome === 'logged-out' || (isForLater(account) && (outcome === 'about-target' || outcome === 'muted'))
+}
+
+/** Whether it was refused while its relay was ending: what is accepted for later is tried again by the next one. */
+function isForgottenRefusal({ endings }: Run, { outcome, process, answeredAt = Infinity }: Call): boolean {
+  return outcome === 'refused' && endings.some(ending => ending.process === process && ending.at >= answeredAt && ending.at <= answeredAt + longestEnd)
 }
 
 /** Whether it was accepted for later, or an operator had it sent again. */
@@ -477,7 +486,7 @@ function isTakenForEqual({ plan: { store }, accounts, acquisitions, calls, ledge
   }
   const own = calls.filter(({ marks }) => marks.includes(mark))
   const items = accounts.flatMap(({ marks, request }) => request.items.filter((_, index) => marks[index] === mark))
-  const looks = items.flatMap(({ look }) => [look, `[file ${look}]`])
+  const looks = items.flatMap(({ type, look }) => [look, `[file ${look}]`, `[${type}]`])
   // A kill may have come between the save before its first call and that call.
   // An equal message that came twice: one of the two is nobody's.
   const isDoubled = ({ marks }: Call): boolean => marks.some(each => ledger.filter(({ call }) => call.marks.includes(each)).length > 1)
@@ -544,7 +553,14 @@ function mayStepAside(
 function waitsOf(run: Run, account: Account, unsent: number): number {
   // So does what another plugin of the bot held back.
   const held = run.plan.chats[account.request.chat]?.calls.filter(call => call?.heldFor !== undefined).length ?? 0
-  return isForLater(account) ? unsent + held + (isSlowAtWriting(run) || hasWrongClock(run) ? 2 : 0) : 0
+  return isForLater(account) ? unsent + held + timesAway(run, account) + (isSlowAtWriting(run) || hasWrongClock(run) ? 2 : 0) : 0
+}
+
+/** How often the bot of a request was cut off. */
+function timesAway({ calls, plan: { chats, moments } }: Run, { request }: Account): number {
+  const sid = chats[request.chat]?.sid
+  return calls.filter(({ chat, fault }) => fault?.cutAfter !== undefined && chat.startsWith(`${sid} `)).length
+    + moments.filter(({ what }) => 'sid' in what && what.sid === sid).length
 }
 
 /** Only the first call has the whole of its time; the caller's time may be over in those after it. */

@@ -118,7 +118,7 @@ interface Connection {
 export class Platform {
   readonly ledger: Entry[] = []
   readonly calls: Call[] = []
-  /** When it told that which chat is open again. */
+  /** When it told that which chat is open again, by itself or because it was asked. */
   readonly openings: { chat: string, at: number }[] = []
   private readonly chats = new Map<string, Chat>()
   private readonly offline = new Set<string>()
@@ -287,7 +287,11 @@ export class Platform {
         const until = this.shownAt(this.troubles.get(`muted ${chat}`) ?? 0)
         if (!this.isOnline(sid)) reject(failures.unsent)
         else if (!this.options.tellsMutes) resolve(undefined)
-        else resolve(this.has('muted', chat) ? { cause: 'muted', until } : 'open')
+        else if (this.has('muted', chat)) resolve({ cause: 'muted', until })
+        else {
+          this.openings.push({ chat, at: this.timeline.now })
+          resolve('open')
+        }
       })
     })
   }
