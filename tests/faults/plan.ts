@@ -98,10 +98,11 @@ export function createPlan(seed: number, options: PlanOptions = {}): Plan {
     kind: random.chance(0.7) ? 'group' : 'private',
     id: String(1_000_000_000 + seed * 10 + index),
   }))
-  const senders = createSenders(random, seed, targets.length)
+  const created = createSenders(random, seed, targets.length)
+  const senders = random.chance(0.2) ? withEqualTexts(random, seed, created) : created
   return {
     seed, options, kindNumber, kind, isRough, targets,
-    senders: random.chance(0.2) ? withEqualTexts(random, seed, senders) : senders,
+    senders: kills ? withKeys(seed, senders) : senders,
     faults: targets.flatMap((_, target) => [
       ...faultsOf(random, target, 'send', 20, 0.5, () => sendFault(random, kind, isRough, kills)),
       ...faultsOf(random, target, 'history', 12, 0.3, () => historyFault(random, kind, isRough)),
@@ -185,6 +186,15 @@ function withEqualTexts(random: Random, seed: number, senders: readonly PlannedR
   }
   const more = Array.from({ length: random.between(1, 2) }, () => Array.from({ length: random.between(3, 7) }, create))
   return [...senders.map(requests => requests.map(request => ({ ...request, items: request.items.map(rename) }))), ...more]
+}
+
+/** Requests that must last where others have equal items: after a kill a relay takes what it does not know of for an equal message. */
+function withKeys(seed: number, senders: readonly PlannedRequest[][]): PlannedRequest[][] {
+  const tokens = senders.flat().flatMap(({ items }) => items.map(({ token }) => token))
+  const isEqual = ({ token }: PlannedItem): boolean => tokens.indexOf(token) !== tokens.lastIndexOf(token)
+  return senders.map(requests => requests.map(request => (
+    request.deferred || !request.items.some(isEqual) ? request : { key: `key-${seed}-${request.name}`, ...request }
+  )))
 }
 
 /** Answers from which nobody can tell whether a call was carried out; each has the echo of the call as well. */
