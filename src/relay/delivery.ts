@@ -152,9 +152,15 @@ function flowOf({ urgent, sendAt, policy, thread, threadMode = 'reply', route }:
   }
 }
 
+/** The results of a send, with what has been answered late meanwhile. */
+export function withArrived({ results: known }: Delivery, results: Results): Results {
+  return results.map((result, index) => known[index]?.success ? known[index] : result)
+}
+
 /** A platform message leaves. It replaces what was open of the same items. */
-export function leave({ open }: Delivery, results: Results, leaving: Open): Change {
-  return { state: 'sending', results, held: null, open: [...open.filter(each => !overlaps(each, leaving.indices)), leaving] }
+export function leave(delivery: Delivery, results: Results, leaving: Open): Change {
+  const { open } = delivery
+  return { state: 'sending', results: withArrived(delivery, results), held: null, open: [...open.filter(each => !overlaps(each, leaving.indices)), leaving] }
 }
 
 /** It has ended: each item has a result, or none because it was never tried. A key becomes free when nothing can have arrived. */

@@ -5,7 +5,7 @@ import { attempt, toSent, type AttemptContext } from './attempt'
 import { pause } from './clock'
 import { compose, divide, kindOf, prepareItem, settlingTime, type MessageKind, type PreparedItem } from './compose'
 import type { Active } from './deliveries'
-import { isPassing, unanswered, type Delivery, type ItemResult, type Open, type Results } from './delivery'
+import { isPassing, unanswered, withArrived, type Delivery, type ItemResult, type Open, type Results } from './delivery'
 import type { Gated, Gates } from './gates'
 import { NotOwner } from './journal'
 import { itemsForRung } from './route'
@@ -49,8 +49,7 @@ export async function send(context: SendContext, active: Active, account: Accoun
   } finally {
     for (const release of releases) release()
   }
-  // What was answered late meanwhile is known by the delivery.
-  const all = results.map((result, index) => delivery.results[index]?.success ? delivery.results[index] : result)
+  const all = withArrived(delivery, results)
   const hasFailed = all.some((result, index) => !before[index] && result?.success === false)
   return { results: all, failure: hasFailed ? work.failure : undefined }
 }

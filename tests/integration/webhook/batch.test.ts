@@ -130,6 +130,13 @@ describe('an item that is wrong fails alone:', () => {
   })
 })
 
+test('a late answer to an earlier message of a batch counts, however many follow', async t => {
+  const own = await relayFor(t, { config: { chatApiTimeout: 0.4, chatApiMaxRetries: 0 }, simulator: { history: false } })
+  own.simulator.fault({ fault: { kind: 'late', ms: 500 }, match: carrying('first') })
+  own.simulator.fault({ fault: { kind: 'late', ms: 250 }, match: carrying('film') })
+  assert.deepEqual(codes(batchOf(await own.send({ group_id: group, messages: [text('first'), video(), file(), file('2')] }))), ['ok', 'ok', 'ok', 'ok'])
+})
+
 describe('what concerns the request as a whole answers for the whole, before any item is tried:', () => {
   test('no bot', async t => {
     const lonely = await relayFor(t)

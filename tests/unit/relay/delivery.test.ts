@@ -30,6 +30,11 @@ describe('a delivery', () => {
     assert.deepEqual(leave(deliveryOf(2, { open: [open(0), open(1)] }), results, open(1, 2)), { state: 'sending', held: null, results, open: [open(0), open(1, 2)] })
   })
 
+  test('keeps what was answered late when a further message leaves', () => {
+    const { results } = leave(deliveryOf(3, { results: [sent, undefined, undefined] }), [failed('unanswered'), undefined, undefined], open(1))
+    assert.deepEqual(told(results), ['sent', '-', '-'])
+  })
+
   const ends: [what: string, results: Results, state: string, keepsKey: boolean, open: number[]][] = [
     ['all arrived', [sent, sent], 'sent', true, []],
     ['one was refused', [sent, failed('refused')], 'failed', true, []],
