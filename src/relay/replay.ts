@@ -108,6 +108,8 @@ export class Replay {
     const { deliveries, journal, clock } = this.context
     const known = deliveries.findByKey(key)
     if (known && (!known.active || known.delivery.key !== key)) throw keyConflict(true)
+    // Another relay may have sent what this one has not.
+    if (known?.active && !isUnfinished(known.delivery.state) && !deliveries.mayCall(known.active)) throw new RelayError('key-unknown')
     const earlier = known?.delivery ?? await orKeyUnknown(journal.findByKey(key))
     // What has not ended is in memory. The row of an earlier term that came late may still be cancelled by it.
     if (!known && earlier && isUnfinished(earlier.state)) throw keyConflict(true)
