@@ -286,8 +286,10 @@ export function watch(run: Run): string[] {
       const before = lane[place - 1]
       if (before?.process !== call.process) continue
       const answeredAt = before.answeredAt ?? Infinity
-      // A call is given up a little before its time is over, so that there is time for a look-up; its time begins with the save before it.
-      const over = Math.min(answeredAt, before.leftAt ?? Infinity, before.begunAt + timeout - Math.min(1_500, timeout / 3) - 500)
+      // A call is given up a little before its time is over, so that there is time for a look-up; its time begins with the save before it,
+      // and with what other plugins do.
+      const start = before.begunAt - (before.fault?.heldFor ?? 0)
+      const over = Math.min(answeredAt, before.leftAt ?? Infinity, start + timeout - Math.min(1_500, timeout / 3) - 500)
       const hasEnded = isEnded(run, before, call) || isAnsweredElsewhere(lane, before, call) || hasWrongClock(run)
         || isGivenUp(run, before, call) || isRepeat(lane, before) || isRepeatable(run, before, call)
       if (call.begunAt < over && !hasEnded) problems.push(`the calls of ${before.marks.join()} and ${call.marks.join()} overlap`)
