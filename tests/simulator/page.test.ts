@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
+import { skip } from '../support/browser'
 import { isRecord, text } from './support'
-import { loaded, onStage, skip, until, violations, withBrowser } from './page/stage'
+import { loaded, onStage, until, violations, withBrowser } from './page/stage'
 
 /** 2 × 3 pixels. */
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAIAAAA2iEnWAAAAEElEQVR4nGNQmNAARAwoFABIpQchRxFYDAAAAABJRU5ErkJggg=='

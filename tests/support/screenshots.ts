@@ -2,7 +2,8 @@
 // Usage: npm run screenshots [folder] [words in the names of the pictures wanted]
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { chromium, type Browser, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser } from './browser'
 import { startDemo, type Demo } from './demo'
 
 const [folder = 'docs/images', ...words] = process.argv.slice(2)
@@ -44,9 +45,7 @@ const scenes: Readonly<Record<string, (page: Page) => Promise<void>>> = {
 
 async function main(): Promise<void> {
   await mkdir(folder, { recursive: true })
-  const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM_PATH || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
-  })
+  const browser = await launchBrowser()
   for (const locale of ['zh-CN', 'en-US'] as const) {
     const wanted = Object.entries(looks).filter(([, look]) => look.locale === locale)
       .flatMap(([suffix, look]) => Object.entries(scenes).map(([scene, act]) => ({ scene, act, look, name: `console-${scene}-${suffix}` })))

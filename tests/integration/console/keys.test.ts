@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { skip } from '../../simulator/page/stage'
+import { skip } from '../../support/browser'
 import { until } from '../../support/until'
 import { useStage } from './stage'
 

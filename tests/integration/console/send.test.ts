@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import type { LedgerEntry } from '../../../simulator/types'
-import { skip } from '../../simulator/page/stage'
+import { skip } from '../../support/browser'
 import { apiKey } from '../../support/relay'
 import { useStage } from './stage'
 

@@ -6,8 +6,9 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { after, before } from 'node:test'
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { serveConsole } from '../../../bot/console'
+import { launchBrowser } from '../../support/browser'
 import { freePort } from '../../support/process'
 import { startRelay, type RelayOptions, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
@@ -45,8 +46,7 @@ export function useStage(config: RelayOptions['config']): Stage {
     })
     const { app } = relay
     await until('the database is there', () => app.get('database') !== undefined)
-    const executablePath = process.env.CHROMIUM_PATH || '/usr/bin/chromium'
-    browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] })
+    browser = await launchBrowser()
   })
   after(async () => {
     await browser?.close()

@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import axe from 'axe-core'
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { Simulator } from '../../../simulator'
+import { launchBrowser } from '../../support/browser'
 import { Client } from '../support'
-
-const executable = [process.env.CHROMIUM_PATH, '/usr/bin/chromium'].find(path => path !== undefined && path !== '' && existsSync(path))
-const missing = 'there is no Chromium: install the Debian package "chromium", or set CHROMIUM_PATH'
-/** The reason to skip, or false. A machine without a browser may test everything else; CI may not leave the page untested. */
-export const skip = executable === undefined && !process.env.CI ? missing : false
 
 /** What a test plays with. */
 export interface Stage {
@@ -25,15 +20,7 @@ let browser: Browser | undefined
 /** Starts the browser before the tests of the suite it is called in, and ends it after them. */
 export function withBrowser(): void {
   before(async () => {
-    assert.ok(executable !== undefined, missing)
-    browser = await chromium.launch({
-      executablePath: executable,
-      headless: true,
-      args: [
-        '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-        '--disable-component-update', '--disable-sync',
-      ],
-    })
+    browser = await launchBrowser()
   })
 
   after(async () => {
