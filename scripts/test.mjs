@@ -1,13 +1,17 @@
 // Runs every tests/**/*.test.ts, or those whose path contains one of the words given: `npm test -- uploads`.
 import { spawn } from 'node:child_process'
-import { readdirSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
 
-/** How long one file may take, in milliseconds: one that waits for ever is to fail. */
+/** How long the files of one process may take, in milliseconds: one that waits for ever is to fail. */
 const timeout = 300_000
-/** How many files run at a time: one more than cores, because they wait most of their time. */
+/** How many processes run at a time: one more than cores, because they wait most of their time. */
 const concurrency = availableParallelism() + 1
+/** How many files of a folder share a process: loading Koishi takes longer than most of them. */
+const share = 6
+/** Files with a process each: they are long, set the clock, or look at all that the process has. */
+const isAlone = /^tests\/(?:docs|faults|image|simulation|integration\/(?:bot|console|reload|several-relays|deliveries\/deferred))\b/
 
 const words = process.argv.slice(2)
 const files = readdirSync('tests', { recursive: true })
@@ -20,12 +24,32 @@ if (files.length === 0) {
   console.error(`no test file matches ${words.join(', ')}`)
   process.exit(1)
 }
+const folder = mkdtempSync(join(tmpdir(), 'message-relay-tests-'))
+process.on('exit', () => rmSync(folder, { recursive: true }))
+
+const groups = []
+for (const file of files.filter(file => !isAlone.test(file))) {
+  const last = groups.at(-1)
+  if (last && last.length < share && dirname(last[0]) === dirname(file)) last.push(file)
+  else groups.push([file])
+}
+// What works beside what waits.
+for (const [index, file] of files.filter(file => isAlone.test(file)).entries()) groups.splice(2 * index, 0, [file])
+
+/** A script that runs the tests of these files one after another, each with its own hooks. */
+function write(group, index) {
+  const suites = group.map(file => `describe(${JSON.stringify(file)}, () => { require(${JSON.stringify(resolve(file))}) })`)
+  const script = join(folder, `${index}.cjs`)
+  writeFileSync(script, ['const { describe } = require(\'node:test\')', ...suites, ''].join('\n'))
+  return script
+}
+
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const hasTimeout = major > 20 || minor >= 11
 const child = spawn(process.execPath, [
   '--require', 'yml-register', '--import', 'tsx', '--test', '--test-reporter=spec', `--test-concurrency=${concurrency}`,
   ...hasTimeout ? [`--test-timeout=${timeout}`] : [],
-  ...files,
+  ...groups.map(write),
 ], { stdio: 'inherit' })
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
 child.on('close', code => process.exit(code ?? 1))
