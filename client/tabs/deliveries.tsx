@@ -27,7 +27,7 @@ const lastId = 'g'
 const wide = window.matchMedia('(min-width: 1100px)')
 
 /** The chips, and the states that each stands for. */
-const chips = [['queued', 'sending'], ['sent'], ['failed'], ['unanswered'], ['expired']] as const
+const chips = [['queued', 'sending'], ['scheduled'], ['sent'], ['failed'], ['unanswered'], ['expired']] as const
 
 const hour = 3_600_000
 const ranges: Readonly<Partial<Record<string, number>>> = { '1h': hour, '24h': 24 * hour, '7d': 168 * hour, '30d': 720 * hour }
@@ -452,12 +452,13 @@ function fromLocal(value: string): string {
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
-/** The states to choose from, any number of them, each with how many deliveries have it. */
+/** The states to choose from, any number of them, each with how many deliveries have it; what is scheduled is counted with what waits. */
 function viewChips(state = '', counts: Fields | undefined, onChange: (state: string) => unknown): VNode {
   const t = texts.value
   const chosen = state.split(',').filter(Boolean)
   const numberFor = (states: readonly string[]): number | undefined => {
-    return counts && states.reduce((sum, each) => sum + numberOf(counts[each]), 0)
+    const known = states.flatMap(each => counts?.[each] === undefined ? [] : [numberOf(counts[each])])
+    return known.length > 0 ? known.reduce((sum, each) => sum + each) : undefined
   }
   const chip = (label: string, mark: string, isOn: boolean, number: number | undefined, change: string): VNode => (
     <button type="button" class={['relay-chip', { on: isOn }]} aria-pressed={isOn} onClick={() => onChange(change)}>
