@@ -173,8 +173,9 @@ export class Term {
     }
     for (const { delivery } of waiting) {
       const members = deliveries.membersOf(delivery)
-      // Of a digest that never left, each member waits by itself.
-      if (delivery.state === 'queued' && members.length > 0) void deliveries.withdraw(delivery).catch(() => undefined)
+      // Of a digest that never left, each member that has not ended waits by itself.
+      const hasNeverLeft = delivery.state === 'queued' && (members.length > 0 || (delivery.flow.members && delivery.attempts === 0))
+      if (hasNeverLeft) void deliveries.withdraw(delivery).catch(() => undefined)
       else for (const { delivery: { id } } of members) inDigests.add(id)
     }
     for (const active of waiting) {
