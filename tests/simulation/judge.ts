@@ -61,7 +61,7 @@ function judgeOutcome(
   if (outcome !== 'sent' && goesOnUnknown(run, mark)) return []
   const entries = entriesOf(run, mark).filter(({ call }) => (call.begunAt >= since || outcome === 'sent') && call.begunAt <= at)
   if (outcome === 'sent' && !entries.some(({ time }) => time <= at) && !isTakenForEqual(run, mark) && !isLateEqual(run, mark)) return ['sent, but it is not there']
-  if ((outcome === 'refused' || outcome === 'unsent') && entries.some(entry => !isCarriedOutLate(entry))) return [`${outcome}, but it is there`]
+  if ((outcome === 'refused' || outcome === 'unsent') && !isMisdated(run) && entries.some(entry => !isCarriedOutLate(entry))) return [`${outcome}, but it is there`]
   return []
 }
 
@@ -78,7 +78,9 @@ function judgeDoubles(run: Run, account: Account): string[] {
     const entries = entriesOf(run, mark).filter(entry => !isCarriedOutLate(entry))
     if (entries.length <= 1 || mayComeTwice(run, account, mark) || isRepeatedByNextWay(account, entries)) return []
     const starts = account.issues.flatMap(({ at }, nth) => roundOf(run, account, nth) === at ? [at] : [])
-    const rounds = new Set(entries.map(({ call }) => starts.findLast(at => at <= call.begunAt)))
+    // Where its key was free again, an earlier delivery may still be sent by itself.
+    const askedAt = ({ name, begunAt }: Call): number => account.issues.find(({ id }) => name.startsWith(id))?.at ?? begunAt
+    const rounds = new Set(entries.map(({ call }) => starts.findLast(at => at <= askedAt(call))))
     // "Both may arrive": what an operator sends again, also where a kill took the answer to that, and the repeat of a key that was free.
     const isRetry = ({ kind, result }: Account['operations'][number]): boolean => kind === 'retry' && (result === 'done' || result === 'unknown')
     const extra = account.issues.some(isFree) ? account.operations.filter(isRetry).length : 0
@@ -115,7 +117,9 @@ function judgeRecord(run: Run, account: Account): string[] {
       // "With `when_unknown: next` … its outcome is that of the last one": another relay may have gone on.
       const isOfEarlierWay = goesOn && outcome === 'sent' && run.acquisitions.length > 1
       const isUnwritten = (now === 'unanswered' || (now === 'unsent' && outcome === 'refused')) && isNotWritten(run, last)
-      const mayChange = outcome === 'unanswered' || isOfEarlierWay || isUnwritten || operations.some(({ result }) => result !== 'conflict')
+      // A repeat whose answer a kill took may have sent it again.
+      const isRepeated = issues.at(-1) !== last
+      const mayChange = outcome === 'unanswered' || isOfEarlierWay || isUnwritten || isRepeated || operations.some(({ result }) => result !== 'conflict')
       if (now !== outcome && !mayChange && !(record.state === 'sent' && outcome !== 'sent') && !(isOld && outcome === 'sent' && now === 'unanswered')) {
         problems.push(`request ${name} was told that item ${index} is ${outcome}, and its record says ${now}`)
       }
@@ -369,7 +373,10 @@ function callsOf({ calls }: Run, { marks }: Account): Call[] {
 function roundOf(run: Run, { request: { hasKey, event }, issues }: Account, nth: number): number {
   let first = hasKey ? issues[0] : issues[nth]
   for (const issue of issues.slice(0, nth + 1)) {
-    const isOver = first !== undefined && (isForgotten(run, first, issue.at) || issue.wall - first.wall >= (event?.lifetime ?? Infinity))
+    const { at, wall, word } = issue
+    // Its machine may have slept before it looked.
+    const age = first ? wall - first.wall + (word && hasWrongClock(run) ? word.at - at : 0) : 0
+    const isOver = first !== undefined && (isForgotten(run, first, at) || age >= (event?.lifetime ?? Infinity))
     if (hasKey && isOver) first = issue
   }
   return first?.at ?? 0
@@ -415,14 +422,17 @@ function mayComeTwice(run: Run, { operations }: Account, mark: string): boolean 
   const { plan: { platform: { hasHistory, offset, retriesUnanswered }, chats, moments } } = run
   const isHeavy = entriesOf(run, mark).some(({ call }) => /\[(?:file|video)/.test(call.likeness))
   const isAsked = operations.some(({ kind, result }) => kind === 'retry' && result === 'done')
-  if (isForgottenByPlatform(run, mark)) return true
-  // "With a fixed tolerance": the times of a page without a known message tell nothing where the clocks are further apart.
-  const areApart = Math.abs(offset) > 5_000 || hasWrongClock(run)
-  if (areApart && moments.some(({ what }) => ['chatter', 'restart', 'kill'].includes(what.kind))) return true
+  if (isForgottenByPlatform(run, mark) || isMisdated(run)) return true
   if (!isAsked && (!retriesUnanswered || isHeavy)) return false
   const isClear = hasHistory && Math.abs(offset) < 5_000 && moments.length === 0 && !isOneOfEquals(run, mark)
     && chats.every(({ before, questions }) => before > 500 && questions.every(question => !question))
   return !isClear
+}
+
+/** "With a fixed tolerance": the times of a page without a known message tell nothing where the clocks are further apart. */
+function isMisdated(run: Run): boolean {
+  const { platform: { offset }, moments } = run.plan
+  return (Math.abs(offset) > 5_000 || hasWrongClock(run)) && moments.some(({ what }) => ['chatter', 'restart', 'kill'].includes(what.kind))
 }
 
 /** A clock that was set back, or is behind that of the relay before, has still to show the time that it was ordered for. */
@@ -538,15 +548,17 @@ function hasWrongClock({ plan: { moments } }: Run): boolean {
 }
 
 /**
- * "An unanswered text keeps its place, unless its bot is away then; everything else steps aside", as what was leaving when its relay ended,
- * or lost its data. "A message that the database stores after another relay took over" gets its place later.
+ * "An unanswered text keeps its place until it has settled, unless its bot is away then; everything else steps aside": longer than that it
+ * is unanswered only where the history does not answer. What was leaving when its relay ended, or lost its data, steps aside as well. "A
+ * message that the database stores after another relay took over" gets its place later.
  */
 function mayStepAside(
   { acquisitions, endings, plan: { chats, moments, policy: { retries } } }: Run,
   { account: { request }, first, issue, accepted }: { account: Account, first: Call, issue: Issue, accepted: number },
 ): boolean {
   const isAway = moments.some(({ what }) => 'sid' in what && what.sid === chats[request.chat]?.sid)
-  const holds = retries > 0 && !isAway && request.items.every(({ type }) => type === 'text')
+  const isAnswered = chats[request.chat]?.questions.every(question => !question)
+  const holds = retries > 0 && !isAway && isAnswered && request.items.every(({ type }) => type === 'text')
   const until = holds ? accepted : first.begunAt
   return (holds ? acquisitions : [...endings, ...acquisitions]).some(({ at }) => at >= issue.at && at <= until)
 }

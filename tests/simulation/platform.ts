@@ -118,7 +118,7 @@ interface Connection {
 export class Platform {
   readonly ledger: Entry[] = []
   readonly calls: Call[] = []
-  /** When it told that which chat is open again, by itself or because it was asked. */
+  /** When which chat was open again by what it told, by itself or because it was asked. */
   readonly openings: { chat: string, at: number }[] = []
   private readonly chats = new Map<string, Chat>()
   private readonly offline = new Set<string>()
@@ -178,7 +178,9 @@ export class Platform {
       }
     }
     this.set('muted', chatName(sid, target), until, () => isLifted && tell('open'))
-    if (isReported) tell('muted')
+    if (!isReported) return
+    tell('muted')
+    this.openings.push({ chat: chatName(sid, target), at: until })
   }
 
   /** The platform restarts: what it has not carried out yet is lost, and its history may be shorter. */

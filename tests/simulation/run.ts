@@ -59,7 +59,7 @@ export interface Run {
   readonly accounts: readonly Account[]
   readonly ledger: readonly Entry[]
   readonly calls: readonly Call[]
-  /** When the platform told that which chat is open again, by itself or because it was asked. */
+  /** When which chat was open again by what the platform told, by itself or because it was asked. */
   readonly openings: readonly { chat: string, at: number }[]
   readonly acquisitions: readonly Acquisition[]
   /** Processes that were killed, stopped or reloaded, and when. */
