@@ -57,7 +57,7 @@ const rules: readonly Rule[] = [
   {
     number: 7, off: 'a relay that may have lost the database tells what it knew last',
     patches: [{ file: 'deliveries.ts', find: 'await this.saveInTime(active) || this.mayCall(active)', replace: 'await this.saveInTime(active) || true' }],
-    from: 40_067_300,
+    from: 40_072_200,
   },
   {
     number: 8, off: 'a failure is told as it is while an earlier call is open',
@@ -84,6 +84,7 @@ const rules: readonly Rule[] = [
       { file: 'term.ts', find: 'options.clock.wall() - day', replace: 'Infinity' },
       { file: 'term.ts', find: 'this.owner, wall - day', replace: 'this.owner, Infinity' },
     ],
+    from: 12_201,
   },
 ]
 
