@@ -120,7 +120,8 @@ function judgeRecord(run: Run, account: Account): string[] {
       const isUnwritten = (now === 'unanswered' || (now === 'unsent' && outcome === 'refused')) && isNotWritten(run, last)
       // A repeat whose answer a kill took may have sent it again.
       const isRepeated = issues.at(-1) !== last
-      const mayChange = outcome === 'unanswered' || isOfEarlierWay || isUnwritten || isRepeated || operations.some(({ result }) => result !== 'conflict')
+      const isLate = entriesOf(run, marks[index] ?? '').some(isCarriedOutLate)
+      const mayChange = outcome === 'unanswered' || isOfEarlierWay || isUnwritten || isRepeated || isLate || operations.some(({ result }) => result !== 'conflict')
       if (now !== outcome && !mayChange && !(record.state === 'sent' && outcome !== 'sent') && !(isOld && outcome === 'sent' && now === 'unanswered')) {
         problems.push(`request ${name} was told that item ${index} is ${outcome}, and its record says ${now}`)
       }
@@ -498,12 +499,17 @@ function isTakenForEqual({ plan: { store }, accounts, acquisitions, calls, ledge
     )
   }
   const own = calls.filter(({ marks }) => marks.includes(mark))
+  // What another owner has sent since, the relay of a request without a key does not know.
+  const mustLast = accounts.some(({ marks, request: { hasKey, deferred } }) => marks.includes(mark) && (hasKey || deferred !== undefined))
+  const isOfNextOwner = ({ process }: Call): boolean => !mustLast && own.some(call => (
+    call.process !== process && acquisitions.some(acquisition => acquisition.process === process && acquisition.at > call.begunAt)
+  ))
   const items = accounts.flatMap(({ marks, request }) => request.items.filter((_, index) => marks[index] === mark))
   const looks = items.flatMap(({ type, look }) => [look, `[file ${look}]`, `[${type}]`])
   // A kill may have come between the save before its first call and that call.
   // An equal message that came twice: one of the two is nobody's.
   const isDoubled = ({ marks }: Call): boolean => marks.some(each => ledger.filter(({ call }) => call.marks.includes(each)).length > 1)
-  return ledger.some(({ call }) => !call.marks.includes(mark) && (isUnknown(call) || isDoubled(call)) && (
+  return ledger.some(({ call }) => !call.marks.includes(mark) && (isUnknown(call) || isOfNextOwner(call) || isDoubled(call)) && (
     own.length === 0 ? looks.includes(call.likeness) : own.some(({ chat, likeness }) => chat === call.chat && likeness === call.likeness)
   ))
 }
