@@ -34,7 +34,7 @@ export function judge(run: Run): string[] {
     const isOnce = isRecorded || !kind.retryUnanswered
     const isCalm = moments.length === 0 && !faults.some(fault => fault.target === index)
     const rules = { holding: isCalm ? Infinity : isRecorded ? kind.retries : 0, isOnce }
-    return [...judgeCounts(cases, entries, isOnce), ...judgeIds(cases, entries), ...judgeOrder(cases, entries, rules)]
+    return [...judgeCounts(cases, entries, isOnce, !kind.retryUnanswered), ...judgeIds(cases, entries), ...judgeOrder(cases, entries, rules)]
   })]
 }
 
@@ -47,8 +47,12 @@ function casesOf(accounts: readonly Account[]): Case[] {
   }))
 }
 
-/** Each thing that was sent is there, and no more often than it was sent or may have been; what is equal counts together. */
-function judgeCounts(cases: readonly Case[], entries: readonly LedgerEntry[], isOnce: boolean): string[] {
+/**
+ * Each thing that was sent is there, and no more often than it was sent or may have been; what is equal counts together.
+ *
+ * @param areEqualOnce whether that holds for equal texts, which the history cannot always tell apart
+ */
+function judgeCounts(cases: readonly Case[], entries: readonly LedgerEntry[], isOnce: boolean, areEqualOnce: boolean): string[] {
   const problems: string[] = []
   for (const token of new Set(cases.map(({ item }) => item.token))) {
     const equal = cases.filter(({ item }) => item.token === token)
@@ -56,7 +60,7 @@ function judgeCounts(cases: readonly Case[], entries: readonly LedgerEntry[], is
     const sent = equal.filter(({ told }) => told === 'sent').sort((a, b) => a.seq - b.seq)
     const most = sent.length + equal.filter(({ told }) => told === 'unanswered' || told === 'unknown').length
     // A file is never sent again on suspicion.
-    const mayDouble = !isOnce && most > 0 && equal.some(({ item }) => item.type !== 'file')
+    const mayDouble = !(isOnce && (areEqualOnce || equal.length === 1)) && most > 0 && equal.some(({ item }) => item.type !== 'file')
     const told = equal.map(one => `${[one.told, ...one.ids].join(' ')} (request ${one.account.request.name}: ${one.account.history.join(', ')})`).join('; ')
     if (seqs.length < sent.length || (seqs.length > most && !mayDouble)) {
       problems.push(`${token} is there ${seqs.length} times, not ${sent.length} to ${most}: ${told}`)

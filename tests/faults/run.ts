@@ -18,8 +18,8 @@ export interface Run {
   ledger: () => LedgerEntry[]
 }
 
-/** How long a delivery may take to end, in milliseconds: retries, restarts and pauses included. */
-const patience = 90_000
+/** How long a delivery may take to end, in milliseconds: retries, restarts, pauses, and a chat that is muted twice included. */
+const patience = 240_000
 
 /** How long what is deferred is kept when its request does not say, in seconds. */
 const day = 24 * 60 * 60
@@ -175,12 +175,12 @@ class Runner implements Run {
   }
 
   private async withdraw(account: Account, id: string): Promise<void> {
-    for (let cut = false; ; cut = true) {
+    for (let isRepeat = false; ; isRepeat = true) {
       await this.world.up()
       const status = await this.world.request(`/deliveries/${id}`, { method: 'DELETE' }).then(readReply).then(reply => reply.status, () => undefined)
-      // Not found is what it is when the answer to an earlier try was lost, and an error of the database says nothing of that one.
-      if (status === 200 || (status === 404 && cut)) break
-      if (status !== undefined && !(status === 503 && cut)) return
+      // Not found is what it is when an earlier try was carried out, whose answer was lost, or said that the database does not answer.
+      if (status === 200 || (status === 404 && isRepeat)) break
+      if (status !== undefined && status !== 503) return
       await delay(20)
     }
     this.withdrawn.add(id)
