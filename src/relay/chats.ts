@@ -79,7 +79,10 @@ export class Chats {
   /** What earlier deliveries have become: claims, and messages without an ID of the last day. */
   learn(chat: string, deliveries: readonly Delivery[]): void {
     const now = this.clock.now()
-    for (const { id, results, updatedAt, flow: { digest } } of deliveries) {
+    const own = this.claims.get(chat) ?? []
+    this.claims.delete(chat)
+    // The oldest first, and what this process has sent last: of too many, the oldest are forgotten.
+    for (const { id, results, updatedAt, flow: { digest } } of [...deliveries].sort((a, b) => a.seq - b.seq)) {
       // Its message is that of the digest, which may still be looked for.
       if (digest) continue
       for (const [index, result] of results.entries()) {
@@ -91,6 +94,7 @@ export class Chats {
         this.add(chat, { name, likeness: result.likeness, begunAt: now - age, settledAt: now, isUnnamed: true })
       }
     }
+    for (const [id, since] of own) this.claim(chat, id, since)
   }
 
   /**
@@ -174,10 +178,10 @@ export class Chats {
     return this.calls.get(chat)?.get(name)
   }
 
-  private claim(chat: string, id: string): void {
+  private claim(chat: string, id: string, since = this.clock.now()): void {
     let claims = this.claims.get(chat)
     if (!claims) this.claims.set(chat, claims = new Map())
-    if (!claims.has(id)) claims.set(id, this.clock.now())
+    claims.set(id, Math.min(claims.get(id) ?? Infinity, since))
     const [oldest] = claims.size > most.claims ? claims.keys() : []
     if (oldest !== undefined) claims.delete(oldest)
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { HistoryEntry, HistoryPage } from '../../../src/platform/port'
 import { Chats, type OpenCall, type Verdict } from '../../../src/relay/chats'
+import { createDelivery, type Delivery } from '../../../src/relay/delivery'
 import { SimulatedClock } from '../../support/simulated-clock'
 
 const settle = 30_000
@@ -82,6 +83,17 @@ describe('a look-up', () => {
     chats.begin('c', 'other', 'x', settle)
     const page = pageOf([entry('a', 61_000), entry('b', 65_000)])
     assert.equal(told(chats.judge('c', call, [{ id: 'b', heardAt: 65_000 }], page)), 'found a')
+  })
+
+  test('remembers the newest of more messages than it can remember, those of this process last', async () => {
+    const { chats, judge } = await setUp(chats => claim(chats, 'own'))
+    const past = Array.from({ length: 1_000 }, (_, seq): Delivery => {
+      const request = { mode: 'single' as const, target: { kind: 'group' as const, id: 'c' }, bot: {}, items: [{ type: 'text' as const, text: 'x' }] }
+      const origin = { id: String(seq), caller: null, door: 'webhook', summary: { items: [], calls: [], waited: 0, platformTime: 0 } }
+      return { ...createDelivery(origin, seq, 0, request), results: [{ success: true, messageIds: [`old ${seq}`] }] }
+    })
+    chats.learn('c', past.reverse())
+    assert.equal(told(judge(pageOf([entry('own', 61_000)]))), 'absent')
   })
 
   for (const by of [-3_000, 3_000, 1_000]) {
