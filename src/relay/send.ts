@@ -155,7 +155,14 @@ async function sendOne(context: SendContext, work: Work, { items, retries, earli
 
 /** The items as this account sends them. Those of a delivery with one way were checked when it was accepted. */
 function itemsFor(account: Account, delivery: Delivery, items: readonly ParsedItem[]): readonly ParsedItem[] {
-  return delivery.flow.route ? account.check(delivery.target, itemsForRung(delivery, items)) : items
+  if (!delivery.flow.route) return items
+  try {
+    return account.check(delivery.target, itemsForRung(delivery, items))
+  } catch (error) {
+    // The way may be gone from its name since.
+    const wrong = RelayError.from(error)
+    return items.map(() => wrong)
+  }
 }
 
 /** A message that a delivery has left open, for a look-up. */

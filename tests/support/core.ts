@@ -57,6 +57,10 @@ export class TestPort implements Port {
   isHistorySilent = false
   /** What the platform says when it is asked whether the chat is closed. */
   chat: Closure | 'open' | undefined
+  /** How long that takes, in milliseconds. */
+  chatTakes = 0
+  /** The ID of a target that its name does not have any more. */
+  goneTarget: string | undefined
   /** The platform reports that the chat is closed, or open. */
   tellOfChat: (closure: Closure | 'open') => void = () => undefined
   /** Why it is not online. */
@@ -87,13 +91,19 @@ export class TestPort implements Port {
     const none = (): Promise<never> => Promise.reject(new SendError('refused'))
     return {
       sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0, ...this.cause !== undefined && { cause: this.cause } }, readsFiles: false, takesFiles: this.takesFiles, longestText: this.longestText, retriesUnanswered: this.retriesUnanswered,
-      check: (_, items) => items.map(item => !this.canAnswer && 'messageId' in item ? new RelayError('bad-request') : item),
+      check: ({ id }, items) => {
+        if (id === this.goneTarget) throw new RelayError('bad-request')
+        return items.map(item => !this.canAnswer && 'messageId' in item ? new RelayError('bad-request') : item)
+      },
       message: (_, items, name) => this.message(items, name),
       ...this.canUpdate && { update: (_, id, items, name) => this.message(items, name, id) },
       recallableFor: this.recallableFor,
       recall: (_, id) => this.recall(id),
       groups: none, friends: none,
-      closure: () => Promise.resolve(this.chat),
+      closure: async () => {
+        if (this.chatTakes > 0) await new Promise<void>(resolve => this.clock.after(this.chatTakes, resolve))
+        return this.chat
+      },
       onOffline: callback => this.watch('offline', callback),
       onOnline: callback => this.watch('online', callback),
     }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { causes } from '../../../src/message/causes'
 import type { MessageRequest } from '../../../src/message/model'
+import { SendError } from '../../../src/platform/port'
 import type { Delivery } from '../../../src/relay/delivery'
 import { Core, fates } from '../../support/core'
 
@@ -36,6 +37,18 @@ describe('a delivery with several ways', () => {
     void core.submit('a', { route })
     await core.run(1_000)
     assert.deepEqual([core.log, way(core)], [['a sent'], ['2', 'sent', ['group:1 refused']]])
+  })
+
+  test('ends where its last way is gone from its name', async () => {
+    const core = new Core()
+    await core.run()
+    core.port.fates.push(fates.removed, { answered: 10, error: new SendError('unsent') })
+    void core.submit('a', { route })
+    await core.run(500)
+    core.port.goneTarget = '2'
+    await core.run(minute)
+    assert.deepEqual(way(core), ['2', 'failed', ['group:1 refused']])
+    assert.deepEqual(core.warnings, [])
   })
 
   test('ends as the last one ends', async () => {
