@@ -3,7 +3,7 @@ import { onAbort } from '../lib/abort'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { pause } from './clock'
-import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
+import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withArrived, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
 import type { ThreadLink } from './flow'
 import { KeyTaken, NotOwner, inThread, keepsContent, type Journal } from './journal'
 import type { RunningOptions } from './options'
@@ -53,7 +53,8 @@ export class Deliveries {
   private readonly uncertain = new Map<string, Delivery>()
   /** Those that ended without an answer in this process, or within the last day, by ID. */
   readonly unanswered = new Map<string, Active>()
-  private isReported = false
+  /** Whether something waits to be written since a write failed. */
+  isStoreDown = false
 
   constructor(private readonly options: DeliveriesOptions) {}
 
@@ -231,7 +232,7 @@ export class Deliveries {
     const { delivery, items = [], mustLast } = active
     const { clock, journal, logger, observer } = this.options
     if (delivery.flow.members) await this.endMembers(delivery, results)
-    this.change(delivery, end(delivery, results))
+    this.change(delivery, end(delivery, withArrived(delivery, results)))
     const { id, state, deferred, target, attempts, createdAt } = delivery
     this.keepFiles(active)
     if (state === 'unanswered') this.remember(active)
@@ -244,8 +245,8 @@ export class Deliveries {
     if (deferred && mustLast) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`)
     observer.ended(delivery, clock.wall() - createdAt)
     // What this relay has not sent, another one may have.
-    const isTrue = isKnown || results.every(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
-    const reason = !isTrue ? new RelayError('key-unknown') : usesUpKey(results) ? undefined : rejection
+    const isTrue = isKnown || delivery.results.every(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
+    const reason = !isTrue ? new RelayError('key-unknown') : usesUpKey(delivery.results) ? undefined : rejection
     for (const onEnd of [...this.waiters.get(id) ?? []]) onEnd(reason)
   }
 
@@ -298,6 +299,7 @@ export class Deliveries {
       this.cancel(delivery)
       throw new RelayError('store-down', undefined, { cause })
     }
+    for (const onEnd of [...this.waiters.get(delivery.id) ?? []]) onEnd(new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
   }
 
   /** A platform message of a delivery was found, or its success was answered late, after its send had ended. */
@@ -403,12 +405,12 @@ export class Deliveries {
     for (;;) {
       try {
         await write()
-        this.isReported = false
+        this.isStoreDown = false
         return
       } catch (error) {
         if (error instanceof NotOwner) throw error
-        if (!this.isReported) logger.warn('%s', `the database does not answer, deliveries wait for it: ${nameOfError(error)}`)
-        this.isReported = true
+        if (!this.isStoreDown) logger.warn('%s', `the database does not answer, deliveries wait for it: ${nameOfError(error)}`)
+        this.isStoreDown = true
       }
       await pause(clock, retryDelay, stop)
       if (stop.aborted) throw new RelayError('stopping')

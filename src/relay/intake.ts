@@ -137,7 +137,14 @@ export class Intake {
       // The answer tells what was accepted, not what has become of it since. What this relay cannot end any more, the next owner sends.
       const accepted = { ...delivery }
       lanes.saved(active)
-      if (deferred) return deferred.wait === 0 ? accepted : deliveries.ended(active, deferred.wait, signal?.()).catch(() => accepted)
+      if (deferred?.wait === 0) return accepted
+      if (deferred) {
+        return deliveries.ended(active, deferred.wait, signal?.()).catch((error: unknown) => {
+          // It was withdrawn.
+          if (error instanceof RelayError && error.outcome) throw error
+          return accepted
+        })
+      }
     }
     if (!deferred) return deliveries.ended(active)
     const end = enter()

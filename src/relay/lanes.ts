@@ -79,7 +79,7 @@ export class Lanes {
     const { delivery: { deferred }, mustLast } = active
     if (this.isClosed) throw new RelayError('stopping')
     const lane = this.open(active.delivery)
-    const refusal = deferred ? undefined : gates.refusal(lane)
+    const refusal = deferred ? undefined : gates.refusal(lane) ?? this.whyStuck(lane)
     if (refusal) {
       this.advance(lane)
       throw refusal
@@ -267,7 +267,8 @@ export class Lanes {
   private advance(lane: Lane): void {
     lane.cancel()
     const { gates } = this.context
-    if (this.isClosed || lane.leaving) return
+    // It may have been forgotten while the platform was asked, and another one made since.
+    if (this.isClosed || lane.leaving || this.lanes.get(lane.name) !== lane) return
     // A message that left meanwhile may have begun the time of a digest, and quiet hours may have begun.
     const head = lane.places.find(place => this.isDue(lane, place))
     if (!head) {
@@ -278,8 +279,12 @@ export class Lanes {
     }
     if (!head.isSaved || (this.isDraining && head.active.delivery.deferred)) return
     const rest = gates.rest(lane)
-    if (rest > 0) this.lookAfter(lane, rest)
-    else this.begin(lane, head)
+    if (rest === 0) {
+      this.begin(lane, head)
+      return
+    }
+    this.turnAway(lane, gates.refusal(lane))
+    this.lookAfter(lane, rest)
   }
 
   private lookAfter(lane: Lane, ms: number): void {
@@ -298,11 +303,11 @@ export class Lanes {
       leave?.()
       const { leaving } = lane
       lane.leaving = undefined
-      if (isDone || !leaving) {
+      if (isDone) {
         this.advance(lane)
         return
       }
-      lane.put(leaving)
+      if (leaving) lane.put(leaving)
       if (this.isClosed) this.turnAway(lane, new RelayError('stopping'))
       else this.lookAfter(lane, lookInterval)
     })
@@ -413,7 +418,8 @@ export class Lanes {
     if (members.length > 0 && !mayHaveArrived && !stop.aborted) {
       const isOfChat = !waits && failure?.last.isAboutTarget === true
       await this.dissolve(lane, active, members, !waits, isOfChat ? failure.toRelayError() : undefined)
-      return true
+      lane.leaving = undefined
+      return !waits
     }
     if (waits) {
       await deliveries.postpone(active, results, gates.hold(lane.name) ?? null)
@@ -504,8 +510,14 @@ export class Lanes {
       for (const place of lane.later) this.isDue(lane, place)
       const isLate = ({ since = now, active: { delivery: { flow } } }: Place): boolean => now - since >= (flow.route?.after ?? Infinity)
       const late = this.sendOn(lane, isLate, this.whyWaiting(lane))
+      this.turnAway(lane, this.whyStuck(lane))
       if (overdue.length + late > 0) this.advance(lane)
     }
+  }
+
+  /** Why callers cannot wait behind what is leaving: it waits for the database. */
+  private whyStuck({ leaving }: Lane): RelayError | undefined {
+    return leaving?.active.delivery.deferred && this.context.deliveries.isStoreDown ? new RelayError('store-down') : undefined
   }
 
   /** Why what is in a lane has waited. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { MessageRequest } from '../../../src/message/model'
+import { SendError } from '../../../src/platform/port'
 import type { Delivery } from '../../../src/relay/delivery'
 import { Core, fates } from '../../support/core'
 
@@ -370,6 +371,19 @@ describe('a digest', () => {
 })
 
 describe('a digest that cannot leave', () => {
+  test('is made again a second later, and not at once', async () => {
+    const core = new Core()
+    await core.run()
+    void core.later('0', { policy: digest })
+    await core.run(20)
+    core.port.fates.push(...Array.from({ length: 100 }, () => ({ answered: 5, error: new SendError('unsent') })))
+    for (const text of ['1', '2']) void core.later(text, { policy: digest })
+    await core.run(30_000)
+    const calls = core.called.length
+    await core.run(10_000)
+    assert.ok(core.called.length - calls < 15, String(core.called.length - calls))
+  })
+
   async function three(core: Core): Promise<void> {
     await core.run()
     for (const text of ['0', '1', '2']) {

@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Core, fates, lane } from '../../support/core'
+import { v7 as uuid } from 'uuid'
+import { Core, fates, lane, limited } from '../../support/core'
+
+/** New deliveries take so many milliseconds to be saved. */
+function saveSlowly({ clock, journal }: Core, ms: number): void {
+  const insert = journal.insert.bind(journal)
+  journal.insert = async (...args) => {
+    await new Promise<void>(resolve => clock.after(ms, resolve))
+    return insert(...args)
+  }
+}
 
 describe('a lane', () => {
   test('sends one after another, in the order of acceptance, with or without a waiting caller', async () => {
@@ -118,6 +128,85 @@ describe('a lane', () => {
     assert.deepEqual(core.states, ['sent', 'failed', 'failed'])
     await assert.rejects(core.relay.drop('nonsense'))
   })
+})
+
+describe('whoever waits in a lane that is closed meanwhile is turned away:', () => {
+  const other = { kind: 'group', id: '2' } as const
+
+  test('a caller whose message was being saved when its chat was muted', async () => {
+    const core = new Core()
+    await core.run()
+    saveSlowly(core, 500)
+    core.port.chat = { cause: 'muted', until: core.clock.wall() + 30 * 60_000 }
+    void core.submit('keyed', { key: 'k' })
+    await core.run(100)
+    core.port.tellOfChat(core.port.chat)
+    await core.run(1_000)
+    assert.deepEqual(core.log, ['keyed unsent 60'])
+  })
+
+  test('a caller who waits when the account is limited through another chat', async () => {
+    const core = new Core({ retries: 0 })
+    await core.run()
+    core.port.fates.push({ arrives: 400, answered: 400 }, { ...limited(300_000, 'account'), answered: 100 })
+    void core.submit('first')
+    void core.submit('behind')
+    void core.submit('limited', { target: other })
+    await core.run(1_000)
+    assert.deepEqual(core.log.map(line => line.split(' ').slice(0, 2).join(' ')), ['limited unsent', 'first sent', 'behind unsent'])
+  })
+
+  test('callers behind a message that waits for the database', async () => {
+    const core = new Core()
+    await core.run()
+    const update = core.journal.update.bind(core.journal)
+    core.journal.update = delivery => {
+      core.journal.isAway = true
+      return update(delivery)
+    }
+    void core.later('deferred')
+    await core.run(100)
+    void core.submit('caller')
+    await core.run(10_000)
+    void core.submit('next')
+    void core.submit('elsewhere', { target: other })
+    await core.run(1_000)
+    assert.deepEqual(core.log, ['deferred accepted', 'caller store-down', 'next store-down', 'elsewhere sent'])
+    core.journal.update = update
+    core.journal.isAway = false
+    await core.run(2_000)
+    assert.deepEqual(core.port.texts, ['elsewhere', 'deferred'])
+  })
+})
+
+test('a lane that was forgotten while the platform was asked does not take the place of the one that was made since', async () => {
+  const core = new Core()
+  await core.run()
+  saveSlowly(core, 1_000)
+  core.port.chatTakes = 3_000
+  core.port.chat = { cause: 'muted', until: core.clock.wall() + 3_600_000 }
+  core.port.tellOfChat(core.port.chat)
+  // The empty lane is asked about from time to time.
+  await core.run(15 * 60_000 + 1_000)
+  core.port.chat = 'open'
+  core.port.tellOfChat('open')
+  await core.run(1_500)
+  void core.later('deferred')
+  void core.submit('keyed', { key: 'k' })
+  await core.run(60_000)
+  assert.deepEqual(core.log, ['deferred accepted', 'keyed sent'])
+  assert.deepEqual(core.states, ['sent', 'sent'])
+})
+
+test('whoever waits for a message that is withdrawn is told at once', async () => {
+  const core = new Core()
+  await core.run()
+  core.port.online = false
+  const id = uuid()
+  void core.submit('withdrawn', { id, deferred: { wait: 60_000 } })
+  await core.run(1_000)
+  await Promise.all([core.relay.withdraw(id), core.run(100)])
+  assert.deepEqual(core.log, ['withdrawn unsent'])
 })
 
 describe('a pause', () => {
