@@ -34,7 +34,8 @@ export function judge(run: Run): string[] {
     const isOnce = isRecorded || !kind.retryUnanswered
     const isCalm = moments.length === 0 && !faults.some(fault => fault.target === index)
     const rules = { holding: isCalm ? Infinity : isRecorded ? kind.retries : 0, isOnce }
-    return [...judgeCounts(cases, entries, isOnce, !kind.retryUnanswered), ...judgeIds(cases, entries), ...judgeOrder(cases, entries, rules)]
+    const counted = judgeCounts(cases, entries, isOnce, !kind.retryUnanswered)
+    return [...counted, ...judgeIds(cases, entries), ...judgeOrder(cases, entries, rules)]
   })]
 }
 
