@@ -178,9 +178,14 @@ class Runner implements Run {
     for (let isRepeat = false; ; isRepeat = true) {
       await this.world.up()
       const status = await this.world.request(`/deliveries/${id}`, { method: 'DELETE' }).then(readReply).then(reply => reply.status, () => undefined)
-      // Not found is what it is when an earlier try was carried out, whose answer was lost, or said that the database does not answer.
+      // Not found is what it is when the answer to an earlier try was lost.
       if (status === 200 || (status === 404 && isRepeat)) break
-      if (status !== undefined && status !== 503) return
+      // Where the database does not answer, nobody knows.
+      if (status === 503) {
+        if (account.deliveryId === id) delete account.deliveryId
+        return
+      }
+      if (status !== undefined) return
       await delay(20)
     }
     this.withdrawn.add(id)
