@@ -36,7 +36,7 @@ describe('Feishu and Lark', () => {
   before(async () => {
     lark = await Lark.start()
     relay = await lark.relay({
-      chatApiTimeout: 0.4, chatApiMaxRetries: 2, commandPrefix: '/', commandCallbackUrl: `http://127.0.0.1:${await listen(callback)}/`,
+      chatApiTimeout: 1, chatApiMaxRetries: 2, commandPrefix: '/', commandCallbackUrl: `http://127.0.0.1:${await listen(callback)}/`,
       commands: [{ name: 'stat' }, { name: 'here', groups: group }], targets: { ops: { to: `group:${group}`, platform: 'feishu' } },
       keys: [{ name: 'ci', key: 'the-secret-of-ci', allow: ['send'], targets: [`feishu:group:${group}`] }],
     })
