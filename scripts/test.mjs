@@ -27,14 +27,17 @@ if (files.length === 0) {
 const folder = mkdtempSync(join(tmpdir(), 'message-relay-tests-'))
 process.on('exit', () => rmSync(folder, { recursive: true }))
 
+/** Whether a file may share the process of these. */
+function fits(file, group) {
+  return ![file, ...group].some(each => isAlone.test(each)) && group.length < share && dirname(group[0]) === dirname(file)
+}
+
 const groups = []
-for (const file of files.filter(file => !isAlone.test(file))) {
+for (const file of files) {
   const last = groups.at(-1)
-  if (last && last.length < share && dirname(last[0]) === dirname(file)) last.push(file)
+  if (last && fits(file, last)) last.push(file)
   else groups.push([file])
 }
-// What works beside what waits.
-for (const [index, file] of files.filter(file => isAlone.test(file)).entries()) groups.splice(2 * index, 0, [file])
 
 /** A script that runs the tests of these files one after another, each with its own hooks. */
 function write(group, index) {
