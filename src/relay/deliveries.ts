@@ -3,7 +3,7 @@ import { onAbort } from '../lib/abort'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { pause } from './clock'
-import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withArrived, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
+import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
 import type { ThreadLink } from './flow'
 import { KeyTaken, NotOwner, inThread, keepsContent, type Journal } from './journal'
 import type { RunningOptions } from './options'
@@ -232,7 +232,7 @@ export class Deliveries {
     const { delivery, items = [], mustLast } = active
     const { clock, journal, logger, observer } = this.options
     if (delivery.flow.members) await this.endMembers(delivery, results)
-    this.change(delivery, end(delivery, withArrived(delivery, results)))
+    this.change(delivery, end(delivery, results))
     const { id, state, deferred, target, attempts, createdAt } = delivery
     this.keepFiles(active)
     if (state === 'unanswered') this.remember(active)
@@ -246,8 +246,12 @@ export class Deliveries {
     observer.ended(delivery, clock.wall() - createdAt)
     // What this relay has not sent, another one may have.
     const isTrue = isKnown || delivery.results.every(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
-    const reason = !isTrue ? new RelayError('key-unknown') : usesUpKey(delivery.results) ? undefined : rejection
-    for (const onEnd of [...this.waiters.get(id) ?? []]) onEnd(reason)
+    this.tell(id, !isTrue ? new RelayError('key-unknown') : usesUpKey(delivery.results) ? undefined : rejection)
+  }
+
+  /** Tells who waits for the end of a delivery that it has ended. */
+  private tell(id: string, rejection?: RelayError): void {
+    for (const onEnd of [...this.waiters.get(id) ?? []]) onEnd(rejection)
   }
 
   /**
@@ -299,7 +303,7 @@ export class Deliveries {
       this.cancel(delivery)
       throw new RelayError('store-down', undefined, { cause })
     }
-    for (const onEnd of [...this.waiters.get(delivery.id) ?? []]) onEnd(new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
+    this.tell(delivery.id, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
   }
 
   /** A platform message of a delivery was found, or its success was answered late, after its send had ended. */

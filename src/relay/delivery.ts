@@ -164,7 +164,9 @@ export function leave(delivery: Delivery, results: Results, leaving: Open): Chan
 }
 
 /** It has ended: each item has a result, or none because it was never tried. A key becomes free when nothing can have arrived. */
-export function end({ open, key }: Delivery, results: Results): Change {
+export function end(delivery: Delivery, ended: Results): Change {
+  const { open, key } = delivery
+  const results = withArrived(delivery, ended)
   return { state: finalState(results), results, open: open.filter(each => isOpen(each, results)), key: usesUpKey(results) ? key : null }
 }
 

@@ -381,7 +381,8 @@ describe('a digest that cannot leave', () => {
     await core.run(30_000)
     const calls = core.called.length
     await core.run(10_000)
-    assert.ok(core.called.length - calls < 15, String(core.called.length - calls))
+    const more = core.called.length - calls
+    assert.ok(more > 5 && more < 15, String(more))
   })
 
   async function three(core: Core): Promise<void> {
