@@ -2,11 +2,9 @@ import { quietUntil } from '../../src/message/quiet'
 import { writeAddress } from '../../src/message/target'
 import { isUnfinished, outcomeOf } from '../../src/relay/delivery'
 import type { ProcessClock } from './clock'
+import type { PlannedRequest } from './plan'
 import type { Call, Entry } from './platform'
-import type { Account, Issue, Run, Word } from './run'
-
-/** How long the end of a relay takes at most, in milliseconds. */
-const longestEnd = 8_000
+import { longestStop, type Account, type Issue, type Run, type Word } from './run'
 
 /**
  * Compares what callers were told, and what the records say, with what is in the chats: the first judge. The second one, `watch`, looks at
@@ -209,7 +207,7 @@ function judgeRestrictions({ restrictions, calls, ledger }: Run): string[] {
 
 /** Nothing is called for after its time. */
 function judgeExpiry(run: Run, account: Account): string[] {
-  const { request: { name, hasKey, expiresIn, deferred, wishes }, issues, operations } = account
+  const { request: { name, expiresIn, wishes }, issues, operations } = account
   if (expiresIn === undefined || operations.length > 0 || hasWrongClock(run) || isSlowAtWriting(run)) return []
   // "Right after a start or a reload it counts from when the relay is ready."
   if (issues.some(({ at }) => run.endings.some(ending => ending.at <= at && ending.at > at - 7_000))) return []
@@ -217,7 +215,7 @@ function judgeExpiry(run: Run, account: Account): string[] {
   // It was in time when its turn came, but another plugin of the bot held it back.
   if (run.plan.chats[account.request.chat]?.calls.some(call => call?.heldFor !== undefined)) return []
   // What was in time when its turn came, and was leaving when its relay ended, is looked for before it leaves.
-  const mustLast = hasKey || (deferred ?? wishes?.digest ?? wishes?.route) !== undefined
+  const mustLast = mustBeKept(account.request) || (wishes?.digest ?? wishes?.route) !== undefined
   if (first && mustLast && run.endings.some(({ at }) => at >= (issues[0]?.at ?? 0) && at <= first.begunAt)) return []
   const issue = first && issues.findLast(issue => issue.at <= first.begunAt)
   return !first || !issue || first.begunAt <= issue.at + (wishes?.sendIn ?? 0) + expiresIn + 100 ? [] : [`request ${name} left when its time was over`]
@@ -307,13 +305,13 @@ export function watch(run: Run): string[] {
 }
 
 /** What must last is called for by the owner of the database only. */
-function watchOwners({ acquisitions, calls, plan: { store } }: Run, { request: { hasKey, deferred }, marks }: Account): string[] {
+function watchOwners({ acquisitions, calls, plan: { store } }: Run, { request, marks }: Account): string[] {
   if (store === 'memory') return []
   return calls.filter(call => call.marks.some(mark => marks.includes(mark))).flatMap(({ process, begunAt, marks }) => {
     const own = acquisitions.findLast(acquisition => acquisition.process === process && acquisition.at <= begunAt)
     if (!own) return [`a standby called for ${marks.join()}`]
     const other = acquisitions.find(({ at, process: next, number }) => next !== process && number > own.number && at < begunAt)
-    return other && (hasKey || deferred) ? [`${marks.join()} was called for by a relay that is no owner any more`] : []
+    return other && mustBeKept(request) ? [`${marks.join()} was called for by a relay that is no owner any more`] : []
   })
 }
 
@@ -334,7 +332,7 @@ function watchOrder(run: Run): string[] {
     const { urgent, sendIn, digest, quiet, route } = account.request.wishes ?? {}
     if (sendIn !== undefined || route || (!urgent && (digest !== undefined || quiet))) return []
     if (!isSimple || !issue || calls.length > account.marks.length) return []
-    const isKept = account.request.hasKey || account.request.deferred !== undefined
+    const isKept = mustBeKept(account.request)
     const accepted = issue.word?.kind === 'accepted' ? issue.word.at : isKept ? Infinity : issue.at
     return [{ account, first, issue, accepted }]
   })
@@ -354,7 +352,12 @@ function isTry(account: Account, { outcome }: Call): boolean {
 
 /** Whether it was refused while its relay was ending: what is accepted for later is tried again by the next one. */
 function isForgottenRefusal({ endings }: Run, { outcome, process, answeredAt = Infinity }: Call): boolean {
-  return outcome === 'refused' && endings.some(ending => ending.process === process && ending.at >= answeredAt && ending.at <= answeredAt + longestEnd)
+  return outcome === 'refused' && endings.some(ending => ending.process === process && ending.at >= answeredAt && ending.at <= answeredAt + longestStop)
+}
+
+/** Whether it has to outlive its process. */
+function mustBeKept({ hasKey, deferred }: PlannedRequest): boolean {
+  return hasKey || deferred !== undefined
 }
 
 /** Whether it was accepted for later, or an operator had it sent again. */
@@ -493,14 +496,14 @@ function isTakenForEqual({ plan: { store }, accounts, acquisitions, calls, ledge
     if (store === 'memory') return endings.some(ending => ending.process === process)
     const { request } = accounts.find(account => account.marks.some(mark => marks.includes(mark))) ?? {}
     const isLast = (at: number): boolean => at >= begunAt && at <= begunAt + 120_000
-    return request !== undefined && !request.hasKey && !request.deferred && (
+    return request !== undefined && !mustBeKept(request) && (
       endings.some(ending => ending.process === process && ending.kind === 'kill' && isLast(ending.at))
       || acquisitions.some(({ at, process: owner }) => owner !== process && at <= begunAt + 120_000)
     )
   }
   const own = calls.filter(({ marks }) => marks.includes(mark))
   // What another owner has sent since, the relay of a request without a key does not know.
-  const mustLast = accounts.some(({ marks, request: { hasKey, deferred } }) => marks.includes(mark) && (hasKey || deferred !== undefined))
+  const mustLast = accounts.some(({ marks, request }) => marks.includes(mark) && mustBeKept(request))
   const isOfNextOwner = ({ process }: Call): boolean => !mustLast && own.some(call => (
     call.process !== process && acquisitions.some(acquisition => acquisition.process === process && acquisition.at > call.begunAt)
   ))
@@ -538,8 +541,8 @@ function isNotWritten(run: Run, { at }: Issue): boolean {
 }
 
 /** "Where another relay took over, the record has what that one found out", also of what the one before knew to have arrived. */
-function isSuperseded({ acquisitions }: Run, { request: { hasKey, deferred } }: Account, { word, process }: Issue): boolean {
-  if (!word || (!hasKey && !deferred)) return false
+function isSuperseded({ acquisitions }: Run, { request }: Account, { word, process }: Issue): boolean {
+  if (!word || !mustBeKept(request)) return false
   const own = acquisitions.findLast(each => each.process === process && each.at <= word.at)
   return own !== undefined && acquisitions.some(other => other.process !== process && other.at <= word.at && other.number > own.number)
 }

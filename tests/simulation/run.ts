@@ -93,7 +93,7 @@ interface Process {
 
 /** How long a stop waits for callers, and how long all of it may take, in milliseconds. */
 const grace = 4_000
-const longestStop = 8_000
+export const longestStop = 8_000
 /** After how long nothing of a relay that has finished may be left, in milliseconds. */
 const settled = 500
 /** How long the last write of a caller whose statement was answered after the stop may take, in milliseconds. */
