@@ -26,7 +26,7 @@ async function send(relay: StoredRelay, body: object, headers: Record<string, st
 
 describe('a text that is delivered later', () => {
   test('holds its queue while it is open, however often it could not leave before', async t => {
-    const relay = await settledRelay(t, { ...once, chatApiTimeout: 0.5, chatApiMaxRetries: 1 })
+    const relay = await settledRelay(t, { ...once, chatApiTimeout: 1, chatApiMaxRetries: 1 })
     let held = 0
     t.after(relay.app.on('before-send', () => held++ === 0 ? new Promise<never>(() => undefined) : undefined))
     relay.simulator.fault({ fault: { kind: 'silent' }, action: /^send_/ })
