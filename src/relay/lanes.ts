@@ -79,7 +79,7 @@ export class Lanes {
     const { delivery: { deferred }, mustLast } = active
     if (this.isClosed) throw new RelayError('stopping')
     const lane = this.open(active.delivery)
-    const refusal = deferred ? undefined : gates.refusal(lane) ?? this.whyStuck(lane)
+    const refusal = deferred ? undefined : this.refusal(lane)
     if (refusal) {
       this.advance(lane)
       throw refusal
@@ -164,7 +164,7 @@ export class Lanes {
     if (lane.places.length > 0) this.advance(lane)
     const account = port.find(lane.bot)
     if (wasClosed && account?.isOnline) await gates.ask(lane, account)
-    this.turnAway(lane, gates.refusal(lane))
+    this.turnAway(lane)
     this.advance(lane)
   }
 
@@ -259,7 +259,7 @@ export class Lanes {
       gates.close(lane.name, closure)
       lane.delay ??= 'closed'
     }
-    this.turnAway(lane, gates.refusal(lane))
+    this.turnAway(lane)
     this.advance(lane)
   }
 
@@ -283,7 +283,7 @@ export class Lanes {
       this.begin(lane, head)
       return
     }
-    this.turnAway(lane, gates.refusal(lane))
+    this.turnAway(lane)
     this.lookAfter(lane, rest)
   }
 
@@ -410,7 +410,7 @@ export class Lanes {
     }
     if (failure && gates.failed(lane, failure)) {
       lane.delay ??= 'closed'
-      this.turnAway(lane, gates.refusal(lane))
+      this.turnAway(lane)
       void gates.learn(lane, account).then(() => this.advance(lane))
     }
     const waits = deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
@@ -478,7 +478,7 @@ export class Lanes {
   }
 
   /** Refuses the callers that wait in a lane, where there is a reason to. */
-  private turnAway(lane: Lane, refusal: RelayError | undefined): void {
+  private turnAway(lane: Lane, refusal = this.refusal(lane)): void {
     if (!refusal) return
     const callers = lane.takeOut(({ active, isSaved }) => !active.delivery.deferred && isSaved)
     for (const place of callers) void this.give(place, refusal, this.isClosed)
@@ -510,14 +510,17 @@ export class Lanes {
       for (const place of lane.later) this.isDue(lane, place)
       const isLate = ({ since = now, active: { delivery: { flow } } }: Place): boolean => now - since >= (flow.route?.after ?? Infinity)
       const late = this.sendOn(lane, isLate, this.whyWaiting(lane))
-      this.turnAway(lane, this.whyStuck(lane))
+      this.turnAway(lane)
       if (overdue.length + late > 0) this.advance(lane)
     }
   }
 
-  /** Why callers cannot wait behind what is leaving: it waits for the database. */
-  private whyStuck({ leaving }: Lane): RelayError | undefined {
-    return leaving?.active.delivery.deferred && this.context.deliveries.isStoreDown ? new RelayError('store-down') : undefined
+  /** Why callers cannot wait in a lane: its gate is closed, or what is leaving waits for its bot or for the database. */
+  private refusal(lane: Lane): RelayError | undefined {
+    const { deliveries, gates, port } = this.context
+    const isWaiting = lane.leaving?.active.delivery.deferred === true && deliveries.isStoreDown
+    const isAway = lane.leaving !== undefined && !this.isOnline(lane)
+    return gates.refusal(lane) ?? (isAway ? offlineError(port.find(lane.bot)) : isWaiting ? new RelayError('store-down') : undefined)
   }
 
   /** Why what is in a lane has waited. */

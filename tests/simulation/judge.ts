@@ -2,8 +2,8 @@ import { quietUntil } from '../../src/message/quiet'
 import { writeAddress } from '../../src/message/target'
 import { isUnfinished, outcomeOf } from '../../src/relay/delivery'
 import type { ProcessClock } from './clock'
-import type { PlannedRequest } from './plan'
-import type { Call, Entry } from './platform'
+import { statementTimeout, type PlannedRequest } from './plan'
+import type { Call, Entry, Question } from './platform'
 import { longestStop, type Account, type Issue, type Run, type Word } from './run'
 
 /**
@@ -18,6 +18,7 @@ export function judge(run: Run): string[] {
     ...run.accounts.flatMap(account => [
       ...judgeAnswers(run, account), ...judgeWords(run, account), ...judgeDoubles(run, account), ...judgeRecord(run, account),
       ...judgeExpiry(run, account), ...judgeTime(run, account), ...judgeWays(run, account), ...judgeDigest(run, account),
+      ...judgeWaiting(run, account),
     ]),
     ...judgeTries(run), ...judgeLimits(run), ...judgeRestrictions(run), ...run.plan.isHeld ? judgeHeld(run) : [],
     ...watch(run),
@@ -29,6 +30,37 @@ function judgeAnswers(run: Run, { request, issues }: Account): string[] {
   return issues.flatMap(({ word, process }, nth) => {
     if (word?.kind === 'failed' && word.code === 'internal') return [`request ${request.name} failed by accident`]
     return word || isKilled(run, process) || isStoppedAtStatement(run, process) ? [] : [`request ${request.name} got no answer (${nth + 1})`]
+  })
+}
+
+/** How long nothing may happen in a lane whose callers wait for their turn, besides the time of a call, in milliseconds. */
+const longestIdle = 12_000
+
+/** Nobody waits for a turn that does not come nearer. */
+function judgeWaiting(run: Run, account: Account): string[] {
+  const { request: { name, chat: place }, marks, issues } = account
+  const { chats, policy: { timeout } } = run.plan
+  const planned = chats[place]
+  if (!planned || isForLater(account) || hasWrongClock(run) || planned.calls.some(call => call?.heldFor !== undefined)) return []
+  const { id } = planned.target
+  const isOwn = (each: Call | Question): boolean => 'marks' in each && each.marks.some(mark => marks.includes(mark))
+  return issues.flatMap(({ at, process, word }, nth) => {
+    if (!word) return []
+    const happened = [...run.calls, ...run.questions].filter(each => each.process === process && each.chat.endsWith(`:${id}`))
+      .map(each => ({ begunAt: each.begunAt, until: Math.min(each.answeredAt ?? Infinity, each.begunAt + timeout), each }))
+      .sort((a, b) => a.begunAt - b.begunAt)
+    const own = happened.find(({ begunAt, each }) => begunAt >= at && isOwn(each))
+    const end = Math.min(own?.begunAt ?? Infinity, word.at)
+    let busyUntil = at
+    let longest = 0
+    for (const { begunAt, until } of [...happened, { begunAt: end, until: end }]) {
+      if (until < at || begunAt > end) continue
+      longest = Math.max(longest, begunAt - busyUntil)
+      busyUntil = Math.max(busyUntil, until)
+    }
+    // Its key is looked for and freed, it is inserted, and its end is written, for as long as a call may take.
+    const allowed = longestIdle + (isSlowAtWriting(run) ? timeout + 4 * statementTimeout : 0)
+    return longest > allowed ? [`request ${name} waited (${nth + 1}) for ${end - at} ms, of which nothing happened for ${longest}`] : []
   })
 }
 

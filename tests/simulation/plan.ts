@@ -114,7 +114,7 @@ const minute = 60 * second
 const hour = 60 * minute
 
 /** After how long the relay gives up waiting for the database, in milliseconds. */
-const statementTimeout = 8_000
+export const statementTimeout = 8_000
 /** What a call with a file, a video or a link may take, in milliseconds. */
 export const mediaSettle = 10 * minute
 

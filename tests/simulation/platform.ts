@@ -1,4 +1,5 @@
 import { RelayError } from '../../src/errors'
+import { causes } from '../../src/message/causes'
 import type { BotSelector, Target } from '../../src/message/model'
 import {
   SendError, type Account, type Closure, type HistoryPage, type Limit, type LoadedItem, type Message, type Port, type Receipt, type Report,
@@ -90,6 +91,14 @@ export interface Call {
   outcome?: string
 }
 
+/** A question for the history of a chat. */
+export interface Question {
+  readonly process: ProcessClock
+  readonly chat: string
+  readonly begunAt: number
+  answeredAt?: number
+}
+
 /** A message that is in a chat. */
 export interface Entry {
   readonly id: string
@@ -120,6 +129,8 @@ export class Platform {
   readonly calls: Call[] = []
   /** When which chat was open again by what it told, by itself or because it was asked. */
   readonly openings: { chat: string, at: number }[] = []
+  /** When the history of which chat was asked for. */
+  readonly questions: Question[] = []
   private readonly chats = new Map<string, Chat>()
   private readonly offline = new Set<string>()
   /** Until when there is what trouble with which chat or account. */
@@ -254,6 +265,7 @@ export class Platform {
     const connection: Connection = { process, sid, reports: new Map(), offline: new Set(), online: new Set(), open: new Set() }
     this.connections.push(connection)
     const isOnline = (): boolean => this.isOnline(sid)
+    const isLoggedOut = (): boolean => this.has('logged-out', sid)
     const once = (watches: Set<() => void>, isNow: () => boolean) => (callback: () => void): (() => void) => {
       if (isNow()) callback()
       else watches.add(callback)
@@ -262,7 +274,8 @@ export class Platform {
     return {
       sid, platform: 'onebot', selfId: sid.slice('onebot:'.length), name: sid,
       get health() {
-        return { state: isOnline() ? 'online' as const : 'offline' as const, since: 0 }
+        const cause = isLoggedOut() ? { cause: causes['logged-out'].en } : {}
+        return { state: isOnline() ? 'online' as const : 'offline' as const, since: 0, ...cause }
       },
       get isOnline() {
         return isOnline()
@@ -418,7 +431,10 @@ export class Platform {
         reject(new SendError('unsent'))
         return
       }
+      const question: Question = { process: connection.process, chat, begunAt: this.timeline.now }
+      this.questions.push(question)
       const fail = (error: SendError): void => {
+        question.answeredAt = this.timeline.now
         connection.process.deliver(this.timeline.now, () => connection.open.delete(fail) && reject(error))
       }
       connection.open.add(fail)
@@ -427,6 +443,7 @@ export class Platform {
       const answerAfter = fault.answer === 'none' ? longestQuestion : Math.max(fault.answerAfter, fault.readAfter)
       connection.process.deliver(this.timeline.now + answerAfter, () => {
         if (!connection.open.delete(fail)) return
+        question.answeredAt = this.timeline.now
         if (!this.options.hasHistory) resolve(undefined)
         else if (fault.answer === 'none') reject(failures.unanswered)
         else if (fault.answer === 'refused' || fault.answer === 'unanswered') reject(failures[fault.answer])

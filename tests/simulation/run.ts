@@ -9,7 +9,7 @@ import { Random } from '../faults/random'
 import { Machine, ProcessClock, RelayClock, Timeline } from './clock'
 import { copy, Database, SimulatedJournal } from './journal'
 import { mediaSettle, type Disturbance, type Moment, type Plan, type PlannedItem, type PlannedOperation, type PlannedRequest, type PlannedWishes } from './plan'
-import { chatName, markSign, Platform, type Call, type Entry } from './platform'
+import { chatName, markSign, Platform, type Call, type Entry, type Question } from './platform'
 
 /** What a caller was told. */
 export type Word
@@ -59,6 +59,7 @@ export interface Run {
   readonly accounts: readonly Account[]
   readonly ledger: readonly Entry[]
   readonly calls: readonly Call[]
+  readonly questions: readonly Question[]
   /** When which chat was open again by what the platform told, by itself or because it was asked. */
   readonly openings: readonly { chat: string, at: number }[]
   readonly acquisitions: readonly Acquisition[]
@@ -209,6 +210,10 @@ class World implements Run {
 
   get calls(): readonly Call[] {
     return this.platform.calls
+  }
+
+  get questions(): readonly Question[] {
+    return this.platform.questions
   }
 
   get openings(): Run['openings'] {

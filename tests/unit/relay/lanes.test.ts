@@ -177,6 +177,18 @@ describe('whoever waits in a lane that is closed meanwhile is turned away:', () 
     await core.run(2_000)
     assert.deepEqual(core.port.texts, ['elsewhere', 'deferred'])
   })
+
+  test('callers behind a message that cannot be looked for before its bot is back', async () => {
+    const core = new Core()
+    await core.run()
+    core.port.fates.push({})
+    void core.later('deferred')
+    await core.run(100)
+    void core.submit('caller')
+    core.port.online = false
+    await core.run(6_000)
+    assert.deepEqual(core.log, ['deferred accepted', 'caller unsent'])
+  })
 })
 
 test('a lane that was forgotten while the platform was asked does not take the place of the one that was made since', async () => {
