@@ -122,7 +122,9 @@ export class Relay {
    *
    * @throws RelayError what would stop the request as such
    */
-  preview(request: MessageRequest): Promise<Preview> {
+  async preview(request: MessageRequest): Promise<Preview> {
+    const { store } = this
+    if (request.sendAt && store?.journal.isDurable === false && !store.isStandIn?.()) throw new RelayError('no-database')
     return preview(request, this.options)
   }
 

@@ -222,7 +222,8 @@ function keyConflict(isSame: boolean): RelayError {
   return isSame ? new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } }) : new RelayError('key-reused')
 }
 
-function isChanging(): RelayError {
+/** What is written of a delivery is not what it is. */
+export function isChanging(): RelayError {
   return new RelayError('conflict', 'this delivery is changing: try again later')
 }
 

@@ -14,7 +14,7 @@ import { Limits } from './limits'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
 import type { Ownership } from './owner'
 import { Recheck } from './recheck'
-import { Replay } from './replay'
+import { isChanging, Replay } from './replay'
 
 /** What outlives a reload of the plugin in one process: what is known of the chats, pauses and intervals, and the journal in memory. */
 export class Shared {
@@ -108,14 +108,15 @@ export class Term {
   async withdraw(id: string): Promise<State | undefined> {
     const { deliveries, lanes } = this
     const { state, deferred, results, attempts, open, flow } = await this.history.get(id)
-    if (state === 'queued' && results.some(result => result?.success)) {
+    if (state !== 'queued') throw new RelayError('conflict', `this delivery is ${state}: only a queued one can be withdrawn`)
+    if (results.some(result => result?.success)) {
       throw new RelayError('conflict', 'a part of this delivery has been sent: it cannot be withdrawn any more')
     }
-    if (state === 'queued' && !deferred) throw new RelayError('conflict', 'the caller of this delivery waits for it: it cannot be withdrawn')
+    if (!deferred) throw new RelayError('conflict', 'the caller of this delivery waits for it: it cannot be withdrawn')
     const active = deliveries.get(id)
-    if (state !== 'queued' || !active || !lanes.leave(active.delivery)) {
-      throw new RelayError('conflict', `this delivery is ${state === 'queued' ? 'leaving in a digest' : state}: only a queued one can be withdrawn`)
-    }
+    // It has been withdrawn already, but its row is still there.
+    if (!active) throw isChanging()
+    if (!lanes.leave(active.delivery)) throw new RelayError('conflict', 'this delivery is leaving in a digest: only a queued one can be withdrawn')
     // The members of a digest end with it.
     const leavesRecord = attempts > 0 || open.length > 0 || flow.members !== undefined
     if (!leavesRecord) {

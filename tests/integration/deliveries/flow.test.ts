@@ -108,6 +108,8 @@ describe('an order for later', () => {
   test('needs a database', async t => {
     const relay = await relayWith(t, { path: null })
     assert.equal((await relay.post({ group_id: group, msg: 'x', send_at: 5 })).status, 501)
+    const body = JSON.stringify({ group_id: group, msg: 'x', send_at: 5 })
+    assert.equal((await relay.request('/webhook?dry_run=1', { method: 'POST', body })).status, 501)
   })
 
   for (const wrong of [{ urgent: 'yes' }, { send_at: '2026-11-24T10:00:00' }, { thread: 'x'.repeat(201) }, { thread: 'a', thread_mode: 'edit' }]) {

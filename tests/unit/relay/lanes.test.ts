@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { v7 as uuid } from 'uuid'
+import { RelayError } from '../../../src/errors'
 import { Core, fates, lane, limited } from '../../support/core'
 
 /** New deliveries take so many milliseconds to be saved. */
@@ -219,6 +220,24 @@ test('whoever waits for a message that is withdrawn is told at once', async () =
   await core.run(1_000)
   await Promise.all([core.relay.withdraw(id), core.run(100)])
   assert.deepEqual(core.log, ['withdrawn unsent'])
+})
+
+test('what was withdrawn while the database was away is changing until its row has gone', async () => {
+  const core = new Core()
+  await core.run()
+  core.port.online = false
+  const id = uuid()
+  void core.submit('withdrawn', { id, deferred: { wait: 0 } })
+  await core.run(100)
+  const messages: string[] = []
+  const withdraw = async (): Promise<void> => {
+    void core.relay.withdraw(id).catch((error: unknown) => messages.push(RelayError.from(error).message))
+    await core.run(100)
+  }
+  core.journal.cancel = () => Promise.reject(new Error('away'))
+  await withdraw()
+  await withdraw()
+  assert.deepEqual(messages, ['the database of the relay does not answer: try again later', 'this delivery is changing: try again later'])
 })
 
 describe('a pause', () => {
