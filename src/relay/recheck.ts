@@ -14,7 +14,7 @@ const looks = [60_000, 5 * 60_000]
 /** How long after its settling time, and how long after a look for which the bot was offline, in milliseconds. */
 const margin = 1_000
 const offlineDelay = 60_000
-/** How often it is looked what is due, in milliseconds. */
+/** How often it is looked what is due, and a bot is asked at most, in milliseconds. */
 const tickInterval = 1_000
 
 export interface RecheckContext extends AttemptContext {
@@ -25,13 +25,14 @@ export interface RecheckContext extends AttemptContext {
 export class Recheck {
   /** When each is due, on the monotonic clock. */
   private readonly due = new WeakMap<Active, number[]>()
+  /** Bots whose platforms have still to answer: one that never does holds no other one up. */
+  private readonly asked = new Set<string>()
   private cancel: () => void
-  private isBusy = false
 
   constructor(private readonly context: RecheckContext) {
     const tick = (): void => {
       this.cancel = context.clock.after(tickInterval, tick)
-      if (!this.isBusy) void this.lookAtDue()
+      this.lookAtDue()
     }
     this.cancel = context.clock.after(tickInterval, tick)
   }
@@ -47,8 +48,7 @@ export class Recheck {
   }
 
   /**
-   * Asks the platform once for all that is open of a delivery, for a caller who waits: no longer than a call may take. What is found is
-   * recorded, also after that.
+   * Asks the platform once for all that is open of a delivery, no longer than a call may take. What is found is recorded, also after that.
    *
    * @returns whether what is still open may be sent again
    */
@@ -78,18 +78,20 @@ export class Recheck {
     return mayRepeat
   }
 
-  private async lookAtDue(): Promise<void> {
+  private lookAtDue(): void {
     const { clock, deliveries } = this.context
-    this.isBusy = true
-    for (const active of [...deliveries.unanswered.values()]) {
+    for (const active of deliveries.unanswered.values()) {
+      const { bot } = active.delivery
       const due = this.due.get(active) ?? this.plan(active)
       this.due.set(active, due)
       const [next] = due
-      if (next === undefined || next > clock.now() || deliveries.unanswered.get(active.delivery.id) !== active) continue
+      if (next === undefined || next > clock.now() || this.asked.has(bot)) continue
       due.shift()
-      await this.lookAgain(active, due).catch(() => due.unshift(clock.now() + offlineDelay))
+      this.asked.add(bot)
+      void this.lookAgain(active, due)
+        .catch(() => due.unshift(clock.now() + offlineDelay))
+        .finally(() => this.asked.delete(bot))
     }
-    this.isBusy = false
   }
 
   private plan({ delivery }: Active): number[] {
@@ -102,7 +104,7 @@ export class Recheck {
     const { delivery } = active
     // As long as it is in memory its end is still being written.
     if (!port.find(delivery.bot)?.isOnline || deliveries.get(delivery.id)) throw new RelayError('unsent')
-    const mayRepeat = await this.ask(active)
+    const mayRepeat = await this.look(active)
     const calls = Math.max(0, ...delivery.open.map(({ calls }) => calls))
     if (!mayRepeat || delivery.state !== 'unanswered' || stop.aborted) return
     if (!delivery.deferred || calls > policy.retries || isOverdue(delivery, clock.wall())) return
