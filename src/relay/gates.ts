@@ -3,10 +3,11 @@ import { causes } from '../message/causes'
 import type { Target } from '../message/model'
 import { timeOfDay } from '../message/quiet'
 import { longestLimit, type Account, type Closure, type SendError } from '../platform/port'
+import { pause } from './clock'
 import type { Delivery, Hold } from './delivery'
 import { dueAt, type Flow } from './flow'
 import type { Limits } from './limits'
-import type { RelayOptions } from './options'
+import type { RunningOptions } from './options'
 
 /** What a lane is to its gate. */
 export interface Gated {
@@ -82,7 +83,7 @@ const mostRetryAfter = 60
  * | limited    | the platform wants fewer messages          | the time that the platform named is over                          |
  */
 export class Gates {
-  constructor(private readonly context: RelayOptions & { limits: Limits }, private readonly memory: GateMemory) {}
+  constructor(private readonly context: RunningOptions & { limits: Limits }, private readonly memory: GateMemory) {}
 
   /** How long nothing may leave from a lane, in milliseconds. */
   rest(lane: Gated): number {
@@ -296,7 +297,7 @@ export class Gates {
 
   /** Asks the platform whether a chat is closed, and holds its lane if so. */
   async ask({ name, target }: Pick<Gated, 'name' | 'target'>, account: Account): Promise<Closure | 'open' | undefined> {
-    const state = await account.closure(target).catch(() => undefined)
+    const state = await this.closureOf(target, account)
     if (state && state !== 'open') this.close(name, state)
     return state
   }
@@ -309,11 +310,17 @@ export class Gates {
   /** Asks why and until when a lane is held that was refused just now: its callers are told. */
   async learn({ name, target }: Gated, account: Account): Promise<void> {
     if (!this.isAboutChat(name) || this.gate(name).isDoubted) return
-    const state = await account.closure(target).catch(() => undefined)
+    const state = await this.closureOf(target, account)
     const hold = this.hold(name)
     if (!state || state === 'open' || !hold) return
     this.gate(name).hold = { ...hold, ...state }
     if (state.until !== null) this.gate(name).nextTry = this.due(state.until)
+  }
+
+  /** What the platform says of a chat, where it does so in the time of a call. */
+  private closureOf(target: Target, account: Account): Promise<Closure | 'open' | undefined> {
+    const { clock, policy: { timeout }, stop } = this.context
+    return Promise.race([account.closure(target).catch(() => undefined), pause(clock, timeout, stop).then(() => undefined)])
   }
 
   /** For how long the platform wants nothing more, in milliseconds. */

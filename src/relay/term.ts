@@ -75,7 +75,7 @@ export class Term {
       return typeof asked === 'boolean' ? asked : asked[platform] ?? usual
     })
     const sending = { ...running, chats, limits, deliveries, lookUps }
-    const gates = this.gates = new Gates({ ...options, limits }, memory.gates)
+    const gates = this.gates = new Gates({ ...running, limits }, memory.gates)
     const lanes = this.lanes = new Lanes({ ...sending, gates })
     const intake = this.intake = new Intake({ ...options, deliveries, gates, lanes }, last)
     const recheck = this.recheck = new Recheck({ ...sending, lanes })

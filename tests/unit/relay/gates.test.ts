@@ -139,6 +139,16 @@ describe('a chat that is closed for a while', () => {
     assert.deepEqual([results.map(outcomeOf), core.called], [Array(4).fill('unanswered'), ['reply 1+a', 'reply 1+b', 'reply 1+a']])
   })
 
+  test('is tried where the platform does not answer in the time of a call whether it is closed', async () => {
+    const core = new Core()
+    core.port.fates.push(muted)
+    void core.later('held')
+    await core.run(minute - 1_000)
+    core.port.chatTakes = 60 * minute
+    await core.run(30_000)
+    assert.deepEqual(core.called, ['held', 'held'])
+  })
+
   test('is not held for ever where nothing waits', async () => {
     const core = new Core()
     core.port.fates.push(muted)
