@@ -1,5 +1,6 @@
 import { quietUntil } from '../../src/message/quiet'
 import { writeAddress } from '../../src/message/target'
+import { backoff } from '../../src/relay/attempt'
 import { isUnfinished, outcomeOf } from '../../src/relay/delivery'
 import type { ProcessClock } from './clock'
 import { statementTimeout, type PlannedRequest } from './plan'
@@ -36,31 +37,35 @@ function judgeAnswers(run: Run, { request, issues }: Account): string[] {
 /** How long nothing may happen in a lane whose callers wait for their turn, besides the time of a call, in milliseconds. */
 const longestIdle = 12_000
 
-/** Nobody waits for a turn that does not come nearer. */
+/** Nobody waits for a turn that does not come nearer, nor for longer after it than all calls may take. */
 function judgeWaiting(run: Run, account: Account): string[] {
-  const { request: { name, chat: place }, marks, issues } = account
-  const { chats, policy: { timeout } } = run.plan
-  const planned = chats[place]
-  if (!planned || isForLater(account) || hasWrongClock(run) || planned.calls.some(call => call?.heldFor !== undefined)) return []
-  const { id } = planned.target
+  const { request: { name, chat: place, mode }, marks, issues } = account
+  const { chats, policy: { timeout, retries }, lanes: { interval } } = run.plan
+  const { target: { id }, calls } = chats[place] ?? { target: {}, calls: [] }
+  if (isForLater(account) || hasWrongClock(run) || calls.some(call => call?.heldFor !== undefined)) return []
+  // A key is looked for and freed, a row is inserted, and an end is written for as long as a call may take.
+  const slowness = isSlowAtWriting(run) ? timeout + 4 * statementTimeout : 0
   const isOwn = (each: Call | Question): boolean => 'marks' in each && each.marks.some(mark => marks.includes(mark))
   return issues.flatMap(({ at, process, word }, nth) => {
     if (!word) return []
     const happened = [...run.calls, ...run.questions].filter(each => each.process === process && each.chat.endsWith(`:${id}`))
-      .map(each => ({ begunAt: each.begunAt, until: Math.min(each.answeredAt ?? Infinity, each.begunAt + timeout), each }))
+      .map(each => ({ begunAt: each.begunAt, until: Math.min(each.answeredAt ?? Infinity, each.begunAt + timeout), isOwn: isOwn(each) }))
       .sort((a, b) => a.begunAt - b.begunAt)
-    const own = happened.find(({ begunAt, each }) => begunAt >= at && isOwn(each))
-    const end = Math.min(own?.begunAt ?? Infinity, word.at)
+    const turn = Math.min(happened.find(({ begunAt, isOwn }) => isOwn && begunAt >= at)?.begunAt ?? Infinity, word.at)
     let busyUntil = at
-    let longest = 0
-    for (const { begunAt, until } of [...happened, { begunAt: end, until: end }]) {
-      if (until < at || begunAt > end) continue
-      longest = Math.max(longest, begunAt - busyUntil)
+    let idle = 0
+    for (const { begunAt, until } of [...happened, { begunAt: turn, until: turn }]) {
+      if (until < at || begunAt > turn) continue
+      idle = Math.max(idle, begunAt - busyUntil)
       busyUntil = Math.max(busyUntil, until)
     }
-    // Its key is looked for and freed, it is inserted, and its end is written, for as long as a call may take.
-    const allowed = longestIdle + (isSlowAtWriting(run) ? timeout + 4 * statementTimeout : 0)
-    return longest > allowed ? [`request ${name} waited (${nth + 1}) for ${end - at} ms, of which nothing happened for ${longest}`] : []
+    // What an earlier request with its key has left open is looked for first.
+    let longest = timeout + 2_000 + (nth > 0 ? 2 * timeout : 0) + slowness
+    for (let failures = 1; failures <= retries; failures++) longest += Math.max(backoff(failures, 1), interval) + timeout
+    return [
+      ...idle > longestIdle + slowness ? [`request ${name} waited for its turn (${nth + 1}) while nothing happened for ${idle} ms`] : [],
+      ...mode === 'single' && word.at - turn > longest ? [`request ${name} had its answer (${nth + 1}) ${word.at - turn} ms after its turn`] : [],
+    ]
   })
 }
 
