@@ -112,3 +112,12 @@ export class RelayError extends Error {
     return error instanceof RelayError ? error : new RelayError('internal', undefined, { cause: error })
   }
 }
+
+/**
+ * Checks a request against a rule.
+ *
+ * @throws RelayError `bad-request` with the rule as its text
+ */
+export function demand(condition: boolean, rule: string): asserts condition {
+  if (!condition) throw new RelayError('bad-request', rule)
+}

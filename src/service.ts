@@ -1,6 +1,6 @@
 import { h, Service, type Context, type Logger } from 'koishi'
 import { v7 as uuid } from 'uuid'
-import { RelayError } from './errors'
+import { demand, RelayError } from './errors'
 import { keyIn, type Sources } from './hooks'
 import { safeName } from './lib/file-name'
 import type { InFlight } from './lib/in-flight'
@@ -264,8 +264,4 @@ function toItem(piece: string | h | RelayItem): Readonly<Record<string, unknown>
     default:
       throw new RelayError('bad-request', `<${type}> cannot be sent: use text, img, video, audio, file, at and quote`)
   }
-}
-
-function demand(condition: boolean, rule: string): asserts condition {
-  if (!condition) throw new RelayError('bad-request', rule)
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'koishi'
 import { randomBytes } from 'node:crypto'
-import { RelayError } from '../errors'
+import { demand, RelayError } from '../errors'
 import { sha256 } from '../lib/crypto'
 import { printable } from '../lib/log'
 import { isSet } from '../lib/words'
@@ -162,10 +162,6 @@ export class MadeKeys {
       throw new RelayError('bad-request', isStored ? `the entry ${JSON.stringify(printable(String(name)))}: ${error.message}` : error.message)
     }
   }
-}
-
-function demand(condition: boolean, rule: string): asserts condition {
-  if (!condition) throw new RelayError('bad-request', rule)
 }
 
 function newSecret(): string {

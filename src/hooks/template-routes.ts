@@ -1,4 +1,4 @@
-import { RelayError } from '../errors'
+import { demand, RelayError } from '../errors'
 import { readJson, type BodyLimits } from '../http/body'
 import { noteChange } from '../http/admin'
 import { route, type Exchange, type Route } from '../http/routes'
@@ -89,8 +89,4 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
 
 function nameOf({ params: { source = '' } }: Exchange): string {
   return source
-}
-
-function demand(condition: boolean, rule: string): asserts condition {
-  if (!condition) throw new RelayError('bad-request', rule)
 }

@@ -1,4 +1,4 @@
-import { RelayError } from '../errors'
+import { demand, RelayError } from '../errors'
 import { languages } from '../lib/language'
 import { printable } from '../lib/log'
 import { isSigningSecret } from '../lib/webhook-signature'
@@ -145,10 +145,6 @@ function readSeconds(value: unknown, least: number, most: number, name: string):
 /** A star would be a pattern where the targets of a key have the name. */
 function readChat(word: string): Address | undefined {
   return word.includes('*') ? undefined : readAddress(word)
-}
-
-function demand(condition: boolean, rule: string): asserts condition {
-  if (!condition) throw new RelayError('bad-request', rule)
 }
 
 /** Whether both are given and differ. */

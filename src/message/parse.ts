@@ -1,4 +1,4 @@
-import { isErrorCode, RelayError } from '../errors'
+import { demand, isErrorCode, RelayError } from '../errors'
 import { printable } from '../lib/log'
 import { parseDestinations } from './destination'
 import { parseLink, writeLink } from './link'
@@ -30,10 +30,6 @@ export function isObject(value: unknown): value is JsonObject {
 /** The fields of a JSON object; none for any other value. */
 export function fieldsOf(value: unknown): JsonObject {
   return isObject(value) ? value : {}
-}
-
-function demand(condition: boolean, rule: string): asserts condition {
-  if (!condition) throw new RelayError('bad-request', rule)
 }
 
 const bodyRule = 'the body must be a JSON object'

@@ -1,4 +1,4 @@
-import { RelayError } from '../errors'
+import { demand } from '../errors'
 import { threadModes, type SendAt, type ThreadMode, type Wishes } from './model'
 
 /** The fields of a request that say when and how its message leaves. */
@@ -58,8 +58,4 @@ function readMode(value: unknown): ThreadMode {
   const mode = threadModes.find(each => each === value)
   demand(mode !== undefined, 'thread_mode must be reply, update or replace')
   return mode
-}
-
-function demand(condition: boolean, rule: string): asserts condition {
-  if (!condition) throw new RelayError('bad-request', rule)
 }
