@@ -2,7 +2,7 @@ import { demand, RelayError } from '../errors'
 import { languages } from '../lib/language'
 import { printable } from '../lib/log'
 import { isSigningSecret } from '../lib/webhook-signature'
-import { readList } from '../lib/words'
+import { isSet, readList } from '../lib/words'
 import { chatOf } from './destination'
 import type { Address, HttpRung, Ladder, Named, Quiet, Rung, TargetNames } from './model'
 import { isObject, type JsonObject } from './parse'
@@ -154,8 +154,4 @@ function isOther(a: string | undefined, b: string | undefined): boolean {
 
 function isWord(value: unknown): value is string | undefined {
   return value === undefined || (typeof value === 'string' && value !== '')
-}
-
-function isSet(value: unknown): boolean {
-  return value !== undefined && value !== null
 }
