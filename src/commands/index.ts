@@ -5,7 +5,7 @@ import { sleep } from '../lib/async'
 import { parseEndpoint, type Endpoint } from '../lib/endpoint'
 import type { InFlight } from '../lib/in-flight'
 import { Limiter, OverloadError } from '../lib/limiter'
-import { describePlace, printable, Tally } from '../lib/log'
+import { describePlace, printable } from '../lib/log'
 import { unwrap } from '../lib/unwrap'
 import type { BotSelector, Reply, Target } from '../message/model'
 import { type JsonObject, parseReply } from '../message/parse'
@@ -22,6 +22,8 @@ const maxCallbacks = 64
 const maxWaiting = 256
 /** The wait before a callback that could not answer is asked a second time, in milliseconds. */
 const retryPause = 1000
+/** The least time between two lines about dropped commands, in milliseconds. */
+const reportInterval = 60_000
 
 /** Which messages are commands, and where they are posted. */
 export interface CommandSettings extends CommandPattern {
@@ -80,12 +82,15 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
 
   const lifetime = new AbortController()
   const { signal } = lifetime
-  const dropped = new Tally(count => {
+  let dropped = 0
+  const reportDropped = (count: number): void => {
     logger.warn('%s', `${count} ${count === 1 ? 'command' : 'commands'} dropped: the callback answers more slowly than commands arrive`)
-  })
+    dropped = 0
+  }
+  const reportSometimes = ctx.throttle(reportDropped, reportInterval)
   ctx.on('dispose', () => {
     lifetime.abort()
-    dropped.end()
+    if (dropped > 0) reportDropped(dropped)
   })
   // After the time that an answer may take, the member no longer expects one.
   const callbacks = new Limiter({ concurrency: maxCallbacks, capacity: maxWaiting, patience: timeout })
@@ -157,7 +162,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
       signal.throwIfAborted()
     } catch (error) {
       if (signal.aborted) log('info', 'given up: the relay is stopping')
-      else if (error instanceof OverloadError) dropped.add()
+      else if (error instanceof OverloadError) reportSometimes(++dropped)
       else log('warn', `no reply: ${reasonOf(error)}`)
       return false
     }

@@ -22,31 +22,3 @@ export function describePlace(error: unknown): string {
 function framesOf({ message, stack = '' }: Error): string[] {
   return [...stack.slice(stack.indexOf(message) + message.length).matchAll(/^\s+at (.*)$/gm)].map(([, place = '']) => place)
 }
-
-/** Reports the count of a frequent event: the first event at once, the events after it at most once a minute. */
-export class Tally {
-  private count = 0
-  private timer: NodeJS.Timeout | undefined
-
-  /** @param report gets the number of events since the last report */
-  constructor(private readonly report: (count: number) => void) {}
-
-  add(): void {
-    this.count++
-    if (!this.timer) this.flush()
-  }
-
-  /** Reports what is left, and ends the timer. */
-  end(): void {
-    clearTimeout(this.timer)
-    this.timer = undefined
-    if (this.count > 0) this.report(this.count)
-    this.count = 0
-  }
-
-  private flush(): void {
-    const wasQuiet = this.count === 0
-    this.end()
-    if (!wasQuiet) this.timer = setTimeout(() => this.flush(), 60_000)
-  }
-}

@@ -9,7 +9,7 @@ import { InFlight } from '../../../src/lib/in-flight'
 import { excessOfJson, excessOfValue } from '../../../src/lib/json'
 import { languageOf } from '../../../src/lib/language'
 import { Limiter, OverloadError, type Limits } from '../../../src/lib/limiter'
-import { describeError, describePlace, printable, Tally } from '../../../src/lib/log'
+import { describeError, describePlace, printable } from '../../../src/lib/log'
 import { TokenBucket } from '../../../src/lib/token-bucket'
 import { isSigningSecret, signatureHeaders } from '../../../src/lib/webhook-signature'
 import { matchesGlob } from '../../../src/lib/words'
@@ -178,31 +178,6 @@ describe('the log', () => {
     assert.match(describePlace(error), /^"TypeError" at ".*lib\.test\.ts.*"$/)
     assert.equal(describePlace(Object.assign(new Error('x'), { stack: '' })), '"Error" at "unknown"')
     assert.equal(describePlace(undefined), 'undefined')
-  })
-
-  test('tells of the first at once, then of all in a minute together, and of the rest when it ends', t => {
-    t.mock.timers.enable({ apis: ['setTimeout'] })
-    const told: number[] = []
-    const tally = new Tally(count => told.push(count))
-    const add = (count: number): void => {
-      for (let i = 0; i < count; i++) tally.add()
-    }
-    add(6)
-    t.mock.timers.tick(59_999)
-    assert.deepEqual(told, [1])
-    t.mock.timers.tick(1)
-    assert.deepEqual(told, [1, 5])
-    add(1)
-    t.mock.timers.tick(60_000)
-    assert.deepEqual(told, [1, 5, 1])
-    t.mock.timers.tick(60_000)
-    assert.deepEqual(told, [1, 5, 1], 'there was nothing to tell')
-    add(2)
-    assert.deepEqual(told, [1, 5, 1, 1], 'after a quiet minute the next is the first again')
-    tally.end()
-    tally.end()
-    t.mock.timers.tick(120_000)
-    assert.deepEqual(told, [1, 5, 1, 1, 1])
   })
 })
 
