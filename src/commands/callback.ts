@@ -7,9 +7,6 @@ import { isObject, type JsonObject } from '../message/parse'
 /** The longest answer that is read, in bytes, counted after decompression. */
 const maxAnswer = 1024 * 1024
 
-/** The longest delay that `setTimeout` of Node.js takes, in milliseconds. With a longer one it would fire at once. */
-const maxDelay = 2 ** 31 - 1
-
 /** The body that a callback gets. */
 export interface CommandBody {
   command: string
@@ -60,14 +57,9 @@ export class CallbackError extends Error {
 export async function postCommand(endpoint: Endpoint, body: CommandBody, options: PostOptions): Promise<JsonObject | undefined> {
   const { identity, timeout, signal } = options
   const exchange = new AbortController()
-  let givenUp: CallbackError | undefined
-  const giveUp = (reason: CallbackError) => {
-    givenUp ??= reason
-    exchange.abort(givenUp)
-  }
-  const stop = () => giveUp(new CallbackError('the relay is stopping'))
-  const expire = () => giveUp(new CallbackError(`no complete answer within ${timeout / 1000} s`, { isTemporary: true }))
-  const timer = setTimeout(expire, Math.min(timeout, maxDelay))
+  const stop = () => exchange.abort(new CallbackError('the relay is stopping'))
+  const expire = () => exchange.abort(new CallbackError(`no complete answer within ${timeout / 1000} s`, { isTemporary: true }))
+  const timer = setTimeout(expire, timeout)
   const unwatch = onAbort(signal, stop)
   let response: Response | undefined
   try {
@@ -76,7 +68,7 @@ export async function postCommand(endpoint: Endpoint, body: CommandBody, options
     return await readAnswer(response)
   } catch (error) {
     // What an aborted `fetch` throws does not say why it was aborted.
-    if (givenUp) throw givenUp
+    exchange.signal.throwIfAborted()
     throw error instanceof CallbackError ? error : new CallbackError(networkReason(error), { cause: error, isTemporary: !response })
   } finally {
     clearTimeout(timer)
