@@ -1,4 +1,4 @@
-import { sleep } from '../lib/async'
+import { setTimeout } from 'node:timers/promises'
 import { networkReason, type Endpoint } from '../lib/endpoint'
 import type { Language } from '../lib/language'
 import { writeAlert, type Alert } from './texts'
@@ -43,7 +43,7 @@ export async function postAlert(
   let failure = await post(endpoint, body, timeout, stop)
   for (const pause of isLast ? pauses : []) {
     if (failure === undefined) return
-    await sleep(pause, stop)
+    await setTimeout(pause, undefined, { signal: stop }).catch(() => undefined)
     if (stop.aborted) break
     failure = await post(endpoint, body, timeout, stop)
   }

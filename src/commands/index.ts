@@ -1,7 +1,7 @@
 import type { Context, Logger, Session } from 'koishi'
+import { setTimeout } from 'node:timers/promises'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
-import { sleep } from '../lib/async'
 import { parseEndpoint, type Endpoint } from '../lib/endpoint'
 import type { InFlight } from '../lib/in-flight'
 import { Limiter, OverloadError } from '../lib/limiter'
@@ -113,7 +113,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
       if (!retry || !(error instanceof CallbackError) || !error.isTemporary) throw error
       logger.warn('%s', `${id} the callback did not answer and is asked once more: ${error.message}`)
     }
-    await sleep(retryPause, signal)
+    await setTimeout(retryPause, undefined, { signal })
     return postCommand(endpoint, body, options)
   }
 

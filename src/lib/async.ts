@@ -1,13 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** Gives the event loop a turn: the statements of an embedded database do not. */
-export { setImmediate as yieldToOthers } from 'node:timers/promises'
-
-/** Waits for a time in milliseconds; the stop ends the wait. */
-export async function sleep(time: number, stop: AbortSignal): Promise<void> {
-  await setTimeout(time, undefined, { signal: stop }).catch(() => undefined)
-}
-
 /** The result of some work; `undefined` where it fails or takes longer than a time in milliseconds. */
 export async function inTime<T>(work: () => Promise<T>, time: number): Promise<T | undefined> {
   const end = new AbortController()

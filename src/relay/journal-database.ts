@@ -1,7 +1,9 @@
 import { $, type Context, type Logger, type Query } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { readFile } from 'node:fs/promises'
-import { Mutex, yieldToOthers } from '../lib/async'
+// Gives the event loop a turn: the statements of an embedded database do not.
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
+import { Mutex } from '../lib/async'
 import { isEmbedded, silently } from '../lib/database'
 import { printable } from '../lib/log'
 import { unwrap } from '../lib/unwrap'
