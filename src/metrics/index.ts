@@ -1,5 +1,5 @@
 import type { Context } from 'koishi'
-import { unwrap } from '../lib/unwrap'
+import { unwrap } from '../lib/koishi'
 import { outcomeOf, type Delivery } from '../relay/delivery'
 import type { Backlog, CallOutcome, LaneState, LookUp, Observer } from '../relay/relay'
 import { createInstruments, type Instruments } from './instruments'

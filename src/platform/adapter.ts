@@ -1,6 +1,6 @@
 import { h, Universal, type Bot, type Context, type Session } from 'koishi'
 import { LRUCache } from 'lru-cache'
-import { unwrap } from '../lib/unwrap'
+import { unwrap } from '../lib/koishi'
 import type { Item, Target } from '../message/model'
 import { adapterOf, type Adapter, type Feature } from './adapters'
 import type { Presence } from './bots'

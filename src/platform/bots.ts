@@ -1,5 +1,5 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
-import { unwrap } from '../lib/unwrap'
+import { unwrap } from '../lib/koishi'
 import { causes } from '../message/causes'
 import { cleanWording } from './failure'
 import type { Health } from './port'

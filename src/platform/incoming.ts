@@ -1,5 +1,5 @@
 import type { Session } from 'koishi'
-import { unwrap } from '../lib/unwrap'
+import { unwrap } from '../lib/koishi'
 import type { BotSelector, Target } from '../message/model'
 import { fieldsOf, type JsonObject } from '../message/parse'
 

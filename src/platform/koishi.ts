@@ -1,6 +1,6 @@
 import { h, MessageEncoder, Universal, type Bot, type Context } from 'koishi'
 import { RelayError } from '../errors'
-import { unwrap } from '../lib/unwrap'
+import { unwrap } from '../lib/koishi'
 import { causes } from '../message/causes'
 import type { BotSelector, Item, ParsedItem, Target } from '../message/model'
 import { toPlatform } from '../message/target'

@@ -1,4 +1,4 @@
-import { unwrap } from '../lib/unwrap'
+import { unwrap } from '../lib/koishi'
 import { divideText } from '../lib/words'
 import type { CauseId } from '../message/causes'
 import type { Item, Target } from '../message/model'

@@ -1,6 +1,5 @@
 import type { Context } from 'koishi'
-import { isDatabaseLoaded } from '../lib/database'
-import { unwrap } from '../lib/unwrap'
+import { isDatabaseLoaded, unwrap } from '../lib/koishi'
 import { pause, systemClock } from './clock'
 import { nameOfError } from './deliveries'
 import { DatabaseJournal, type ContentFiles } from './journal-database'

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { setTimeout as delay } from 'node:timers/promises'
 import { digest } from '../../lib/crypto'
-import { unwrap } from '../../lib/unwrap'
+import { unwrap } from '../../lib/koishi'
 import type { Item, Target } from '../../message/model'
 import { fieldsOf, type JsonObject } from '../../message/parse'
 import { toPage } from '../history'

@@ -1,6 +1,6 @@
 import { h, type MessageEncoder } from 'koishi'
 import { sha256 } from '../../lib/crypto'
-import { unwrap } from '../../lib/unwrap'
+import { unwrap } from '../../lib/koishi'
 import type { Item, Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { toMention, toText, type IncomingSupport } from '../incoming'

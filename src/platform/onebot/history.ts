@@ -1,5 +1,5 @@
 import type { Context } from 'koishi'
-import { unwrap } from '../../lib/unwrap'
+import { unwrap } from '../../lib/koishi'
 import type { Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { Reported, toPage } from '../history'

@@ -1,6 +1,6 @@
 import type { Bot, Context } from 'koishi'
 import { inTime } from '../../lib/async'
-import { unwrap } from '../../lib/unwrap'
+import { unwrap } from '../../lib/koishi'
 import { causes } from '../../message/causes'
 import { fieldsOf, type JsonObject } from '../../message/parse'
 import type { Presence } from '../bots'

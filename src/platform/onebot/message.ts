@@ -1,7 +1,7 @@
 import type { h } from 'koishi'
 import { sha256 } from '../../lib/crypto'
+import { unwrap } from '../../lib/koishi'
 import type { Target } from '../../message/model'
-import { unwrap } from '../../lib/unwrap'
 import { fieldsOf, type JsonObject } from '../../message/parse'
 import { readMessage, type Segment } from '../../message/segments'
 import { toMention, toText, type IncomingSupport } from '../incoming'

@@ -1,6 +1,6 @@
 import { Universal, type Bot, type Context, type h } from 'koishi'
 import { LRUCache } from 'lru-cache'
-import { unwrap } from '../../lib/unwrap'
+import { unwrap } from '../../lib/koishi'
 import type { Item, Target } from '../../message/model'
 import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { classifyThrown } from '../failure'

@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test'
 import { Simulator, type SimulatorOptions } from '../../../simulator'
 import { hasRequest } from '../../../src/platform/onebot/adapter'
 import { keepConnected } from '../../../src/platform/onebot/connection'
-import { unwrap } from '../../../src/lib/unwrap'
+import { unwrap } from '../../../src/lib/koishi'
 import { listen } from '../../support/listen'
 import { until } from '../../support/until'
 
