@@ -1,7 +1,7 @@
-import { onAbort } from '../lib/abort'
+import { onAbort } from '../lib/async'
+import { signatureHeaders } from '../lib/crypto'
 import { networkReason, type Endpoint } from '../lib/endpoint'
 import { excessOfJson } from '../lib/json'
-import { signatureHeaders } from '../lib/webhook-signature'
 import { isObject, type JsonObject } from '../message/parse'
 
 /** The longest answer that is read, in bytes, counted after decompression. */

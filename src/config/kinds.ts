@@ -1,7 +1,7 @@
 import { Schema } from 'koishi'
+import { isSigningSecret } from '../lib/crypto'
 import { parseEndpoint } from '../lib/endpoint'
 import { languageOf, type Language } from '../lib/language'
-import { isSigningSecret } from '../lib/webhook-signature'
 import { readList } from '../lib/words'
 import { isObject, type JsonObject } from '../message/parse'
 import { toPlatform } from '../message/target'

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { RelayError } from '../errors'
 import { readBody, type BodyLimits } from '../http/body'
-import { onAbort } from '../lib/abort'
+import { onAbort } from '../lib/async'
 
 /** The bound for all bodies together, in bytes. */
 const maxTotal = 32 * 1024 * 1024

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { RelayError } from '../errors'
-import { onAbort } from '../lib/abort'
+import { onAbort } from '../lib/async'
 import { excessOfJson, excessOfValue } from '../lib/json'
 
 /** A request whose body is still to be read. */

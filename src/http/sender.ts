@@ -1,6 +1,6 @@
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
-import { goneSignal } from '../lib/abort'
+import { goneSignal } from '../lib/async'
 import type { Language } from '../lib/language'
 import { keyOf, waysOf } from '../message/destination'
 import type { Content, Destination, Destinations } from '../message/model'

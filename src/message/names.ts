@@ -1,7 +1,7 @@
 import { demand, RelayError } from '../errors'
+import { isSigningSecret } from '../lib/crypto'
 import { languages } from '../lib/language'
 import { printable } from '../lib/log'
-import { isSigningSecret } from '../lib/webhook-signature'
 import { isSet, readList } from '../lib/words'
 import { chatOf } from './destination'
 import type { Address, HttpRung, Ladder, Named, Quiet, Rung, TargetNames } from './model'

@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { onAbort } from '../lib/abort'
+import { onAbort } from '../lib/async'
 import { SendError, type Account, type Message, type Receipt } from '../platform/port'
 import { nameOf, type Chats, type Finding, type LookUps, type OpenCall } from './chats'
 import type { MessageKind } from './compose'

@@ -1,4 +1,4 @@
-import { onAbort } from '../lib/abort'
+import { onAbort } from '../lib/async'
 
 /**
  * Time as the core sees it. Waits, deadlines and settling run on the monotonic clock; the machine's clock is for what people see, for

@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { onAbort } from '../lib/abort'
+import { onAbort } from '../lib/async'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { pause } from './clock'

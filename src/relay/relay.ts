@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { onAbort } from '../lib/abort'
+import { onAbort } from '../lib/async'
 import type { MessageRequest } from '../message/model'
 import { pause } from './clock'
 import { nameOfError } from './deliveries'

@@ -1,5 +1,5 @@
 import { RelayError, type Outcome } from '../../src/errors'
-import { onAbort } from '../../src/lib/abort'
+import { onAbort } from '../../src/lib/async'
 import type { Address, Item, MessageRequest } from '../../src/message/model'
 import type { LoadedItem } from '../../src/platform/port'
 import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery'

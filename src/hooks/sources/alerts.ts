@@ -1,7 +1,6 @@
 // Alertmanager and Grafana: both send groups of alerts.
 import { RelayError } from '../../errors'
-import { digest, isHmac } from '../../lib/crypto'
-import { isRecent } from '../../lib/webhook-signature'
+import { digest, isHmac, isRecent } from '../../lib/crypto'
 import type { JsonObject } from '../../message/parse'
 import { address, count, date, header, labelled, line, object, objects } from '../fields'
 import { excerpt } from '../markup'

@@ -1,6 +1,5 @@
 import { RelayError } from '../../errors'
-import { sha256 } from '../../lib/crypto'
-import { isSignedWith } from '../../lib/webhook-signature'
+import { isSignedWith, sha256 } from '../../lib/crypto'
 import type { JsonObject } from '../../message/parse'
 import { address, count, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
