@@ -6,7 +6,9 @@ const keptEnds = 2048
 // By their Unicode category: Cc control, Cf format (bidi marks and overrides, zero-width characters, byte order marks), Cs lone
 // surrogates, Zl and Zp line ends. The others end a path, the path of a URL or a drive, or are forbidden on Windows.
 const unsafe = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}%#?<>:"|*]/gu
-const edge = /[.\s]/u
+// Windows drops blanks and dots at the end, and a leading dot hides a file. Without the look-behind, a long run of dots within a name would
+// take quadratic time.
+const edges = /^[.\s]+|(?<![.\s])[.\s]+$/gu
 // Devices on Windows, in any folder and with any extension. Windows takes superscript digits for digits here.
 const reserved = /^(?:con|prn|aux|nul|conin\$|conout\$|clock\$|(?:com|lpt)[0-9¹²³])\s*(?:\.|$)/iu
 
@@ -17,19 +19,9 @@ const reserved = /^(?:con|prn|aux|nul|conin\$|conout\$|clock\$|(?:com|lpt)[0-9¹
 export function safeName(name: string): string {
   const base = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1)
   const ends = base.length > 2 * keptEnds ? base.slice(0, keptEnds) + base.slice(-keptEnds) : base
-  const cut = shorten(trimEdges(ends.replace(unsafe, '').normalize('NFC')))
+  const cut = shorten(ends.replace(unsafe, '').normalize('NFC').replace(edges, ''))
   if (cut === '') return 'file'
   return reserved.test(cut) ? shorten(`_${cut}`) : cut
-}
-
-/** Removes blanks and dots at either end: Windows drops those at the end, and a leading dot hides a file. */
-function trimEdges(text: string): string {
-  // A regular expression with an anchor at the end takes quadratic time on a long run of dots.
-  let start = 0
-  let end = text.length
-  while (start < end && edge.test(text.charAt(start))) start++
-  while (end > start && edge.test(text.charAt(end - 1))) end--
-  return text.slice(start, end)
 }
 
 function shorten(name: string): string {
@@ -38,5 +30,5 @@ function shorten(name: string): string {
   const [extension = ''] = /(?:\.[^.\s]{1,12}){1,2}$/u.exec(name) ?? []
   const stem = name.slice(0, name.length - extension.length)
   const { read } = new TextEncoder().encodeInto(stem, new Uint8Array(maxBytes - Buffer.byteLength(extension)))
-  return trimEdges(stem.slice(0, read)) + extension
+  return stem.slice(0, read).replace(edges, '') + extension
 }
