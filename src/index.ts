@@ -16,7 +16,7 @@ import { describeSettings, resolveSettings } from './config/settings'
 import { serveConsole } from './console'
 import { digestWriter, hookDoors, hookRoutes, LastPayloads, Sources, Templates } from './hooks'
 import { adminRoutes, MediaLinks, Sender, serveHttp } from './http'
-import { InFlight, shutDown } from './lib/in-flight'
+import { InFlight } from './lib/in-flight'
 import { languageOf } from './lib/language'
 import { parseNames } from './message/names'
 import { Metrics } from './metrics'
@@ -180,9 +180,13 @@ export function apply(ctx: Context, config: Config): void {
   ctx.plugin(MessageRelay, { relay, names, sources, inFlight })
   rememberIncoming(ctx)
 
-  const shut = (): Promise<void> => {
+  /** Stops within five seconds: work in flight has four to end by itself; the rest is cut off, and has half a second to be answered. */
+  const shut = async (): Promise<void> => {
     relay.drain()
-    return shutDown(inFlight, stop).then(finish).finally(() => port.close())
+    await inFlight.drain(4_000)
+    stop.abort()
+    await inFlight.drain(500)
+    await finish().finally(() => port.close())
   }
   ctx.on('exit', shut)
   ctx.on('dispose', shut)

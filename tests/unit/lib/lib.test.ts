@@ -41,7 +41,6 @@ test('what is under way is waited for by everybody who asks, no longer than they
   const inFlight = new InFlight()
   const [leave, leaveLast] = [inFlight.enter(), inFlight.enter()]
   await inFlight.drain(20)
-  inFlight.close()
   assert.throws(() => inFlight.enter(), { code: 'stopping' })
   let drained = 0
   const drains = [inFlight.drain(60_000), inFlight.drain(60_000)].map(drain => drain.then(() => drained++))
