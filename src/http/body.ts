@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/async'
-import { excessOfJson, excessOfValue } from '../lib/json'
+import { excessOfJson } from '../lib/json'
 
 /** A request whose body is still to be read. */
 export interface Received {
@@ -32,12 +32,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  * @throws RelayError `invalid-json`, `bad-request` for too many levels or values, and those of {@link readBody}
  */
 export async function readJson({ request, parsedBody }: Received, limits: BodyLimits, stop: AbortSignal): Promise<unknown> {
-  if (typeof parsedBody === 'object' && parsedBody !== null) {
-    const excess = excessOfValue(parsedBody)
-    if (excess !== undefined) throw new RelayError('bad-request', `the body has ${excess}`)
-    return parsedBody
-  }
   if (typeof parsedBody === 'string') return parseJson(Buffer.from(parsedBody))
+  // Its text has the same bounds.
+  if (typeof parsedBody === 'object' && parsedBody !== null) return parseJson(Buffer.from(JSON.stringify(parsedBody)))
   const source = await readBody(request, limits, stop)
   const body = parseJson(source)
   // Reading the parsed body takes about as long again.

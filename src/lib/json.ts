@@ -3,10 +3,7 @@ const maxLevels = 64
 /** The most values, arrays and objects included, names of fields not. */
 const maxValues = 20_000
 
-const tooDeep = `more than ${maxLevels} levels`
-
-const [quote, backslash, comma, openArray, closeArray, openObject, closeObject] = [0x22, 0x5c, 0x2c, 0x5b, 0x5d, 0x7b, 0x7d]
-const space = 0x20
+const [space = 0, quote = 0, backslash, comma, openArray, closeArray, openObject, closeObject] = Buffer.from(' "\\,[]{}')
 
 /**
  * Checks the bounds of a JSON text (RFC 8259) before it is parsed: a few megabytes can hold millions of values, and each of them takes a
@@ -25,7 +22,7 @@ export function excessOfJson(bytes: Buffer, most = maxValues): string | undefine
     if (byte === quote) {
       for (at++; at < bytes.length && bytes[at] !== quote; at++) if (bytes[at] === backslash) at++
     } else if (byte === openArray || byte === openObject) {
-      if (++levels > maxLevels) return tooDeep
+      if (++levels > maxLevels) return `more than ${maxLevels} levels`
       while ((bytes[at + 1] ?? quote) <= space) at++
       if (bytes[at + 1] !== closeArray && bytes[at + 1] !== closeObject) values++
     } else if (byte === closeArray || byte === closeObject) {
@@ -34,15 +31,5 @@ export function excessOfJson(bytes: Buffer, most = maxValues): string | undefine
       values++
     }
     if (values > most) return `more than ${most} values`
-  }
-}
-
-/** Checks the same bounds of JSON that another plugin has parsed. */
-export function excessOfValue(value: unknown): string | undefined {
-  try {
-    return excessOfJson(Buffer.from(JSON.stringify(value)))
-  } catch {
-    // It overflows the stack.
-    return tooDeep
   }
 }

@@ -1,4 +1,4 @@
-import { mkdir, open, rename } from 'node:fs/promises'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
@@ -8,13 +8,6 @@ import { dirname } from 'node:path'
 export async function writeWhole(path: string, text: string): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  const file = await open(temporary, 'w', 0o600)
-  try {
-    await file.chmod(0o600)
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
+  await writeFile(temporary, text, { mode: 0o600, flush: true })
   await rename(temporary, path)
 }
