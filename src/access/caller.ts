@@ -1,8 +1,35 @@
 import { RelayError } from '../errors'
-import type { TokenBucket } from '../lib/token-bucket'
 import type { ParsedItem, Target } from '../message/model'
 import { deeds, type Scope } from './scopes'
 import { fits, type TargetPattern } from './target-pattern'
+
+const minute = 60_000
+
+/** A limit of messages a minute: so many at once, and then as many as time gives back. Times are milliseconds on the monotonic clock. */
+export class Rate {
+  /** When nothing is spent any more. */
+  private full = -Infinity
+
+  constructor(private readonly perMinute: number) {}
+
+  /**
+   * Spends messages. Where nothing is spent yet, this also allows more than go into a minute, and the next ones wait for them.
+   *
+   * @returns 0 when they were allowed; otherwise the time until they could be, and none was spent
+   */
+  take(count: number, now = performance.now()): number {
+    const wait = Math.max(this.full - now, 0) + (Math.min(count / this.perMinute, 1) - 1) * minute
+    // Less is an error of rounding.
+    if (wait >= 1) return wait
+    this.owe(count, now)
+    return 0
+  }
+
+  /** Spends messages, also more than are left. */
+  owe(count: number, now = performance.now()): void {
+    this.full = Math.max(this.full, now) + count / this.perMinute * minute
+  }
+}
 
 /** What a key allows. */
 export interface Rights {
@@ -12,7 +39,7 @@ export interface Rights {
   /** The targets that it allows to those who send by this name only; none for a name that it does not have. */
   byName?: (name: string) => readonly TargetPattern[]
   /** Absent: no limit. */
-  rate?: TokenBucket
+  rate?: Rate
 }
 
 /** How a key was used since the plugin was loaded. */

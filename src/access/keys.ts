@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { sha256 } from '../lib/crypto'
 import { printable } from '../lib/log'
-import { TokenBucket } from '../lib/token-bucket'
 import { isSet, readList } from '../lib/words'
 import { reachOf } from '../message/destination'
 import type { TargetNames } from '../message/model'
 import { isObject, type JsonObject } from '../message/parse'
 import { parseRanges } from './addresses'
-import { Caller, type Rights } from './caller'
+import { Caller, Rate, type Rights } from './caller'
 import { parseExpiry } from './expiry'
 import { defaultScopes, scopes, type Scope } from './scopes'
 import { parsePatterns, toPattern } from './target-pattern'
@@ -125,7 +124,7 @@ export function parseEntry(
       secrets,
       expires: expires ?? Infinity,
       isFrom,
-      caller: new Caller(name, { allow, ...targets, ...rate !== undefined && { rate: new TokenBucket(rate) } }),
+      caller: new Caller(name, { allow, ...targets, ...rate !== undefined && { rate: new Rate(rate) } }),
       view: {
         name, ...targets && words && { targets: words }, allow: [...allow], ...expires !== undefined && { expires },
         ...rate !== undefined && { rate }, ...isFrom && ranges && { from: ranges },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import crypto, { createHmac } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { Access } from '../../../src/access/access'
+import { Rate } from '../../../src/access/caller'
 import { parseKeys } from '../../../src/access/keys'
 import { Refusals } from '../../../src/access/refusals'
 
@@ -119,5 +120,32 @@ describe('refusals', () => {
     assert.equal(refusals.add('unauthorized', 'address 0', 2), undefined)
     assert.equal(told(20_000, minute), 1001)
     assert.equal(refusals.counts.get('unauthorized'), 15_001)
+  })
+})
+
+describe('a rate', () => {
+  const second = 1000
+
+  test('gives as many at once as it holds, and then as many as come, but takes nothing when it says no', () => {
+    const rate = new Rate(6)
+    for (let count = 0; count < 6; count++) assert.equal(rate.take(1, 0), 0)
+    for (let count = 0; count < 100; count++) assert.equal(rate.take(1, 0), 10 * second)
+    assert.equal(rate.take(1, 4 * second), 6 * second)
+    assert.equal(rate.take(1, 10 * second), 0)
+    assert.equal(rate.take(1, 10 * second), 10 * second)
+  })
+
+  test('never holds more than comes in a minute', () => {
+    const rate = new Rate(2)
+    for (let count = 0; count < 2; count++) assert.equal(rate.take(1, 3600 * second), 0)
+    assert.equal(rate.take(1, 3600 * second), 30 * second)
+  })
+
+  test('gives more than it holds only when it is full, and owes it afterwards', () => {
+    const rate = new Rate(2)
+    assert.equal(rate.take(5, 0), 0)
+    assert.equal(rate.take(1, 0), 120 * second)
+    assert.equal(rate.take(5, 120 * second), 30 * second)
+    assert.equal(rate.take(5, 150 * second), 0)
   })
 })

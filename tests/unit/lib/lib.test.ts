@@ -10,7 +10,6 @@ import { excessOfJson } from '../../../src/lib/json'
 import { languageOf } from '../../../src/lib/language'
 import { Limiter, OverloadError, type Limits } from '../../../src/lib/limiter'
 import { describeError, describePlace, printable } from '../../../src/lib/log'
-import { TokenBucket } from '../../../src/lib/token-bucket'
 import { matchesGlob } from '../../../src/lib/words'
 import { Random } from '../../faults/random'
 
@@ -173,33 +172,6 @@ describe('the log', () => {
     assert.match(describePlace(error), /^"TypeError" at ".*lib\.test\.ts.*"$/)
     assert.equal(describePlace(Object.assign(new Error('x'), { stack: '' })), '"Error" at "unknown"')
     assert.equal(describePlace(undefined), 'undefined')
-  })
-})
-
-describe('a token bucket', () => {
-  const second = 1000
-
-  test('gives as many at once as it holds, and then as many as come, but takes nothing when it says no', () => {
-    const bucket = new TokenBucket(6, 0)
-    for (let count = 0; count < 6; count++) assert.equal(bucket.take(1, 0), 0)
-    for (let count = 0; count < 100; count++) assert.equal(bucket.take(1, 0), 10 * second)
-    assert.equal(bucket.take(1, 4 * second), 6 * second)
-    assert.equal(bucket.take(1, 10 * second), 0)
-    assert.equal(bucket.take(1, 10 * second), 10 * second)
-  })
-
-  test('never holds more than comes in a minute', () => {
-    const bucket = new TokenBucket(2, 0)
-    for (let count = 0; count < 2; count++) assert.equal(bucket.take(1, 3600 * second), 0)
-    assert.equal(bucket.take(1, 3600 * second), 30 * second)
-  })
-
-  test('gives more than it holds only when it is full, and owes it afterwards', () => {
-    const bucket = new TokenBucket(2, 0)
-    assert.equal(bucket.take(5, 0), 0)
-    assert.equal(bucket.take(1, 0), 120 * second)
-    assert.equal(bucket.take(5, 120 * second), 30 * second)
-    assert.equal(bucket.take(5, 150 * second), 0)
   })
 })
 
