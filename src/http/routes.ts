@@ -21,6 +21,8 @@ export interface Exchange extends Received {
    */
   readonly id: string
   readonly response: ServerResponse
+  /** A signal that is aborted when the client disconnects before it has its answer. */
+  readonly gone: () => AbortSignal
   /** The parameters of the path, decoded. */
   readonly params: Readonly<Partial<Record<string, string>>>
   readonly query: URLSearchParams
@@ -195,18 +197,28 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
 const stranger = new Caller(null, { allow: new Set() })
 
 function toExchange(context: Context): Exchange {
+  let gone: AbortSignal | undefined
   const parsed: unknown = Reflect.get(context, isBodyParsed) === true ? context.request.body : undefined
   const unparsed: unknown = typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, unparsedBody) : undefined
   return {
     id: uuid(),
     request: context.req,
     response: context.res,
+    gone: () => gone ??= goneSignal(context.res),
     params: context.params,
     // `context.URL` is empty where the Host header is malformed.
     query: new URLSearchParams(context.querystring),
     parsedBody: typeof unparsed === 'string' ? unparsed : parsed,
     caller: stranger,
   }
+}
+
+function goneSignal(response: ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  response.once('close', () => {
+    if (!response.writableEnded) controller.abort()
+  })
+  return controller.signal
 }
 
 function respond(context: Context, { status, type, body }: PlainAnswer): void {

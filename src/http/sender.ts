@@ -1,6 +1,5 @@
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
-import { goneSignal } from '../lib/async'
 import type { Language } from '../lib/language'
 import { keyOf, waysOf } from '../message/destination'
 import type { Content, Destination, Destinations } from '../message/model'
@@ -89,7 +88,7 @@ export class Sender {
   private async sendOne(exchange: Exchange, order: Order, destination: Destination): Promise<Success> {
     const { id, response } = exchange
     if (order.isDry) return { data: { dry_run: true, ...await this.preview(exchange, order, destination) } }
-    const { delivery, isReplay, retryAfter } = await this.submit(exchange, order, destination, { id, signal: () => goneSignal(response) })
+    const { delivery, isReplay, retryAfter } = await this.submit(exchange, order, destination, id)
     const place = `${this.prefix}/deliveries/${delivery.id}`
     if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
     // The record is that of the first request with the key (RFC 9110, section 8.7).
@@ -114,10 +113,8 @@ export class Sender {
 
   private async sendList(exchange: Exchange, order: Order): Promise<Success> {
     const { destinations: { list }, isDry, tellsState } = order
-    let gone: AbortSignal | undefined
-    const signal = (): AbortSignal => gone ??= goneSignal(exchange.response)
     const deliveries = await Promise.all(list.map(async destination => {
-      const entry = isDry ? this.preview(exchange, order, destination) : this.sendOneOfList(exchange, order, destination, signal)
+      const entry = isDry ? this.preview(exchange, order, destination) : this.sendOneOfList(exchange, order, destination)
       return { target: writeTarget(destination.target), ...await entry.catch((error: unknown) => viewError(RelayError.from(error))) }
     }))
     const failed = deliveries.filter(({ success }) => !success).length
@@ -128,12 +125,12 @@ export class Sender {
     return withFailures(order, failed, data)
   }
 
-  private async sendOneOfList(exchange: Exchange, order: Order, destination: Destination, signal: () => AbortSignal): Promise<Entry> {
+  private async sendOneOfList(exchange: Exchange, order: Order, destination: Destination): Promise<Entry> {
     const id = uuid()
     // A key holds for each target by itself. A key of a caller has no blank, so that this never equals the key of a request for one target.
     const key = order.key && `${order.key} ${keyOf(destination)}`
     try {
-      const { delivery, isReplay, retryAfter } = await this.submit(exchange, { ...order, key }, destination, { id, signal })
+      const { delivery, isReplay, retryAfter } = await this.submit(exchange, { ...order, key }, destination, id)
       const told = order.tellsState ? this.viewAccepted(delivery) : this.viewDelivery(delivery)
       const isTold = retryAfter !== undefined && !order.tellsState && delivery.mode === 'single'
       return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...told, ...isTold && { retry_after: retryAfter } }
@@ -142,16 +139,14 @@ export class Sender {
     }
   }
 
-  private async submit(
-    { caller }: Exchange, order: Order, destination: Destination, { id, signal }: Pick<Submission, 'id' | 'signal'>,
-  ): Promise<Submitted> {
+  private async submit({ caller, gone }: Exchange, order: Order, destination: Destination, id: string): Promise<Submitted> {
     const { door, key, event, deferred, files } = order
     const { target, bot, asked } = destination
     const { policy, route } = destination
     const { mode, items, expiresIn, urgent, sendAt, thread, threadMode, longText } = contentFor(order, destination)
     // Field by field: spreading an object, and then adding to it, takes a good part of the time of a request.
     const submission: Submission = {
-      id, signal, door, key, event, deferred,
+      id, signal: gone, door, key, event, deferred,
       request: { mode, items, expiresIn, urgent, sendAt, thread, threadMode, longText, target, bot, policy, route },
       caller: caller.name,
       admit: (way, added) => {

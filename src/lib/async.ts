@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 
 const callbacks = new WeakMap<AbortSignal, Set<() => void>>()
@@ -18,15 +17,6 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   }
   all.add(callback)
   return () => void all.delete(callback)
-}
-
-/** A signal that is aborted when the client disconnects before it has its answer. */
-export function goneSignal(response: ServerResponse): AbortSignal {
-  const controller = new AbortController()
-  response.once('close', () => {
-    if (!response.writableEnded) controller.abort()
-  })
-  return controller.signal
 }
 
 /** The result of some work; `undefined` where it fails or takes longer than a time in milliseconds. */

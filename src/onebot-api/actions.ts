@@ -2,7 +2,6 @@ import { RelayError } from '../errors'
 import { parseHandling } from '../http/preferences'
 import type { Exchange } from '../http/routes'
 import { ofDelivery, ofSubmission, type Order, type Sender } from '../http/sender'
-import { goneSignal } from '../lib/async'
 import type { Item, Target } from '../message/model'
 import { parseId, type JsonObject } from '../message/parse'
 import { writeTarget } from '../message/target'
@@ -87,7 +86,7 @@ async function send({ relay, sender }: ActionOptions, { exchange }: Call, { targ
       caller.owe(added)
     },
     ...key !== undefined && { key },
-    ...isAsync ? { deferred: { wait: 0, inMemory: 0 } } : { signal: () => goneSignal(response) },
+    ...isAsync ? { deferred: { wait: 0, inMemory: 0 } } : { signal: exchange.gone },
   }
   const { delivery, isReplay } = await relay.submit(submission).catch((error: unknown) => {
     throw ofSubmission(error, id)
