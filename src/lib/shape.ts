@@ -1,22 +1,21 @@
+/** A JSON object whose fields have not been read yet. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
 /** Tells whether a value that was read from JSON has a type. Of an interface, `objectOf` takes a table, which the compiler checks. */
 export type Shape<T> = (value: unknown) => value is T
 
 export const isString: Shape<string> = value => typeof value === 'string'
 export const isNumber: Shape<number> = value => typeof value === 'number'
 export const isBoolean: Shape<boolean> = value => typeof value === 'boolean'
+export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export function oneOf<const T>(values: readonly T[]): Shape<T> {
   return (value): value is T => values.some(each => each === value)
 }
 
 /** A field that may be absent. */
-export function optional<T>(shape: Shape<T>): Shape<T | undefined> {
-  return (value): value is T | undefined => value === undefined || shape(value)
-}
-
-export function nullable<T>(shape: Shape<T>): Shape<T | null> {
-  return (value): value is T | null => value === null || shape(value)
-}
+export const optional = <T>(shape: Shape<T>): Shape<T | undefined> => value => value === undefined || shape(value)
+export const nullable = <T>(shape: Shape<T>): Shape<T | null> => value => value === null || shape(value)
 
 export function listOf<T>(shape: Shape<T>): Shape<T[]> {
   return (value): value is T[] => Array.isArray(value) && value.every(shape)
@@ -26,8 +25,4 @@ export function listOf<T>(shape: Shape<T>): Shape<T[]> {
 export function objectOf<T extends object>(fields: { readonly [K in keyof T]-?: Shape<T[K]> }): Shape<T> {
   const shapes = Object.entries<Shape<unknown>>(fields)
   return (value): value is T => isObject(value) && shapes.every(([name, shape]) => shape(value[name]))
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -40,10 +40,9 @@ export function divideText(text: string, most: number): string[] {
   let rest = text
   while (rest.length > most) {
     const head = rest.slice(0, most)
-    const line = head.lastIndexOf('\n') + 1
-    const word = head.lastIndexOf(' ') + 1
+    const ends = ['\n', ' '].map(mark => head.lastIndexOf(mark) + 1)
     const whole = /[\uD800-\uDBFF]$/.test(head) ? most - 1 : most
-    const end = line > most / 2 ? line : word > most / 2 ? word : whole
+    const end = ends.find(place => place > most / 2) ?? whole
     parts.push(rest.slice(0, end))
     rest = rest.slice(end)
   }

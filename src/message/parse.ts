@@ -1,13 +1,13 @@
 import { demand, isErrorCode, RelayError } from '../errors'
 import { printable } from '../lib/log'
+import { isObject, type JsonObject } from '../lib/shape'
 import { parseDestinations } from './destination'
 import { parseLink, writeLink } from './link'
 import type { BotSelector, Content, Destinations, Item, ParsedItem, Reply, Target, TargetNames } from './model'
 import { toPlatform, writeTarget } from './target'
 import { parseWishes, wishFields } from './wishes'
 
-/** A JSON object whose fields have not been read yet. */
-export type JsonObject = Readonly<Record<string, unknown>>
+export { isObject, type JsonObject } from '../lib/shape'
 
 /** The longest ID of a group, user, bot or message, in characters. */
 const maxIdLength = 255
@@ -21,11 +21,6 @@ const everybody = 'all'
 // Compiled once: a literal in a function is compiled again by each call.
 const control = /\p{Cc}/u
 const mentionable = /^[^\s<>&"'`\p{C}]+$/u
-
-/** Tells a JSON object from every other value. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 /** The fields of a JSON object; none for any other value. */
 export function fieldsOf(value: unknown): JsonObject {

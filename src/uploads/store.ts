@@ -23,7 +23,7 @@ export interface StoredFile {
 export class UploadStore {
   readonly #holds = new Map<string, number>()
   /** Those that parse uploads share one core. */
-  readonly parsing = new Limiter({ concurrency: 4, capacity: Infinity, patience: Infinity })
+  readonly parsing = new Limiter({ concurrency: 4 })
 
   /**
    * @param directory absolute; created with the first upload, and may be a symbolic link
