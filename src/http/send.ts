@@ -5,7 +5,6 @@ import { parseContent, parseSelector, printNames, ignoredFields } from '../messa
 import { parseWishes, wishFields } from '../message/wishes'
 import { parseFileName } from '../uploads/multipart'
 import { receiveFile, receiveForm, type ReceivedPart, type ReceiveLimits } from '../uploads/receive'
-import { RequestFiles } from '../uploads/request-files'
 import type { UploadStore } from '../uploads/store'
 import { demandUnread, readBody, readJson, type BodyLimits } from './body'
 import { charsetOf, decodeText, kindOfName, kindOfType, kinds, mediaTypeOf, nameFor, type Kind } from './media-type'
@@ -40,15 +39,16 @@ async function send(exchange: Exchange, options: SendOptions): Promise<Success> 
   // What can be refused already is refused before any of the body is read.
   sender.demandTargets(exchange, parsePath(targets, {}, names))
   const handling = parseHandling(request.headers, query)
-  const files = new RequestFiles(uploads)
+  /** Those that no delivery is to send. */
+  const files: string[] = []
   try {
     const { content, bot, ignored } = await readWish(exchange, files, options)
     exchange.ignored = ignored
-    const order = { door: 'send', content, destinations: parsePath(targets, bot, names), files, ...handling }
+    const order = { door: 'send', content, destinations: parsePath(targets, bot, names), onDelivery: () => files.splice(0), ...handling }
     sender.admit(exchange, order)
     return await sender.send(exchange, order)
   } finally {
-    await files.end()
+    for (const id of files) await uploads.remove(id)
   }
 }
 
@@ -77,10 +77,10 @@ const textNames: readonly string[] = ['msg', 'text', ...wishFields]
  * Reads the body of `/send`, and stores the files in it. Its Content-Type says what it is, unless the path has a name for it, or the query
  * a `type`.
  *
- * @param files where files are stored; after a failure they are of no use
+ * @param files gets the IDs of the files
  * @throws RelayError `bad-request`, also for a body that is empty; `too-large`, `unsupported-type`, `too-slow`, `stopping`
  */
-async function readWish(exchange: Exchange, files: RequestFiles, { limits, stop }: SendOptions): Promise<Wish> {
+async function readWish(exchange: Exchange, files: string[], { uploads, limits, stop }: SendOptions): Promise<Wish> {
   const { query, params: { name }, request: { headers } } = exchange
   const asked = readChoice(query, 'type', kinds)
   const timing = readTiming(query)
@@ -94,10 +94,11 @@ async function readWish(exchange: Exchange, files: RequestFiles, { limits, stop 
     demandUnread(exchange)
     const isText = (field: string, isFile: boolean): boolean => isFile ? asked === 'text' : textNames.includes(field)
     const formLimits = { ...limits.files, isText, maxTextSize: limits.text.maxSize }
-    const { parts, skipped } = await receiveForm(exchange.request, files.store, formLimits, stop)
+    const { parts, skipped } = await receiveForm(exchange.request, uploads, formLimits, stop)
+    files.push(...parts.flatMap(part => 'id' in part ? part.id : []))
     const isWish = (part: ReceivedPart): part is Extract<ReceivedPart, { name: string }> => 'name' in part && wishFields.some(field => field === part.name)
     const wishes = Object.fromEntries(parts.filter(isWish).map(part => [part.name, decodeText(part.text, part.type, asFile).trim()]))
-    const items = itemsOfForm(parts.filter(part => !isWish(part)), asked, files)
+    const items = itemsOfForm(parts.filter(part => !isWish(part)), asked)
     return { content: { mode: 'batch', items, longText: 'file', ...timing, ...parseWishes(wishes, true) }, bot: {}, ignored: printNames(skipped) }
   }
   const kind = asked ?? (name === undefined ? kindOfBody(mediaType) : kindOfName(name))
@@ -107,8 +108,8 @@ async function readWish(exchange: Exchange, files: RequestFiles, { limits, stop 
   }
   demandUnread(exchange)
   const given = name ?? parseFileName(headers['content-disposition'] ?? '')
-  const id = await receiveFile(exchange.request, given || query.get('filename') || nameFor(kind, contentType), files.store, limits.files, stop)
-  files.add([id])
+  const id = await receiveFile(exchange.request, given || query.get('filename') || nameFor(kind, contentType), uploads, limits.files, stop)
+  files.push(id)
   return { content: { mode: 'single', items: [{ type: kind, link: { kind: 'upload', id } }], ...timing }, bot: {}, ignored: [] }
 }
 
@@ -131,8 +132,7 @@ function demandText(text: string): string {
 }
 
 /** @param asked what the parts with a file name are to be, where the query says so */
-function itemsOfForm(parts: readonly ReceivedPart[], asked: Kind | undefined, files: RequestFiles): ParsedItem[] {
-  files.add(parts.flatMap(part => 'id' in part ? [part.id] : []))
+function itemsOfForm(parts: readonly ReceivedPart[], asked: Kind | undefined): ParsedItem[] {
   if (parts.length === 0) throw new RelayError('bad-request', 'there is nothing to send: no part is named msg or text, and none is a file')
   const items = parts.map(part => itemOfPart(part, asked))
   const [first] = items

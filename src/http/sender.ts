@@ -6,7 +6,6 @@ import type { Content, Destination, Destinations } from '../message/model'
 import { platformOf, writeAddress, writeTarget } from '../message/target'
 import { createDelivery, isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery'
 import type { Relay, Submission, Submitted } from '../relay/relay'
-import type { RequestFiles } from '../uploads/request-files'
 import { viewResults, viewFlow } from './deliveries'
 import type { Handling } from './preferences'
 import { viewState } from './queues'
@@ -18,8 +17,8 @@ export interface Order extends Pick<Submission, 'door' | 'event' | 'deferred'>, 
   /** What goes to destinations of these languages instead. */
   translations?: ReadonlyMap<Language, Content>
   destinations: Destinations
-  /** The files that came with the request: they are kept where it becomes a delivery. */
-  files?: RequestFiles
+  /** Called for each delivery that the request becomes: from then on the files that came with it are kept. */
+  onDelivery?: () => void
   /** Whether the caller is told the state of the delivery only, not its results: it asks whether the order was accepted. */
   tellsState?: boolean
 }
@@ -140,7 +139,7 @@ export class Sender {
   }
 
   private async submit({ caller, gone }: Exchange, order: Order, destination: Destination, id: string): Promise<Submitted> {
-    const { door, key, event, deferred, files } = order
+    const { door, key, event, deferred, onDelivery } = order
     const { target, bot, asked } = destination
     const { policy, route } = destination
     const { mode, items, expiresIn, urgent, sendAt, thread, threadMode, longText } = contentFor(order, destination)
@@ -156,12 +155,12 @@ export class Sender {
     }
     try {
       const submitted = await this.relay.submit(submission)
-      files?.keep()
+      onDelivery?.()
       return submitted
     } catch (thrown) {
       const error = ofSubmission(thrown, id)
       // What became a delivery can be sent again.
-      if (error.outcome) files?.keep()
+      if (error.outcome) onDelivery?.()
       throw error
     }
   }
