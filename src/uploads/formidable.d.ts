@@ -11,7 +11,7 @@ declare module 'formidable' {
   }
 
   export class Formidable extends EventEmitter {
-    constructor(options: Record<string, unknown> & { fileWriteStreamHandler: () => Writable })
+    constructor(options: Record<string, unknown> & { fileWriteStreamHandler: () => Writable | undefined })
     error: unknown
     onPart: (part: Part) => Promise<void>
     _handlePart(part: Part): Promise<void>

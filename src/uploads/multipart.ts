@@ -1,5 +1,6 @@
-import { errors, Formidable, type Part } from 'formidable'
+import { errors, Formidable } from 'formidable'
 import type { EventEmitter } from 'node:events'
+import { unescape } from 'node:querystring'
 import type { Readable, Writable } from 'node:stream'
 import { RelayError } from '../errors'
 
@@ -44,10 +45,7 @@ export async function parseForm(body: Readable, contentType: string, onPart: (pa
     // formidable would compare it with the size of all files together.
     maxFileSize: Infinity,
     filename: () => 'unused',
-    fileWriteStreamHandler() {
-      if (!file) throw new Error('no file is open')
-      return file
-    },
+    fileWriteStreamHandler: () => file,
   })
   form.onPart = async part => {
     // The parser goes on with what it has got after it has begun a part.
@@ -55,14 +53,17 @@ export async function parseForm(body: Readable, contentType: string, onPart: (pa
     // It does so before the next chunk comes.
     body.pause()
     setImmediate(() => body.resume())
-    const onContent = (): void => {
+    lastContent = received
+    part.on('data', () => {
       lastContent = received
-    }
-    onContent()
-    part.on('data', onContent)
+    })
     try {
       if (++parts > maxParts) throw new RelayError('too-large', `more than ${maxParts} parts in one form`)
-      file = onPart(describe(part))
+      const { 'content-disposition': disposition = '', 'content-type': type = '' } = part.headers
+      // formidable damages base64 that is broken into lines.
+      if (part.transferEncoding === 'base64') throw new RelayError('unsupported-type', noEncoding)
+      const name = Buffer.from(parseParameters(disposition).get('name') ?? '', 'latin1').toString()
+      file = onPart({ name, fileName: parseFileName(disposition), type, content: part })
       // formidable takes a part without a type for a field.
       part.mimetype ||= 'application/octet-stream'
       if (file) await form._handlePart(part)
@@ -81,22 +82,12 @@ export async function parseForm(body: Readable, contentType: string, onPart: (pa
   })
 }
 
-function describe(part: Part): FormPart {
-  const { 'content-disposition': disposition = '', 'content-type': type = '' } = part.headers
-  // formidable damages base64 that is broken into lines.
-  if (part.transferEncoding === 'base64') throw encoded()
-  const name = Buffer.from(parseParameters(disposition).get('name') ?? '', 'latin1').toString()
-  return { name, fileName: parseFileName(disposition), type, content: part }
-}
-
 /** RFC 7578, section 4.7, deprecates the header. */
-function encoded(): RelayError {
-  return new RelayError('unsupported-type', 'send the bytes of a file as they are, without a content-transfer-encoding')
-}
+const noEncoding = 'send the bytes of a file as they are, without a content-transfer-encoding'
 
 function toRelayError(error: unknown): unknown {
   if (!(error instanceof errors.default) || !('code' in error)) return error
-  if (error.code === errors.unknownTransferEncoding) return encoded()
+  if (error.code === errors.unknownTransferEncoding) return new RelayError('unsupported-type', noEncoding)
   if (error.code === errors.missingMultipartBoundary) return new RelayError('bad-request', 'the Content-Type needs a boundary')
   return new RelayError('bad-request', 'the body is not valid multipart/form-data, or ends before its last boundary')
 }
@@ -124,14 +115,10 @@ export function parseParameters(header: string): Map<string, string> {
  * @returns `undefined` when there is none
  */
 export function parseFileName(disposition: string): string | undefined {
-  const parameters = parseParameters(disposition)
+  const parameters = parseParameters(Buffer.from(disposition, 'latin1').toString())
   const [plain, extended] = [parameters.get('filename'), parameters.get('filename*')]
   const [, text] = /^utf-8'[^']*'(.*)$/i.exec(extended ?? '') ?? []
+  if (text !== undefined) return text.replace(/(?:%[0-9a-f]{2})+/gi, escaped => unescape(escaped))
   // Browsers escape these three in a plain name and nothing else (HTML Standard, "multipart/form-data encoding algorithm").
-  const bytes = text === undefined ? plain && unescapeBytes(plain, /%(22|0D|0A)/gi) : unescapeBytes(text, /%([0-9a-f]{2})/gi)
-  return bytes === undefined ? extended && '' : Buffer.from(bytes, 'latin1').toString()
-}
-
-function unescapeBytes(text: string, escape: RegExp): string {
-  return text.replace(escape, (_, digits: string) => String.fromCharCode(parseInt(digits, 16)))
+  return plain?.replace(/%(?:22|0D|0A)/gi, escaped => unescape(escaped)) ?? (extended && '')
 }

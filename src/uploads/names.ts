@@ -10,14 +10,10 @@ export function temporaryName(uuid: string): string {
 }
 
 /** Tells whether {@link temporaryName} gave this name. */
-export function isTemporaryName(name: string): boolean {
-  return temporary.test(name)
-}
+export const isTemporaryName = (name: string): boolean => temporary.test(name)
 
 /** Tells whether this is the name of a folder that holds an uploaded file. */
-export function isFolderName(name: string): boolean {
-  return folder.test(name)
-}
+export const isFolderName = (name: string): boolean => folder.test(name)
 
 /** Splits a file ID, `<uuid v4>/<name>`; `undefined` for one that no upload can have given. */
 export function parseFileId(id: string): { folder: string, name: string } | undefined {
@@ -28,10 +24,8 @@ export function parseFileId(id: string): { folder: string, name: string } | unde
 }
 
 /**
- * Reads the setting `allowedExtensions`: case, blanks and leading dots do not count, and an extension may be a compound one
- * (`tar.gz`).
- *
- * @returns empty when every extension is allowed
+ * Reads the setting `allowedExtensions`, where an empty list allows all. Case, blanks and leading dots do not count, and an extension may
+ * be a compound one (`tar.gz`).
  */
 export function parseExtensions(list: readonly string[]): string[] {
   const extensions = list.join().toLowerCase().split(',').map(entry => entry.replace(/\s+/g, '').replace(/^\.+/, ''))

@@ -25,9 +25,6 @@ export interface TextLimits {
 /** A part of a form: a text as it came with the name of its field, or a file by its ID, each with its Content-Type. */
 export type ReceivedPart = { name: string, type: string, text: Buffer } | { type: string, id: string }
 
-/** What a form consists of: the parts in their order, and the names of those that were skipped. */
-export interface ReceivedForm { parts: ReceivedPart[], skipped: readonly string[] }
-
 /**
  * Stores the files of a multipart/form-data body (RFC 7578), all of them or none, and reads its texts.
  *
@@ -35,11 +32,12 @@ export interface ReceivedForm { parts: ReceivedPart[], skipped: readonly string[
  * discard it with `request.resume()`.
  *
  * @param stop aborted when the relay is stopping
+ * @returns the parts in their order, and the names of those that were skipped
  * @throws RelayError `bad-request`, `too-large`, `unsupported-type`, `too-slow`, `stopping`, `storage-full`; other file system errors
  */
 export async function receiveForm(
   request: IncomingMessage, store: UploadStore, limits: ReceiveLimits & TextLimits, stop?: AbortSignal,
-): Promise<ReceivedForm> {
+): Promise<{ parts: ReceivedPart[], skipped: readonly string[] }> {
   const contentType = request.headers['content-type'] ?? ''
   const taken: { name: string, type: string, chunks?: Buffer[] }[] = []
   const skipped: string[] = []
@@ -74,12 +72,7 @@ export async function receive(request: IncomingMessage, store: UploadStore, limi
   return parts.flatMap(part => 'id' in part ? [part.id] : [])
 }
 
-/**
- * Stores a body as it is, as one file, with the errors of {@link receiveForm}.
- *
- * @param name as the client wrote it
- * @returns the ID of the file
- */
+/** Stores a body as it is, as one file with the name that the client wrote, with the errors of {@link receiveForm}. Returns its ID. */
 export async function receiveFile(
   request: IncomingMessage, name: string, store: UploadStore, limits: ReceiveLimits, stop: AbortSignal,
 ): Promise<string> {
@@ -91,10 +84,10 @@ export async function receiveFile(
 }
 
 /**
- * Stores the files of a body. It is read through a stream of its own, so that the request can be left at any point.
+ * Stores the files of a body, and returns their IDs in the order in which they were opened. The body is read through a stream of its own,
+ * so that the request can be left at any point.
  *
  * @param read opens the files, and resolves when they are written
- * @returns file IDs in the order in which they were opened
  */
 async function storeBody(
   request: IncomingMessage, store: UploadStore, { idleTimeout = 30_000, totalTimeout = 280_000 }: ReceiveLimits,
@@ -107,7 +100,6 @@ async function storeBody(
     interruption.abort(error)
     body.destroy(error)
   }
-  const onStop = (): void => fail(new RelayError('stopping'))
   const onSlow = (): void => fail(new RelayError('too-slow'))
   const onLeave = (cause?: unknown): void => {
     fail(new RelayError('bad-request', 'the connection ended before the upload was complete', { cause }))
@@ -119,13 +111,13 @@ async function storeBody(
   }, idleTimeout)
   const onData = (): unknown => idle.refresh()
   const total = setTimeout(onSlow, totalTimeout)
-  const unwatch = stop && onAbort(stop, onStop)
+  const unwatch = stop && onAbort(stop, () => fail(new RelayError('stopping')))
   body.on('error', fail)
   // Once the body is complete, only the socket tells that the client has gone.
   request.on('error', onLeave).socket.on('close', onLeave)
   try {
     // Each of these events may have come before there was a listener.
-    if (stop?.aborted) onStop()
+    if (stop?.aborted) throw new RelayError('stopping')
     if (request.socket.destroyed || request.readableEnded) onLeave()
     interruption.signal.throwIfAborted()
     request.on('data', onData).pipe(body)

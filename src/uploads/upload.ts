@@ -16,9 +16,6 @@ export interface FileLimits {
   allowedExtensions: readonly string[]
 }
 
-/** For files that the relay makes. */
-const anyFile: FileLimits = { maxFileSize: Infinity, allowedExtensions: [] }
-
 /** The files of one request: all of them are stored or none. The last call is either `commit` or `discard`. */
 export class Upload {
   /** Bytes of all files together, so far. */
@@ -35,7 +32,7 @@ export class Upload {
    * @param content emits `data` with its bytes; when there are too many, the stream fails with the RelayError `too-large`
    * @throws RelayError `unsupported-type` for a file that is not accepted
    */
-  open(given: string, content?: EventEmitter, { maxFileSize, allowedExtensions } = anyFile): WriteStream {
+  open(given: string, content?: EventEmitter, { maxFileSize = Infinity, allowedExtensions = [] }: Partial<FileLimits> = {}): WriteStream {
     const name = safeName(given)
     if (!isAllowed(name, allowedExtensions)) {
       throw new RelayError('unsupported-type', `files of this kind are not accepted, only: ${allowedExtensions.join(', ')}`)
@@ -55,10 +52,9 @@ export class Upload {
   }
 
   /**
-   * Moves the files to where their IDs say. Their streams must have been ended.
+   * Moves the files to where their IDs say, and returns these in the order of `open`. Their streams must have been ended.
    *
    * @param signal checked around each step, so that a client which has gone leaves nothing behind
-   * @returns file IDs in the order of `open`
    */
   async commit(signal?: AbortSignal): Promise<string[]> {
     await this.written()
