@@ -35,8 +35,7 @@ import { platforms } from './platform/platforms'
 import { startRelay } from './relay/start'
 import { digestDoor, tellAll } from './relay/relay'
 import { announceEnds, MessageRelay, pluginDoor } from './service'
-import { UploadStore } from './uploads/store'
-import { scheduleSweeps } from './uploads/sweep'
+import { scheduleSweeps, UploadStore } from './uploads/store'
 
 export { Config } from './config/schema'
 export type { RelayError } from './errors'
@@ -173,7 +172,7 @@ export function apply(ctx: Context, config: Config): void {
   alerts?.start({
     relay, inFlight, timeout, stop: stop.signal, bots, language,
   })
-  scheduleSweeps(ctx, signal => uploads.sweep(Date.now(), signal), logger)
+  scheduleSweeps(ctx, uploads, logger)
   keepConnected(ctx, logger)
   restartStuck(ctx, logger, bot => bot.adapterName === 'onebot')
   watchLogins(ctx, presence)

@@ -105,19 +105,15 @@ function harmless(type: string): string {
 }
 
 async function sendFile({ request, response }: Exchange, id: string, store: UploadStore, type: string): Promise<void> {
-  const release = store.hold(id)
-  try {
-    const file = await store.resolve(id)
-    response.writeHead(200, headersOf({ type, size: file.size, name: file.name }))
+  await store.use(id, async ({ path, name, size }) => {
+    response.writeHead(200, headersOf({ type, size, name }))
     // A read stream takes no empty range.
-    if (request.method === 'HEAD' || file.size === 0) response.end()
-    else await pipeline(createReadStream(file.path, { end: file.size - 1 }), response)
-  } catch (cause) {
+    if (request.method === 'HEAD' || size === 0) response.end()
+    else await pipeline(createReadStream(path, { end: size - 1 }), response)
+  }).catch((cause: unknown) => {
     const isGone = cause instanceof Error && 'code' in cause && cause.code === 'ERR_STREAM_PREMATURE_CLOSE'
     throw isGone ? new RelayError('bad-request', 'the connection ended before all of the file was sent', { cause }) : cause
-  } finally {
-    release()
-  }
+  })
 }
 
 function headersOf({ type, size, name }: { type: string, size: number, name: string }): OutgoingHttpHeaders {

@@ -1,12 +1,12 @@
+import type { Context, Logger } from 'koishi'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, realpath, rm, stat, utimes } from 'node:fs/promises'
+import { lstat, mkdir, opendir, readdir, realpath, rm, rmdir, stat, unlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { RelayError } from '../errors'
 import { Limiter } from '../lib/limiter'
-import { parseFileId } from './names'
-import { retention, sweep, type SweepResult } from './sweep'
+import { isFolderName, isTemporaryName, parseFileId } from './names'
 import { Upload } from './upload'
 
 /** An uploaded file, as a send needs it. */
@@ -19,9 +19,19 @@ export interface StoredFile {
   size: number
 }
 
+/** What a sweep did: how many files it removed, and what could not be looked at or removed. For the log: the messages hold paths. */
+export interface SweepResult { removed: number, errors: unknown[] }
+
+/** How long an uploaded file stays, in milliseconds. */
+export const retention = 24 * 60 * 60 * 1000
+/** How often expired uploads are looked for, in milliseconds. */
+const interval = 10 * 60 * 1000
+/** Age, in milliseconds, from which an unfinished upload was left by a crash. No upload takes nearly as long. */
+const staleAfter = 60 * 60 * 1000
+
 /** The upload directory: `<uuid v4>/<name>` for each file. Others may keep things of their own in it. */
 export class UploadStore {
-  readonly #holds = new Map<string, number>()
+  readonly #holds = new Set<{ id: string }>()
   /** Those that parse uploads share one core. */
   readonly parsing = new Limiter({ concurrency: 4 })
 
@@ -46,18 +56,11 @@ export class UploadStore {
       return await upload.commit(signal)
     } catch (error) {
       await upload.discard()
-      const isFull = error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
-      throw isFull ? new RelayError('storage-full', undefined, { cause: error }) : error
+      throw hasCode(error, 'ENOSPC', 'EDQUOT') ? new RelayError('storage-full', undefined, { cause: error }) : error
     }
   }
 
-  /**
-   * Stores data as a file.
-   *
-   * @param name made safe here
-   * @returns its ID
-   * @throws RelayError `storage-full`, and other errors of the file system
-   */
+  /** Stores data as a file, whose name is made safe here, and returns its ID. It fails as {@link write} does. */
   async saveData(data: Buffer | string, name: string): Promise<string> {
     const [id = ''] = await this.write(upload => void upload.open(name).end(data))
     return id
@@ -87,59 +90,98 @@ export class UploadStore {
     }
   }
 
-  /** SHA-256 of the content of a file, in hexadecimal; `undefined` when the file cannot be read. */
-  async digest(id: string): Promise<string | undefined> {
+  /** Keeps a sweep from removing a file while something uses it. Returns what ends the hold; further calls of that do nothing. */
+  hold(id: string): () => void {
+    const hold = { id }
+    this.#holds.add(hold)
+    return () => void this.#holds.delete(hold)
+  }
+
+  /** Does something with a file, and holds it meanwhile. @throws RelayError `file-not-found`, as {@link resolve} */
+  async use<T>(id: string, work: (file: StoredFile) => Promise<T>): Promise<T> {
     const release = this.hold(id)
     try {
-      const { path } = await this.resolve(id)
+      return await work(await this.resolve(id))
+    } finally {
+      release()
+    }
+  }
+
+  /** SHA-256 of the content of a file, in hexadecimal; `undefined` when the file cannot be read. */
+  digest(id: string): Promise<string | undefined> {
+    return this.use(id, async ({ path }) => {
       const hash = createHash('sha256')
       await pipeline(createReadStream(path), hash)
       return hash.digest('hex')
-    } catch {
-      return undefined
-    } finally {
-      release()
-    }
-  }
-
-  /** Keeps a sweep from removing a file while something uses it. Returns what ends the hold; further calls of that do nothing. */
-  hold(id: string): () => void {
-    this.#holds.set(id, (this.#holds.get(id) ?? 0) + 1)
-    let isHeld = true
-    return () => {
-      if (!isHeld) return
-      isHeld = false
-      const left = (this.#holds.get(id) ?? 0) - 1
-      if (left > 0) this.#holds.set(id, left)
-      else this.#holds.delete(id)
-    }
+    }).catch(() => undefined)
   }
 
   /**
-   * Keeps a file from expiring before a point in time, also through a restart: its modification time is moved.
+   * Keeps a file from expiring before a time, in milliseconds since the epoch, also through a restart: its modification time is moved.
    *
-   * @param until in milliseconds since the epoch
    * @throws RelayError `file-not-found`, as {@link resolve}
    */
-  async keepUntil(id: string, until: number): Promise<void> {
-    const release = this.hold(id)
-    try {
-      const { path } = await this.resolve(id)
+  keepUntil(id: string, until: number): Promise<void> {
+    return this.use(id, async ({ path }) => {
       const { mtimeMs } = await stat(path)
       const modified = new Date(Math.max(mtimeMs, until - retention))
       await utimes(path, modified, modified)
-    } finally {
-      release()
-    }
+    })
   }
 
   /**
-   * Removes files past their time and what crashed uploads left.
+   * Removes files past their time and what crashed uploads left. It touches only `<uuid v4>/` folders and the plugin's own temporary files,
+   * and follows no links. It takes one thing at a time, so that a sweep of 100,000 files delays nothing else.
    *
    * @param now in milliseconds since the epoch
    * @param signal ends the sweep early
    */
-  sweep(now: number, signal?: AbortSignal): Promise<SweepResult> {
-    return sweep(this.directory, now, id => this.#holds.has(id), signal)
+  async sweep(now: number, signal?: AbortSignal): Promise<SweepResult> {
+    const { directory } = this
+    const result: SweepResult = { removed: 0, errors: [] }
+    /** One failure must not end the sweep. A file that has gone, or a folder that is in use, is no failure. */
+    const attempt = (step: Promise<unknown>): Promise<unknown> => step.catch((error: unknown) => {
+      if (!hasCode(error, 'ENOENT', 'ENOTEMPTY')) result.errors.push(error)
+    })
+    const isOlder = async (path: string, age: number): Promise<boolean> => now - (await lstat(join(directory, path))).mtimeMs > age
+    const removeFile = async (id: string, age: number): Promise<void> => {
+      // Nothing is awaited between the look at the holds and the removal: a later holder finds that the file is gone.
+      if (!await isOlder(id, age) || [...this.#holds].some(hold => hold.id === id)) return
+      await unlink(join(directory, id))
+      result.removed++
+    }
+    const sweepFolder = async (folder: string): Promise<void> => {
+      const entries = await readdir(join(directory, folder), { withFileTypes: true })
+      for (const { name } of entries.filter(entry => entry.isFile())) await attempt(removeFile(`${folder}/${name}`, retention))
+      // An upload may be about to move its file into a folder that was empty before: only an old one is removed.
+      if (entries.length > 0 || await isOlder(folder, staleAfter)) await rmdir(join(directory, folder))
+    }
+    const sweepAll = async (): Promise<void> => {
+      for await (const entry of await opendir(directory)) {
+        if (signal?.aborted) return
+        if (entry.isDirectory() && isFolderName(entry.name)) await attempt(sweepFolder(entry.name))
+        else if (entry.isFile() && isTemporaryName(entry.name)) await attempt(removeFile(entry.name, staleAfter))
+      }
+    }
+    await attempt(sweepAll())
+    return result
   }
+}
+
+/** Sweeps now and every ten minutes, until the context is disposed. */
+export function scheduleSweeps(ctx: Context, store: UploadStore, logger: Logger): void {
+  const lifetime = new AbortController()
+  const run = async (): Promise<void> => {
+    const { removed, errors } = await store.sweep(Date.now(), lifetime.signal)
+    if (removed > 0) logger.info('%s', `removed ${removed} expired uploads`)
+    if (errors.length > 0) logger.warn('%s', `failed to clean up the upload directory, ${errors.length} errors, the first: ${String(errors[0])}`)
+  }
+  ctx.on('dispose', () => lifetime.abort())
+  ctx.setInterval(() => void run(), interval)
+  void run()
+}
+
+/** Whether an error of the file system is one of these. */
+function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && 'code' in error && codes.some(code => code === error.code)
 }

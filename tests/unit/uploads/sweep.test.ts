@@ -3,8 +3,7 @@ import { mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { temporaryName } from '../../../src/uploads/names'
-import { UploadStore } from '../../../src/uploads/store'
-import { retention } from '../../../src/uploads/sweep'
+import { retention, UploadStore } from '../../../src/uploads/store'
 import { temporaryDirectory, tree } from '../../support/uploads'
 
 const now = Date.now()
