@@ -130,10 +130,12 @@ export class MadeKeys {
     const keys: Key[] = []
     for (const [name, value] of Object.entries(content)) {
       const { previous, created_at: createdAt, ...entry } = fieldsOf(value)
-      const { view, ...fresh } = this.read(name, entry, known, true)
+      const isTaken = this.fixedNames.has(name)
+      // The settings may have taken the key along with its name.
+      const { view, ...fresh } = this.read(name, entry, isTaken ? new Set() : known, true)
       if (!view || typeof createdAt !== 'string') throw new RelayError('bad-request', `the entry ${JSON.stringify(printable(name))} has no created_at`)
       views.set(name, { ...view, createdAt })
-      if (this.fixedNames.has(name)) continue
+      if (isTaken) continue
       const add = (digest: Buffer, caller: Caller, more: Partial<Key>): void => {
         const text = digest.toString('hex')
         callers.set(text, this.callers.get(text) ?? caller)
