@@ -40,7 +40,7 @@ export interface RelayDelivery {
   /** The name of the key that it came with, or `plugin:` and the name of the plugin; `null` for the master key and the relay itself. */
   caller: string | null
   state: 'scheduled' | 'queued' | 'sending' | 'sent' | 'failed' | 'unanswered' | 'expired'
-  /** What became of it; absent until it has ended. */
+  /** What became of it; absent until it has ended, and where it could not begin. */
   outcome?: 'sent' | 'refused' | 'unsent' | 'unanswered'
   /** Those of the platform. */
   messageIds: string[]
@@ -109,8 +109,8 @@ export class MessageRelay extends Service {
    * Sends a message.
    *
    * @param to a target such as `group:123456`, a name for one or several, or a list of these
-   * @returns one delivery for each chat, whether it arrived or not
-   * @throws RelayError why there is none: nothing can be sent like this, or an earlier message with this key is under way
+   * @returns one delivery for each chat, whether it arrived or not; without an outcome it has become none, and `reason` says why
+   * @throws RelayError nothing can be sent like this; for one chat also where it has become no delivery
    */
   async send(
     to: string | readonly string[], content: RelayContent, options: RelaySendOptions = {},
@@ -128,17 +128,12 @@ export class MessageRelay extends Service {
     }
     const leave = inFlight.enter()
     try {
-      const ends = await Promise.allSettled(list.map(destination => {
+      const [first, ...others] = await Promise.all(list.map(destination => {
         const { target, bot, policy, route } = destination
         // A key holds for each chat by itself.
         const ownKey = isList && key !== undefined ? `${key} ${keyOf(destination)}` : key
-        return submit(relay, { ...order, key: ownKey, request: { ...request, target, bot, policy, route } })
+        return submit(relay, { ...order, key: ownKey, request: { ...request, target, bot, policy, route } }, isList)
       }))
-      const [first, ...others] = ends.map((end, index) => {
-        if (end.status === 'fulfilled') return end.value
-        const error = RelayError.from(end.reason)
-        throw isList ? error.with({ message: `${list[index]?.asked ?? ''}: ${error.message}` }) : error
-      })
       if (!first) throw new RelayError('internal')
       return [first, ...others]
     } finally {
@@ -197,16 +192,19 @@ export function announceEnds(ctx: Context, logger: Pick<Logger, 'warn'>): Pick<O
   }
 }
 
-async function submit(relay: Relay, order: Pick<Submission, 'deferred' | 'key' | 'request'> & { caller: string }): Promise<RelayDelivery> {
+/** @param isList whether other chats may have got the message: then each has an end of its own, also where it became no delivery */
+async function submit(
+  relay: Relay, order: Pick<Submission, 'deferred' | 'key' | 'request'> & { caller: string }, isList: boolean,
+): Promise<RelayDelivery> {
   const submission = { id: uuid(), door: pluginDoor, ...order }
   try {
     return view((await relay.submit(submission)).delivery, relay)
   } catch (thrown) {
     const { code, outcome, message } = RelayError.from(thrown)
-    if (!outcome) throw thrown
+    if (!outcome && !isList) throw thrown
     const { id, door, caller, request: { target } } = submission
     const state = outcome === 'unanswered' ? outcome : code === 'expired' ? code : 'failed'
-    return { id, target: writeTarget(target), bot: '', door, caller, state, outcome, messageIds: [], reason: message }
+    return { id, target: writeTarget(target), bot: '', door, caller, state, ...outcome && { outcome }, messageIds: [], reason: message }
   }
 }
 

@@ -108,6 +108,15 @@ describe('a plugin that sends', () => {
     assert.deepEqual(relay.simulator.ledger.map(({ target }) => target.id), ['123456', '654321'])
   })
 
+  test('learns which chats of a list have it, also where the key of another is used up', async () => {
+    const { messageRelay } = await pluginContext()
+    await messageRelay.send([group], 'x', { key: 'k2' })
+    const [used, fresh] = await messageRelay.send([group, 'group:654321'], 'y', { key: 'k2' })
+    assert.deepEqual([used.target, used.state, used.outcome], [group, 'failed', undefined])
+    assert.match(used.reason ?? '', /used for a different request/)
+    assert.deepEqual([fresh?.target, fresh?.outcome], ['group:654321', 'sent'])
+  })
+
   test('learns that no bot could send, and through which it asked', async () => {
     const { messageRelay } = await pluginContext()
     const [{ state, outcome, reason, id }] = await messageRelay.send(group, 'x', { platform: 'telegram' })
