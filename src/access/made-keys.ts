@@ -141,7 +141,9 @@ export class MadeKeys {
         callers.set(text, this.callers.get(text) ?? caller)
         keys.push({ ...fresh, ...more, digest, caller: this.callers.get(text) ?? caller })
       }
-      const caller = former.get(name)?.successor() ?? fresh.caller
+      // Where another relay has made the key again, its rights are other ones.
+      const isRotated = this.views.get(name)?.createdAt === createdAt
+      const caller = isRotated ? former.get(name)?.successor() ?? fresh.caller : fresh.caller
       add(fresh.digest, caller, { view })
       const { key: digits, secret, until } = fieldsOf(previous)
       const end = parseExpiry(until)
