@@ -37,8 +37,7 @@ export class Sender {
    * @throws RelayError `forbidden`, also where only one of several targets is not allowed
    */
   demandTargets(exchange: Exchange, { list }: Destinations): void {
-    const named: string[] = []
-    for (const { target } of list) if (named.length < maxNamed) named.push(writeTarget(target))
+    const named = list.slice(0, maxNamed).map(({ target }) => writeTarget(target))
     exchange.target = list.length > maxNamed ? `${named.join()},… (${list.length} targets)` : named.join()
     for (const destination of list) {
       for (const { target, platform } of waysOf(destination)) exchange.caller.demandTarget(target, platform, destination.asked)
@@ -85,19 +84,13 @@ export class Sender {
   }
 
   private async sendOne(exchange: Exchange, order: Order, destination: Destination): Promise<Success> {
-    const { id, response } = exchange
+    const { response } = exchange
     if (order.isDry) return { data: { dry_run: true, ...await this.preview(exchange, order, destination) } }
-    const { delivery, isReplay, retryAfter } = await this.submit(exchange, order, destination, id)
-    const place = `${this.prefix}/deliveries/${delivery.id}`
-    if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
-    // The record is that of the first request with the key (RFC 9110, section 8.7).
-    if (delivery.id !== id) response.setHeader('Content-Location', place)
-    // A batch is answered with success, which has no such header.
-    if (retryAfter !== undefined && delivery.mode === 'single') response.setHeader('Retry-After', retryAfter)
+    const delivery = await this.deliver(exchange, order, destination)
     if (order.tellsState) return this.toStateAnswer(exchange, delivery)
     if (isUnfinished(delivery.state)) {
       exchange.outcome = delivery.state
-      response.setHeader('Location', place)
+      response.setHeader('Location', this.placeOf(delivery))
       if (order.deferred) response.appendHeader('Preference-Applied', 'respond-async')
       return { status: 202, data: { delivery_id: delivery.id, ...viewState(delivery, this.relay), ...viewFlow(delivery) } }
     }
@@ -108,6 +101,22 @@ export class Sender {
     if (!result.success) throw ofDelivery(result.error, delivery.id)
     exchange.outcome = 'sent'
     return { data: { message_ids: result.messageIds, delivery_id: delivery.id, ...viewFlow(delivery) } }
+  }
+
+  /** Has an admitted order sent to its only target, and sets the headers that tell of a repeated key. */
+  async deliver(exchange: Exchange, order: Order, destination: Destination): Promise<Delivery> {
+    const { id, response } = exchange
+    const { delivery, isReplay, retryAfter } = await this.submit(exchange, order, destination, id)
+    if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
+    // The record is that of the first request with the key (RFC 9110, section 8.7).
+    if (delivery.id !== id) response.setHeader('Content-Location', this.placeOf(delivery))
+    // A batch is answered with success, which has no such header.
+    if (retryAfter !== undefined && delivery.mode === 'single') response.setHeader('Retry-After', retryAfter)
+    return delivery
+  }
+
+  private placeOf({ id }: Delivery): string {
+    return `${this.prefix}/deliveries/${id}`
   }
 
   private async sendList(exchange: Exchange, order: Order): Promise<Success> {
@@ -254,7 +263,7 @@ export function ofDelivery(error: RelayError, id: string): RelayError {
 }
 
 /** The failure of a submission, with the ID of the delivery that it became: with an outcome it did, except on a standby. */
-export function ofSubmission(thrown: unknown, id: string): RelayError {
+function ofSubmission(thrown: unknown, id: string): RelayError {
   const error = RelayError.from(thrown)
   return error.outcome && error.code !== 'standby' ? ofDelivery(error, id) : error
 }

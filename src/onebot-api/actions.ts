@@ -1,12 +1,12 @@
 import { RelayError } from '../errors'
 import { parseHandling } from '../http/preferences'
 import type { Exchange } from '../http/routes'
-import { ofDelivery, ofSubmission, type Order, type Sender } from '../http/sender'
+import { ofDelivery, type Order, type Sender } from '../http/sender'
 import type { Item, Target } from '../message/model'
 import { parseId, type JsonObject } from '../message/parse'
 import { writeTarget } from '../message/target'
-import { messageIdsOf, resultOf } from '../relay/delivery'
-import type { Relay, Submission } from '../relay/relay'
+import { isUnfinished, messageIdsOf, resultOf } from '../relay/delivery'
+import type { Relay } from '../relay/relay'
 import { writeId, type Reply } from './answer'
 import { parseFile, parseMessage } from './message'
 import { readFlag } from './params'
@@ -47,8 +47,7 @@ const wishes: Readonly<Record<string, (params: JsonObject) => Wish>> = {
 }
 
 /** The actions of OneBot 11 that the relay has, by their names. Those that send can be called with `_async` behind them. */
-export function actionsOf(options: ActionOptions): ReadonlyMap<string, Action> {
-  const { relay, isOnline } = options
+export function actionsOf({ relay, sender, isOnline }: ActionOptions): ReadonlyMap<string, Action> {
   const actions = new Map<string, Action>([
     ['delete_msg', call => recall(relay, call)],
     ['get_status', () => ({ data: { online: isOnline(), good: isOnline() } })],
@@ -62,39 +61,26 @@ export function actionsOf(options: ActionOptions): ReadonlyMap<string, Action> {
     ['can_send_record', () => ({ data: { yes: true } })],
   ])
   for (const [name, wish] of Object.entries(wishes)) {
-    actions.set(name, call => send(options, call, wish(call.params), false))
-    actions.set(`${name}_async`, call => send(options, call, wish(call.params), true))
+    actions.set(name, call => send(sender, call, wish(call.params), false))
+    actions.set(`${name}_async`, call => send(sender, call, wish(call.params), true))
   }
   return actions
 }
 
-async function send({ relay, sender }: ActionOptions, { exchange }: Call, { target, items }: Wish, isAsync: boolean): Promise<Reply> {
-  const { id, caller, query, request, response } = exchange
+async function send(sender: Sender, { exchange }: Call, { target, items }: Wish, isAsync: boolean): Promise<Reply> {
+  const { query, request, response } = exchange
   const { key, isDry } = parseHandling(request.headers, query)
-  const asked = writeTarget(target)
-  const destinations = { list: [{ target, bot: {}, asked }], isList: false }
-  const order: Order = { door: 'onebot', content: { mode: 'single', items }, destinations, isDry }
+  const destination = { target, bot: {}, asked: writeTarget(target) }
+  const order: Order = {
+    door: 'onebot', content: { mode: 'single', items }, destinations: { list: [destination], isList: false }, isDry,
+    ...key !== undefined && { key }, ...isAsync && { deferred: { wait: 0, inMemory: 0 } },
+  }
   sender.admit(exchange, order)
   if (isDry) return { data: (await sender.send(exchange, order)).data }
-  const submission: Submission = {
-    id,
-    door: order.door,
-    request: { ...order.content, target, bot: {} },
-    caller: caller.name,
-    admit: ({ platform }, added) => {
-      caller.demandTarget(target, platform, asked)
-      caller.owe(added)
-    },
-    ...key !== undefined && { key },
-    ...isAsync ? { deferred: { wait: 0, inMemory: 0 } } : { signal: exchange.gone },
-  }
-  const { delivery, isReplay } = await relay.submit(submission).catch((error: unknown) => {
-    throw ofSubmission(error, id)
-  })
+  const delivery = await sender.deliver(exchange, order, destination)
   const named = { delivery_id: delivery.id }
-  if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
   exchange.outcome = delivery.state
-  if (isAsync || delivery.state === 'queued' || delivery.state === 'sending') return { data: named, isAsync: true }
+  if (isAsync || isUnfinished(delivery.state)) return { data: named, isAsync: true }
   const result = resultOf(delivery)
   if (!result?.success) throw ofDelivery(result?.error ?? new RelayError('internal'), delivery.id)
   response.setHeader('Relay-Outcome', 'sent')

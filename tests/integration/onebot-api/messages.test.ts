@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { useRelay } from '../../support/relay'
+import { useRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
-import { call, failureOf, group, linkServer, messageIdOf, only, seen, sends, sha256, upload, user } from './support'
+import { call, failureOf, group, linkServer, messageIdOf, only, relayFor, seen, sends, sha256, upload, user } from './support'
 
 const relay = useRelay({ config: { chatApiTimeout: 0.5, chatApiMaxRetries: 0 } })
 
@@ -167,12 +167,27 @@ describe('echo', () => {
   })
 })
 
-test('a repeat with the same Idempotency-Key sends nothing', async () => {
-  const post = () => fetch(`${relay.url}/onebot/send_group_msg?group_id=${group}&message=once`, {
+describe('a repeat with the same Idempotency-Key', () => {
+  const post = ({ url }: TestRelay) => fetch(`${url}/onebot/send_group_msg?group_id=${group}&message=once`, {
     headers: { 'authorization': 'Bearer a-key-for-tests', 'idempotency-key': 'nightly' },
   })
-  const [first, second] = [await post(), await post()]
-  assert.equal(await first.text(), await second.text())
-  assert.deepEqual([first, second].map(({ headers }) => headers.get('idempotent-replayed')), [null, 'true'])
-  assert.deepEqual(seen(relay), ['once'])
+
+  test('sends nothing', async () => {
+    const [first, second] = [await post(relay), await post(relay)]
+    assert.equal(await first.text(), await second.text())
+    assert.deepEqual([first, second].map(({ headers }) => headers.get('idempotent-replayed')), [null, 'true'])
+    assert.equal(second.headers.get('content-location'), `/deliveries/${first.headers.get('x-request-id')}`)
+    assert.deepEqual(seen(relay), ['once'])
+  })
+
+  test('learns when to come again while the platform may still carry the call out', async t => {
+    const patient = await relayFor(t, { config: { chatApiTimeout: 0.5, chatApiMaxRetries: 0, chatSettleTime: 30 } })
+    patient.simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
+    await post(patient)
+    patient.simulator.clearFaults()
+    const second = await post(patient)
+    assert.match(await second.text(), /"retcode":1504/)
+    assert(Number(second.headers.get('retry-after')) > 20)
+    assert.deepEqual(seen(patient), [])
+  })
 })
