@@ -1,6 +1,11 @@
+/** The outcome of a message: it arrived, the platform said no, it never left, or it may have arrived. */
+export type Outcome = 'sent' | 'refused' | 'unsent' | 'unanswered'
+
+type Row = readonly [status: number, text: string, outcome?: Outcome]
+
 /**
  * Every way in which a request can fail, with its HTTP status and the text that a caller reads when nothing more
- * specific is known.
+ * specific is known; with an outcome it is about a message, without one it comes before anything is tried.
  */
 const table = {
   'invalid-json': [400, 'invalid json'],
@@ -18,41 +23,24 @@ const table = {
   'unsupported-type': [415, 'unsupported content type'],
   'key-reused': [422, 'this Idempotency-Key was used for a different request: use a new key for a new message'],
   'rate-limited': [429, 'this key has reached its message rate: nothing was sent, try again later'],
-  'queue-full': [429, 'too many messages are waiting for this target: nothing was sent, try again later'],
+  'queue-full': [429, 'too many messages are waiting for this target: nothing was sent, try again later', 'unsent'],
   'internal': [500, 'internal error: see the log of the bot for this request ID'],
   'no-database': [501, 'this needs a database: load a database plugin, such as database-sqlite'],
-  'refused': [502, 'the platform refused the message'],
-  'suppressed': [502, 'another plugin of the bot suppressed the message: nothing was sent'],
-  'unsent': [503, 'no bot is online: try again later'],
-  'paused': [503, 'this target is paused after repeated failures: nothing was sent, try again later'],
-  'expired': [503, 'the message expired before it could be delivered: nothing was sent'],
-  'store-down': [503, 'the database of the relay does not answer: try again later'],
-  'standby': [503, 'this relay stands by, because another one uses the database: nothing was sent, try again later'],
+  'refused': [502, 'the platform refused the message', 'refused'],
+  'suppressed': [502, 'another plugin of the bot suppressed the message: nothing was sent', 'refused'],
+  'unsent': [503, 'no bot is online: try again later', 'unsent'],
+  'paused': [503, 'this target is paused after repeated failures: nothing was sent, try again later', 'unsent'],
+  'expired': [503, 'the message expired before it could be delivered: nothing was sent', 'unsent'],
+  'store-down': [503, 'the database of the relay does not answer: try again later', 'unsent'],
+  'standby': [503, 'this relay stands by, because another one uses the database: nothing was sent, try again later', 'unsent'],
   'key-unknown': [503, 'the database of the relay does not answer, so the state of this Idempotency-Key is unknown: try again later'],
-  'stopping': [503, 'the relay is stopping: nothing was sent, try again later'],
-  'unanswered': [504, 'the platform did not answer in time: the message may have arrived'],
+  'stopping': [503, 'the relay is stopping: nothing was sent, try again later', 'unsent'],
+  'unanswered': [504, 'the platform did not answer in time: the message may have arrived', 'unanswered'],
   'storage-full': [507, 'the disk of the relay is full: nothing was stored or sent; free some space, then try again'],
-} as const satisfies Record<string, readonly [status: number, text: string]>
+} as const satisfies Record<string, Row>
 
 /** Names of the failures that a caller can meet. */
 export type ErrorCode = keyof typeof table
-
-/** The outcome of a message: it arrived, the platform said no, it never left, or it may have arrived. */
-export type Outcome = 'sent' | 'refused' | 'unsent' | 'unanswered'
-
-/** The outcomes behind the failures of a send; the other failures come before anything is tried. */
-const outcomes: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
-  'queue-full': 'unsent',
-  'refused': 'refused',
-  'suppressed': 'refused',
-  'unsent': 'unsent',
-  'paused': 'unsent',
-  'expired': 'unsent',
-  'store-down': 'unsent',
-  'standby': 'unsent',
-  'stopping': 'unsent',
-  'unanswered': 'unanswered',
-}
 
 /** Tells the name of a failure from any other value. */
 export function isErrorCode(value: unknown): value is ErrorCode {
@@ -96,7 +84,8 @@ export class RelayError extends Error {
 
   /** What became of the message, where that is what this failure is about. */
   get outcome(): Outcome | undefined {
-    return outcomes[this.code]
+    const [, , outcome]: Row = table[this.code]
+    return outcome
   }
 
   /** The same failure with some of it changed; `data` is added to what there is. */
