@@ -41,7 +41,7 @@ export class Metrics implements Observer {
   private loading: Promise<Instruments> | undefined
   private timer: NodeJS.Timeout | undefined
   /** The events from before prom-client was loaded. */
-  private early: (() => void)[] = []
+  private early: ((instruments: Instruments) => void)[] = []
   private readonly doors: ReadonlySet<string>
 
   /** @param doors all that have a label of their own, as `Submission.door` has them */
@@ -58,38 +58,32 @@ export class Metrics implements Observer {
   }
 
   ended(delivery: Delivery, time: number): void {
-    if (!this.instruments) {
-      // A copy, because the delivery may be sent again before this is counted.
-      const copy = { ...delivery }
-      this.later(() => this.ended(copy, time))
-      return
-    }
+    // Read at once: the delivery may be sent again before this is counted.
     const { state, results, flow: { members, route } } = delivery
     const door = this.doors.has(delivery.door) ? delivery.door : delivery.door.startsWith('hooks/') ? templateDoor : unknownDoor
     // The worst item counts.
     const outcome = state === 'sent' || state === 'unanswered' || state === 'expired'
       ? state
       : results.some(result => outcomeOf(result) === 'refused') ? 'refused' : 'unsent'
-    this.instruments.deliveries.inc({ door, outcome })
-    if (members) this.instruments.digests.observe(members.length)
-    if (outcome !== 'sent') return
-    this.instruments.deliveryTime.observe({ door }, Math.max(time, 0) / 1000)
-    if (route) this.instruments.ways.inc({ place: String(route.index + 1) })
+    this.count(({ deliveries, digests, deliveryTime, ways }) => {
+      deliveries.inc({ door, outcome })
+      if (members) digests.observe(members.length)
+      if (outcome !== 'sent') return
+      deliveryTime.observe({ door }, Math.max(time, 0) / 1000)
+      if (route) ways.inc({ place: String(route.index + 1) })
+    })
   }
 
   called(outcome: CallOutcome, time: number): void {
-    if (this.instruments) this.instruments.callTime.observe({ outcome }, time / 1000)
-    else this.later(() => this.called(outcome, time))
+    this.count(({ callTime }) => callTime.observe({ outcome }, time / 1000))
   }
 
   lookedUp(finding: LookUp): void {
-    if (this.instruments) this.instruments.lookUps.inc({ finding })
-    else this.later(() => this.lookedUp(finding))
+    this.count(({ lookUps }) => lookUps.inc({ finding }))
   }
 
   paused(): void {
-    if (this.instruments) this.instruments.pauses.inc()
-    else this.later(() => this.paused())
+    this.count(({ pauses }) => pauses.inc())
   }
 
   /**
@@ -98,18 +92,15 @@ export class Metrics implements Observer {
    * @param method `undefined` where its path has no such method
    */
   answered(route: string, method: string | undefined, status: number): void {
-    if (this.instruments) this.instruments.requests.inc({ route, method: method ?? 'other', status })
-    else this.later(() => this.answered(route, method, status))
+    this.count(({ requests }) => requests.inc({ route, method: method ?? 'other', status }))
   }
 
   /** A request has brought so many files, of so many bytes together. */
   received(files: number, bytes: number): void {
-    if (!this.instruments) {
-      this.later(() => this.received(files, bytes))
-      return
-    }
-    this.instruments.uploads.inc(files)
-    this.instruments.uploadBytes.inc(bytes)
+    this.count(({ uploads, uploadBytes }) => {
+      uploads.inc(files)
+      uploadBytes.inc(bytes)
+    })
   }
 
   /** Asks for what is true now, and gives all metrics as Prometheus reads them, with their Content-Type. */
@@ -144,7 +135,11 @@ export class Metrics implements Observer {
     return { type: registry.contentType, body: await registry.metrics() }
   }
 
-  private later(event: () => void): void {
+  private count(event: (instruments: Instruments) => void): void {
+    if (this.instruments) {
+      event(this.instruments)
+      return
+    }
     this.early.push(event)
     this.timer ??= setTimeout(() => void this.load().catch(() => undefined), loadDelay).unref()
   }
@@ -159,7 +154,7 @@ export class Metrics implements Observer {
       for (const outcome of callOutcomes) callTime.zero({ outcome })
       for (const finding of findings) lookUps.inc({ finding }, 0)
       for (const place of usualPlaces) ways.inc({ place }, 0)
-      for (const event of this.early.splice(0)) event()
+      for (const event of this.early.splice(0)) event(instruments)
       return instruments
     }, (error: unknown) => {
       // The next event tries it again.
