@@ -131,10 +131,7 @@ export const keyTable = kind<readonly unknown[]>('a list, or JSON of one', Schem
   expires: Schema.string(),
   rate: Schema.natural(),
   from: Schema.string(),
-})).role('table'), value => {
-  const parsed = readJson(value)
-  return Array.isArray(parsed) ? parsed : undefined
-}, hide)
+})).role('table'), readArray, hide)
 
 /** Commands, each of which is read by itself. Their addresses may hold secrets, so only the names are shown. */
 export const commandTable = kind<readonly unknown[] | undefined>('a list, or JSON of one', Schema.array(Schema.object({
@@ -143,10 +140,7 @@ export const commandTable = kind<readonly unknown[] | undefined>('a list, or JSO
   users: Schema.string(),
   callback: Schema.string(),
   help: Schema.string(),
-})).role('table'), value => {
-  const parsed = readJson(value)
-  return Array.isArray(parsed) ? parsed : undefined
-}, values => values?.map(entry => isObject(entry) ? entry.name : undefined))
+})).role('table'), readArray, values => values?.map(entry => isObject(entry) ? entry.name : undefined))
 
 /** Names for targets, each of which is read by itself. Their HTTP addresses may hold secrets, and then only the names are shown. */
 export const targetTable = kind<JsonObject>('a dictionary, or JSON of one', Schema.dict(String).role('table'), value => {
@@ -162,6 +156,11 @@ function readJson(value: unknown): unknown {
   } catch {
     return undefined
   }
+}
+
+function readArray(value: unknown): readonly unknown[] | undefined {
+  const parsed = readJson(value)
+  return Array.isArray(parsed) ? parsed : undefined
 }
 
 const numeral = String.raw`[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?`
