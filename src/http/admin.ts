@@ -10,9 +10,9 @@ import { writeMinutes } from '../message/quiet'
 import { writeAddress } from '../message/target'
 import type { Relay } from '../relay/relay'
 import { addressOf } from './auth'
-import { readJson } from './body'
+import { hasBody, readJson } from './body'
 import { toIso } from './queues'
-import { route, type Exchange, type Route } from './routes'
+import { route, type Exchange, type Route, type Success } from './routes'
 
 /** What the routes need of the plugin. */
 export interface AdminOptions {
@@ -45,13 +45,18 @@ export function adminRoutes(options: AdminOptions): Route[] {
     return made ? viewKey(made, access.usage()) : {}
   }
 
-  /** @throws RelayError `standby`: the relay that is active would not know of the change at once */
-  const demandActive = (): void => {
-    if (relay.standsBehind === undefined) return
-    throw new RelayError('standby', 'another relay works the database of this bot, and this one stands by: make changes there')
-  }
-
-  const note = (exchange: Exchange, change: string): void => noteChange(exchange, change, trustedProxies)
+  /** A route that changes something, which its line in the log tells. */
+  const change = (
+    method: Route['method'], path: string, deed: (name: string, exchange: Exchange) => Promise<Success & { change: string }>,
+  ): Route => route(method, path, ['admin'], async exchange => {
+    // The relay that is active would not know of the change at once.
+    if (relay.standsBehind !== undefined) {
+      throw new RelayError('standby', 'another relay works the database of this bot, and this one stands by: make changes there')
+    }
+    const { change, ...success } = await deed(exchange.params.name ?? '', exchange)
+    noteChange(exchange, change, trustedProxies)
+    return success
+  })
 
   return [
     route('GET', '/keys', ['read', 'admin'], ({ caller }) => {
@@ -60,45 +65,32 @@ export function adminRoutes(options: AdminOptions): Route[] {
       const usage = access.usage()
       return { data: { keys: own.map(key => viewKey(key, usage)) } }
     }),
-    route('POST', '/keys', ['admin'], async exchange => {
-      demandActive()
+    change('POST', '/keys', async (_, exchange) => {
       const { name, ...secrets } = await madeKeys.create(readFields(await readJson(exchange, limits, stop)))
-      note(exchange, `the key ${JSON.stringify(name)} was made`)
-      return { status: 201, data: { ...show(name), ...secrets } }
+      return { status: 201, data: { ...show(name), ...secrets }, change: `the key ${JSON.stringify(name)} was made` }
     }),
-    route('POST', '/keys/:name/rotate', ['admin'], async exchange => {
-      const { name = '' } = exchange.params
-      demandActive()
+    change('POST', '/keys/:name/rotate', async (name, exchange) => {
       const { grace } = readFields(hasBody(exchange) ? await readJson(exchange, limits, stop) : {})
       const secrets = await madeKeys.rotate(name, grace)
-      note(exchange, `the key ${JSON.stringify(name)} was replaced by a new one`)
-      return { data: { ...show(name), ...secrets } }
+      return { data: { ...show(name), ...secrets }, change: `the key ${JSON.stringify(name)} was replaced by a new one` }
     }),
-    route('DELETE', '/keys/:name', ['admin'], async exchange => {
-      const { name = '' } = exchange.params
-      demandActive()
+    change('DELETE', '/keys/:name', async name => {
       await madeKeys.remove(name)
-      note(exchange, `the key ${JSON.stringify(name)} was removed`)
-      return { data: { name } }
+      return { data: { name }, change: `the key ${JSON.stringify(name)} was removed` }
     }),
     route('GET', '/targets', ['read', 'admin'], ({ caller }) => {
       const maySee = ({ name, named }: ListedTarget): boolean => caller.may('admin')
         || reachOf(name, named, names).every(({ target, platform }) => caller.maySendTo(target, platform, name))
       return { data: { targets: targets.list().filter(maySee).map(listed => viewTarget(listed, names, caller.may('admin'))) } }
     }),
-    route('PUT', '/targets/:name', ['admin'], async exchange => {
-      const { name = '' } = exchange.params
-      demandActive()
+    change('PUT', '/targets/:name', async (name, exchange) => {
       const { isNew, listed } = await targets.put(name, await readJson(exchange, limits, stop))
-      note(exchange, `the target ${JSON.stringify(name)} was ${isNew ? 'made' : 'changed'}`)
-      return { status: isNew ? 201 : 200, data: viewTarget(listed, names, true) }
+      const change = `the target ${JSON.stringify(name)} was ${isNew ? 'made' : 'changed'}`
+      return { status: isNew ? 201 : 200, data: viewTarget(listed, names, true), change }
     }),
-    route('DELETE', '/targets/:name', ['admin'], async exchange => {
-      const { name = '' } = exchange.params
-      demandActive()
+    change('DELETE', '/targets/:name', async name => {
       await targets.remove(name)
-      note(exchange, `the target ${JSON.stringify(name)} was removed`)
-      return { data: { name } }
+      return { data: { name }, change: `the target ${JSON.stringify(name)} was removed` }
     }),
   ]
 }
@@ -108,10 +100,6 @@ export function noteChange(exchange: Exchange, change: string, trustedProxies: n
   const { caller: { name }, request } = exchange
   const who = name === null ? 'the master key' : `the key ${JSON.stringify(name)}`
   exchange.outcome = `${change} (by ${who} from ${addressOf(request, trustedProxies) ?? 'unknown'})`
-}
-
-function hasBody({ request: { headers } }: Exchange): boolean {
-  return Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined
 }
 
 /** @throws RelayError `bad-request` */

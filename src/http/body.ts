@@ -25,6 +25,11 @@ const large = 64 * 1024
 // Refuses what is not UTF-8, and skips a byte order mark.
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
+/** Whether a request has a body (RFC 9112, section 6.3). */
+export function hasBody({ request: { headers } }: Received): boolean {
+  return Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined
+}
+
 /**
  * Reads a body as JSON (RFC 8259), whatever its Content-Type.
  *

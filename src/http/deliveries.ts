@@ -49,8 +49,8 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       const edges = Array.from({ length: count + 1 }, (_, index) => end - (count - index) * length)
       const { spans, states } = await (await relay.history()).counts(filter, edges)
       const nameOf = (start = 0): object => days === undefined
-        ? { hour: new Date(start).toISOString() }
-        : { day: new Date(start + east * minute).toISOString().slice(0, 10) }
+        ? { hour: toIso(start) }
+        : { day: toIso(start + east * minute).slice(0, 10) }
       const named = spans.map((span, index) => ({ ...nameOf(edges[index]), ...span }))
       return { data: { ...days === undefined ? { hours: named } : { days: named }, states } }
     }),
@@ -179,7 +179,6 @@ function withinReach(filter: ListFilter, confinedTo: string | undefined): ListFi
  */
 function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Waits): { state: ShownState, [field: string]: unknown } {
   const { id, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, flow, summary } = delivery
-  const toDate = (time: number): string => new Date(time).toISOString()
   return {
     id,
     ...viewState(delivery, relay),
@@ -188,19 +187,19 @@ function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Waits): { st
     bot,
     ...caller !== null && { key_name: caller },
     ...door !== '' && { door },
-    created_at: toDate(createdAt),
-    updated_at: toDate(updatedAt),
+    created_at: toIso(createdAt),
+    updated_at: toIso(updatedAt),
     ...flow.urgent && { urgent: true },
     ...flow.policy && { name: flow.policy.name },
     ...flow.digest && { digest: flow.digest },
     ...flow.members && { members: flow.members },
-    ...expiresAt !== null && { expires_at: toDate(expiresAt) },
+    ...expiresAt !== null && { expires_at: toIso(expiresAt) },
     attempts,
     results: viewResults(results),
     ...viewFlow(delivery),
     items: summary.items,
     history: summary.calls.map(({ at, took, outcome, reason }) => ({
-      at: toDate(at), took_ms: took, outcome, ...reason !== undefined && { reason },
+      at: toIso(at), took_ms: took, outcome, ...reason !== undefined && { reason },
     })),
     ...summary.waited !== null && { waited_ms: Math.round(summary.waited) },
     platform_ms: summary.platformTime,

@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { readBody, readJson, type BodyLimits, type Received } from '../http/body'
+import { hasBody, readBody, readJson, type BodyLimits, type Received } from '../http/body'
 import { isObject, type JsonObject } from '../message/parse'
 
 /** The most fields of a form. No action has more than a few. */
@@ -14,9 +14,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  * @throws RelayError `invalid-json`, `bad-request`, `unsupported-type` for a body of another type, and those of `readBody`
  */
 export async function readParams(received: Received, query: URLSearchParams, limits: BodyLimits, stop: AbortSignal): Promise<JsonObject> {
-  const { request: { method, headers } } = received
-  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
-  const body = method === 'POST' && hasBody ? await readFields(received, limits, stop) : {}
+  const body = received.request.method === 'POST' && hasBody(received) ? await readFields(received, limits, stop) : {}
   // What is null counts as left out.
   const given = Object.entries(body).filter(([, value]) => value !== null)
   return { ...Object.fromEntries(query), ...Object.fromEntries(given) }
