@@ -3,6 +3,8 @@ import type { Context, Logger } from 'koishi'
 const day = 24 * 60 * 60 * 1000
 /** How long before its end the log warns about a key, in milliseconds. */
 const notice = 7 * day
+/** How long after the start the keys are first looked at, in milliseconds: by then those are known that were made while the relay ran. */
+const firstLook = 5_000
 
 const pattern = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/i
 
@@ -23,12 +25,12 @@ export function parseExpiry(value: unknown): number | undefined {
 /** A key with its end, in milliseconds since the epoch; absent for none. */
 interface Ending { name: string, expires?: number }
 
-/** Warns once a day, until the context is disposed, about keys that end within a week or have ended. */
-export function announceExpiry(ctx: Pick<Context, 'setInterval'>, keys: () => readonly Ending[], logger: Pick<Logger, 'warn'>): void {
+/** Warns after the start and then once a day, until the context is disposed, about keys that end within a week or have ended. */
+export function announceExpiry(ctx: Pick<Context, 'setTimeout' | 'setInterval'>, keys: () => readonly Ending[], logger: Pick<Logger, 'warn'>): void {
   const announce = (): void => {
     for (const line of describeExpiry(keys(), Date.now())) logger.warn('%s', line)
   }
-  announce()
+  ctx.setTimeout(announce, firstLook)
   ctx.setInterval(announce, day)
 }
 
@@ -37,6 +39,6 @@ export function describeExpiry(keys: readonly Ending[], now: number): string[] {
   return keys.flatMap(({ name, expires = Infinity }) => {
     if (expires - now >= notice) return []
     const verb = expires > now ? 'expires' : 'expired'
-    return `the key ${JSON.stringify(name)} ${verb} at ${new Date(expires).toISOString()}: add a new key of the same name, and remove this one later`
+    return `the key ${JSON.stringify(name)} ${verb} at ${new Date(expires).toISOString()}: give its callers a new key`
   })
 }

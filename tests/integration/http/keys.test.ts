@@ -79,6 +79,12 @@ describe('a key that is made', () => {
     assert.equal((await ask('DELETE', '/keys/goes')).status, 404)
   })
 
+  test('is named in the log of a start where it ends within a week', async () => {
+    await make({ name: 'soon', expires: new Date(Date.now() + 86_400_000).toISOString() })
+    await relay.reload()
+    await until('the log tells', () => relay.logs.some(line => line.includes('the key "soon" expires at')), 10_000)
+  })
+
   test('may do nothing more in a request that is under way when it is removed', async () => {
     const key = await make({ name: 'ci' })
     let finish = (): void => undefined

@@ -139,16 +139,16 @@ describe('the end of a key', () => {
 
     const lines: string[] = []
     const timers: [callback: () => void, interval: number][] = []
-    announceExpiry({
-      setInterval: (callback: () => void, interval: number) => {
-        timers.push([callback, interval])
-        return () => undefined
-      },
-    }, () => [{ expires: Date.now() + day, name: 'ci' }], { warn: (_: string, line: string) => lines.push(line) })
-    assert.equal(lines.length, 1)
-    assert.deepEqual(timers.map(([, interval]) => interval), [day])
-    timers[0]?.[0]()
-    assert.equal(lines.length, 2)
+    const set = (callback: () => void, interval: number) => {
+      timers.push([callback, interval])
+      return () => undefined
+    }
+    announceExpiry({ setTimeout: set, setInterval: set }, () => [{ expires: Date.now() + day, name: 'ci' }], { warn: (_: string, line: string) => lines.push(line) })
+    assert.deepEqual(timers.map(([, interval]) => interval), [5_000, day])
+    for (const [index, [callback]] of timers.entries()) {
+      callback()
+      assert.equal(lines.length, index + 1)
+    }
   })
 })
 
