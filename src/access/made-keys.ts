@@ -138,12 +138,13 @@ export class MadeKeys {
       if (isTaken) continue
       const add = (digest: Buffer, caller: Caller, more: Partial<Key>): void => {
         const text = digest.toString('hex')
-        callers.set(text, this.callers.get(text) ?? caller)
-        keys.push({ ...fresh, ...more, digest, caller: this.callers.get(text) ?? caller })
+        const known = this.callers.get(text) ?? caller
+        callers.set(text, known)
+        keys.push({ ...fresh, ...more, digest, caller: known })
       }
       // Where another relay has made the key again, its rights are other ones.
       const isRotated = this.views.get(name)?.createdAt === createdAt
-      const caller = isRotated ? former.get(name)?.successor() ?? fresh.caller : fresh.caller
+      const caller = (isRotated ? former.get(name)?.successor() : undefined) ?? fresh.caller
       add(fresh.digest, caller, { view })
       const { key: digits, secret, until } = fieldsOf(previous)
       const end = parseExpiry(until)

@@ -7,12 +7,9 @@ import { RelayError } from '../errors'
  * those of headers over as latin1.
  */
 export function credentialsOf(headers: IncomingHttpHeaders): Buffer[] {
-  const { authorization, 'x-api-key': bare } = headers
-  const given = []
-  const bearer = authorization === undefined ? undefined : /^Bearer +(.+)$/i.exec(authorization)?.[1]
-  if (bearer) given.push(Buffer.from(bearer, 'latin1'))
-  if (typeof bare === 'string' && bare !== '') given.push(Buffer.from(bare, 'latin1'))
-  return given
+  const { authorization = '', 'x-api-key': bare } = headers
+  const given = [/^Bearer +(.+)$/i.exec(authorization)?.[1], bare]
+  return given.flatMap(text => typeof text === 'string' && text !== '' ? [Buffer.from(text, 'latin1')] : [])
 }
 
 /**
