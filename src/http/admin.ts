@@ -2,7 +2,7 @@ import type { Access } from '../access/access'
 import type { KeyView } from '../access/keys'
 import type { MadeKey, MadeKeys } from '../access/made-keys'
 import type { ListedTarget, MadeTargets } from '../access/made-targets'
-import { RelayError } from '../errors'
+import { demand, RelayError } from '../errors'
 import { reachOf, skippedWays } from '../message/destination'
 import type { Rung, TargetNames } from '../message/model'
 import { isObject, type JsonObject } from '../message/parse'
@@ -104,7 +104,7 @@ export function noteChange(exchange: Exchange, change: string, trustedProxies: n
 
 /** @throws RelayError `bad-request` */
 function readFields(body: unknown): JsonObject {
-  if (!isObject(body)) throw new RelayError('bad-request', 'the body must be a JSON object')
+  demand(isObject(body), 'the body must be a JSON object')
   return body
 }
 
