@@ -42,11 +42,13 @@ function withoutPaths(line: string): string {
   return `${line.slice(0, start)}…${end < start ? '' : line.charAt(end) + withoutPaths(line.slice(end + 1))}`
 }
 
-/** Codes of errors that prevent a connection. */
-const neverConnected = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/
+/** Codes of errors that prevent a connection, and the system calls that make one. */
+const neverConnected = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|connect|getaddrinfo)$/
 /** Codes of a certificate that is not trusted: nothing was sent. */
 const untrusted = /CERT|^UNABLE_TO_VERIFY/
-const disconnected = /^(?:ECONNRESET|EPIPE|ETIMEDOUT|ECONNABORTED|UND_ERR_.*)$/
+const disconnected = /^(?:ECONNRESET|EPIPE|ETIMEDOUT|ECONNABORTED|EHOSTUNREACH|ENETUNREACH|UND_ERR_.*)$/
+/** Messages of `fetch` for a port that it does not connect to, and of a connection that closed before it was encrypted. */
+const neverOpened = /^bad port$|disconnected before secure TLS connection was established$/
 /** Classes of errors for a time-out, and for an answer that is not JSON. */
 const withoutAnswer = /timeout|abort|^SyntaxError$/i
 /** Messages of `fetch` for a connection that was lost, and for an answer that ended early. */
@@ -58,6 +60,7 @@ const maxCauses = 5
 /** What is known of an error, and of the errors that caused it. */
 interface Traits {
   text: string
+  /** With the names of system calls. */
   codes: readonly string[]
   names: readonly string[]
   texts: readonly string[]
@@ -68,7 +71,7 @@ interface Traits {
 /** The first rule that fits an error decides. */
 const rules: readonly [SendFailure, (traits: Traits) => boolean][] = [
   ['unsent', ({ codes }) => codes.some(code => neverConnected.test(code) || untrusted.test(code))],
-  ['unsent', ({ texts }) => texts.includes('bad port')],
+  ['unsent', ({ texts }) => texts.some(text => neverOpened.test(text))],
   ['unsent', ({ text }) => text.includes('_request is not a function')],
   ['unanswered', ({ codes }) => codes.some(code => disconnected.test(code))],
   ['unanswered', ({ names }) => names.some(name => withoutAnswer.test(name))],
@@ -93,15 +96,22 @@ export function throwClassified(error: unknown): never {
   throw classifyThrown(error)
 }
 
-/** Koishi's `http` wraps the error of `fetch`, which wraps the error of the connection. */
+/**
+ * Koishi's `http` wraps the error of `fetch`, which wraps the error of the connection. For a host with several addresses, that one holds an
+ * error for each of them.
+ */
 function traitsOf(error: unknown): Traits {
   const chain: unknown[] = []
-  for (let next = error; next !== undefined && chain.length < maxCauses; next = fieldsOf(next).cause) chain.push(next)
+  for (let next = error; next !== undefined && chain.length < maxCauses;) {
+    chain.push(next)
+    const { cause, errors } = fieldsOf(next)
+    next = cause ?? (Array.isArray(errors) ? errors[0] : undefined)
+  }
   const causes = chain.filter(cause => cause instanceof Error)
   const texts = causes.map(({ message }) => message)
   return {
     text: error instanceof Error ? error.message : '',
-    codes: chain.map(cause => fieldsOf(cause).code).filter(code => typeof code === 'string'),
+    codes: chain.map(fieldsOf).flatMap(({ code, syscall }) => [code, syscall]).filter(code => typeof code === 'string'),
     names: causes.flatMap(({ name, constructor }) => [name, constructor.name]),
     texts,
     status: fieldsOf(fieldsOf(error).response).status,

@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
 import { describe, test } from 'node:test'
 import { classifyThrown, cleanWording } from '../../../src/platform/failure'
 import type { SendError } from '../../../src/platform/port'
 import { Random } from '../../faults/random'
+import { listen } from '../../support/listen'
+
+/** The failure of a system call. */
+function failed(syscall: string, code: string): Error {
+  return Object.assign(new Error(`${syscall} ${code} 192.0.2.1:443`), { code, syscall })
+}
 
 /** The failure of a `fetch` as Koishi's `http` throws it. */
-function wrapped(code: string | undefined): Error {
-  const cause = Object.assign(new Error('connect'), { code })
+function wrapped(code: string | undefined, cause: Error = Object.assign(new Error('connect'), { code })): Error {
   return new Error('fetch http://127.0.0.1:3000/send_group_msg failed', { cause: new TypeError('fetch failed', { cause }) })
 }
 
@@ -18,6 +24,10 @@ describe('what an adapter throws', () => {
     ['a lost connection', Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }), 'unanswered'],
     ['a refused connection, as Koishi tells it', wrapped('ECONNREFUSED'), 'unsent'],
     ['a lost connection, as Koishi tells it', wrapped('ECONNRESET'), 'unanswered'],
+    // Node has the code of the first address for all.
+    ['no connection to any of several addresses', wrapped('ETIMEDOUT', Object.assign(new AggregateError([failed('connect', 'ETIMEDOUT')]), { code: 'ETIMEDOUT' })), 'unsent'],
+    ['no connection to a mail server', Object.assign(failed('connect', 'ETIMEDOUT'), { code: 'ESOCKET' }), 'unsent'],
+    ['a host that was out of reach during the call', wrapped('EHOSTUNREACH', failed('read', 'EHOSTUNREACH')), 'unanswered'],
     ['a connection that was lost for an unknown reason', wrapped(undefined), 'unanswered'],
     ['an answer that ends early', new TypeError('terminated'), 'unanswered'],
     ['an answer that is no JSON', new SyntaxError('Unexpected end of JSON input'), 'unanswered'],
@@ -28,6 +38,13 @@ describe('what an adapter throws', () => {
     ['a text', 'no', 'refused'],
   ]
   for (const [what, error, outcome] of cases) test(`${what}: ${outcome}`, () => assert.equal(classifyThrown(error).outcome, outcome))
+
+  test('a connection that closes before it is encrypted: unsent', async t => {
+    const server = createServer(socket => socket.end())
+    t.after(() => server.close())
+    const error: unknown = await fetch(`https://127.0.0.1:${await listen(server)}`).catch((reason: unknown) => reason)
+    assert.equal(classifyThrown(error).outcome, 'unsent')
+  })
 })
 
 describe('the words of a platform', () => {
