@@ -1,6 +1,6 @@
 import type { Bot } from 'koishi'
 import { extension, lookup } from 'mime-types'
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { causes, type CauseId } from '../message/causes'
 import { nameOfUrl } from '../message/link'
 import { fieldsOf, isObject, type JsonObject } from '../message/parse'
@@ -166,10 +166,12 @@ const linkTime = 20_000
  */
 export async function readMedia(bot: Bot, { src, path, name }: LoadedMedia, most: number): Promise<MediaFile> {
   if (path !== undefined) {
-    const data = await readFile(path).catch((cause: unknown) => {
+    const gone = (cause: unknown): never => {
       throw new SendError('refused', 'the file is not there any more', { isFinal: true, cause })
-    })
-    return describe(data, name, '', most)
+    }
+    const { size } = await stat(path).catch(gone)
+    if (size > most) throw tooLarge(most)
+    return describe(await readFile(path).catch(gone), name, '', most)
   }
   const [head, mediaType = ''] = /^data:([^;,]*)[^,]*,/i.exec(src) ?? []
   if (head !== undefined) return describe(Buffer.from(src.slice(head.length), 'base64'), name, mediaType, most)

@@ -1,7 +1,9 @@
 import { h, type Context } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
+import { truncate } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
+import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { after, afterEach, before, describe, test } from 'node:test'
 import type { Config } from '../../src'
@@ -133,6 +135,14 @@ describe('Telegram', () => {
         const msg = await fail({ type, url: `${telegram.server.url}/nothing.png` })
         assert.match(msg, /refused.*the file behind the link cannot be fetched/)
       }
+      assert.deepEqual(telegram.sends, [])
+    })
+
+    test('that are too large are refused before they are read', async () => {
+      const url = await upload(relay, 'large.bin', 'x')
+      // More than fits into a buffer.
+      await truncate(join(relay.uploadDir, url), 5 * 2 ** 30)
+      assert.match(await fail({ type: 'file', url }), /refused.*at most 50 MB/)
       assert.deepEqual(telegram.sends, [])
     })
 
