@@ -42,42 +42,24 @@ function withoutPaths(line: string): string {
   return `${line.slice(0, start)}…${end < start ? '' : line.charAt(end) + withoutPaths(line.slice(end + 1))}`
 }
 
-/** Codes of errors that prevent a connection, and the system calls that make one. */
-const neverConnected = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|connect|getaddrinfo)$/
-/** Codes of a certificate that is not trusted: nothing was sent. */
-const untrusted = /CERT|^UNABLE_TO_VERIFY/
-const disconnected = /^(?:ECONNRESET|EPIPE|ETIMEDOUT|ECONNABORTED|EHOSTUNREACH|ENETUNREACH|UND_ERR_.*)$/
-/** Messages of `fetch` for a port that it does not connect to, and of a connection that closed before it was encrypted. */
-const neverOpened = /^bad port$|disconnected before secure TLS connection was established$/
-/** Classes of errors for a time-out, and for an answer that is not JSON. */
-const withoutAnswer = /timeout|abort|^SyntaxError$/i
-/** Messages of `fetch` for a connection that was lost, and for an answer that ended early. */
-const fetchFailed = /^(?:fetch failed|terminated)$/
+/**
+ * What errors mean, by their codes, classes and texts, and by the system calls that failed. The first rule that fits an error, or one of
+ * those that caused it, decides.
+ */
+const rules: readonly [SendFailure, RegExp][] = [
+  // No connection was made, or the certificate of the other side is not trusted.
+  ['unsent', /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|connect|getaddrinfo|\w*CERT\w*|UNABLE_TO_VERIFY\w*)$/],
+  // Of `fetch`, of a connection that closed before it was encrypted, and of adapter-onebot.
+  ['unsent', /^bad port$|disconnected before secure TLS connection was established$|_request is not a function/],
+  ['unanswered', /^(?:ECONNRESET|EPIPE|ETIMEDOUT|ECONNABORTED|EHOSTUNREACH|ENETUNREACH|UND_ERR_.*)$/],
+  // A time-out, or an answer that is not JSON.
+  ['unanswered', /^(?:\w*(?:timeout|abort)\w*|SyntaxError)$/i],
+  // Of `fetch`, for a connection that was lost, and for an answer that ended early.
+  ['unanswered', /^(?:fetch failed|terminated)$/],
+]
 
 /** How many errors of a chain of causes are read. */
 const maxCauses = 5
-
-/** What is known of an error, and of the errors that caused it. */
-interface Traits {
-  text: string
-  /** With the names of system calls. */
-  codes: readonly string[]
-  names: readonly string[]
-  texts: readonly string[]
-  /** The HTTP status of the answer. */
-  status: unknown
-}
-
-/** The first rule that fits an error decides. */
-const rules: readonly [SendFailure, (traits: Traits) => boolean][] = [
-  ['unsent', ({ codes }) => codes.some(code => neverConnected.test(code) || untrusted.test(code))],
-  ['unsent', ({ texts }) => texts.some(text => neverOpened.test(text))],
-  ['unsent', ({ text }) => text.includes('_request is not a function')],
-  ['unanswered', ({ codes }) => codes.some(code => disconnected.test(code))],
-  ['unanswered', ({ names }) => names.some(name => withoutAnswer.test(name))],
-  ['unanswered', ({ texts }) => texts.some(text => fetchFailed.test(text))],
-  ['unanswered', ({ status }) => Number(status) >= 500],
-]
 
 /** Classifies the errors of adapters by what they say of the connection and of the answer. @param otherwise what any other error is */
 export function classifyThrown(error: unknown, otherwise: 'refused' | 'unanswered' = 'refused'): SendError {
@@ -85,10 +67,11 @@ export function classifyThrown(error: unknown, otherwise: 'refused' | 'unanswere
   // Satori's AggregateError, which is not the global class, holds an error for each platform message.
   const { errors } = fieldsOf(error)
   if (Array.isArray(errors) && errors.length > 0) return classifyThrown(errors[0], otherwise)
-  const traits = traitsOf(error)
-  const [outcome] = rules.find(([, fits]) => fits(traits)) ?? []
+  const marks = marksOf(error)
+  const isServerError = Number(fieldsOf(fieldsOf(error).response).status) >= 500
+  const [outcome] = rules.find(([, rule]) => marks.some(mark => rule.test(mark))) ?? [isServerError ? 'unanswered' : undefined]
   if (outcome) return new SendError(outcome, undefined, { cause: error })
-  return new SendError(otherwise, cleanWording(traits.text), { cause: error })
+  return new SendError(otherwise, cleanWording(error instanceof Error ? error.message : ''), { cause: error })
 }
 
 /** Rethrows the error of an adapter as a SendError. */
@@ -97,23 +80,15 @@ export function throwClassified(error: unknown): never {
 }
 
 /**
- * Koishi's `http` wraps the error of `fetch`, which wraps the error of the connection. For a host with several addresses, that one holds an
- * error for each of them.
+ * What rules know an error by, and those that caused it. Koishi's `http` wraps the error of `fetch`, which wraps the error of the
+ * connection. For a host with several addresses, that one holds an error for each of them.
  */
-function traitsOf(error: unknown): Traits {
-  const chain: unknown[] = []
-  for (let next = error; next !== undefined && chain.length < maxCauses;) {
-    chain.push(next)
-    const { cause, errors } = fieldsOf(next)
+function marksOf(error: unknown): string[] {
+  const marks: unknown[] = []
+  for (let [next, left] = [error, maxCauses]; next !== undefined && left > 0; left--) {
+    const { code, syscall, name, message, cause, errors } = fieldsOf(next)
+    marks.push(code, syscall, name, message, next instanceof Error && next.constructor.name)
     next = cause ?? (Array.isArray(errors) ? errors[0] : undefined)
   }
-  const causes = chain.filter(cause => cause instanceof Error)
-  const texts = causes.map(({ message }) => message)
-  return {
-    text: error instanceof Error ? error.message : '',
-    codes: chain.map(fieldsOf).flatMap(({ code, syscall }) => [code, syscall]).filter(code => typeof code === 'string'),
-    names: causes.flatMap(({ name, constructor }) => [name, constructor.name]),
-    texts,
-    status: fieldsOf(fieldsOf(error).response).status,
-  }
+  return marks.filter(mark => typeof mark === 'string')
 }

@@ -12,7 +12,7 @@ function failed(syscall: string, code: string): Error {
 }
 
 /** The failure of a `fetch` as Koishi's `http` throws it. */
-function wrapped(code: string | undefined, cause: Error = Object.assign(new Error('connect'), { code })): Error {
+function wrapped(code: string | undefined, cause: Error = Object.assign(new Error('socket hang up'), { code })): Error {
   return new Error('fetch http://127.0.0.1:3000/send_group_msg failed', { cause: new TypeError('fetch failed', { cause }) })
 }
 
