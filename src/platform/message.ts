@@ -13,13 +13,6 @@ import { longestLimit, SendError, type HistoryPage, type LoadedItem, type Messag
 /** One call that sends one platform message. @throws SendError */
 export type Call = () => Promise<Receipt>
 
-/** What a message that is sent is for other plugins, before and after they have seen it. */
-export interface Announced {
-  elements: readonly h[]
-  /** What other plugins have made of the elements. */
-  announced: readonly h[]
-}
-
 /**
  * A message that the relay sends by calls of its own, because adapters lose what the platform answers. The encoder of the adapter sends
  * what another plugin has made of a message, where nothing else can.
@@ -40,9 +33,11 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
   /**
    * The calls that send the message, at least one, in their order; `undefined` where only the adapter's encoder can send it.
    *
+   * @param elements as other plugins have made them
+   * @param isForeign whether that is something else than the items
    * @throws SendError
    */
-  protected abstract calls(channelId: string, what: Announced): Promise<readonly Call[] | undefined>
+  protected abstract calls(channelId: string, elements: readonly h[], isForeign: boolean): Promise<readonly Call[] | undefined>
 
   protected toElements(): h[] {
     return this.items.map(toElement)
@@ -74,7 +69,8 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
     const elements = this.toElements()
     const session = isHeard(bot) ? createSession(bot, channelId, kind === 'private', this.event) : undefined
     const announced = session ? await announceSend(bot, session, elements) : elements
-    const calls = await this.calls(channelId, { elements, announced })
+    const isForeign = announced.length !== elements.length || announced.some((each, index) => each !== elements[index])
+    const calls = await this.calls(channelId, announced, isForeign)
     if (session && !calls) return this.encode(channelId, session, begin)
     begin()
     const messageIds = await this.makeAll(calls ?? [])
@@ -151,10 +147,10 @@ export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotM
    */
   protected abstract prepare(channelId: string): Promise<readonly Call[]>
 
-  protected async calls(channelId: string, { elements, announced }: Announced): Promise<readonly Call[] | undefined> {
-    this.isForeign = announced.length !== elements.length || announced.some((each, index) => each !== elements[index])
-    if (this.isForeign && this.changed !== undefined) throw unchangeable('another plugin made something else of it')
-    if (this.isForeign) return
+  protected async calls(channelId: string, _elements: readonly h[], isForeign: boolean): Promise<readonly Call[] | undefined> {
+    this.isForeign = isForeign
+    if (isForeign && this.changed !== undefined) throw unchangeable('another plugin made something else of it')
+    if (isForeign) return
     // A further round goes on with what the one before it has begun, such as fetching a file.
     return this.prepared ??= this.prepare(channelId).catch((error: unknown) => {
       this.prepared = undefined

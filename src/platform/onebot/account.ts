@@ -1,12 +1,11 @@
-import type { Bot, Context } from 'koishi'
+import type { Bot, Context, h } from 'koishi'
 import type { Item, Target } from '../../message/model'
 import type { JsonObject } from '../../message/parse'
-import type { Segment } from '../../message/segments'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
 import { toText } from '../incoming'
 import { BotAccount, createEncoder, demand, partlyArrived, render, type PlatformSupport, type SendSession } from '../koishi'
-import { BotMessage, type Announced, type Call } from '../message'
+import { BotMessage, type Call } from '../message'
 import { SendError, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt, type Report } from '../port'
 import { readList } from '../web'
 import { isOneBot, recordAnswers, requestOf, responseTimeout } from './adapter'
@@ -121,14 +120,12 @@ class OneBotMessage extends BotMessage<OneBotAccount> {
   readonly likeness: string
   readonly idempotentFor = 0
   protected override readonly event = this.target.kind === 'group' ? { guild: { id: this.target.id } } : {}
-  /** Of the last call, or of the first one that will be made. */
-  private sent: Announced
+  /** The elements of the last call, or of the first one that will be made. */
+  private sent: readonly h[] = this.toElements()
 
   constructor(account: OneBotAccount, target: Target, items: readonly LoadedItem[]) {
     super(account, target, items)
-    const elements = this.toElements()
-    this.sent = { elements, announced: elements }
-    this.likeness = likenessOf(contentOf(this.toSegments(this.sent) ?? []))
+    this.likeness = likenessOf(this.content ?? contentOf([]))
   }
 
   override send(begin: () => void): Promise<Receipt> {
@@ -140,15 +137,15 @@ class OneBotMessage extends BotMessage<OneBotAccount> {
     return Promise.resolve(kind === 'private' ? `private:${id}` : id)
   }
 
-  protected calls(_channelId: string, what: Announced): Promise<readonly Call[] | undefined> {
-    return Promise.resolve(this.toSegments(what) && [() => this.post(what)])
+  protected calls(_channelId: string, elements: readonly h[]): Promise<readonly Call[] | undefined> {
+    return Promise.resolve(toSegments(this.items, elements) && [() => this.post(elements)])
   }
 
   /** Makes the call, and keeps nothing of its parameters while the answer is awaited: they may hold pictures. */
-  private post(what: Announced): Promise<Receipt> {
-    this.sent = what
+  private post(elements: readonly h[]): Promise<Receipt> {
+    this.sent = elements
     const request = requestOf(this.account.bot)
-    return request(...toCall(this.target, this.toSegments(what) ?? [])).then(readReceipt).catch(throwClassified)
+    return request(...toCall(this.target, toSegments(this.items, elements) ?? [])).then(readReceipt).catch(throwClassified)
   }
 
   /** Sends the elements of the session with the adapter's encoder, which may divide them into several platform messages. */
@@ -159,7 +156,7 @@ class OneBotMessage extends BotMessage<OneBotAccount> {
     encoder.session = session
     await encoder.prepare()
     begin()
-    this.sent = { elements: [], announced: session.elements ?? [] }
+    this.sent = session.elements ?? []
     const failure: unknown = await render(encoder).then(() => undefined, (error: unknown) => error)
     const messageIds = answers.flatMap((answer, index) => {
       try {
@@ -189,13 +186,9 @@ class OneBotMessage extends BotMessage<OneBotAccount> {
     return readHistory(await account.ask(action, params), account.selfId, content)
   }
 
-  private toSegments({ elements, announced }: Announced): Segment[] | undefined {
-    return toSegments(this.items, elements, announced)
-  }
-
   /** What the last call sent; `undefined` when only the adapter's encoder knows it. */
   private get content(): Content | undefined {
-    const segments = this.toSegments(this.sent)
+    const segments = toSegments(this.items, this.sent)
     return segments && contentOf(segments)
   }
 }

@@ -22,15 +22,15 @@ const forms: ReadonlyMap<string, readonly [type: string, field: string, attribut
 /**
  * The segments of a message: an uploaded file is one segment of the type `file`.
  *
- * @param elements made of the items
- * @param announced what other plugins made of the elements
+ * @param elements made of the items, also by other plugins
  * @returns `undefined` when another plugin has added an element that only the adapter's own encoder knows
  */
-export function toSegments(items: readonly LoadedItem[], elements: readonly h[], announced = elements): Segment[] | undefined {
-  const [item] = items
-  if (item?.type === 'file' && announced.length === 1 && announced[0] === elements[0]) return [toFileSegment(item)]
-  const segments = announced.flatMap(toSegment)
-  return segments.length === announced.length ? segments : undefined
+export function toSegments([item]: readonly LoadedItem[], elements: readonly h[]): Segment[] | undefined {
+  const [element, ...more] = elements
+  const isFile = item?.type === 'file' && element?.type === 'file' && element.attrs.src === item.src && more.length === 0
+  if (isFile) return [toFileSegment(item)]
+  const segments = elements.flatMap(toSegment)
+  return segments.length === elements.length ? segments : undefined
 }
 
 /** The action and the parameters that send these segments. */

@@ -7,7 +7,7 @@ import { classifyThrown } from '../failure'
 import { Reported, toPage } from '../history'
 import { toText } from '../incoming'
 import { BotAccount, demand, isUser, mayBeChanged, type PlatformSupport } from '../koishi'
-import { BotMessage, type Announced, type Call } from '../message'
+import { BotMessage, type Call } from '../message'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { ask, readPages } from '../web'
 import { likenessOf, likenessOfContent, readBody, readReceipt, toElements, toMarkup } from './protocol'
@@ -174,8 +174,8 @@ class SatoriMessage extends BotMessage<SatoriAccount> {
     return this.account.channelOf(this.target)
   }
 
-  protected calls(channelId: string, { announced }: Announced): Promise<readonly Call[]> {
-    return Promise.resolve([() => this.post(channelId, announced)])
+  protected calls(channelId: string, elements: readonly h[]): Promise<readonly Call[]> {
+    return Promise.resolve([() => this.post(channelId, elements)])
   }
 
   private async post(channelId: string, elements: readonly h[]): Promise<Receipt> {
