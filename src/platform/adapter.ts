@@ -246,16 +246,13 @@ class AdapterMessage implements Message {
     const { adapter } = this
     const ids = results.filter(id => id !== '')
     // Adapters swallow errors. Of one that was never tried nobody knows whether a further request was part of the message.
-    const [failure, ...more] = adapter || results.length === 0 ? this.failuresIn(exchanges) : []
+    const [failure, ...more] = adapter || results.length === 0
+      ? exchanges.flatMap(({ answer }) => (answer ? failureOf(answer, adapter) : new SendError('unanswered')) ?? [])
+      : []
     if (failure) throw ids.length > 0 && more.length + 1 < exchanges.length ? partlyArrived(failure) : failure
     if (results.length > 0) return ids
     if (adapter && exchanges.length === 0) throw new SendError('refused', undefined, { causeId: 'empty', isFinal: true })
     throw new SendError('unanswered', 'the adapter does not say whether the message was sent')
-  }
-
-  /** Of the requests that were refused, and of those that got no answer. */
-  private failuresIn(exchanges: readonly Exchange[]): SendError[] {
-    return exchanges.flatMap(({ answer }) => (answer ? failureOf(answer, this.adapter) : new SendError('unanswered')) ?? [])
   }
 
   /** The failure of a call that threw: what the platform answered tells more of it than what the adapter made of that. */

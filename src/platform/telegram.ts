@@ -288,8 +288,8 @@ class TelegramMessage extends WebMessage {
 
   /** A mention by name is one in itself. One by a number needs a text, which is the user's name where the bot may know it. */
   private async mention(userId: string): Promise<Words> {
+    if (!isUser(userId)) return { ...nothing, text: `@${userId.replace(/^@/, '')}` }
     const id = Number(userId)
-    if (Number.isNaN(id)) return { ...nothing, text: `@${userId.replace(/^@/, '')}` }
     const text = `@${await this.nameOf(id) ?? userId}`
     return { text, entities: [{ type: 'text_mention', offset: 0, length: text.length, user: { id } }] }
   }

@@ -1,18 +1,6 @@
 import type { CauseId } from '../../message/causes'
 import { fieldsOf } from '../../message/parse'
-import type { SendError } from '../port'
 import { retryAfterOf, toFailure, type WebAnswer } from '../web'
-
-/**
- * The body of a success.
- *
- * @param hasFiles whether files were in the call: what is not permitted then may be just these
- * @throws SendError where it is no success
- */
-export function read(answer: WebAnswer, hasFiles = false): unknown {
-  if (answer.status >= 200 && answer.status < 300) return answer.body
-  throw readFailure(answer, hasFiles)
-}
 
 /** The codes that tell something. Source: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json */
 const codes: ReadonlyMap<unknown, CauseId> = new Map([
@@ -29,16 +17,22 @@ const codes: ReadonlyMap<unknown, CauseId> = new Map([
   [160005, 'forbidden'], // Thread is locked.
 ])
 
-/** Reads an answer that is no success. */
-function readFailure({ status, body, headers }: WebAnswer, hasFiles: boolean): SendError {
+/**
+ * The body of a success.
+ *
+ * @param hasFiles whether files were in the call: what is not permitted then may be just these
+ * @throws SendError where it is no success
+ */
+export function read({ status, body, headers }: WebAnswer, hasFiles = false): unknown {
+  if (status >= 200 && status < 300) return body
   const { code, message, errors, retry_after: wait, global } = fieldsOf(body)
   const causeId = codes.get(code) ?? (status === 401 ? 'logged-out' : undefined)
   const words = [message, detailOf(errors)].filter(text => typeof text === 'string').join(': ')
-  if (status !== 429) return toFailure(status, { words, causeId: hasFiles && causeId === 'forbidden' ? undefined : causeId })
+  if (status !== 429) throw toFailure(status, { words, causeId: hasFiles && causeId === 'forbidden' ? undefined : causeId })
   // A limit counts for the channel in the path, unless it is global. An answer of another form comes from Cloudflare, which bans addresses.
   // Source: https://docs.discord.com/developers/topics/rate-limits#exceeding-a-rate-limit
   const isWide = body === undefined || global === true || headers.get('x-ratelimit-scope') === 'global'
-  return toFailure(status, { words, scope: isWide ? 'account' : 'chat', wait: Number(wait) * 1000 || retryAfterOf(headers) })
+  throw toFailure(status, { words, scope: isWide ? 'account' : 'chat', wait: Number(wait) * 1000 || retryAfterOf(headers) })
 }
 
 /** For how long a channel takes nothing more after a success, in milliseconds. Source: the headers that the same page describes. */

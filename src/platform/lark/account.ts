@@ -150,10 +150,8 @@ function isMessageId(id: string): boolean {
 /** The most bytes of a picture, and of any other file. */
 const most = { picture: 10 * 2 ** 20, file: 30 * 2 ** 20 }
 
-/** Extensions by the types of files that the platform shows by themselves. */
-const fileTypes: readonly [type: string, extensions: RegExp][] = [
-  ['pdf', /\.pdf$/i], ['doc', /\.docx?$/i], ['xls', /\.xlsx?$/i], ['ppt', /\.pptx?$/i],
-]
+/** The extensions of files that the platform shows by themselves; they begin with the types. */
+const shownFile = /\.(pdf|doc|xls|ppt)x?$/i
 
 /** A message to a chat, or to a topic in it. */
 class LarkMessage extends WebMessage {
@@ -244,8 +242,8 @@ class LarkMessage extends WebMessage {
     const { name, type } = file
     const isVideo = item.type === 'video' && (type === 'video/mp4' || /\.mp4$/i.test(name))
     const isVoice = item.type === 'audio' && (type === 'audio/opus' || /\.opus$/i.test(name))
-    const [known = 'stream'] = fileTypes.find(([, extensions]) => extensions.test(name)) ?? []
-    const key = await this.upload('file', { file_type: isVideo ? 'mp4' : isVoice ? 'opus' : known, file_name: name }, file)
+    const shown = shownFile.exec(name)?.[1]?.toLowerCase() ?? 'stream'
+    const key = await this.upload('file', { file_type: isVideo ? 'mp4' : isVoice ? 'opus' : shown, file_name: name }, file)
     return { type: isVideo ? 'media' : isVoice ? 'audio' : 'file', value: { file_key: key } }
   }
 
