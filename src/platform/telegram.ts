@@ -106,12 +106,13 @@ const userPattern = /^[1-9][0-9]{0,15}$/
 
 /**
  * Reads a target; `undefined` where there can be no such chat. Groups have negative numbers and users positive ones, so that neither kind
- * of target reaches a chat of the other. Source: https://core.telegram.org/bots/api#sendmessage (`chat_id`, `message_thread_id`)
+ * of target reaches a chat of the other. The topic "General" has the number 1, and Telegram refuses a call that names it
+ * (tdlib/telegram-bot-api issue 798). Source: https://core.telegram.org/bots/api#sendmessage (`chat_id`, `message_thread_id`)
  */
 function readChat({ kind, id }: Target): Chat | undefined {
   if (kind === 'private') return isUser(id) ? { id } : undefined
   const [, group, topic] = groupPattern.exec(id) ?? []
-  if (group !== undefined) return { id: group, ...topic !== undefined && { topic: Number(topic) } }
+  if (group !== undefined) return { id: group, ...topic !== undefined && topic !== '1' && { topic: Number(topic) } }
 }
 
 function isUser(id: string): boolean {

@@ -76,11 +76,13 @@ describe('Telegram', () => {
       assert.deepEqual(call?.fields, { chat_id: group, text: msg, link_preview_options: { is_disabled: true } })
     })
 
-    test('reaches a user, a public channel and a topic', async () => {
-      for (const to of [`private:${user}`, 'group:@release_notes', `group:${group}:${topic}`]) {
+    test('reaches a user, a public channel and a topic, also the general one', async () => {
+      for (const to of [`private:${user}`, 'group:@release_notes', `group:${group}:${topic}`, `group:${group}:1`]) {
         assert.equal((await send({ to: `telegram:${to}`, msg: 'a' })).status, 200)
       }
-      assert.deepEqual(arrived().map(({ chat, topic }) => [chat, topic]), [[user, undefined], ['@release_notes', undefined], [group, topic]])
+      assert.deepEqual(arrived().map(({ chat, topic }) => [chat, topic]), [
+        [user, undefined], ['@release_notes', undefined], [group, topic], [group, undefined],
+      ])
     })
 
     test('mentions and answers whom it is to, and nobody else', async () => {
