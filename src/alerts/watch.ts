@@ -72,10 +72,12 @@ export class Watch {
     const over: Watched[] = []
     for (const trouble of this.watched.values()) {
       const { name, since, times, last, toldAt, isTold } = trouble
-      const mayTell = again === undefined ? !isTold : now - toldAt >= again
-      if (isTold && now - last >= end) over.push(trouble)
+      const isThere = last === now
+      // What comes back is told while it is there. What may be there for one look only waits for others of its kind.
+      const mayTell = again === undefined ? !isTold : isThere && now - toldAt >= again
+      if (isTold && !isThere && now - last >= end) over.push(trouble)
       else if (mayTell && (times > 0 || (!isTold && last - since >= begin))) begun.push(trouble)
-      else if (mayTell && !isTold && last < now) this.watched.delete(name)
+      else if (!isTold && !isThere && now - toldAt >= (again ?? 0)) this.watched.delete(name)
     }
     const news: News = { begun: [], over: [] }
     if (begun.length > 0 && now - this.lastBegin >= gap) {

@@ -103,6 +103,20 @@ describe('alertTo, as an address', () => {
     assert.deepEqual(plain(last), ['offline', 'resolved', 1, [[undefined, 'onebot:10000']]])
   })
 
+  test('is told nothing more of an account that has stayed online since', async t => {
+    const { url, bodies } = await receive(t)
+    const relay = await relayWith(t, { path, config: { alertTo: url, chatPauseAfter: 2, chatApiMaxRetries: 0 } })
+    const online = await takeOffline(relay)
+    await untilPassing(minute / 10, 'it is told', () => bodies.length === 1)
+    await online()
+    await untilPassing(second, 'it is told', () => bodies.length === 2)
+    const start = performance.now()
+    await untilPassing(61 * minute, 'an hour has passed', () => performance.now() - start > 60 * minute)
+    await pause(relay, group)
+    await untilPassing(second, 'a later look tells of something else', () => bodies.some(({ alert }) => alert === 'paused'))
+    assert.deepEqual(bodies.map(({ alert, state }) => [alert, state]), [['offline', 'firing'], ['offline', 'resolved'], ['paused', 'firing']])
+  })
+
   test('is told again what a reload of the plugin cut off', async t => {
     let tries = 0
     const { url, bodies } = await receive(t, (_, response) => {
@@ -193,15 +207,18 @@ describe('alertTo, as a list or a target', () => {
 
   test('is told that a chat has been closed for ten minutes, why, and that it is open', async t => {
     const { url, bodies } = await receive(t)
-    const relay = await relayWith(t, { path, config: { alertTo: [url] } })
+    const relay = await relayWith(t, { path, config: { alertTo: [url], chatPauseAfter: 2, chatApiMaxRetries: 0 } })
     relay.simulator.mute(group, true)
     await relay.ask(`/hooks/message/group:${group}?message=waits`)
     await untilPassing(minute / 2, 'it is told', () => bodies.length === 1)
     assert.deepEqual(plain(bodies[0] ?? {}), ['held', 'firing', 1, [[`group:${group}`, 'onebot:10000']]])
     assert.equal(subjectsOf(bodies[0] ?? {})[0]?.reason, '机器人在该群被禁言')
+    await pause(relay, other)
+    await untilPassing(second / 10, 'a later look tells of something else', () => bodies.some(({ alert }) => alert === 'paused'))
+    assert.deepEqual(bodies.map(({ alert, state }) => [alert, state]), [['held', 'firing'], ['paused', 'firing']])
     relay.simulator.mute(group, false)
-    await untilPassing(minute / 2, 'it is told', () => bodies.length === 2)
-    assert.deepEqual(plain(bodies[1] ?? {}), ['held', 'resolved', 1, [[`group:${group}`, 'onebot:10000']]])
+    await untilPassing(minute / 2, 'it is told', () => bodies.length === 3)
+    assert.deepEqual(plain(bodies[2] ?? {}), ['held', 'resolved', 1, [[`group:${group}`, 'onebot:10000']]])
   })
 
   test('that is none is a warning', async t => {

@@ -70,10 +70,18 @@ describe('a trouble', () => {
     assert.deepEqual(told, [[1, [0], 0], [2, [], 1], [61, [12], 0], [62, [], 1], [121, [12], 0], [122, [], 1]])
   })
 
+  test('that passed is not told again an hour later, nor is one that came back and has passed by then', () => {
+    const present = (now: number): string[] => now < 2 * minute || (now >= 5 * minute && now < 7 * minute) ? ['a'] : []
+    const watch = new Watch({ begin: 30 * second, end: minute, again: 60 * minute })
+    assert.deepEqual(watchFor(watch, 0, 180 * minute, present), [[30 * second, ['a'], []], [3 * minute - second, [], ['a']]])
+  })
+
   const starts: [string, number][] = [['a', 0], ['b', 0], ['c', 2 * second], ['d', 30 * second]]
   for (const [what, lengths, present, expected] of [
     ['is told once when it has lasted, and once more when it has been over for a while', [10 * second, 5 * minute],
       now => now < 20 * minute ? ['a'] : [], [[10 * second, ['a'], []], [25 * minute - second, [], ['a']]]],
+    ['is over at once where that is said, and not before', [10 * minute, 0],
+      now => now < 30 * minute ? ['a'] : [], [[10 * minute, ['a'], []], [30 * minute, [], ['a']]]],
     ['that passes soon is not told', [10 * second, minute], now => now % minute < 10 * second ? ['a'] : [], []],
     ['that comes and goes is one', [10 * second, 5 * minute], now => now < 40 * minute && now % (2 * minute) < minute ? ['a'] : [],
       [[10 * second, ['a'], []], [44 * minute - second, [], ['a']]]],
