@@ -1,10 +1,10 @@
 import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
 import { printable } from '../lib/log'
+import { isObject, type JsonObject } from '../lib/shape'
 import { skippedWays } from '../message/destination'
 import type { Ladder, Named, TargetNames } from '../message/model'
 import { parseNamed } from '../message/names'
-import { isObject, type JsonObject } from '../message/parse'
 import { Made } from './store'
 
 /** A name for targets, and where it comes from. */

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { RelayError } from '../errors'
 import { inTime, Mutex } from '../lib/async'
 import { isDatabaseLoaded, isEmbedded, silently, unwrap } from '../lib/koishi'
+import { isObject, type JsonObject } from '../lib/shape'
 import { writeWhole } from '../lib/whole-file'
-import { isObject, type JsonObject } from '../message/parse'
 
 declare module 'koishi' {
   interface Tables {

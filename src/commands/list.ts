@@ -1,8 +1,8 @@
 import { parseEndpoint, type Endpoint } from '../lib/endpoint'
 import { printable } from '../lib/log'
+import { isObject, type JsonObject } from '../lib/shape'
 import { isSet, readList } from '../lib/words'
 import type { Target } from '../message/model'
-import { isObject, type JsonObject } from '../message/parse'
 
 /** A command of the setting `commands`. */
 export interface Command {

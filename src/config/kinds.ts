@@ -2,8 +2,8 @@ import { Schema } from 'koishi'
 import { isSigningSecret } from '../lib/crypto'
 import { parseEndpoint } from '../lib/endpoint'
 import { languageOf, type Language } from '../lib/language'
+import { isObject, type JsonObject } from '../lib/shape'
 import { readList } from '../lib/words'
-import { isObject, type JsonObject } from '../message/parse'
 import { toPlatform } from '../message/target'
 
 /** The kind of a setting: how its values are read, described, asked for on the config page, and shown. */

@@ -1,7 +1,7 @@
 import { request, type IncomingHttpHeaders, type IncomingMessage, type RequestOptions } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { RelayError } from '../errors'
-import { isObject, type JsonObject } from '../message/parse'
+import { isObject, type JsonObject } from '../lib/shape'
 
 /** What the page asks for, as it would be given to curl. */
 export interface PageRequest {

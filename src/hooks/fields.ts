@@ -2,9 +2,9 @@
 // there is an empty text, list or object, or zero.
 import type { IncomingHttpHeaders } from 'node:http'
 import { RelayError } from '../errors'
+import { isObject, type JsonObject } from '../lib/shape'
 import { parseJson } from '../http/body'
 import { parseLink } from '../message/link'
-import { isObject, type JsonObject } from '../message/parse'
 
 /** The longest text that stands in one line, in UTF-16 units, unless another length is asked for. */
 const maxLine = 120

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../message/parse'
+import type { JsonObject } from '../lib/shape'
 import { cut, textOf } from './fields'
 
 /** The most lines of the plain rendering. */

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isHmac } from '../lib/crypto'
 import type { Language } from '../lib/language'
-import type { JsonObject } from '../message/parse'
+import type { JsonObject } from '../lib/shape'
 import { header } from './fields'
 import type { Shape } from './shapes'
 

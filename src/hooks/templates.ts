@@ -4,10 +4,10 @@ import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RelayError } from '../errors'
 import type { Language } from '../lib/language'
+import type { JsonObject } from '../lib/shape'
 import { writeWhole } from '../lib/whole-file'
 import { parseLink } from '../message/link'
 import type { Link } from '../message/model'
-import type { JsonObject } from '../message/parse'
 
 /** What a template gave. */
 export interface Rendered {

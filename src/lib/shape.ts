@@ -8,10 +8,10 @@ export const isString: Shape<string> = value => typeof value === 'string'
 export const isNumber: Shape<number> = value => typeof value === 'number'
 export const isBoolean: Shape<boolean> = value => typeof value === 'boolean'
 export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
+/** The fields of a JSON object; none for any other value. */
+export const fieldsOf = (value: unknown): JsonObject => isObject(value) ? value : {}
 
-export function oneOf<const T>(values: readonly T[]): Shape<T> {
-  return (value): value is T => values.some(each => each === value)
-}
+export const oneOf = <const T>(values: readonly T[]): Shape<T> => (value): value is T => values.some(each => each === value)
 
 /** A field that may be absent. */
 export const optional = <T>(shape: Shape<T>): Shape<T | undefined> => value => value === undefined || shape(value)

@@ -7,8 +7,6 @@ import type { BotSelector, Content, Destinations, Item, ParsedItem, Reply, Targe
 import { toPlatform, writeTarget } from './target'
 import { parseWishes, wishFields } from './wishes'
 
-export { isObject, type JsonObject } from '../lib/shape'
-
 /** The longest ID of a group, user, bot or message, in characters. */
 const maxIdLength = 255
 /** The most items of a batch, or of the answer of a callback. */
@@ -21,11 +19,6 @@ const everybody = 'all'
 // Compiled once: a literal in a function is compiled again by each call.
 const control = /\p{Cc}/u
 const mentionable = /^[^\s<>&"'`\p{C}]+$/u
-
-/** The fields of a JSON object; none for any other value. */
-export function fieldsOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {}
-}
 
 const bodyRule = 'the body must be a JSON object'
 

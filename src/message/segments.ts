@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from './parse'
+import { isObject, type JsonObject } from '../lib/shape'
 
 /** A part of a OneBot 11 message. */
 export interface Segment {

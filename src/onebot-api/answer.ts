@@ -1,6 +1,6 @@
 import { jsonAnswer, type PlainAnswer } from '../http/routes'
 import type { RelayError } from '../errors'
-import type { JsonObject } from '../message/parse'
+import type { JsonObject } from '../lib/shape'
 
 /** What an action gives: the `data` of its answer, and whether it is carried out later. */
 export interface Reply {

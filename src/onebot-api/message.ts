@@ -1,8 +1,9 @@
 import { RelayError } from '../errors'
 import { safeName } from '../lib/file-name'
+import { isObject } from '../lib/shape'
 import { parseLink } from '../message/link'
 import type { Item, MediaItem } from '../message/model'
-import { isObject, parseId, parseMentioned } from '../message/parse'
+import { parseId, parseMentioned } from '../message/parse'
 import { readCodes, readSegment, type Segment } from '../message/segments'
 
 /** The most segments of a message. */

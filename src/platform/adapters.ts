@@ -1,6 +1,6 @@
 import type { Bot } from 'koishi'
+import type { JsonObject } from '../lib/shape'
 import type { Item } from '../message/model'
-import type { JsonObject } from '../message/parse'
 import type { Limit } from './port'
 
 /** The type of an item, or a mention of everybody. */

@@ -1,6 +1,6 @@
 import { HTTP, type Context } from 'koishi'
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { fieldsOf, type JsonObject } from '../message/parse'
+import { fieldsOf, type JsonObject } from '../lib/shape'
 import type { Adapter } from './adapters'
 import { toText } from './incoming'
 import { SendError } from './port'

@@ -1,4 +1,4 @@
-import { fieldsOf } from '../message/parse'
+import { fieldsOf } from '../lib/shape'
 import { SendError, type SendFailure } from './port'
 
 const maxWordingLength = 200

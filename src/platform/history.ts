@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { JsonObject } from '../message/parse'
+import type { JsonObject } from '../lib/shape'
 import type { HistoryEntry, HistoryPage, Report } from './port'
 
 /** How long a report is kept, in milliseconds: longer than a send takes. */

@@ -1,7 +1,7 @@
 import type { Session } from 'koishi'
 import { unwrap } from '../lib/koishi'
+import { fieldsOf, type JsonObject } from '../lib/shape'
 import type { BotSelector, Target } from '../message/model'
-import { fieldsOf, type JsonObject } from '../message/parse'
 
 /** The sender of a message, and the chat. */
 export interface Source {

@@ -1,9 +1,9 @@
 import type { Bot } from 'koishi'
 import { extension, lookup } from 'mime-types'
 import { readFile, stat } from 'node:fs/promises'
+import { fieldsOf, isObject, type JsonObject } from '../lib/shape'
 import { causes, type CauseId } from '../message/causes'
 import { nameOfUrl } from '../message/link'
-import { fieldsOf, isObject, type JsonObject } from '../message/parse'
 import { classifyThrown, cleanWording } from './failure'
 import { SendError, type Limit, type LoadedMedia } from './port'
 

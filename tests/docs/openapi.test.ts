@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
-import { isObject, type JsonObject } from '../../src/message/parse'
+import { isObject, type JsonObject } from '../../src/lib/shape'
 import { assertConforming, document, documentedPath, documentedPaths, fieldsOf, methods, placeOf, schemaProblems, source, type Place } from '../support/openapi'
 import { read, startRelay, type RelayOptions, type TestRelay } from '../support/relay'
 

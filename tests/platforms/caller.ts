@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { fieldsOf, type JsonObject } from '../../src/message/parse'
+import { fieldsOf, type JsonObject } from '../../src/lib/shape'
 import { failureOf } from '../integration/webhook/support'
 import { read, type Reply, type TestRelay } from '../support/relay'
 import { until } from '../support/until'

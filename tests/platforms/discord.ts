@@ -1,4 +1,4 @@
-import { fieldsOf, type JsonObject } from '../../src/message/parse'
+import { fieldsOf, type JsonObject } from '../../src/lib/shape'
 import type { AdapterEntry } from '../support/adapter'
 import { PlatformServer, type Answer, type Call, type SentFile } from './server'
 

@@ -1,5 +1,5 @@
 import { h, Universal, type Context } from 'koishi'
-import { fieldsOf, type JsonObject } from '../../src/message/parse'
+import { fieldsOf, type JsonObject } from '../../src/lib/shape'
 import { loadAdapter, type AdapterEntry } from '../support/adapter'
 import { PlatformServer, type Answer, type Call, type Fault } from './server'
 

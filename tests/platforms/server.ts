@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { WebSocketServer, type WebSocket } from 'ws'
-import { fieldsOf, type JsonObject } from '../../src/message/parse'
+import { fieldsOf, type JsonObject } from '../../src/lib/shape'
 import { listen } from '../support/listen'
 
 /** A request to the API of a platform. */

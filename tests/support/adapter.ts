@@ -1,7 +1,7 @@
+import { fieldsOf } from '../../src/lib/shape'
 import type { Context, Plugin } from 'koishi'
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
-import { fieldsOf } from '../../src/message/parse'
 
 /** The adapter of a platform, as koishi.yml has it. */
 export interface AdapterEntry {

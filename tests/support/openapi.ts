@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from '../../src/lib/shape'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
 import { load } from 'js-yaml'
@@ -5,7 +6,6 @@ import type { Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isObject, type JsonObject } from '../../src/message/parse'
 
 /** `docs/openapi.yaml`, as text and read. */
 export const source = readFileSync(join(import.meta.dirname, '../../docs/openapi.yaml'), 'utf8')

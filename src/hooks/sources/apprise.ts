@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import type { JsonObject } from '../../message/parse'
+import type { JsonObject } from '../../lib/shape'
 import { line, objects, pictureOf, textOf } from '../fields'
 import type { Source } from '../source'
 

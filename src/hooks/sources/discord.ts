@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import type { JsonObject } from '../../message/parse'
+import type { JsonObject } from '../../lib/shape'
 import { address, date, joinLines, labelled, line, object, objects, textOf } from '../fields'
 import { fromDiscord } from '../markup'
 import { discordShape } from '../shapes'

@@ -1,5 +1,5 @@
 // What GitHub, GitLab and Gitea have in common: the view that their templates are given.
-import type { JsonObject } from '../../message/parse'
+import type { JsonObject } from '../../lib/shape'
 import { address, count, demandObject, firstLine, line, objects } from '../fields'
 import { excerpt } from '../markup'
 import { skip, started, type Reading } from '../source'

@@ -1,6 +1,6 @@
 import { RelayError } from '../../errors'
 import { isHmac } from '../../lib/crypto'
-import type { JsonObject } from '../../message/parse'
+import type { JsonObject } from '../../lib/shape'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { keyIn, type SignedRequest, type Source } from '../source'

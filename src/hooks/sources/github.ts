@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import type { JsonObject } from '../../message/parse'
+import type { JsonObject } from '../../lib/shape'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { keyIn, signedIn, type Source } from '../source'
 import { commentOf, commitsOf, only, readersOf, readEvent, refOf, releaseOf, stateOf, topicOf, type Reader, type Told } from './forge'

@@ -1,6 +1,6 @@
 import { RelayError } from '../../errors'
 import { isSignedWith, sha256 } from '../../lib/crypto'
-import type { JsonObject } from '../../message/parse'
+import type { JsonObject } from '../../lib/shape'
 import { address, count, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { skip, type Source } from '../source'

@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import type { JsonObject } from '../../message/parse'
+import type { JsonObject } from '../../lib/shape'
 import { object, textOf } from '../fields'
 import { fromMarkdown } from '../markup'
 import { keyIn, type Source } from '../source'

@@ -1,6 +1,6 @@
 // The robots of DingTalk, WeCom and Feishu: a message says of what kind it is, and has its content in one object.
 import { RelayError } from '../../errors'
-import { isObject, type JsonObject } from '../../message/parse'
+import { isObject, type JsonObject } from '../../lib/shape'
 import { address, inOneLine, joinLines, labelled, line, linked, object, objects, parsed, pictureOf, pieceOf, textOf } from '../fields'
 import { fromMarkdown, withLinks } from '../markup'
 import { errcodeShape, feishuShape, type Shape } from '../shapes'

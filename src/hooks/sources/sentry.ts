@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import type { JsonObject } from '../../message/parse'
+import type { JsonObject } from '../../lib/shape'
 import { keyIn, signedIn, skip, type Reading, type Source } from '../source'
 import { address, demandObject, firstOf, header, line, object } from '../fields'
 import { excerpt } from '../markup'

@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import type { JsonObject } from '../../message/parse'
+import type { JsonObject } from '../../lib/shape'
 import { address, inOneLine, joinLines, labelled, linked, object, objects, pieceOf, textOf } from '../fields'
 import { fromMarkdown, fromSlack, withEmoji } from '../markup'
 import { slackShape } from '../shapes'

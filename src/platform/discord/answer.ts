@@ -1,5 +1,5 @@
+import { fieldsOf } from '../../lib/shape'
 import type { CauseId } from '../../message/causes'
-import { fieldsOf } from '../../message/parse'
 import { retryAfterOf, toFailure, type WebAnswer } from '../web'
 
 /** The codes that tell something. Source: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json */

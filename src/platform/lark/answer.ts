@@ -1,6 +1,6 @@
+import { fieldsOf, type JsonObject } from '../../lib/shape'
 import type { CauseId } from '../../message/causes'
 import type { Target } from '../../message/model'
-import { fieldsOf, type JsonObject } from '../../message/parse'
 import type { Limit, SendError } from '../port'
 import { toFailure, unreadable, type WebAnswer } from '../web'
 

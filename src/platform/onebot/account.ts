@@ -1,6 +1,6 @@
 import type { Bot, Context, h } from 'koishi'
+import type { JsonObject } from '../../lib/shape'
 import type { Item, Target } from '../../message/model'
-import type { JsonObject } from '../../message/parse'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
 import { toText } from '../incoming'

@@ -1,5 +1,5 @@
 import { Bot } from 'koishi'
-import { fieldsOf, type JsonObject } from '../../message/parse'
+import { fieldsOf, type JsonObject } from '../../lib/shape'
 import { SendError } from '../port'
 import { Wire } from './wire'
 

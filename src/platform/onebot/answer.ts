@@ -1,4 +1,4 @@
-import { fieldsOf } from '../../message/parse'
+import { fieldsOf } from '../../lib/shape'
 import { cleanWording } from '../failure'
 import { toText } from '../incoming'
 import { SendError, type Receipt } from '../port'

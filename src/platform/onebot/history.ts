@@ -1,7 +1,7 @@
 import type { Context } from 'koishi'
 import { unwrap } from '../../lib/koishi'
+import { fieldsOf, isObject, type JsonObject } from '../../lib/shape'
 import type { Target } from '../../message/model'
-import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { Reported, toPage } from '../history'
 import { toText } from '../incoming'
 import { SendError, type HistoryPage, type Report } from '../port'

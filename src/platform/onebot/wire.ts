@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
+import { fieldsOf, isObject, type JsonObject } from '../../lib/shape'
 import { causes } from '../../message/causes'
-import { fieldsOf, isObject, type JsonObject } from '../../message/parse'
 import { toText } from '../incoming'
 import { SendError } from '../port'
 

@@ -1,7 +1,7 @@
 import { h } from 'koishi'
 import { lookup } from 'mime-types'
 import { digest } from '../../lib/crypto'
-import { fieldsOf } from '../../message/parse'
+import { fieldsOf } from '../../lib/shape'
 import { cleanWording } from '../failure'
 import { elementsText, toText } from '../incoming'
 import { toElement } from '../koishi'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { json } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
-import { isObject } from '../../../src/message/parse'
+import { isObject } from '../../../src/lib/shape'
 import type { TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { serveCallback, startWith, type Endpoint } from './support'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
-import { isObject, type JsonObject } from '../../../src/message/parse'
+import { isObject, type JsonObject } from '../../../src/lib/shape'
 import { apiKey, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { ConsoleClient, startWithConsole } from './support'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { fieldsOf } from '../../../src/message/parse'
+import { fieldsOf } from '../../../src/lib/shape'
 import { skip } from '../../support/browser'
 import { read } from '../../support/relay'
 import { until } from '../../support/until'

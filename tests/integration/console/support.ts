@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
+import { isObject, type JsonObject } from '../../../src/lib/shape'
 import { loadConsole } from '../../../bot/console'
-import { isObject, type JsonObject } from '../../../src/message/parse'
 import { startRelay, type RelayOptions, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 

@@ -1,7 +1,7 @@
 import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isObject } from '../../../src/message/parse'
+import { isObject } from '../../../src/lib/shape'
 import { upload } from '../webhook/support'
 import { until } from '../../support/until'
 import { failStatements, group, later, other, relayWith, slowDown, takeOffline, useStored, type Answer, type StoredRelay } from './support'

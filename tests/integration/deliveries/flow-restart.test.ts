@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
+import { fieldsOf } from '../../../src/lib/shape'
 import { Simulator } from '../../../simulator'
-import { fieldsOf } from '../../../src/message/parse'
 import { PlatformServer } from '../../platforms/server'
 import { until } from '../../support/until'
 import { group, later } from './support'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fieldsOf } from '../../../src/message/parse'
+import { fieldsOf } from '../../../src/lib/shape'
 import { until } from '../../support/until'
 import { group, relayWith, takeOffline } from './support'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { fieldsOf, type JsonObject } from '../../../src/lib/shape'
 import type { Simulator } from '../../../simulator'
-import { fieldsOf, type JsonObject } from '../../../src/message/parse'
 import { until } from '../../support/until'
 import { post } from '../hooks/support'
 import { group, later, relayWith, takeOffline, type StoredRelay } from './support'

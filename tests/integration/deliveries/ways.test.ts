@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fieldsOf } from '../../../src/message/parse'
+import { fieldsOf } from '../../../src/lib/shape'
 import { group, later, other, relayWith, takeOffline, type StoredRelay } from './support'
 
 const targets = { oncall: { first: [`telegram:group:${other}`, `onebot:group:${group}`] } }

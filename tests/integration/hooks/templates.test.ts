@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
-import { fieldsOf, type JsonObject } from '../../../src/message/parse'
+import { fieldsOf, type JsonObject } from '../../../src/lib/shape'
 import { read, useRelay } from '../../support/relay'
 import { group, post, texts } from './support'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fieldsOf } from '../../../src/message/parse'
+import { fieldsOf } from '../../../src/lib/shape'
 import { useRelay, type Reply } from '../../support/relay'
 import { group, post, type HookReply } from './support'
 

@@ -3,7 +3,7 @@ import { createHash, createHmac } from 'node:crypto'
 import { mkdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
-import { fieldsOf, isObject, type JsonObject } from '../../../src/message/parse'
+import { fieldsOf, isObject, type JsonObject } from '../../../src/lib/shape'
 import { apiKey, read, useRelay, type Reply } from '../../support/relay'
 import { until } from '../../support/until'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
+import { fieldsOf } from '../../../src/lib/shape'
 import type { Config } from '../../../src/config/schema'
-import { fieldsOf } from '../../../src/message/parse'
 import { read, type Reply, type TestRelay } from '../../support/relay'
 import { batchOf, failureOf, group, idsOf, outline, relayFor, sends } from '../webhook/support'
 

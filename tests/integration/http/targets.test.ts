@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
-import { fieldsOf } from '../../../src/message/parse'
+import { fieldsOf } from '../../../src/lib/shape'
 import { apiKey, read, useRelay, type Reply } from '../../support/relay'
 
 const relay = useRelay()

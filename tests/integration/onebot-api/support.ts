@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { isObject } from '../../../src/message/parse'
+import { isObject } from '../../../src/lib/shape'
 import { apiKey, type TestRelay } from '../../support/relay'
 
 export { group, idsOf, linkServer, oneBot, only, relayFor, sends, sha256, upload, user } from '../webhook/support'

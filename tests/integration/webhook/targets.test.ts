@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isObject, type JsonObject } from '../../../src/message/parse'
+import { isObject, type JsonObject } from '../../../src/lib/shape'
 import { apiKey, read, useRelay, type Reply } from '../../support/relay'
 import { failureOf, group, outline, sha256, upload, user } from './support'
 

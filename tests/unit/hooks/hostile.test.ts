@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
+import { isObject } from '../../../src/lib/shape'
 import { object } from '../../../src/hooks/fields'
 import type { HookRequest, Reading, Source } from '../../../src/hooks/source'
 import { sources } from '../../../src/hooks/sources'
-import { isObject } from '../../../src/message/parse'
 import { isEvent, languages, readFixtures, render } from './support'
 
 /** The size of what is posted at most, roughly, in characters, and how many values it has. */

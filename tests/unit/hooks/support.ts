@@ -8,7 +8,7 @@ import { tidy } from '../../../src/hooks/plain'
 import type { HookEvent, HookRequest, Reading, Source } from '../../../src/hooks/source'
 import { Templates } from '../../../src/hooks/templates'
 import type { Language } from '../../../src/lib/language'
-import { isObject, type JsonObject } from '../../../src/message/parse'
+import { isObject, type JsonObject } from '../../../src/lib/shape'
 
 process.env.TZ = 'Asia/Shanghai'
 
