@@ -1,5 +1,6 @@
 import { h, Universal, type Bot, type Context, type Session } from 'koishi'
 import { LRUCache } from 'lru-cache'
+import { demand } from '../errors'
 import { unwrap } from '../lib/koishi'
 import type { Item, Target } from '../message/model'
 import { adapterOf, type Adapter, type Feature } from './adapters'
@@ -7,8 +8,7 @@ import type { Presence } from './bots'
 import { answerIn, failureOf, observe, watchExchanges, type Exchange } from './exchange'
 import { classifyThrown, throwClassified } from './failure'
 import {
-  announceSend, BotAccount, createEncoder, createSession, demand, isUser, partlyArrived, render, toElement, type PlatformSupport,
-  type SendSession,
+  announceSend, BotAccount, createEncoder, createSession, isUser, partlyArrived, render, toElement, type PlatformSupport, type SendSession,
 } from './koishi'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type LoadedMedia, type Message, type Receipt } from './port'
 import { readMedia, type MediaFile } from './web'

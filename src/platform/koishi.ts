@@ -151,11 +151,6 @@ function matches(bot: Bot, { platform = bot.platform, selfId = bot.selfId }: Bot
   return bot.selfId === selfId && (bot.platform === platform || toPlatform(bot.platform ?? '') === platform)
 }
 
-/** @throws RelayError `bad-request` with this rule where it is broken */
-export function demand(isKept: boolean, rule: string): void {
-  if (!isKept) throw new RelayError('bad-request', rule)
-}
-
 /** What the accounts of all platforms have in common. */
 export abstract class BotAccount implements Account {
   readonly platform: string
