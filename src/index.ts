@@ -94,7 +94,7 @@ export function apply(ctx: Context, config: Config): void {
     digest: { backlog: settings.backlogDigest, write: digestWriter(templates, language, logger) },
     media: { transport: settings.mediaTransport, resolve: id => uploads.resolve(id), link: file => links.to(file) },
     files: uploads,
-    enter: () => inFlight.enter(),
+    enter: () => inFlight.tryToEnter(),
     observer: tellAll([metrics, announceEnds(ctx, logger), ...alerts ? [alerts] : []]),
     retention: settings.recordRetention * day,
     recordLimit: settings.recordLimit,
@@ -181,7 +181,6 @@ export function apply(ctx: Context, config: Config): void {
 
   /** Stops within five seconds: work in flight has four to end by itself; the rest is cut off, and has half a second to be answered. */
   const shut = async (): Promise<void> => {
-    relay.drain()
     await inFlight.drain(4_000)
     stop.abort()
     await inFlight.drain(500)

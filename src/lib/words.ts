@@ -41,8 +41,7 @@ export function divideText(text: string, most: number): string[] {
   while (rest.length > most) {
     const head = rest.slice(0, most)
     const ends = ['\n', ' '].map(mark => head.lastIndexOf(mark) + 1)
-    const whole = /[\uD800-\uDBFF]$/.test(head) ? most - 1 : most
-    const end = ends.find(place => place > most / 2) ?? whole
+    const end = ends.find(place => place > most / 2) ?? (/[\uD800-\uDBFF]$/.test(head) ? most - 1 : most)
     parts.push(rest.slice(0, end))
     rest = rest.slice(end)
   }

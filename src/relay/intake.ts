@@ -148,7 +148,7 @@ export class Intake {
     }
     if (!deferred) return deliveries.ended(active)
     const end = enter()
-    void deliveries.ended(active).then(end, end)
+    void deliveries.ended(active).catch(() => undefined).then(end)
     return deliveries.ended(active, deferred.inMemory ?? 0)
   }
 }

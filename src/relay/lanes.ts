@@ -52,7 +52,6 @@ export class Lanes {
   private readonly endWatches: (() => void)[]
   private readonly working = new Set<Promise<void>>()
   private isClosed = false
-  private isDraining = false
 
   constructor(private readonly context: SendContext) {
     const { port, clock, gates } = context
@@ -179,11 +178,6 @@ export class Lanes {
     return places.length
   }
 
-  /** Begins nothing more that nobody waits for. */
-  drain(): void {
-    this.isDraining = true
-  }
-
   /** Refuses the callers that wait, and takes nothing more. What is deferred stays in the journal. */
   close(): void {
     this.isClosed = true
@@ -277,7 +271,7 @@ export class Lanes {
       else this.forget(lane)
       return
     }
-    if (!head.isSaved || (this.isDraining && head.active.delivery.deferred)) return
+    if (!head.isSaved) return
     const rest = gates.rest(lane)
     if (rest === 0) {
       this.begin(lane, head)
@@ -292,12 +286,13 @@ export class Lanes {
   }
 
   private begin(lane: Lane, head: Place): void {
-    const { deferred } = head.active.delivery
+    // A caller who waits is counted by its door. What nobody waits for does not begin before a stop.
+    const isCounted = head.active.delivery.deferred
+    const leave = isCounted ? this.context.enter() : undefined
+    if (isCounted && !leave) return
     lane.takeOut(place => place === head)
     lane.leaving = head
     this.context.gates.leaving(lane.bot)
-    // A caller who waits is counted by its door.
-    const leave = deferred ? this.context.enter() : undefined
     const work = this.work(lane, head).then(isDone => {
       this.working.delete(work)
       leave?.()

@@ -172,8 +172,8 @@ export interface RelayOptions {
   recordContent: RecordContent
   /** How long records are kept, in milliseconds. */
   retention: number
-  /** Counts what a stop gives some time to end; the function returned is called at the end. */
-  enter: () => () => void
+  /** Counts what a stop gives some time to end; what is returned is called at the end. `undefined` once nothing more may begin. */
+  enter: () => (() => void) | undefined
 }
 
 /** The same while the relay runs. */

@@ -201,11 +201,6 @@ export class Relay {
     await this.store?.journal.ping()
   }
 
-  /** Begins nothing more that nobody waits for. */
-  drain(): void {
-    this.term?.lanes.drain()
-  }
-
   /** Ends everything at once: callers who wait are answered. */
   end(): void {
     this.stop.abort()

@@ -287,13 +287,14 @@ class World implements Run {
       recordContent: 'preview',
       longText: '',
       retention: 30 * 24 * 60 * 60 * 1000,
-      enter: () => () => undefined,
+      enter: () => instance.isStopping ? undefined : () => undefined,
     })
     const stored = new SimulatedJournal(this.database, clock)
     const journal = plan.store === 'memory' ? shared.journal : stored
     const ownership = plan.store === 'server' ? new RowOwner(stored, own, `relay ${host}`) : this.lock.ownership(clock)
     void last.then(() => relay.open({ journal, ownership: this.watch(ownership, clock, host) }))
-    return { relay, last, clock: own, isStopping: false, callers: 0 }
+    const instance: Instance = { relay, last, clock: own, isStopping: false, callers: 0 }
+    return instance
   }
 
   /** Takes down who is active from when on. */
@@ -449,7 +450,6 @@ class World implements Run {
   /** Ends a relay as a stop of the plugin does. */
   private async finish(instance: Instance, clock: ProcessClock): Promise<void> {
     instance.isStopping = true
-    instance.relay.drain()
     const start = clock.now()
     while (instance.callers > 0 && clock.now() - start < grace) await new Promise<void>(resolve => clock.after(100, resolve))
     instance.relay.end()

@@ -290,6 +290,8 @@ export class Core {
   readonly warnings: string[] = []
   private shared = new Shared(this.clock)
   private owner = 0
+  /** Whether nothing more begins that nobody waits for. */
+  isStopping = false
   relay: Relay
 
   constructor(private readonly changes: Changes = {}) {
@@ -321,7 +323,7 @@ export class Core {
       media: { transport: 'path', resolve: () => Promise.reject(new RelayError('file-not-found')), link: () => '' },
       files: { hold: () => () => undefined, keepUntil: () => Promise.resolve(), digest: () => Promise.resolve(undefined) },
       logger: { info: () => undefined, warn: (_: string, line: string) => void this.warnings.push(line) }, observer: tellAll([]), recordContent: 'full', longText: changes.longText ?? '', retention: 1e9,
-      enter: () => () => undefined,
+      enter: () => this.isStopping ? undefined : () => undefined,
     })
     const owner = ++this.owner
     const journal = isDurable ? this.journal : this.shared.journal
