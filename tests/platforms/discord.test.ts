@@ -19,7 +19,7 @@ import { botId, channel, direct, DiscordServer, errorOf, invalid, limited, messa
 const group = `discord:group:${channel}`
 const secret = 'the-secret-of-quiet'
 const config = {
-  keys: [{ name: 'quiet', key: secret }], chatApiTimeout: 0.6, chatPauseAfter: 1000, commandPrefix: '/',
+  keys: [{ name: 'quiet', key: secret }], chatApiTimeout: 1, chatPauseAfter: 1000, commandPrefix: '/',
 }
 
 let discord: DiscordServer

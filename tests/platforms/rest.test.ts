@@ -22,7 +22,7 @@ let platforms: Platforms
 before(async () => {
   platforms = await Platforms.start()
   const config = {
-    chatApiTimeout: 0.3, chatApiMaxRetries: 1, chatPauseAfter: 0, commandCallbackUrl: `${platforms.server.url}/callback`, commandPrefix: '#', commandLength: 4,
+    chatApiTimeout: 1, chatApiMaxRetries: 1, chatPauseAfter: 0, commandCallbackUrl: `${platforms.server.url}/callback`, commandPrefix: '#', commandLength: 4,
   }
   relay = await startRelay({
     config,
