@@ -11,7 +11,7 @@ import { takeBack } from './thread'
 
 /** When a delivery without an answer is looked for again, in milliseconds after its end; and once more when it has settled. */
 const looks = [60_000, 5 * 60_000]
-/** How long after its settling time, and how long after a look for which the bot was offline, in milliseconds. */
+/** How long after its settling time, and how long after a look for which the bot was offline or limited, in milliseconds. */
 const margin = 1_000
 const offlineDelay = 60_000
 /** How often it is looked what is due, and a bot is asked at most, in milliseconds. */
@@ -100,10 +100,11 @@ export class Recheck {
   }
 
   private async lookAgain(active: Active, due: number[]): Promise<void> {
-    const { clock, port, deliveries, lanes, policy, stop } = this.context
+    const { clock, port, deliveries, lanes, limits, policy, stop } = this.context
     const { delivery } = active
+    const canAsk = port.find(delivery.bot)?.isOnline && limits.rest(delivery.bot, laneOf(delivery)) === 0
     // As long as it is in memory its end is still being written.
-    if (!port.find(delivery.bot)?.isOnline || deliveries.get(delivery.id)) throw new RelayError('unsent')
+    if (!canAsk || deliveries.get(delivery.id)) throw new RelayError('unsent')
     const mayRepeat = await this.look(active)
     const calls = Math.max(0, ...delivery.open.map(({ calls }) => calls))
     if (!mayRepeat || delivery.state !== 'unanswered' || stop.aborted) return
