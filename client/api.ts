@@ -178,21 +178,21 @@ export async function loadDeliveries(query: Record<string, string>): Promise<Pag
   return reply.isRight ? readPage(reply) : undefined
 }
 
-/** Uploads a file; gives the ID by which a message names it. */
-export async function upload(file: File): Promise<Reply & { id: string }> {
+/** Uploads a file; `undefined` where the browser cannot read it, as after a change on the disk. */
+export async function upload(file: File): Promise<Reply | undefined> {
   const boundary = `relay-${freshWord()}`
   const name = file.name.replace(/["\r\n]/g, '_')
   const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\nContent-Type: application/octet-stream\r\n\r\n`
   const base64 = await base64Of(new Blob([head, file, `\r\n--${boundary}--\r\n`]))
-  const reply = await call('POST', '/upload', { headers: { 'content-type': `multipart/form-data; boundary=${boundary}` }, body: { base64 } })
-  return { ...reply, id: textOf(reply.data.path) }
+  if (base64 === '') return
+  return await call('POST', '/upload', { headers: { 'content-type': `multipart/form-data; boundary=${boundary}` }, body: { base64 } })
 }
 
+/** Empty for what cannot be read. */
 function base64Of(blob: Blob): Promise<string> {
-  return new Promise((resolve, reject) => {
+  return new Promise(resolve => {
     const reader = new FileReader()
-    reader.onload = () => resolve(textOf(reader.result).replace(/^[^,]*,/, ''))
-    reader.onerror = () => reject(new Error('the file cannot be read'))
+    reader.onloadend = () => resolve(textOf(reader.result).replace(/^[^,]*,/, ''))
     reader.readAsDataURL(blob)
   })
 }

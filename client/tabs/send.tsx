@@ -1,6 +1,6 @@
 import { defineComponent, onMounted, reactive, shallowRef, type VNode } from 'vue'
-import { call, upload, type Reply } from '../api'
-import { bots, refreshNames } from '../contacts'
+import { call, readHold, upload, type Reply } from '../api'
+import { bots } from '../contacts'
 import { curlWithFiles } from '../curl'
 import { listOf, textOf, type Fields } from '../fields'
 import { refreshInventory } from '../inventory'
@@ -8,10 +8,10 @@ import { notice, section } from '../parts/basics'
 import { button, Field, input, select, type Labelled } from '../parts/elements'
 import { CopyButton } from '../parts/copy'
 import { viewPreview } from '../parts/preview'
-import { describeChat, TargetPicker } from '../parts/target'
+import { describeChat, describeTarget, TargetPicker } from '../parts/target'
 import { freshWord } from '../random'
 import { about, goTo } from '../state'
-import { texts, translate, writeSize } from '../texts'
+import { describeHold, texts, translate, writeSize } from '../texts'
 
 /** A file that is to be sent. */
 interface Attachment {
@@ -27,19 +27,21 @@ interface Outcome {
   target: string
 }
 
+/** What is being written. It outlives the tab, which somebody leaves to look something up, and which a lost connection makes anew. */
+const order = reactive<Order>({ bot: '', targets: [], text: '' })
+const attachments = shallowRef<Attachment[]>([])
+const preview = shallowRef<Reply>()
+const outcome = shallowRef<Outcome>()
+const problem = shallowRef('')
+/** What the page waits for. */
+const busy = shallowRef<'preview' | 'send'>()
+/** The key under which a message is sent once, however often its sending is asked for, and the message that it is for. */
+let sending = { key: '', body: '' }
+
 /** Writes a message, shows how it would leave, sends it. */
 export const SendTab = defineComponent({
   setup() {
-    const order = reactive<Order>({ bot: '', targets: [], text: '' })
-    const attachments = shallowRef<Attachment[]>([])
-    const preview = shallowRef<Reply>()
-    const outcome = shallowRef<Outcome>()
-    const problem = shallowRef('')
-    /** What the page waits for. */
-    const busy = shallowRef<'preview' | 'send'>()
-    /** The key under which a message is sent once, however often its sending is asked for, and the message that it is for. */
-    let sending = { key: '', body: '' }
-    onMounted(() => void Promise.all([refreshNames(), refreshInventory()]))
+    onMounted(() => void refreshInventory())
 
     const act = async (deed: 'preview' | 'send'): Promise<void> => {
       if (busy.value) return
@@ -49,7 +51,7 @@ export const SendTab = defineComponent({
       busy.value = deed
       try {
         const failure = await uploadAll(attachments.value)
-        if (failure) problem.value = texts.value.common.failed(failure.msg)
+        if (failure) problem.value = texts.value.common.failed(failure)
         else await (deed === 'preview' ? show() : submit())
       } finally {
         busy.value = undefined
@@ -163,13 +165,14 @@ function lackOf({ targets, text }: Order, attachments: readonly Attachment[]): s
   return text.trim() === '' && attachments.length === 0 ? t.needContent : ''
 }
 
-/** @returns the answer to the upload that failed, if one did */
-async function uploadAll(attachments: Attachment[]): Promise<Reply | undefined> {
+/** @returns why an upload failed, if one did */
+async function uploadAll(attachments: Attachment[]): Promise<string | undefined> {
   for (const attachment of attachments) {
     if (attachment.id) continue
     const reply = await upload(attachment.file)
-    if (!reply.id) return reply
-    attachment.id = reply.id
+    if (!reply) return texts.value.send.unreadable(attachment.file.name)
+    attachment.id = textOf(reply.data.path)
+    if (!attachment.id) return reply.msg
   }
 }
 
@@ -200,24 +203,39 @@ function kindOf(type: string): string {
   return /^(image|video)\//.exec(type)?.[1] ?? 'file'
 }
 
-/** Those of its parts, and of its targets, that did not arrive. */
-function failuresOf({ data }: Reply): Fields[] {
-  return [...listOf(data.results), ...listOf(data.deliveries)].filter(({ success }) => success === false)
+/** What an answer says of each target. */
+function entriesOf({ data }: Reply): Fields[] {
+  const several = listOf(data.deliveries)
+  return several.length > 0 ? several : [data]
+}
+
+/** Those of its targets, or of their parts, that did not arrive. */
+function failuresOf(reply: Reply): Fields[] {
+  return entriesOf(reply).flatMap(entry => 'results' in entry ? listOf(entry.results) : [entry]).filter(({ success }) => success === false)
 }
 
 function viewOutcome({ reply, target }: Outcome): VNode {
   const t = texts.value
-  const { isRight, msg, data, headers } = reply
-  const several = listOf(data.deliveries)
-  const ids = several.length > 0 ? several.map(({ delivery_id: id }) => textOf(id)) : [textOf(headers['x-request-id'])]
+  const { isRight, msg, headers } = reply
+  const entries = entriesOf(reply)
+  const ids = entries.map(({ delivery_id: id }) => textOf(id) || textOf(headers['x-request-id']))
   const failed = failuresOf(reply)
+  // Only what has not left yet has a state.
+  const waiting = entries.filter(({ state }) => state !== undefined)
   const outcomes: Partial<Record<string, string>> = t.outcomes
   return (
     <div>
-      {isRight && failed.length === 0 && notice('good', t.send.sent(target))}
+      {isRight && failed.length + waiting.length === 0 && notice('good', t.send.sent(target))}
+      {waiting.map(each => notice('info', viewWaiting(each, target)))}
       {!isRight && failed.length === 0 && notice('bad', t.common.failed(msg))}
       {failed.map(each => notice('bad', t.common.pair(outcomes[textOf(each.outcome)] ?? textOf(each.outcome), translate(textOf(each.msg)))))}
       <div class="relay-row relay-records">{ids.filter(Boolean).map(id => button(t.send.open, () => goTo('deliveries', id), { look: 'link' }))}</div>
     </div>
   )
+}
+
+function viewWaiting({ target, bot, held }: Fields, sole: string): string {
+  const hold = readHold(held)
+  const accepted = texts.value.send.accepted(target === undefined ? sole : describeTarget(textOf(target), textOf(bot)))
+  return hold ? `${accepted} ${describeHold(hold)}` : accepted
 }
