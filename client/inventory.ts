@@ -1,9 +1,11 @@
-import { shallowRef } from 'vue'
-import { loadKeys, loadTargets, type Key, type Target } from './admin'
+import { shallowReactive, shallowRef } from 'vue'
+import { loadKeys, loadTargets, type FreshKey, type Key, type Target } from './admin'
 
 /** The keys beside the master key, and the targets; absent until they are loaded. */
 export const keys = shallowRef<readonly Key[]>()
 export const targets = shallowRef<readonly Target[]>()
+/** The keys that Integrations made, by name, as long as they are what a caller needs. The relay shows nobody a key again. */
+export const knownKeys = shallowReactive(new Map<string, FreshKey>())
 /** Why the last look at them failed; empty where it did not. */
 export const inventoryProblem = shallowRef('')
 

@@ -2,7 +2,7 @@ import { defineComponent, reactive, shallowRef, type PropType, type VNode } from
 import { makeKey, rotateKey, type FreshKey, type Key } from '../admin'
 import { pageName } from '../api'
 import { wordsOf } from '../fields'
-import { refreshInventory } from '../inventory'
+import { knownKeys, refreshInventory } from '../inventory'
 import { about } from '../state'
 import { texts } from '../texts'
 import { notice } from './basics'
@@ -63,7 +63,8 @@ export const NewKeyDialog = defineComponent({
       isAsked.value = true
       if (isBusy.value || Object.keys(problemsOf(wish)).length > 0) return
       isBusy.value = true
-      const result = await makeKey({ ...wish, name: wish.name.trim(), from: wordsOf(wish.from) })
+      const signs = wish.signs && wish.allow.includes('hooks')
+      const result = await makeKey({ ...wish, name: wish.name.trim(), from: wordsOf(wish.from), signs })
       isBusy.value = false
       if ('problem' in result) problem.value = texts.value.common.failed(result.problem)
       else show(result.value, () => emit('close'))
@@ -167,7 +168,10 @@ export const RotateDialog = defineComponent({
       const result = await rotateKey(props.of.name, Number(grace.value))
       isBusy.value = false
       if ('problem' in result) problem.value = texts.value.common.failed(result.problem)
-      else show(result.value, () => emit('close'))
+      else {
+        knownKeys.delete(props.of.name)
+        show(result.value, () => emit('close'))
+      }
       await refreshInventory()
     }
     const viewForm = (): VNode => {

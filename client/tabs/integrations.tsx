@@ -1,6 +1,6 @@
 import { computed, defineComponent, onMounted, reactive, shallowRef, watch, type PropType, type VNode } from 'vue'
 import { makeKey, type FreshKey, type Key } from '../admin'
-import { freeKeyName, keys, refreshInventory, targets } from '../inventory'
+import { freeKeyName, keys, knownKeys, refreshInventory, targets } from '../inventory'
 import { Arrival } from '../parts/arrival'
 import { notice, section } from '../parts/basics'
 import { CopyBlock } from '../parts/copy'
@@ -134,8 +134,8 @@ interface Draft {
   targets: string[]
   /** Empty for a new one. */
   key: string
-  /** The keys that were made here, by the targets that they may send to. */
-  made: Map<string, FreshKey>
+  /** The names of the keys that were made here, by the targets that they may send to. */
+  made: Map<string, string>
 }
 
 /** By the name of the source. They outlive the tab: nobody is shown a key again. */
@@ -161,10 +161,13 @@ const Integration = defineComponent({
     const isNamingTarget = shallowRef(false)
     // An address has no blanks behind its commas.
     const target = computed(() => chosen.targets.join(','))
-    const fresh = computed(() => [...chosen.made.values()].find(({ name }) => name === chosen.key))
+    const usable = computed(() => (keys.value ?? []).filter(key => isUsable(key, props.source)))
+    /** The chosen one, unless it was revoked. */
+    const keyName = computed(() => usable.value.some(({ name }) => name === chosen.key) ? chosen.key : '')
+    const fresh = computed(() => knownKeys.get(keyName.value))
     // A key that was made here may send to the targets that it was made for.
     watch(target, next => {
-      chosen.key = chosen.made.get(next)?.name ?? (fresh.value ? '' : chosen.key)
+      chosen.key = chosen.made.get(next) ?? (fresh.value ? '' : chosen.key)
     })
 
     const viewTarget = (): VNode => {
@@ -200,14 +203,14 @@ const Integration = defineComponent({
 
     const viewKey = (): VNode => {
       const t = texts.value.integrations
-      const options = (keys.value ?? []).filter(key => isUsable(key, props.source)).map(({ name, targets: list }) => ({
+      const options = usable.value.map(({ name, targets: list }) => ({
         value: name, label: name, hint: list ? list.join(', ') : texts.value.keys.everywhere,
       }))
       return section(step(2, t.key), (
         <div>
           {options.length > 0 && (
             <Field label={texts.value.keys.key}>
-              {(labelled: Labelled) => select(chosen.key, [{ value: '', label: t.newKey }, ...options], value => {
+              {(labelled: Labelled) => select(keyName.value, [{ value: '', label: t.newKey }, ...options], value => {
                 chosen.key = value
               }, labelled)}
             </Field>
@@ -219,9 +222,10 @@ const Integration = defineComponent({
     const viewKeyState = (): VNode => {
       const t = texts.value.integrations
       if (fresh.value) return notice('good', t.keyMade(fresh.value.name))
-      if (chosen.key !== '') return notice('info', props.source.signs ? t.secretKnown(chosen.key) : t.keyKnown(chosen.key))
+      if (keyName.value !== '') return notice('info', props.source.signs ? t.secretKnown(keyName.value) : t.keyKnown(keyName.value))
       const keep = (key: FreshKey): void => {
-        chosen.made.set(target.value, key)
+        knownKeys.set(key.name, key)
+        chosen.made.set(target.value, key.name)
         chosen.key = key.name
       }
       return <KeyMaker source={props.source} targets={chosen.targets} onMade={keep} />
@@ -231,7 +235,7 @@ const Integration = defineComponent({
       const t = texts.value.integrations
       const { source } = props
       const known = source.signs ? fresh.value?.secret : fresh.value?.key
-      const isReady = target.value !== '' && (known !== undefined || chosen.key !== '')
+      const isReady = target.value !== '' && keyName.value !== ''
       const guide = (): VNode => (
         <div>
           {about.value?.isPublic === false && notice('info', t.private)}
@@ -251,7 +255,6 @@ const Integration = defineComponent({
 
     const viewSteps = (): VNode => {
       const { source } = props
-      const { key: keyName } = chosen
       const count = (): void => {
         calls.value++
       }
@@ -262,7 +265,7 @@ const Integration = defineComponent({
             {viewKey()}
           </div>
           {viewSetup()}
-          <Arrival key={keyName} source={source} label={labelOf(source)} keyName={keyName} onCall={count} />
+          <Arrival key={keyName.value} source={source} label={labelOf(source)} keyName={keyName.value} onCall={count} />
           {source.scope === 'hooks' && viewEditor()}
         </div>
       )
