@@ -69,7 +69,10 @@ export const WaysEditor = defineComponent({
                     hint={at === 0 ? t.wayHint : undefined}
                     problem={props.isAsked && way.address === '' ? t.needWay : undefined}
                     // The secret belongs to the address.
-                    onUpdate:modelValue={(words: string[]) => change(at, { address: words.join(','), hasSecret: false })}
+                    onUpdate:modelValue={(words: string[]) => {
+                      const address = words.join(',')
+                      if (address !== way.address) change(at, { address, hasSecret: false })
+                    }}
                   />
                   {isHttp(way) && viewHttp(way, at)}
                   <div class="relay-row">

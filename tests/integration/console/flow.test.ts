@@ -138,4 +138,33 @@ describe('on the page, when and by which way messages leave', { skip, timeout: 3
       await page.waitForURL(new RegExp(`#deliveries/${members[1]}$`))
     })
   })
+
+  test('is told by Send, which does not call sent what waits', async () => {
+    await stage.play('send', async page => {
+      await page.getByRole('combobox', { name: /^Target/ }).fill('night')
+      await page.keyboard.press('Tab')
+      await page.getByLabel('Text', { exact: true }).fill('Backup done')
+      await page.getByRole('button', { name: 'Send', exact: true }).click()
+      await page.getByText('Accepted for night, and not sent yet. Quiet hours: it leaves at').waitFor()
+      assert.equal(await page.getByText('Sent to').count(), 0)
+    })
+  })
+
+  test('keeps the secret of a way whose address is chosen again', async () => {
+    const body = JSON.stringify({ first: [{ url: 'https://ops.example.com/hook', secret: 'a secret' }, 'group:123456'] })
+    assert.equal((await stage.relay.request('/targets/pager', { method: 'PUT', body })).status, 201)
+    await stage.play('keys', async page => {
+      await page.getByRole('button', { name: 'Edit: pager' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('combobox', { name: /^Way 1/ }).fill('https://ops.example.com/hook')
+      await page.keyboard.press('Tab')
+      await dialog.getByText('Leave empty to keep the present one.').waitFor()
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.waitFor({ state: 'detached' })
+    })
+    const { targets } = await ask('/targets')
+    assert(Array.isArray(targets))
+    const { first } = fieldsOf(targets.find(each => fieldsOf(each).name === 'pager'))
+    assert.deepEqual(first, [{ url: 'https://ops.example.com/hook', secret: true }, 'group:123456'])
+  })
 })
