@@ -36,8 +36,9 @@ let asked = -Infinity
 /** Asks all bots that are online whom they know, unless that was done a short while ago. */
 export async function refreshNames(): Promise<void> {
   if (performance.now() - asked < lifetime) return
+  const { isRight, data } = await call('GET', '/statusz')
+  if (!isRight) return
   asked = performance.now()
-  const { data } = await call('GET', '/statusz')
   const all = listOf(data.bots).map(({ platform, self_id: id, status }) => ({ bot: `${textOf(platform)}:${textOf(id)}`, isOnline: status === 'online' }))
   bots.value = all.map(({ bot }) => bot)
   const lists = await Promise.all(all.filter(({ isOnline }) => isOnline).map(async ({ bot }) => {
