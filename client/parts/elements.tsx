@@ -58,24 +58,18 @@ export interface InputOptions extends Labelled {
   rows?: number
   /** Whether code is written in it. */
   mono?: boolean
-  disabled?: boolean
   clearable?: boolean
-  required?: boolean
-  /** Left of the text. */
-  prefix?: () => VNodeChild
-  /** Called when the focus leaves it, or at Enter; `onInput` at each character. */
-  onChange?: (value: string) => unknown
 }
 
-export function input(value: string, onInput: ((value: string) => unknown) | undefined, options: InputOptions = {}): VNode {
-  const { describes, describedBy, invalid, mono, prefix, ...more } = options
+export function input(value: string, onInput: (value: string) => unknown, options: InputOptions = {}): VNode {
+  const { describes, describedBy, invalid, mono, ...more } = options
   return view('el-input', {
     'modelValue': value, 'onUpdate:modelValue': onInput, 'aria-label': describes, 'aria-describedby': describedBy,
     'aria-invalid': invalid === true, 'autocomplete': 'off',
     ...more, 'named': undefined,
     ...more.type === 'textarea' && { rows: more.rows ?? 5, resize: 'vertical' },
     ...mono && { spellcheck: false, class: 'mono' },
-  }, { prefix })
+  })
 }
 
 export interface Option {
@@ -88,13 +82,11 @@ export interface Option {
 export interface SelectOptions extends Labelled {
   placeholder?: string
   describes?: string
-  disabled?: boolean
   clearable?: boolean
   /** Whether typing finds options. */
   searched?: boolean
   /** Whether what was typed is an option too. */
   free?: boolean
-  busy?: boolean
   /** Called with what is typed, in place of a search among the options. */
   onSearch?: (text: string) => unknown
   /** Called when the list closes. */
@@ -118,21 +110,21 @@ export function multiSelect(
 function viewSelect(
   modelValue: unknown, options: readonly Option[], onChange: (value: unknown) => unknown, more: SelectOptions & { multiple?: boolean },
 ): VNode {
-  const { id, placeholder, describes, named, disabled, clearable, searched, free, busy, multiple, onSearch, onClose } = more
-  const { noOptions, noMatch, loading, list, pair } = texts.value.common
+  const { id, placeholder, describes, named, clearable, searched, free, multiple, onSearch, onClose } = more
+  const { noOptions, noMatch, list, pair } = texts.value.common
   // What is chosen stands beside the field that a screen reader reads, so its name has to say it.
   const name = describes ?? named
   const chosen = [modelValue].flat().flatMap(value => options.find(option => option.value === value)?.label ?? (typeof value === 'string' ? value : []))
   const shown = list(chosen.filter(Boolean)) || placeholder
   return view('el-select', {
-    id, modelValue, multiple, disabled, clearable,
+    id, modelValue, multiple, clearable,
     // The empty value is an option like any other where there is one.
     'emptyValues': options.some(({ value }) => value === '') ? [null, undefined] : ['', null, undefined], 'valueOnClear': '',
-    'onUpdate:modelValue': onChange, 'placeholder': placeholder ?? '', 'aria-label': name && shown ? pair(name, shown) : describes, 'loading': busy,
+    'onUpdate:modelValue': onChange, 'placeholder': placeholder ?? '', 'aria-label': name && shown ? pair(name, shown) : describes,
     'filterMethod': onSearch,
     'onVisibleChange': (isOpen: boolean) => isOpen ? undefined : onClose?.(),
     'filterable': searched === true || free === true, 'allowCreate': free, 'defaultFirstOption': true, 'reserveKeyword': false,
-    'noDataText': noOptions, 'noMatchText': noMatch, 'loadingText': loading, 'popperClass': 'relay-popper', 'class': 'relay-select',
+    'noDataText': noOptions, 'noMatchText': noMatch, 'popperClass': 'relay-popper', 'class': 'relay-select',
   }, {
     default: () => options.map(option => view('el-option', { key: option.value, value: option.value, label: option.label }, {
       default: option.hint === undefined ? undefined : () => [option.label, <span class="relay-option-hint">{option.hint}</span>],
@@ -182,16 +174,10 @@ export const Field = defineComponent({
   },
 })
 
-/** What shows while the pointer is over something, or the focus is on it. */
-export function tooltip(content: VNodeChild, target: VNodeChild): VNode {
-  return view('el-tooltip', { showAfter: 300, popperClass: 'relay-tooltip' }, { content: () => content, default: () => target })
-}
-
 /** A window above the page, which keeps the focus until it is closed. */
 export const Dialog = defineComponent({
   props: {
     title: { type: String, required: true },
-    width: { type: String, default: '36rem' },
     /** Whether a click beside it leaves it open. */
     stays: Boolean,
     /** Whether only a button in it closes it. */
@@ -200,23 +186,18 @@ export const Dialog = defineComponent({
   emits: ['close'],
   setup: (props, { emit, slots }) => () => view('el-dialog', {
     // It is moved out of the page, which says what language it is in.
-    lang: locale.value, closeOnClickModal: !props.stays && !props.insists, closeOnPressEscape: !props.insists, showClose: !props.insists, modelValue: true, title: props.title, width: props.width, appendToBody: true, class: 'relay-body', onClose: () => emit('close'),
-  }, { default: slots.default, footer: slots.footer }),
+    lang: locale.value, closeOnClickModal: !props.stays && !props.insists, closeOnPressEscape: !props.insists, showClose: !props.insists, modelValue: true, title: props.title, width: '36rem', appendToBody: true, class: 'relay-body', onClose: () => emit('close'),
+  }, { default: slots.default }),
 })
 
-/** The same beside the page, or over all of it on a phone. */
+/** The same beside the page, or over all of it on a phone. What is in it has a header of its own. */
 export const Drawer = defineComponent({
-  props: {
-    title: { type: String, required: true },
-    size: { type: String, default: '40rem' },
-    /** Whether it has no header, because what is in it has one. */
-    bare: Boolean,
-  },
+  props: { title: { type: String, required: true } },
   emits: ['close'],
   setup: (props, { emit, slots }) => () => view('el-drawer', {
-    modelValue: true, title: props.title, size: `min(${props.size}, 100vw)`, withHeader: !props.bare, appendToBody: true, class: 'relay-body',
+    lang: locale.value, modelValue: true, title: props.title, size: 'min(40rem, 100vw)', withHeader: false, appendToBody: true, class: 'relay-body',
     onClose: () => emit('close'),
-  }, { default: slots.default, footer: slots.footer }),
+  }, { default: slots.default }),
 })
 
 /** Tabs, of which one shows its content. */

@@ -20,7 +20,7 @@ export const RecordPane = defineComponent({
     return () => {
       const { title } = texts.value.record
       const record = <RecordView key={props.id} id={props.id} onClose={close} />
-      if (!props.isBeside) return <Drawer title={title} bare onClose={close}>{() => record}</Drawer>
+      if (!props.isBeside) return <Drawer title={title} onClose={close}>{() => record}</Drawer>
       const leave = (event: KeyboardEvent): void => {
         if (event.key === 'Escape') close()
       }
@@ -35,13 +35,11 @@ const RecordView = defineComponent({
   setup(props, { emit }) {
     const delivery = shallowRef<Delivery>()
     const problem = shallowRef('')
-    const isGone = shallowRef(false)
     const path = `/deliveries/${encodeURIComponent(props.id)}`
     const look = usePolling(async () => {
       const reply = await call('GET', path)
-      if (isGone.value) return
+      problem.value = reply.isRight ? '' : texts.value.common.failed(reply.msg)
       if (reply.isRight) delivery.value = readDelivery(reply.data)
-      else if (!delivery.value) problem.value = texts.value.common.failed(reply.msg)
     })
 
     /** Asks first, and says how it ended. */
@@ -60,8 +58,7 @@ const RecordView = defineComponent({
     }
     const withdraw = async (): Promise<void> => {
       const t = texts.value.record
-      isGone.value = await act({ title: t.withdrawTitle, text: t.withdrawText, verb: t.withdraw }, 'DELETE', path, t.withdrawn)
-      if (isGone.value) emit('close')
+      if (await act({ title: t.withdrawTitle, text: t.withdrawText, verb: t.withdraw }, 'DELETE', path, t.withdrawn)) emit('close')
       else await look()
     }
 

@@ -56,8 +56,10 @@ export const DeliveriesTab = defineComponent({
       const query = Object.entries({ ...filters.value, ...changes }).filter(([, value]) => value)
       replacePlace({ query: Object.fromEntries(query) })
     }
-    /** The same as parameters of a request. */
-    const query = shallowRef(parametersOf(filters.value))
+    /** They tell whether an answer is still of use. */
+    const shown = computed(() => JSON.stringify(filters.value))
+    /** The same for numbers: what is chosen of the states does not matter to them. */
+    const countable = computed(() => JSON.stringify({ ...filters.value, state: undefined }))
     const measure = (): void => {
       isWide.value = wide.matches
     }
@@ -67,9 +69,10 @@ export const DeliveriesTab = defineComponent({
     /** The first row that is in the document. */
     const first = computed(() => Math.max(0, Math.min(top.value, rows.value.length) - margin))
     const look = usePolling(async () => {
-      const asked = query.value
-      const reply = await call('GET', '/deliveries', { query: { ...asked, limit: String(pageSize) } })
-      if (asked !== query.value) return
+      const asked = shown.value
+      const query = { ...parametersOf(filters.value), limit: String(pageSize) }
+      const reply = await call('GET', '/deliveries', { query })
+      if (asked !== shown.value) return
       problem.value = reply.isRight ? '' : texts.value.common.failed(reply.msg)
       isLoaded.value = true
       if (!reply.isRight) return
@@ -79,8 +82,8 @@ export const DeliveriesTab = defineComponent({
       // Whoever has scrolled down sees others than these.
       const above = rows.value[first.value - 1]
       if (!above || first.value + drawn <= page.deliveries.length) return
-      const shown = await loadDeliveries({ ...asked, limit: String(pageSize), before: above.id })
-      if (shown && asked === query.value) merge(shown, above.id)
+      const seen = await loadDeliveries({ ...query, before: above.id })
+      if (seen && asked === shown.value) merge(seen, above.id)
     })
 
     /**
@@ -108,19 +111,18 @@ export const DeliveriesTab = defineComponent({
     const loadMore = async (): Promise<void> => {
       if (isLoading || next.value === undefined) return
       isLoading = true
-      const [asked, before] = [query.value, next.value]
-      const page = await loadDeliveries({ ...asked, limit: String(pageSize), before })
+      const [asked, before] = [shown.value, next.value]
+      const page = await loadDeliveries({ ...parametersOf(filters.value), limit: String(pageSize), before })
       isLoading = false
-      if (!page || asked !== query.value || before !== next.value) return
+      if (!page || asked !== shown.value || before !== next.value) return
       rows.value = [...rows.value, ...page.deliveries]
       next.value = page.next
     }
     /** For which filters was counted last, when that was over, and how long it took. */
     let counted = { for: '', at: Infinity, took: 0 }
     const countAll = async (): Promise<void> => {
-      const [key, begun] = [JSON.stringify(filters.value), performance.now()]
+      const [key, begun] = [countable.value, performance.now()]
       counted = { ...counted, for: key, at: Infinity }
-      // What is chosen of the states does not matter to their numbers.
       const asked = parametersOf({ ...filters.value, state: '' })
       const reply = await call('GET', '/deliveries/counts', { query: { ...asked, hours: '1' } })
       if (counted.for !== key) return
@@ -138,12 +140,15 @@ export const DeliveriesTab = defineComponent({
       const rows = JSON.stringify(deliveries.map(({ id, state }) => [id, state]))
       // Counting many takes long: a tenth of the time is enough for it.
       const isEnough = rows === newest || performance.now() - counted.at < 10 * counted.took
-      if (isEnough && counted.for === JSON.stringify(filters.value)) return
+      if (isEnough && counted.for === countable.value) return
       newest = rows
       void countAll()
     }
-    watch(() => JSON.stringify(filters.value), () => {
-      query.value = parametersOf(filters.value)
+    // The numbers of other filters must not stand beside a button that retries by these.
+    watch(countable, () => {
+      counts.value = undefined
+    })
+    watch(shown, () => {
       rows.value = []
       next.value = undefined
       isLoaded.value = false
@@ -199,7 +204,7 @@ export const DeliveriesTab = defineComponent({
       return retry(ids.length, hasDoubt, async () => sumUp(await inTurn(ids, id => call('POST', `/deliveries/${id}/retry`))))
     }
     const retryAll = (states: readonly string[], count: number | undefined): Promise<void> => {
-      const asked = query.value
+      const asked = parametersOf(filters.value)
       return retry(count, states.includes('unanswered') && (counts.value === undefined || numberOf(counts.value.unanswered) > 0), async () => {
         return sumUp(await inTurn(states, state => call('POST', '/deliveries/retry', { query: { ...asked, state } })))
       })
@@ -397,7 +402,7 @@ function viewFilters(
         {pick('door', door, t.anyDoor)}
         {pick('key', key, t.anyKey)}
         {select(range, Object.entries(t.ranges).map(([value, label]) => ({ value, label })), value => {
-          if (value === 'custom') set({ range: '', since: new Date(Date.now() - 24 * hour).toISOString() })
+          if (value === 'custom') set({ range: 'custom', since: new Date(Date.now() - 24 * hour).toISOString() })
           else set({ range: value, since: '', until: '' })
         }, { describes: t.range })}
         {range === 'custom' && [moment('since'), moment('until')]}

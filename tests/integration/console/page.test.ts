@@ -241,6 +241,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await page.keyboard.press('Enter')
       const record = page.getByRole('dialog', { name: 'Delivery' })
       await record.getByText('Build 149 failed').waitFor()
+      assert.equal(await page.locator('.el-drawer').getAttribute('lang'), 'en-US')
       assert.deepEqual(await stage.violations(page), [])
       await page.keyboard.press('Escape')
       await record.waitFor({ state: 'hidden' })
@@ -387,5 +388,30 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       assert.equal(await page.evaluate(script), 'open')
     })
     stranger.close()
+  })
+
+  test('says why a record can no longer be read', async () => {
+    const body = JSON.stringify({ group_id: '123456', msg: 'later', send_at: 3600 })
+    const id = (await stage.relay.request('/webhook', { method: 'POST', body })).headers.get('x-request-id') ?? ''
+    await stage.play(`deliveries/${id}`, async page => {
+      await page.getByText('It waits for its time.').waitFor()
+      assert.equal((await stage.relay.request(`/deliveries/${id}`, { method: 'DELETE' })).status, 200)
+      await page.getByRole('alert').getByText('Failed: no such delivery').waitFor()
+    })
+  })
+
+  test('moves a time range on as time passes, and keeps one of one\'s own while it is changed', async () => {
+    await send('715', 'an hour ago')
+    await stage.play('deliveries?target=group:715&range=1h', async page => {
+      await page.locator('tr.record', { hasText: 'an hour ago' }).waitFor()
+      await page.clock.setFixedTime(Date.now() + 7_200_000)
+      await page.getByText('No delivery matches these filters.').waitFor()
+      await page.getByRole('combobox', { name: 'Time range: Last hour' }).press('Enter')
+      await page.getByRole('option', { name: 'From … to …' }).click()
+      const from = page.getByLabel('From', { exact: true })
+      await from.press('Backspace')
+      await page.waitForURL(/range=custom$/)
+      await from.waitFor()
+    })
   })
 })
