@@ -1,6 +1,6 @@
 import { defineComponent, shallowRef, type VNode, type VNodeChild } from 'vue'
 import { call, loadDeliveries, readHold, type Delivery, type Hold, type Reply } from '../api'
-import { fieldsOf, isFields, listOf, numberOf, textOf, type Fields } from '../fields'
+import { isFields, listOf, numberOf, textOf, type Fields } from '../fields'
 import { keys, targets } from '../inventory'
 import { notice, reasonOf, section, stateMark } from '../parts/basics'
 import { readDay, readHour, totalOf, TrafficChart, type Bar } from '../parts/chart'
@@ -158,7 +158,6 @@ function viewHeadline({ reply: { data }, accounts, closed }: Now, isUsed: boolea
   const t = texts.value.overview
   const away = accounts.filter(({ status }) => status !== 'online').length
   const troubles = [
-    ...data.outbox === 'unavailable' ? [t.noDatabase] : [],
     ...accounts.length === 0 ? [t.noBots] : [],
     ...away > 0 ? [t.offlineAccounts(away)] : [],
     ...closed.length > 0 ? [t.closedTargets(closed.length)] : [],
@@ -234,7 +233,7 @@ function describeWaiting(waiting: number, outbox: unknown): string {
   const t = texts.value.overview
   if (waiting === 0) return t.noneWaits
   if (!isFields(outbox)) return t.notKept
-  const oldest = textOf(fieldsOf(outbox).oldest)
+  const oldest = textOf(outbox.oldest)
   return oldest === '' ? '' : t.oldest(writeAgo(oldest))
 }
 
