@@ -21,11 +21,17 @@ var import_promises2 = require("node:timers/promises");
 var exits = { sent: 0, accepted: 0, refused: 1, unsent: 2, unanswered: 3, usage: 64, denied: 77 };
 var severity = ["denied", "usage", "unanswered", "refused", "unsent", "accepted", "sent"];
 var UsageError = class extends Error {
+  constructor(message, outcome = "usage") {
+    super(message);
+    this.outcome = outcome;
+  }
+  outcome;
 };
 var ConnectionError = class extends Error {
   /** @param isDoubtful whether the whole request may have reached the relay */
   constructor(cause, isDoubtful) {
-    super(cause.message || ("code" in cause ? String(cause.code) : cause.name));
+    const reason = cause.message || ("code" in cause ? String(cause.code) : cause.name);
+    super(`${isDoubtful ? "the connection to the relay broke before it answered" : "cannot reach the relay"} (${reason})`);
     this.isDoubtful = isDoubtful;
   }
   isDoubtful;
@@ -78,11 +84,13 @@ async function readAnswer(response) {
   const status = response.statusCode ?? 0;
   const text = await (0, import_consumers.text)(response);
   const parsed = parse(text);
-  if (isFields(parsed) && typeof parsed.msg === "string" && "data" in parsed) {
+  if (isFields(parsed) && typeof parsed.msg === "string" && "data" in parsed && (status >= 400 || parsed.code === 0)) {
     return { status, headers: response.headers, msg: parsed.msg, data: isFields(parsed.data) ? parsed.data : {} };
   }
   if (status < 400) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`);
-  return { status, headers: {}, msg: `${status} ${response.statusMessage ?? ""}, not from the relay: check the address, and any proxy before it`, data: {} };
+  const msg = `${status} ${response.statusMessage ?? ""}, not from the relay: check the address, and any proxy before it`;
+  if (status >= 500) throw new Error(msg);
+  return { status, headers: {}, msg, data: {} };
 }
 function parse(text) {
   try {
@@ -95,7 +103,7 @@ function outcomeOf(status) {
   if (status < 300) return status === 202 ? "accepted" : "sent";
   if (status === 401 || status === 403) return "denied";
   if (status === 409) return "unanswered";
-  if (status === 429 || status === 501 || status === 507) return "unsent";
+  if (status === 408 || status === 429 || status === 501 || status === 507) return "unsent";
   return status < 500 ? "usage" : "unanswered";
 }
 function judge({ status, headers, msg, data }) {
@@ -122,21 +130,21 @@ function judgePart(part) {
 function readOutcome(value) {
   return severity.find((each) => each === value);
 }
-var temporary = /* @__PURE__ */ new Set([409, 429, 503]);
+var temporary = /* @__PURE__ */ new Set([408, 409, 429, 503]);
 async function send(server, message, patience, note) {
   const { to, body, key, thread, urgent, at, wait } = message;
   const query = new URLSearchParams({ ...thread && { thread }, ...urgent && { urgent: "1" }, ...at && { send_at: at } });
-  const path = `/send/${to.split(",").map(encodeURIComponent).join()}${query.size > 0 ? `?${query.toString()}` : ""}`;
+  const path = `/send/${to.split(",").map((word) => encodeURIComponent(word.trim())).join()}${query.size > 0 ? `?${query.toString()}` : ""}`;
   const headers = { "idempotency-key": key, ...wait !== void 0 && { prefer: `respond-async, wait=${wait}` } };
   const end = import_node_perf_hooks.performance.now() + Math.max(patience, wait ?? 0) * 1e3;
   let isDoubtful = false;
   for (let tries = 0; ; tries++) {
-    const tried = await attempt(server, { method: "POST", path, headers, body }, wait);
-    isDoubtful ||= tried.isDoubtful;
-    const { result, isFinal } = tried;
-    const pause = tried.after ?? Math.min(0.5 * 2 ** tries, 10) * (1 + Math.random() / 4);
-    if (isFinal || import_node_perf_hooks.performance.now() + pause * 1e3 > end) {
-      return isDoubtful && !tried.isKnown && result.outcome === "unsent" ? { ...result, outcome: "unanswered" } : result;
+    const { result, isTold, isTemporary, after } = await attempt(server, { method: "POST", path, headers, body }, wait);
+    isDoubtful = !isTold && (isDoubtful || result.outcome === "unanswered");
+    const pause = after ?? Math.min(0.5 * 2 ** tries, 10) * (1 + Math.random() / 4);
+    if (!isTemporary || import_node_perf_hooks.performance.now() + pause * 1e3 > end) {
+      if (!isDoubtful || result.outcome === "unanswered") return result;
+      return { ...result, outcome: "unanswered", msg: `an earlier try got no answer; the last one: ${result.msg}` };
     }
     note(`${result.msg}; trying again in ${Math.ceil(pause)} s`);
     await (0, import_promises2.setTimeout)(pause * 1e3);
@@ -145,20 +153,19 @@ async function send(server, message, patience, note) {
 async function attempt(server, request, wait) {
   try {
     const answer = await call(server, request, wait);
+    const { status, headers, data } = answer;
     const result = judge(answer);
-    const after = answer.headers["retry-after"];
+    const after = headers["retry-after"];
     return {
       result,
-      isKnown: answer.headers["relay-outcome"] !== void 0,
-      isDoubtful: result.outcome === "unanswered",
-      isFinal: after === void 0 || !temporary.has(answer.status),
+      isTold: status < 300 || result.outcome === "refused",
+      isTemporary: temporary.has(status) || listOf(data.deliveries).some(({ code }) => temporary.has(code)),
       ...after !== void 0 && { after: Number(after) || 1 }
     };
   } catch (error) {
+    if (error instanceof UsageError) return { result: { outcome: error.outcome, msg: error.message, data: {} } };
     if (!(error instanceof ConnectionError)) throw error;
-    const { isDoubtful } = error;
-    const msg = isDoubtful ? `the connection to the relay broke before it answered (${error.message})` : `cannot reach the relay (${error.message})`;
-    return { result: { outcome: isDoubtful ? "unanswered" : "unsent", msg, data: {} }, isKnown: false, isDoubtful, isFinal: false };
+    return { result: { outcome: error.isDoubtful ? "unanswered" : "unsent", msg: error.message, data: {} }, isTemporary: true };
   }
 }
 function idsOf(data) {
@@ -281,18 +288,18 @@ async function run() {
   if (!text && files.length === 0) throw new UsageError("nothing to send: give text, file or status: true");
   const thread = input("thread") || (isStatus ? `${env.GITHUB_REPOSITORY ?? ""}/runs/${env.GITHUB_RUN_ID ?? ""}` : void 0);
   const message = { to, body: await makeBody(Buffer.from(text), files), key: (0, import_node_crypto2.randomUUID)(), thread, urgent: flag("urgent") };
-  const { outcome, msg, data } = await send(server, message, 60, (line) => process.stdout.write(`relay: ${printable(line)}
+  return await send(server, message, 60, (line) => process.stdout.write(`relay: ${printable(line)}
 `));
-  const { deliveries, messages } = idsOf(data);
-  setOutputs({ delivery_id: deliveries.join(), outcome, message_ids: messages.join() });
-  if (exits[outcome] > 0) command("error", `${outcome}: ${msg}`);
-  else process.stdout.write(`${outcome} ${deliveries.join(" ")}
-`);
-  return exits[outcome];
 }
-run().then((code) => {
-  process.exitCode = code;
-}, (error) => {
-  command("error", error instanceof Error ? error.message : "failed");
-  process.exitCode = error instanceof UsageError ? exits.usage : exits.unsent;
-});
+function tell({ outcome, msg, data }) {
+  const { deliveries, messages } = idsOf(data);
+  process.exitCode = exits[outcome];
+  if (exits[outcome] > 0) command("error", `${outcome}: ${msg}`);
+  else process.stdout.write(`${printable([outcome, ...deliveries].join(" "))}
+`);
+  setOutputs({ delivery_id: deliveries.join(), outcome, message_ids: messages.join() });
+}
+void run().catch((error) => {
+  const outcome = error instanceof UsageError ? error.outcome : "unsent";
+  return { outcome, msg: error instanceof Error ? error.message : "failed", data: {} };
+}).then(tell);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
 import { makeBody } from './body'
-import { exits, idsOf, parseServer, printable, send, UsageError } from './client'
+import { exits, idsOf, parseServer, printable, send, UsageError, type Result } from './client'
 
 // The GitHub Action. The runner hands over the inputs as variables, and reads commands from standard output.
 const { env } = process
@@ -45,7 +45,7 @@ function describeJob(): string {
   ].join('\n')
 }
 
-async function run(): Promise<number> {
+async function run(): Promise<Result> {
   const key = input('key')
   if (key) command('add-mask', key)
   const server = parseServer(input('url'), key)
@@ -57,17 +57,18 @@ async function run(): Promise<number> {
   if (!text && files.length === 0) throw new UsageError('nothing to send: give text, file or status: true')
   const thread = input('thread') || (isStatus ? `${env.GITHUB_REPOSITORY ?? ''}/runs/${env.GITHUB_RUN_ID ?? ''}` : undefined)
   const message = { to, body: await makeBody(Buffer.from(text), files), key: randomUUID(), thread, urgent: flag('urgent') }
-  const { outcome, msg, data } = await send(server, message, 60, line => process.stdout.write(`relay: ${printable(line)}\n`))
-  const { deliveries, messages } = idsOf(data)
-  setOutputs({ delivery_id: deliveries.join(), outcome, message_ids: messages.join() })
-  if (exits[outcome] > 0) command('error', `${outcome}: ${msg}`)
-  else process.stdout.write(`${outcome} ${deliveries.join(' ')}\n`)
-  return exits[outcome]
+  return await send(server, message, 60, line => process.stdout.write(`relay: ${printable(line)}\n`))
 }
 
-run().then(code => {
-  process.exitCode = code
-}, (error: unknown) => {
-  command('error', error instanceof Error ? error.message : 'failed')
-  process.exitCode = error instanceof UsageError ? exits.usage : exits.unsent
-})
+function tell({ outcome, msg, data }: Result): void {
+  const { deliveries, messages } = idsOf(data)
+  process.exitCode = exits[outcome]
+  if (exits[outcome] > 0) command('error', `${outcome}: ${msg}`)
+  else process.stdout.write(`${printable([outcome, ...deliveries].join(' '))}\n`)
+  setOutputs({ delivery_id: deliveries.join(), outcome, message_ids: messages.join() })
+}
+
+void run().catch((error: unknown): Result => {
+  const outcome = error instanceof UsageError ? error.outcome : 'unsent'
+  return { outcome, msg: error instanceof Error ? error.message : 'failed', data: {} }
+}).then(tell)

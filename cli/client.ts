@@ -14,15 +14,20 @@ export type Outcome = keyof typeof exits
 /** From what a caller has to know first to what is as it should be: the outcome of several messages is the first of these. */
 const severity = ['denied', 'usage', 'unanswered', 'refused', 'unsent', 'accepted', 'sent'] as const satisfies readonly Outcome[]
 
-/** What the caller gave cannot be used. The text says why. */
-export class UsageError extends Error {}
+/** What the caller gave cannot be used, or not with this key. The text says why. */
+export class UsageError extends Error {
+  constructor(message: string, readonly outcome: 'usage' | 'denied' = 'usage') {
+    super(message)
+  }
+}
 
-/** A connection that failed or broke. */
+/** No answer of the relay: the connection failed or broke, or a proxy answered in its place. */
 class ConnectionError extends Error {
   /** @param isDoubtful whether the whole request may have reached the relay */
   constructor(cause: Error, readonly isDoubtful: boolean) {
     // Where a name has several addresses, and none answers, Node.js gives an empty text.
-    super(cause.message || ('code' in cause ? String(cause.code) : cause.name))
+    const reason = cause.message || ('code' in cause ? String(cause.code) : cause.name)
+    super(`${isDoubtful ? 'the connection to the relay broke before it answered' : 'cannot reach the relay'} (${reason})`)
   }
 }
 
@@ -81,7 +86,7 @@ const silence = 120_000
  * Makes one request.
  *
  * @param wait for how many seconds the relay was asked to hold back its answer
- * @throws ConnectionError
+ * @throws ConnectionError, or UsageError where a file cannot be read or something else answers
  */
 export async function call({ url, key }: Server, { method, path, headers, body }: Call, wait = 0): Promise<Answer> {
   const isSecure = /^https:/i.test(url)
@@ -121,12 +126,15 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   const status = response.statusCode ?? 0
   const text = await readText(response)
   const parsed = parse(text)
-  if (isFields(parsed) && typeof parsed.msg === 'string' && 'data' in parsed) {
+  // Others use the same envelope, and some tell their failures with the status 200.
+  if (isFields(parsed) && typeof parsed.msg === 'string' && 'data' in parsed && (status >= 400 || parsed.code === 0)) {
     return { status, headers: response.headers, msg: parsed.msg, data: isFields(parsed.data) ? parsed.data : {} }
   }
   if (status < 400) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`)
-  // A proxy has reasons of its own: it may ask for a password, or refuse a large body.
-  return { status, headers: {}, msg: `${status} ${response.statusMessage ?? ''}, not from the relay: check the address, and any proxy before it`, data: {} }
+  // A proxy has reasons of its own: it may ask for a password, refuse a large body, or find no relay because that is starting.
+  const msg = `${status} ${response.statusMessage ?? ''}, not from the relay: check the address, and any proxy before it`
+  if (status >= 500) throw new Error(msg)
+  return { status, headers: {}, msg, data: {} }
 }
 
 function parse(text: string): unknown {
@@ -151,8 +159,8 @@ function outcomeOf(status: number): Outcome {
   if (status === 401 || status === 403) return 'denied'
   // The request is under way.
   if (status === 409) return 'unanswered'
-  // The key's rate, no database, and no room on the disk: nothing was sent.
-  if (status === 429 || status === 501 || status === 507) return 'unsent'
+  // The body came too slowly, the key's rate, no database, and no room on the disk: nothing was sent.
+  if (status === 408 || status === 429 || status === 501 || status === 507) return 'unsent'
   return status < 500 ? 'usage' : 'unanswered'
 }
 
@@ -203,30 +211,29 @@ export interface Message {
 }
 
 /** The answers that may be another one soon. */
-const temporary: ReadonlySet<number> = new Set([409, 429, 503])
+const temporary: ReadonlySet<unknown> = new Set([408, 409, 429, 503])
 
 /**
  * Sends a message, and repeats the request with its key, so that nothing comes twice.
  *
  * @param patience for how many seconds it may be repeated
  * @param note is told why it is repeated
- * @throws UsageError
  */
 export async function send(server: Server, message: Message, patience: number, note: (line: string) => void): Promise<Result> {
   const { to, body, key, thread, urgent, at, wait } = message
   const query = new URLSearchParams({ ...thread && { thread }, ...urgent && { urgent: '1' }, ...at && { send_at: at } })
-  const path = `/send/${to.split(',').map(encodeURIComponent).join()}${query.size > 0 ? `?${query.toString()}` : ''}`
+  const path = `/send/${to.split(',').map(word => encodeURIComponent(word.trim())).join()}${query.size > 0 ? `?${query.toString()}` : ''}`
   const headers = { 'idempotency-key': key, ...wait !== undefined && { prefer: `respond-async, wait=${wait}` } }
   const end = performance.now() + Math.max(patience, wait ?? 0) * 1000
   let isDoubtful = false
   for (let tries = 0; ; tries++) {
-    const tried = await attempt(server, { method: 'POST', path, headers, body }, wait)
-    isDoubtful ||= tried.isDoubtful
-    const { result, isFinal } = tried
-    const pause = tried.after ?? Math.min(0.5 * 2 ** tries, 10) * (1 + Math.random() / 4)
-    if (isFinal || performance.now() + pause * 1000 > end) {
-      // The relay says by a word what became of this key. Without it an earlier try may still have arrived.
-      return isDoubtful && !tried.isKnown && result.outcome === 'unsent' ? { ...result, outcome: 'unanswered' } : result
+    const { result, isTold, isTemporary, after } = await attempt(server, { method: 'POST', path, headers, body }, wait)
+    // What fails this try says nothing about an earlier one.
+    isDoubtful = !isTold && (isDoubtful || result.outcome === 'unanswered')
+    const pause = after ?? Math.min(0.5 * 2 ** tries, 10) * (1 + Math.random() / 4)
+    if (!isTemporary || performance.now() + pause * 1000 > end) {
+      if (!isDoubtful || result.outcome === 'unanswered') return result
+      return { ...result, outcome: 'unanswered', msg: `an earlier try got no answer; the last one: ${result.msg}` }
     }
     note(`${result.msg}; trying again in ${Math.ceil(pause)} s`)
     await delay(pause * 1000)
@@ -235,11 +242,9 @@ export async function send(server: Server, message: Message, patience: number, n
 
 interface Attempt {
   result: Result
-  /** Whether the relay itself says what became of the message. */
-  isKnown: boolean
-  /** Whether it may have arrived although this answer does not say so. */
-  isDoubtful: boolean
-  isFinal: boolean
+  /** Whether it tells what became of the message in all tries. */
+  isTold?: boolean
+  isTemporary?: boolean
   /** After how many seconds the relay wants to be asked again. */
   after?: number
 }
@@ -247,20 +252,19 @@ interface Attempt {
 async function attempt(server: Server, request: Call, wait?: number): Promise<Attempt> {
   try {
     const answer = await call(server, request, wait)
+    const { status, headers, data } = answer
     const result = judge(answer)
-    const after = answer.headers['retry-after']
+    const after = headers['retry-after']
     return {
       result,
-      isKnown: answer.headers['relay-outcome'] !== undefined,
-      isDoubtful: result.outcome === 'unanswered',
-      isFinal: after === undefined || !temporary.has(answer.status),
+      isTold: status < 300 || result.outcome === 'refused',
+      isTemporary: temporary.has(status) || listOf(data.deliveries).some(({ code }) => temporary.has(code)),
       ...after !== undefined && { after: Number(after) || 1 },
     }
   } catch (error) {
+    if (error instanceof UsageError) return { result: { outcome: error.outcome, msg: error.message, data: {} } }
     if (!(error instanceof ConnectionError)) throw error
-    const { isDoubtful } = error
-    const msg = isDoubtful ? `the connection to the relay broke before it answered (${error.message})` : `cannot reach the relay (${error.message})`
-    return { result: { outcome: isDoubtful ? 'unanswered' : 'unsent', msg, data: {} }, isKnown: false, isDoubtful, isFinal: false }
+    return { result: { outcome: error.isDoubtful ? 'unanswered' : 'unsent', msg: error.message, data: {} }, isTemporary: true }
   }
 }
 

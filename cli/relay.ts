@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { version } from '../package.json'
 import { makeBody } from './body'
-import { call, exits, idsOf, isFields, judge, judgeParts, judgePart, listOf, parseServer, printable, send, UsageError, type Fields, type Outcome, type Result, type Server } from './client'
+import { call, exits, idsOf, isFields, judge, judgeParts, judgePart, listOf, parseServer, printable, send, UsageError, type Answer, type Fields, type Outcome, type Result, type Server } from './client'
 
 const help = `Usage:
   relay send <to>[,<to>…] [text | -] [options]   send a message; without text, or with -, the text comes from standard input
@@ -112,7 +112,9 @@ async function readMessage(text: string | undefined, files: readonly string[]): 
   if (text !== undefined && text !== '-') return Buffer.from(text)
   if (text === undefined && files.length > 0) return Buffer.alloc(0)
   if (text === undefined && process.stdin.isTTY) throw new UsageError('nothing to send: give a text, a file, or pipe the text in')
-  const bytes = await readBytes(process.stdin)
+  const bytes = await readBytes(process.stdin).catch(() => {
+    throw new UsageError('cannot read the standard input')
+  })
   // What `echo` adds.
   return /\r?\n$/.test(bytes.toString('latin1', bytes.length - 2)) ? bytes.subarray(0, bytes.at(-2) === 13 ? -2 : -1) : bytes
 }
@@ -150,13 +152,16 @@ function tellSent(result: Result, key: string, json = false): Outcome {
   return outcome
 }
 
+/** @throws UsageError, or another error where the answer may be there later */
+async function ask(server: Server, path: string): Promise<Answer> {
+  const answer = await call(server, { method: 'GET', path })
+  if (answer.status === 200) return answer
+  const { outcome, msg } = judge(answer)
+  throw outcome === 'usage' || outcome === 'denied' ? new UsageError(msg, outcome) : new Error(msg)
+}
+
 async function tellStatus(server: Server, id: string, json = false): Promise<Outcome> {
-  const answer = await call(server, { method: 'GET', path: `/deliveries/${encodeURIComponent(id)}` })
-  if (answer.status !== 200) {
-    note(answer.msg)
-    return judge(answer).outcome
-  }
-  const { data } = answer
+  const { data } = await ask(server, `/deliveries/${encodeURIComponent(id)}`)
   const { outcome, msg } = judgeDelivery(data)
   if (json) process.stdout.write(`${JSON.stringify(data)}\n`)
   else print(describe(data))
@@ -187,18 +192,10 @@ async function follow(server: Server, target: string | undefined, json = false):
     if (polls > 0) await delay(interval)
     const found = await list(server, { target, since, limit: since === undefined ? 10 : 1000 }).catch((error: unknown) => {
       if (error instanceof UsageError || !(error instanceof Error)) throw error
-      return { outcome: 'unsent' as const, msg: `cannot reach the relay (${error.message})` }
+      if (!isAway) note(`${error.message}; still trying`)
     })
-    if (!Array.isArray(found)) {
-      if (exits[found.outcome] >= exits.usage) {
-        note(found.msg)
-        return found.outcome
-      }
-      if (!isAway) note(`${found.msg}; still trying`)
-      isAway = true
-      continue
-    }
-    isAway = false
+    isAway = !found
+    if (!found) continue
     found.reverse()
     const [oldest] = found
     if (since === undefined && oldest) first = String(oldest.id)
@@ -226,16 +223,15 @@ interface Wanted {
   limit: number
 }
 
-/** All that match, newest first, page by page; the failure where there is one. */
-async function list(server: Server, { target, since, limit }: Wanted): Promise<Fields[] | Result> {
+/** All that match, newest first, page by page. It fails as `ask` does. */
+async function list(server: Server, { target, since, limit }: Wanted): Promise<Fields[]> {
   const found: Fields[] = []
   for (let before: string | undefined; ;) {
     const query = new URLSearchParams({ limit: String(limit), ...target && { target }, ...before && { before } })
     if (since !== undefined) query.set('since', new Date(since - margin).toISOString())
-    const answer = await call(server, { method: 'GET', path: `/deliveries?${query.toString()}` })
-    if (answer.status !== 200) return judge(answer)
-    found.push(...listOf(answer.data.deliveries))
-    const next = /[?&]before=([^&>]+)/.exec(String(answer.headers.link ?? ''))?.[1]
+    const { data, headers } = await ask(server, `/deliveries?${query.toString()}`)
+    found.push(...listOf(data.deliveries))
+    const next = /[?&]before=([^&>]+)/.exec(String(headers.link ?? ''))?.[1]
     if (next === undefined || since === undefined) return found
     before = decodeURIComponent(next)
   }
@@ -246,8 +242,8 @@ process.stdout.on('error', () => process.exit())
 run().then(outcome => {
   process.exitCode = exits[outcome]
 }, (error: unknown) => {
-  const message = error instanceof Error ? error.message : 'failed'
-  const isUsage = error instanceof UsageError || (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'))
-  note(isUsage ? message : `cannot reach the relay (${message})`)
-  process.exitCode = isUsage ? exits.usage : exits.unsent
+  note(error instanceof Error ? error.message : 'failed')
+  const isParsing = error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
+  // Where `status` gets no answer, nothing is known of the message.
+  process.exitCode = exits[error instanceof UsageError ? error.outcome : isParsing ? 'usage' : 'unanswered']
 })

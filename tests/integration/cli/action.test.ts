@@ -106,8 +106,8 @@ describe('the GitHub Action', { timeout: 60_000 }, () => {
     assert.deepEqual([repeated.code, tries], [0, 2])
     assert.equal(repeated.stdout.split('\n').filter(line => line.startsWith('::')).length, 1, repeated.stdout)
     for (const wrong of [{ text: '' }, { text: 'x', url: '' }, { text: 'x', to: '' }, { text: 'x', status: 'yes' }, { file: '/none' }] as Record<string, string>[]) {
-      const { code, stdout } = await step(wrong)
-      assert.equal(code, 64)
+      const { code, stdout, outputs } = await step(wrong)
+      assert.deepEqual([code, outputs.outcome], [64, 'usage'])
       assert.match(stdout, /^::error::.+$/m)
     }
     assert.equal((await step({ text: 'x', key: 'wrong' })).code, 77)
