@@ -157,7 +157,10 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
       if (failed) response.destroy()
     }
     try {
-      leave = inFlight.enter()
+      leave = inFlight.tryToEnter()
+      // A first request with this key may still be leaving.
+      if (!leave && 'idempotency-key' in request.headers) throw new RelayError('key-unknown', 'the relay is stopping: try again later')
+      if (!leave) throw new RelayError('stopping')
       // A response is closed once its last byte or its client has left.
       response.once('close', leave)
       if (guarded && guarded.allow !== 'anyone') {

@@ -59,6 +59,10 @@ describe('when the bot is going to end', () => {
       wire.send([...head, 'Content-Length: 0'])
       assertFailure(await wire.answer(), 503, /^the relay is stopping/)
     }
+    kept.send([...webhook, 'Idempotency-Key: a', 'Content-Length: 0'])
+    const unknown = await kept.answer()
+    assertFailure(unknown, 503, /^the relay is stopping: try again later$/)
+    assert.equal(unknown.headers.get('relay-outcome'), undefined, 'a first request with the key may be leaving')
     assert(!isOver)
     assertFailure(await call.answer(), 504, /may have arrived/)
     assertFailure(await running.answer(), 503, /stopping/)
