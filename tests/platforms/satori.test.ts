@@ -14,7 +14,7 @@ import { callerOf, idsOf, outcomeOf } from './caller'
 import { features, SatoriServer, type Entry } from './satori'
 import type { Answer } from './server'
 
-const quick = { chatApiTimeout: 1, chatApiMaxRetries: 1 }
+const quick = { chatApiTimeout: 0.4, chatApiMaxRetries: 1 }
 const pixel = 'data:image/png;base64,iVBORw0KGgo='
 const callbacks: unknown[] = []
 const callback = createServer((request, response) => {
