@@ -38,3 +38,8 @@ export async function pause(clock: Clock, ms: number, stop: AbortSignal): Promis
     const unwatch = onAbort(stop, end)
   })
 }
+
+/** The result of some work; `undefined` where it takes longer than so many milliseconds, or everything stops. */
+export async function inTime<T>(clock: Clock, work: Promise<T>, ms: number, stop: AbortSignal): Promise<T | undefined> {
+  return Promise.race([work, pause(clock, ms, stop).then(() => undefined)])
+}

@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import { onAbort } from '../lib/async'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
-import { pause } from './clock'
+import { inTime, pause } from './clock'
 import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
 import type { ThreadLink } from './flow'
 import { KeyTaken, NotOwner, inThread, keepsContent, type Journal } from './journal'
@@ -373,14 +373,14 @@ export class Deliveries {
   async written(id: string): Promise<void> {
     const { clock, stop } = this.options
     const writing = this.writing.get(id)
-    if (writing) await Promise.race([writing.catch(() => undefined), pause(clock, retryDelay, stop)])
+    if (writing) await inTime(clock, writing.catch(() => undefined), retryDelay, stop)
   }
 
   /** Waits for what is being written, but not for long. */
   async finish(): Promise<void> {
     const { clock, journal } = this.options
     const written = Promise.all([...this.writing.values(), journal.flush()]).catch(() => undefined)
-    await Promise.race([written, pause(clock, lastWriteTime, new AbortController().signal)])
+    await inTime(clock, written, lastWriteTime, new AbortController().signal)
   }
 
   /** Writes a delivery as it is, however long the database takes to come back. A change made meanwhile is written as well. */

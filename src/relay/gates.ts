@@ -3,7 +3,7 @@ import { causes } from '../message/causes'
 import type { Target } from '../message/model'
 import { timeOfDay } from '../message/quiet'
 import { longestLimit, type Account, type Closure, type SendError } from '../platform/port'
-import { pause } from './clock'
+import { inTime } from './clock'
 import type { Delivery, Hold } from './delivery'
 import { dueAt, type Flow } from './flow'
 import type { Limits } from './limits'
@@ -320,7 +320,7 @@ export class Gates {
   /** What the platform says of a chat, where it does so in the time of a call. */
   private closureOf(target: Target, account: Account): Promise<Closure | 'open' | undefined> {
     const { clock, policy: { timeout }, stop } = this.context
-    return Promise.race([account.closure(target).catch(() => undefined), pause(clock, timeout, stop).then(() => undefined)])
+    return inTime(clock, account.closure(target).catch(() => undefined), timeout, stop)
   }
 
   /** For how long the platform wants nothing more, in milliseconds. */

@@ -1,7 +1,7 @@
 import { RelayError } from '../errors'
 import { toSent, type AttemptContext } from './attempt'
 import { nameOf } from './chats'
-import { pause } from './clock'
+import { inTime } from './clock'
 import type { Active } from './deliveries'
 import { again, isOverdue, type Delivery } from './delivery'
 import { laneOf } from './lane'
@@ -52,9 +52,9 @@ export class Recheck {
    *
    * @returns whether what is still open may be sent again
    */
-  look(active: Active): Promise<boolean> {
+  async look(active: Active): Promise<boolean> {
     const { clock, policy: { timeout }, stop } = this.context
-    return Promise.race([this.ask(active), pause(clock, timeout, stop).then(() => false)])
+    return await inTime(clock, this.ask(active), timeout, stop) ?? false
   }
 
   private async ask(active: Active): Promise<boolean> {

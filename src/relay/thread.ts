@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import type { ThreadMode } from '../message/model'
 import type { Account, LoadedItem, Message } from '../platform/port'
 import { nameOf } from './chats'
-import { pause } from './clock'
+import { inTime } from './clock'
 import { isRepeatable, kindOf, type PreparedItem } from './compose'
 import type { Active, Deliveries } from './deliveries'
 import { messageIdsOf, standsFor, threadDeedOf, type Delivery } from './delivery'
@@ -135,7 +135,7 @@ export async function takeBack(
   if (link?.done !== 'replaced') return
   const { ids = [] } = link
   const recalled = Promise.all(ids.map(id => account.recall(active.delivery.target, id))).then(() => true, () => false)
-  const isDone = await Promise.race([recalled, pause(clock, timeout, stop).then(() => false)])
+  const isDone = await inTime(clock, recalled, timeout, stop)
   if (!isDone) deliveries.link(active, { ...link, done: 'new', ids: [] })
 }
 
