@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RelayError } from '../errors'
 import { inTime, Mutex } from '../lib/async'
-import { isDatabaseLoaded, isEmbedded, silently, unwrap } from '../lib/koishi'
+import { isEmbedded, isServerLoaded, silently, unwrap } from '../lib/koishi'
 import { isObject, type JsonObject } from '../lib/shape'
 import { writeWhole } from '../lib/whole-file'
 
@@ -195,7 +195,7 @@ export class Made {
 /** Has entries kept in the database of the bot where that is a server, which other relays may share, and otherwise in the data folder. */
 export function openStores(ctx: Context, dataDir: string, all: readonly Made[]): void {
   ctx.on('ready', async () => {
-    if (isDatabaseLoaded(unwrap(ctx.registry), true)) return
+    if (isServerLoaded(unwrap(ctx.registry))) return
     for (const made of all) await made.open(new FileStore(dataDir, made.name))
   })
   ctx.inject(['database'], inner => {

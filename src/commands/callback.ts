@@ -1,8 +1,8 @@
 import { onAbort } from '../lib/async'
-import { signatureHeaders } from '../lib/crypto'
 import { networkReason, type Endpoint } from '../lib/endpoint'
 import { excessOfJson } from '../lib/json'
 import { isObject, type JsonObject } from '../lib/shape'
+import { signatureHeaders } from '../lib/webhook-signature'
 
 /** The longest answer that is read, in bytes, counted after decompression. */
 const maxAnswer = 1024 * 1024

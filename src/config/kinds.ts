@@ -1,8 +1,8 @@
 import { Schema } from 'koishi'
-import { isSigningSecret } from '../lib/crypto'
 import { parseEndpoint } from '../lib/endpoint'
 import { languageOf, type Language } from '../lib/language'
 import { isObject, type JsonObject } from '../lib/shape'
+import { isSigningSecret } from '../lib/webhook-signature'
 import { readList } from '../lib/words'
 import { toPlatform } from '../message/target'
 

@@ -2,8 +2,8 @@
 // there is an empty text, list or object, or zero.
 import type { IncomingHttpHeaders } from 'node:http'
 import { RelayError } from '../errors'
-import { isObject, type JsonObject } from '../lib/shape'
 import { parseJson } from '../http/body'
+import { isObject, type JsonObject } from '../lib/shape'
 import { parseLink } from '../message/link'
 
 /** The longest text that stands in one line, in UTF-16 units, unless another length is asked for. */

@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
-import type { JsonObject } from '../lib/shape'
 import { route, type Route } from '../http/routes'
+import type { JsonObject } from '../lib/shape'
 import type { HookRequest } from './source'
 
 /** The largest payload that is kept, in bytes. */

@@ -27,16 +27,15 @@ export function isEmbedded({ drivers }: Database): boolean {
   return drivers.every(driver => isEmbeddedDriver(driver.constructor.name))
 }
 
-/**
- * Whether a database is loaded, or on its way: right after the start its driver is loaded, and not yet connected.
- *
- * @param isShared asks for a database server, which relays can share
- */
-export function isDatabaseLoaded(registry: Context['registry'], isShared = false): boolean {
-  return [...registry.values()].some(({ plugin }) => (
-    typeof plugin === 'function' && plugin.prototype instanceof Driver && !(isShared && isEmbeddedDriver(plugin.name))
-  ))
+/** The drivers that are loaded: right after the start they are, and not yet connected. */
+function loadedDrivers(registry: Context['registry']): string[] {
+  return [...registry.values()].flatMap(({ plugin }) => typeof plugin === 'function' && plugin.prototype instanceof Driver ? plugin.name : [])
 }
+
+/** Whether there is a database, or one that is on its way. */
+export const isDatabaseLoaded = (registry: Context['registry']): boolean => loadedDrivers(registry).length > 0
+/** The same for a database server, which relays can share. */
+export const isServerLoaded = (registry: Context['registry']): boolean => !loadedDrivers(registry).every(isEmbeddedDriver)
 
 /** How many statements are under way, and what ends the silence. */
 const silences = new WeakMap<object, { count: number, restores: (() => void)[] }>()

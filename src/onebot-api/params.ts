@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
-import { isObject, type JsonObject } from '../lib/shape'
 import { hasBody, readBody, readJson, type BodyLimits, type Received } from '../http/body'
+import { isObject, type JsonObject } from '../lib/shape'
 
 /** The most fields of a form. No action has more than a few. */
 const maxFields = 1000

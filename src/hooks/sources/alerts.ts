@@ -1,7 +1,8 @@
 // Alertmanager and Grafana: both send groups of alerts.
 import { RelayError } from '../../errors'
-import { digest, isHmac, isRecent } from '../../lib/crypto'
+import { digest, isHmac } from '../../lib/crypto'
 import type { JsonObject } from '../../lib/shape'
+import { isRecent } from '../../lib/webhook-signature'
 import { address, count, date, header, labelled, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import type { EventKey, HookEvent, HookRequest, Source } from '../source'

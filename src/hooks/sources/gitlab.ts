@@ -1,6 +1,7 @@
 import { RelayError } from '../../errors'
-import { isSignedWith, sha256 } from '../../lib/crypto'
+import { sha256 } from '../../lib/crypto'
 import type { JsonObject } from '../../lib/shape'
+import { isSignedWith } from '../../lib/webhook-signature'
 import { address, count, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { skip, type Source } from '../source'
