@@ -211,33 +211,35 @@ test('a lane that was forgotten while the platform was asked does not take the p
   assert.deepEqual(core.states, ['sent', 'sent'])
 })
 
-test('whoever waits for a message that is withdrawn is told at once', async () => {
-  const core = new Core()
-  await core.run()
-  core.port.online = false
-  const id = uuid()
-  void core.submit('withdrawn', { id, deferred: { wait: 60_000 } })
-  await core.run(1_000)
-  await Promise.all([core.relay.withdraw(id), core.run(100)])
-  assert.deepEqual(core.log, ['withdrawn unsent'])
-})
-
-test('what was withdrawn while the database was away is changing until its row has gone', async () => {
-  const core = new Core()
-  await core.run()
-  core.port.online = false
-  const id = uuid()
-  void core.submit('withdrawn', { id, deferred: { wait: 0 } })
-  await core.run(100)
-  const messages: string[] = []
-  const withdraw = async (): Promise<void> => {
-    void core.relay.withdraw(id).catch((error: unknown) => messages.push(RelayError.from(error).message))
-    await core.run(100)
+describe('a message that is withdrawn while it waits for its bot', () => {
+  async function withWaiting(): Promise<{ core: Core, id: string }> {
+    const core = new Core()
+    await core.run()
+    core.port.online = false
+    const id = uuid()
+    void core.submit('withdrawn', { id, deferred: { wait: 60_000 } })
+    await core.run(1_000)
+    return { core, id }
   }
-  core.journal.cancel = () => Promise.reject(new Error('away'))
-  await withdraw()
-  await withdraw()
-  assert.deepEqual(messages, ['the database of the relay does not answer: try again later', 'this delivery is changing: try again later'])
+
+  test('is told at once to whoever waits for it', async () => {
+    const { core, id } = await withWaiting()
+    await Promise.all([core.relay.withdraw(id), core.run(100)])
+    assert.deepEqual(core.log, ['withdrawn unsent'])
+  })
+
+  test('is changing until its row has gone, where the database was away', async () => {
+    const { core, id } = await withWaiting()
+    const messages: string[] = []
+    const withdraw = async (): Promise<void> => {
+      void core.relay.withdraw(id).catch((error: unknown) => messages.push(RelayError.from(error).message))
+      await core.run(100)
+    }
+    core.journal.cancel = () => Promise.reject(new Error('away'))
+    await withdraw()
+    await withdraw()
+    assert.deepEqual(messages, ['the database of the relay does not answer: try again later', 'this delivery is changing: try again later'])
+  })
 })
 
 describe('a pause', () => {
