@@ -40,10 +40,10 @@ export class MadeKeys {
   /** The callers of the keys that count, by digest. */
   private callers: ReadonlyMap<string, Caller> = new Map()
   private readonly fixedNames: ReadonlySet<string | null>
-  private readonly knownDigests: readonly string[]
+  private readonly fixedDigests: ReadonlySet<string>
 
   /**
-   * @param fixed the keys of the settings, whose names win
+   * @param fixed the keys of the settings: their names and secrets win
    * @param names may stand for targets
    */
   constructor(
@@ -51,12 +51,12 @@ export class MadeKeys {
   ) {
     this.fixedNames = new Set(fixed.map(({ caller }) => caller.name))
     const secrets = [apiKey, ...fixed.flatMap(key => key.secrets)].map(text => sha256(text))
-    this.knownDigests = [...secrets, ...fixed.map(({ digest }) => digest)].map(digest => digest.toString('hex'))
+    this.fixedDigests = new Set([...secrets, ...fixed.map(({ digest }) => digest)].map(digest => digest.toString('hex')))
     this.made = new Made('keys', content => this.prepare(content), logger)
     access.replaceMade(undefined)
   }
 
-  /** Also those whose names the settings have taken: they do not count. */
+  /** Also those that the settings have taken: they do not count. */
   list(): MadeKey[] {
     return [...this.views.values()]
   }
@@ -123,15 +123,15 @@ export class MadeKeys {
 
   /** Reads all entries, before any of them counts. */
   private prepare(content: JsonObject): () => void {
-    const known = new Set(this.knownDigests)
+    const known = new Set(this.fixedDigests)
     const former = new Map([...this.callers.values()].map(caller => [caller.name, caller]))
     const views = new Map<string, MadeKey>()
     const callers = new Map<string, Caller>()
     const keys: Key[] = []
     for (const [name, value] of Object.entries(content)) {
       const { previous, created_at: createdAt, ...entry } = fieldsOf(value)
-      const isTaken = this.fixedNames.has(name)
-      // The settings may have taken the key along with its name.
+      // The settings may have taken the name, or the key, perhaps under another name.
+      const isTaken = this.fixedNames.has(name) || this.isFixed(entry)
       const { view, ...fresh } = this.read(name, entry, isTaken ? new Set() : known, true)
       if (!view || typeof createdAt !== 'string') throw new RelayError('bad-request', `the entry ${JSON.stringify(printable(name))} has no created_at`)
       views.set(name, { ...view, createdAt })
@@ -156,6 +156,12 @@ export class MadeKeys {
       this.views = views
       this.access.replaceMade(keys)
     }
+  }
+
+  /** Whether the settings have the key or the secret of an entry. */
+  private isFixed({ key, secret }: JsonObject): boolean {
+    const digests = [digestIn(key), ...typeof secret === 'string' ? [sha256(secret)] : []]
+    return digests.some(digest => this.fixedDigests.has(digest.toString('hex')))
   }
 
   /** @throws RelayError `bad-request` */

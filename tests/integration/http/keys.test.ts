@@ -208,14 +208,16 @@ describe('a change that is refused', () => {
     await relay.reload()
   })
 
-  test('leaves the others alone when the settings take a key over', async () => {
-    const [moved, other] = [await make({ name: 'ci' }), await make({ name: 'other' })]
-    await relay.reload({ keys: [{ name: 'ci', key: moved }] })
-    assert.deepEqual([await send(moved), await send(other)], [200, 200])
-    assert.equal((await ask('DELETE', '/keys/ci')).status, 200)
-    assert.equal(await send(moved), 200)
-    await relay.reload()
-  })
+  for (const name of ['ci', 'renamed']) {
+    test(`leaves the others alone when the settings take a key over as ${name}`, async () => {
+      const [moved, other] = [await make({ name: 'ci' }), await make({ name: 'other' })]
+      await relay.reload({ keys: [{ name, key: moved }] })
+      assert.deepEqual([await send(moved), await send(other)], [200, 200])
+      assert.equal((await ask('DELETE', '/keys/ci')).status, 200)
+      assert.equal(await send(moved), 200)
+      await relay.reload()
+    })
+  }
 
   test('is one for a name that is taken, also by one of two at once', async () => {
     const replies = await Promise.all(Array.from({ length: 5 }, (_, index) => ask('POST', '/keys', { name: index < 3 ? 'ci' : `other-${index}` })))
