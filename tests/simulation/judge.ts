@@ -1,10 +1,11 @@
 import { quietUntil } from '../../src/message/quiet'
 import { writeAddress } from '../../src/message/target'
 import { backoff } from '../../src/relay/attempt'
-import { isUnfinished, outcomeOf } from '../../src/relay/delivery'
+import { nameOf } from '../../src/relay/chats'
+import { isUnfinished, outcomeOf, type Delivery, type Open } from '../../src/relay/delivery'
 import type { ProcessClock } from './clock'
 import { statementTimeout, type PlannedRequest } from './plan'
-import type { Call, Entry, Question } from './platform'
+import { chatName, type Call, type Entry, type Question } from './platform'
 import { longestStop, type Account, type Issue, type Run, type Word } from './run'
 
 /**
@@ -48,9 +49,15 @@ function judgeWaiting(run: Run, account: Account): string[] {
   const isOwn = (each: Call | Question): boolean => 'marks' in each && each.marks.some(mark => marks.includes(mark))
   return issues.flatMap(({ at, process, word }, nth) => {
     if (!word) return []
-    const happened = [...run.calls, ...run.questions].filter(each => each.process === process && each.chat.endsWith(`:${id}`))
+    const isHere = ({ chat }: Call | Question): boolean => chat.endsWith(`:${id}`)
+    // While a platform wants no calls, nothing can happen.
+    const limits = run.calls.flatMap(call => {
+      const { outcome, answeredAt: begunAt = Infinity, fault: { limit } = {} } = call
+      return limit && outcome === 'limited' && (limit.scope === 'account' || isHere(call)) ? [{ begunAt, until: begunAt + limit.after, isOwn: false }] : []
+    })
+    const happened = [...run.calls, ...run.questions].filter(each => each.process === process && isHere(each))
       .map(each => ({ begunAt: each.begunAt, until: Math.min(each.answeredAt ?? Infinity, each.begunAt + timeout), isOwn: isOwn(each) }))
-      .sort((a, b) => a.begunAt - b.begunAt)
+      .concat(limits).sort((a, b) => a.begunAt - b.begunAt)
     const turn = Math.min(happened.find(({ begunAt, isOwn }) => isOwn && begunAt >= at)?.begunAt ?? Infinity, word.at)
     let busyUntil = at
     let idle = 0
@@ -173,8 +180,9 @@ function judgeRecord(run: Run, account: Account): string[] {
     problems.push(`request ${name} was accepted, and failed although nothing refused it for good`)
   }
   const open = marks.filter((_, index) => outcomeOf(record.results[index]) === 'unanswered')
-  const isLeft = deferred && operations.length === 0 && expiresIn === undefined
-    && (account.digest ?? record).open.every(({ calls }) => calls <= run.plan.policy.retries)
+  const isLeft = deferred && operations.length === 0 && expiresIn === undefined && (account.digest ?? record).open.every(message => (
+    message.calls <= run.plan.policy.retries && !hasEqual(run, account.digest ?? record, message)
+  ))
   if (record.state === 'unanswered' && isLeft && open.every(mark => canTell(run, account, mark))) {
     problems.push(`request ${name} is unanswered for ever, although it is absent and has attempts left`)
   }
@@ -515,6 +523,12 @@ function canTell(run: Run, { request }: Account, mark: string): boolean {
 function isOneOfEquals({ calls }: Run, mark: string): boolean {
   const likenesses = new Set(calls.filter(({ marks }) => marks.includes(mark)).map(({ chat, likeness }) => `${chat} ${likeness}`))
   return calls.some(({ chat, likeness, marks }) => !marks.includes(mark) && likenesses.has(`${chat} ${likeness}`))
+}
+
+/** The same of a message that a kill kept from being called for. */
+function hasEqual({ calls }: Run, { id, bot, target }: Delivery, { likeness, indices }: Open): boolean {
+  const isEqual = (call: Call): boolean => call.likeness === likeness && call.chat === chatName(bot, target)
+  return calls.some(call => isEqual(call) && !`${call.name} `.startsWith(`${nameOf(id, indices)} `))
 }
 
 /** What is carried out after the settling time may be taken for an equal message that was called for later. */
