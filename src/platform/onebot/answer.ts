@@ -12,8 +12,10 @@ export type Answer = { isOk: true, data: unknown } | { isOk: false, failure: Sen
  * Reads the whole answer to a call.
  *
  * In OneBot 11 `status` and `retcode` say the same twice: `ok` and 0, `async` and 1, or `failed` and another number. The answer counts when
- * `retcode` is a number and `status`, if present, agrees with it. Only with `failed` is 1 a failure: Lagrange answers a failed upload so.
- * Source: https://github.com/botuniverse/onebot-11/blob/master/communication/http.md
+ * `retcode` is a number and `status`, if present, agrees with it. Only with `failed` is 1 a failure. A failed upload of Lagrange has its
+ * reason in place of the status.
+ * Sources: https://github.com/botuniverse/onebot-11/blob/master/communication/http.md; LagrangeDev/Lagrange.Core, branch v1,
+ * `Lagrange.OneBot/Core/Operation/File/UploadGroupFileOperation.cs`
  *
  * @throws SendError `unanswered` for an answer that is neither a success nor a failure
  */
@@ -24,9 +26,9 @@ export function readAnswer(answer: unknown): Answer {
   if (status === 'async') throw new SendError('unanswered', 'the platform carries it out later and does not tell how that ends')
   if (retcode === 0 && (status === 'ok' || status === '')) return { isOk: true, data }
   const code = Number.isInteger(retcode) ? Number(retcode) : 0
-  const isFailure = code !== 0 && (status === 'failed' || (status === '' && code !== 1))
+  const isFailure = code !== 0 && (status === 'failed' || (typeof status === 'string' && status !== 'ok' && code !== 1))
   if (!isFailure) throw unreadable()
-  const texts = [wording, message, msg].map(toText).filter(Boolean)
+  const texts = [wording, message, msg, status === 'failed' ? '' : status].map(toText).filter(Boolean)
   const { outcome = 'refused', cause: causeId, isFinal } = classify(code, texts.join('\n')) ?? {}
   if (outcome === 'sent') return { isOk: true, data: undefined }
   return { isOk: false, failure: new SendError(outcome, cleanWording(texts[0] ?? '') ?? `retcode ${code}`, { causeId, isFinal }) }

@@ -33,7 +33,7 @@ describe('the answer of a OneBot implementation', () => {
     }
   })
 
-  test('is a no when Lagrange reports a failed upload with the retcode for async', () => {
+  test('is a no with the retcode for async when the status says failed', () => {
     assert.throws(() => readReceipt({ status: 'failed', retcode: 1, data: null }), (error: unknown) => {
       return error instanceof SendError && error.outcome === 'refused' && error.wording === 'retcode 1'
     })

@@ -93,7 +93,7 @@ const cases: readonly [implementation: string, answer: Record<string, unknown>, 
 
 describe('an answer of failure', () => {
   for (const [implementation, answer, outcome, cause] of cases) {
-    test(`${implementation}, ${String(answer.wording ?? answer.retcode).trim().replace(/\s+/g, ' ')}: ${cause ?? outcome}`, () => {
+    test(`${implementation}, ${String(answer.wording ?? answer.status ?? answer.retcode).trim().replace(/\s+/g, ' ')}: ${cause ?? outcome}`, () => {
       const read = readAnswer({ status: 'failed', data: null, ...answer })
       assert.deepEqual(read.isOk ? ['sent', undefined] : [read.failure.outcome, read.failure.causeId], [outcome, cause])
     })
@@ -123,3 +123,4 @@ describe('an answer of failure', () => {
     assert.deepEqual(traits(both('no')), ['unknown', false, true])
   })
 })
+    assert.equal(told({ status: '(GroupFSUploadEvent) no space', retcode: -302 }), 'the platform refused the message: (GroupFSUploadEvent) no space')
