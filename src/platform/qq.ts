@@ -37,11 +37,21 @@ const rows: readonly Row[] = [
   { cause: 'unconfirmed', outcome: 'sent', words: /waitForSelfEcho timeout/i },
 
   // First, because these words quote names of files and links, in which the words of any other row may stand.
-  // NapCat: the file is empty, cannot be downloaded, or QQ's server for media did not take it (NapCatQQ issues 182 and 901).
-  // LuckyLilliaBot `src/common/utils/file.ts`, `src/ntqqapi/entities.ts`.
+  // NapCat: the file is empty, or QQ's server for media did not take it (NapCatQQ issues 182 and 901). LuckyLilliaBot
+  // `src/common/utils/file.ts`, `src/ntqqapi/entities.ts`, `src/ntqqapi/helper/highway.ts`. go-cqhttp has the last words, Lagrange those
+  // before.
   {
     cause: 'media-failed', outcome: 'refused',
-    words: /rich media transfer failed|文件处理失败|识别URL失败|下载失败, |未知文件类型或路径不存在|^路径不存在|文件异常，大小为/,
+    words: new RegExp([
+      'rich media transfer failed', '文件处理失败', '识别URL失败', '未知文件类型或路径不存在', '^路径不存在', '文件异常，大小为',
+      '语音转换失败', '视频过大', String.raw`\[Highway\]|HTTP Upload|Highway Failed`, 'FILE_NOT_FOUND|OPEN_FILE_ERROR',
+    ].join('|')),
+  },
+  // NapCat: the path is one of another container or machine (NapCat-Docker issues 37 and 95, NapCatQQ issue 1188).
+  // `packages/napcat-common/src/file.ts`, which throws what lies behind a failed `fetch`; the stack of an error without a text.
+  {
+    cause: 'media-failed', outcome: 'refused',
+    words: /\bENOENT\b|下载(?:文件)?失败[,:] |\bgetaddrinfo |\bconnect E[A-Z]|Connect Timeout Error|\bcertificate\b|\.handleOb11FileLikeMessage/,
   },
 
   // mirai, oicq. The whole group muted is told so too. LuckyLilliaBot asks before it sends and says 当前处于被禁言状态.
