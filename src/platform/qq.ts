@@ -68,8 +68,9 @@ const rows: readonly Row[] = [
   { cause: 'removed', outcome: 'refused', results: [110], words: /被移出|被踢|不在(?:该)?群|not (?:a )?(?:group )?member|not in the group/i },
   // NapCat and LuckyLilliaBot look the account up first: 无法获取用户信息. NapCat `action/go-cqhttp/UploadPrivateFile.ts`: 私聊10002不存在.
   {
-    cause: 'not-friend', outcome: 'refused',
-    words: /无法获取用户信息|私聊\d+不存在|no such (?:user|friend)|not (?:a )?friend|非好友|不是好友/i,
+  // go-cqhttp issue 184 and NapCatQQ issue 1480: 发送失败，请先添加对方为好友.
+    cause: 'not-friend', outcome: 'refused', results: [16],
+    words: /添加对方为好友|无法获取用户信息|私聊\d+不存在|no such (?:user|friend)|not (?:a )?friend|非好友|不是好友/i,
   },
   // MiraiGo.
   { cause: 'blocked', outcome: 'refused', results: [55] },
