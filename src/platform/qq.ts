@@ -30,7 +30,8 @@ interface Row extends Known {
  * - NapNeko/NapCatQQ `packages/napcat-core/helper/event.ts`, `packages/napcat-onebot/api/msg.ts`, `api/file.ts`, `action/msg/SendMsg.ts`
  * - LLOneBot/LuckyLilliaBot `src/ntqqapi/core.ts`, `src/ntqqapi/api/msg.ts`, `src/onebot11/utils.ts`
  * - Mrs4s/go-cqhttp `coolq/api.go`, `coolq/bot.go`
- * - LagrangeDev/Lagrange.Core, branch v1, `Lagrange.OneBot/Core/Operation/Message/SendGroupMessageOperation.cs`
+ * - LagrangeDev/Lagrange.Core, branch v1, `Lagrange.OneBot/Core/Operation/Message/SendGroupMessageOperation.cs`; of files,
+ *   `Lagrange.Core/Internal/Context/Uploader/FileUploader.cs`
  */
 const rows: readonly Row[] = [
   // LuckyLilliaBot: the server took the message and numbered it, only its echo was not seen.
@@ -67,8 +68,8 @@ const rows: readonly Row[] = [
   // NapCatQQ issue 600: 发送失败，你已被移出该群，请重新加群。
   { cause: 'removed', outcome: 'refused', results: [110], words: /被移出|被踢|不在(?:该)?群|not (?:a )?(?:group )?member|not in the group/i },
   // NapCat and LuckyLilliaBot look the account up first: 无法获取用户信息. NapCat `action/go-cqhttp/UploadPrivateFile.ts`: 私聊10002不存在.
-  {
   // go-cqhttp issue 184 and NapCatQQ issue 1480: 发送失败，请先添加对方为好友.
+  {
     cause: 'not-friend', outcome: 'refused', results: [16],
     words: /添加对方为好友|无法获取用户信息|私聊\d+不存在|no such (?:user|friend)|not (?:a )?friend|非好友|不是好友/i,
   },
@@ -82,20 +83,25 @@ const rows: readonly Row[] = [
   // go-cqhttp has the last words for a group, beside SEND_MSG_API_ERROR; NapCat and LuckyLilliaBot have the second.
   { cause: 'empty', outcome: 'refused', isFinal: true, words: /EMPTY_MSG_ERROR|消息体无法解析|^empty message$/m },
 
-  // NapCat when QQ was kicked or has no network. LuckyLilliaBot `src/main/qqProtocol/direct.ts`; `pmhq.ts`: -100 is not logged in.
+  // NapCat when QQ was kicked or has no network. LuckyLilliaBot `src/main/qqProtocol/direct.ts`, `direct-lib/connection.ts`; `pmhq.ts`: not
+  // logged in is -100; `direct-lib/client.ts`: nothing leaves without the signature of another server (LuckyLilliaBot issue 812).
   {
-    cause: 'logged-out', outcome: 'unsent',
-    results: [1006514], words: /网络连接异常|Direct client not logged in|PMHQ send failed: cmd=\S+ code=-100\b/,
+    cause: 'logged-out', outcome: 'unsent', results: [1006514],
+    words: /网络连接异常|Direct client not logged in|^Not connected$|^sign failed for |PMHQ send failed: cmd=\S+ code=-100\b/m,
   },
 
   // NapCat: the client took the message, and the server never confirmed it (NapCatQQ issues 182, 808, 1410). LuckyLilliaBot and Lagrange:
   // the server answered without numbering the message.
   { cause: 'swallowed', outcome: 'unanswered', results: [0], retcodes: [9000], words: /发送消息失败 \(sequence=0\)/ },
   // NapCat, where its client did not answer (NapCatQQ issues 600 and 869), and both in older versions: 发送超时 (LuckyLilliaBot issue 314).
-  // LuckyLilliaBot `src/main/qqProtocol/direct-lib/client.ts`, `pmhq.ts`. go-cqhttp, also where the bot is muted. Lagrange: 9057.
+  // LuckyLilliaBot `src/main/qqProtocol/direct-lib/client.ts`, `pmhq.ts`; a file is posted by another command than a message, and its pull
+  // request 856 has the SSO. go-cqhttp, also where the bot is muted. Lagrange: 9057; of a file, -99999 for any exception.
   {
-    cause: 'unconfirmed', outcome: 'unanswered', retcodes: [9057],
-    words: /Timeout: NTEvent|SEND_MSG_API_ERROR|发送超时|Command MessageSvc\.PbSendMsg timed out|wait result timeout/i,
+    cause: 'unconfirmed', outcome: 'unanswered', retcodes: [9057, -99999],
+    words: new RegExp([
+      'Timeout: NTEvent|SEND_MSG_API_ERROR|发送超时|wait result timeout',
+      String.raw`Command \S+ timed out|^Disconnected$|^SSO .*failed: retCode=`, String.raw`^\((?:SendMessage|GroupSendFile)Event\) No Event`,
+    ].join('|'), 'im'),
   },
 
   // NapCat and LuckyLilliaBot; Lagrange and go-cqhttp.

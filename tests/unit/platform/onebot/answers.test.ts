@@ -81,6 +81,9 @@ const cases: readonly [implementation: string, answer: Record<string, unknown>, 
   ['LuckyLilliaBot', both('Direct client not logged in'), 'unsent', 'logged-out'],
   ['LuckyLilliaBot', both('PMHQ send failed: cmd=MessageSvc.PbSendMsg code=-100 not login pb=<empty>'), 'unsent', 'logged-out'],
 
+  ['LuckyLilliaBot without a connection to QQ', both('Not connected'), 'unsent', 'logged-out'],
+  ['LuckyLilliaBot', both('sign failed for MessageSvc.PbSendMsg; see [Sign] log above'), 'unsent', 'logged-out'],
+
   ['NapCat', ntEvent('Timeout', { result: 0, errMsg: '' }), 'unanswered', 'swallowed'],
   ['NapCat over HTTP', { ...ntEvent('Timeout', { result: 0, errMsg: '' }), retcode: 200 }, 'unanswered', 'swallowed'],
   ['LuckyLilliaBot', both('发送消息失败 (sequence=0)'), 'unanswered', 'swallowed'],
@@ -90,10 +93,17 @@ const cases: readonly [implementation: string, answer: Record<string, unknown>, 
   ['NapCat 1', ntEvent('Timeout', { result: 1, errMsg: '' }), 'unanswered', 'unconfirmed'],
   ['LLOneBot 3', both('发送超时'), 'unanswered', 'unconfirmed'],
   ['LuckyLilliaBot', both('Command MessageSvc.PbSendMsg timed out after 15000ms'), 'unanswered', 'unconfirmed'],
+  ['LuckyLilliaBot, of a file', both('Command OidbSvcTrpcTcp.0x6d9_4 timed out after 15000ms'), 'unanswered', 'unconfirmed'],
+  ['LuckyLilliaBot, which lost its connection to QQ', both('Disconnected'), 'unanswered', 'unconfirmed'],
+  ['LuckyLilliaBot', both('SSO MessageSvc.PbSendMsg failed: retCode=-10001, extraMsg='), 'unanswered', 'unconfirmed'],
   ['LuckyLilliaBot', both('pmhq ws send: wait result timeout'), 'unanswered', 'unconfirmed'],
   ['go-cqhttp', goCqhttp('SEND_MSG_API_ERROR', 'send group message failed: blocked by server'), 'unanswered', 'unconfirmed'],
   ['go-cqhttp', goCqhttp('SEND_MSG_API_ERROR', '请参考 go-cqhttp 端输出'), 'unanswered', 'unconfirmed'],
   ['Lagrange', { retcode: 9057 }, 'unanswered', 'unconfirmed'],
+  ['Lagrange, of a file', { status: '(GroupSendFileEvent) No Event', retcode: -90000 }, 'unanswered', 'unconfirmed'],
+  ['Lagrange, of a file', { status: '(SendMessageEvent) No Event', retcode: -90000 }, 'unanswered', 'unconfirmed'],
+  ['Lagrange, of a file', { status: 'The operation was canceled.', retcode: -99999 }, 'unanswered', 'unconfirmed'],
+  ['Lagrange, of a file', { status: '(GroupFSUploadEvent) No Event', retcode: -90000 }, 'refused', undefined],
 
   ['NapCat', both('不支持的Api send_poll', 1404), 'refused', 'unknown-action'],
   ['LuckyLilliaBot', both('send_poll API 不存在', 404), 'refused', 'unknown-action'],
@@ -125,6 +135,7 @@ describe('an answer of failure', () => {
     assert.equal(told(both('当前处于被禁言状态')), 'the platform refused the message: the bot is muted in this group (platform: "当前处于被禁言状态")')
     assert.equal(told({ retcode: 46 }), 'the platform refused the message: QQ restricts what this account may send here (platform: "retcode 46")')
     assert.equal(told(both('no')), 'the platform refused the message: no')
+    assert.equal(told({ status: '(GroupFSUploadEvent) no space', retcode: -302 }), 'the platform refused the message: (GroupFSUploadEvent) no space')
   })
 
   test('says what it is about, and whether another call may help', () => {
@@ -141,4 +152,3 @@ describe('an answer of failure', () => {
     assert.deepEqual(traits(both('no')), ['unknown', false, true])
   })
 })
-    assert.equal(told({ status: '(GroupFSUploadEvent) no space', retcode: -302 }), 'the platform refused the message: (GroupFSUploadEvent) no space')
