@@ -49,7 +49,7 @@ export function chatOf(selfId: string, { kind, id }: Target): string {
  * Reads the whole answer to a question for the history of a chat.
  *
  * @param content the content of the message that is looked for
- * @returns `undefined` when there is no history: the action is unknown, or its data has an unknown form
+ * @returns `undefined` when there is no history: the action is unknown, its data has an unknown form, or the last messages are missing
  * @throws SendError `unanswered` for any other failure, which may be a passing one, and for an answer that cannot be read
  */
 export function readHistory(answer: unknown, selfId: string, content: Content): HistoryPage | undefined {
@@ -63,6 +63,9 @@ export function readHistory(answer: unknown, selfId: string, content: Content): 
   if (!Array.isArray(messages)) return
   // LuckyLilliaBot has `null` in the place of a message that it leaves out.
   const all = messages.filter(isObject)
+  // A private chat of Lagrange, which alone has this field, ends with the last message of the other side: what is absent may have arrived.
+  // Source: LagrangeDev/Lagrange.Core, branch v1, `Lagrange.OneBot/Core/Operation/Message/GetFriendMessageHistoryOperation.cs`.
+  if (all.some(({ message_type: type, message_style: style }) => type === 'private' && style !== undefined)) return
   // NapCat has the number that the server gave to a message; zero where it gave none. Others have no such field.
   const hasSequences = all.some(({ real_seq: sequence }) => sequence !== undefined)
   return toPage(all, {

@@ -63,6 +63,12 @@ test('concludes nothing from an own message that cannot be read', () => {
   assert.equal(read([{ ...foreign, message: null }, 'x', null])?.isReadable, true)
 })
 
+test('takes a private chat of Lagrange, which ends with the last message of the other side, for no history, but not a group', () => {
+  const lagrange = { ...foreign, real_seq: undefined, message_type: 'private', message_style: null }
+  assert.equal(read([{ ...lagrange, message_id: 1, user_id: 10000, sender: { user_id: 10000 } }, lagrange]), undefined)
+  assert.equal(read([{ ...lagrange, message_type: 'group' }])?.isReadable, true)
+})
+
 test('takes an unknown action and data of another form for no history', () => {
   for (const answer of [
     { status: 'failed', retcode: 1404, data: null, message: '不支持的Api get_group_msg_history', wording: '' },
