@@ -9,10 +9,10 @@ export interface Reason { retcode: number, wording: string, code?: string }
 
 /**
  * What an implementation may tell beyond answers: that the account was logged out, by a notice; that it is, by heartbeats and `get_status`;
- * until when the bot is muted, and whether everybody is; the number that the server gave a message (`real_seq`), or that its own
+ * until when the bot is muted; whether everybody is, or until when; the number that the server gave a message (`real_seq`), or that its own
  * `message_seq` is this number.
  */
-export type Telling = 'kick' | 'status' | 'mute' | 'all-muted' | 'real_seq' | 'message_seq'
+export type Telling = 'kick' | 'status' | 'mute' | 'all-muted' | 'all-muted-until' | 'real_seq' | 'message_seq'
 
 /** The differences of one implementation, as its source has them. */
 export interface Profile {
@@ -94,7 +94,7 @@ const llbot: Profile = {
     'timeout': { retcode: 1200, wording: 'waitForSelfEcho timeout' },
     'empty': { retcode: 1200, wording: '消息体无法解析，请检查是否发送了不支持的消息类型' },
   },
-  tells: new Set(['status', 'mute']),
+  tells: new Set(['status', 'mute', 'all-muted-until']),
   decodesPaths: false,
   uploadName: { required: false, slashes: false },
   maxFrame: 100 * 1024 * 1024,

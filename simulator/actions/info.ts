@@ -48,6 +48,8 @@ function requireGroup(platform: Platform, params: Record<string, unknown>): Grou
 function groupInfo({ profile, switches }: Platform, { id, name, members }: Group): object {
   const info = { group_id: Number(id), group_name: name, member_count: members.size, max_member_count: 200 }
   const isMuted = switches.isOn('allMuted', { type: 'group', id })
+  // QQ's time for a mute without an end.
+  if (profile.tells.has('all-muted-until')) return { ...info, shut_up_all_timestamp: isMuted ? 2 ** 32 - 1 : 0 }
   return profile.tells.has('all-muted') ? { ...info, group_all_shut: isMuted ? -1 : 0 } : info
 }
 

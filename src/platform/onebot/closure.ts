@@ -13,8 +13,8 @@ import { eventOf } from './message'
 const roleTime = 5_000
 
 /**
- * Asks whether a group takes messages from the bot now. All implementations but Lagrange tell until when the bot is muted; only NapCat
- * tells whether everybody is.
+ * Asks whether a group takes messages from the bot now. All implementations but Lagrange tell until when the bot is muted; NapCat and
+ * LuckyLilliaBot tell whether everybody is.
  *
  * @returns `undefined` where the platform cannot tell
  * @throws SendError
@@ -25,9 +25,19 @@ export async function askClosure(request: Request, selfId: string, { kind, id }:
   if (typeof seconds !== 'number') return
   if (seconds * 1000 > Date.now()) return { cause: 'muted', until: seconds * 1000 }
   if (isPrivileged(role)) return 'open'
-  const { group_all_shut: shut } = await ask(request, 'get_group_info', { group_id: toNumber(id), no_cache: true })
-  if (typeof shut !== 'number') return
-  return shut === 0 ? 'open' : { cause: 'all-muted', until: null }
+  const isShut = isEverybodyMuted(await ask(request, 'get_group_info', { group_id: toNumber(id), no_cache: true }))
+  if (isShut === undefined) return
+  return isShut ? { cause: 'all-muted', until: null } : 'open'
+}
+
+/**
+ * Whether everybody is muted, `undefined` where the platform does not say. NapCat has −1 for that and 0 otherwise; LuckyLilliaBot has until
+ * when, in seconds. Sources: NapNeko/NapCatQQ `packages/napcat-onebot/helper/data.ts`; LLOneBot/LuckyLilliaBot
+ * `src/onebot11/action/group/GetGroupInfo.ts`.
+ */
+function isEverybodyMuted({ group_all_shut: shut, shut_up_all_timestamp: seconds }: JsonObject): boolean | undefined {
+  if (typeof shut === 'number') return shut !== 0
+  if (typeof seconds === 'number') return seconds * 1000 > Date.now()
 }
 
 /**

@@ -30,9 +30,11 @@ describe('whether a group takes messages', () => {
     ['napcat', 'everybody muted but the bot, which is an admin,', 'open', muteAll, promote],
     ['napcat', 'everybody muted, and the bot, although it is an admin,', 'muted for a minute', muteAll, muteBot, promote],
     ['llbot', 'the bot muted', 'muted for a minute', muteBot],
-    ['llbot', 'perhaps everybody muted', 'undefined', muteAll],
+    ['llbot', 'nobody muted', 'open'],
+    ['llbot', 'everybody muted', 'all-muted', muteAll],
     ['llbot', 'everybody muted but the bot, which is an admin,', 'open', muteAll, promote],
     ['gocqhttp', 'the bot muted', 'muted for a minute', muteBot],
+    ['gocqhttp', 'perhaps everybody muted', 'undefined', muteAll],
     ['lagrange', 'the bot muted', 'undefined', muteBot],
   ]
   for (const [profile, how, expected, ...before] of cases) {
