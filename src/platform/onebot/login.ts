@@ -24,8 +24,9 @@ const logins = new WeakMap<Bot, Login>()
 
 /**
  * Whether the account of a bot is logged in. QQ may log an account out while the connection to the platform stays: NapCat then sends the
- * notice `bot_offline`, and has `online: false` in its heartbeats and in the answer to `get_status`. A platform that knows none of them
- * counts as logged in while it is connected. A platform that answered `get_status` before and answers nothing any more counts as offline.
+ * notice `bot_offline`, and has `online: false` in its heartbeats and in the answer to `get_status`. Lagrange has the notices `bot_offline`
+ * and `bot_online` only. A platform that knows none of them counts as logged in while it is connected. A platform that answered
+ * `get_status` before and answers nothing any more counts as offline.
  */
 export class Login {
   /** When the calls that have no answer yet were made, on the monotonic clock. */
@@ -36,6 +37,8 @@ export class Login {
   private looks = 0
   /** Whether a heartbeat said `online: true` last. It counts for more than `get_status`, which says `false` before it knows. */
   private isVouched = false
+  /** Whether the platform has reported that it lost the account, and not yet that it is back. */
+  private isLost = false
   private hasAnswered = false
   private silences = 0
   private isAsking = false
@@ -70,9 +73,13 @@ export class Login {
     if (type === 'notice' && notice === 'bot_offline') {
       const words = cleanWording([tag, message].map(toText).filter(Boolean).join(': '))
       this.isVouched = false
+      this.isLost = true
       this.tell(words === undefined ? loggedOut : `${loggedOut} (platform: "${words}")`)
+    } else if (type === 'notice' && notice === 'bot_online') {
+      this.isLost = false
+      this.tell(undefined)
     } else if (type === 'meta_event' && meta === 'heartbeat') {
-      const { online } = fieldsOf(status)
+      const online = this.onlineOf(status)
       this.looks = this.silences = 0
       this.isVouched = online === true
       if (online === false) this.tell(this.reason(loggedOut))
@@ -83,7 +90,7 @@ export class Login {
   /** To be called when the bot has connected. */
   onConnected(): void {
     this.looks = this.silences = 0
-    this.hasAnswered = this.isVouched = false
+    this.hasAnswered = this.isVouched = this.isLost = false
     if (this.fault === silent) this.tell(undefined)
   }
 
@@ -119,9 +126,19 @@ export class Login {
     }
     this.hasAnswered = true
     this.silences = 0
-    const { online } = fieldsOf(fieldsOf(answer).data)
+    const online = this.onlineOf(fieldsOf(answer).data)
     if (online !== false) this.tell(undefined)
     else if (!this.isVouched) this.tell(this.reason(loggedOut))
+  }
+
+  /**
+   * What a status says of the login. Lagrange says `online: true` whatever happens, so that its notices count: unlike go-cqhttp it has no
+   * `stat`, and unlike NapCat it has `app_initialized`. Source: LagrangeDev/Lagrange.Core, branch v1,
+   * `Lagrange.OneBot/Core/Network/Service/ForwardWSService.cs`, `Core/Operation/Info/GetStatusOperation.cs`.
+   */
+  private onlineOf(status: unknown): unknown {
+    const { online, app_initialized: isInitialized, stat } = fieldsOf(status)
+    return this.isLost && isInitialized !== undefined && stat === undefined ? false : online
   }
 
   /** The words of the platform, where it has told some, say more than what was found out since. */

@@ -121,6 +121,28 @@ describe('the login of an account', () => {
     })
   }
 
+  test('that Lagrange reports as lost stays lost, although its heartbeats and get_status say otherwise, until it reports that it is back', async t => {
+    const { simulator, account, untilHealth } = await startWatched(t, 'forward')
+    const status = { app_initialized: true, app_enabled: true, app_good: true, online: true, good: true }
+    const answer = { status: 'ok', retcode: 0, data: { ...status, plugins_good: true, memory: 1 } }
+    simulator.fault({ action: 'get_status', times: Infinity, fault: { kind: 'answer', answer } })
+    const tell = (event: object): void => simulator.transmit(JSON.stringify({ self_id: 10000, time: 1, ...event }))
+    const beat = (): void => tell({ post_type: 'meta_event', meta_event_type: 'heartbeat', interval: 5_000, status })
+    const [tag = '', message = ''] = words.split(': ')
+    tell({ post_type: 'notice', notice_type: 'bot_offline', tag, message })
+    await untilHealth('offline', kicked)
+    beat()
+    const before = simulator.calls.length
+    await until('it is asked twice', () => simulator.calls.length >= before + 2)
+    assert.equal(account.health.cause, kicked)
+    tell({ post_type: 'notice', notice_type: 'bot_online', reason: 1 })
+    await untilHealth('online')
+    tell({ post_type: 'notice', notice_type: 'bot_offline', tag, message })
+    await untilHealth('offline', kicked)
+    simulator.disconnectAll()
+    await untilHealth('online')
+  })
+
   test('is asked for over HTTP', async t => {
     let online: unknown = true
     const server = createServer((request, response) => {
