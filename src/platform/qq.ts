@@ -99,7 +99,7 @@ const rows: readonly Row[] = [
   {
     cause: 'unconfirmed', outcome: 'unanswered', retcodes: [9057, -99999],
     words: new RegExp([
-      'Timeout: NTEvent|SEND_MSG_API_ERROR|发送超时|wait result timeout',
+      'Timeout: NTEvent|SEND_MSG_API_ERROR|发送超时|wait result timeout|^fetch failed$|^PMHQ请求失败',
       String.raw`Command \S+ timed out|^Disconnected$|^SSO .*failed: retCode=`, String.raw`^\((?:SendMessage|GroupSendFile)Event\) No Event`,
     ].join('|'), 'im'),
   },
