@@ -1,5 +1,9 @@
 import { MySQLDriver } from 'koishi-plugin-database-mysql'
 import type { Driver } from 'koishi'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** How long to wait before a server that cannot be used is tried again, in seconds. */
+const retryDelay = 5
 
 interface IndexRow {
   name: string
@@ -15,6 +19,25 @@ interface IndexRow {
 export default class CompleteMySQLDriver extends MySQLDriver {
   // The name of the plugin, and of the logger.
   static override readonly name = 'mysql'
+
+  /**
+   * Tries until the server can be used. Koishi tries once, and would go on without a database for ever, where a machine starts the bot
+   * before the server.
+   */
+  override async start(): Promise<void> {
+    for (;;) {
+      try {
+        await super.start()
+        return
+      } catch (error) {
+        const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+        this.logger.warn('%s', `the database server cannot be used (${reason}): trying again every ${retryDelay} seconds; `
+        + 'check that it runs, and the variables DATABASE_HOST, _PORT, _USER, _PASSWORD and _NAME')
+        await this.stop()
+        await delay(retryDelay * 1000)
+      }
+    }
+  }
 
   async getIndexes(table: string): Promise<Driver.Index[]> {
     const rows = await this.queue<IndexRow[]>([
