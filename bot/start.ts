@@ -44,7 +44,7 @@ const lookInterval = 100
 function prepareEnvironment(environment: NodeJS.ProcessEnv): void {
   for (const [name, value] of Object.entries(environment)) {
     // koishi.yml takes these as they are, and tests them for truth.
-    if (!/^(?:WEBHOOK|ONEBOT|SIMULATOR)_/.test(name)) continue
+    if (!/^(?:DATABASE|ONEBOT|SIMULATOR|WEBHOOK)_/.test(name)) continue
     if (value?.trim()) environment[name] = value.trim()
     else Reflect.deleteProperty(environment, name)
   }

@@ -32,7 +32,8 @@ describe('the bot of the image, with a database server', { skip: missing }, () =
     const { host, port, user, database } = access
     return checkout.start({
       WEBHOOK_API_KEY: 'k', ONEBOT_ENDPOINT: simulator.endpoint, ONEBOT_SELF_ID: simulator.selfId,
-      DATABASE_HOST: host, DATABASE_PORT: String(port), DATABASE_USER: user, DATABASE_NAME: database,
+      // As a secret that was written to a file by `echo`.
+      DATABASE_HOST: host, DATABASE_PORT: String(port), DATABASE_USER: user, DATABASE_NAME: `${database}\n`,
     })
   }
 
