@@ -40,6 +40,8 @@ const lookInterval = 100
 /**
  * Makes the environment what koishi.yml expects: relative folders are relative to where `npm start` was run, although npm
  * runs scripts in the package's own folder, and blank variables count as unset.
+ *
+ * @throws StartError when ONEBOT_ENDPOINT is no address: the adapter would try it for ever, and not say which variable it has it from
  */
 function prepareEnvironment(environment: NodeJS.ProcessEnv): void {
   for (const [name, value] of Object.entries(environment)) {
@@ -55,6 +57,12 @@ function prepareEnvironment(environment: NodeJS.ProcessEnv): void {
     else Reflect.deleteProperty(environment, name)
   }
   const { ONEBOT_ENDPOINT: endpoint, ONEBOT_REVERSE_PATH: path } = environment
+  // The adapter takes http for ws.
+  if (endpoint && !(/^(?:ws|http)s?:\/\//i.test(endpoint) && URL.canParse(endpoint))) {
+    throw new StartError('ONEBOT_ENDPOINT is not the address of a WebSocket: write it as ws://127.0.0.1:3001')
+  }
+  // As in WEBHOOK_PATH, the first slash may be missing.
+  if (path) environment.ONEBOT_REVERSE_PATH = path.replace(/^\/?/, '/')
   if ((endpoint || path) && !environment.ONEBOT_SELF_ID) {
     const variable = endpoint ? 'ONEBOT_ENDPOINT' : 'ONEBOT_REVERSE_PATH'
     logger.error(`no platform is connected: beside ${variable}, set ONEBOT_SELF_ID to the account of the bot`)

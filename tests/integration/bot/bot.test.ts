@@ -172,6 +172,14 @@ describe('with ONEBOT_ENDPOINT', () => {
     assert(!bot.log.includes('SIMULATOR'))
     assert.equal((await send(bot, 'k')).status, 503)
   })
+
+  for (const endpoint of ['127.0.0.1:3001', 'napcat:3001', 'ws://:3001']) {
+    test(`but one that is no address, ${endpoint}, ends the start with one line`, async () => {
+      const bot = await checkout.start({ ONEBOT_ENDPOINT: endpoint, ONEBOT_SELF_ID: '20000' })
+      assert.equal(await bot.exit(), 1)
+      assert.match(bot.log, /^.*\[E\] bot ONEBOT_ENDPOINT is not the address of a WebSocket: write it as ws:\/\/127\.0\.0\.1:3001$/)
+    })
+  }
 })
 
 describe('relative folders', () => {
@@ -337,6 +345,15 @@ describe('with ONEBOT_REVERSE_PATH', () => {
   const token = 'token-of-the-platform'
   const env = { ONEBOT_REVERSE_PATH: '/onebot', ONEBOT_SELF_ID: '20000', ONEBOT_TOKEN: token, WEBHOOK_API_KEY: 'k' }
   const oneBot = { 'X-Self-ID': '20000', 'X-Client-Role': 'Universal' }
+
+  test('that begins without a slash, OneBot dials at the same path', async t => {
+    const bot = await checkout.start({ ...env, ONEBOT_REVERSE_PATH: 'onebot' })
+    await bot.listening()
+    const url = `ws://127.0.0.1:${bot.port}/onebot`
+    const dialling = await Simulator.start({ selfId: '20000', reverse: { url, token, redialInterval: 100 } })
+    t.after(() => dialling.close())
+    await bot.ready()
+  })
 
   test('a OneBot dials, if it gives the token', async t => {
     const bot = await checkout.start(env)
