@@ -1,8 +1,9 @@
 import { Logger, type Context } from 'koishi'
 import Loader from '@koishijs/loader'
 import { once } from 'node:events'
+import { access, constants, readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isObject } from '../src/lib/shape'
 import { systemClock } from '../src/relay/clock'
@@ -69,6 +70,13 @@ function prepareEnvironment(environment: NodeJS.ProcessEnv): void {
   }
 }
 
+/** @throws StartError for a file .env that cannot be read: Koishi would go on as if there were none, and the simulator take all messages */
+async function checkFile(path: string): Promise<void> {
+  const reason = await readFile(path).then(() => undefined, codeOf)
+  if (reason === undefined || reason === 'ENOENT') return
+  throw new StartError(`cannot read the file ${basename(path)} (${reason}): let the user that runs the bot read it, or remove it`)
+}
+
 /**
  * The token that a OneBot which dials has to give, `undefined` when none can dial.
  *
@@ -131,6 +139,13 @@ async function lockDataFolder(folder: string): Promise<void> {
   }
 }
 
+/** Says that the upload folder cannot be written to, which would be seen at the first file only. It need not be there yet. */
+async function checkUploadFolder(folder: string): Promise<void> {
+  const reason = await access(folder, constants.W_OK).then(() => undefined, codeOf)
+  if (reason === undefined || reason === 'ENOENT') return
+  logger.error('%s', `cannot write to the upload folder ${folder} (${reason}): no file can be sent; set UPLOAD_DIR to a folder that can be written`)
+}
+
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
 }
@@ -153,7 +168,8 @@ async function start(): Promise<void> {
   if (target) target.showTime = 'yyyy-MM-dd hh:mm:ss'
   const loader = new ReadOnlyLoader()
   await loader.init(resolve(repository, 'koishi.yml'))
-  // Reads the file .env, too.
+  await Promise.all(loader.envFiles.map(checkFile))
+  // Reads these files, too.
   await loader.readConfig(true)
   prepareEnvironment(process.env)
   await checkAddress(loader.interpolate(loader.config.plugins?.server))
@@ -161,6 +177,7 @@ async function start(): Promise<void> {
   if (isObject(simulator)) warnOfPort('SIMULATOR_PORT', simulator.port)
   const token = tokenOf(process.env)
   await lockDataFolder(process.env.DATA_DIR ?? resolve(repository, 'data'))
+  await checkUploadFolder(process.env.UPLOAD_DIR ?? resolve(repository, 'uploads'))
   const app = await loader.createApp()
   if (token !== undefined) demandToken(app.server._http, token, logger)
   endOnSignal(app)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
@@ -217,6 +217,28 @@ test('a data folder that cannot be made ends the start with one line', async () 
   assert.equal(await bot.exit(), 1)
   assert.match(bot.log, /\[E\] bot cannot write to the data folder \/dev\/null\/data \(ENOTDIR\): set DATA_DIR/)
   assert(!bot.log.includes('    at '))
+})
+
+test('an upload folder that cannot be made is told in one line, and the bot goes on', async () => {
+  const bot = await checkout.start({ UPLOAD_DIR: '/dev/null/uploads' })
+  await bot.ready()
+  const errors = bot.lines.filter(line => line.includes('[E]'))
+  assert.equal(errors.length, 1, bot.log)
+  assert.match(errors[0] ?? '', /bot cannot write to the upload folder \/dev\/null\/uploads \(ENOTDIR\): .* set UPLOAD_DIR/)
+})
+
+test('a file .env that cannot be read ends the start with one line', async () => {
+  const file = join(checkout.repository, '.env')
+  await rm(file, { force: true })
+  // A folder in the place of the file: what not even root can read.
+  await mkdir(file)
+  try {
+    const bot = await checkout.start()
+    assert.equal(await bot.exit(), 1)
+    assert.match(bot.log, /^.*\[E\] bot cannot read the file \.env \(EISDIR\): let the user that runs the bot read it, or remove it$/)
+  } finally {
+    await rm(file, { recursive: true })
+  }
 })
 
 test('a second process on one data folder ends with one line that names the first, and one that was killed is replaced at once', async () => {
