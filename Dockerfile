@@ -37,5 +37,6 @@ VOLUME ["/data", "/uploads"]
 EXPOSE 8081
 # Whether the process answers. A relay whose account is offline, or that stands by, is healthy: a restart would not help it.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
-  CMD node -e "fetch('http://127.0.0.1:${WEBHOOK_PORT:-8081}${WEBHOOK_PATH}/healthz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"
+  CMD node -e "fetch(['http://127.0.0.1:${WEBHOOK_PORT:-8081}', ...'${WEBHOOK_PATH}'.split('/').filter(Boolean), 'healthz'].join('/')) \
+  .then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"
 CMD ["node", "dist/bot/start.js"]

@@ -1,11 +1,15 @@
 import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { resolveSettings } from '../../src/config/settings'
 import { record } from '../docs/support/json'
 import { repository } from '../docs/support/pages'
+import { listen } from '../support/listen'
 import { ComposeFile, variables } from './compose'
 
 // `npm run check:image` carries out the Dockerfile, which takes too long for each run of the tests.
@@ -53,6 +57,23 @@ describe('the bot of the image', () => {
     const own = settings('container/koishi.yml')
     for (const name of settings('koishi.yml')) assert.equal(own.has(name), name !== 'SIMULATOR_PORT', name)
   })
+})
+
+describe('the health check of the image', () => {
+  const [, command = ''] = /^HEALTHCHECK .*?CMD (.+)$/m.exec(read('Dockerfile').replace(/\\\n */g, '')) ?? []
+
+  for (const path of ['', 'relay', '/relay', '/a/relay/']) {
+    test(`asks below WEBHOOK_PATH=${path}, as the relay reads it`, async t => {
+      const { settings } = resolveSettings({}, { WEBHOOK_PATH: path })
+      const server = createServer(({ url }, response) => {
+        response.writeHead(url === `${settings.path}/healthz` ? 200 : 404).end()
+      })
+      t.after(() => server.close())
+      const env = { PATH: process.env.PATH, WEBHOOK_PORT: String(await listen(server)), WEBHOOK_PATH: path }
+      const check = spawn('sh', ['-c', command], { env, stdio: 'inherit' })
+      assert.deepEqual(await once(check, 'exit'), [0, null])
+    })
+  }
 })
 
 /** What lies in a folder of `node_modules`, which has its own name there but for an alias. */
@@ -109,6 +130,16 @@ describe('the compose files', () => {
     const [, port = ''] = /^EXPOSE (\d+)$/m.exec(dockerfile) ?? []
     assert(list(relay?.ports).includes(`127.0.0.1:${port}:${port}`))
     assert(koishi.includes(`: ${port} }}`))
+  })
+
+  test('publish the ports that .env chooses, whatever address it chooses', () => {
+    const values = { ...variables, WEBHOOK_HOST: '127.0.0.1', WEBHOOK_PORT: '9001', CONSOLE_PORT: '9002' }
+    const [first, second] = [new ComposeFile('compose.yml', values), new ComposeFile('compose.standby.yml', values)]
+    assert.deepEqual(first.services.relay?.ports, ['127.0.0.1:9001:9001', '127.0.0.1:9002:9002'])
+    assert.match(second.config('balancer'), /reverse_proxy relay:9001 standby:9001 /)
+    for (const [file, service] of [[first, 'relay'], [second, 'standby']] as const) {
+      assert.equal(file.environment(service).WEBHOOK_HOST, '0.0.0.0')
+    }
   })
 
   test('let NapCat listen where the relay dials, with the same token', () => {
