@@ -44,11 +44,9 @@ function write(group, index) {
   return script
 }
 
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-const hasTimeout = major > 20 || minor >= 11
 const child = spawn(process.execPath, [
-  '--require', 'yml-register', '--import', 'tsx', '--test', '--test-reporter=spec', `--test-concurrency=${concurrency}`,
-  ...hasTimeout ? [`--test-timeout=${timeout}`] : [],
+  '--require', 'yml-register', '--import', 'tsx', '--test', '--test-reporter=spec',
+  `--test-concurrency=${concurrency}`, `--test-timeout=${timeout}`,
   ...groups.map(write),
 ], { stdio: 'inherit' })
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
