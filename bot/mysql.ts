@@ -25,14 +25,17 @@ export default class CompleteMySQLDriver extends MySQLDriver {
    * before the server.
    */
   override async start(): Promise<void> {
-    for (;;) {
+    for (let told: string | undefined; ;) {
       try {
         await super.start()
         return
       } catch (error) {
         const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-        this.logger.warn('%s', `the database server cannot be used (${reason}): trying again every ${retryDelay} seconds; `
-        + 'check that it runs, and the variables DATABASE_HOST, _PORT, _USER, _PASSWORD and _NAME')
+        if (reason !== told) {
+          this.logger.warn('%s', `the database server cannot be used (${reason}): trying again every ${retryDelay} seconds; `
+          + 'check that it runs, and the variables DATABASE_HOST, _PORT, _USER, _PASSWORD and _NAME')
+        }
+        told = reason
         await this.stop()
         await delay(retryDelay * 1000)
       }
