@@ -25,12 +25,19 @@ export function parseFlag(value: unknown): boolean {
   return value === true || value === 'true' || value === 1 || value === '1'
 }
 
-/** The JSON value in a text, or null when it is not JSON. */
+/** Deeper than any call; far less than what `JSON.stringify`, unlike `JSON.parse`, runs out of stack for. */
+const deepest = 100
+
+/** The JSON value in a text, or null when it is not JSON or nested too deep to be written again. */
 export function parseJson(text: string): { value: unknown } | null {
   try {
     const value: unknown = JSON.parse(text)
-    return { value }
+    return isDeeper(value, deepest) ? null : { value }
   } catch {
     return null
   }
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  return typeof value === 'object' && value !== null && (levels === 0 || Object.values(value).some(part => isDeeper(part, levels - 1)))
 }

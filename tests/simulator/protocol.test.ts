@@ -61,7 +61,8 @@ test('returns the echo verbatim, whatever it is', async t => {
 
 test('answers broken JSON without an echo and keeps the connection', async t => {
   const { client } = await startWithClient(t)
-  for (const frame of ['{"action":', '[]', '"text"']) {
+  const tooDeep = `{"action":"get_status","echo":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+  for (const frame of ['{"action":', '[]', '"text"', tooDeep]) {
     client.frames.length = 0
     client.socket.send(frame)
     const answer = await client.frame(({ status }) => status === 'failed')
