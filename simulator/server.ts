@@ -105,6 +105,8 @@ function isToken(token: string, url: URL, request: IncomingMessage): boolean {
 
 function refuse(socket: Duplex, status: number, text: string): void {
   const body = `${text}\n`
+  // Node leaves a connection half open until the other side ends it too; the server could not stop before that.
+  socket.once('finish', () => socket.destroy())
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n`
     + `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,

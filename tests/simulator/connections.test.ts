@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { Simulator } from '../../simulator'
@@ -30,6 +31,17 @@ for (const profile of ['napcat', 'llbot', 'lagrange', 'gocqhttp'] as const) {
     assert.equal(simulator.connections, 0)
   })
 }
+
+test('ends although somebody who was refused keeps the connection half open', { timeout: 10_000 }, async t => {
+  const simulator = await start(t)
+  const socket = connect({ port: simulator.port, host: '127.0.0.1', allowHalfOpen: true })
+  t.after(() => socket.destroy())
+  await once(socket, 'connect')
+  socket.write('GET /elsewhere HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  socket.resume()
+  await once(socket, 'end')
+  await simulator.close()
+})
 
 test('goes offline and comes back on the same port with what was said', async t => {
   const { simulator, client } = await startWithClient(t)
