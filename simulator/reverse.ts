@@ -1,6 +1,9 @@
 import { WebSocket } from 'ws'
 import type { Settings } from './options'
 
+/** A server that takes the connection and does not answer within this time, in milliseconds, is dialled again. */
+const longestHandshake = 5_000
+
 /** Dials the bot's reverse-WebSocket server and, as long as it runs, dials again after every loss. */
 export class ReverseDialer {
   private socket: WebSocket | null = null
@@ -36,6 +39,7 @@ export class ReverseDialer {
     const socket = new WebSocket(url, {
       perMessageDeflate: false,
       maxPayload: this.maxPayload,
+      handshakeTimeout: longestHandshake,
       headers: {
         'X-Self-ID': this.selfId,
         'X-Client-Role': 'Universal',
@@ -47,7 +51,9 @@ export class ReverseDialer {
     // Refused, reset or answered with something else: `close` follows in every case.
     socket.on('error', () => undefined)
     socket.on('open', () => {
-      this.bots.onSocket(socket)
+      // It may have been switched offline during the handshake.
+      if (this.bots.isOffline()) socket.terminate()
+      else this.bots.onSocket(socket)
     })
     socket.on('close', () => {
       if (this.running && this.socket === socket) this.dialLater()
