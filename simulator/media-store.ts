@@ -11,7 +11,8 @@ export class MediaStore {
   private readonly media = new Map<number, StoredMedium>()
   private readonly paths: Ring<number>
   private readonly bytes: Ring<number>
-  private last = 0
+  /** Counted from the time: browsers keep pictures, so that a simulator that is restarted must not give an address again. */
+  private last = Date.now()
 
   constructor(keep: number) {
     const drop = (key: number): void => {

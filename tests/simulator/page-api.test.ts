@@ -147,6 +147,16 @@ test('a picture is served as one, whole or in part', async t => {
   }
 })
 
+test('a picture of a simulator that was restarted has another address: browsers keep pictures', async t => {
+  const message = [{ type: 'image', data: { file: `base64://${png.toString('base64')}` } }]
+  const addresses = new Set<unknown>()
+  for (const { simulator, client } of [await startWithClient(t), await startWithClient(t)]) {
+    await client.call('send_group_msg', { group_id: 123456, message })
+    addresses.add((await parts(simulator))[0]?.src)
+  }
+  assert.equal(addresses.size, 2)
+})
+
 test('a file that is no picture is only saved, never shown', async t => {
   const { simulator, client } = await startWithClient(t)
   const path = join(await folder(t), 'a.html')
