@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pageChat, pageMessage } from './page-view'
 import type { Platform, Watcher } from './platform'
 
@@ -7,8 +7,12 @@ const pingInterval = 15_000
 const mostWaiting = 4 * 1024 * 1024
 
 /** `GET /simulator/api/events`: what happens from now on, as server-sent events. */
-export function serveEvents(platform: Platform, response: ServerResponse): void {
+export function serveEvents(platform: Platform, request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' })
+  if (request.method === 'HEAD') {
+    response.end()
+    return
+  }
   response.write(': connected\n\n')
   const send = (event: string, data: object): void => {
     if (response.writableLength > mostWaiting) response.destroy()

@@ -55,7 +55,7 @@ export class PageServer {
     } else if (path === '/simulator/api/state') {
       sendJson(response, 200, pageState(this.platform, this.endpoint()))
     } else if (path === '/simulator/api/events') {
-      serveEvents(this.platform, response)
+      serveEvents(this.platform, request, response)
     } else if (path.startsWith('/simulator/media/')) {
       const medium = this.platform.media.get(Number(path.slice('/simulator/media/'.length)))
       if (medium === undefined || !await serveMedium(medium, request, response)) sendText(response, 404, 'no such medium')

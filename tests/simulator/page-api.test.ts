@@ -224,6 +224,12 @@ async function* events(t: TestContext, simulator: Simulator): AsyncGenerator<[st
   }
 }
 
+test('answers at once who asks only for the head of the events', async t => {
+  const { port } = await start(t)
+  const { status, headers } = await rawRequest(port, { method: 'HEAD', path: '/simulator/api/events' })
+  assert.deepEqual([status, headers['content-type']], [200, 'text/event-stream; charset=utf-8'])
+})
+
 test('tells of messages and of bots coming and going', async t => {
   const simulator = await start(t, { anyTarget: true })
   const stream = events(t, simulator)
