@@ -45,7 +45,7 @@ export class Messages {
   }
 
   chat(target: Target): Chat {
-    const key = `${target.type}:${target.id}`
+    const key = keyOf(target)
     const known = this.chats.get(key)
     if (known !== undefined) return known
     const messages = new Ring<StoredMessage>(this.keep, Infinity, message => {
@@ -81,11 +81,9 @@ export class Messages {
     this.byId.delete(message.id)
   }
 
-  /** Leaves only the newest messages of each chat in its history; of these chats only, where their IDs are given. */
-  forget(kept: number, ids?: readonly string[]): void {
-    for (const chat of this.chats.values()) {
-      if (ids === undefined || ids.includes(chat.target.id)) chat.forgotten = Math.max(chat.forgotten, chat.count - kept)
-    }
+  /** Leaves only the newest messages of each chat in its history. */
+  forget(kept: number): void {
+    for (const chat of this.chats.values()) chat.forgotten = Math.max(chat.forgotten, chat.count - kept)
   }
 
   /**
@@ -93,7 +91,9 @@ export class Messages {
    * sequence number (as go-cqhttp counts).
    */
   history(target: Target, from: number | null, count: number): StoredMessage[] {
-    const { messages: { items: all }, forgotten } = this.chat(target)
+    const chat = this.chats.get(keyOf(target))
+    if (chat === undefined) return []
+    const { messages: { items: all }, forgotten } = chat
     const items = forgotten === 0 ? all : all.filter(({ chatSeq }) => chatSeq > forgotten)
     let end = items.length
     if (from !== null && from !== 0) {
@@ -102,6 +102,10 @@ export class Messages {
     }
     return items.slice(Math.max(0, end - count), end)
   }
+}
+
+function keyOf({ type, id }: Target): string {
+  return `${type}:${id}`
 }
 
 /** Runs a delivery after those to the same chat that were called for before it. */

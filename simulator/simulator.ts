@@ -141,13 +141,9 @@ export class Simulator {
     this.platform.connections.dropAll(code)
   }
 
-  /**
-   * Leaves only the newest messages of each chat in its history, as a platform that has just been started may have it.
-   *
-   * @param chats the IDs of those that it happens to; all unless given
-   */
-  forgetHistory(kept = 0, chats?: readonly string[]): void {
-    this.platform.messages.forget(kept, chats)
+  /** Leaves only the newest messages of each chat in its history, as a platform that has just been started may have it. */
+  forgetHistory(kept = 0): void {
+    this.platform.messages.forget(kept)
   }
 
   /** Stops listening and dialling and drops every connection, as when OneBot is restarted. What was said is kept. */

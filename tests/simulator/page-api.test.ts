@@ -116,6 +116,14 @@ test('the state tells everything the page shows', async t => {
   ])
 })
 
+test('looking into the history of a chat that does not exist creates none', async t => {
+  const { simulator, client } = await startWithClient(t)
+  assert.deepEqual((await client.call('get_group_msg_history', { group_id: 999 })).data, { messages: [] })
+  assert.deepEqual((await client.call('get_friend_msg_history', { user_id: 999 })).data, { messages: [] })
+  assert.equal(records((await state(simulator)).chats).length, 4)
+  assert.equal((await client.call('send_group_msg', { group_id: 999, message: 'a' })).retcode, 1200)
+})
+
 test('a picture is served as one, whole or in part', async t => {
   const { simulator, client } = await startWithClient(t)
   await client.call('send_group_msg', {
