@@ -89,6 +89,9 @@ function printMessages(simulator: Simulator): void {
       const note = isSwallowed ? ' (nobody sees it 被风控，没有人能看到)' : ''
       process.stdout.write(`[${target.type} ${target.id}] ${sender.name}${note}: ${printable(encodeCq(segments))}\n`)
     },
+    onRecall({ target, segments }) {
+      process.stdout.write(`[${target.type} ${target.id}] taken back 已撤回: ${printable(encodeCq(segments))}\n`)
+    },
     onRefusal({ target, retcode, wording }) {
       const place = target === null ? '?' : `${target.type} ${target.id}`
       process.stdout.write(`[${place}] refused 已拒绝: ${retcode} ${printable(wording)}\n`)

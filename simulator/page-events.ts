@@ -22,6 +22,9 @@ export function serveEvents(platform: Platform, request: IncomingMessage, respon
     onMessage(message) {
       send('message', { chat: pageChat(platform, message.target), message: pageMessage(platform, message) })
     },
+    onRecall({ target, seq }) {
+      send('recall', { ...target, seq })
+    },
     onRefusal(refusal) {
       send('refusal', refusal)
     },

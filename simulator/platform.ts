@@ -30,9 +30,10 @@ export interface Delivery {
   isSwallowed: boolean
 }
 
-/** Told of every new message of either side, of sends that were refused, of bots coming and going and of switches that were turned. */
+/** Told of messages of either side and of those taken back, of sends that were refused, of bots coming and going and of switches turned. */
 export interface Watcher {
   onMessage(message: StoredMessage): void
+  onRecall(message: StoredMessage): void
   onRefusal(refusal: Refusal): void
   onConnection(): void
   onSwitches(): void
@@ -149,6 +150,12 @@ export class Platform {
   refuse(refusal: Refusal): void {
     this.refusal = refusal
     for (const watcher of this.watchers) watcher.onRefusal(refusal)
+  }
+
+  /** Takes a message back. */
+  recall(message: StoredMessage): void {
+    this.messages.remove(message)
+    for (const watcher of this.watchers) watcher.onRecall(message)
   }
 
   body(message: StoredMessage): Record<string, unknown> {

@@ -11,7 +11,7 @@ const defaultCount = 20
 export const messageActions: Readonly<Record<string, Action>> = {
   get_msg: ({ platform, call }) => platform.body(requireMessage(platform, call.params)),
   delete_msg: ({ platform, call }) => {
-    platform.messages.remove(requireMessage(platform, call.params))
+    platform.recall(requireMessage(platform, call.params))
     return null
   },
 }

@@ -109,6 +109,16 @@ export class Store {
     this.#changed()
   }
 
+  /** Removes a message that has been taken back. */
+  remove({ type, id, seq }) {
+    const key = keyOf({ type, id })
+    const chat = this.state.chats.get(key)
+    if (!chat) return
+    const messages = chat.messages.filter(message => message.seq !== seq)
+    this.state.chats.set(key, { ...chat, ...indexed(messages), unread: unreadIn(messages, chat.readSeq) })
+    this.#changed()
+  }
+
   /** Whether a bot is connected to the simulator. */
   setConnected(connected) {
     this.state.connected = connected
@@ -196,8 +206,12 @@ function merged(chat, known, loaded) {
     members: chat.members,
     ...indexed(messages),
     readSeq,
-    unread: messages.filter(message => message.seq > readSeq).length,
+    unread: unreadIn(messages, readSeq),
   }
+}
+
+function unreadIn(messages, readSeq) {
+  return messages.filter(message => message.seq > readSeq).length
 }
 
 /** Messages together with the way from a reply to what it replies to. */

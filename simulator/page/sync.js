@@ -17,6 +17,7 @@ export function startSync(store) {
     if (kind === 'connection') store.setConnected(data.connected)
     else if (kind === 'switches') store.setSwitches(data.on)
     else if (kind === 'refusal') store.setRefusal(data)
+    else if (kind === 'recall') store.remove(data)
     else if (data.message.seq > after) store.append(data.chat, data.message)
   }
 
@@ -50,7 +51,7 @@ export function startSync(store) {
   function open() {
     const source = openEvents()
     source.addEventListener('open', () => void refetch())
-    for (const kind of ['message', 'connection', 'switches', 'refusal']) source.addEventListener(kind, event => receive(kind, event))
+    for (const kind of ['message', 'recall', 'connection', 'switches', 'refusal']) source.addEventListener(kind, event => receive(kind, event))
     source.addEventListener('error', () => {
       store.setOnline(false)
       // EventSource reconnects by itself after a broken connection, but gives up after an HTTP error.

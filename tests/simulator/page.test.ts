@@ -183,6 +183,23 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     assert.equal(await page.locator('.source-button[tabindex="0"]').count(), 1)
   })
 
+  onStage('a message that the bot takes back disappears', async ({ simulator, bot, page }) => {
+    for (const text of ['first', 'oops', 'last']) await bot.send(group, text)
+    await page.locator('#messages .message').nth(2).waitFor()
+    await bot.call('delete_msg', { message_id: simulator.ledger[1]?.messageId })
+    await page.locator('#messages .text').filter({ hasText: 'oops' }).waitFor({ state: 'detached' })
+    await bot.call('delete_msg', { message_id: simulator.ledger[2]?.messageId })
+    await page.locator(`[data-chat="group-${group}"] .entry-last`).filter({ hasText: 'first' }).waitFor()
+    await bot.send(otherGroup, 'nobody reads this')
+    const badge = page.locator(`[data-chat="group-${otherGroup}"] .badge`)
+    await badge.filter({ hasText: /^1$/ }).waitFor()
+    await bot.call('delete_msg', { message_id: simulator.ledger[3]?.messageId })
+    await badge.waitFor({ state: 'hidden' })
+    await bot.send(group, 'next')
+    await page.locator('#messages .text').filter({ hasText: 'next' }).waitFor()
+    assert.deepEqual(await page.locator('#messages .text').allInnerTexts(), ['first', 'next'])
+  })
+
   onStage('a chat\'s switches are turned, shown and undone', async ({ simulator, bot, page }) => {
     await bot.send(group, 'before')
     await page.locator('#messages .message').waitFor()
