@@ -15,6 +15,11 @@ export function clock(time, language) {
   return formatter(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(time)
 }
 
+/** When something ends: the time today, else with its day. */
+export function ending(time, language, now = Date.now()) {
+  return sameDay(time, now) ? clock(time, language) : `${day(time, language, now)} ${clock(time, language)}`
+}
+
 /** Date and time in full, for a tooltip. */
 export function moment(time, language) {
   return formatter(language, { dateStyle: 'full', timeStyle: 'medium' }).format(time)

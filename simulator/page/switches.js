@@ -1,6 +1,6 @@
 import { Refusal, turn } from './api.js'
 import { byId, el, setText } from './dom.js'
-import { clock } from './format.js'
+import { ending } from './format.js'
 import { texts } from './i18n.js'
 import { isOn, switchOn } from './store.js'
 
@@ -98,7 +98,10 @@ export class Switches {
     setText(this.#menuTitle, titled(t.trouble, names.filter(name => isOn(state, name, chat)).length))
     // Slow, refusing and swallowing for all hold here as well.
     const on = [...names, 'offline', 'loggedOut'].flatMap(name => switchOn(state, name, chat) ?? switchOn(state, name, null) ?? [])
-    const titles = on.map(({ name, until }) => until ? t.until(t.switches[name].name, clock(until, state.language)) : t.switches[name].name)
+    const titles = on.map(({ name, until }) => {
+      const title = t.switches[name].name
+      return until ? t.until(title, ending(until, state.language)) : title
+    })
     setText(this.#notice, titles.length === 0 ? '' : t.switchedOn(new Intl.ListFormat(t.tag).format(titles)))
   }
 }
