@@ -108,7 +108,8 @@ export class Dispatcher {
         return
       case 'swallowed':
         this.run({ ...received, isSwallowed: true }, answer => {
-          if (answer.status === 'ok') refuse(profile.reasons.swallowed)
+          // No refusal: the message stands in the chat, marked as swallowed.
+          if (answer.status === 'ok') connection.answer(number, failed(profile, profile.reasons.swallowed, call.echo))
           else this.answer(received, answer)
         })
         return

@@ -237,6 +237,8 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await simulator.until(({ switches }) => switches.length === 1)
     await assert.rejects(bot.send(group, 'not seen'), /Timeout: NTEvent/)
     await page.locator('#messages .swallowed').filter({ hasText: 'nobody sees it' }).waitFor()
+    // It was not refused: it stands there.
+    assert.equal(await page.locator('#refusal').isVisible(), false)
     await page.locator('#status[data-kind=connected]').waitFor()
     simulator.turn('loggedOut', true)
     await page.locator('#status[data-kind=loggedOut]').waitFor()
