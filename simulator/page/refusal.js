@@ -1,7 +1,7 @@
 import { byId, setText } from './dom.js'
 import { clock } from './format.js'
 import { texts } from './i18n.js'
-import { keyOf } from './store.js'
+import { isOn, keyOf } from './store.js'
 
 /** Says what of the bot's was refused last: it is in no chat, so that nobody would see it. */
 export class RefusalNotice {
@@ -15,13 +15,14 @@ export class RefusalNotice {
   }
 
   /** @param {object} state */
-  render({ refusal, refusalClosed, chats, language }) {
+  render(state) {
+    const { refusal, refusalClosed, chats, language } = state
     const t = texts[language]
     this.#root.hidden = refusal === null || refusal.time <= refusalClosed
     if (this.#root.hidden) return
     const { target, time, retcode, wording } = refusal
     const chat = target === null ? undefined : chats.get(keyOf(target))
-    setText(this.#what, [clock(time, language), summary(target, chat, t), ...target && !chat ? [t.noSuchChat] : []].join(' '))
+    setText(this.#what, [clock(time, language), summary(target, chat, t), ...target && !chat && !isOn(state, 'anyTarget', null) ? [t.noSuchChat] : []].join(' '))
     setText(this.#why, `${retcode} ${reasonIn(wording)}`.trim())
     this.#why.title = wording
   }

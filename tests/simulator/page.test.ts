@@ -254,6 +254,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.locator('#all-trouble summary').click()
     await page.getByRole('checkbox', { name: /^Accept any target/ }).check()
     await page.locator('#all-trouble summary').filter({ hasText: '(1)' }).waitFor()
+    await page.locator('#refusal-what').filter({ hasText: /999999\.$/ }).waitFor()
     await bot.send('999999', 'hello')
     await page.locator('[data-chat="group-999999"] .entry-last').filter({ hasText: 'hello' }).waitFor()
   })
