@@ -3,8 +3,7 @@ import { open } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { StoredMedium } from './media-store'
-import { sniff } from './sniff'
+import type { StoredMedium } from './media'
 
 /** Serves the bytes of a medium, or a range of them; false when the file is gone. */
 export async function serveMedium(medium: StoredMedium, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
@@ -71,4 +70,24 @@ function parseRange(header: string | undefined, size: number): { start: number, 
 /** RFC 5987, section 3.2.1. Through UTF-8 and back, because half a surrogate pair cannot be encoded. */
 function encodeName(name: string): string {
   return encodeURIComponent(Buffer.from(name).toString()).replace(/['()*]/g, char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+const signatures: readonly { type: string, offset: number, bytes: string }[] = [
+  { type: 'image/png', offset: 0, bytes: '\x89PNG\r\n' },
+  { type: 'image/jpeg', offset: 0, bytes: '\xff\xd8\xff' },
+  { type: 'image/gif', offset: 0, bytes: 'GIF8' },
+  { type: 'image/bmp', offset: 0, bytes: 'BM' },
+  { type: 'image/webp', offset: 8, bytes: 'WEBP' },
+  { type: 'audio/wav', offset: 8, bytes: 'WAVE' },
+  { type: 'video/mp4', offset: 4, bytes: 'ftyp' },
+  { type: 'video/webm', offset: 0, bytes: '\x1a\x45\xdf\xa3' },
+  { type: 'audio/ogg', offset: 0, bytes: 'OggS' },
+  { type: 'audio/mpeg', offset: 0, bytes: 'ID3' },
+  { type: 'audio/amr', offset: 0, bytes: '#!AMR' },
+]
+
+/** The content type told by the first 16 bytes: pictures, sounds and films that a browser shows without running anything. */
+export function sniff(head: Buffer): string | null {
+  const text = head.toString('latin1')
+  return signatures.find(({ offset, bytes }) => text.startsWith(bytes, offset))?.type ?? null
 }

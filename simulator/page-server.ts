@@ -1,11 +1,12 @@
+import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { extname, join } from 'node:path'
+import { refusal } from './guards'
 import { pageActions, type PageAction } from './page-actions'
-import { readBody } from './page-body'
 import { serveEvents } from './page-events'
 import { serveMedium } from './page-media'
-import { servePageFile } from './page-files'
 import { pageState } from './page-view'
-import { refusal } from './guards'
+import { isRecord, parseJson } from './parse'
 import type { Platform } from './platform'
 
 // Media come from here, or from where a sender on this machine serves them; nothing is fetched from anywhere else.
@@ -18,6 +19,18 @@ const contentPolicy = [
   'form-action \'self\'',
   'frame-ancestors \'none\'',
 ].join('; ')
+
+// Beside the sources and, once built, beside the bundle.
+const root = join(__dirname, 'page')
+
+const contentTypes: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+const largestBody = 64 * 1024
 
 /** Serves the page and what it asks for. */
 export class PageServer {
@@ -88,4 +101,41 @@ function sendNotAllowed(response: ServerResponse, allow: string): void {
 function sendJson(response: ServerResponse, status: number, value: object): void {
   response.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' })
   response.end(JSON.stringify(value))
+}
+
+/** Serves a file of the page; false when there is none. Only plain names reach the disk, so nothing outside can be named. */
+async function servePageFile(path: string, response: ServerResponse): Promise<boolean> {
+  const parts = (path === '' ? 'index.html' : path).split('/')
+  const type = contentTypes[extname(parts.at(-1) ?? '')]
+  if (type === undefined || !parts.every(part => /^[\w-][\w.-]*$/.test(part))) return false
+  const content = await readFile(join(root, ...parts)).catch(() => null)
+  if (content === null) return false
+  response.writeHead(200, { 'Content-Type': type, 'Cache-Control': 'no-cache' }).end(content)
+  return true
+}
+
+/** Reads the JSON object that a page has posted, or says what is wrong with it. */
+async function readBody(request: IncomingMessage): Promise<{ body: Record<string, unknown> } | { error: string }> {
+  // Only this type: a form of another site can be sent without asking, JSON cannot.
+  if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? '')) return { error: 'the body must be application/json' }
+  const text = await readText(request)
+  if (text === null) return { error: 'the body must not be larger than 64 KiB' }
+  const body = parseJson(text)?.value
+  return isRecord(body) ? { body } : { error: 'the body must be a JSON object' }
+}
+
+async function readText(request: IncomingMessage): Promise<string | null> {
+  const chunks: Buffer[] = []
+  let size = 0
+  const body: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false })
+  for await (const chunk of body) {
+    size += chunk.length
+    if (size > largestBody) {
+      // The rest is read and thrown away, so that the refusal reaches the sender.
+      request.resume()
+      return null
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeCq, encodeCq } from '../../simulator/cqcode'
 import { isLoopbackHost } from '../../simulator/guards'
+import { sniff } from '../../simulator/page-media'
 import { Ring } from '../../simulator/ring'
-import { sniff } from '../../simulator/sniff'
 
 test('CQ strings there and back', () => {
   const segments = [
