@@ -1,5 +1,4 @@
-import type { Action } from './actions/action'
-import { actionsOf, perform } from './actions/index'
+import { actionsOf } from './actions'
 import { ActionFailure, failed, success, type Answer } from './answers'
 import type { Connection } from './connections'
 import { FaultBook, sends } from './faults'
@@ -20,10 +19,10 @@ export class Dispatcher {
   readonly faults = new FaultBook()
   /** The slow calls under way. */
   readonly pending = new Set<Call>()
-  private readonly actions: ReadonlyMap<string, Action>
+  private readonly perform: ReturnType<typeof actionsOf>
 
   constructor(private readonly platform: Platform) {
-    this.actions = actionsOf(platform)
+    this.perform = actionsOf(platform)
   }
 
   /** Takes one frame of a connection. */
@@ -80,7 +79,7 @@ export class Dispatcher {
       return failed(profile, { retcode: profile.retcodes.execution, wording }, call.echo)
     }
     try {
-      const data = perform(this.actions, { platform: this.platform, call, weight, isSwallowed })
+      const data = this.perform({ platform: this.platform, call, weight, isSwallowed })
       if (!(data instanceof Promise)) return success(profile, data, call.echo)
       return data.then((value: unknown) => success(profile, value, call.echo), fail)
     } catch (error) {

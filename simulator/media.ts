@@ -1,18 +1,26 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import { basename, isAbsolute, sep } from 'node:path'
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, isAbsolute, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ActionFailure, executionError } from './answers'
 import { fetchLink, isFetchable, type Digest } from './fetch'
 import type { Profile } from './profiles'
+import { Ring } from './ring'
 import type { MediaForm } from './types'
+
+/** How many inline bytes are kept for the page. */
+const byteBudget = 64 * 1024 * 1024
 
 /** Where the bytes of a medium are to be had again. */
 export type Content = { kind: 'path', path: string } | { kind: 'bytes', bytes: Buffer } | { kind: 'link', url: string }
 
 /** A medium whose bytes have been read. Size and hash are null for a link that must not be fetched. */
 export interface Opened { name: string, size: number | null, sha256: string | null, source: MediaForm, content: Content }
+
+/** A medium the page can show. */
+export interface StoredMedium { name: string, content: Exclude<Content, { kind: 'link' }> }
 
 /** The form in which a file is referred to, or null for none of them. */
 function formOf(source: string): MediaForm | null {
@@ -23,18 +31,30 @@ function formOf(source: string): MediaForm | null {
   return isAbsolute(source) ? 'path' : null
 }
 
-/** Opens media the way an implementation does, on its own disk. */
-export class MediaOpener {
-  /**
-   * @param ownFolder where `download_file` puts files: found even when the disk is not shared
-   * @param signal aborts what is being read
-   */
-  constructor(
-    private readonly profile: Profile,
-    private readonly sharedDisk: boolean,
-    private readonly ownFolder: () => string | null,
-    private readonly signal: AbortSignal,
-  ) {}
+/**
+ * The media of a platform: opens them the way an implementation does, downloads to its own disk, and keeps for the page what was sent,
+ * files by their path. The oldest make room.
+ */
+export class Media {
+  private readonly aborter = new AbortController()
+  private readonly signal = this.aborter.signal
+  /** For what is downloaded, found even when the disk is not shared; made when first needed. */
+  private ownFolder: string | null = null
+  private making: Promise<string> | null = null
+  private downloads = 0
+  private readonly kept = new Map<number, StoredMedium>()
+  private readonly paths: Ring<number>
+  private readonly bytes: Ring<number>
+  /** Counted from the time: browsers keep pictures, so that a simulator that is restarted must not give an address again. */
+  private last = Date.now()
+
+  constructor(private readonly profile: Profile, private readonly sharedDisk: boolean, keep: number) {
+    const drop = (key: number): void => {
+      this.kept.delete(key)
+    }
+    this.paths = new Ring<number>(keep === 0 ? 1_000_000 : keep, Infinity, drop)
+    this.bytes = new Ring<number>(keep === 0 ? 1_000_000 : keep, byteBudget, drop)
+  }
 
   /**
    * Reads a medium to its end.
@@ -53,6 +73,50 @@ export class MediaOpener {
     return opened
   }
 
+  /**
+   * Puts a link on this machine, or `base64://`, into a file; resolves to its path.
+   * @throws ActionFailure with the profile's execution error
+   */
+  async download(source: string, name: string | null): Promise<string> {
+    try {
+      const isLink = formOf(source) === 'http'
+      const path = await this.place(name ?? (isLink ? nameOfLink(source) : 'download'))
+      if (isLink) await fetchLink(source, this.signal, path)
+      else await writeFile(path, bytesOf(source))
+      return path
+    } catch (error) {
+      throw executionError(this.profile, error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  /** Keeps a medium for the page: its number, or the link where it is to be had. */
+  keep({ name, content }: Opened): number | string {
+    if (content.kind === 'link') return content.url
+    const key = ++this.last
+    this.kept.set(key, { name, content })
+    if (content.kind === 'path') this.paths.push(key)
+    else this.bytes.push(key, content.bytes.length)
+    return key
+  }
+
+  get(key: number): StoredMedium | undefined {
+    return this.kept.get(key)
+  }
+
+  /** Aborts what is being read and removes what was downloaded. */
+  async close(): Promise<void> {
+    this.aborter.abort()
+    if (this.making !== null) await rm(await this.making, { recursive: true, force: true })
+  }
+
+  /** A path for a new file. */
+  private async place(name: string): Promise<string> {
+    this.making ??= mkdtemp(join(tmpdir(), 'onebot-simulator-'))
+    this.ownFolder = await this.making
+    // Numbered, so that equal names do not meet; no separators, so that it stays inside.
+    return join(this.ownFolder, `${++this.downloads}-${name.replace(/[^\p{L}\p{N}._-]/gu, '_').slice(-100)}`)
+  }
+
   private async read(source: string, form: MediaForm, name: string | null): Promise<Opened> {
     switch (form) {
       case 'http': {
@@ -67,7 +131,7 @@ export class MediaOpener {
       }
       case 'base64':
       case 'data': {
-        const bytes = form === 'base64' ? Buffer.from(source.slice('base64://'.length), 'base64') : decodeDataUrl(source)
+        const bytes = form === 'base64' ? bytesOf(source) : decodeDataUrl(source)
         const sha256 = createHash('sha256').update(bytes).digest('hex')
         return { size: bytes.length, sha256, name: name ?? sha256.slice(0, 32), source: form, content: { kind: 'bytes', bytes } }
       }
@@ -77,8 +141,7 @@ export class MediaOpener {
   private locate(source: string, form: 'file' | 'path'): string {
     // NapCat percent-decodes bare paths too, so a real `%` in one leads elsewhere or is malformed.
     const path = form === 'file' ? fileURLToPath(source) : this.profile.decodesPaths ? decodeURIComponent(source) : source
-    const own = this.ownFolder()
-    if (this.sharedDisk || (own !== null && path.startsWith(own + sep))) return path
+    if (this.sharedDisk || (this.ownFolder !== null && path.startsWith(this.ownFolder + sep))) return path
     throw new Error(`ENOENT: no such file or directory, stat '${path}'`)
   }
 
@@ -95,6 +158,10 @@ export class MediaOpener {
   }
 }
 
+function bytesOf(base64: string): Buffer {
+  return Buffer.from(base64.slice('base64://'.length), 'base64')
+}
+
 function decodeDataUrl(url: string): Buffer {
   const comma = url.indexOf(',')
   const body = url.slice(comma + 1)
@@ -105,7 +172,7 @@ function decodeDataUrl(url: string): Buffer {
  * The last part of a link's path, as a file name.
  * @throws TypeError when it is no link
  */
-export function nameOfLink(link: string): string {
+function nameOfLink(link: string): string {
   const last = new URL(link).pathname.split('/').at(-1) ?? ''
   try {
     return decodeURIComponent(last) || 'download'

@@ -1,13 +1,11 @@
 import { Connections, type ConnectionListener } from './connections'
 import { botOffline, groupBan, messageBody, type Voice } from './events'
-import { MediaOpener, type Opened } from './media'
-import { MediaStore } from './media-store'
+import { Media, type Opened } from './media'
 import { Messages, type StoredMessage } from './messages'
 import type { Settings } from './options'
 import { profiles, type Profile } from './profiles'
 import { Ring } from './ring'
 import { isMedia, textOf } from './segments'
-import { DownloadFolder } from './downloads'
 import { Switches, type Switch } from './switches'
 import { Timers } from './timers'
 import type { Call, LedgerEntry, Refusal, Saying, Segment, Target } from './types'
@@ -46,9 +44,7 @@ export class Platform {
   readonly messages: Messages
   readonly ledger: Ring<LedgerEntry>
   readonly calls: Ring<Call>
-  readonly media: MediaStore
-  readonly opener: MediaOpener
-  readonly downloads = new DownloadFolder()
+  readonly media: Media
   readonly connections: Connections
   readonly waiters: Waiters
   readonly timers = new Timers()
@@ -59,7 +55,6 @@ export class Platform {
   /** Where the HTTP server is to be found, `http://127.0.0.1:PORT`. */
   origin = ''
   private readonly voice: Voice
-  private readonly aborter = new AbortController()
   private deliveries = 0
 
   constructor(readonly settings: Settings, onFrame: ConnectionListener['onFrame']) {
@@ -68,8 +63,7 @@ export class Platform {
     this.messages = new Messages(settings.keep)
     this.ledger = new Ring(settings.keep, weightBudget)
     this.calls = new Ring(settings.keep, weightBudget)
-    this.media = new MediaStore(settings.keep)
-    this.opener = new MediaOpener(this.profile, settings.sharedDisk, () => this.downloads.path, this.aborter.signal)
+    this.media = new Media(this.profile, settings.sharedDisk, settings.keep)
     this.voice = { selfId: settings.selfId, format: settings.messageFormat, tells: this.profile.tells }
     this.waiters = new Waiters(() => this.describe())
     this.switches = new Switches(settings.clock, this.timers, (turned, on, seconds) => {
@@ -88,11 +82,6 @@ export class Platform {
   /** Whether the account is online, as heartbeats and `get_status` have it: some say so whatever happens. */
   get isOnline(): boolean {
     return !this.profile.tells.has('status') || !this.isLoggedOut
-  }
-
-  /** Aborts reading and downloading when the simulator is closed. */
-  get signal(): AbortSignal {
-    return this.aborter.signal
   }
 
   record(call: Call, weight: number): void {
@@ -163,9 +152,8 @@ export class Platform {
   }
 
   async close(): Promise<void> {
-    this.aborter.abort()
     this.waiters.close()
-    await this.downloads.remove()
+    await this.media.close()
   }
 
   private get isLoggedOut(): boolean {
@@ -207,8 +195,8 @@ export class Platform {
     return { type: 'file', data: { file: name, name, file_id: fileId, file_size: String(size ?? 0), url: this.urlOf(medium) } }
   }
 
-  private urlOf({ name, content }: Opened): string {
-    const place = this.media.add(name, content)
+  private urlOf(medium: Opened): string {
+    const place = this.media.keep(medium)
     return typeof place === 'string' ? place : `${this.origin}/simulator/media/${place}`
   }
 
