@@ -16,7 +16,6 @@ export type Telling = 'kick' | 'status' | 'mute' | 'all-muted' | 'all-muted-unti
 
 /** The differences of one implementation, as its source has them. */
 export interface Profile {
-  name: ProfileName
   appName: string
   appVersion: string
   retcodes: { parameter: number, execution: number, unknown: number }
@@ -51,7 +50,6 @@ const muted = '发送失败，你已被禁言'
 const tooFast = '本群每分钟只能发5条消息'
 
 const napcat: Profile = {
-  name: 'napcat',
   appName: 'NapCat.Onebot',
   appVersion: '4.8.0',
   retcodes: { parameter: 1400, execution: 1200, unknown: 1404 },
@@ -80,7 +78,6 @@ const napcat: Profile = {
 
 const llbot: Profile = {
   ...napcat,
-  name: 'llbot',
   appName: 'LLOneBot',
   appVersion: '6.0.0',
   reasons: {
@@ -103,7 +100,6 @@ const llbot: Profile = {
 const lagrangeForms: readonly MediaForm[] = ['file', 'path', 'base64', 'http']
 
 const lagrange: Profile = {
-  name: 'lagrange',
   appName: 'Lagrange.OneBot',
   appVersion: '0.0.3',
   retcodes: { parameter: 200, execution: 200, unknown: 404 },
@@ -133,7 +129,6 @@ const lagrange: Profile = {
 const unclear: Reason = { retcode: 100, code: 'SEND_MSG_API_ERROR', wording: '请参考 go-cqhttp 端输出' }
 
 const gocqhttp: Profile = {
-  name: 'gocqhttp',
   appName: 'go-cqhttp',
   appVersion: 'v1.2.0',
   retcodes: { parameter: 100, execution: 100, unknown: 404 },
