@@ -134,10 +134,12 @@ describe('a system that posts by itself', { timeout: 120_000 }, () => {
     assert.equal(text, 'Home Assistant\nThe front door is open')
   })
 
-  // shoutrrr takes `generic+` and `template` away, and posts title and message as JSON: docs/services/generic.md of containrrr/shoutrrr.
+  // shoutrrr reads `template` for itself behind `generic://` alone, and makes HTTPS of that; behind `generic+https://` it would pass the
+  // parameter on, and post plain text: pkg/format/format_query.go and docs/services/generic.md of containrrr/shoutrrr.
   test('is Watchtower', async () => {
     const { WATCHTOWER_NOTIFICATION_URL: given } = record(record(load(marked(page, 'recipe-watchtower'))).environment)
-    const url = new URL(address(String(given)))
+    const [, rest = ''] = /^generic:(.*)$/.exec(String(given)) ?? []
+    const url = new URL(address(`https:${rest}`))
     assert.equal(url.searchParams.get('template'), 'json')
     url.searchParams.delete('template')
     const body = JSON.stringify({ title: 'Watchtower updates on nas', message: 'Found new shop:latest image' })
