@@ -70,11 +70,15 @@ async function parsePayload(
     const isOne = textFields?.some(name => name in form || query.has(name)) ?? true
     if (isOne) return form
   }
-  if (textFields && !/json/i.test(type)) return (looksLikeJson ? jsonOf(raw) : undefined) ?? { text: decodeText(raw, type) }
+  // The service "generic" of shoutrrr calls its text JSON, unless it is given a template: pkg/services/generic of containrrr/shoutrrr.
+  const saysJson = /json/i.test(type)
+  if (textFields && !(saysJson && looksLikeJson)) {
+    return (saysJson || looksLikeJson ? jsonOf(raw) : undefined) ?? { text: decodeText(raw, type) }
+  }
   return readObject(raw)
 }
 
-/** An object, `undefined` where the text only looked like one. */
+/** An object, `undefined` where the text is no JSON. */
 function jsonOf(raw: Buffer): JsonObject | undefined {
   try {
     return readObject(raw)

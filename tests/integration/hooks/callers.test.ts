@@ -34,6 +34,7 @@ const bearer = { authorization: `Bearer ${apiKey}` }
 
 /** What a user enters where only an address can be entered. */
 const address = `/hooks/message/ops?key=${apiKey}`
+const watchtowerSaid = 'Watchtower updates on nas\nFound new shop:latest image'
 const dsmSaid = 'A new system event occurred on your nas-1 on 22-11-2026 at 03:00.\nVolume 1 is degraded'
 const nasText = 'TrueNAS @ nas-1  \n  \nNew alerts:\n\n  * Pool &#x27;tank&#x27; is DEGRADED\n\n'
 const nasSaid = 'TrueNAS @ nas-1\n\nNew alerts:\n\n  * Pool \'tank\' is DEGRADED'
@@ -61,6 +62,12 @@ const programs: Record<string, [how: string, path: string, init: RequestInit, sa
     ['with a form, and parameters of its own in the address', '/hooks/message/ops?lang=zh-CN', post(new URLSearchParams(home), bearer), homeSaid],
     ['with GET, unless told otherwise', `/hooks/message/ops?${query(home)}`, { headers: bearer }, homeSaid],
     ['with Basic', '/hooks/message/ops', postJson(home, { authorization: `Basic ${Buffer.from(`relay:${apiKey}`).toString('base64')}` }), homeSaid],
+  ],
+  // Sources: pkg/services/generic of containrrr/shoutrrr and pkg/services/specialized/generic of nicholas-fedor/shoutrrr
+  'the service "generic" of shoutrrr': [
+    ['with the template json', address, postJson({ title: 'Watchtower updates on nas', message: 'Found new shop:latest image' }), watchtowerSaid],
+    ['with text that it calls JSON', address, post('time="2026-11-20" level=info msg="Found new shop:latest image"', json), 'time="2026-11-20" level=info msg="Found new shop:latest image"'],
+    ['with text', address, post('Found new shop:latest image', { 'content-type': 'text/plain' }), 'Found new shop:latest image'],
   ],
   // Sources: the captures that tests/fixtures/hooks/README.md names, and README.md of chmez/notification and addrum/synology-notifications
   'a webhook of its own kind in Synology DSM': [

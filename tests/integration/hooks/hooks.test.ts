@@ -42,6 +42,7 @@ describe('a hook', () => {
     ['a form with JSON in it', `payload=${encodeURIComponent('{"text":"a"}')}`, 'application/x-www-form-urlencoded', 'a'],
     ['a form without a field', 'Build failed', 'application/x-www-form-urlencoded', 'Build failed'],
     ['plain text', '[build] failed: a=b', 'text/plain', '[build] failed: a=b'],
+    ['plain text that says it is JSON', 'Found new image [shop]', 'application/json', 'Found new image [shop]'],
     ['plain text that begins like JSON', '{build} failed', 'text/plain', '{build} failed'],
   ]
   for (const [what, body, type, expected] of forms) {
@@ -128,7 +129,10 @@ describe('a hook', () => {
   })
 
   test('with a payload that is none is a 400', async () => {
-    for (const [source, body] of [['message', { foo: 1 }], ['message', '[1'], ['uptime-kuma', {}], ['apprise', {}], ['wecom', { msgtype: 'text' }]] as const) {
+    for (const [source, body] of [
+      ['message', { foo: 1 }], ['message', '[1]'], ['message', '{"text":"a'], ['message', '"a"'], ['message', '12'],
+      ['gitlab', '[1'], ['uptime-kuma', {}], ['apprise', {}], ['wecom', { msgtype: 'text' }],
+    ] as const) {
       const { status } = await post(relay, `${source}/ops`, body, { headers: { 'content-type': 'application/json' } })
       assert.equal(status, 400, `${source} ${JSON.stringify(body)}`)
     }
