@@ -75,10 +75,12 @@ function linkOnly(name: string, url: unknown): string {
   return link === '' ? '' : linked(name, link)
 }
 
-/** An object with text: plain, or in Slack's markup. */
+/** An object with text: plain, but for the names of emoji, or in Slack's markup. */
 function textObject(value: unknown): string {
-  const { type, text } = object(value)
-  return type === 'plain_text' ? textOf(text) : type === 'mrkdwn' ? fromSlack(text) : ''
+  const { type, text, emoji } = object(value)
+  if (type === 'mrkdwn') return fromSlack(text)
+  if (type !== 'plain_text') return ''
+  return emoji === false ? textOf(text) : withEmoji(textOf(text))
 }
 
 /** Sections, lists, quotes and code, one below the other; within them, texts and links in a row. */
