@@ -1,6 +1,6 @@
 import { RelayError } from '../../errors'
-import type { JsonObject } from '../../lib/shape'
-import { keyIn, signedIn, skip, type Reading, type Source } from '../source'
+import { isObject, type JsonObject } from '../../lib/shape'
+import { keyIn, signedIn, skip, type EventKey, type HookEvent, type Reading, type Source } from '../source'
 import { address, demandObject, firstOf, header, line, object } from '../fields'
 import { excerpt } from '../markup'
 
@@ -30,18 +30,22 @@ const nothing = {
 
 /** How many tags of an event are looked at. */
 const maxTags = 100
+/** How many rules of an event are named. */
+const maxRules = 3
 
 type Told = Partial<typeof nothing> & {
   status?: string
   thread?: string
 }
 
+const idOf = keyIn('request-id')
+
 export const sentry: Source = {
   name: 'sentry',
 
   read({ headers, payload }): Reading {
     const event = line(header(headers, 'sentry-hook-resource'))
-    if (event === '') throw new RelayError('bad-request', 'this is not a Sentry event: the header Sentry-Hook-Resource is missing')
+    if (event === '') return readLegacy(payload)
     const reader = readers.get(event)
     if (!reader) return { skipped: `${event} events produce no message` }
     const action = line(payload.action)
@@ -50,7 +54,7 @@ export const sentry: Source = {
     return { name: event, ...status && { status }, ...thread && { thread }, view: { ...nothing, event, action, ...told } }
   },
 
-  keyOf: keyIn('request-id'),
+  keyOf: request => idOf(request) ?? legacyKeyOf(request.payload),
   ...signedIn('sentry-hook-signature'),
 }
 
@@ -79,6 +83,37 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
     }
   }],
 ])
+
+/**
+ * Reads what the older integration "WebHooks" of a project posts, which has no header of its own: the event that an alert rule has found,
+ * as in `src/sentry/plugins/sentry_webhooks/plugin.py` of getsentry/sentry.
+ *
+ * @throws RelayError `bad-request` where it is something else
+ */
+function readLegacy(payload: JsonObject): HookEvent {
+  const { id, project, project_name: name, culprit, level, message, url, triggering_rules: rules, event } = payload
+  if (!isObject(event) || address(url) === '') {
+    throw new RelayError('bad-request', 'this is not a Sentry event: the header Sentry-Hook-Resource is missing')
+  }
+  const title = line(event.title, 200) || line(message, 200)
+  const { thread, ...told } = eventOf({ ...event, title, culprit, level, web_url: url, issue_id: id })
+  return {
+    name: 'event_alert',
+    status: 'firing',
+    ...thread && { thread },
+    view: { ...nothing, event: 'event_alert', action: 'triggered', ...told, project: firstOf(name, project), rule: rulesOf(rules).join(', ') },
+  }
+}
+
+/** The same event is posted once for each rule. */
+function legacyKeyOf({ event, triggering_rules: rules }: JsonObject): EventKey | undefined {
+  const id = line(object(event).event_id)
+  return id === '' ? undefined : { text: [id, ...rulesOf(rules)].join(' ') }
+}
+
+function rulesOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.slice(0, maxRules).map(rule => line(rule)) : []
+}
 
 function readIssue(data: JsonObject, action: string, payload: JsonObject): Told | undefined {
   if (!['created', 'resolved', 'unresolved'].includes(action)) return undefined

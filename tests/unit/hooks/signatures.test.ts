@@ -131,6 +131,13 @@ describe('the same event', () => {
     for (const source of sources) assert.equal(source.keyOf?.(request({})), undefined, source.name)
   })
 
+  test('is an event and its rules, where the older integration of Sentry gave it no number', () => {
+    const keyOfRules = (id: string, ...rules: string[]) => keyOf(sentry, { triggering_rules: rules, event: { event_id: id } })
+    assert.deepEqual(keyOfRules('a', 'One'), { text: 'a One' })
+    assert.notDeepEqual(keyOfRules('a', 'Two'), keyOfRules('a', 'One'))
+    assert.notDeepEqual(keyOfRules('b', 'One'), keyOfRules('a', 'One'))
+  })
+
   test('is a group of alerts as it is, for five minutes', () => {
     const key = keyOf(grafana, alert('firing'))
     assert.equal(key?.lifetime, 300_000)
