@@ -43,6 +43,10 @@ const heartbeat = { monitorID: 7, status: 0, time: '2026-11-20 09:12:44.318', ms
 const monitor = { id: 7, name: 'Shop', url: 'https://shop.example.com/health', hostname: null, port: null }
 const down = { heartbeat, monitor, msg: '[Shop] [🔴 Down] timeout' }
 const downSaid = /^❌ Down: Shop\ntimeout\n.*2026.*\nhttps:\/\/shop\.example\.com\/health$/
+const legacySentry = {
+  id: '7', project: 'shop', project_name: 'Shop', level: 'error', culprit: null, message: 'boom', triggering_rules: ['Any error'],
+  url: 'https://sentry.example.com/issues/7/', event: { event_id: 'e4874d664c3540c1a32eab185f12c5ab', tags: [] },
+}
 const ding = { msgtype: 'markdown', markdown: { title: '[DOWN] Website', text: '## [DOWN] Website \n> timeout' } }
 const dingTalk = `/hooks/dingtalk/ops?access_token=${apiKey}&timestamp=1795165964000&sign=c2ln%2B%2F%3D%3D`
 
@@ -80,6 +84,15 @@ const programs: Record<string, [how: string, path: string, init: RequestInit, sa
     ['of the kind Slack', `/hooks/slack/ops?key=${apiKey}`, postJson({ text: nasText }), nasSaid],
     ['of the kind Mattermost', `/hooks/slack/ops?key=${apiKey}`, postJson({ username: 'nas', channel: '', icon_url: '', text: nasText }), nasSaid],
   ],
+  // Source: glitchtip-backend, apps/alerts/webhooks.py
+  'an alert of GlitchTip, of its general kind': [
+    ['with attachments, and sections for Teams', `/hooks/slack/ops?key=${apiKey}`, postJson({
+      alias: 'GlitchTip', text: 'GlitchTip Alert', attachments: [{
+        title: 'KeyError: \'total\'', title_link: 'https://glitchtip.example.com/acme/issues/7', text: 'checkout/sum', image_url: null, color: '#e52b50',
+        fields: [{ title: 'Project', value: 'shop', short: true }], mrkdown_in: ['text'],
+      }], sections: [{ activityTitle: 'KeyError', activitySubtitle: '[View](https://glitchtip.example.com)' }],
+    }), 'GlitchTip Alert\nKeyError: \'total\'\ncheckout/sum\nProject: shop\nhttps://glitchtip.example.com/acme/issues/7'],
+  ],
   // Sources: server/notification-providers/dingding.js of louislam/uptime-kuma, notifier/notification.go of prometheus-webhook-dingtalk
   'a program that knows DingTalk, with the time and its signature behind the address': [
     ['by itself', dingTalk, postJson(ding), '[DOWN] Website\ntimeout'],
@@ -91,6 +104,10 @@ const programs: Record<string, [how: string, path: string, init: RequestInit, sa
     ['with a form of parts, one of which is JSON', kuma, post(parts({ data: JSON.stringify(down) })), downSaid],
     ['with GET, and JSON in its parameters', `${kuma}&${query({ ...down, heartbeat: JSON.stringify(heartbeat), monitor: JSON.stringify(monitor) })}`, {}, downSaid],
     ['with GET, to test it', `${kuma}&${query({ msg: 'Testing' })}`, {}, 'Testing'],
+  ],
+  // Source: getsentry/sentry, src/sentry/plugins/sentry_webhooks/plugin.py and client.py
+  'the older integration "WebHooks" of Sentry': [
+    ['with the key in its address', `/hooks/sentry/ops?key=${apiKey}&lang=en-US`, postJson(legacySentry), '🔥 [Shop] Alert: Any error\nboom\nhttps://sentry.example.com/issues/7/'],
   ],
   // As https://docs.slack.dev and https://discord.com/developers/docs/resources/webhook have it, for what posts forms.
   'a robot that is told in a form': [
