@@ -3,8 +3,8 @@ import { RelayError } from '../../errors'
 import { digest, isHmac } from '../../lib/crypto'
 import type { JsonObject } from '../../lib/shape'
 import { isRecent } from '../../lib/webhook-signature'
-import { address, count, date, header, labelled, line, object, objects } from '../fields'
-import { excerpt } from '../markup'
+import { address, count, cut, date, header, labelled, line, object, objects, textOf } from '../fields'
+import { excerpt, fromMarkdown } from '../markup'
 import type { EventKey, HookEvent, HookRequest, Source } from '../source'
 
 /** How many alerts of a group are named. */
@@ -13,6 +13,8 @@ const maxAlerts = 8
 const maxMarks = 5000
 /** The longest address that is shown, in UTF-16 units. */
 const maxPage = 500
+/** The longest message that is told, in UTF-16 units. */
+const maxMessage = 4_000
 /** How many labels of an alert are named. */
 const maxLabels = 5
 /** Both send again after a failure within seconds, and on purpose after hours, in milliseconds. */
@@ -29,7 +31,10 @@ export const alertmanager: Source = {
 
 export const grafana: Source = {
   name: 'grafana',
-  read: ({ payload }) => readAlerts(payload, 'Grafana', ['panelURL', 'dashboardURL', 'generatorURL']),
+  read({ payload }) {
+    const event = readAlerts(payload, 'Grafana', ['panelURL', 'dashboardURL', 'generatorURL'])
+    return { ...event, view: { ...event.view, ...ownWords(payload) } }
+  },
   keyOf,
   isSigned: ({ headers }) => header(headers, 'x-grafana-alerting-signature') !== '',
   verify({ headers, raw }, secret) {
@@ -38,6 +43,19 @@ export const grafana: Source = {
     if (timestamp === '') return isHmac(signature, secret, raw)
     return isRecent(timestamp) && isHmac(signature, secret, `${timestamp}:`, raw)
   },
+}
+
+/**
+ * The title and the message that somebody has written in the contact point of Grafana. Each is empty where it is Grafana's own, as
+ * `default.title` and `default.message` make it: templates/default_template.go of grafana/alerting.
+ */
+function ownWords({ title, message }: JsonObject): JsonObject {
+  const heading = line(title)
+  const text = textOf(message)
+  return {
+    title: /^\[(?:FIRING:\d|RESOLVED\b)/.test(heading) ? '' : heading,
+    message: /^\*\*(?:Firing|Resolved)\*\*/.test(text) ? '' : cut(fromMarkdown(text), maxMessage),
+  }
 }
 
 /**
