@@ -33,6 +33,8 @@ export const uptimeKuma: Source = {
         reason: reason === 'N/A' ? '' : reason,
         ping: typeof heartbeat.ping === 'number' ? heartbeat.ping : '',
         time: timeOf(heartbeat.time),
+        // Since when it was down: newer versions say so once it is up again.
+        since: state === 'up' ? timeOf(heartbeat.lastDownTime) : '',
         address: addressOf(monitor.url, monitor.hostname, monitor.port),
       },
     }
