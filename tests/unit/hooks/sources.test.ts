@@ -63,6 +63,7 @@ describe('what says nothing', () => {
     ['wecom', { msgtype: 'news', news: { articles: [{}] } }], ['wecom', { msgtype: 'image', image: {} }], ['wecom', { msgtype: 'file', file: { media_id: '1' } }],
     ['feishu', { msg_type: 'post', content: { post: {} } }], ['feishu', { msg_type: 'interactive', card: { elements: [] } }], ['feishu', { msg_type: 'image' }],
     ['slack', { text: ' ', blocks: [{ type: 'divider' }], attachments: [{}] }], ['discord', { content: '', embeds: [{ color: 1 }] }],
+    ['discord', { components: [{ type: 1, components: [{ type: 2, style: 1, label: 'Retry', custom_id: 'retry' }] }] }],
     ['apprise', { title: '', message: '', attachments: [], type: 'info' }], ['message', { title: '' }], ['uptime-kuma', { heartbeat: null, monitor: null, msg: '' }],
   ] as const) {
     test(`is refused by ${name}: ${JSON.stringify(payload)}`, () => {
