@@ -103,10 +103,12 @@ function pageOf(value: unknown): string {
 
 /** The status and the times of an alert, and a text with its name and labels, as far as the others of its group have different ones. */
 function viewOf(alert: JsonObject, common: JsonObject, name: string): JsonObject {
-  const { summary, message, description } = object(alert.annotations)
+  // Grafana says so why a rule could not be evaluated (DatasourceError), beside a summary that was written for the alert itself:
+  // pkg/services/ngalert/state/state.go of grafana/grafana.
+  const { Error: failure, summary, message, description } = object(alert.annotations)
   const isOver = alert.status === 'resolved'
   const which = [name === '' ? nameOf(alert) : '', labelsOf(object(alert.labels), common)].filter(each => each !== '').join(' ')
-  const what = [summary, message, description].map(text => excerpt(text, 2, 200)).find(text => text !== '') ?? ''
+  const what = [failure, summary, message, description].map(text => excerpt(text, 2, 200)).find(text => text !== '') ?? ''
   const since = date(alert.startsAt)
   return {
     status: isOver ? 'resolved' : 'firing',
