@@ -25,21 +25,26 @@ export const systemClock: Clock = {
   },
 }
 
-/** Waits, but not past the stop. */
-export async function pause(clock: Clock, ms: number, stop: AbortSignal): Promise<void> {
-  if (stop.aborted) return
+/** Waits for so many milliseconds, or until one of these signals is aborted. */
+export async function pause(clock: Clock, ms: number, ...signals: AbortSignal[]): Promise<void> {
+  if (signals.some(({ aborted }) => aborted)) return
   await new Promise<void>(resolve => {
     const end = (): void => {
       cancel()
-      unwatch()
+      for (const unwatch of watches) unwatch()
       resolve()
     }
     const cancel = clock.after(ms, end)
-    const unwatch = onAbort(stop, end)
+    const watches = signals.map(signal => onAbort(signal, end))
   })
 }
 
-/** The result of some work; `undefined` where it takes longer than so many milliseconds, or everything stops. */
-export async function inTime<T>(clock: Clock, work: Promise<T>, ms: number, stop: AbortSignal): Promise<T | undefined> {
-  return Promise.race([work, pause(clock, ms, stop).then(() => undefined)])
+/** The result of some work; `undefined` where it takes longer than so many milliseconds, or one of these signals is aborted. */
+export async function inTime<T>(clock: Clock, work: Promise<T>, ms: number, ...signals: AbortSignal[]): Promise<T | undefined> {
+  const end = new AbortController()
+  try {
+    return await Promise.race([work, pause(clock, ms, end.signal, ...signals).then(() => undefined)])
+  } finally {
+    end.abort()
+  }
 }

@@ -1,5 +1,4 @@
 import { RelayError } from '../errors'
-import { onAbort } from '../lib/async'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { inTime, pause } from './clock'
@@ -47,7 +46,7 @@ const lastWriteTime = 300
 export class Deliveries {
   private readonly active = new Map<string, Active>()
   private readonly keys = new Map<string, Active>()
-  private readonly waiters = new Map<string, Set<OnEnd>>()
+  private readonly waiters = new Map<string, readonly OnEnd[]>()
   private readonly writing = new Map<string, Promise<void>>()
   /** Inserts that got no answer and are being cancelled, by ID. */
   private readonly uncertain = new Map<string, Delivery>()
@@ -251,7 +250,8 @@ export class Deliveries {
 
   /** Tells who waits for the end of a delivery that it has ended. */
   private tell(id: string, rejection?: RelayError): void {
-    for (const onEnd of [...this.waiters.get(id) ?? []]) onEnd(rejection)
+    for (const onEnd of this.waiters.get(id) ?? []) onEnd(rejection)
+    this.waiters.delete(id)
   }
 
   /**
@@ -277,12 +277,10 @@ export class Deliveries {
   /** Writes a delivery as it is. @returns whether it is written; where the answer cannot wait for that, it is written later */
   private async saveInTime(active: Active): Promise<boolean> {
     const { clock, policy: { timeout }, stop } = this.options
-    const lastMoment = async (): Promise<false> => {
-      await pause(clock, timeout, stop)
-      if (stop.aborted) await pause(clock, lastWriteTime, new AbortController().signal)
-      return false
-    }
-    return Promise.race([this.save(active).then(() => true, () => false), lastMoment()])
+    const saved = this.save(active).then(() => true, () => false)
+    const isSaved = await inTime(clock, saved, timeout, stop)
+    // A stop leaves it a last moment.
+    return isSaved ?? (stop.aborted && await inTime(clock, saved, lastWriteTime) === true)
   }
 
   /** A request that became no delivery in a lane: its record says why. */
@@ -333,24 +331,16 @@ export class Deliveries {
    */
   async ended({ delivery }: Active, limit?: number, gone?: AbortSignal): Promise<Delivery> {
     const { clock, stop } = this.options
-    if (!isUnfinished(delivery.state) || (limit !== undefined && stop.aborted)) return delivery
-    const waiting = this.waiters.get(delivery.id) ?? new Set()
-    const rejection = await new Promise<RelayError | undefined>(resolve => {
-      const finish: OnEnd = reason => {
-        for (const unwatch of watches) unwatch()
-        waiting.delete(finish)
-        if (waiting.size === 0) this.waiters.delete(delivery.id)
-        resolve(reason)
-      }
-      // An end is told once it is written.
-      const leaveIt = (): void => isUnfinished(delivery.state) ? finish() : undefined
-      const signals = [stop, ...gone ? [gone] : []]
-      // Whoever waits for the result of a deferred delivery is answered with its state; every other caller is told of its end.
-      const watches = limit === undefined ? [] : [clock.after(limit, leaveIt), ...signals.map(signal => onAbort(signal, leaveIt))]
-      this.waiters.set(delivery.id, waiting.add(finish))
+    const { id, state } = delivery
+    if (!isUnfinished(state)) return delivery
+    const told = new Promise<RelayError | undefined>(resolve => this.waiters.set(id, [...this.waiters.get(id) ?? [], resolve]))
+    const end = told.then(rejection => {
+      if (rejection) throw rejection
+      return delivery
     })
-    if (rejection) throw rejection
-    return delivery
+    const isInTime = limit === undefined || await inTime(clock, end, limit, stop, ...gone ? [gone] : [])
+    // An end is told once it is written.
+    return isInTime || !isUnfinished(delivery.state) ? end : delivery
   }
 
   /** Remembers one that ended without an answer, to be looked for. */
@@ -380,7 +370,7 @@ export class Deliveries {
   async finish(): Promise<void> {
     const { clock, journal } = this.options
     const written = Promise.all([...this.writing.values(), journal.flush()]).catch(() => undefined)
-    await inTime(clock, written, lastWriteTime, new AbortController().signal)
+    await inTime(clock, written, lastWriteTime)
   }
 
   /** Writes a delivery as it is, however long the database takes to come back. A change made meanwhile is written as well. */

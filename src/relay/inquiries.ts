@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import { Mutex } from '../lib/async'
 import type { BotSelector, Target } from '../message/model'
 import { SendError, type Account, type Contact } from '../platform/port'
-import { pause } from './clock'
+import { inTime } from './clock'
 import { messageIdsOf } from './delivery'
 import type { History } from './history'
 import type { RunningOptions } from './options'
@@ -91,18 +91,13 @@ export class Inquiries {
  * @throws RelayError `refused`, `unsent`, `unanswered`, `stopping`
  */
 async function ask<T>(work: Promise<T>, { clock, policy: { timeout }, stop }: RunningOptions): Promise<T> {
-  const end = new AbortController()
-  const tooLate = pause(clock, timeout, AbortSignal.any([stop, end.signal])).then(() => {
-    throw stop.aborted ? new RelayError('stopping') : new SendError('unanswered')
-  })
   try {
-    return await Promise.race([work, tooLate])
+    const answer = await inTime(clock, work.then(value => ({ value })), timeout, stop)
+    if (answer) return answer.value
   } catch (error) {
     throw error instanceof SendError ? describe(error) : error
-  } finally {
-    tooLate.catch(() => undefined)
-    end.abort()
   }
+  throw stop.aborted ? new RelayError('stopping') : describe(new SendError('unanswered'))
 }
 
 const texts: Readonly<Record<SendError['outcome'], string>> = {

@@ -1,7 +1,7 @@
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/async'
 import type { MessageRequest } from '../message/model'
-import { pause } from './clock'
+import { inTime, pause } from './clock'
 import { nameOfError } from './deliveries'
 import type { Delivery, Hold, State } from './delivery'
 import type { History } from './history'
@@ -212,9 +212,7 @@ export class Relay {
   async finish(): Promise<void> {
     // Until then, what is leaving has some time.
     await aborted(this.stop.signal)
-    const ended = new AbortController()
-    void this.working.then(() => ended.abort())
-    await pause(this.options.clock, longestEnd, ended.signal)
+    await inTime(this.options.clock, this.working, longestEnd)
   }
 
   private present(hasKey = false): Term {
@@ -234,10 +232,8 @@ export class Relay {
 
   private async reportStandby(ownership: Ownership, acquired: Promise<number>, close: AbortSignal): Promise<void> {
     const { clock, logger } = this.options
-    const end = new AbortController()
-    acquired.catch(() => undefined).finally(() => end.abort())
-    await pause(clock, standbyTime, end.signal)
-    if (end.signal.aborted || close.aborted) return
+    const isOwner = await inTime(clock, acquired.then(() => true, () => true), standbyTime)
+    if (isOwner || close.aborted) return
     const { active = 'another relay', failure } = ownership
     logger.warn('%s', failure === undefined
       ? `this relay stands by: ${active} works its data; it takes over when that one ends`
