@@ -4,7 +4,7 @@ import { writeTarget } from '../message/target'
 import { inTime, pause } from './clock'
 import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
 import type { ThreadLink } from './flow'
-import { KeyTaken, NotOwner, inThread, keepsContent, type Journal } from './journal'
+import { KeyTaken, NotOwner, inThread, keepsContent, orStoreDown, type Journal } from './journal'
 import type { RunningOptions } from './options'
 import type { Ownership } from './owner'
 import { noteCall, type EndCall } from './summary'
@@ -15,7 +15,7 @@ export interface Active {
   /** What is to be sent; absent while only the journal has it. */
   items: readonly ParsedItem[] | undefined
   /** Its key when it came into memory. The key stays taken until the end of the delivery is written. */
-  readonly key: string | null
+  key: string | null
   /** Whether each step has to be in the journal before the next one is made. */
   readonly mustLast: boolean
 }
@@ -45,11 +45,10 @@ const lastWriteTime = 300
  */
 export class Deliveries {
   private readonly active = new Map<string, Active>()
+  /** Who has which key: those in memory, and those whose rows are being cancelled. */
   private readonly keys = new Map<string, Active>()
   private readonly waiters = new Map<string, readonly OnEnd[]>()
   private readonly writing = new Map<string, Promise<void>>()
-  /** Inserts that got no answer and are being cancelled, by ID. */
-  private readonly uncertain = new Map<string, Delivery>()
   /** Those that ended without an answer in this process, or within the last day, by ID. */
   readonly unanswered = new Map<string, Active>()
   /** Whether something waits to be written since a write failed. */
@@ -73,7 +72,8 @@ export class Deliveries {
    * @throws RelayError `storage-full`: its content could not be kept
    * @throws RelayError `store-down`, `key-unknown`: it may have been written, so it is cancelled; until then its key stays taken
    */
-  async insert({ delivery, items = [] }: Active): Promise<void> {
+  async insert(active: Active): Promise<void> {
+    const { delivery, items = [] } = active
     const { journal, logger } = this.options
     try {
       await journal.insert(delivery, items)
@@ -82,22 +82,20 @@ export class Deliveries {
       logger.warn('%s', `${delivery.id} was not accepted: the database does not answer (${nameOfError(cause)})`)
       this.cancel(delivery)
       // A relay that was away for long may have lost the row to one that sends it.
-      const isUnsent = delivery.key === null && this.mayCall({ mustLast: true })
+      const isUnsent = delivery.key === null && this.mayCall(active)
       throw new RelayError(isUnsent ? 'store-down' : 'key-unknown', undefined, { cause })
     }
   }
 
-  /** The delivery in memory that has this key, or whose insert with it is being cancelled. */
-  findByKey(key: string): { active?: Active, delivery: Delivery } | undefined {
-    const active = this.keys.get(key)
-    if (active) return { active, delivery: active.delivery }
-    for (const delivery of this.uncertain.values()) if (delivery.key === key) return { delivery }
+  /** The delivery that has this key: one in memory, or one whose row is being cancelled. */
+  findByKey(key: string): Active | undefined {
+    return this.keys.get(key)
   }
 
   /** Gives the key of a delivery free whose lifetime is over, also where the delivery is still looked for. */
   async freeKey(key: string): Promise<void> {
     await this.options.journal.freeKey(key)
-    for (const { delivery } of this.unanswered.values()) if (delivery.key === key) delivery.key = null
+    for (const active of this.unanswered.values()) if (active.key === key) active.key = active.delivery.key = null
   }
 
   get(id: string): Active | undefined {
@@ -164,14 +162,10 @@ export class Deliveries {
    *
    * @throws RelayError `store-down` for a caller who waits, `stopping`
    */
-  leave(active: Active, results: Results, leaving: Open): Promise<void> | undefined {
-    const { delivery, mustLast } = active
+  leave(active: Active, results: Results, leaving: Open): Promise<void> {
+    const { delivery } = active
     this.change(delivery, leave(delivery, results, leaving))
-    if (!mustLast) return
-    if (delivery.deferred) return this.save(active)
-    return this.options.journal.update(delivery).catch((cause: unknown) => {
-      throw new RelayError('store-down', undefined, { cause })
-    })
+    return delivery.deferred ? this.save(active) : this.saveOnce(active)
   }
 
   /** Notes a call to the platform that is made now. */
@@ -188,38 +182,20 @@ export class Deliveries {
     await this.save(active)
   }
 
-  /** A delivery goes on by another way. That is written once it has a place there, or with its end. */
-  redirect({ delivery }: Active, change: Change): void {
-    this.change(delivery, change)
-  }
-
-  /** Writes a delivery as it is, where it must last. @throws NotOwner, or RelayError `stopping` when it was not written before the stop */
-  async persist(active: Active): Promise<void> {
-    if (active.mustLast) await this.save(active)
-  }
-
-  /**
-   * A delivery that has ended is to be sent again. `commit` writes that down.
-   *
-   * @returns the delivery in memory, and what undoes this
-   */
-  revive({ delivery, items }: Active, change: Change): { active: Active, undo: () => void } {
-    const before = { ...delivery }
+  /** A delivery that has ended is to be sent again. `saveOnce` writes that down. @returns the delivery in memory */
+  revive({ delivery, items }: Active, change: Change): Active {
     this.unanswered.delete(delivery.id)
     this.change(delivery, change)
-    const active = this.add(delivery, items)
-    const undo = (): void => {
-      // The row may have been changed all the same: it is written back, and until then the key stays taken.
-      this.change(delivery, before)
-      if (delivery.state === 'unanswered') this.remember(active)
-      void this.save(active).catch(() => undefined)
-    }
-    return { active, undo }
+    return this.add(delivery, items)
   }
 
-  /** Writes a delivery that is sent again, where it must last. @throws the error of the database */
-  async commit({ delivery, mustLast }: Active): Promise<void> {
-    if (mustLast) await this.options.journal.update(delivery)
+  /** A delivery cannot be sent again after all. Its row may have been changed: it is written back, and until then the key stays taken. */
+  undo(active: Active, before: Delivery): void {
+    const { delivery, mustLast } = active
+    this.change(delivery, before)
+    if (delivery.state === 'unanswered') this.remember(active)
+    if (mustLast) void this.save(active).catch(() => undefined)
+    else this.forget(delivery.id)
   }
 
   /**
@@ -228,24 +204,31 @@ export class Deliveries {
    * @param rejection why the request as a whole was stopped; not told where something may have arrived, or another relay may know better
    */
   async end(active: Active, results: Results, rejection?: RelayError): Promise<void> {
-    const { delivery, items = [], mustLast } = active
-    const { clock, journal, logger, observer } = this.options
-    if (delivery.flow.members) await this.endMembers(delivery, results)
-    this.change(delivery, end(delivery, results))
+    const { delivery } = active
+    const { clock, logger, observer } = this.options
+    const isKnown = await this.conclude(active, results) || this.mayCall(active)
     const { id, state, deferred, target, attempts, createdAt } = delivery
-    this.keepFiles(active)
-    if (state === 'unanswered') this.remember(active)
-    else this.unanswered.delete(id)
-    if (!mustLast) {
-      journal.record(delivery, items)
-      this.forget(id)
-    }
-    const isKnown = !mustLast || await this.saveInTime(active) || this.mayCall(active)
-    if (deferred && mustLast) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`)
+    if (deferred) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`)
     observer.ended(delivery, clock.wall() - createdAt)
     // What this relay has not sent, another one may have.
     const isTrue = isKnown || delivery.results.every(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
     this.tell(id, !isTrue ? new RelayError('key-unknown') : usesUpKey(delivery.results) ? undefined : rejection)
+  }
+
+  /** A delivery has ended, or ends otherwise than it seemed. @returns whether that is written; otherwise it is written later */
+  private async conclude(active: Active, results: Results): Promise<boolean> {
+    const { delivery, items = [], mustLast } = active
+    if (delivery.flow.members) await this.endMembers(delivery, results)
+    // Until it is written, memory has the truth.
+    if (mustLast) this.keep(active)
+    this.change(delivery, end(delivery, results))
+    this.keepFiles(active)
+    if (delivery.state === 'unanswered') this.remember(active)
+    else this.unanswered.delete(delivery.id)
+    if (mustLast) return this.saveInTime(active)
+    this.options.journal.record(delivery, items)
+    this.forget(delivery.id)
+    return true
   }
 
   /** Tells who waits for the end of a delivery that it has ended. */
@@ -270,7 +253,7 @@ export class Deliveries {
       if (!isUnfinished(delivery.state) && !isToEndAgain) return
       // What never left in it can be sent again by itself.
       this.change(delivery, { flow: { ...flow, ...hasLeft && { digest: { id: digest, count: members.length, shown } } } })
-      await this.end(this.keep(active), delivery.results.map(() => result))
+      await this.end(active, delivery.results.map(() => result))
     }))
   }
 
@@ -294,33 +277,26 @@ export class Deliveries {
    * @throws RelayError `store-down`: it is not sent any more, and its row goes as soon as the database answers
    */
   async withdraw(delivery: Delivery): Promise<void> {
-    this.forget(delivery.id)
+    const { id, key } = delivery
+    this.active.delete(id)
     try {
-      await this.options.journal.cancel(delivery.id)
+      await this.options.journal.cancel(id)
     } catch (cause) {
       this.cancel(delivery)
       throw new RelayError('store-down', undefined, { cause })
     }
-    this.tell(delivery.id, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
+    this.freeInMemory(key)
+    this.tell(id, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
   }
 
   /** A platform message of a delivery was found, or its success was answered late, after its send had ended. */
   async correct(sender: Active, indices: readonly number[], sent: Sent): Promise<void> {
     const active = this.present(sender)
-    const { delivery, items = [], mustLast } = active
+    const { delivery } = active
     if (indices.every(index => delivery.results[index]?.success)) return
     const results = withSent(delivery.results, indices, sent)
-    if (delivery.flow.members) await this.endMembers(delivery, results)
-    this.change(delivery, isUnfinished(delivery.state) ? { results } : end(delivery, results))
-    if (isUnfinished(delivery.state)) return
-    if (delivery.state !== 'unanswered') this.unanswered.delete(delivery.id)
-    if (!mustLast) {
-      this.options.journal.record(delivery, items)
-      return
-    }
-    // Until it is written, memory has the truth.
-    this.keep(active)
-    await this.saveInTime(active)
+    if (isUnfinished(delivery.state)) this.change(delivery, { results })
+    else await this.conclude(active, results)
   }
 
   /**
@@ -373,9 +349,15 @@ export class Deliveries {
     await inTime(clock, written, lastWriteTime)
   }
 
-  /** Writes a delivery as it is, however long the database takes to come back. A change made meanwhile is written as well. */
-  private save(active: Active): Promise<void> {
-    const { delivery } = active
+  /**
+   * Writes a delivery as it is, where it must last, however long the database takes to come back. A change made meanwhile is written as
+   * well.
+   *
+   * @throws NotOwner, or RelayError `stopping` when it was not written before the stop
+   */
+  async save(active: Active): Promise<void> {
+    const { delivery, mustLast } = active
+    if (!mustLast) return
     const { id, flow: { members = [] } } = delivery
     const before = this.writing.get(id)?.catch(() => undefined)
     // The end of a digest is not on disk before those of its members: after a kill in between they are found by the digest.
@@ -390,7 +372,12 @@ export class Deliveries {
     }
     // What could not be written before the end of the term stays unwritten.
     saved.then(done, () => undefined)
-    return saved
+    await saved
+  }
+
+  /** Writes a delivery as it is, where it must last, if the database answers. @throws RelayError `store-down` */
+  async saveOnce({ delivery, mustLast }: Active): Promise<void> {
+    if (mustLast) await orStoreDown(this.options.journal.update(delivery))
   }
 
   /** @throws NotOwner, or RelayError `stopping` when it was not written before the stop */
@@ -412,9 +399,9 @@ export class Deliveries {
   }
 
   /** Cancels a row that may be there, however long the database takes to come back. Until then its key stays taken. */
-  private cancel(delivery: Delivery): void {
-    this.uncertain.set(delivery.id, delivery)
-    void this.untilWritten(() => this.options.journal.cancel(delivery.id)).then(() => this.uncertain.delete(delivery.id), () => undefined)
+  private cancel({ id, key }: Delivery): void {
+    this.active.delete(id)
+    void this.untilWritten(() => this.options.journal.cancel(id)).then(() => this.freeInMemory(key), () => undefined)
   }
 
   private keep(active: Active): Active {
@@ -426,9 +413,13 @@ export class Deliveries {
 
   /** Takes a delivery out of memory. */
   forget(id: string): void {
-    const { key } = this.active.get(id) ?? {}
+    const { key = null } = this.active.get(id) ?? {}
     this.active.delete(id)
-    if (key && this.keys.get(key)?.delivery.id === id) this.keys.delete(key)
+    this.freeInMemory(key)
+  }
+
+  private freeInMemory(key: string | null): void {
+    if (key !== null) this.keys.delete(key)
   }
 
   /** It may have been read again since. */
@@ -437,7 +428,8 @@ export class Deliveries {
     return this.active.get(id) ?? this.unanswered.get(id) ?? sender
   }
 
-  private change(delivery: Delivery, change: Change): void {
+  /** Changes a delivery. That is written with its next step. */
+  change(delivery: Delivery, change: Change): void {
     Object.assign(delivery, change)
     delivery.updatedAt = this.options.clock.wall()
   }

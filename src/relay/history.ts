@@ -3,8 +3,7 @@ import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import type { Deliveries } from './deliveries'
 import { unfinished, type Delivery, type State } from './delivery'
-import { cutList, lastId, lowestId, matches, type Journal, type ListFilter } from './journal'
-import { orStoreDown } from './replay'
+import { cutList, lastId, lowestId, matches, orStoreDown, type Journal, type ListFilter } from './journal'
 
 /** How many deliveries ended how. */
 export type Counts = Record<typeof endStates[number], number>

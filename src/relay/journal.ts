@@ -96,6 +96,13 @@ export class NotOwner extends Error {
   override readonly name = 'NotOwner'
 }
 
+/** @throws RelayError `store-down` for whatever the database throws */
+export async function orStoreDown<T>(work: Promise<T>): Promise<T> {
+  return work.catch((cause: unknown) => {
+    throw cause instanceof RelayError ? cause : new RelayError('store-down', undefined, { cause })
+  })
+}
+
 /** Which deliveries are listed. */
 export interface ListFilter {
   /** Those in one of these states. */

@@ -452,16 +452,16 @@ export class Lanes {
     const items = await deliveries.itemsOf(active)
     let end = results
     for (let change = nextRung(delivery, end, clock.wall()); change; change = nextRung(delivery, end, clock.wall())) {
-      deliveries.redirect(active, change)
+      deliveries.change(delivery, change)
       try {
         const { target, deferred, mode, flow: { route } } = delivery
         const rung = (route && currentRung(route)) ?? {}
         const account = deferred ? port.chooseLater(rung) : port.choose(rung)
         const wrong = account.check(target, items).find(item => item instanceof RelayError)
         if (wrong instanceof RelayError && mode === 'single') throw wrong
-        deliveries.redirect(active, { bot: account.sid })
+        deliveries.change(delivery, { bot: account.sid })
         this.enter(active, { isAccepted: deferred && !hasNextRung(route) })
-        await deliveries.persist(active)
+        await deliveries.save(active)
         this.saved(active)
         return
       } catch (error) {

@@ -3,9 +3,9 @@ import { toSent, type AttemptContext } from './attempt'
 import { nameOf } from './chats'
 import { inTime } from './clock'
 import type { Active } from './deliveries'
-import { again, isOverdue, type Delivery } from './delivery'
+import { again, isOverdue, type Change, type Delivery } from './delivery'
 import { laneOf } from './lane'
-import type { Lanes } from './lanes'
+import type { Lanes, Waiting } from './lanes'
 import { openMessage } from './send'
 import { takeBack } from './thread'
 
@@ -100,7 +100,7 @@ export class Recheck {
   }
 
   private async lookAgain(active: Active, due: number[]): Promise<void> {
-    const { clock, port, deliveries, lanes, limits, policy, stop } = this.context
+    const { clock, port, deliveries, limits, policy, stop } = this.context
     const { delivery } = active
     const canAsk = port.find(delivery.bot)?.isOnline && limits.rest(delivery.bot, laneOf(delivery)) === 0
     // As long as it is in memory its end is still being written.
@@ -111,13 +111,35 @@ export class Recheck {
     if (!delivery.deferred || calls > policy.retries || isOverdue(delivery, clock.wall())) return
     due.length = 0
     // It was accepted for later: it joins its lane again, at its old place.
-    const revived = deliveries.revive(active, again(delivery, delivery.seq, false))
-    try {
-      await deliveries.commit(revived.active)
-    } catch (error) {
-      revived.undo()
-      throw error
-    }
-    lanes.join(revived.active)
+    await requeue(this.context, active, again(delivery, delivery.seq, false), { isAccepted: true })
   }
+}
+
+/** What is written of a delivery is not what it is. */
+export function isChanging(): RelayError {
+  return new RelayError('conflict', 'this delivery is changing: try again later')
+}
+
+/**
+ * Has a delivery sent again that has ended: it takes a place in its lane, and leaves from there once that is written.
+ *
+ * @throws RelayError `conflict`, `store-down`, or why its lane does not take it; then it is as it was before
+ */
+export async function requeue(
+  { deliveries, lanes }: Pick<RecheckContext, 'deliveries' | 'lanes'>, ended: Active, change: Change, waiting: Waiting,
+): Promise<Active> {
+  const before = { ...ended.delivery }
+  // Until its end is written, its lane and the journal are not done with it.
+  if (deliveries.get(before.id)) throw isChanging()
+  const active = deliveries.revive(ended, change)
+  try {
+    lanes.enter(active, waiting)
+    await deliveries.saveOnce(active)
+  } catch (error) {
+    lanes.leave(active.delivery)
+    deliveries.undo(active, before)
+    throw error
+  }
+  lanes.saved(active)
+  return active
 }

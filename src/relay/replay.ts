@@ -6,14 +6,14 @@ import type { Address, MessageRequest, ParsedItem } from '../message/model'
 import { platformOf, writeTarget } from '../message/target'
 import { SendError, type Port } from '../platform/port'
 import type { Active, Deliveries } from './deliveries'
-import { again, isRetryable, isUnfinished, type Change, type Delivery, type Idempotency, type ItemResult } from './delivery'
+import { again, isRetryable, isUnfinished, type Delivery, type Idempotency, type ItemResult } from './delivery'
 import type { Gates } from './gates'
 import { defaultExpiry, type Intake } from './intake'
-import { KeyTaken, type Journal } from './journal'
+import { KeyTaken, orStoreDown, type Journal } from './journal'
 import { laneOf } from './lane'
 import type { Lanes, Waiting } from './lanes'
 import type { AdmitRetry, Files, RelayOptions, Submission, Submitted } from './options'
-import type { Recheck } from './recheck'
+import { isChanging, requeue, type Recheck } from './recheck'
 import { currentRung, firstRung } from './route'
 
 /** How long an Idempotency-Key lives, in milliseconds. */
@@ -55,7 +55,7 @@ export class Replay {
     const key = caller === null ? digest(text) : digest(`${caller}\n`, text)
     const fingerprint = event ? anything : await fingerprintOf(request, id => this.context.files.digest(id))
     for (let other = this.underWay.get(key); other; other = this.underWay.get(key)) {
-      if (!event) throw keyConflict(other.fingerprint === fingerprint)
+      if (!event) throw other.fingerprint === fingerprint ? inProgress() : new RelayError('key-reused')
       await other.end
     }
     const work = this.submitOnce(submission, { key, fingerprint })
@@ -97,32 +97,39 @@ export class Replay {
 
   private async repeat(submission: Submission, { fingerprint }: Idempotency, earlier: Delivery): Promise<Submitted> {
     const { event } = submission
-    if (earlier.fingerprint !== fingerprint) throw keyConflict(false)
+    if (earlier.fingerprint !== fingerprint) throw new RelayError('key-reused')
     const isUnderWay = isUnfinished(earlier.state) && !earlier.deferred
-    if (isUnderWay && !event) throw keyConflict(true)
+    if (isUnderWay && !event) throw inProgress()
     return earlier.state === 'unanswered' ? this.resend(submission, earlier) : { delivery: earlier, isReplay: true }
   }
 
-  /** The delivery that has this key. @throws RelayError `in-progress` while its insert, or the end that frees the key, is being written */
+  /** The delivery that has this key. @throws RelayError `in-progress`, `key-unknown` */
   private async find(key: string, lifetime = keyLifetime): Promise<Delivery | undefined> {
     const { deliveries, journal, clock } = this.context
-    const known = deliveries.findByKey(key)
-    if (known && (!known.active || known.delivery.key !== key)) throw keyConflict(true)
-    // Another relay may have sent what this one has not.
-    if (known?.active && !isUnfinished(known.delivery.state) && !deliveries.mayCall(known.active)) throw new RelayError('key-unknown')
-    const earlier = known?.delivery ?? await orKeyUnknown(journal.findByKey(key))
+    const active = deliveries.findByKey(key)
+    if (active) return this.checkActive(active, key)
+    const earlier = await orKeyUnknown(journal.findByKey(key))
+    if (!earlier) return
     // What has not ended is in memory. The row of an earlier term that came late may still be cancelled by it.
-    if (!known && earlier && isUnfinished(earlier.state)) throw keyConflict(true)
-    const since = Math.max(earlier?.createdAt ?? 0, earlier?.flow.sendAt ?? 0)
-    if (!earlier || since > clock.wall() - lifetime || isUnfinished(earlier.state)) return earlier
-    // Its end is still being written, and its key with it.
-    if (known) throw keyConflict(true)
+    if (isUnfinished(earlier.state)) throw inProgress()
+    const { createdAt, flow: { sendAt = 0 } } = earlier
+    if (Math.max(createdAt, sendAt) > clock.wall() - lifetime) return earlier
     await orKeyUnknown(deliveries.freeKey(key))
+  }
+
+  private checkActive(active: Active, key: string): Delivery {
+    const { deliveries } = this.context
+    const { delivery } = active
+    // Its row is being cancelled, or the end that frees the key is being written.
+    if (!deliveries.get(delivery.id) || delivery.key !== key) throw inProgress()
+    // Another relay may have sent what this one has not.
+    if (!isUnfinished(delivery.state) && !deliveries.mayCall(active)) throw new RelayError('key-unknown')
+    return delivery
   }
 
   /** The first request with this key went unanswered: what became of it is told, or what is missing is sent once that may be. */
   private async resend(submission: Submission, earlier: Delivery): Promise<Submitted> {
-    const { deliveries, recheck, clock, intake, lanes, policy } = this.context
+    const { deliveries, recheck, clock, intake, policy } = this.context
     const { request: { expiresIn }, admit, signal, deferred } = submission
     const active = deliveries.unanswered.get(earlier.id) ?? deliveries.toActive(earlier)
     const { delivery } = active
@@ -134,9 +141,8 @@ export class Replay {
     const isBackground = !deliveries.isDurable && deferred?.inMemory !== undefined
     const waiting: Waiting = isLater ? {} : { signal: isBackground ? undefined : signal, patience: expiresIn }
     // Where its lane takes nobody, or the journal does not answer, what left before may have arrived all the same.
-    const queued = await this.requeue(active, change, waiting).catch(() => undefined)
+    const queued = await requeue(this.context, active, change, waiting).catch(() => undefined)
     if (!queued) return replay
-    lanes.saved(queued)
     // A repeated key that names no wait is answered when its deferred delivery should have been sent.
     const patience = policy.timeout * (policy.retries + 1)
     const limit = isBackground ? deferred.inMemory : isLater ? deferred?.wait ?? patience : undefined
@@ -161,7 +167,7 @@ export class Replay {
   }
 
   private async retryOnce(id: string, admit: AdmitRetry): Promise<void> {
-    const { deliveries, journal, port, clock, intake, lanes, recheck } = this.context
+    const { deliveries, journal, port, clock, intake, recheck } = this.context
     const known = deliveries.unanswered.get(id) ?? deliveries.get(id)
     const delivery = known?.delivery ?? await orStoreDown(journal.find(id))
     if (!delivery) throw new RelayError('not-found')
@@ -189,24 +195,7 @@ export class Replay {
     // A file that is gone makes its item fail in its turn.
     await deliveries.keepUploads(items, expiresAt ?? clock.wall()).catch(() => undefined)
     const change = { ...again(delivery, intake.nextSeq(), true), ...first, bot, deferred: isLater, expiresAt }
-    lanes.saved(await orStoreDown(this.requeue(known ?? deliveries.toActive(delivery, items), change, {})))
-  }
-
-  /** Takes a place at the end of the lane, and writes down that the delivery is sent again. */
-  private async requeue(active: Active, change: Change, waiting: Waiting): Promise<Active> {
-    const { deliveries, lanes } = this.context
-    // Until its end is written, its lane and the journal are not done with it.
-    if (deliveries.get(active.delivery.id)) throw isChanging()
-    const { active: queued, undo } = deliveries.revive(active, change)
-    try {
-      lanes.enter(queued, waiting)
-      await deliveries.commit(queued)
-      return queued
-    } catch (error) {
-      lanes.leave(queued.delivery)
-      undo()
-      throw error
-    }
+    await requeue(this.context, known ?? deliveries.toActive(delivery, items), change, {})
   }
 }
 
@@ -217,14 +206,9 @@ function isOfChat(result: ItemResult | undefined): boolean {
   return cause instanceof SendError && (cause.isAboutTarget || cause.about === 'account')
 }
 
-/** The failure of a request whose key is another request's, which is under way or means something else. */
-function keyConflict(isSame: boolean): RelayError {
-  return isSame ? new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } }) : new RelayError('key-reused')
-}
-
-/** What is written of a delivery is not what it is. */
-export function isChanging(): RelayError {
-  return new RelayError('conflict', 'this delivery is changing: try again later')
+/** A request with the same key is under way. */
+function inProgress(): RelayError {
+  return new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } })
 }
 
 async function orKeyUnknown<T>(work: Promise<T>): Promise<T> {
@@ -273,11 +257,4 @@ function canChoose(port: Port, way: Address): boolean {
   } catch {
     return false
   }
-}
-
-/** @throws RelayError `store-down` for whatever the database throws */
-export async function orStoreDown<T>(work: Promise<T>): Promise<T> {
-  return work.catch((cause: unknown) => {
-    throw cause instanceof RelayError ? cause : new RelayError('store-down', undefined, { cause })
-  })
 }

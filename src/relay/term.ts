@@ -13,8 +13,8 @@ import { Lanes } from './lanes'
 import { Limits } from './limits'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
 import type { Ownership } from './owner'
-import { Recheck } from './recheck'
-import { isChanging, Replay } from './replay'
+import { isChanging, Recheck } from './recheck'
+import { Replay } from './replay'
 
 /** What outlives a reload of the plugin in one process: what is known of the chats, pauses and intervals, and the journal in memory. */
 export class Shared {

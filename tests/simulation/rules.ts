@@ -20,7 +20,7 @@ const rules: readonly Rule[] = [
   },
   {
     number: 2, off: 'an insert without an answer is not cancelled',
-    patches: [{ file: 'deliveries.ts', find: 'void this.untilWritten(() => this.options.journal.cancel(delivery.id))', replace: 'void Promise.resolve()' }],
+    patches: [{ file: 'deliveries.ts', find: 'void this.untilWritten(() => this.options.journal.cancel(id))', replace: 'void Promise.resolve()' }],
   },
   {
     number: 2, off: 'a late insert replaces a tombstone',
@@ -56,7 +56,7 @@ const rules: readonly Rule[] = [
   },
   {
     number: 7, off: 'a relay that may have lost the database tells what it knew last',
-    patches: [{ file: 'deliveries.ts', find: 'await this.saveInTime(active) || this.mayCall(active)', replace: 'await this.saveInTime(active) || true' }],
+    patches: [{ file: 'deliveries.ts', find: 'await this.conclude(active, results) || this.mayCall(active)', replace: 'await this.conclude(active, results) || true' }],
     from: 40_072_200,
   },
   {
