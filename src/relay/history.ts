@@ -58,7 +58,7 @@ export class History {
    * @returns how many ended how in each span by the time at which they were accepted, and how many there are at all in each state
    */
   async counts(filter: ListFilter, edges: readonly number[]): Promise<{ spans: Counts[], states: Record<State, number> }> {
-    const { since = 0, until = Infinity, text, targets } = filter
+    const { since = 0, until = Infinity, targets } = filter
     const states = { queued: 0, sending: 0, sent: 0, failed: 0, unanswered: 0, expired: 0 }
     const spans = edges.slice(1).map(() => ({ sent: 0, failed: 0, unanswered: 0, expired: 0 }))
     if (filter.states?.length === 0) return { spans, states }
@@ -67,8 +67,8 @@ export class History {
       const ended = endStates.find(each => each === state)
       if (span && ended) span[ended] += count
     }
-    // The columns do not tell these.
-    if (text?.includes('\n') || targets?.some(({ platform }) => platform !== undefined)) {
+    // No column tells the platform.
+    if (targets?.some(({ platform }) => platform !== undefined)) {
       for await (const { state, createdAt } of this.all({ ...filter, states: [...unfinished, ...endStates] })) {
         add(state, 1, spans[edges.findLastIndex(edge => edge <= createdAt)])
       }

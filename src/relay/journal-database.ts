@@ -208,9 +208,9 @@ export class DatabaseJournal implements Journal, OwnerStore {
   async list(filter: ListFilter): Promise<Delivery[]> {
     const { since = 0, until, before = lastId, order, limit } = filter
     await this.flush().catch(() => undefined)
-    const [end = before] = [before, until === undefined ? lastId : lowestId(until)].sort()
+    const last = until === undefined ? lastId : lowestId(until)
     const found: Delivery[] = []
-    for await (const id of this.stretches({ from: lowestId(since), before: end }, filter)) {
+    for await (const id of this.stretches({ from: lowestId(since), before: before < last ? before : last }, filter)) {
       for await (const rows of this.pages({ ...conditionsOf(filter), id }, Math.max(limit, least), order)) {
         found.push(...this.read(rows).filter(each => matches(each, filter)))
         if (found.length >= limit) return found.slice(0, limit)

@@ -132,7 +132,7 @@ export interface ListFilter {
 /** IDs from one on, and before another. */
 export interface Range { from: string, before: string }
 
-/** Which deliveries are counted. Targets are those on any platform. A text is one without line breaks; the case of no letter counts. */
+/** Which deliveries are counted. Targets are those on any platform. Of a text, the case of no letter counts. */
 export type CountFilter = Pick<ListFilter, 'caller' | 'door' | 'targets' | 'text'> & { states: readonly State[] }
 
 /** A delivery as a row of the journal: the columns by which rows are found, and the rest as JSON. */
@@ -263,33 +263,29 @@ const isRecord = objectOf<StoredRecord>({
 })
 
 export function toRow(delivery: Delivery): Row {
-  const { id, state, target, caller, door, key, updatedAt, summary, results, flow } = delivery
-  const { seq, mode, deferred, bot, createdAt, expiresAt, attempts, open, held, fingerprint } = delivery
+  const { id, state, target, caller, door, key, updatedAt, summary, results, ...record } = delivery
   return {
     id, state, door, key, updatedAt,
     target: writeTarget(target),
     caller: caller && writeCaller(caller),
-    thread: flow.thread?.name ?? null,
+    thread: record.flow.thread?.name ?? null,
     summary: JSON.stringify(summary),
-    record: JSON.stringify({
-      seq, mode, deferred, bot, createdAt, expiresAt, attempts, results: results.map(writeResult), open, held, fingerprint, flow,
-    }),
+    record: JSON.stringify({ ...record, results: results.map(writeResult) }),
   }
 }
 
 /** @throws Error when it was not written by `toRow` */
-export function fromRow(row: Row): Delivery {
+export function fromRow({ id, door, key, updatedAt, ...row }: Row): Delivery {
   const record: unknown = JSON.parse(row.record)
   const summary: unknown = JSON.parse(row.summary)
   const target = readTarget(row.target)
-  const { id, door, key, updatedAt } = row
   const state = states.find(name => name === row.state)
   if (!state || !target || !isRecord(record) || !isSummary(summary)) throw new Error('the row is damaged')
-  const { seq, mode, deferred, bot, createdAt, expiresAt, attempts, open, held, fingerprint, flow } = record
+  const { held, results } = record
   return {
-    id, seq, state, mode, deferred, target, door, bot, createdAt, updatedAt, expiresAt, attempts, open, key, fingerprint, flow, summary,
+    ...record, id, state, target, door, key, updatedAt, summary,
     caller: row.caller === null ? null : Buffer.from(row.caller, 'hex').toString(),
-    results: record.results.map(readResult),
+    results: results.map(readResult),
     held: isHold(held) ? held : null,
   }
 }
