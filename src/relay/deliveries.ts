@@ -98,8 +98,14 @@ export class Deliveries {
     for (const active of this.unanswered.values()) if (active.key === key) active.key = active.delivery.key = null
   }
 
+  /** One that has not ended, or whose end is not written yet. */
   get(id: string): Active | undefined {
     return this.active.get(id)
+  }
+
+  /** The same, or one that is remembered because it ended unanswered. */
+  find(id: string): Active | undefined {
+    return this.active.get(id) ?? this.unanswered.get(id)
   }
 
   /** Those in memory. */
@@ -245,7 +251,7 @@ export class Deliveries {
     const outcome = outcomeOf(result)
     const hasLeft = outcome === 'sent' || outcome === 'unanswered'
     await Promise.all(members.map(async ({ id, shown }) => {
-      const active = this.active.get(id) ?? this.unanswered.get(id)
+      const active = this.find(id)
       if (!active) return
       const { delivery } = active
       const { digest: share, ...flow } = delivery.flow
@@ -424,8 +430,7 @@ export class Deliveries {
 
   /** It may have been read again since. */
   private present(sender: Active): Active {
-    const { id } = sender.delivery
-    return this.active.get(id) ?? this.unanswered.get(id) ?? sender
+    return this.find(sender.delivery.id) ?? sender
   }
 
   /** Changes a delivery. That is written with its next step. */

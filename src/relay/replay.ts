@@ -131,22 +131,21 @@ export class Replay {
   private async resend(submission: Submission, earlier: Delivery): Promise<Submitted> {
     const { deliveries, recheck, clock, intake, policy } = this.context
     const { request: { expiresIn }, admit, signal, deferred } = submission
-    const active = deliveries.unanswered.get(earlier.id) ?? deliveries.toActive(earlier)
+    const active = deliveries.find(earlier.id) ?? deliveries.toActive(earlier)
     const { delivery } = active
     const replay: Submitted = { delivery, isReplay: true }
     if (!await recheck.look(active).catch(() => false) || delivery.state !== 'unanswered') return replay
     admit?.({ target: delivery.target, platform: platformOf(delivery.bot) ?? '' }, 0)
     const isLater = delivery.deferred
     const change = { ...again(delivery, intake.nextSeq(), true), ...isLater && { expiresAt: clock.wall() + (expiresIn ?? defaultExpiry) } }
-    const isBackground = !deliveries.isDurable && deferred?.inMemory !== undefined
-    const waiting: Waiting = isLater ? {} : { signal: isBackground ? undefined : signal, patience: expiresIn }
+    const waiting: Waiting = isLater ? {} : { signal: deferred ? undefined : signal, patience: expiresIn }
     // Where its lane takes nobody, or the journal does not answer, what left before may have arrived all the same.
     const queued = await requeue(this.context, active, change, waiting).catch(() => undefined)
     if (!queued) return replay
     // A repeated key that names no wait is answered when its deferred delivery should have been sent.
     const patience = policy.timeout * (policy.retries + 1)
-    const limit = isBackground ? deferred.inMemory : isLater ? deferred?.wait ?? patience : undefined
-    return { delivery: await deliveries.ended(queued, limit, isBackground ? undefined : signal?.()), isReplay: false }
+    const limit = isLater ? deferred?.wait ?? patience : deferred?.inMemory
+    return { delivery: await deliveries.ended(queued, limit, signal?.()), isReplay: false }
   }
 
   /**
@@ -168,16 +167,11 @@ export class Replay {
 
   private async retryOnce(id: string, admit: AdmitRetry): Promise<void> {
     const { deliveries, journal, port, clock, intake, recheck } = this.context
-    const known = deliveries.unanswered.get(id) ?? deliveries.get(id)
+    const known = deliveries.find(id)
     const delivery = known?.delivery ?? await orStoreDown(journal.find(id))
     if (!delivery) throw new RelayError('not-found')
-    if (!isRetryable(delivery.state)) throw new RelayError('conflict', `this delivery is ${delivery.state}: only an undelivered one can be retried`)
-    if (delivery.state !== 'unanswered' && delivery.flow.members) {
-      throw new RelayError('conflict', 'this is a digest that did not arrive: retry its members')
-    }
-    if (delivery.state === 'unanswered' && delivery.flow.digest) {
-      throw new RelayError('conflict', `this delivery left in the digest ${delivery.flow.digest.id}: retry that one`)
-    }
+    const obstacle = obstacleTo(delivery)
+    if (obstacle !== undefined) throw new RelayError('conflict', obstacle)
     const items = known?.items ?? await orStoreDown(journal.items(id))
     if (!items?.length) throw new RelayError('conflict', 'the content of this delivery is not kept: send it as a new request')
     const seconds = Math.ceil(recheck.settling(delivery) / 1000)
@@ -197,6 +191,13 @@ export class Replay {
     const change = { ...again(delivery, intake.nextSeq(), true), ...first, bot, deferred: isLater, expiresAt }
     await requeue(this.context, known ?? deliveries.toActive(delivery, items), change, {})
   }
+}
+
+/** Why a delivery cannot be sent again. */
+function obstacleTo({ state, flow: { members, digest } }: Delivery): string | undefined {
+  if (!isRetryable(state)) return `this delivery is ${state}: only an undelivered one can be retried`
+  if (members && state !== 'unanswered') return 'this is a digest that did not arrive: retry its members'
+  if (digest && state === 'unanswered') return `this delivery left in the digest ${digest.id}: retry that one`
 }
 
 /** Whether an item was not taken because of its chat, or of the account. */
