@@ -78,8 +78,8 @@ export function toSent({ messageIds }: Pick<Receipt, 'messageIds'>, likeness: st
 /** Its steps resolve to the failure that ends it; to nothing where another call follows, or the message has arrived. */
 class Attempt {
   private readonly name: string
-  /** How many calls may have arrived. */
-  private open: number
+  /** Whether one of its calls may have arrived. */
+  private isOpen: boolean
   /** Until when a further call may be made, as the last look-up has it. */
   private repeatableUntil = Infinity
   /** Calls made, those of an earlier run among them. */
@@ -99,7 +99,7 @@ class Attempt {
     const { clock, policy: { timeout }, lane: { interval } } = context
     const { active: { delivery }, indices, earlier, retries } = sending
     this.name = nameOf(delivery.id, indices)
-    this.open = earlier ? 1 : 0
+    this.isOpen = earlier !== undefined
     this.calls = earlier?.calls ?? 0
     this.since = earlier?.since
     // A caller waits for as long as all calls may take, with the look-up of an earlier one.
@@ -116,12 +116,12 @@ class Attempt {
       return this.receipt ?? this.fail(failure)
     } finally {
       this.hasEnded = true
-      if (this.open === 0 && !this.receipt) chats.drop(chat, this.name)
+      if (!this.isOpen && !this.receipt) chats.drop(chat, this.name)
     }
   }
 
   private fail(failure: SendError | undefined): never {
-    if (this.open === 0) throw failure ?? new RelayError('stopping')
+    if (!this.isOpen) throw failure ?? new RelayError('stopping')
     throw failure?.outcome === 'unanswered' ? failure : new SendError('unanswered', undefined, { cause: failure })
   }
 
@@ -135,7 +135,7 @@ class Attempt {
       await deliveries.leave(active, results, leaving)
     } catch (error) {
       // What an earlier call has left open may have arrived.
-      if (this.open > 0 && error instanceof RelayError) return new SendError('unanswered', undefined, { cause: error })
+      if (this.isOpen && error instanceof RelayError) return new SendError('unanswered', undefined, { cause: error })
       throw error
     }
     if (this.receipt) return
@@ -162,7 +162,6 @@ class Attempt {
       const rest = limits.rest(account.sid, chat)
       if (rest > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited', limit: { scope: 'chat', after: rest } })
       endCall = deliveries.called(active)
-      this.open++
       chats.begin(chat, this.name, message.likeness, settle)
       unwatch = account.onOffline(() => {
         failure ??= new SendError('unanswered', 'the connection was lost')
@@ -189,7 +188,7 @@ class Attempt {
     if (!endCall) return failure ?? new SendError('unsent', 'another plugin of the bot held the message back, or its files came too slowly')
     failure ??= new SendError('unanswered')
     endCall(failure.outcome, failure.wording ?? (failure.outcome === 'unanswered' ? 'no answer in time' : undefined))
-    if (failure.outcome !== 'unanswered') this.open--
+    if (failure.outcome === 'unanswered') this.isOpen = true
     return failure
   }
 
@@ -234,7 +233,7 @@ class Attempt {
       if (finding && finding.repeatableUntil > clock.now() && !this.isLast) {
         this.repeatableUntil = finding.repeatableUntil
         const end = await this.rest(failure)
-        if (!end && finding.isAbsent) this.open = 0
+        if (!end && finding.isAbsent) this.isOpen = false
         return end && !this.isCut ? explain(end, finding) : end
       }
       const left = until - clock.now()

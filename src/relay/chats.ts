@@ -19,9 +19,7 @@ export interface OpenCall {
   readonly offset?: number
   /** When the platform is taken not to carry it out any more, on the monotonic clock. */
   settledAt: number
-  /** Whether the platform took it without giving it an ID. */
-  isUnnamed: boolean
-  /** Its late answer. */
+  /** Its answer, where that came late or has no ID. */
   receipt?: Receipt
   /** The ID by which a look-up found it. */
   foundAs?: string
@@ -60,20 +58,16 @@ export class Chats {
   /** A call is about to be made: from now on the message may arrive. */
   begin(chat: string, name: string, likeness: string, settle: number): OpenCall {
     const now = this.clock.now()
-    const settledAt = now + settle
-    const known = this.find(chat, name)
-    if (known) {
-      known.settledAt = settledAt
-      return known
-    }
-    return this.add(chat, { name, likeness, begunAt: now, offset: this.clock.wall() - now, settledAt, isUnnamed: false })
+    const call = this.find(chat, name) ?? this.add(chat, { name, likeness, begunAt: now, offset: this.clock.wall() - now, settledAt: now })
+    call.settledAt = now + settle
+    return call
   }
 
   /** A call that is known, or one of an earlier process: its settling time counts from now, and where it left by the machine's clock. */
   restore(chat: string, name: string, { likeness, since, settle }: Pick<Open, 'likeness' | 'since' | 'settle'>): OpenCall {
     const now = this.clock.now()
     const begunAt = now - Math.max(this.clock.wall() - since, 0)
-    return this.find(chat, name) ?? this.add(chat, { name, likeness, begunAt, settledAt: now + settle, isUnnamed: false })
+    return this.find(chat, name) ?? this.add(chat, { name, likeness, begunAt, settledAt: now + settle })
   }
 
   /** What earlier deliveries have become: claims, and messages without an ID of the last day. */
@@ -91,7 +85,7 @@ export class Chats {
         const age = Math.max(this.clock.wall() - updatedAt, 0)
         const name = nameOf(id, [index])
         if (result.likeness === undefined || age > day || this.find(chat, name)) continue
-        this.add(chat, { name, likeness: result.likeness, begunAt: now - age, settledAt: now, isUnnamed: true })
+        this.add(chat, { name, likeness: result.likeness, begunAt: now - age, settledAt: now, receipt: { messageIds: [] } })
       }
     }
     for (const [id, since] of own) this.claim(chat, id, since)
@@ -110,8 +104,7 @@ export class Chats {
     for (const id of receipt.messageIds) this.claim(chat, id)
     if (!call) return
     call.receipt = receipt
-    call.isUnnamed = receipt.messageIds.length === 0
-    if (!call.isUnnamed && !isKept) this.drop(chat, name)
+    if (receipt.messageIds.length > 0 && !isKept) this.drop(chat, name)
   }
 
   /** A look-up found a message under this ID. The call stays known for an answer that comes late. */
@@ -129,7 +122,7 @@ export class Chats {
   /** How long messages with this likeness may still be carried out, in milliseconds; 0 once all have settled. */
   openFor(chat: string, likeness: string): number {
     let last = 0
-    for (const call of this.open(chat, likeness)) if (!call.isUnnamed) last = Math.max(last, call.settledAt)
+    for (const call of this.open(chat, likeness)) if (!call.receipt) last = Math.max(last, call.settledAt)
     return Math.max(last - this.clock.now(), 0)
   }
 
@@ -170,8 +163,8 @@ export class Chats {
 
   /** Messages with this likeness whose ID is not known. */
   private open(chat: string, likeness: string): OpenCall[] {
-    const isOpen = (call: OpenCall): boolean => call.foundAs === undefined && (call.isUnnamed || !call.receipt)
-    return [...this.calls.get(chat)?.values() ?? []].filter(call => call.likeness === likeness && isOpen(call))
+    const calls = [...this.calls.get(chat)?.values() ?? []]
+    return calls.filter(call => call.likeness === likeness && call.foundAs === undefined && !call.receipt?.messageIds.length)
   }
 
   private find(chat: string, name: string): OpenCall | undefined {
