@@ -172,9 +172,8 @@ export class RowOwner extends RenewedOwner {
 
 /** Ownership of a folder, by a lock file; where there is a database in it, with a number that grows in the database. */
 export class FileOwner extends RenewedOwner {
-  private readonly lock: FileLock
-  /** Whether the folder cannot hold a lock: then it is worked without one. */
-  private isUnlocked = false
+  /** Absent where the folder cannot hold a lock: then it is worked without one. */
+  private lock: FileLock | undefined
 
   /** @param store the database in the folder, where there is one */
   constructor(folder: string, clock: Clock, private readonly logger: Pick<Logger, 'warn'>, private readonly store?: OwnerStore) {
@@ -183,7 +182,7 @@ export class FileOwner extends RenewedOwner {
   }
 
   get active(): string | undefined {
-    return this.lock.holder
+    return this.lock?.holder
   }
 
   protected async take(): Promise<number | undefined> {
@@ -193,7 +192,7 @@ export class FileOwner extends RenewedOwner {
   }
 
   protected renew(): boolean {
-    return this.isUnlocked || this.lock.renew()
+    return this.lock?.renew() ?? true
   }
 
   /** The lock belongs to the process, which still has the database open; it goes with it. */
@@ -203,11 +202,12 @@ export class FileOwner extends RenewedOwner {
 
   private takeLock(): boolean {
     try {
-      return this.isUnlocked || this.lock.take()
+      return this.lock?.take() ?? true
     } catch (error) {
       if (!(error instanceof FolderError)) throw error
       this.logger.warn('%s', `nothing keeps a second process from working the same data: ${error.message}`)
-      return this.isUnlocked = true
+      this.lock = undefined
+      return true
     }
   }
 }
