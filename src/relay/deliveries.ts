@@ -212,7 +212,7 @@ export class Deliveries {
   async end(active: Active, results: Results, rejection?: RelayError): Promise<void> {
     const { delivery } = active
     const { clock, logger, observer } = this.options
-    const isKnown = await this.conclude(active, results) || this.mayCall(active)
+    const isKnown = await this.writeEnd(active, results) || this.mayCall(active)
     const { id, state, deferred, target, attempts, createdAt } = delivery
     if (deferred) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`)
     observer.ended(delivery, clock.wall() - createdAt)
@@ -222,7 +222,7 @@ export class Deliveries {
   }
 
   /** A delivery has ended, or ends otherwise than it seemed. @returns whether that is written; otherwise it is written later */
-  private async conclude(active: Active, results: Results): Promise<boolean> {
+  private async writeEnd(active: Active, results: Results): Promise<boolean> {
     const { delivery, items = [], mustLast } = active
     if (delivery.flow.members) await this.endMembers(delivery, results)
     // Until it is written, memory has the truth.
@@ -302,7 +302,7 @@ export class Deliveries {
     if (indices.every(index => delivery.results[index]?.success)) return
     const results = withSent(delivery.results, indices, sent)
     if (isUnfinished(delivery.state)) this.change(delivery, { results })
-    else await this.conclude(active, results)
+    else await this.writeEnd(active, results)
   }
 
   /**

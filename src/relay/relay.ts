@@ -70,8 +70,9 @@ export class Relay {
     this.begun = pause(options.clock, startTime, this.hasBegun.signal)
   }
 
-  /** Works a data store as soon as this relay is its owner. It may be called again, for one that has arrived late. */
+  /** Works a data store as soon as this relay is its owner. It may be called again, also for another one that has arrived late. */
   open(store: DataStore): void {
+    if (store === this.store) return
     const before = this.working
     this.close.abort()
     const close = this.close = new AbortController()

@@ -47,25 +47,21 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
   app.last = last.then(() => disposed).then(finish)
   const isLoaded = (): boolean => isDatabaseLoaded(unwrap(ctx.registry))
   const memory: DataStore = { journal: shared.journal, ownership: new FileOwner(dataDir, systemClock, logger), isStandIn: isLoaded }
-  let opened: DataStore | undefined
-  const open = (store: DataStore): void => {
-    if (opened !== store) relay.open(opened = store)
-  }
   let hasDatabase = false
   ctx.inject(['database'], inner => {
     hasDatabase = true
     const gone = new AbortController()
     const database = databaseOf(inner, started)
-    void last.then(() => openDatabase(database, memory, open, logger, gone.signal))
+    void last.then(() => openDatabase(relay, database, memory, logger, gone.signal))
     inner.on('dispose', () => {
       gone.abort()
       hasDatabase = false
       // With the plugin itself, also where it is only given other settings, the relay has some time to end.
-      queueMicrotask(() => isDisposed || open(memory))
+      queueMicrotask(() => isDisposed || relay.open(memory))
     })
   })
   ctx.on('ready', () => {
-    ctx.setTimeout(() => void last.then(() => hasDatabase || open(memory)), isLoaded() ? arrivalTime : 0)
+    ctx.setTimeout(() => void last.then(() => hasDatabase || relay.open(memory)), isLoaded() ? arrivalTime : 0)
   })
   return { relay, finish }
 }
@@ -87,13 +83,13 @@ function databaseOf(ctx: Context, options: StartOptions): DataStore {
 
 /** Opens a database once it answers, unless it is gone by then. A damaged one arrives as well: until it answers, memory is worked. */
 async function openDatabase(
-  database: DataStore, memory: DataStore, open: (store: DataStore) => void, logger: StartOptions['logger'], gone: AbortSignal,
+  relay: Relay, database: DataStore, memory: DataStore, logger: StartOptions['logger'], gone: AbortSignal,
 ): Promise<void> {
   const isGone = (): boolean => gone.aborted
   for (let isFirst = true; !isGone(); isFirst = false) {
     const failure = await database.journal.ping().then(() => undefined, nameOfError)
     if (isFirst && failure !== undefined) logger.warn('%s', `the database does not answer, nothing that needs it is accepted: ${failure}`)
-    if (!isGone()) open(failure === undefined ? database : memory)
+    if (!isGone()) relay.open(failure === undefined ? database : memory)
     if (failure === undefined) return
     await pause(systemClock, retryDelay, gone)
   }

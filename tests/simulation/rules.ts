@@ -56,7 +56,7 @@ const rules: readonly Rule[] = [
   },
   {
     number: 7, off: 'a relay that may have lost the database tells what it knew last',
-    patches: [{ file: 'deliveries.ts', find: 'await this.conclude(active, results) || this.mayCall(active)', replace: 'await this.conclude(active, results) || true' }],
+    patches: [{ file: 'deliveries.ts', find: 'await this.writeEnd(active, results) || this.mayCall(active)', replace: 'await this.writeEnd(active, results) || true' }],
     from: 40_072_200,
   },
   {
