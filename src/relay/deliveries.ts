@@ -224,13 +224,13 @@ export class Deliveries {
   /** A delivery has ended, or ends otherwise than it seemed. @returns whether that is written; otherwise it is written later */
   private async writeEnd(active: Active, results: Results): Promise<boolean> {
     const { delivery, items = [], mustLast } = active
-    if (delivery.flow.members) await this.endMembers(delivery, results)
     // Until it is written, memory has the truth.
     if (mustLast) this.keep(active)
     this.change(delivery, end(delivery, results))
     this.keepFiles(active)
     if (delivery.state === 'unanswered') this.remember(active)
     else this.unanswered.delete(delivery.id)
+    if (delivery.flow.members) await this.endMembers(delivery)
     if (mustLast) return this.saveInTime(active)
     this.options.journal.record(delivery, items)
     this.forget(delivery.id)
@@ -244,10 +244,10 @@ export class Deliveries {
   }
 
   /**
-   * The deliveries of a digest end as it ends, and before it: a restart in between finds the rest by the digest, which has not ended. Those
-   * that ended unanswered with it end again: what became of it later is true for them as well.
+   * The deliveries of a digest end as it has ended, and on disk before it: a restart in between finds the rest by the digest, which has not
+   * ended there. Those that ended unanswered with it end again: what became of it later is true for them as well.
    */
-  private async endMembers({ id: digest, flow: { members = [] } }: Delivery, [result]: Results): Promise<void> {
+  private async endMembers({ id: digest, results: [result], flow: { members = [] } }: Delivery): Promise<void> {
     const outcome = outcomeOf(result)
     const hasLeft = outcome === 'sent' || outcome === 'unanswered'
     await Promise.all(members.map(async ({ id, shown }) => {
