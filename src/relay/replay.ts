@@ -1,18 +1,18 @@
 import { LRUCache } from 'lru-cache'
 import { RelayError } from '../errors'
 import { digest } from '../lib/crypto'
-import { writeLink } from '../message/link'
-import type { Address, MessageRequest, ParsedItem } from '../message/model'
-import { platformOf, writeTarget } from '../message/target'
+import type { Address } from '../message/model'
+import { platformOf } from '../message/target'
 import { SendError, type Port } from '../platform/port'
 import type { Active, Deliveries } from './deliveries'
 import { again, isRetryable, isUnfinished, type Delivery, type Idempotency, type ItemResult } from './delivery'
+import { fingerprintOf } from './fingerprint'
 import type { Gates } from './gates'
 import { defaultExpiry, type Intake } from './intake'
 import { KeyTaken, orStoreDown, type Journal } from './journal'
 import { laneOf } from './lane'
 import type { Lanes, Waiting } from './lanes'
-import type { AdmitRetry, Files, RelayOptions, Submission, Submitted } from './options'
+import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
 import { isChanging, requeue, type Recheck } from './recheck'
 import { currentRung, firstRung } from './route'
 
@@ -70,21 +70,30 @@ export class Replay {
   }
 
   private async submitOnce(submission: Submission, idempotency: Idempotency): Promise<Submitted> {
-    const { intake } = this.context
-    const earlier = await this.find(idempotency.key, submission.event?.lifetime)
-    if (earlier) return this.repeat(submission, idempotency, earlier)
-    const refused = this.refusalOf(idempotency)
-    if (refused) return { delivery: refused, isReplay: true }
+    const { clock, intake } = this.context
+    const replay = await this.repeat(submission, idempotency)
+    if (replay) return replay
     try {
       const delivery = await intake.accept(submission, idempotency)
-      if (delivery.results.some(isOfChat)) this.refused.set(idempotency.key, { delivery, at: this.context.clock.now() })
+      if (delivery.results.some(isOfChat)) this.refused.set(idempotency.key, { delivery, at: clock.now() })
       return { delivery, isReplay: false }
     } catch (error) {
       if (!(error instanceof KeyTaken)) throw error
-      const taken = await this.find(idempotency.key, submission.event?.lifetime)
-      if (!taken) throw new RelayError('key-unknown', undefined, { cause: error })
-      return this.repeat(submission, idempotency, taken)
+      const late = await this.repeat(submission, idempotency)
+      if (!late) throw new RelayError('key-unknown', undefined, { cause: error })
+      return late
     }
+  }
+
+  /** Answers a request from an earlier one with its key; `undefined` where there is none. */
+  private async repeat(submission: Submission, idempotency: Idempotency): Promise<Submitted | undefined> {
+    const { event } = submission
+    const earlier = await this.find(idempotency.key, event?.lifetime) ?? this.refusalOf(idempotency)
+    if (!earlier) return
+    if (earlier.fingerprint !== idempotency.fingerprint) throw new RelayError('key-reused')
+    const isUnderWay = isUnfinished(earlier.state) && !earlier.deferred
+    if (isUnderWay && !event) throw inProgress()
+    return earlier.state === 'unanswered' ? this.resend(submission, earlier) : { delivery: earlier, isReplay: true }
   }
 
   /** Callers that repeat a request would have a closed chat called again and again. */
@@ -93,14 +102,6 @@ export class Replay {
     const { delivery, at } = this.refused.get(key) ?? {}
     const isSame = delivery?.fingerprint === fingerprint && at !== undefined && clock.now() - at < refusalLifetime
     return isSame && gates.isShut(laneOf(delivery)) ? delivery : undefined
-  }
-
-  private async repeat(submission: Submission, { fingerprint }: Idempotency, earlier: Delivery): Promise<Submitted> {
-    const { event } = submission
-    if (earlier.fingerprint !== fingerprint) throw new RelayError('key-reused')
-    const isUnderWay = isUnfinished(earlier.state) && !earlier.deferred
-    if (isUnderWay && !event) throw inProgress()
-    return earlier.state === 'unanswered' ? this.resend(submission, earlier) : { delivery: earlier, isReplay: true }
   }
 
   /** The delivery that has this key. @throws RelayError `in-progress`, `key-unknown` */
@@ -216,38 +217,6 @@ async function orKeyUnknown<T>(work: Promise<T>): Promise<T> {
   return work.catch((cause: unknown) => {
     throw new RelayError('key-unknown', undefined, { cause })
   })
-}
-
-/**
- * What a request means, as a digest: the order of its fields does not count. An uploaded file counts by its content, because a job that is
- * run again uploads its file again and gets another ID; one that is not there counts by its ID.
- *
- * @param digestUpload gives a digest of the content of an uploaded file, `undefined` when there is no file with this ID
- */
-async function fingerprintOf(
-  { mode, target, bot, items, expiresIn, urgent, sendAt, thread, threadMode, route }: MessageRequest, digestUpload: Files['digest'],
-): Promise<string> {
-  const meanings: string[] = []
-  for (const item of items) meanings.push(await digestItem(item, digestUpload))
-  // A request without them has the fingerprint that it always had.
-  const wishes = [urgent, sendAt?.written, thread, threadMode, route?.name]
-  const isPlain = wishes.every(wish => wish === undefined || wish === false)
-  const words = [mode, writeTarget(target), bot.platform ?? null, bot.selfId ?? null, expiresIn ?? null, meanings]
-  return digest(JSON.stringify(isPlain ? words : [...words, wishes.map(wish => wish ?? null)]))
-}
-
-async function digestItem(item: ParsedItem, digestUpload: Files['digest']): Promise<string> {
-  if (item instanceof RelayError) return digest(`error ${item.code}\n`, item.message)
-  if (item.type === 'text') return digest('text\n', item.text)
-  if (item.type === 'at') return digest('at\n', item.userId ?? '')
-  if (item.type === 'reply') return digest('reply\n', item.messageId)
-  const { type, link } = item
-  const written = writeLink(link)
-  const content = link.kind === 'upload' ? await digestUpload(link.id) : undefined
-  if (content === undefined) return digest(`${type}\n`, item.name === undefined ? '' : `${item.name}\n`, written)
-  // Only a file is shown with its name, which ends its ID unless it has another one.
-  const { name = written.slice(written.indexOf('/') + 1) } = item
-  return digest(`${type}\n`, type === 'file' ? `/${name}` : '', `\n${content}`)
 }
 
 /** Whether there is an account for a way. */

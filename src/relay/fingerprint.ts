@@ -1,0 +1,38 @@
+import { RelayError } from '../errors'
+import { digest } from '../lib/crypto'
+import { writeLink } from '../message/link'
+import type { MessageRequest, ParsedItem } from '../message/model'
+import { writeTarget } from '../message/target'
+import type { Files } from './options'
+
+/**
+ * What a request means, as a digest: the order of its fields does not count. An uploaded file counts by its content, because a job that is
+ * run again uploads its file again and gets another ID; one that is not there counts by its ID.
+ *
+ * @param digestUpload gives a digest of the content of an uploaded file, `undefined` when there is no file with this ID
+ */
+export async function fingerprintOf(
+  { mode, target, bot, items, expiresIn, urgent, sendAt, thread, threadMode, route }: MessageRequest, digestUpload: Files['digest'],
+): Promise<string> {
+  const meanings: string[] = []
+  for (const item of items) meanings.push(await digestItem(item, digestUpload))
+  // A request without them has the fingerprint that it always had.
+  const wishes = [urgent, sendAt?.written, thread, threadMode, route?.name]
+  const isPlain = wishes.every(wish => wish === undefined || wish === false)
+  const words = [mode, writeTarget(target), bot.platform ?? null, bot.selfId ?? null, expiresIn ?? null, meanings]
+  return digest(JSON.stringify(isPlain ? words : [...words, wishes.map(wish => wish ?? null)]))
+}
+
+async function digestItem(item: ParsedItem, digestUpload: Files['digest']): Promise<string> {
+  if (item instanceof RelayError) return digest(`error ${item.code}\n`, item.message)
+  if (item.type === 'text') return digest('text\n', item.text)
+  if (item.type === 'at') return digest('at\n', item.userId ?? '')
+  if (item.type === 'reply') return digest('reply\n', item.messageId)
+  const { type, link } = item
+  const written = writeLink(link)
+  const content = link.kind === 'upload' ? await digestUpload(link.id) : undefined
+  if (content === undefined) return digest(`${type}\n`, item.name === undefined ? '' : `${item.name}\n`, written)
+  // Only a file is shown with its name, which ends its ID unless it has another one.
+  const { name = written.slice(written.indexOf('/') + 1) } = item
+  return digest(`${type}\n`, type === 'file' ? `/${name}` : '', `\n${content}`)
+}
