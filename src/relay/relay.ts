@@ -146,7 +146,7 @@ export class Relay {
    * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
    */
   async retry(id: string, admit: AdmitRetry): Promise<void> {
-    return (await this.first()).retry(id, admit)
+    return (await this.first()).replay.retry(id, admit)
   }
 
   /** The lanes in which something waits or that are paused. */

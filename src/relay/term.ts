@@ -11,7 +11,7 @@ import { MemoryJournal } from './journal-memory'
 import { laneOf } from './lane'
 import { Lanes } from './lanes'
 import { Limits } from './limits'
-import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
+import type { RelayOptions, Submission, Submitted } from './options'
 import type { Ownership } from './owner'
 import { isChanging, Recheck } from './recheck'
 import { Replay } from './replay'
@@ -42,9 +42,9 @@ export class Term {
   readonly history: History
   readonly lanes: Lanes
   readonly gates: Gates
+  readonly replay: Replay
   private readonly deliveries: Deliveries
   private readonly intake: Intake
-  private readonly replay: Replay
   private readonly recheck: Recheck
   private readonly stop = new AbortController()
   private cancel: () => void
@@ -93,10 +93,6 @@ export class Term {
     const { key } = submission
     if (key !== undefined) return this.replay.submit(submission, key)
     return { delivery: await this.intake.accept(submission), isReplay: false }
-  }
-
-  retry(id: string, admit: AdmitRetry): Promise<void> {
-    return this.replay.retry(id, admit)
   }
 
   /**
