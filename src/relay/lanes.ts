@@ -345,8 +345,8 @@ export class Lanes {
     if (error.code === 'expired') return this.give(head, error)
     const isLost = isLoggedOut(port.find(lane.bot))
     if (isLost) this.sendOn(lane, () => true, error)
-    const { deferred } = head.active.delivery
-    if (!deferred || (isLost && goesOn(head))) return this.give(head, error, false)
+    const isToGo = !head.active.delivery.deferred || (isLost && goesOn(head))
+    if (isToGo && await this.give(head, error, false)) return true
     lane.delay ??= gates.hold(lane.name) ? 'closed' : 'offline'
     this.turnAway(lane, error)
     return false

@@ -258,7 +258,7 @@ function judgeExpiry(run: Run, account: Account): string[] {
   if (issues.some(({ at }) => run.endings.some(ending => ending.at <= at && ending.at > at - 7_000))) return []
   const [first] = callsOf(run, account)
   // It was in time when its turn came, but another plugin of the bot held it back.
-  if (run.plan.chats[account.request.chat]?.calls.some(call => call?.heldFor !== undefined)) return []
+  if (placesOf(account).some(place => run.plan.chats[place]?.calls.some(call => call?.heldFor !== undefined))) return []
   // What was in time when its turn came, and was leaving when its relay ended, is looked for before it leaves.
   const mustLast = mustBeKept(account.request) || (wishes?.digest ?? wishes?.route) !== undefined
   if (first && mustLast && run.endings.some(({ at }) => at >= (issues[0]?.at ?? 0) && at <= first.begunAt)) return []
@@ -424,12 +424,18 @@ function roundOf(run: Run, { request: { hasKey, event }, issues }: Account, nth:
   let first = hasKey ? issues[0] : issues[nth]
   for (const issue of issues.slice(0, nth + 1)) {
     const { at, wall, word } = issue
-    // Its machine may have slept before it looked.
-    const age = first ? wall - first.wall + (word && hasWrongClock(run) ? word.at - at : 0) : 0
+    // Its machine may have slept before it looked, and its clock may have been set between a request and the start of its delivery.
+    const isWrong = hasWrongClock(run)
+    const age = first ? Math.max(wall - first.wall, isWrong ? at - first.at : 0) + (word && isWrong ? word.at - at : 0) : 0
     const isOver = first !== undefined && (isForgotten(run, first, at) || age >= (event?.lifetime ?? Infinity))
     if (hasKey && isOver) first = issue
   }
   return first?.at ?? 0
+}
+
+/** The chats to which a request may go, by their places in the plan. */
+function placesOf({ request: { chat, wishes } }: Account): number[] {
+  return [chat, ...wishes?.route?.ways ?? []]
 }
 
 /** When an operator had it sent again. */
@@ -512,11 +518,13 @@ function isForgottenByPlatform(run: Run, mark: string): boolean {
 }
 
 /** Whether the history shows that a message is absent, whatever becomes of the relays. */
-function canTell(run: Run, { request }: Account, mark: string): boolean {
+function canTell(run: Run, account: Account, mark: string): boolean {
+  const { request } = account
+  const places = placesOf(account)
   const { plan: { store, platform: { hasHistory, offset, accounts }, chats, moments } } = run
   return store !== 'memory' && hasHistory && (request.hasBot || accounts.length === 1) && Math.abs(offset) < 5_000 && entriesOf(run, mark).length === 0 && !isOneOfEquals(run, mark)
     && moments.every(({ what }) => ['kill', 'stop', 'reload', 'cut', 'database', 'mute'].includes(what.kind))
-    && chats.every(({ before, questions }, chat) => chat !== request.chat || (before > 500 && questions.every(question => !question)))
+    && chats.every(({ before, questions }, chat) => !places.includes(chat) || (before > 500 && questions.every(question => !question)))
 }
 
 /** "The look-up goes by content": equal messages cannot be told apart. */

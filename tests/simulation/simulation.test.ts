@@ -19,7 +19,7 @@ test('400 schedules with times, digests and ways lose, double and misreport noth
 /** Each once showed a fault of the core. */
 const findings = [
   700000312, 700001374, 700001889, 700006940, 700007870, 700010545, 700012754, 700015392, 700016660, 700018731, 700019832,
-  720004769, 720007297, 40063605, 40067304, 50014147, 50015264, 740019038, 772000753,
+  720004769, 720007297, 40063605, 40067304, 50014147, 50015264, 740019038, 772000753, 773022204,
 ]
 test('schedules that once showed a fault are fine', { timeout: 120_000 }, async () => {
   for (const seed of findings) await assertAllFine(seed, 1)

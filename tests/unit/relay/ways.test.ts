@@ -114,6 +114,26 @@ describe('a delivery with several ways', () => {
     assert.deepEqual(core.port.texts, ['a', 'b', 'c'])
   })
 
+  test('that has arrived in part keeps no caller waiting behind it where the account is logged out', async () => {
+    const core = new Core()
+    await core.run()
+    const link = { kind: 'remote', url: 'http://example.com/a.txt' } as const
+    const away = { answered: 10, error: new SendError('unsent') }
+    core.port.fates.push(fates.sent, away, away)
+    void core.later('batch', { route, mode: 'batch', items: [{ type: 'text', text: 'batch' }, { type: 'file', link }] })
+    await core.run(100)
+    void core.submit('caller')
+    await core.run(100)
+    core.port.cause = causes['logged-out'].en
+    core.port.online = false
+    // Before the look at all lanes, which is made every five seconds.
+    await core.run(3_000)
+    assert.deepEqual(core.log, ['batch accepted', 'caller unsent'])
+    core.port.online = true
+    await core.run(3_000)
+    assert.deepEqual(core.port.texts, ['batch', 'file'])
+  })
+
   test('waits for its time where the connection is lost', async () => {
     const core = new Core()
     await core.run()
