@@ -83,10 +83,12 @@ export function failureOf(answer: Said | undefined, adapter: Adapter | undefined
   const { code, words } = complaintOf(fieldsOf(body), adapter)
   const scope = status === 429 ? 'account' : adapter?.limits?.get(code)
   if (scope) return toFailure(429, { words, scope, wait: waitOf(headers, fieldsOf(body)) })
-  if (status >= 400) return toFailure(status, { words })
+  if (adapter?.unclear?.includes(code)) return toFailure(500, { words })
+  const causeId = adapter?.causes?.get(code) ?? (status === 401 ? 'logged-out' : undefined)
+  if (status >= 400) return toFailure(status, { words, causeId })
   if (!adapter || code === '') return
-  // QQ answers 201 and 202 where it has yet to decide, and WeCom -1 where it is too busy to tell.
-  return toFailure(status > 200 || code === '-1' ? 500 : 400, { words: words || code })
+  // QQ answers 201 and 202 where it has yet to decide.
+  return toFailure(status > 200 ? 500 : 400, { words, causeId })
 }
 
 /** The answer that an error of an adapter holds, or begins its text with: `[502] {"code":…}`, `Telegram API error 502. Bad Gateway`. */

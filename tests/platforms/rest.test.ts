@@ -3,7 +3,7 @@ import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
-import { fieldsOf } from '../../src/lib/shape'
+import { fieldsOf, type JsonObject } from '../../src/lib/shape'
 import { call } from '../integration/onebot-api/support'
 import { startRelay, type Reply, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
@@ -40,7 +40,7 @@ after(async () => {
 })
 afterEach(() => platforms.server.clear())
 
-const { queue, reaches } = callerOf(() => relay, '')
+const { ask, queue, reaches } = callerOf(() => relay, '')
 
 /** The group of a platform; the user where there are no groups. */
 function placeOf(platform: Platform): string {
@@ -95,7 +95,7 @@ const failing: Readonly<Record<Platform, Failing>> = {
     limit: { status: 400, headers: soon, body: { code: 20028, message: 'ChannelHitWriteRateLimit' } },
   },
   slack: {
-    refusal: { body: { ok: false, error: 'channel_not_found' } }, words: /channel_not_found/,
+    refusal: { body: { ok: false, error: 'channel_not_found' } }, words: /no such group.*channel_not_found/,
     limit: { status: 429, headers: soon, body: { ok: false, error: 'ratelimited' } },
   },
   dingtalk: {
@@ -105,12 +105,12 @@ const failing: Readonly<Record<Platform, Failing>> = {
     },
   },
   wecom: {
-    refusal: { body: { errcode: 81013, errmsg: 'user & party & tag all invalid' } }, words: /user & party & tag all invalid/,
+    refusal: { body: { errcode: 81013, errmsg: 'user & party & tag all invalid' } }, words: /no such user.*user & party & tag all invalid/,
     limit: { headers: soon, body: { errcode: 45009, errmsg: 'api freq out of limit' } },
   },
   whatsapp: {
     refusal: { status: 400, body: { error: { message: '(#131047) Re-engagement message', type: 'OAuthException', code: 131047 } } },
-    words: /Re-engagement message/,
+    words: /no permission to write here.*Re-engagement message/,
     limit: { status: 400, headers: soon, body: { error: { message: '(#130429) Rate limit hit', type: 'OAuthException', code: 130429 } } },
   },
 }
@@ -163,7 +163,54 @@ for (const name of platformNames) {
   })
 }
 
+describe('an account that may not send', () => {
+  const unauthorized = { status: 401, body: { message: 'unauthorized', code: 11244 } }
+  const refusals: [Platform, Answer, RegExp][] = [
+    ['kook', { status: 401, body: { code: 401, message: '用户凭证错误', data: [] } }, /logged out.*用户凭证错误/],
+    ['qq', unauthorized, /logged out.*unauthorized/],
+    ['qqguild', unauthorized, /logged out.*unauthorized/],
+    ['slack', { body: { ok: false, error: 'token_revoked' } }, /logged out.*token_revoked/],
+    ['slack', { body: { ok: false, error: 'missing_scope', needed: 'chat:write', provided: 'users:read' } }, /does not permit.*missing_scope/],
+    ['dingtalk', { status: 400, body: { code: 'InvalidAuthentication', requestid: 'r', message: '不合法的access_token' } }, /logged out.*access_token/],
+    ['wecom', { body: { errcode: 42001, errmsg: 'access_token expired' } }, /logged out.*access_token expired/],
+    ['wecom', { body: { errcode: 60020, errmsg: 'not allow to access from your ip' } }, /does not permit.*from your ip/],
+    ['whatsapp', { status: 401, body: { error: { message: 'Session has expired', type: 'OAuthException', code: 190 } } }, /logged out.*Session has expired/],
+    ['whatsapp', { status: 400, body: { error: { message: '(#131031) Account has been locked', code: 131031 } } }, /does not permit.*locked/],
+  ]
+  for (const [name, answer, words] of refusals) {
+    test(`${name}: ${JSON.stringify(answer.body)} keeps what is sent later`, async () => {
+      fault(name, answer)
+      const id = await queue({ to: placeOf(name), msg: 'x' })
+      let delivery: JsonObject = {}
+      await until('it is held', async () => {
+        delivery = (await ask(`/deliveries/${id}`)).data
+        return delivery.held !== undefined || delivery.state !== 'queued'
+      })
+      assert.match(JSON.stringify(delivery), words)
+      const lane = `${String(delivery.bot)}/${placeOf(name).slice(name.length + 1)}`
+      await ask(`/queues/${encodeURIComponent(lane)}/resume`, { method: 'POST' })
+      await reaches(id, 'sent')
+      assert.equal(platforms.sends(name).length, 2)
+    })
+  }
+})
+
 describe('what an adapter swallows', () => {
+  for (const error of ['internal_error', 'fatal_error', 'service_unavailable']) {
+    test(`a ${error} of Slack, which comes with a 200, may have arrived`, async () => {
+      fault('slack', { body: { ok: false, error } }, true)
+      const { status, headers, body } = await send('slack', { msg: 'x' })
+      assert.deepEqual([status, headers.get('relay-outcome'), platforms.sends('slack').length], [504, 'unanswered', 1])
+      assert.match(body.msg, new RegExp(error))
+    })
+  }
+
+  test('a WeCom that is too busy may have sent it', async () => {
+    fault('wecom', { body: { errcode: -1, errmsg: 'system error' } }, true)
+    assert.equal((await send('wecom', { msg: 'x' })).status, 504)
+    assert.equal(platforms.sends('wecom').length, 1)
+  })
+
   test('an answer that QQ has yet to decide about may have arrived', async () => {
     fault('qqguild', { status: 202, body: { code: 304023, message: 'push message is waiting for audit now' } })
     const { status, body } = await send('qqguild', { msg: 'x' })
@@ -174,7 +221,8 @@ describe('what an adapter swallows', () => {
   test('a user whom DingTalk does not know is refused', async () => {
     fault('dingtalk', { body: { processQueryKey: 'k', invalidStaffIdList: ['manager4220'] } })
     const { status, body } = await send('dingtalk', { msg: 'x' }, `dingtalk:private:${places.dingtalk.user}`)
-    assert.deepEqual([status, body.msg], [502, 'the platform refused the message: invalidStaffIdList'])
+    assert.equal(status, 502)
+    assert.match(body.msg, /there is no such user.*invalidStaffIdList/)
   })
 
   test('where a part of a message is refused, the rest has arrived', async () => {
