@@ -165,6 +165,7 @@ describe('a refusal', () => {
     [errorOf(413, 40005, 'Request entity too large'), /^refused: .*Request entity too large/],
     [errorOf(400, 200000, 'Message was blocked by automatic moderation'), /^refused: .*automatic moderation/],
     [invalid('content', 'Must be 2000 or fewer in length.'), /^refused: .*Invalid Form Body: Must be 2000 or fewer/],
+    [errorOf(400, 50083, 'Thread is archived'), /^refused: .*the bot has no permission to write here/],
     [{ status: 403, body: '<html>blocked</html>' }, /^refused: .*HTTP 403/],
   ]
   test('for good is called once, and says why', async () => {
@@ -176,11 +177,22 @@ describe('a refusal', () => {
     }
   })
 
+  const closed: [ReturnType<typeof errorOf>, RegExp][] = [
+    [{ status: 401, body: { message: '401: Unauthorized', code: 0 } }, /logged out/],
+    [errorOf(403, 40333, 'internal network error'), /does not permit.*internal network error/],
+    [errorOf(403, 20026, 'Your bot has been flagged by our anti-spam system for abusive behavior.'), /does not permit.*flagged/],
+    [errorOf(403, 40002, 'You need to verify your account in order to perform this action.'), /does not permit.*verify/],
+  ]
   test('of the account holds the chat, and is told in plain words', async () => {
-    discord.api.fault({ path: messages, answer: { status: 401, body: { message: '401: Unauthorized', code: 0 } } })
-    assert.match(await fail({ to: `discord:private:${user}`, msg: 'x' }, 503), /^unsent: .*logged out/)
-    assert.equal(discord.posts().length, 1)
-    await ask(`/queues/${encodeURIComponent(`discord:${botId}/private:${user}`)}/resume`, { method: 'POST' })
+    for (const [answer, reason] of closed) {
+      discord.clear()
+      discord.api.fault({ path: messages, answer })
+      const said = await fail({ to: `discord:private:${user}`, msg: 'x' }, 503)
+      assert.match(said, /^unsent: /)
+      assert.match(said, reason)
+      assert.equal(discord.posts().length, 1)
+      await ask(`/queues/${encodeURIComponent(`discord:${botId}/private:${user}`)}/resume`, { method: 'POST' })
+    }
   })
 
   test('to open a private chat is one, and a failure to do so has sent nothing', async () => {
@@ -309,6 +321,20 @@ describe('a limit', () => {
     await relay.update(config)
   })
 
+  test('that comes as a refusal is one all the same', async () => {
+    const opens = /^\/users\/@me\/channels$/
+    for (const [path, answer, to] of [
+      [opens, errorOf(403, 40003, 'You are opening direct messages too fast'), 'discord:private:7'],
+      [messages, errorOf(403, 40004, 'Send messages has been temporarily disabled'), 'discord:group:7'],
+    ] as const) {
+      discord.api.fault({ path, answer })
+      const { status, headers, msg } = await send({ to, msg: 'x' })
+      assert.deepEqual([status, headers.get('retry-after'), headers.get('relay-outcome')], [503, '60', 'unsent'], msg)
+      assert.equal((await send({ to, msg: 'x' })).status, 503)
+      assert.equal(discord.api.callsTo(path).length, 1)
+    }
+  })
+
   test('of Cloudflare counts for the whole account', async () => {
     discord.api.fault({ path: messages, answer: { status: 429, headers: { 'retry-after': '1' }, body: '<html>error code: 1015</html>' } })
     const id = await queue({ msg: 'a' })
@@ -373,6 +399,14 @@ describe('a command', () => {
     assert.deepEqual(discord.shown.map(each => each.channel).sort(), [channel, direct, thread].sort())
     assert(discord.shown.every(({ content }) => seen(content) === '**pong**'))
   })
+})
+
+test('a message in an archived thread cannot be changed, but a new one opens the thread', async () => {
+  const goOn = (msg: string) => send({ to: `discord:group:${thread}`, msg, thread: 'archived', thread_mode: 'update' })
+  await goOn('queued')
+  discord.api.fault({ path: /\/messages\/\d+$/, answer: errorOf(400, 50083, 'Thread is archived') })
+  const { status, data, msg } = await goOn('done')
+  assert.deepEqual([status, data.thread], [200, 'replied'], msg)
 })
 
 test('recalls a message', async () => {

@@ -145,7 +145,7 @@ class DiscordAccount extends BotAccount {
     const answer = await (changed === undefined ? ask(this.bot, 'POST', path, data) : ask(this.bot, 'PATCH', `${path}/${changed}`, data))
     const rest = restAfter(answer.headers)
     if (rest > 0) this.rests.set(channelId, delay(rest, undefined, { ref: false }))
-    const { id } = fieldsOf(read(answer, data instanceof FormData))
+    const { id } = fieldsOf(read(answer, data instanceof FormData || changed !== undefined))
     if (typeof id !== 'string') throw unreadable()
     return { messageIds: [id] }
   }
