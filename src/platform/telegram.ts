@@ -133,18 +133,20 @@ type Row = readonly [words: RegExp, causeId: CauseId, inPrivate?: CauseId]
  * The descriptions of refused calls. The first row that fits counts. Telegram gives no codes, and says that its words may change:
  * https://core.telegram.org/bots/api#making-requests. They are those of its server, tdlib/telegram-bot-api `Client.cpp`
  * (`check_chat_access`, `fail_query_with_error`) and tdlib/td `MessagesManager.cpp` (`process_send_message_fail_error`),
- * `MessageContent.cpp` (`can_send_message_content`), `DialogManager.cpp`.
+ * `MessageContent.cpp` (`can_send_message_content`), `DialogManager.cpp`; other names in capitals, https://core.telegram.org/api/errors.
  */
 const rows: readonly Row[] = [
   [/upgraded to a supergroup/i, 'moved'],
   [/bot was kicked from|bot is not a member of|CHANNEL_PRIVATE/i, 'removed'],
-  [/blocked by the user|USER_IS_BLOCKED/i, 'blocked'],
+  // The user takes messages from Premium accounts only.
+  [/blocked by the user|USER_IS_BLOCKED|PRIVACY_PREMIUM_REQUIRED/i, 'blocked'],
   [/user is deactivated|can't initiate conversation|can't send messages to (?:the )?bot/i, 'not-friend'],
   [/chat not found|group chat was deleted|(?:PEER|CHAT)_ID_INVALID|CHANNEL_INVALID/i, 'no-such-group', 'not-friend'],
   [/message thread not found|TOPIC_(?:DELETED|ID_INVALID)/i, 'no-such-group'],
 
   [/TOPIC_CLOSED/, 'all-muted'],
-  [/need administrator rights in the channel|CHAT_ADMIN_REQUIRED/i, 'forbidden'],
+  // The last two: the bot has to join the group of a channel's comments, or to pay.
+  [/need administrator rights in the channel|CHAT_ADMIN_REQUIRED|CHAT_GUEST_SEND_FORBIDDEN|ALLOW_PAYMENT_REQUIRED/i, 'forbidden'],
   // Rights to send pictures or files are about the item alone.
   [/rights to send (?:a message|text messages)|no write access|CHAT_(?:WRITE|SEND_PLAIN)_FORBIDDEN|CHAT_RESTRICTED/i, 'muted'],
 
@@ -153,6 +155,8 @@ const rows: readonly Row[] = [
   [/too (?:big|large)|file must be non-empty|wrong file identifier|unsupported extension|\b(?:PHOTO|IMAGE|VIDEO|MEDIA|FILE)_/i, 'media-failed'],
 
   [/^(?:unauthorized|not found$|(?:bad request: )?logged out)/i, 'logged-out'],
+  // Telegram has frozen the account of the bot.
+  [/\bFROZEN_/, 'not-permitted'],
 ]
 
 /** The result of a call about a chat. @throws SendError where it has none */

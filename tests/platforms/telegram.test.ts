@@ -197,6 +197,9 @@ describe('Telegram', () => {
       ['group:-4001', /^refused: .*the group has another ID now.*-1004001 now/],
       ['group:-100400', /^refused: .*muted.*not enough rights to send text messages/],
       ['group:-100401', /^refused: .*no permission.*need administrator rights/],
+      ['group:-100405', /^refused: .*no permission.*CHAT_GUEST_SEND_FORBIDDEN/],
+      ['group:-100406', /^refused: .*no permission.*ALLOW_PAYMENT_REQUIRED_5/],
+      ['private:406', /^refused: .*blocked.*PRIVACY_PREMIUM_REQUIRED/],
       [`group:${group}:46`, /^refused: .*no such group.*message thread not found/],
     ]
     for (const [to, words] of refusals) {
@@ -214,6 +217,11 @@ describe('Telegram', () => {
     test('of the token is about the account, and nothing was sent', async () => {
       telegram.server.fault({ path: /\/sendMessage/, answer: refuse(401, 'Unauthorized') })
       assert.match(await fail({ to: 'telegram:group:-100777', msg: 'a' }, 503), /^unsent: .*logged out.*Unauthorized/)
+    })
+
+    test('of a frozen bot is about the account as well', async () => {
+      telegram.server.fault({ path: /\/sendMessage/, answer: refuse(400, 'Bad Request: FROZEN_METHOD_INVALID') })
+      assert.match(await fail({ to: 'telegram:group:-100778', msg: 'a' }, 503), /^unsent: .*does not permit.*FROZEN_METHOD_INVALID/)
     })
   })
 

@@ -41,6 +41,9 @@ const refused: Readonly<Record<string, Answer>> = {
   '-4001': refuse(400, 'Bad Request: group chat was upgraded to a supergroup chat', { migrate_to_chat_id: -1004001 }),
   '-100400': refuse(400, 'Bad Request: not enough rights to send text messages to the chat'),
   '-100401': refuse(400, 'Bad Request: need administrator rights in the channel chat'),
+  '-100405': refuse(400, 'Bad Request: CHAT_GUEST_SEND_FORBIDDEN'),
+  '-100406': refuse(400, 'Bad Request: ALLOW_PAYMENT_REQUIRED_5'),
+  '406': refuse(400, 'Bad Request: PRIVACY_PREMIUM_REQUIRED'),
 }
 
 /**
