@@ -171,6 +171,37 @@ describe('Feishu and Lark', () => {
     await fails({ to: 'feishu:private:ou_gone', msg: 'x' }, 502, 'refused', /no such user.*Bot has NO availability to this user. \(230013\)/)
   })
 
+  test('says that a topic is gone, or its group closed to the bot, and is called once', async () => {
+    const topic = `feishu:group:${group}:om_root`
+    for (const [path, answer, words] of [
+      [/messages\/om_root$/, refuse(230110, 'Action unavailable as the message has been deleted.'), /no such group.*has been deleted. \(230110\)/],
+      [/messages\/om_root$/, refuse(230002, 'The bot can not be outside the group.'), /no such group.*outside the group. \(230002\)/],
+      [/reply$/, refuse(230011, 'The message was withdrawn.'), /no such group.*withdrawn. \(230011\)/],
+      [/reply$/, refuse(230019, 'The topic does NOT exist.'), /no such group.*topic does NOT exist. \(230019\)/],
+    ] as const) {
+      lark.clear()
+      lark.server.fault({ path, answer })
+      await fails({ to: topic, msg: 'x' }, 502, 'refused', words, path.test('/reply') ? 1 : 0)
+    }
+    // A message that is answered may be gone all the same.
+    lark.clear()
+    lark.server.fault({ path: /reply$/, answer: refuse(230011, 'The message was withdrawn.') })
+    await fails({ to: `feishu:group:${group}`, msg: 'x', reply_to: 'om_asked' }, 502, 'refused', /message: The message was withdrawn/)
+  })
+
+  for (const [code, msg, to, words] of [
+    [230013, 'Bot has NO availability to this user.', 'group:oc_p2p', /no such user/],
+    [230053, 'The user has stopped the bot from sending messages.', 'group:oc_p2p', /blocked/],
+    [230027, 'Lack of necessary permissions.', 'group:oc_external', /no permission to write here/],
+    [230038, 'Cross tenant p2p chat operate forbid.', `private:${user}`, /no permission to write here/],
+    [230075, 'Sending encrypted messages is not supported.', `private:${user}`, /no permission to write here/],
+  ] as const) {
+    test(`says that a chat is closed to the bot for good: ${msg}`, async () => {
+      lark.server.fault({ path: /messages$/, answer: refuse(code, msg) })
+      await fails({ to: `feishu:${to}`, msg: 'x' }, 502, 'refused', words)
+    })
+  }
+
   test('holds a muted group, and a bot that may not send', async () => {
     lark.server.fault({ path: /messages$/, answer: refuse(230035, 'Send Message Permission deny.') })
     await fails({ msg: 'x' }, 502, 'refused', /everybody is muted/)
@@ -186,6 +217,7 @@ describe('Feishu and Lark', () => {
     ['502', { status: 502, body: 'Bad Gateway' }], ['no answer', 'none'], ['a cut connection', 'cut'],
     ['an internal error with 200', refuse(2200, 'internal error', 200)], ['half an answer', { body: '{"code":' }],
     ['230049', refuse(230049, 'The message is being sent.')],
+    ['18121', refuse(18121, 'create request is being processed')],
   ] as const) {
     for (const isCarriedOut of [true, false]) {
       test(`arrives once after ${what}, ${isCarriedOut ? '' : 'not '}carried out`, async () => {

@@ -9,7 +9,7 @@ import { BotAccount, type PlatformSupport } from '../koishi'
 import { onlyPart, WebMessage, type Call } from '../message'
 import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { ask, parseJson, readMedia, readPages, toForm, unreadable, type MediaFile } from '../web'
-import { readData } from './answer'
+import { readData, type Subject } from './answer'
 import { divide, longestText, toPost, type Content } from './content'
 
 /**
@@ -198,13 +198,19 @@ class LarkMessage extends WebMessage {
     return super.answered ?? this.place.root
   }
 
+  /** What a failure is about: in a topic of a group that the message itself opens, its first message stands for it. */
+  private get subject(): Subject {
+    const { target: { kind }, place: { root }, answered } = this
+    return kind === 'group' && root !== undefined && root === answered ? 'topic' : kind
+  }
+
   /**
    * A reply arrives where the answered message is, whichever chat the caller may write to: so that has to be the chat of the target.
    * Sources: https://open.feishu.cn/document/server-docs/im-v1/message/get and …/im-v1/chat/get-2
    */
   private async checkAnswered(id: string): Promise<void> {
     const { place } = this
-    const { items } = await this.need('GET', `/im/v1/messages/${id}`)
+    const { items } = await this.need('GET', `/im/v1/messages/${id}`, undefined, this.subject === 'topic' ? 'topic' : undefined)
     const { chat_id: chat, sender } = fieldsOf(Array.isArray(items) ? items[0] : undefined)
     const isThere = place.type === 'chat_id'
       ? chat === place.id
@@ -213,9 +219,9 @@ class LarkMessage extends WebMessage {
   }
 
   /** Makes a call that a send needs. Where the app has no permission for it, that is about this message only: others may be sent. */
-  private async need(method: string, path: string, data?: object): Promise<JsonObject> {
+  private async need(method: string, path: string, data?: object, subject?: Subject): Promise<JsonObject> {
     try {
-      return readData(await ask(this.account.bot, method, path, data))
+      return readData(await ask(this.account.bot, method, path, data), subject)
     } catch (error) {
       const isForbidden = error instanceof SendError && error.causeId === 'not-permitted'
       throw isForbidden ? new SendError('refused', error.message, { isFinal: true }) : error
@@ -264,11 +270,11 @@ class LarkMessage extends WebMessage {
   }
 
   private async post({ type, value }: Content, name: string): Promise<Receipt> {
-    const { account: { bot }, target: { kind }, place, answered } = this
+    const { account: { bot }, subject, place, answered } = this
     const body = { msg_type: type, content: JSON.stringify(value), uuid: sha256(name).toString('base64url') }
     const data = readData(await (answered === undefined
       ? ask(bot, 'POST', `/im/v1/messages?receive_id_type=${place.type}`, { receive_id: place.id, ...body })
-      : ask(bot, 'POST', `/im/v1/messages/${answered}/reply`, { ...body, ...place.root !== undefined && { reply_in_thread: true } })), kind)
+      : ask(bot, 'POST', `/im/v1/messages/${answered}/reply`, { ...body, ...place.root !== undefined && { reply_in_thread: true } })), subject, true)
     const id = toText(data.message_id)
     return { messageIds: id ? [id] : [] }
   }

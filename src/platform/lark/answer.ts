@@ -13,22 +13,41 @@ import { toFailure, unreadable, type WebAnswer } from '../web'
 /** Codes, by what they mean. */
 type CauseTable<K = CauseId> = readonly (readonly [meaning: K, codes: readonly number[]])[]
 
-const chatCauses: Readonly<Record<Target['kind'], CauseTable>> = {
-  group: [
-    // The bot is out of the chat; the chat is invalid, dissolved, or does not exist.
-    ['no-such-group', [10002, 230002, 230034, 232009, 99992355, 99992356]],
-    // The settings of the group do not allow it.
-    ['all-muted', [230018, 230035]],
-  ],
+/**
+ * Of a new message: the chat is external, of another tenant or encrypted, and the app may not write there. Of a change, 230027 says that
+ * there is none in such a chat, and 230075 that it comes too late (https://open.feishu.cn/document/server-docs/im-v1/message/update).
+ */
+const newCauses: CauseTable = [['forbidden', [230027, 230038, 230075]]]
+
+const groupCauses: CauseTable = [
+  // The bot is out of the chat; the chat, or the topic, is invalid, dissolved, or does not exist.
+  ['no-such-group', [10002, 230002, 230019, 230034, 232009, 99992355, 99992356]],
+  // The settings of the group do not allow it.
+  ['all-muted', [230018, 230035]],
+]
+
+/** What a call can be about: a chat, or a topic of a group. */
+export type Subject = Target['kind'] | 'topic'
+
+const chatCauses: Readonly<Record<Subject, CauseTable>> = {
+  group: groupCauses,
   private: [
-    // The bot is not available to the user, who has resigned, does not exist, or is known to another app or tenant.
-    ['not-friend', [230013, 230029, 230034, 99992351, 99992352, 99992353, 99992359, 99992360, 99992361, 99992363, 99992364, 99992381]],
-    // The user has stopped the bot from sending messages.
-    ['blocked', [230035, 230053]],
+    // The user does not exist, or is known to another app or tenant.
+    ['not-friend', [230034, 99992351, 99992352, 99992353, 99992359, 99992360, 99992361, 99992363, 99992364, 99992381]],
+    ['blocked', [230035]],
+  ],
+  topic: [
+    // Its first message was recalled or deleted, or the bot cannot see it. 231003 is what openclaw pull request 27614 has met.
+    ['no-such-group', [230011, 230050, 230110, 231003, 99992354]],
+    ...groupCauses,
   ],
 }
 
 const commonCauses: CauseTable = [
+  // The bot is not available to the user, or the user has resigned. The `oc_…` of a private chat names one as well.
+  ['not-friend', [230013, 230029]],
+  // The user has stopped the bot from sending messages.
+  ['blocked', [230053]],
   ['too-long', [230025]],
   // The file is empty, too large, of another type than the message, or no picture that can be read.
   ['media-failed', [230055, 234001, 234006, 234010, 234011, 234039]],
@@ -45,7 +64,7 @@ const limits: CauseTable<Limit['scope']> = [['account', [99991400, 11232, 11247]
 const waits: Readonly<Record<Limit['scope'], number>> = { chat: 1_000, account: 5_000 }
 
 /** The message is being sent: what became of it, a further call with the same `uuid` tells. */
-const beingSent = 230049
+const beingSent: readonly unknown[] = [230049, 18121]
 /** How failures of a server read, such as `internal error` (2200). They may come with any HTTP status. */
 const serverFailed = /\binternal\b.*\berror\b|\bserver error\b|\btime ?out\b/i
 /** How 230001, the code of all wrong parameters, says that there is no such chat or user. */
@@ -54,24 +73,26 @@ const noSuchReceiver = /invalid receive_id\b/
 /**
  * Reads the data of an answer.
  *
- * @param kind of the chat that the call was about; absent for a call that was about none
+ * @param subject what the call was about; absent where it was about no chat
+ * @param isNew whether it was to send a new message
  * @throws SendError
  */
-export function readData(answer: WebAnswer, kind?: Target['kind']): JsonObject {
+export function readData(answer: WebAnswer, subject?: Subject, isNew = false): JsonObject {
   const { code, data } = fieldsOf(answer.body)
   if (code === 0 && answer.status < 300) return fieldsOf(data)
-  throw failureOf(answer, kind)
+  throw failureOf(answer, subject, isNew)
 }
 
-function failureOf({ status, headers, body }: WebAnswer, kind: Target['kind'] | undefined): SendError {
+function failureOf({ status, headers, body }: WebAnswer, subject: Subject | undefined, isNew: boolean): SendError {
   const { code, msg } = fieldsOf(body)
   const scope = keyOf(limits, code) ?? (status === 429 ? 'account' : undefined)
   const words = typeof msg === 'string' && typeof code === 'number' ? `${msg} (${code})` : undefined
   if (scope) return toFailure(429, { words, scope, wait: waitOf(headers) ?? waits[scope] })
   if (typeof code !== 'number') return status < 300 ? unreadable() : toFailure(status, {})
-  if (status >= 500 || code === beingSent || serverFailed.test(words ?? '')) return toFailure(500, { words })
+  if (status >= 500 || beingSent.includes(code) || serverFailed.test(words ?? '')) return toFailure(500, { words })
   const named = code === 230001 && noSuchReceiver.test(words ?? '') ? 230034 : code
-  return toFailure(400, { words, causeId: (kind && keyOf(chatCauses[kind], named)) ?? keyOf(commonCauses, named) })
+  const tables = [...isNew ? newCauses : [], ...subject ? chatCauses[subject] : [], ...commonCauses]
+  return toFailure(400, { words, causeId: keyOf(tables, named) })
 }
 
 /** The name under which a table has a code. */
