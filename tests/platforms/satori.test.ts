@@ -174,6 +174,7 @@ describe('the answer', () => {
     [{ status: 400, body: '400 bad request\nchannel_id' }, 502, /400 bad request channel_id/],
     [{ status: 403, body: { message: 'no permission' } }, 502, /no permission/],
     [{ status: 404, body: 'method not found' }, 502, /does not know this action .*method not found/],
+    [{ status: 404, body: 'Action \'message.create\' is not supported in current platform \'qq\'.' }, 502, /does not know this action/],
     [{ status: 405, body: '405 method not allowed' }, 502, /does not know this action/],
     [{ status: 501, body: '501 not implemented' }, 502, /does not know this action/],
     [{ status: 500, body: '当前处于被禁言状态' }, 502, /muted/],

@@ -15,6 +15,7 @@ import { readList, retryAfterOf, toFailure, unreadable, type WebAnswer } from '.
  * the servers themselves:
  * - satorijs/satori `packages/server/src/index.ts`: 403 `invalid token`, `login not found`; 404 `method not found`; 405; 500 for any error
  * - LLOneBot/LuckyLilliaBot `src/satori/server.ts`: the same, and 500 with the words of QQ for whatever fails
+ * - RF-Tar-Railt/satori-python `src/satori/server/__init__.py`: 404 `Action '…' is not supported in current platform '…'.`
  * - chrononeko/chronocat `packages/shell/src/satori/server.ts`: 400, `401 unauthorized`, `404 not found`, 405, 500, 501
  */
 
@@ -40,6 +41,9 @@ export function readBody(answer: WebAnswer): unknown {
   return answer.body
 }
 
+/** How a 404 says that the server has no such call, and not that there is no such channel. */
+const noSuchCall = /^(?:(?:404|method|API) not found|Action .* is not supported in current platform .*)?$/i
+
 /** A server that is the client of QQ quotes the same words as through OneBot, some of them for a message that was sent. */
 function failureOf({ status, headers, text, body }: WebAnswer): SendError | 'sent' | undefined {
   if (status >= 200 && status < 300) return
@@ -47,7 +51,7 @@ function failureOf({ status, headers, text, body }: WebAnswer): SendError | 'sen
   if (status === 429) return toFailure(status, { words, scope: 'account', wait: retryAfterOf(headers) })
   if (status === 401 || (status === 403 && /invalid token|login not found/i.test(words))) return toFailure(401, { words, causeId: 'logged-out' })
   // 501 is a call that the platform has and its adapter lacks: it does nothing.
-  if (status === 405 || status === 501 || (status === 404 && /^(?:(?:404|method|API) not found)?$/i.test(words))) {
+  if (status === 405 || status === 501 || (status === 404 && noSuchCall.test(words))) {
     return toFailure(404, { words: words || `HTTP ${status}`, causeId: 'unknown-action' })
   }
   const known = classify(NaN, words)
