@@ -76,12 +76,18 @@ const adapters = new Map<string, Adapter>(Object.entries({
   // @satorijs/adapter-qq 4.11.0. A voice message takes a further service to convert it, without which it is left out.
   qq: {
     name: 'QQ', lacks: ['audio', 'file', 'at', 'at-all', 'reply'], direct: 'ask', answers: true, escape: breakTags,
+    // https://bot.q.qq.com/wiki/develop/api-v2/server-inter/message/send-receive/send.html
+    limits: new Map([['22009', 'chat']]),
+    // Only as an answer, as in tencent-connect/openclaw-qqbot issue 52.
+    causes: causesOf({ forbidden: ['40034102'] }),
   },
   // https://bot.q.qq.com/wiki/develop/api-v2/server-inter/message/message_format.html has the escapes.
   qqguild: {
     name: 'QQ', lacks: ['video', 'audio', 'file'], direct: 'answer', answers: true, userId: /^\d+$/,
     escape: text => escapeEntities(text).replace(/@(?=everyone)/g, `$&${invisible}`),
     limits: new Map([['20028', 'chat']]),
+    // Only as an answer.
+    causes: causesOf({ forbidden: ['304048'] }),
   },
   // @satorijs/adapter-slack 2.5.0. Slack has closed the method by which it sends files. https://docs.slack.dev/messaging/formatting-message-text
   slack: {

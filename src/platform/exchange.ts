@@ -81,7 +81,7 @@ export function failureOf(answer: Said | undefined, adapter: Adapter | undefined
   if (!answer) return
   const { status, headers, body } = answer
   const { code, words } = complaintOf(fieldsOf(body), adapter)
-  const scope = status === 429 ? 'account' : adapter?.limits?.get(code)
+  const scope = adapter?.limits?.get(code) ?? (status === 429 ? 'account' : undefined)
   if (scope) return toFailure(429, { words, scope, wait: waitOf(headers, fieldsOf(body)) })
   if (adapter?.unclear?.includes(code)) return toFailure(500, { words })
   const causeId = adapter?.causes?.get(code) ?? (status === 401 ? 'logged-out' : undefined)

@@ -423,6 +423,23 @@ describe('chats', () => {
   })
 })
 
+test('a limit of one chat leaves the others alone, also with a 429', async () => {
+  for (const [name, code, others] of [['qqguild', 20028, 'qqguild:group:633500001'], ['qq', 22009, 'qq:group:D9F778FE6ADF9D1D1DBE395BF744A33A']] as const) {
+    const to = `${name}:group:${name === 'qq' ? 'E9F778FE6ADF9D1D1DBE395BF744A33A' : '633500002'}`
+    fault(name, { status: 429, headers: { 'retry-after': '14' }, body: { code, message: 'limit' } })
+    const statuses = [(await send(name, { msg: 'x' }, to)).status, (await send(name, { msg: 'x' }, others)).status, (await send(name, { msg: 'x' }, to)).status]
+    assert.deepEqual(statuses, [503, 200, 503], name)
+  }
+})
+
+test('QQ says that it takes only answers', async () => {
+  const answer = { status: 400, body: { message: '主动消息失败, 无权限', code: 40034102, err_code: 40034102 } }
+  fault('qq', answer)
+  const { status, body } = await send('qq', { msg: 'x' }, 'qq:group:F9F778FE6ADF9D1D1DBE395BF744A33A')
+  assert.equal(status, 502)
+  assert.match(body.msg, /no permission to write here.*主动消息失败/)
+})
+
 test('a long limit is told to the caller', async () => {
   fault('kook', { status: 429, headers: { 'x-rate-limit-reset': '14' }, body: { code: 429, message: 'Too Many Requests', data: [] } })
   const { status, headers } = await send('kook', { msg: 'x' })
