@@ -233,7 +233,8 @@ const taken = new Set<string>()
 
 /**
  * A lock file, which this process holds until it ends. Others take it over when the process is gone, which a stopped one is not; those on
- * another machine, when it was not renewed for 12 s. This process may take it as often as it likes.
+ * another machine, or on a system that does not tell when a process started, when it was not renewed for 12 s. This process may take it as
+ * often as it likes.
  */
 export class FileLock {
   private readonly path: string
@@ -289,8 +290,10 @@ export class FileLock {
     const content = attempt(() => readFileSync(this.path, 'utf8'))
     const [pid, start, otherHost] = content.split('\n')
     this.holder = otherHost === undefined ? undefined : describe(content)
-    const isHere = otherHost === host
-    const isLeft = isHere ? isGone(Number(pid), start) : this.isStale(`${content} ${statSync(this.path).mtimeMs}`, asked)
+    // Where the start of a process is not known, another one may have its ID since.
+    const isHere = otherHost === host && start !== ''
+    const isGoneHere = otherHost === host && isGone(Number(pid), start)
+    const isLeft = isGoneHere || (!isHere && this.isStale(`${content} ${statSync(this.path).mtimeMs}`, asked))
     this.isHeldHere = isHere && !isLeft
     if (!isLeft) return
     const own = `${this.path}.${process.pid}`
@@ -328,7 +331,7 @@ function isGone(pid: number, start: string | undefined): boolean {
     // Another user's process is there all the same.
     if (codeOf(error) === 'ESRCH') return true
   }
-  return startOf(pid) !== start
+  return start !== '' && startOf(pid) !== start
 }
 
 /** When a process started, in ticks since the machine did (Linux: proc_pid_stat(5)); empty on other systems, and where it has ended. */
