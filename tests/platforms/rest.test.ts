@@ -147,7 +147,8 @@ for (const name of platformNames) {
     test('a limit: waited for, never called earlier', async () => {
       fault(name, failing[name].limit)
       const begun = performance.now()
-      assert.equal((await send(name, { msg: 'x' })).status, 200)
+      const { status, body } = await send(name, { msg: 'x' })
+      assert.equal(status, 200, body.msg)
       assert(performance.now() - begun >= 500, 'called too early')
       assert.equal(platforms.sends(name).length, 2)
     })
