@@ -32,12 +32,10 @@ interface Gate {
   digestedAt: number
   hold: Hold | undefined
   heldAt: number
-  /** How often the head of the held lane was tried in vain. */
+  /** How often the platform was asked, or the head tried, since the lane is held. */
   tries: number
-  /** When the platform is asked, or the head tried, whether the hold is over. */
+  /** When that is due again. */
   nextTry: number
-  /** Whether the platform called the chat open, and then refused again: it is not asked any more. */
-  isDoubted: boolean
 }
 
 /** What is known of an account beyond what its platform says. Times as above. */
@@ -204,7 +202,7 @@ export class Gates {
   }
 
   /** A message that left then, on the monotonic clock, was taken or got no answer, and never became visible. */
-  vanished(bot: string, chat: string, leftAt: number): void {
+  private vanished(bot: string, chat: string, leftAt: number): void {
     const { clock, logger } = this.context
     const now = clock.now()
     const standing = this.memory.standings.get(bot) ?? { vanished: [], arrivedAt: -Infinity, restriction: undefined }
@@ -219,13 +217,15 @@ export class Gates {
   /**
    * A send to a lane has failed.
    *
+   * @param leftAt when it began, on the monotonic clock
    * @returns whether nothing leaves from the lane for a while now
    */
-  failed(lane: Gated, failure: SendError): boolean {
-    const { name } = lane
+  failed(lane: Gated, failure: SendError, leftAt: number): boolean {
+    const { name, bot } = lane
     const { clock, lane: { pauseAfter, pauseFor }, observer } = this.context
     const gate = this.gate(name)
     const { causeId, about } = failure.last
+    if (failure.causeId === 'swallowed' || failure.causeId === 'vanished') this.vanished(bot, name, leftAt)
     if (causeId && (about === 'chat-closed' || about === 'account')) {
       this.close(name, { cause: causeId, until: null })
       return true
@@ -245,11 +245,11 @@ export class Gates {
     const { clock, logger } = this.context
     const gate = this.gate(name)
     if (!gate.hold) {
-      Object.assign(gate, { tries: 0, isDoubted: cause === 'too-fast', heldAt: clock.now() })
+      Object.assign(gate, { tries: 0, heldAt: clock.now() })
       logger.info('%s', `${name} is held: ${causes[cause].en}`)
     }
     gate.hold = { cause, since: gate.hold?.since ?? clock.wall(), until }
-    gate.nextTry = until === null ? clock.now() + waitFor(gate.tries++) : this.due(until)
+    gate.nextTry = until === null ? clock.now() + waitFor(gate.tries) : this.due(until)
   }
 
   /** Holds a lane as it was before a restart, until the platform was asked. */
@@ -272,7 +272,7 @@ export class Gates {
   online(bot: string): void {
     for (const [name, gate] of this.memory.gates) {
       const isHeld = gate.hold && !this.isAboutChat(name) && name.startsWith(`${bot}/`)
-      if (isHeld && gate.tries <= 1) gate.nextTry = this.context.clock.now()
+      if (isHeld && gate.tries === 0) gate.nextTry = this.context.clock.now()
     }
   }
 
@@ -282,24 +282,11 @@ export class Gates {
     Object.assign(this.gate(name), { failures: 0, reason: undefined, pausedUntil: -Infinity })
   }
 
-  /**
-   * Whether the head of a lane may be tried. Where it is held, the platform is asked first.
-   *
-   * @param account the account of the lane
-   */
-  async mayTry({ name, target }: Gated, account: Account): Promise<boolean> {
-    const gate = this.gate(name)
-    if (!this.isAboutChat(name) || gate.isDoubted) return true
-    const state = await this.ask({ name, target }, account)
-    if (!state || state === 'open') gate.isDoubted = state === 'open'
-    return state === 'open' || !state
-  }
-
-  /** Asks the platform whether a chat is closed, and holds its lane if so. */
-  async ask({ name, target }: Pick<Gated, 'name' | 'target'>, account: Account): Promise<Closure | 'open' | undefined> {
-    const state = await this.closureOf(target, account)
-    if (state && state !== 'open') this.close(name, state)
-    return state
+  /** Whether the head of a lane may be tried. Where its chat is closed, the platform is asked first. */
+  async mayTry(lane: Gated, account: Account): Promise<boolean> {
+    const gate = this.gate(lane.name)
+    if (gate.hold) gate.tries++
+    return !this.isAboutChat(lane.name) || await this.ask(lane, account)
   }
 
   /** Whether a lane has been held for so long that what was refused may be forgotten. */
@@ -307,20 +294,17 @@ export class Gates {
     return this.context.clock.now() - this.gate(name).heldAt >= leastMemory
   }
 
-  /** Asks why and until when a lane is held that was refused just now: its callers are told. */
-  async learn({ name, target }: Gated, account: Account): Promise<void> {
-    if (!this.isAboutChat(name) || this.gate(name).isDoubted) return
-    const state = await this.closureOf(target, account)
-    const hold = this.hold(name)
-    if (!state || state === 'open' || !hold) return
-    this.gate(name).hold = { ...hold, ...state }
-    if (state.until !== null) this.gate(name).nextTry = this.due(state.until)
-  }
-
-  /** What the platform says of a chat, where it does so in the time of a call. */
-  private closureOf(target: Target, account: Account): Promise<Closure | 'open' | undefined> {
+  /**
+   * Asks the platform whether a chat is closed, and holds its lane if so.
+   *
+   * @returns whether the chat may be open: also where the platform cannot tell, or does not do so in the time of a call
+   */
+  async ask({ name, target }: Gated, account: Account): Promise<boolean> {
     const { clock, policy: { timeout }, stop } = this.context
-    return inTime(clock, account.closure(target).catch(() => undefined), timeout, stop)
+    const state = await inTime(clock, account.closure(target).catch(() => undefined), timeout, stop)
+    if (!state || state === 'open') return true
+    this.close(name, state)
+    return false
   }
 
   /** For how long the platform wants nothing more, in milliseconds. */
@@ -346,7 +330,7 @@ export class Gates {
     if (known) return known
     const gate: Gate = {
       failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity, digestedAt: -Infinity,
-      hold: undefined, heldAt: -Infinity, tries: 0, nextTry: -Infinity, isDoubted: false,
+      hold: undefined, heldAt: -Infinity, tries: 0, nextTry: -Infinity,
     }
     gates.set(name, gate)
     return gate

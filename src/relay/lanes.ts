@@ -257,6 +257,14 @@ export class Lanes {
     this.advance(lane)
   }
 
+  /** Nothing leaves for a while: callers are told, and until when, where the platform knows. */
+  private onClosed(lane: Lane, account: Account): void {
+    const { gates } = this.context
+    lane.delay ??= 'closed'
+    this.turnAway(lane)
+    if (gates.isAboutChat(lane.name)) void gates.ask(lane, account).then(() => this.advance(lane))
+  }
+
   /** Sends the head, as soon as that may be. */
   private advance(lane: Lane): void {
     lane.cancel()
@@ -318,8 +326,8 @@ export class Lanes {
       const active = await this.take(lane, head)
       const leftAt = clock.now()
       const end = await send(context, active, account, lane)
-      if (end.failure?.causeId === 'swallowed' || end.failure?.causeId === 'vanished') gates.vanished(lane.bot, lane.name, leftAt)
-      return await this.conclude(lane, active, account, end)
+      if (end.failure && gates.failed(lane, end.failure, leftAt)) this.onClosed(lane, account)
+      return await this.conclude(lane, active, end)
     } catch (error) {
       // The journal does not answer, or this relay has lost it.
       this.turnAway(lane, new RelayError('store-down'))
@@ -395,18 +403,13 @@ export class Lanes {
   }
 
   /** @returns as `work`; a deferred delivery waits on where nothing of it could leave now */
-  private async conclude(lane: Lane, active: Active, account: Account, { results, failure }: SendEnd): Promise<boolean> {
+  private async conclude(lane: Lane, active: Active, { results, failure }: SendEnd): Promise<boolean> {
     const { deliveries, gates, stop, digest: { backlog } } = this.context
     const { flow, deferred } = active.delivery
     const mayHaveArrived = results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
     if (mayHaveArrived) {
       if (flow.policy) gates.digested(lane.name, flow)
       if (lane.delay && lane.ready.filter(place => joins(place.active.delivery, lane.delay)).length <= backlog) lane.delay = undefined
-    }
-    if (failure && gates.failed(lane, failure)) {
-      lane.delay ??= 'closed'
-      this.turnAway(lane)
-      void gates.learn(lane, account).then(() => this.advance(lane))
     }
     const waits = deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
     const members = deliveries.membersOf(active.delivery)
