@@ -20,7 +20,8 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
   after(ms, callback) {
-    const timer = setTimeout(callback, Math.min(Math.max(Math.ceil(ms), 0), longestTimer))
+    // It may go off a little early: then what waits for a limit would find it still in force.
+    const timer = setTimeout(callback, ms > 0 ? Math.min(Math.ceil(ms) + 1, longestTimer) : 0)
     return () => clearTimeout(timer)
   },
 }
