@@ -1,6 +1,6 @@
 import type { Bot } from 'koishi'
 import type { JsonObject } from '../lib/shape'
-import { isCauseId, type CauseId } from '../message/causes'
+import type { CauseId } from '../message/causes'
 import type { Item } from '../message/model'
 import type { Limit } from './port'
 
@@ -65,8 +65,8 @@ export function breakTags(text: string): string {
 }
 
 /** Causes by the codes that mean them. */
-function causesOf(codes: Readonly<Partial<Record<CauseId, readonly string[]>>>): ReadonlyMap<string, CauseId> {
-  return new Map(Object.entries(codes).flatMap(([cause, list]) => isCauseId(cause) ? list.map(code => [code, cause] as const) : []))
+function causesOf(...table: readonly (readonly [cause: CauseId, codes: readonly string[]])[]): ReadonlyMap<string, CauseId> {
+  return new Map(table.flatMap(([cause, codes]) => codes.map(code => [code, cause] as const)))
 }
 
 /** The adapters by their names, those of QQ by their platforms: bots of guilds are another class of the same adapter. */
@@ -79,7 +79,7 @@ const adapters = new Map<string, Adapter>(Object.entries({
     // https://bot.q.qq.com/wiki/develop/api-v2/server-inter/message/send-receive/send.html
     limits: new Map([['22009', 'chat']]),
     // Only as an answer, as in tencent-connect/openclaw-qqbot issue 52.
-    causes: causesOf({ forbidden: ['40034102'] }),
+    causes: causesOf(['forbidden', ['40034102']]),
   },
   // https://bot.q.qq.com/wiki/develop/api-v2/server-inter/message/message_format.html has the escapes.
   qqguild: {
@@ -87,20 +87,20 @@ const adapters = new Map<string, Adapter>(Object.entries({
     escape: text => escapeEntities(text).replace(/@(?=everyone)/g, `$&${invisible}`),
     limits: new Map([['20028', 'chat']]),
     // Only as an answer.
-    causes: causesOf({ forbidden: ['304048'] }),
+    causes: causesOf(['forbidden', ['304048']]),
   },
   // @satorijs/adapter-slack 2.5.0. Slack has closed the method by which it sends files. https://docs.slack.dev/messaging/formatting-message-text
   slack: {
     name: 'Slack', lacks: media, direct: 'ask', userId: /^[A-Z0-9]+$/, escape: escapeEntities, longest: 40_000,
     limits: new Map([['ratelimited', 'account'], ['rate_limited', 'account']]),
     // https://docs.slack.dev/reference/methods/chat.postMessage#errors, and of conversations.open, which finds the private chat.
-    causes: causesOf({
-      'no-such-group': ['channel_not_found'], 'removed': ['not_in_channel'], 'not-friend': ['user_not_found', 'users_not_found', 'cannot_dm_bot'],
-      'forbidden': ['is_archived', 'restricted_action', 'restricted_action_read_only_channel', 'restricted_action_thread_only_channel'],
-      'too-long': ['msg_too_long'], 'empty': ['no_text'],
-      'logged-out': ['invalid_auth', 'not_authed', 'account_inactive', 'token_revoked', 'token_expired'],
-      'not-permitted': ['missing_scope', 'no_permission', 'access_denied', 'accesslimited', 'ekm_access_denied', 'team_access_not_granted'],
-    }),
+    causes: causesOf(
+      ['no-such-group', ['channel_not_found']], ['removed', ['not_in_channel']], ['not-friend', ['user_not_found', 'users_not_found', 'cannot_dm_bot']],
+      ['forbidden', ['is_archived', 'restricted_action', 'restricted_action_read_only_channel', 'restricted_action_thread_only_channel']],
+      ['too-long', ['msg_too_long']], ['empty', ['no_text']],
+      ['logged-out', ['invalid_auth', 'not_authed', 'account_inactive', 'token_revoked', 'token_expired']],
+      ['not-permitted', ['missing_scope', 'no_permission', 'access_denied', 'accesslimited', 'ekm_access_denied', 'team_access_not_granted']],
+    ),
     // "It's possible some aspect of the operation succeeded before the error was raised."
     unclear: ['internal_error', 'fatal_error', 'service_unavailable'],
     // After a reply in a thread it looks for the message that was answered, and fails.
@@ -114,10 +114,10 @@ const adapters = new Map<string, Adapter>(Object.entries({
       ['flowControlledStaffIdList', 'chat'],
     ]),
     // The adapter asks for no new token where its timer got none (satorijs/satori issue 240 has the first code).
-    causes: causesOf({
-      'not-friend': ['invalidStaffIdList'], 'logged-out': ['InvalidAuthentication'],
-      'not-permitted': ['Forbidden.AccessDenied.IpNotInWhiteList', 'Forbidden.AccessDenied.AccessTokenPermissionDenied'],
-    }),
+    causes: causesOf(
+      ['not-friend', ['invalidStaffIdList']], ['logged-out', ['InvalidAuthentication']],
+      ['not-permitted', ['Forbidden.AccessDenied.IpNotInWhiteList', 'Forbidden.AccessDenied.AccessTokenPermissionDenied']],
+    ),
     complaint: body => ['invalidStaffIdList', 'flowControlledStaffIdList'].find(list => Array.isArray(body[list]) && body[list].length > 0),
   },
   // @satorijs/adapter-wecom 2.5.0. https://developer.work.weixin.qq.com/document/path/90313
@@ -127,24 +127,24 @@ const adapters = new Map<string, Adapter>(Object.entries({
     longest: 2048, countsBytes: true,
     limits: new Map([['45009', 'account'], ['45033', 'account']]),
     // The adapter asks for no new token where its timer got none.
-    causes: causesOf({
-      'not-friend': ['60111', '81013'], 'too-long': ['45002'], 'empty': ['44004'], 'logged-out': ['40001', '40014', '41001', '42001'],
-      'not-permitted': ['48002', '60020', '301002'],
-    }),
+    causes: causesOf(
+      ['not-friend', ['60111', '81013']], ['too-long', ['45002']], ['empty', ['44004']], ['logged-out', ['40001', '40014', '41001', '42001']],
+      ['not-permitted', ['48002', '60020', '301002']],
+    ),
     unclear: ['-1'],
   },
   // @satorijs/adapter-whatsapp 2.6.0. https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes
   whatsapp: {
     name: 'WhatsApp', lacks: ['at', 'at-all'], direct: 'user', mediaTypes: whatsAppTypes,
     limits: new Map([['4', 'account'], ['80007', 'account'], ['130429', 'account'], ['131056', 'chat']]),
-    causes: causesOf({
-      'not-friend': ['131026', '131030'],
+    causes: causesOf(
+      ['not-friend', ['131026', '131030']],
       // More than a day after the last message of the user.
-      'forbidden': ['131047'],
-      'logged-out': ['190'],
+      ['forbidden', ['131047']],
+      ['logged-out', ['190']],
       // A permission is missing; the account is locked, restricted for its messages, or cannot pay.
-      'not-permitted': ['3', '10', '200', '368', '131031', '131042', '131048'],
-    }),
+      ['not-permitted', ['3', '10', '200', '368', '131031', '131042', '131048']],
+    ),
   },
   // @satorijs/adapter-mail 2.3.2. It writes HTML, with texts as they are, and leaves out `img`.
   mail: { name: 'mail', lacks: ['at-all'], direct: 'prefix', isPrivateOnly: true, isUnseen: true, picture: 'image', escape: escapeEntities },
