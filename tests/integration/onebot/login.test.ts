@@ -191,9 +191,12 @@ describe('the login of an account', () => {
     await until('it is asked', () => asked() > before)
     simulator.fault({ fault: { kind: 'silent' }, times: 2 })
     const last = asked()
-    for (const letter of ['c', 'd']) void account.message(group, [text(letter)], 'x').send(() => undefined).catch(() => undefined)
+    const sends = ['c', 'd'].map(letter => account.message(group, [text(letter)], 'x').send(() => undefined).catch(() => undefined))
     await until('it is asked again', () => asked() > last)
     assert.equal(account.health.state, 'online')
+    // They end with the connection: after the end of the app, the adapter would fail at that.
+    simulator.disconnectAll()
+    await Promise.all(sends)
   })
 
   test('a platform that answered before and answers nothing any more is offline', async t => {
