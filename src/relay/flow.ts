@@ -1,7 +1,6 @@
 import { languages } from '../lib/language'
 import { isBoolean, isNumber, isString, listOf, objectOf, oneOf, optional } from '../lib/shape'
 import { threadModes, type Address, type Policy, type Quiet, type Route, type Target, type ThreadMode } from '../message/model'
-import { quietUntil } from '../message/quiet'
 
 /** When and how a delivery leaves, as its request and the name of its target have it. Times are in milliseconds since the epoch. */
 export interface Flow {
@@ -66,12 +65,6 @@ export interface DigestShare {
   readonly count: number
   /** As `DigestMember.shown`. */
   readonly shown: boolean
-}
-
-/** Until when a delivery may not leave, in milliseconds since the epoch, whatever its lane says; `undefined` where it may. */
-export function dueAt({ urgent, sendAt, policy }: Flow, wall: number): number | undefined {
-  if (sendAt !== undefined && sendAt > wall) return sendAt
-  return urgent || !policy?.quiet ? undefined : quietUntil(policy.quiet, wall)
 }
 
 const isAddress = objectOf<Address>({

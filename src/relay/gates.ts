@@ -1,11 +1,11 @@
 import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import type { Target } from '../message/model'
-import { timeOfDay } from '../message/quiet'
+import { quietUntil, timeOfDay } from '../message/quiet'
 import { longestLimit, type Account, type Closure, type SendError } from '../platform/port'
 import { inTime } from './clock'
 import type { Delivery, Hold } from './delivery'
-import { dueAt, type Flow } from './flow'
+import type { Flow } from './flow'
 import type { Limits } from './limits'
 import type { RunningOptions } from './options'
 
@@ -95,20 +95,23 @@ export class Gates {
     return Math.max(next - this.context.clock.now(), 0)
   }
 
-  /** How long a delivery has to wait for the time of its digest, in milliseconds. */
-  digestRest(name: string, { urgent, policy, members }: Flow): number {
-    const { digest = 0 } = urgent || members ? {} : policy ?? {}
-    return digest > 0 ? Math.max((this.memory.gates.get(name)?.digestedAt ?? -Infinity) + digest - this.context.clock.now(), 0) : 0
-  }
-
-  /** Why a delivery would have to wait in a lane, or waits, although its chat is open; `undefined` where it would not. */
-  deferral(name: string, { flow }: Pick<Delivery, 'flow'>): Deferral | undefined {
-    if (!flow.policy && flow.sendAt === undefined) return
-    const wall = this.context.clock.wall()
-    const due = dueAt(flow, wall)
-    if (due !== undefined) return { kind: flow.sendAt !== undefined && flow.sendAt > wall ? 'scheduled' : 'quiet', until: due }
-    const rest = this.digestRest(name, flow)
-    return rest > 0 ? { kind: 'digest', until: wall + rest } : undefined
+  /**
+   * Why a delivery would have to wait in a lane, or waits, although its chat is open; `undefined` where it would not.
+   *
+   * @param isAlone whether it waits for no digest
+   */
+  deferral(name: string, { flow: { urgent, sendAt, policy, members } }: Pick<Delivery, 'flow'>, isAlone = false): Deferral | undefined {
+    if (!policy && sendAt === undefined) return
+    const { clock } = this.context
+    const wall = clock.wall()
+    if (sendAt !== undefined && sendAt > wall) return { kind: 'scheduled', until: sendAt }
+    if (urgent) return
+    const quiet = policy?.quiet && quietUntil(policy.quiet, wall)
+    if (quiet !== undefined) return { kind: 'quiet', until: quiet }
+    if (isAlone || members || !policy?.digest) return
+    const rest = (this.memory.gates.get(name)?.digestedAt ?? -Infinity) + policy.digest - clock.now()
+    // A time since the epoch has no room for the fractions of the monotonic clock.
+    return rest > 0 ? { kind: 'digest', until: wall + Math.ceil(rest) } : undefined
   }
 
   /** A delivery has left, from which on the time of its digest counts. */

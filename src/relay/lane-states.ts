@@ -45,8 +45,7 @@ export interface Backlog {
  * @returns `undefined` where nothing waits in it and nothing keeps it
  */
 export function stateOf(lane: Lane, gates: Gates, clock: Clock, isOnline: boolean, next: number): LaneState | undefined {
-  const { name: queue, bot, target, places, leaving, later } = lane
-  const first = leaving ?? lane.ready[0]
+  const { name: queue, bot, target, places, leaving, later, first } = lane
   const [waiting, pause, hold, limit] = [waitingIn(lane), gates.pause(queue), gates.hold(queue), gates.limit(lane)]
   if (places.length === 0 && pause === 0 && !hold) return
   const state = hold ? 'held' : pause > 0 ? 'paused' : !isOnline ? 'offline' : limit > 0 ? 'limited' : leaving ? 'busy' : 'waiting'
@@ -57,7 +56,7 @@ export function stateOf(lane: Lane, gates: Gates, clock: Clock, isOnline: boolea
     ...limit > 0 && { limitedUntil: wall + limit, reason: causes['rate-limited'].en },
     ...pause > 0 && { pausedUntil: wall + pause, reason: gates.reason(queue) },
     ...hold && { hold, reason: causes[hold.cause].en },
-    ...later.length > 0 && { later: { count: later.length, kinds: countKinds(later, wall), next } },
+    ...later.length > 0 && { later: { count: later.length, kinds: countKinds(later), next } },
   }
 }
 
@@ -83,8 +82,8 @@ export function waitingIn({ places }: Lane): number {
 }
 
 /** What those wait for that wait for their time. */
-function countKinds(later: readonly Place[], wall: number): Record<Deferral['kind'], number> {
+function countKinds(later: readonly Place[]): Record<Deferral['kind'], number> {
   const kinds = { scheduled: 0, quiet: 0, digest: 0 }
-  for (const place of later) kinds[isScheduled(place) ? 'scheduled' : (place.due ?? 0) > wall ? 'quiet' : 'digest']++
+  for (const { deferral } of later) if (deferral) kinds[deferral.kind]++
   return kinds
 }

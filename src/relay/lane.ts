@@ -2,18 +2,24 @@ import type { Target } from '../message/model'
 import { readTarget, writeTarget } from '../message/target'
 import type { Active } from './deliveries'
 import type { Delivery } from './delivery'
-import type { Gated } from './gates'
+import type { Deferral, Gated } from './gates'
 import type { Delay } from './options'
 
 /** A delivery in the line of a lane. */
 export interface Place {
   readonly active: Active
+  /** Until when its caller waits for its turn, on the monotonic clock. */
+  readonly until?: number | undefined
+  /** Aborted when its caller has gone away. */
+  readonly signal?: (() => AbortSignal) | undefined
+  /** The same, once it waits. */
+  gone?: AbortSignal | undefined
   /** Nothing leaves from here before the delivery is saved. */
   isSaved: boolean
   /** Since when its time has come, on the monotonic clock; absent as long as it has not. */
   since?: number | undefined
-  /** When its time comes, in milliseconds since the epoch; absent where it has come, but for a digest. */
-  due?: number | undefined
+  /** What its time is, as long as it has not come. */
+  deferral?: Deferral | undefined
   /** Whether it leaves by itself, because a digest with it was refused. */
   isAlone?: boolean
   /** The places of those that leave in it, where it is a digest of this process. */
@@ -60,6 +66,11 @@ export class Lane implements Gated {
     return [...taken]
   }
 
+  /** The one that is on its way, or the next one whose time has come. */
+  get first(): Place | undefined {
+    return this.leaving ?? this.places.find(({ since }) => since !== undefined)
+  }
+
   /** Those whose time has come. */
   get ready(): Place[] {
     return this.places.filter(({ since }) => since !== undefined)
@@ -71,9 +82,9 @@ export class Lane implements Gated {
   }
 }
 
-/** Whether the time comes that a delivery was ordered for. */
-export function isScheduled({ due, since, active: { delivery: { flow: { sendAt } } } }: Place): boolean {
-  return since === undefined && sendAt !== undefined && due === sendAt
+/** Whether the time has still to come that a delivery was ordered for. */
+export function isScheduled({ deferral }: Place): boolean {
+  return deferral?.kind === 'scheduled'
 }
 
 /** The name of the lane of what goes to a target through a bot. */

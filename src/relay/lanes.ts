@@ -4,7 +4,6 @@ import type { Account, Closure } from '../platform/port'
 import { nameOfError, type Active } from './deliveries'
 import { failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Results } from './delivery'
 import { gather, joins } from './digest'
-import { dueAt } from './flow'
 import { isScheduled, Lane, laneOf, type Place } from './lane'
 import { backlogOf, stateOf, waitingIn, type Backlog, type LaneState } from './lane-states'
 import { currentRung, hasNextRung, nextRung } from './route'
@@ -19,6 +18,9 @@ export interface Waiting {
   /** Whether it was accepted before, and can go nowhere else: then it finds a place in a full lane as well. */
   isAccepted?: boolean
 }
+
+/** Why a delivery waits no longer, and whether it ends although there may be a further way. */
+interface Over { error: RelayError, isFinal: boolean }
 
 /** The content of so many deliveries of a lane stays in memory; that of the others is read when their turn comes. */
 const mostLoaded = 20
@@ -71,10 +73,10 @@ export class Lanes {
   /**
    * Takes a place at the end of the lane of a delivery. Nothing leaves from it before `saved`, where the delivery must last.
    *
-   * @throws RelayError `queue-full`, `paused`, `stopping`
+   * @throws RelayError `queue-full`, `stopping`, or why a caller cannot wait there
    */
-  enter(active: Active, { signal, patience = Infinity, isAccepted }: Waiting = {}): void {
-    const { gates } = this.context
+  enter(active: Active, { patience = Infinity, isAccepted, signal }: Waiting = {}): void {
+    const { clock } = this.context
     const { delivery: { deferred }, mustLast } = active
     if (this.isClosed) throw new RelayError('stopping')
     const lane = this.open(active.delivery)
@@ -83,12 +85,11 @@ export class Lanes {
       this.advance(lane)
       throw refusal
     }
-    const place: Place = { active, isSaved: !mustLast }
-    const isFirst = !lane.leaving && lane.places.every(({ since }) => since === undefined)
-    const isNext = this.isDue(lane, place) && isFirst && gates.rest(lane) === 0 && this.isOnline(lane)
+    const place: Place = { active, isSaved: !mustLast, until: clock.now() + patience, signal }
+    const isNext = this.isDue(lane, place) && !lane.first && this.rest(lane, place) === 0
     if (!isNext && !isAccepted && this.isFull(lane, place)) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     lane.put(place)
-    if (!isNext && !deferred) this.watch(lane, place, patience, signal?.())
+    if (!isNext && !deferred) this.watch(lane, place)
     this.advance(lane)
   }
 
@@ -98,10 +99,6 @@ export class Lanes {
     const place = lane.find(active.delivery.id)
     if (!place) return
     place.isSaved = true
-    if (this.isClosed) {
-      this.turnAway(lane, new RelayError('stopping'))
-      return
-    }
     if (active.delivery.deferred && (lane.places.length > mostLoaded || place.since === undefined)) this.context.deliveries.shed(active)
     this.advance(lane)
   }
@@ -122,8 +119,7 @@ export class Lanes {
     }
     lane.delay ??= 'restarted'
     // Those behind it come right after it, and may leave with it.
-    lane.cancel()
-    lane.cancel = this.context.clock.after(0, () => this.advance(lane))
+    this.lookAfter(lane, 0)
   }
 
   /**
@@ -142,8 +138,8 @@ export class Lanes {
   states(): LaneState[] {
     const { clock, gates } = this.context
     return [...this.lanes.values()].flatMap(lane => {
-      for (const place of lane.later) this.isDue(lane, place)
-      return stateOf(lane, gates, clock, this.isOnline(lane), this.untilDue(lane)) ?? []
+      const next = this.untilDue(lane)
+      return stateOf(lane, gates, clock, this.isOnline(lane), next) ?? []
     })
   }
 
@@ -159,11 +155,8 @@ export class Lanes {
     const wasClosed = gates.isAboutChat(name)
     gates.resume(name)
     if (!lane) return
-    // An empty lane is forgotten once it is open.
-    if (lane.places.length > 0) this.advance(lane)
     const account = port.find(lane.bot)
     if (wasClosed && account?.isOnline) await gates.ask(lane, account)
-    this.turnAway(lane)
     this.advance(lane)
   }
 
@@ -173,8 +166,8 @@ export class Lanes {
    * @returns how many there were
    */
   async drop(name: string, error: RelayError): Promise<number> {
-    const places = this.lanes.get(name)?.takeOut(() => true) ?? []
-    await Promise.all(places.map(place => this.give(place, error)))
+    const places = this.lanes.get(name)?.takeOut(({ isSaved }) => isSaved) ?? []
+    await Promise.all(places.map(place => this.give(place, { error, isFinal: true })))
     return places.length
   }
 
@@ -183,8 +176,7 @@ export class Lanes {
     this.isClosed = true
     for (const end of this.endWatches) end()
     for (const lane of this.lanes.values()) {
-      lane.cancel()
-      this.turnAway(lane, new RelayError('stopping'))
+      this.advance(lane)
       for (const place of lane.places) place.unwatch?.()
     }
   }
@@ -205,43 +197,43 @@ export class Lanes {
     return (isScheduled(place) ? lane.later.length : waitingIn(lane)) >= this.context.lane.capacity
   }
 
-  /** How long until the time of a place comes, in milliseconds. Quiet hours may have begun while it was in the line. */
-  private rest({ name }: Lane, place: Place): number {
-    const { active: { delivery: { state, deferred, flow } }, isAlone } = place
-    // A caller waits for no such time, and what has begun to leave is brought to its end.
-    if (!deferred || state === 'sending') return 0
+  /** Whether the time of a place has come; its waiting begins then. Quiet hours may have begun while it was in the line. */
+  private isDue({ name }: Lane, place: Place): boolean {
     const { clock, gates } = this.context
-    const wall = clock.wall()
-    if (place.due === undefined || place.due <= wall) place.due = dueAt(flow, wall)
-    return Math.max((place.due ?? wall) - wall, isAlone ? 0 : gates.digestRest(name, flow))
-  }
-
-  /** Whether the time of a place has come. Its waiting begins then. */
-  private isDue(lane: Lane, place: Place): boolean {
-    const isDue = this.rest(lane, place) <= 0
-    place.since = isDue ? place.since ?? this.context.clock.now() : undefined
-    return isDue
+    const { active: { delivery }, deferral, isAlone } = place
+    // A caller waits for no such time, and what has begun to leave is brought to its end.
+    const mayWait = delivery.deferred && delivery.state !== 'sending'
+    const isKnown = deferral !== undefined && deferral.kind !== 'digest' && deferral.until > clock.wall()
+    if (!isKnown) place.deferral = mayWait ? gates.deferral(name, delivery, isAlone) : undefined
+    place.since = place.deferral ? undefined : place.since ?? clock.now()
+    return place.deferral === undefined
   }
 
   /** How long until the time of one of those comes that wait for theirs, in milliseconds. */
   private untilDue(lane: Lane): number {
-    return lane.later.reduce((least, place) => Math.min(least, this.rest(lane, place)), Infinity)
+    const wall = this.context.clock.wall()
+    return lane.later.reduce((least, place) => Math.min(least, this.isDue(lane, place) ? 0 : (place.deferral?.until ?? 0) - wall), Infinity)
   }
 
-  /** A caller who waits goes away, or its time is over. */
-  private watch(lane: Lane, place: Place, time: number, gone: AbortSignal | undefined): void {
-    const end = (error: RelayError): void => {
-      for (const taken of lane.takeOut(each => each === place)) void this.give(taken, error)
-      this.advance(lane)
-    }
-    const onGone = (): void => end(new RelayError('unsent', 'the caller went away while its message was waiting'))
-    const cancel = time < Infinity ? this.context.clock.after(time, () => end(new RelayError('expired'))) : undefined
-    gone?.addEventListener('abort', onGone)
+  /** How long until the head of a lane may be tried, in milliseconds. */
+  private rest(lane: Lane, { active: { delivery: { deferred } } }: Place): number {
+    const { deliveries, gates } = this.context
+    const isKept = !this.isOnline(lane) || (deferred && !deliveries.mayCall({ mustLast: true }))
+    return Math.max(gates.rest(lane), isKept ? lookInterval : 0)
+  }
+
+  /** Looks again when a caller who waits goes away, and when its time is over. */
+  private watch(lane: Lane, place: Place): void {
+    const { clock } = this.context
+    const { until = Infinity } = place
+    const look = (): void => this.advance(lane)
+    const gone = place.gone = place.signal?.()
+    const cancel = until < Infinity ? clock.after(until - clock.now(), look) : undefined
+    gone?.addEventListener('abort', look)
     place.unwatch = () => {
       cancel?.()
-      gone?.removeEventListener('abort', onGone)
+      gone?.removeEventListener('abort', look)
     }
-    if (gone?.aborted) queueMicrotask(onGone)
   }
 
   /** The platform reports that it has closed a chat, or opened it again. */
@@ -253,7 +245,6 @@ export class Lanes {
       gates.close(lane.name, closure)
       lane.delay ??= 'closed'
     }
-    this.turnAway(lane)
     this.advance(lane)
   }
 
@@ -261,16 +252,17 @@ export class Lanes {
   private onClosed(lane: Lane, account: Account): void {
     const { gates } = this.context
     lane.delay ??= 'closed'
-    this.turnAway(lane)
+    this.sift(lane)
     if (gates.isAboutChat(lane.name)) void gates.ask(lane, account).then(() => this.advance(lane))
   }
 
-  /** Sends the head, as soon as that may be. */
+  /** Takes out who waits no longer, and sends the head as soon as that may be. */
   private advance(lane: Lane): void {
-    lane.cancel()
-    const { gates } = this.context
     // It may have been forgotten while the platform was asked, and another one made since.
-    if (this.isClosed || lane.leaving || this.lanes.get(lane.name) !== lane) return
+    if (this.lanes.get(lane.name) !== lane) return
+    lane.cancel()
+    this.sift(lane)
+    if (this.isClosed || lane.leaving) return
     // A message that left meanwhile may have begun the time of a digest, and quiet hours may have begun.
     const head = lane.places.find(place => this.isDue(lane, place))
     if (!head) {
@@ -280,17 +272,65 @@ export class Lanes {
       return
     }
     if (!head.isSaved) return
-    const rest = gates.rest(lane)
+    const rest = this.rest(lane, head)
     if (rest === 0) {
       this.begin(lane, head)
       return
     }
-    this.turnAway(lane)
+    if (!this.isOnline(lane)) lane.delay ??= 'offline'
     this.lookAfter(lane, rest)
   }
 
   private lookAfter(lane: Lane, ms: number): void {
+    lane.cancel()
     lane.cancel = this.context.clock.after(ms, () => this.advance(lane))
+  }
+
+  /** Takes those out that wait no longer. */
+  private sift(lane: Lane, refusal = this.refusal(lane)): void {
+    const over = new Map<Place, Over>()
+    for (const place of lane.places) {
+      const why = this.whyOver(lane, place, refusal)
+      if (why) over.set(place, why)
+    }
+    if (over.size > 0) lane.takeOut(place => over.has(place))
+    for (const [place, why] of over) void this.give(place, why)
+  }
+
+  /** Why a delivery waits no longer. What is not saved yet waits for that. */
+  private whyOver(lane: Lane, place: Place, refusal: RelayError | undefined): Over | undefined {
+    const { clock, port } = this.context
+    // It has waited since its time came.
+    if (place.since === undefined) this.isDue(lane, place)
+    const { active: { delivery }, isSaved, since, until = Infinity, gone } = place
+    const { deferred, flow: { route } } = delivery
+    // What is deferred outlives a stop.
+    if (!isSaved || (deferred && this.isClosed)) return
+    if (isOverdue(delivery, clock.wall()) || until <= clock.now()) return { error: new RelayError('expired'), isFinal: true }
+    if (gone?.aborted) return { error: new RelayError('unsent', 'the caller went away while its message was waiting'), isFinal: true }
+    if (!deferred) return refusal && { error: refusal, isFinal: this.isClosed }
+    if (!route || since === undefined) return
+    // It goes on by its next way once it has waited for long enough, or its account will not be back by itself.
+    if (clock.now() - since < route.after && !isLoggedOut(port.find(lane.bot))) return
+    const error = this.whyWaiting(lane)
+    return nextRung(delivery, failRest(delivery, error), clock.wall()) && { error, isFinal: false }
+  }
+
+  /** Why what is in a lane has waited. */
+  private whyWaiting({ name, bot }: Lane): RelayError {
+    const account = this.context.port.find(bot)
+    const hold = this.context.gates.hold(name)
+    if (hold) return new RelayError('unsent', `${causes[hold.cause].en}: nothing was sent`)
+    return account?.isOnline ? new RelayError('unsent', 'it waited for too long: nothing was sent') : offlineError(account)
+  }
+
+  /** Why callers cannot wait in a lane: its gate is closed, or what is before them waits for its bot or for the database. */
+  private refusal(lane: Lane): RelayError | undefined {
+    const { deliveries, gates, port } = this.context
+    if (this.isClosed) return new RelayError('stopping')
+    const account = port.find(lane.bot)
+    const isStoreDown = lane.first?.active.delivery.deferred === true && (deliveries.isStoreDown || !deliveries.mayCall({ mustLast: true }))
+    return gates.refusal(lane) ?? (!account?.isOnline ? offlineError(account) : isStoreDown ? new RelayError('store-down') : undefined)
   }
 
   private begin(lane: Lane, head: Place): void {
@@ -306,58 +346,38 @@ export class Lanes {
       leave?.()
       const { leaving } = lane
       lane.leaving = undefined
-      if (isDone) {
+      if (!isDone && leaving) lane.put(leaving)
+      if (isDone || this.isClosed) {
         this.advance(lane)
         return
       }
-      if (leaving) lane.put(leaving)
-      if (this.isClosed) this.turnAway(lane, new RelayError('stopping'))
-      else this.lookAfter(lane, lookInterval)
+      this.sift(lane)
+      this.lookAfter(lane, lookInterval)
     })
     this.working.add(work)
   }
 
   /** @returns whether the head has ended, or left this lane; otherwise it is tried again */
   private async work(lane: Lane, head: Place): Promise<boolean> {
-    const { context, context: { clock, gates, logger } } = this
+    const { context, context: { clock, gates, logger, port } } = this
     try {
-      const account = await this.accountFor(lane, head)
-      if (account instanceof RelayError) return await this.wait(lane, head, account)
+      const account = port.find(lane.bot)
+      if (!account || !await gates.mayTry(lane, account)) {
+        lane.delay ??= 'closed'
+        return false
+      }
       const active = await this.take(lane, head)
       const leftAt = clock.now()
       const end = await send(context, active, account, lane)
       if (end.failure && gates.failed(lane, end.failure, leftAt)) this.onClosed(lane, account)
-      return await this.conclude(lane, active, end)
+      return await this.conclude(lane, head, active, end)
     } catch (error) {
       // The journal does not answer, or this relay has lost it.
-      this.turnAway(lane, new RelayError('store-down'))
+      this.sift(lane, new RelayError('store-down'))
       const { id } = head.active.delivery
       if (!context.stop.aborted) logger.warn('%s', `${id} waits: ${error instanceof RelayError ? error.message : nameOfError(error)}`)
       return false
     }
-  }
-
-  /** The account through which the head of a lane may leave now, or why it may not. */
-  private async accountFor(lane: Lane, { active: { delivery } }: Place): Promise<Account | RelayError> {
-    const { port, clock, deliveries, gates } = this.context
-    const account = port.find(lane.bot)
-    if (isOverdue(delivery, clock.wall())) return new RelayError('expired')
-    if (!account?.isOnline) return offlineError(account)
-    if (delivery.deferred && !deliveries.mayCall({ mustLast: true })) return new RelayError('store-down')
-    return await gates.mayTry(lane, account) ? account : gates.refusal(lane) ?? account
-  }
-
-  /** The head cannot leave: it waits, goes another way, or ends. @returns as `work` */
-  private async wait(lane: Lane, head: Place, error: RelayError): Promise<boolean> {
-    const { gates, port } = this.context
-    if (error.code === 'expired') return this.give(head, error)
-    const isLost = isLoggedOut(port.find(lane.bot))
-    if (isLost) this.sendOn(lane, () => true, error)
-    const isToGo = !head.active.delivery.deferred || (isLost && goesOn(head))
-    if (isToGo && await this.give(head, error, false)) return true
-    lane.delay ??= gates.hold(lane.name) ? 'closed' : 'offline'
-    this.turnAway(lane, error)
-    return false
   }
 
   /** The delivery whose turn has come: a digest, where several can leave as one. */
@@ -398,12 +418,13 @@ export class Lanes {
     await this.context.deliveries.withdraw(delivery).catch(() => undefined)
     for (const member of places) {
       member.isAlone = isAlone
-      if (!reason || !await this.give(member, reason, !goesOn(member)).catch(() => false)) lane.put(member)
+      if (reason) await this.give(member, { error: reason, isFinal: false })
+      else lane.put(member)
     }
   }
 
   /** @returns as `work`; a deferred delivery waits on where nothing of it could leave now */
-  private async conclude(lane: Lane, active: Active, { results, failure }: SendEnd): Promise<boolean> {
+  private async conclude(lane: Lane, head: Place, active: Active, { results, failure }: SendEnd): Promise<boolean> {
     const { deliveries, gates, stop, digest: { backlog } } = this.context
     const { flow, deferred } = active.delivery
     const mayHaveArrived = results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
@@ -422,25 +443,27 @@ export class Lanes {
     if (waits) {
       await deliveries.postpone(active, results, gates.hold(lane.name) ?? null)
     } else {
-      const left = flow.route && !stop.aborted ? await this.moveOn(active, results) : results
+      const left = flow.route && !stop.aborted ? await this.moveOn(head, results) : results
       if (left) await deliveries.end(active, left)
     }
     return !waits
   }
 
-  /**
-   * Has those of a lane go on by their next ways, for this reason. What waits for its time stays.
-   *
-   * @returns how many there were
-   */
-  private sendOn(lane: Lane, isWanted: (place: Place) => boolean, reason: RelayError): number {
-    const places = lane.takeOut(place => place.since !== undefined && goesOn(place) && isWanted(place))
-    for (const place of places) {
-      void this.give(place, reason, false).catch(() => false).then(isGone => {
-        if (!isGone) this.join(place.active)
-      })
+  /** A delivery goes on by its next way, or ends. Where the database does not answer, it takes its place again. */
+  private async give(place: Place, { error, isFinal }: Over): Promise<void> {
+    const { active, active: { delivery } } = place
+    try {
+      // Its caller may not wait for its end yet.
+      await Promise.resolve()
+      const results = failRest(delivery, error)
+      const left = isFinal ? results : await this.moveOn(place, results)
+      if (left) await this.context.deliveries.end(active, left, delivery.deferred || left !== results ? undefined : error)
+    } catch {
+      const lane = this.open(delivery)
+      if (!lane.find(delivery.id)) lane.put(place)
+      if (this.isClosed) this.advance(lane)
+      else if (!lane.leaving) this.lookAfter(lane, lookInterval)
     }
-    return places.length
   }
 
   /**
@@ -449,12 +472,12 @@ export class Lanes {
    * @param results what has become of it by the present one
    * @returns how it ends, where there is no further way that takes it: `results` themselves where there is none at all
    */
-  private async moveOn(active: Active, results: Results): Promise<Results | undefined> {
+  private async moveOn({ active, until = Infinity, signal }: Place, results: Results): Promise<Results | undefined> {
     const { clock, deliveries, port } = this.context
     const { delivery } = active
-    const items = await deliveries.itemsOf(active)
     let end = results
     for (let change = nextRung(delivery, end, clock.wall()); change; change = nextRung(delivery, end, clock.wall())) {
+      const items = await deliveries.itemsOf(active)
       deliveries.change(delivery, change)
       try {
         const { target, deferred, mode, flow: { route } } = delivery
@@ -463,70 +486,25 @@ export class Lanes {
         const wrong = account.check(target, items).find(item => item instanceof RelayError)
         if (wrong instanceof RelayError && mode === 'single') throw wrong
         deliveries.change(delivery, { bot: account.sid })
-        this.enter(active, { isAccepted: deferred && !hasNextRung(route) })
-        await deliveries.save(active)
-        this.saved(active)
-        return
+        this.enter(active, { signal, patience: until - clock.now(), isAccepted: deferred && !hasNextRung(route) })
       } catch (error) {
         if (!(error instanceof RelayError) || error.code === 'stopping') throw error
         end = failRest(delivery, error)
+        continue
       }
+      try {
+        await deliveries.save(active)
+      } finally {
+        this.saved(active)
+      }
+      return
     }
     return end
   }
 
-  /** Refuses the callers that wait in a lane, where there is a reason to. */
-  private turnAway(lane: Lane, refusal = this.refusal(lane)): void {
-    if (!refusal) return
-    const callers = lane.takeOut(({ active, isSaved }) => !active.delivery.deferred && isSaved)
-    for (const place of callers) void this.give(place, refusal, this.isClosed)
-  }
-
-  /**
-   * Ends a delivery that has not left.
-   *
-   * @param isFinal whether it ends although there is a further way
-   * @returns whether it is gone from here: not what was accepted and can go nowhere else
-   * @throws the error of the database, where it is to go on
-   */
-  private async give({ active }: Place, error: RelayError, isFinal = true): Promise<boolean> {
-    const { deferred } = active.delivery
-    const results = failRest(active.delivery, error)
-    const left = isFinal ? results : await this.moveOn(active, results)
-    // What has arrived in part can go nowhere else.
-    if (!isFinal && deferred && left === results) return false
-    if (left) await this.context.deliveries.end(active, left, deferred || left !== results ? undefined : error)
-    return true
-  }
-
   /** Ends what waited for too long, also where its lane cannot go on. */
   private tick(): void {
-    const [wall, now] = [this.context.clock.wall(), this.context.clock.now()]
-    for (const lane of this.lanes.values()) {
-      const overdue = lane.takeOut(({ active, isSaved }) => isSaved && isOverdue(active.delivery, wall))
-      for (const place of overdue) void this.give(place, new RelayError('expired'))
-      for (const place of lane.later) this.isDue(lane, place)
-      const isLate = ({ since = now, active: { delivery: { flow } } }: Place): boolean => now - since >= (flow.route?.after ?? Infinity)
-      const late = this.sendOn(lane, isLate, this.whyWaiting(lane))
-      this.turnAway(lane)
-      if (overdue.length + late > 0) this.advance(lane)
-    }
-  }
-
-  /** Why callers cannot wait in a lane: its gate is closed, or what is leaving waits for its bot or for the database. */
-  private refusal(lane: Lane): RelayError | undefined {
-    const { deliveries, gates, port } = this.context
-    const isWaiting = lane.leaving?.active.delivery.deferred === true && deliveries.isStoreDown
-    const isAway = lane.leaving !== undefined && !this.isOnline(lane)
-    return gates.refusal(lane) ?? (isAway ? offlineError(port.find(lane.bot)) : isWaiting ? new RelayError('store-down') : undefined)
-  }
-
-  /** Why what is in a lane has waited. */
-  private whyWaiting({ name, bot }: Lane): RelayError {
-    const account = this.context.port.find(bot)
-    const hold = this.context.gates.hold(name)
-    if (hold) return new RelayError('unsent', `${causes[hold.cause].en}: nothing was sent`)
-    return account?.isOnline ? new RelayError('unsent', 'it waited for too long: nothing was sent') : offlineError(account)
+    for (const lane of this.lanes.values()) if (lane.places.length > 0) this.advance(lane)
   }
 
   /** Drops an empty lane once there is nothing left to remember. */
@@ -558,11 +536,6 @@ export class Lanes {
   private isOnline({ bot }: Lane): boolean {
     return this.context.port.find(bot)?.isOnline === true
   }
-}
-
-/** Whether a place can be given to a further way. */
-function goesOn({ isSaved, active: { delivery: { flow: { route } } } }: Place): boolean {
-  return isSaved && hasNextRung(route)
 }
 
 /** Why an account sends nothing until a person changes something. */
