@@ -2,27 +2,28 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, test, type TestContext } from 'node:test'
+import { describe, test } from 'node:test'
 import { RelayProcess } from '../faults/process'
 import type { AdapterEntry } from '../support/adapter'
 import { apiKey } from '../support/relay'
 import { until } from '../support/until'
-import { callerOf, type Caller } from './caller'
-import { channel, DiscordServer, messages } from './discord'
-import { group as larkGroup, Lark } from './lark'
+import { callerOf } from './caller'
+import { channel, direct, DiscordServer, messages, thread, user } from './discord'
+import { Lark } from './lark'
 import { SatoriServer } from './satori'
 import type { PlatformServer } from './server'
-import { group, Telegram } from './telegram'
+import { Telegram } from './telegram'
 
 /** A platform that stays while the relay is killed. */
 interface Platform {
   server: PlatformServer
   adapter: AdapterEntry
-  /** A chat, and the path of the calls that send to it. */
-  to: string
+  /** Chats: for a call with others behind it, for one that is not carried out, and for one with a key. */
+  chats: readonly [open: string, lost: string, keyed: string]
+  /** The path of the calls that send. */
   sending: RegExp
-  /** What has arrived, in its order. */
-  texts: () => string[]
+  /** What has arrived, in its order, and where. */
+  arrived: () => readonly { to: string, text: string }[]
 }
 
 /** Each, and whether it can tell what became of a call that was open. */
@@ -30,119 +31,88 @@ const platforms: Readonly<Record<string, { start: () => Promise<Platform>, canTe
   Telegram: {
     canTell: false,
     async start() {
-      const telegram = await Telegram.start()
-      const { server, adapter } = telegram
-      return { server, adapter, to: `telegram:group:${group}`, sending: /\/sendMessage$/, texts: () => telegram.messages.map(({ text }) => text) }
+      const { server, adapter, messages } = await Telegram.start()
+      const arrived = () => messages.map(({ chat, text }) => ({ to: `telegram:group:${chat}`, text }))
+      return { server, adapter, chats: ['telegram:group:-1', 'telegram:group:-2', 'telegram:group:-3'], sending: /\/sendMessage$/, arrived }
     },
   },
   Discord: {
     canTell: true,
     async start() {
-      const discord = await DiscordServer.start()
-      const { api: server, adapter } = discord
-      return { server, adapter, to: `discord:group:${channel}`, sending: messages, texts: () => discord.shown.map(({ content }) => content) }
+      const { api: server, adapter, shown } = await DiscordServer.start()
+      const placeOf = (id: string): string => id === direct ? `private:${user}` : `group:${id}`
+      const arrived = () => shown.map(({ channel, content }) => ({ to: `discord:${placeOf(channel)}`, text: content }))
+      return { server, adapter, chats: [`discord:group:${channel}`, `discord:group:${thread}`, `discord:private:${user}`], sending: messages, arrived }
     },
   },
   Feishu: {
     canTell: true,
     async start() {
-      const lark = await Lark.start()
-      const { server, adapter } = lark
-      return { server, adapter, to: `feishu:group:${larkGroup}`, sending: /\/im\/v1\/messages$/, texts: () => lark.messages.map(({ text }) => text) }
+      const { server, adapter, messages } = await Lark.start()
+      const arrived = () => messages.map(({ to, text }) => ({ to: `feishu:group:${to}`, text }))
+      return { server, adapter, chats: ['feishu:group:oc_1', 'feishu:group:oc_2', 'feishu:group:oc_3'], sending: /\/im\/v1\/messages$/, arrived }
     },
   },
   Satori: {
     canTell: true,
     async start() {
-      const satori = await SatoriServer.start()
-      const { api: server, adapter, sid, ledger } = satori
+      const { api: server, adapter, sid, ledger } = await SatoriServer.start()
       // A history that does not reach back to before the call proves nothing.
-      ledger.push({ id: 'old', channelId: 'c1', content: 'old', parts: [], at: Date.now() - 3_600_000 })
-      return { server, adapter, to: `${sid}:group:c1`, sending: /\/message\.create$/, texts: () => ledger.slice(1).map(({ content }) => content) }
+      const old = ['c1', 'c2', 'c3'].map(channelId => ({ id: channelId, channelId, content: 'old', parts: [], at: Date.now() - 3_600_000 }))
+      ledger.push(...old)
+      const arrived = () => ledger.slice(old.length).map(({ channelId, content }) => ({ to: `${sid}:group:${channelId}`, text: content }))
+      return { server, adapter, chats: [`${sid}:group:c1`, `${sid}:group:c2`, `${sid}:group:c3`], sending: /\/message\.create$/, arrived }
     },
   },
 }
 
-interface Stage extends Platform {
-  caller: Caller
-  /** The calls that would send something. */
-  calls: () => number
-  /** The next call gets no answer, and its message arrives or not. */
-  silence: (arrives: boolean) => void
-  /** SIGKILL, and a new process on the same data. */
-  restart: () => Promise<void>
-}
+describe('after kill -9', { concurrency: 2 }, () => {
+  for (const [name, { start, canTell }] of Object.entries(platforms)) {
+    const outcome = canTell ? 'sent' : 'unanswered'
 
-async function stage(t: TestContext, platform: Platform): Promise<Stage> {
-  const { server, adapter, to, sending } = platform
-  const folder = await mkdtemp(join(tmpdir(), 'relay-kill-'))
-  const launch = (): Promise<RelayProcess> => {
-    return RelayProcess.start({ apiKey, platform: { adapter }, folder, config: { chatApiTimeout: 2, chatSettleTime: 1 } })
-  }
-  let process = await launch()
-  t.after(async () => {
-    await process.end('SIGKILL')
-    await server.stop()
-    await rm(folder, { recursive: true, force: true })
-  })
-  const caller = callerOf(() => process, to)
-  const online = (): Promise<void> => until('the bot is online', async () => (await process.request('/readyz')).status === 200, 20_000)
-  await online()
-  return {
-    ...platform,
-    caller,
-    calls: () => server.callsTo(sending).filter(({ method }) => method === 'POST').length,
-    silence: isCarriedOut => server.fault({ path: sending, answer: 'none', isCarriedOut }),
-    async restart() {
-      await process.end('SIGKILL')
-      process = await launch()
-      await online()
-    },
-  }
-}
+    test(`${name} has once what was open, or it is told to be unknown; what waited is in its order, and keys are known`, async t => {
+      const { server, adapter, chats: [open, lost, keyed], sending, arrived } = await start()
+      const folder = await mkdtemp(join(tmpdir(), 'relay-kill-'))
+      const launch = async (): Promise<RelayProcess> => {
+        const launched = await RelayProcess.start({ apiKey, platform: { adapter }, folder, config: { chatApiTimeout: 4, chatSettleTime: 1 } })
+        await until('the bot is online', async () => (await launched.request('/readyz')).status === 200, 20_000)
+        return launched
+      }
+      let process = await launch()
+      t.after(async () => {
+        await process.end('SIGKILL')
+        await server.stop()
+        await rm(folder, { recursive: true, force: true })
+      })
+      const { send, queue, reaches } = callerOf(() => process, open)
+      const texts = (chat: string): string[] => arrived().flatMap(({ to, text }) => to === chat ? [text] : [])
+      const silence = (isCarriedOut: boolean) => server.fault({ path: sending, answer: 'none', isCarriedOut })
 
-for (const [name, { start, canTell }] of Object.entries(platforms)) {
-  describe(`after kill -9, on ${name}`, { concurrency: 2 }, () => {
-    test('what a call had delivered is not sent again, and what waited behind it is, in its order', async t => {
-      const { caller: { queue, reaches }, silence, texts, calls, restart } = await stage(t, await start())
-      silence(true)
-      const open = await queue({ msg: 'open' })
-      await until('it has arrived', () => texts().length === 1)
-      const waiting = ['a', 'b', 'c', 'd']
-      const ids: string[] = []
-      for (const msg of waiting) ids.push(await queue({ msg }))
-      assert.equal(calls(), 1)
-      await restart()
-      await reaches(open, canTell ? 'sent' : 'unanswered')
-      for (const id of ids) await reaches(id, 'sent')
-      assert.deepEqual(texts(), ['open', ...waiting])
-    })
-
-    test(`what a call had not delivered ${canTell ? 'is sent' : 'is told to be unknown, and not sent'}`, async t => {
-      const { caller: { queue, reaches }, silence, texts, calls, restart } = await stage(t, await start())
-      silence(false)
-      const id = await queue({ msg: 'open' })
-      await until('it was called', () => calls() === 1)
-      await restart()
-      await reaches(id, canTell ? 'sent' : 'unanswered')
-      assert.deepEqual(texts(), canTell ? ['open'] : [])
-    })
-
-    test('a key is known, whether its message was answered for or not', async t => {
-      const { caller: { send }, silence, texts, restart } = await stage(t, await start())
-      const [first, second] = [{ 'idempotency-key': 'first' }, { 'idempotency-key': 'second' }]
-      const sent = await send({ msg: 'a' }, first)
+      const sent = await send({ to: keyed, msg: 'a' }, { 'idempotency-key': 'first' })
       assert.equal(sent.status, 200, sent.msg)
       silence(true)
-      const lost = send({ msg: 'b' }, second).catch((error: unknown) => error)
-      await until('it has arrived', () => texts().length === 2)
-      await restart()
-      assert(await lost instanceof Error)
-      const again = await send({ msg: 'a' }, first)
+      const delivered = await queue({ msg: 'open' })
+      await until('it has arrived', () => texts(open).length === 1)
+      const behind: string[] = []
+      for (const msg of ['a', 'b', 'c', 'd']) behind.push(await queue({ msg }))
+      silence(true)
+      const caller = send({ to: keyed, msg: 'b' }, { 'idempotency-key': 'second' }).catch((error: unknown) => error)
+      await until('it has arrived', () => texts(keyed).length === 2)
+      silence(false)
+      const undelivered = await queue({ to: lost, msg: 'lost' })
+      const calls = (): number => server.callsTo(sending).filter(({ method }) => method === 'POST').length
+      await until('each was called, and nothing behind one', () => calls() === 4)
+
+      await process.end('SIGKILL')
+      assert(await caller instanceof Error)
+      process = await launch()
+      for (const id of [delivered, undelivered]) await reaches(id, outcome)
+      for (const id of behind) await reaches(id, 'sent')
+      const again = await send({ to: keyed, msg: 'a' }, { 'idempotency-key': 'first' })
       assert.deepEqual([again.status, again.data.message_ids], [200, sent.data.message_ids])
-      const { status, headers, msg } = await send({ msg: 'b' }, second)
-      assert.deepEqual([status, headers.get('relay-outcome')], canTell ? [200, 'sent'] : [504, 'unanswered'], msg)
-      assert.deepEqual(texts(), ['a', 'b'])
+      const { status, headers, msg } = await send({ to: keyed, msg: 'b' }, { 'idempotency-key': 'second' })
+      assert.deepEqual([status, headers.get('relay-outcome')], [canTell ? 200 : 504, outcome], msg)
+      assert.deepEqual([open, lost, keyed].map(texts), [['open', 'a', 'b', 'c', 'd'], canTell ? ['lost'] : [], ['a', 'b']])
     })
-  })
-}
+  }
+})
