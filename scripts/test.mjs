@@ -9,11 +9,17 @@ const timeout = 300_000
 /** How many processes run at a time: one more than cores, because they wait most of their time. */
 const concurrency = availableParallelism() + 1
 /**
- * How many files of a folder share a process: loading Koishi takes longer than most of them. Only those that start no bots: an adapter may
- * fail after its bot has gone, and would fail the tests of another file.
+ * How many files of a folder share a process: loading Koishi takes longer than most of them. Their apps have to end with everything that
+ * they have begun, or that fails the tests of another file: see tests/support/adapter-timers.ts.
  */
 const share = 6
-const mayShare = /^tests\/unit\//
+const folders = ['unit', 'docs', 'image', 'platforms', 'simulator', ...['commands', 'hooks', 'http', 'onebot', 'onebot-api'].map(name => `integration/${name}`)]
+/** Those that take long, and one that looks at what its process has loaded. */
+const alone = [
+  'docs/answers', 'docs/flow', 'docs/plugins', 'integration/hooks/programs', 'integration/hooks/start', 'integration/onebot/forward',
+  'platforms/discord', 'platforms/kill', 'platforms/lark', 'simulator/page',
+].map(name => `tests/${name}.test.ts`)
+const mayShare = file => folders.some(folder => file.startsWith(`tests/${folder}/`)) && !alone.includes(file)
 
 const words = process.argv.slice(2)
 const files = readdirSync('tests', { recursive: true })
@@ -31,8 +37,8 @@ process.on('exit', () => rmSync(folder, { recursive: true }))
 
 const groups = []
 for (const file of files) {
-  const last = groups.at(-1)
-  if (last && last.length < share && mayShare.test(file) && dirname(last[0]) === dirname(file)) last.push(file)
+  const group = mayShare(file) ? groups.findLast(([first]) => mayShare(first) && dirname(first) === dirname(file)) : undefined
+  if (group && group.length < share) group.push(file)
   else groups.push([file])
 }
 

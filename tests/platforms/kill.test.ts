@@ -70,11 +70,12 @@ describe('after kill -9', { concurrency: 2 }, () => {
   for (const [name, { start, canTell }] of Object.entries(platforms)) {
     const outcome = canTell ? 'sent' : 'unanswered'
 
-    test(`${name} has once what was open, or it is told to be unknown; what waited is in its order, and keys are known`, async t => {
+    test(`${name} has what was open once, or says that it is unknown, sends the rest in its order, and knows keys`, async t => {
       const { server, adapter, chats: [open, lost, keyed], sending, arrived } = await start()
       const folder = await mkdtemp(join(tmpdir(), 'relay-kill-'))
       const launch = async (): Promise<RelayProcess> => {
-        const launched = await RelayProcess.start({ apiKey, platform: { adapter }, folder, config: { chatApiTimeout: 4, chatSettleTime: 1 } })
+        const config = { chatApiTimeout: 4, chatSettleTime: 1 }
+        const launched = await RelayProcess.start({ apiKey, platform: { adapter }, folder, config })
         await until('the bot is online', async () => (await launched.request('/readyz')).status === 200, 20_000)
         return launched
       }

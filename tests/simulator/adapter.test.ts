@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import * as simulatorPlugin from '../../simulator/plugin'
+import { holdAdapterTimers, shortResponseTimeout } from '../support/adapter-timers'
 import { until } from '../support/until'
 import { folder, start } from './support'
 
@@ -16,10 +17,12 @@ for (const target of Logger.targets) if (target.print !== undefined) (target.lev
 interface App { app: Context, forks: ForkScope[] }
 
 function createApp(t: TestContext): App {
+  const releaseTimers = holdAdapterTimers()
   const app = new Context()
   const forks: ForkScope[] = [app.plugin(HTTP), app.plugin(proxyAgent)]
   t.after(() => {
     for (const fork of forks.reverse()) fork.dispose()
+    releaseTimers()
   })
   return { app, forks }
 }
@@ -52,8 +55,7 @@ test('the real adapter resolves replies, uploads files and reads history', async
   const simulator = await start(t, { token: 'secret' })
   const { app, forks } = createApp(t)
   forks.push(app.plugin<OneBotBot.Config>(OneBotBot, {
-    // The adapter never clears its timers: a test file would not end before the last of them.
-    responseTimeout: 1_000, proxyAgent: '', retryTimes: 6, retryInterval: 500, retryLazy: 60_000,
+    responseTimeout: shortResponseTimeout, proxyAgent: '', retryTimes: 6, retryInterval: 500, retryLazy: 60_000,
     protocol: 'ws', endpoint: simulator.endpoint, selfId: simulator.selfId, token: 'secret',
   }))
   await app.start()

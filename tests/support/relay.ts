@@ -10,6 +10,7 @@ import { after, afterEach, before } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Simulator, type SimulatorOptions } from '../../simulator'
 import * as relay from '../../src'
+import { holdAdapterTimers, responseTimeout } from './adapter-timers'
 import { listen } from './listen'
 import { assertConforming, watchAnswers, watchRequest } from './openapi'
 import { until } from './until'
@@ -103,6 +104,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
   Logger.levels.base = Logger.SILENT
   Logger.targets.push(target)
 
+  const releaseTimers = holdAdapterTimers()
   const app = new Context()
   const forks = [
     app.plugin(HTTP),
@@ -113,8 +115,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
       retryTimes: 6,
       retryInterval: 500,
       retryLazy: 60_000,
-      // The adapter never clears its timers: a test file would not end before the last of them.
-      responseTimeout: 2_000,
+      responseTimeout,
       proxyAgent: '',
       endpoint: simulator.endpoint,
       selfId: simulator.selfId,
@@ -164,6 +165,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
       await simulator.close()
       Logger.targets.splice(Logger.targets.indexOf(target), 1)
       await rm(folder, { recursive: true })
+      releaseTimers()
       assertConforming()
     },
   }

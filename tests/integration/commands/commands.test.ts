@@ -16,6 +16,7 @@ import { incomingOneBot } from '../../../src/platform/onebot/message'
 import { createDelivery, end, type ItemResult } from '../../../src/relay/delivery'
 import type { Submission } from '../../../src/relay/relay'
 import { summarize } from '../../../src/relay/summary'
+import { holdAdapterTimers, responseTimeout } from '../../support/adapter-timers'
 import { listen } from '../../support/listen'
 
 /** One exchange with the callback, as its server sees it. */
@@ -37,6 +38,7 @@ class Stage {
   send: (request: Submission['request']) => Promise<ItemResult[]> = ({ items }) => Promise.resolve(items.map(() => ({ success: true, messageIds: ['1'] })))
   readonly inFlight = new InFlight()
   readonly app = new Context()
+  private readonly releaseTimers = holdAdapterTimers()
   private callbackUrl = ''
   private adapter: ForkScope | undefined
   private readonly handled = new Set<string>()
@@ -69,8 +71,7 @@ class Stage {
       retryInterval: 500,
       retryLazy: 60_000,
       proxyAgent: '',
-      // Its timers outlive the calls that they are for, and would hold up the end of the process.
-      responseTimeout: 2_000,
+      responseTimeout,
       endpoint: simulator.endpoint,
       selfId: simulator.selfId,
     })
@@ -145,6 +146,7 @@ class Stage {
     await this.app.stop()
     await this.simulator.close()
     Logger.targets.length = 0
+    this.releaseTimers()
   }
 
   private changed(): void {

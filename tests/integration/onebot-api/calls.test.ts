@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { beforeEach, describe, test } from 'node:test'
 import { isObject } from '../../../src/lib/shape'
 import { Simulator } from '../../../simulator'
+import { responseTimeout } from '../../support/adapter-timers'
 import { apiKey, useRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { call, failureOf, group, idsOf, messageIdOf, only, readReply, seen, sends, user } from './support'
@@ -238,7 +239,7 @@ describe('delete_msg', () => {
 
 test('a OneBot implementation still dials /onebot by WebSocket', async () => {
   const selfId = '20000'
-  const fork = relay.app.plugin<OneBotBot.Config>(OneBotBot, { protocol: 'ws-reverse', path: '/onebot', selfId, responseTimeout: 2_000 })
+  const fork = relay.app.plugin<OneBotBot.Config>(OneBotBot, { protocol: 'ws-reverse', path: '/onebot', selfId, responseTimeout })
   const dialling = await Simulator.start({ selfId, reverse: { url: `${relay.url.replace('http', 'ws')}/onebot`, redialInterval: 100 } })
   try {
     await until('it is online', () => relay.app.bots.some(bot => bot.selfId === selfId && bot.status === Universal.Status.ONLINE))

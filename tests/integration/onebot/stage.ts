@@ -9,6 +9,7 @@ import { KoishiPort } from '../../../src/platform/koishi'
 import { OneBot } from '../../../src/platform/onebot/account'
 import { requestOf } from '../../../src/platform/onebot/adapter'
 import type { Account } from '../../../src/platform/port'
+import { shortResponseTimeout } from '../../support/adapter-timers'
 import { addForward, botOf, startApp, startSimulator, untilStatus } from './support'
 
 /** Begins an attempt that nobody gives up. */
@@ -32,7 +33,7 @@ export async function stage(t: TestContext, options?: SimulatorOptions): Promise
   keeper.dispose()
   const simulator = await startSimulator(t, options)
   const port = new KoishiPort(app, Presence.of(app), new OneBot(app), [anyPlatform])
-  addForward(app, simulator.endpoint, { responseTimeout: 1_000, retryInterval: 500 })
+  addForward(app, simulator.endpoint, { responseTimeout: shortResponseTimeout, retryInterval: 500 })
   const bot = botOf(app)
   await untilStatus(bot, Universal.Status.ONLINE)
   const request = (action: string, params: object): Promise<unknown> => requestOf(bot)(action, { ...params })

@@ -9,6 +9,7 @@ import { Simulator, type SimulatorOptions } from '../../../simulator'
 import { hasRequest } from '../../../src/platform/onebot/adapter'
 import { keepConnected } from '../../../src/platform/onebot/connection'
 import { unwrap } from '../../../src/lib/koishi'
+import { holdAdapterTimers, responseTimeout } from '../../support/adapter-timers'
 import { listen } from '../../support/listen'
 import { until } from '../../support/until'
 
@@ -35,14 +36,14 @@ export interface TestApp {
 const adapter = {
   retryTimes: 6,
   retryLazy: 60_000,
-  // Short ones, because the adapter never clears its timers: a test file would not end before the last of them.
   retryInterval: 1_000,
-  responseTimeout: 2_000,
+  responseTimeout,
   proxyAgent: '',
 }
 
 /** Starts an app that ends with the test. */
 export async function startApp(t: TestContext, heartbeat?: number): Promise<TestApp> {
+  const releaseTimers = holdAdapterTimers()
   const app = new Context()
   const logs: string[] = []
   // Tests run side by side, and all have the same targets.
@@ -68,6 +69,7 @@ export async function startApp(t: TestContext, heartbeat?: number): Promise<Test
     server.closeAllConnections()
     for (const scope of [...app.registry.values()].reverse()) scope.dispose()
     Logger.targets.splice(Logger.targets.indexOf(target), 1)
+    releaseTimers()
   })
   return { app, host: `127.0.0.1:${port}`, logger, logs, keeper, load }
 }
@@ -86,7 +88,7 @@ export function addForward(app: Context, endpoint: string, config: Partial<typeo
 
 /** Adds a bot that is dialled. */
 export function addReverse(app: Context, selfId = '10000'): ForkScope {
-  return app.plugin<OneBotBot.Config>(OneBotBot, { protocol: 'ws-reverse', path: '/onebot', selfId, responseTimeout: adapter.responseTimeout })
+  return app.plugin<OneBotBot.Config>(OneBotBot, { protocol: 'ws-reverse', path: '/onebot', selfId, responseTimeout })
 }
 
 /** A running app, a simulator and a bot between them, online. */

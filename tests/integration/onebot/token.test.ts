@@ -2,6 +2,7 @@ import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Simulator } from '../../../simulator'
+import { responseTimeout } from '../../support/adapter-timers'
 import { startRelay } from '../../support/relay'
 import { until } from '../../support/until'
 
@@ -12,7 +13,7 @@ for (const profile of ['napcat', 'llbot'] as const) {
     const other = await Simulator.start({ selfId: '20000', token: 'the-right-token', profile })
     t.after(() => other.close())
     const fork = relay.app.plugin<OneBotBot.Config>(OneBotBot, {
-      protocol: 'ws', retryTimes: 6, retryInterval: 500, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '',
+      protocol: 'ws', retryTimes: 6, retryInterval: 500, retryLazy: 60_000, responseTimeout, proxyAgent: '',
       endpoint: other.endpoint, selfId: '20000', token: 'another-token',
     })
     t.after(() => fork.dispose())
