@@ -168,7 +168,7 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
   test('waits for a call that is new also where the clock of the browser is ahead', async () => {
     const address = `${stage.relay.url}/hooks/slack/ops?key=the-secret-of-the-hooks`
     assert.equal(await post(address, { text: 'from before' }), 200)
-    await stage.play('integrations', async page => {
+    await stage.playAlone('integrations', async page => {
       await page.clock.setFixedTime(Date.now() + 120_000)
       await page.getByRole('link', { name: 'Slack' }).click()
       await page.getByRole('heading', { name: 'Waiting for the next call …' }).waitFor()

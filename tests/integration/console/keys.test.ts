@@ -92,6 +92,7 @@ describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
       await dialog.getByRole('button', { name: 'Rotate key' }).click()
       assert.notEqual(await secret.innerText(), first)
       assert.notEqual(await shown(page), await secret.innerText())
+      await dialog.getByRole('button', { name: 'Done' }).click()
     })
   })
 
@@ -102,6 +103,7 @@ describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
       await dialog.getByLabel('Name').fill('ci')
       await dialog.getByRole('button', { name: 'Create key' }).click()
       await dialog.getByText('there is a key of this name already').waitFor()
+      await page.keyboard.press('Escape')
     })
   })
 
@@ -144,21 +146,6 @@ describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
       assert.equal(await send(key, 'ops'), 200)
     })
   })
-
-  for (const [locale, colorScheme, width] of [['en-US', 'dark', 360], ['zh-CN', 'light', 1280]] as const) {
-    test(`can be read by everybody, like Send and Integrations: ${locale}, ${colorScheme}, ${width} px`, async () => {
-      await stage.play('keys', async page => {
-        await page.locator('.relay-table').first().waitFor()
-        for (const tab of ['keys', 'send', 'integrations', 'integrations/github']) {
-          await page.evaluate(`location.hash = ${JSON.stringify(tab)}`)
-          await page.locator({ 'keys': '.relay-table', 'send': 'form', 'integrations': '.relay-tile', 'integrations/github': '.relay-back' }[tab] ?? '').first().waitFor()
-          assert.deepEqual(await stage.violations(page), [], tab)
-          const box = 'document.querySelector(".relay > .el-tabs > .el-tabs__content")'
-          assert.equal(await page.evaluate(`${box}.scrollWidth > ${box}.clientWidth`), false, tab)
-        }
-      }, { locale, colorScheme, viewport: { width, height: 800 } })
-    })
-  }
 
   test('makes no secret for a key that may not use one any more', async () => {
     await stage.play('keys', async page => {
