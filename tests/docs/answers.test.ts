@@ -16,8 +16,9 @@ describe('the list of answers', { timeout: 120_000 }, () => {
   let met: Set<string>
 
   before(async () => {
+    const failures = meetFailures()
     reader = await Reader.start(marked(pageAt('docs/commands.md'), 'start-with-callback'))
-    met = new Set([...await meetFailures(), ...await meet(reader)].map(body => {
+    met = new Set([...await failures, ...await meet(reader)].map(body => {
       const { code: status, msg } = record(JSON.parse(body))
       return JSON.stringify({ status, msg })
     }))
@@ -106,7 +107,7 @@ const limited = { name: 'limited', key: 'a-key-for-one-message', targets: ['grou
 async function meetFailures(): Promise<Set<string>> {
   const met = new Set<string>()
   const relay = await startRelay({
-    config: { chatApiTimeout: 8, chatApiMaxRetries: 0, chatQueueLimit: 1, chatPauseAfter: 1, keys: [limited] },
+    config: { chatApiTimeout: 3, chatApiMaxRetries: 0, chatQueueLimit: 1, chatPauseAfter: 1, keys: [limited] },
     simulator: { history: false },
   })
   /** @param allowed the statuses that it may have */
@@ -134,7 +135,7 @@ async function fail({ simulator, app, request }: TestRelay, send: Send): Promise
   await send('654321', [403], { authorization: `Bearer ${limited.key}` })
   await send('1001', [200], { authorization: `Bearer ${limited.key}` })
   await send('1001', [429], { authorization: `Bearer ${limited.key}` })
-  simulator.fault({ fault: { kind: 'late', ms: 6000 } })
+  simulator.fault({ fault: { kind: 'late', ms: 2000 } })
   const slow = send('1001', [200], { 'idempotency-key': 'slow' })
   await simulator.until(({ calls }) => calls.some(({ action }) => action === 'send_group_msg'))
   await send('1001', [409], { 'idempotency-key': 'slow' })

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promis
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import ts from 'typescript'
 import type * as source from '../../src'
 import { startRelay } from '../support/relay'
@@ -39,20 +39,22 @@ before(async () => {
 })
 after(() => rm(folder, { recursive: true, force: true }))
 
-/** Compiles a plugin against the types of the package, and loads it. */
-async function load(file: string, text: string): Promise<Plugin.Object<Context>> {
-  const path = join(folder, `${file}.ts`)
-  await writeFile(path, text)
-  const program = ts.createProgram([path], {
+/** Compiles plugins against the types of the package, all at once, because reading the types takes long, and loads them. */
+async function load(plugins: readonly { name: string, text: string }[]): Promise<Plugin.Object<Context>[]> {
+  const paths = plugins.map(({ name }) => join(folder, `${name}.ts`))
+  for (const [index, { text }] of plugins.entries()) await writeFile(paths[index] ?? '', text)
+  const program = ts.createProgram(paths, {
     strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: true, types: [],
     target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.NodeNext,
   })
   const messages = ts.getPreEmitDiagnostics(program).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
   assert.deepEqual(messages, [])
   program.emit()
-  const loaded: unknown = createRequire(path)(`./${file}.js`)
-  assert(isPlugin(loaded))
-  return loaded
+  return plugins.map(({ name }) => {
+    const loaded: unknown = createRequire(join(folder, 'app.js'))(`./${name}.js`)
+    assert(isPlugin(loaded))
+    return loaded
+  })
 }
 
 function isPlugin(value: unknown): value is Plugin.Object<Context> {
@@ -63,24 +65,21 @@ function isRelay(value: unknown): value is typeof source {
   return isPlugin(value) && 'Config' in value
 }
 
-describe('the plugin on the page', () => {
-  for (const page of versions('plugins')) {
-    test(`compiles and runs with the packed package: ${page.path}`, async () => {
-      const plugin: unknown = createRequire(join(folder, 'app.js'))(name)
-      assert(isRelay(plugin))
-      const shop = await load(page.path.replace(/\W/g, '-'), marked(page, 'plugin'))
-      const relay = await startRelay({ plugin, config: { targets: { ops: 'group:123456' } } })
-      try {
-        relay.app.plugin(shop)
-        await until('its message has arrived', () => texts(relay).length === 1)
-        assert.match(texts(relay)[0] ?? '', /The shop is open|开始营业/)
-        assert.equal((await post(relay, 'shop/ops', { id: 7, state: 'open' })).status, 200)
-        await post(relay, 'shop/ops', { id: 8, state: 'paid' })
-        await until('its order has arrived', () => texts(relay).length === 2)
-        assert.match(texts(relay)[1] ?? '', /^(?:Order 8 is paid|订单 8 已付款)$/)
-      } finally {
-        await relay.stop()
-      }
-    })
+test('the plugin on each version of the page compiles and runs with the packed package', async () => {
+  const plugin: unknown = createRequire(join(folder, 'app.js'))(name)
+  assert(isRelay(plugin))
+  for (const shop of await load(versions('plugins').map(page => ({ name: page.path.replace(/\W/g, '-'), text: marked(page, 'plugin') })))) {
+    const relay = await startRelay({ plugin, config: { targets: { ops: 'group:123456' } } })
+    try {
+      relay.app.plugin(shop)
+      await until('its message has arrived', () => texts(relay).length === 1)
+      assert.match(texts(relay)[0] ?? '', /The shop is open|开始营业/)
+      assert.equal((await post(relay, 'shop/ops', { id: 7, state: 'open' })).status, 200)
+      await post(relay, 'shop/ops', { id: 8, state: 'paid' })
+      await until('its order has arrived', () => texts(relay).length === 2)
+      assert.match(texts(relay)[1] ?? '', /^(?:Order 8 is paid|订单 8 已付款)$/)
+    } finally {
+      await relay.stop()
+    }
   }
 })

@@ -115,7 +115,7 @@ describe('the tab Send', { skip, timeout: 300_000 }, () => {
     const path = join(folder, 'build.log')
     await writeFile(path, 'a')
     try {
-      await stage.play('send', async page => {
+      await stage.playAlone('send', async page => {
         await type(page, 'ops')
         await page.getByLabel('Pictures and files').setInputFiles(path)
         await writeFile(path, 'more of it')

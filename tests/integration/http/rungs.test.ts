@@ -36,6 +36,7 @@ describe('an HTTP address', () => {
           signed: { first: [{ url: `${user}/signed`, secret }] },
           mail: { first: [{ url: `${receiver.url}/notify/key`, format: 'apprise' }] },
           closed: { first: [`http://127.0.0.1:${port}/confidential`] },
+          ...Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`hook-${index}`, { first: [{ url: `${receiver.url}/hook-${index}?token=confidential` }] }])),
         },
       },
     })
@@ -112,30 +113,32 @@ describe('an HTTP address', () => {
   })
 
   test('is asked again where it may not have taken a message, and has told it by its ID', async () => {
-    for (const fault of [answer(500), answer(502), { path: /^\//, answer: 'cut' as const }, { path: /^\//, answer: 'none' as const }]) {
-      receiver.clear()
-      receiver.fault({ ...fault, times: 1 })
-      assert.equal((await send({ msg: 'once' })).status, 200)
-      assert.deepEqual(new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])).size, 1)
-      assert.equal(receiver.calls.length, 2)
-    }
+    await Promise.all([{ status: 500 }, { status: 502 }, 'cut' as const, 'none' as const].map(async (answer, index) => {
+      const path = new RegExp(`^/hook-${index}$`)
+      receiver.fault({ path, answer })
+      assert.equal((await send({ to: `hook-${index}`, msg: 'once' })).status, 200)
+      assert.deepEqual(receiver.callsTo(path).map(({ headers }, _, [first]) => headers['webhook-id'] === first?.headers['webhook-id']), [true, true])
+    }))
   })
 
   test('says why it did not take a message, and nothing of its path, query and answer', async () => {
     const origin = receiver.url
-    const cases: [fault: Pick<Fault, 'path' | 'answer'>, status: number, calls: number, said: string][] = [
-      [answer(500), 504, 2, `unanswered: the message may have arrived: ${origin} answered 500`],
-      [{ path: /^\//, answer: 'none' }, 504, 2, 'unanswered: the platform did not answer in time: the message may have arrived'],
-      [{ path: /^\//, answer: 'cut' }, 504, 2, `unanswered: the message may have arrived: ${origin}: connection closed before the answer was complete (UND_ERR_SOCKET)`],
-      [answer(404), 502, 1, `refused: the platform refused the message: ${origin} answered 404`],
-      [answer(302, { location: `${origin}/elsewhere` }), 502, 1, `refused: the platform refused the message: ${origin} answered 302, a redirect, which is not followed`],
+    const cases: [answer: Fault['answer'], status: number, calls: number, said: string][] = [
+      [{ status: 500 }, 504, 2, `unanswered: the message may have arrived: ${origin} answered 500`],
+      ['none', 504, 2, 'unanswered: the platform did not answer in time: the message may have arrived'],
+      ['cut', 504, 2, `unanswered: the message may have arrived: ${origin}: connection closed before the answer was complete (UND_ERR_SOCKET)`],
+      [{ status: 404 }, 502, 1, `refused: the platform refused the message: ${origin} answered 404`],
+      [
+        { status: 302, headers: { location: `${origin}/elsewhere` } }, 502, 1,
+        `refused: the platform refused the message: ${origin} answered 302, a redirect, which is not followed`,
+      ],
     ]
-    for (const [fault, status, calls, said] of cases) {
-      receiver.clear()
-      receiver.fault({ ...fault, times: 10 })
-      assert.equal(await fail({ msg: 'lost' }, status), said)
-      assert.equal(receiver.calls.length, calls, said)
-    }
+    await Promise.all(cases.map(async ([answer, status, calls, said], index) => {
+      const path = new RegExp(`^/hook-${4 + index}$`)
+      receiver.fault({ path, answer, times: 10 })
+      assert.equal(await fail({ to: `hook-${4 + index}`, msg: 'lost' }, status), said)
+      assert.equal(receiver.callsTo(path).length, calls, said)
+    }))
     assert.match(await fail({ to: 'closed', msg: 'lost' }, 503), /^unsent: .*http:\/\/127\.0\.0\.1:\d+: connection refused \(ECONNREFUSED\)$/)
     assert.deepEqual(relay.logs.filter(line => line.includes('confidential')), [])
   })

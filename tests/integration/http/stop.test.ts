@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
-import { afterEach, beforeEach, describe, test } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import { apiKey, startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { failureOf, group, idsOf, outline, sends, upload as uploadFile } from '../webhook/support'
 import { assertFailure, multipart, Wire } from './support'
 
-let relay: TestRelay
-
-beforeEach(async () => {
-  relay = await startRelay({ config: { chatApiTimeout: 30, chatApiMaxRetries: 0 } })
-})
-afterEach(() => relay.stop())
+/** A relay for each test. Those that look at no log run at the same time, because they wait for seconds. */
+async function withRelay(t: TestContext): Promise<TestRelay> {
+  const relay = await startRelay({ config: { chatApiTimeout: 30, chatApiMaxRetries: 0 } })
+  t.after(() => relay.stop())
+  return relay
+}
 
 const message = '{"group_id":"123456","msg":"x"}'
 const webhook = ['POST /webhook HTTP/1.1', 'Host: relay', `X-API-Key: ${apiKey}`]
@@ -19,7 +19,7 @@ const upload = ['POST /upload HTTP/1.1', 'Host: relay', `X-API-Key: ${apiKey}`, 
 const body = multipart([['a.txt', 'abc'], ['b.txt', 'abc']])
 
 /** A request that the platform never answers. */
-async function openCall(): Promise<Wire> {
+async function openCall(relay: TestRelay): Promise<Wire> {
   relay.simulator.fault({ fault: { kind: 'silent' } })
   const wire = await Wire.open(relay.url)
   wire.send([...webhook, `Content-Length: ${message.length}`], message)
@@ -28,7 +28,7 @@ async function openCall(): Promise<Wire> {
 }
 
 /** A request whose body stands still in the middle. */
-async function openUpload(): Promise<Wire> {
+async function openUpload(relay: TestRelay): Promise<Wire> {
   const wire = await Wire.open(relay.url)
   wire.send([...upload, `Content-Length: ${body.length}`], body.subarray(0, -30))
   await until('the first file is there', async () => (await readdir(relay.uploadDir).catch(() => [])).length > 0)
@@ -36,7 +36,7 @@ async function openUpload(): Promise<Wire> {
 }
 
 /** A kept-alive connection that has been served once. */
-async function idle(): Promise<Wire> {
+async function idle(relay: TestRelay): Promise<Wire> {
   const wire = await Wire.open(relay.url)
   wire.send(['GET /healthz HTTP/1.1', 'Host: relay'])
   assert.equal((await wire.answer()).status, 200)
@@ -44,8 +44,9 @@ async function idle(): Promise<Wire> {
 }
 
 describe('when the bot is going to end', () => {
-  test('nothing new is taken, and what is under way is answered within five seconds', async () => {
-    const [call, running, kept] = [await openCall(), await openUpload(), await idle()]
+  test('nothing new is taken, and what is under way is answered within five seconds', async t => {
+    const relay = await withRelay(t)
+    const [call, running, kept] = [await openCall(relay), await openUpload(relay), await idle(relay)]
     const slow = await Wire.open(relay.url)
     slow.send([...webhook, 'Content-Length: 100', 'Expect: 100-continue'], '{')
     await slow.continued()
@@ -74,12 +75,13 @@ describe('when the bot is going to end', () => {
     for (const wire of [call, running, kept, slow]) wire.socket.destroy()
   })
 
-  test('what ends in time is answered as ever, and then there is nothing to wait for', async () => {
+  test('what ends in time is answered as ever, and then there is nothing to wait for', async t => {
+    const relay = await withRelay(t)
     relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
     const wire = await Wire.open(relay.url)
     wire.send([...webhook, `Content-Length: ${message.length}`], message)
     await relay.simulator.until(({ ledger }) => ledger.length === 1)
-    const running = await openUpload()
+    const running = await openUpload(relay)
     const start = performance.now()
     const end = relay.app.parallel('exit', 'SIGTERM')
     running.socket.write(body.subarray(-30))
@@ -91,7 +93,8 @@ describe('when the bot is going to end', () => {
     running.socket.destroy()
   })
 
-  test('nothing under way is nothing to wait for, also after clients that pipelined and went away', async () => {
+  test('nothing under way is nothing to wait for, also after clients that pipelined and went away', async t => {
+    const relay = await withRelay(t)
     relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
     const wire = await Wire.open(relay.url)
     wire.send([...webhook, `Content-Length: ${message.length}`], message)
@@ -105,9 +108,10 @@ describe('when the bot is going to end', () => {
   })
 })
 
-describe('when the plugin is unloaded', () => {
-  test('its paths are gone at once, and what is under way is answered within five seconds', async () => {
-    const [call, running, kept] = [await openCall(), await openUpload(), await idle()]
+describe('when the plugin is unloaded', { concurrency: true }, () => {
+  test('its paths are gone at once, and what is under way is answered within five seconds', async t => {
+    const relay = await withRelay(t)
+    const [call, running, kept] = [await openCall(relay), await openUpload(relay), await idle(relay)]
     const start = performance.now()
     relay.unload()
     for (const path of ['/healthz', '/webhook', '/upload', '/media/x/y']) {
@@ -122,7 +126,8 @@ describe('when the plugin is unloaded', () => {
     for (const wire of [call, running, kept]) wire.socket.destroy()
   })
 
-  test('a batch that is under way is sent to its end', async () => {
+  test('a batch that is under way is sent to its end', async t => {
+    const relay = await withRelay(t)
     relay.simulator.fault({ fault: { kind: 'late', ms: 200 } })
     const url = await uploadFile(relay, 'x.png', 'PNG')
     const reply = relay.send({ group_id: group, messages: [{ msg: 'a' }, { type: 'video', url }, { type: 'file', url }] })
@@ -132,7 +137,8 @@ describe('when the plugin is unloaded', () => {
     assert.deepEqual(outline(relay), ['a', '[video]', '[file]'])
   })
 
-  test('a request that waits for its next attempt is answered with 503, and the attempt is not made', async () => {
+  test('a request that waits for its next attempt is answered with 503, and the attempt is not made', async t => {
+    const relay = await withRelay(t)
     // Refused and waiting: the back-off grows past the time that is left.
     await relay.reload({ chatApiMaxRetries: 20 })
     relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })

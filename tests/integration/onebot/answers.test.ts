@@ -18,13 +18,13 @@ describe('an answer that is neither a clear yes nor a clear no', () => {
   test('is told as no answer, and the message is there once', async t => {
     const relay = await startRelay({ config, simulator: { history: false } })
     t.after(() => relay.stop())
-    for (const [index, answer] of answers.entries()) {
-      relay.simulator.fault({ fault: { kind: 'answer', answer } })
-      const reply = await relay.send({ group_id: String(600_000 + index), msg: `message ${index}` })
-      assert.equal(reply.status, 504, JSON.stringify(answer))
-      assert.equal(reply.headers.get('relay-outcome'), 'unanswered')
-    }
-    assert.deepEqual(relay.simulator.ledger.map(entry => entry.text), answers.map((_, index) => `message ${index}`))
+    await Promise.all(answers.map(async (answer, index) => {
+      const group = String(600_000 + index)
+      relay.simulator.fault({ fault: { kind: 'answer', answer }, target: group })
+      const { status, headers } = await relay.send({ group_id: group, msg: `message ${index}` })
+      assert.deepEqual([status, headers.get('relay-outcome')], [504, 'unanswered'], JSON.stringify(answer))
+    }))
+    assert.deepEqual(relay.simulator.ledger.map(entry => entry.text).sort(), answers.map((_, index) => `message ${index}`))
   })
 })
 
