@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { WebSocket, WebSocketServer } from 'ws'
 import { Simulator } from '../../simulator'
-import { until } from '../support/until'
 import { Client, isRecord, start, startWithClient } from './support'
 
 test('serves the WebSocket at / and at /onebot/v11/ws and nowhere else, and takes the token as a header or in the address', async t => {
@@ -32,17 +30,6 @@ for (const profile of ['napcat', 'llbot', 'lagrange', 'gocqhttp'] as const) {
     assert.equal(simulator.connections, 0)
   })
 }
-
-test('ends although somebody who was refused keeps the connection half open', { timeout: 10_000 }, async t => {
-  const simulator = await start(t)
-  const socket = connect({ port: simulator.port, host: '127.0.0.1', allowHalfOpen: true })
-  t.after(() => socket.destroy())
-  await once(socket, 'connect')
-  socket.write('GET /elsewhere HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
-  socket.resume()
-  await once(socket, 'end')
-  await simulator.close()
-})
 
 test('goes offline and comes back on the same port with what was said', async t => {
   const { simulator, client } = await startWithClient(t)
@@ -96,38 +83,6 @@ test('dials a reverse server, and again after every loss', async t => {
   assert.equal(simulator.connections, 0)
   await simulator.goOnline()
   await simulator.until(({ connections }) => connections === 1)
-})
-
-test('dials a reverse server again that takes the connection and never answers', { timeout: 20_000 }, async t => {
-  const sockets: Socket[] = []
-  const server = createServer(socket => sockets.push(socket)).listen(0, '127.0.0.1')
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  await once(server, 'listening')
-  const address = server.address()
-  assert(isRecord(address))
-  await start(t, { reverse: { url: `ws://127.0.0.1:${String(address.port)}`, redialInterval: 5 } })
-  await until('it is dialled again', () => sockets.length > 1, 15_000)
-})
-
-test('a reverse server that answers only when the platform is offline gets no bot', { timeout: 10_000 }, async t => {
-  const held: (() => void)[] = []
-  const server = new WebSocketServer({ host: '127.0.0.1', port: 0, verifyClient: (_, answer) => held.push(() => answer(true)) })
-  t.after(() => server.close())
-  await once(server, 'listening')
-  const address = server.address()
-  assert(isRecord(address))
-  const simulator = await start(t, { reverse: { url: `ws://127.0.0.1:${String(address.port)}`, redialInterval: 5 } })
-  await until('it is dialled', () => held.length === 1)
-  simulator.turn('offline', true)
-  const connected: Promise<unknown[]> = once(server, 'connection')
-  held[0]?.()
-  const [socket] = await connected
-  assert(socket instanceof WebSocket)
-  await once(socket, 'close')
-  assert.equal(simulator.connections, 0)
 })
 
 test('refuses a reverse address that is not on this machine, and an account that is no number', async () => {

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Fault, FaultRule } from '../../simulator'
-import { Client, folder, record, records, startWithClient, type Frame } from './support'
+import { Client, record, records, startWithClient, type Frame } from './support'
 
 const group = { group_id: 123456, message: 'a' }
 
@@ -83,18 +81,6 @@ test('late, not answered: carried out, and nothing is said of it', async t => {
   assert(!client.answered.includes(echo))
 })
 
-test('hold: delivered at once, answered after the next call that is not held', async t => {
-  const { simulator, client } = await startWithClient(t)
-  simulator.fault({ fault: { kind: 'hold' }, times: 2 })
-  const first = client.post('send_group_msg', { ...group, message: 'first' })
-  const second = client.post('send_group_msg', { ...group, message: 'second' })
-  await simulator.until(({ ledger }) => ledger.length === 2)
-  const third = client.post('send_group_msg', { ...group, message: 'third' })
-  await client.frame(frame => frame.echo === second)
-  assert.deepEqual(client.answered, [third, first, second])
-  assert.deepEqual(simulator.ledger.map(entry => entry.text), ['first', 'second', 'third'])
-})
-
 for (const [when, delivered, answered] of [['before', 0, false], ['delivered', 1, false], ['answered', 1, true]] as const) {
   test(`close ${when}: ${delivered} delivered, ${answered ? 'answered' : 'not answered'}`, async t => {
     const { simulator, client } = await startWithClient(t)
@@ -106,34 +92,6 @@ for (const [when, delivered, answered] of [['before', 0, false], ['delivered', 1
     assert.equal(simulator.connections, 0)
   })
 }
-
-test('faults strike also when bytes have to be read first', async t => {
-  const { simulator, client } = await startWithClient(t)
-  const path = join(await folder(t), 'a.bin')
-  await writeFile(path, 'bytes')
-  const upload = { group_id: 123456, file: path, name: 'a.bin' }
-  simulator.fault({ fault: { kind: 'null-data' } })
-  assert.equal((await client.call('upload_group_file', upload)).data, null)
-  simulator.fault({ fault: { kind: 'close', when: 'delivered' } })
-  client.post('upload_group_file', upload)
-  await client.closed
-  assert.equal(simulator.ledger.length, 2)
-})
-
-test('the first live rule that matches wins, as often as it is meant to', async t => {
-  const { simulator, client } = await startWithClient(t)
-  const once = simulator.fault({ fault: { kind: 'refuse', retcode: 1 } })
-  const always = simulator.fault({ fault: { kind: 'refuse', retcode: 2 }, times: Infinity })
-  const codes: unknown[] = []
-  for (let count = 0; count < 4; count++) codes.push((await client.call('send_group_msg', group)).retcode)
-  assert.deepEqual(codes, [1, 2, 2, 2])
-  assert.deepEqual([once.hits, always.hits], [1, 3])
-  always.remove()
-  assert.equal((await client.call('send_group_msg', group)).retcode, 0)
-  simulator.fault({ fault: { kind: 'refuse', retcode: 3 } })
-  simulator.clearFaults()
-  assert.equal((await client.call('send_group_msg', group)).retcode, 0)
-})
 
 test('rules match by action, target and predicate; by default only sends and uploads', async t => {
   const { simulator, client } = await startWithClient(t)
@@ -164,13 +122,4 @@ test('a history that has been forgotten begins anew, or with the newest messages
   simulator.forgetHistory()
   assert.deepEqual(await texts(), [])
   assert.equal(simulator.ledger.length, 4)
-})
-
-test('the platform has a clock of its own', async t => {
-  const { simulator, client } = await startWithClient(t, { clock: () => 1_500_000_000_999 })
-  await client.send('123456', 'a')
-  assert.equal(simulator.ledger[0]?.time, 1_500_000_000_999)
-  assert.equal(simulator.calls[0]?.time, 1_500_000_000_999)
-  const { data } = await client.call('get_group_msg_history', { group_id: 123456 })
-  assert.equal(records(record(data).messages)[0]?.time, 1_500_000_000)
 })

@@ -34,16 +34,6 @@ test('the ledger tells size and hash of the bytes really read, in every form', a
   ])
 })
 
-test('uploads are files in the ledger', async t => {
-  const { simulator, client } = await startWithClient(t)
-  const path = join(await folder(t), 'a.log')
-  await writeFile(path, bytes)
-  await client.call('upload_group_file', { group_id: 123456, file: path, name: '构建.log' })
-  const [entry] = simulator.ledger
-  assert.deepEqual([entry?.kind, entry?.messageId, entry?.action, entry?.text, entry?.segments], ['file', null, 'upload_group_file', '', []])
-  assert.deepEqual(entry?.media, [{ type: 'file', name: '构建.log', size: bytes.length, sha256, source: 'path' }])
-})
-
 test('a link to another machine is recorded but never fetched, nor is a redirect there followed', async t => {
   const { simulator, client } = await startWithClient(t)
   const origin = await serve(t, (request, response) => {
@@ -130,29 +120,4 @@ test('a slow file is not overtaken in its chat, while other chats go on', async 
   release()
   await simulator.until(({ ledger }) => ledger.length === 4)
   assert.deepEqual(simulator.ledger.map(entry => entry.text), ['elsewhere', 'slow', 'behind it', 'last'])
-})
-
-test('a download under way ends with the simulator', async t => {
-  const { simulator, client } = await startWithClient(t)
-  const aborted = new Promise<void>(resolve => {
-    void serve(t, (request, response) => {
-      response.writeHead(200).write('first part')
-      request.on('close', resolve).on('error', () => undefined)
-      void simulator.close()
-    }).then(origin => {
-      client.post('send_group_msg', { group_id: 123456, message: [image(`${origin}/endless`)] })
-    })
-  })
-  await aborted
-  assert.equal(simulator.ledger.length, 0)
-})
-
-test('takes large frames, up to 50 MiB on napcat', async t => {
-  const { simulator, client } = await startWithClient(t)
-  const large = Buffer.alloc(20 * 1024 * 1024, 7)
-  const answer = await client.call('send_group_msg', { group_id: 123456, message: [image(`base64://${large.toString('base64')}`)] })
-  assert.equal(answer.status, 'ok')
-  assert.equal(simulator.ledger[0]?.media[0]?.size, large.length)
-  client.post('send_group_msg', { group_id: 123456, message: 'x'.repeat(50 * 1024 * 1024) })
-  assert.equal(await client.closed, 1009)
 })

@@ -6,8 +6,6 @@ import { loaded, onStage, until, violations, withBrowser } from './page/stage'
 
 /** 2 × 3 pixels. */
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAIAAAA2iEnWAAAAEElEQVR4nGNQmNAARAwoFABIpQchRxFYDAAAAABJRU5ErkJggg=='
-/** 32 × 18 pixels, two frames of VP8. */
-const webm = 'GkXfo59ChoEBQveBAULygQRC84EIQoKEd2VibUKHgQJChYECGFOAZwEAAAAAAAITEU2bdLpNu4tTq4QVSalmU6yBoU27i1OrhBZUrmtTrIHYTbuMU6uEElTDZ1OsggEeTbuMU6uEHFO7a1OsggH97AEAAAAAAABZAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAVSalmsirXsYMPQkBNgI1MYXZmNTkuMjcuMTAwV0GNTGF2ZjU5LjI3LjEwMESJiEBpAAAAAAAAFlSua8GuAQAAAAAAADjXgQFzxYgYH1GC42ha2pyBACK1nIN1bmSIgQCGhVZfVlA4g4EBI+ODhAX14QDgibCBILqBEpqBAhJUw2f9c3OgY8CAZ8iaRaOHRU5DT0RFUkSHjUxhdmY1OS4yNy4xMDBzc9djwItjxYgYH1GC42ha2mfIoUWjh0VOQ09ERVJEh5RMYXZjNTkuMzcuMTAwIGxpYnZweGfIokWjiERVUkFUSU9ORIeUMDA6MDA6MDAuMjAwMDAwMDAwAAAfQ7Z12OeBAKO8gQAAgNACAJ0BKiAAEgAARwiFhYiFhIgCAgJ1qgP4AgghKZ5w/vtol/89M15g/yc//bkf7cj/bkf/tsIAo5WBAGQAsQEAARAQABgAGFgv9AAIcAAcU7trkbuPs4EAt4r3gQHxggGg8IED'
 const curl = 'curl -H "Authorization: Bearer $(cat data/api-key)" -d \'{"group_id":"123456","msg":"hello"}\' http://127.0.0.1:8081/webhook'
 
 const group = '123456'
@@ -57,13 +55,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await until(page, 'document.activeElement.matches(".picture")')
   })
 
-  onStage('an image that cannot be loaded says so by its name', async ({ bot, page }) => {
-    await page.route('**/simulator/media/**', route => route.abort())
-    await bot.send(group, { type: 'image', data: { file: `base64://${png}` } })
-    await page.locator('#messages .failed').waitFor()
-    assert.match(await page.locator('#messages .failed').innerText(), /^Cannot be shown, the file is missing or damaged: ./)
-  })
-
   onStage('a file is a card with its name, its size and a link that downloads it', async ({ bot, page }) => {
     const content = Buffer.alloc(1536, 'x')
     await bot.call('upload_group_file', {
@@ -82,12 +73,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
       chunks.push(chunk)
     }
     assert.deepEqual(Buffer.concat(chunks), content)
-  })
-
-  onStage('a video has controls and loads', async ({ bot, page }) => {
-    await bot.send(group, { type: 'video', data: { file: `base64://${webm}` } })
-    await page.locator('#messages video[controls]').waitFor()
-    await until(page, 'document.querySelector("#messages video").videoWidth === 32')
   })
 
   onStage('mentions have names, and a reply leads far up to what it answers', async ({ simulator, bot, page }) => {
@@ -165,22 +150,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     assert.deepEqual(JSON.parse(String(await page.evaluate('navigator.clipboard.readText()'))), entry?.segments)
     await button.click()
     await answer.locator('.source').waitFor({ state: 'detached' })
-  })
-
-  onStage('the keyboard reaches the newest message\'s button with Tab, and the others with the arrows', async ({ simulator, page }) => {
-    for (const text of ['a', 'b', 'c']) simulator.say({ group, user: '10001', text })
-    await page.locator('#messages .message').nth(2).waitFor()
-    await page.locator('#speaker').focus()
-    await page.keyboard.press('Shift+Tab')
-    const inMessage = (text: string): string => `document.activeElement.closest(".message")?.querySelector(".text").textContent === "${text}"`
-    await until(page, inMessage('c'))
-    await page.keyboard.press('ArrowUp')
-    await until(page, inMessage('b'))
-    await page.keyboard.press('Enter')
-    await page.locator('#messages .source').waitFor()
-    await page.keyboard.press('ArrowDown')
-    await until(page, inMessage('c'))
-    assert.equal(await page.locator('.source-button[tabindex="0"]').count(), 1)
   })
 
   onStage('a message that the bot takes back disappears', async ({ simulator, bot, page }) => {
@@ -278,16 +247,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.locator('#status[data-kind=connected]').waitFor()
   })
 
-  onStage('a switch that cannot be turned says so and stays as it was', async ({ simulator, page }) => {
-    await page.route('**/simulator/api/switch', route => route.abort())
-    await page.locator('#all-trouble summary').click()
-    const slow = page.getByRole('checkbox', { name: /^Slow/ })
-    await slow.click()
-    await page.locator('.switch-error').filter({ hasText: 'the simulator cannot be reached' }).waitFor()
-    assert.equal(await slow.isChecked(), false)
-    assert.deepEqual(simulator.switches, [])
-  })
-
   onStage('speaking as a member reaches the bot exactly as typed', async ({ bot, page }) => {
     await page.locator('#speaker').selectOption({ label: 'Alice' })
     const box = page.locator('#text')
@@ -311,18 +270,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await box.press('Enter')
     await page.locator('#messages .own').nth(1).waitFor()
     assert.deepEqual(await page.locator('#messages .own .text').allTextContents(), ['#ping \ntwo <b> ', '你好'])
-  })
-
-  onStage('what the simulator refuses is said at the box and the text stays', async ({ page }) => {
-    const long = 'x'.repeat(70_000)
-    await page.locator('#text').fill(long)
-    await page.locator('#send').click()
-    await page.locator('#composer-error').filter({ hasText: 'Not sent: ' }).waitFor()
-    assert.match(await page.locator('#composer-error').innerText(), /64 KiB/)
-    assert.equal(await page.locator('#text').inputValue(), long)
-    assert.equal(await page.locator('#text').getAttribute('aria-invalid'), 'true')
-    await page.locator('#text').fill('short')
-    await until(page, 'document.getElementById("composer-error").textContent === ""')
   })
 
   onStage('an empty chat shows the first command, and the button copies it', async ({ bot, page }) => {
@@ -417,28 +364,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     assert.equal(await page.locator('#messages [data-kept]').count(), 1)
   })
 
-  onStage('what is said while the state is being fetched appears once, in it or after it', async ({ simulator, page }) => {
-    const say = (text: string): void => {
-      simulator.say({ group, user: '10001', text })
-    }
-    let fetches = 0
-    await page.route('**/simulator/api/state', async route => {
-      fetches++
-      // This one reaches the page both in the state and as an event, the next one only as an event that comes before the state.
-      say('in the state')
-      const response = await route.fetch()
-      say('after the state')
-      await route.fulfill({ response })
-    })
-    await page.reload()
-    await page.locator('#messages .message').nth(1).waitFor()
-    await page.locator('#status[data-kind=connected]').waitFor()
-    assert.equal(fetches, 1)
-    say('at the end')
-    await page.locator('#messages .message').nth(2).waitFor()
-    assert.deepEqual(await page.locator('#messages .text').allInnerTexts(), ['in the state', 'after the state', 'at the end'])
-  })
-
   onStage('a long conversation keeps few elements, earlier messages are a button away', async ({ simulator, page }) => {
     const total = 1200
     for (let index = 1; index <= total; index++) simulator.say({ group, user: '10001', text: `number ${index}` })
@@ -463,26 +388,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.locator('#latest').click()
     await page.locator('#messages .text').filter({ hasText: `number ${total}` }).waitFor()
     await until(page, atEnd)
-  })
-
-  onStage('a reader who scrolled up stays there and is told of new messages', async ({ simulator, page }) => {
-    for (let index = 1; index <= 60; index++) simulator.say({ group, user: '10001', text: `number ${index}` })
-    await page.locator('#messages .message').nth(59).waitFor()
-    await until(page, atEnd)
-    await page.locator('#log').focus()
-    await page.keyboard.press('Home')
-    await until(page, 'document.getElementById("log").scrollTop === 0')
-    simulator.say({ group, user: '10001', text: 'news' })
-    const button = page.getByRole('button', { name: '1 new message' })
-    await button.waitFor()
-    assert.equal(await page.evaluate('document.getElementById("log").scrollTop'), 0)
-    await button.click()
-    await until(page, atEnd)
-    await button.waitFor({ state: 'hidden' })
-    simulator.say({ group, user: '10001', text: 'followed' })
-    await page.locator('#messages .text').filter({ hasText: 'followed' }).waitFor()
-    await until(page, atEnd)
-    await page.locator('#announcer').filter({ hasText: 'followed' }).waitFor({ state: 'attached' })
   })
 
   for (const [colorScheme, locale, width, background] of [['light', 'en-US', 1280, ''], ['dark', 'zh-CN', 360, 'rgb(18, 23, 26)']] as const) {

@@ -166,49 +166,6 @@ for (const profile of names) {
   })
 }
 
-test('upload names: mandatory on napcat, without slashes on llbot', async t => {
-  const path = join(await folder(t), 'a.bin')
-  await writeFile(path, 'bytes')
-  const statuses: Record<string, unknown[]> = {}
-  for (const profile of names) {
-    const { client } = await startWithClient(t, { profile })
-    const upload = async (name?: string): Promise<unknown> => (
-      (await client.call('upload_group_file', { group_id: 123456, file: path, ...(name === undefined ? {} : { name }) })).status
-    )
-    statuses[profile] = [await upload(), await upload('a/b'), await upload('a\\b'), await upload('a b')]
-  }
-  assert.deepEqual(statuses, {
-    napcat: ['failed', 'ok', 'ok', 'ok'],
-    llbot: ['ok', 'failed', 'failed', 'ok'],
-    lagrange: ['ok', 'ok', 'ok', 'ok'],
-    gocqhttp: ['ok', 'ok', 'ok', 'ok'],
-  })
-})
-
-test('uploads are answered with a file_id, or null', async t => {
-  const path = join(await folder(t), 'a.bin')
-  await writeFile(path, 'bytes')
-  for (const profile of names) {
-    const { client } = await startWithClient(t, { profile })
-    const { data } = await client.call('upload_private_file', { user_id: 10001, file: path, name: 'a' })
-    if (profile === 'napcat' || profile === 'llbot') assert.match(String(record(data).file_id), /^\/[0-9a-f]{32}$/)
-    else assert.equal(data, null)
-  }
-})
-
-test('a % in a path leads elsewhere on napcat only', async t => {
-  const path = join(await folder(t), '50%25.bin')
-  await writeFile(path, 'bytes')
-  const statuses: unknown[] = []
-  for (const profile of names) {
-    const { client } = await startWithClient(t, { profile })
-    statuses.push((await client.call('upload_group_file', { group_id: 123456, file: path, name: 'a' })).status)
-    const malformed = await client.call('upload_group_file', { group_id: 123456, file: '/tmp/50%', name: 'a' })
-    assert.equal(malformed.retcode, retcodes[profile].execution)
-  }
-  assert.deepEqual(statuses, ['failed', 'ok', 'ok', 'ok'])
-})
-
 test('of a mixed message only the part that stands alone arrives', async t => {
   const path = join(await folder(t), 'a.mp4')
   await writeFile(path, 'film')
