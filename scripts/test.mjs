@@ -16,8 +16,8 @@ const share = 6
 const folders = ['unit', 'docs', 'image', 'platforms', 'simulator', ...['commands', 'hooks', 'http', 'onebot', 'onebot-api'].map(name => `integration/${name}`)]
 /** Those that take long, and one that looks at what its process has loaded. */
 const alone = [
-  'docs/answers', 'docs/flow', 'docs/plugins', 'integration/hooks/programs', 'integration/hooks/start', 'integration/onebot/forward',
-  'platforms/discord', 'platforms/kill', 'platforms/lark', 'simulator/page',
+  'docs/answers', 'docs/flow', 'docs/plugins', 'integration/commands/flood', 'integration/hooks/programs', 'integration/hooks/start',
+  'integration/onebot/forward', 'platforms/discord', 'platforms/kill', 'platforms/lark', 'simulator/page',
 ].map(name => `tests/${name}.test.ts`)
 const mayShare = file => folders.some(folder => file.startsWith(`tests/${folder}/`)) && !alone.includes(file)
 

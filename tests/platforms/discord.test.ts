@@ -269,11 +269,6 @@ describe('a call without an answer', () => {
     assert(look?.method === 'GET' && (next?.at ?? 0) - look.at >= 1500, calls.map(({ method, at }) => `${method} ${at}`).join(', '))
   })
 
-  test('that stays open to the end is told to be so', async () => {
-    discord.api.fault({ path: messages, times: 9, answer: broken })
-    assert.match(await fail({ msg: 'x' }, 504), /^unanswered/)
-  })
-
   test('to a server that is not there is unsent', async () => {
     const closed = createServer()
     const port = await listen(closed)
@@ -353,16 +348,6 @@ describe('a limit', () => {
 })
 
 describe('across a restart', () => {
-  test('what was called is looked up, and neither lost nor doubled', async () => {
-    discord.api.fault({ path: messages, answer: 'none', isCarriedOut: true })
-    const ids = [await queue({ msg: 'a' }), await queue({ msg: 'b' })]
-    await until('the first is called', () => discord.shown.length === 1)
-    await relay.reload(config)
-    for (const id of ids) await reaches(id, 'sent')
-    assert.deepEqual(discord.shown.map(({ content }) => content), ['a', 'b'])
-    assert.equal(discord.posts().length, 2)
-  })
-
   test('what was accepted before the first login arrives after it, as the token names the account', async () => {
     adapter.dispose()
     discord.isOpen = false

@@ -219,7 +219,8 @@ describe('Feishu and Lark', () => {
     ['230049', refuse(230049, 'The message is being sent.')],
     ['18121', refuse(18121, 'create request is being processed')],
   ] as const) {
-    for (const isCarriedOut of [true, false]) {
+    // Without a clear answer the call is made again, whatever was answered.
+    for (const isCarriedOut of what === '502' || what === 'no answer' ? [true, false] : [true]) {
       test(`arrives once after ${what}, ${isCarriedOut ? '' : 'not '}carried out`, async () => {
         lark.server.fault({ path: /messages$/, answer, isCarriedOut })
         await arrives({ msg: what })
@@ -336,12 +337,6 @@ describe('Feishu and Lark', () => {
       assert.deepEqual(lark.messages.map(({ to, inThread, text }) => [to, inThread, text]), [[...sent, 'pong']])
     })
   }
-
-  test('says so where another plugin suppressed the message', async () => {
-    const end = relay.app.on('before-send', () => true)
-    await fails({ msg: 'x' }, 502, 'refused', /suppressed/, 0)
-    end()
-  })
 
   test('says why a list or a recall failed, and when to ask again', async () => {
     const [id] = await arrives({ msg: 'oops' })

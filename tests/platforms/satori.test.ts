@@ -283,15 +283,6 @@ describe('a message without an answer', () => {
     undo()
     assert.deepEqual(full.ledger.map(({ content }) => content), ['before', 'once signed'])
   })
-
-  test('is looked for after a restart', async () => {
-    full.fault('message.create', { answer: 'none', isCarriedOut: true, times: Infinity })
-    const id = await queue({ to: fresh(), msg: 'once' })
-    await until('it is there', () => full.ledger.length === 1)
-    await relay.reload(config)
-    await reaches(id, 'sent')
-    assert.equal(only().content, 'once')
-  })
 })
 
 describe('a limit', () => {
@@ -318,17 +309,6 @@ describe('a limit', () => {
       }
     })
   }
-
-  test('is waited for by what is sent later, which arrives', async t => {
-    const server = await further('limited-later')
-    t.after(() => server.stop())
-    server.fault('message.create', { answer: limited('1') })
-    const start = performance.now()
-    const id = await queue({ to: fresh(server), msg: 'a' })
-    await reaches(id, 'sent')
-    assert(performance.now() - start > 1_000)
-    assert.deepEqual([server.calls('message.create').length, server.ledger.length], [2, 1])
-  })
 })
 
 describe('a login', () => {

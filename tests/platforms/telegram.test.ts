@@ -246,15 +246,6 @@ describe('Telegram', () => {
       })
     }
 
-    test('stays so after a reload, and is not sent again', async () => {
-      telegram.server.fault({ path: /\/sendMessage/, answer: badGateway, isCarriedOut: true })
-      const id = await queue({ to: 'telegram:group:-2001', msg: 'x' })
-      await until('it was called', () => telegram.sends.length === 1)
-      await relay.reload()
-      await reaches(id, 'unanswered')
-      assert.deepEqual(arrived().map(each => each.text), ['x'])
-    })
-
     for (const isAsked of [true, false]) {
       test(`is ${isAsked ? '' : 'not '}called again where the settings ${isAsked ? '' : 'do not '}say so for Telegram`, async () => {
         await relay.reload({ ...config, chatRetryUnanswered: isAsked ? { telegram: true } : { discord: true } })
@@ -403,11 +394,5 @@ describe('Telegram', () => {
     assert.equal(reason, 'the platform limits how fast messages may be sent')
     for (const time of [end, same]) assert(Math.abs(Date.parse(String(time)) - Date.now() - 60_000) < 10_000)
     await relay.request(`/queues/${encodeURIComponent(name)}`, { method: 'DELETE' })
-  })
-
-  test('goes on with a slow link in the next round', async () => {
-    telegram.server.fault({ path: /slow\.png/, answer: { headers: { 'content-type': 'image/png' }, body: 'picture' }, after: 1500 })
-    const { status } = await send({ to: 'telegram:group:-1007', type: 'image', url: `${telegram.server.url}/slow.png` })
-    assert.deepEqual([status, telegram.server.callsTo(/slow\.png/).length, telegram.sends.length], [200, 1, 1])
   })
 })

@@ -66,7 +66,7 @@ test('a flood of commands whose callback hangs takes 64 connections, and the rel
 
 test('a command that has waited for as long as an answer may take is dropped', async t => {
   const callback = await startCallback(t)
-  const { relay, passed } = await startWith(t, callback, { chatApiTimeout: 2 })
+  const { relay, passed } = await startWith(t, callback, { chatApiTimeout: 4 })
   say(relay, 64 + 256)
   await until('the callback is asked', () => callback.asked() === 64)
   assert.deepEqual(passed, [])

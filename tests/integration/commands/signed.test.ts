@@ -162,8 +162,6 @@ describe('a callback that is asked a second time', () => {
   for (const [what, answer, posts] of [
     ['answers 503 twice', answering(503, 503), 2],
     ['answers 500', answering(500), 1],
-    ['answers 429', answering(429), 1],
-    ['answers something else than JSON', (response: ServerResponse) => response.end('pong'), 1],
     ['breaks off within its answer', (response: ServerResponse) => {
       response.writeHead(200, { 'content-length': 100 }).write('{', () => response.destroy())
     }, 1],

@@ -191,15 +191,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('is one click from the record of the last failure', async () => {
-    const id = await fail('713', 'the last one')
-    await stage.play('overview', async page => {
-      await page.getByRole('link', { name: /the last one/ }).click()
-      await page.waitForURL(new RegExp(`#deliveries/${id}$`))
-      await page.getByRole('complementary', { name: 'Delivery' }).getByText('too fast').first().waitFor()
-    })
-  })
-
   test('lists deliveries as they come, opens one beside the list by keyboard, and gives the focus back', async () => {
     await stage.play('deliveries', async page => {
       await page.locator('tr.record').first().waitFor()
@@ -355,17 +346,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await queue.waitFor()
       await page.getByText('Needs attention').waitFor()
       simulator.mute('656', false)
-    })
-  })
-
-  test('keeps its search box as high as it is, also with a time range of one\'s own', async () => {
-    await stage.play('deliveries', async page => {
-      const height = async (): Promise<number | undefined> => (await page.locator('.relay-search').boundingBox())?.height
-      const before = await height()
-      await page.getByRole('combobox', { name: 'Time range: Any time' }).press('Enter')
-      await page.getByRole('option', { name: 'From … to …' }).click()
-      await page.getByLabel('From', { exact: true }).waitFor()
-      assert.equal(await height(), before)
     })
   })
 

@@ -121,13 +121,6 @@ describe('a signature', () => {
     assert.equal(ofToken, 'wrong token: x-gitlab-token matches no key; give the sender a key that is allowed hooks')
   })
 
-  test('that fits no secret is a 401, whatever is wrong with it', async () => {
-    for (const wrong of [{ by: 'another-secret-of-16' }, { more: 'ab' }, { more: 'g' }, { by: 'the-key-of-the-ci-job' }, { by: 'the-secret-of-long-ago' }]) {
-      assert.equal(await push('2', wrong), 401, JSON.stringify(wrong))
-    }
-    assert.deepEqual(texts(relay), [])
-  })
-
   test('is no key: a secret is refused in the header that GitLab puts its key into', async () => {
     const headers = { 'content-type': 'application/json', 'x-gitlab-event': 'Push Hook', 'x-gitlab-token': secret }
     assert.equal((await post(relay, `gitlab/group:${group}`, '{"object_kind":"push"}', { key: '', headers })).status, 401)

@@ -240,34 +240,25 @@ describe('the targets of a key', () => {
   const targets = { ops: 'group:1', elsewhere: 'other:group:2', both: ['group:3', 'private:4'] }
   const cases: [allowed: string[], body: object, status: number][] = [
     [['group:1'], { group_id: '1' }, 200],
-    [['group:1'], { group_id: 1 }, 200],
-    [['group:1'], { to: 'group:1' }, 200],
     [['group:1'], { to: 'ops' }, 200],
-    [['group:1'], { to: 'onebot:group:1' }, 200],
     [['group:1'], { to: 'other:group:1' }, 200],
     [['group:1'], { group_id: '12' }, 403],
     [['group:1'], { user_id: '1' }, 403],
     [['group:1'], { to: 'elsewhere' }, 403],
     [['ops'], { group_id: '1' }, 200],
     [['ops'], { group_id: '2' }, 403],
-    [['both'], { user_id: '4' }, 200],
     [['both'], { user_id: '3' }, 403],
-    [['group:*'], { group_id: '9' }, 200],
     [['group:*'], { user_id: '9' }, 403],
     [['group:12*'], { group_id: '123' }, 200],
     [['group:12*'], { group_id: '13' }, 403],
-    [['*'], { user_id: '9' }, 200],
     // Without a platform a message goes through OneBot here.
     [['onebot:group:1'], { group_id: '1' }, 200],
     [['other:group:1'], { group_id: '1' }, 403],
     [['other:group:1'], { group_id: '1', self_id: 'me' }, 200],
-    [['other:group:1'], { group_id: '1', self_id: '10000' }, 403],
-    [['other:group:1'], { group_id: '1', platform: 'other' }, 200],
     [['other:group:1'], { group_id: '1', platform: 'onebot' }, 403],
     [['o*:group:1'], { group_id: '1', platform: 'other' }, 200],
     [['elsewhere'], { to: 'elsewhere' }, 200],
     [['elsewhere'], { group_id: '2' }, 403],
-    [['private:1', 'group:1'], { group_id: '1' }, 200],
   ]
   for (const [allowed, body, status] of cases) {
     test(`${allowed.join()}: ${JSON.stringify(body)} is a ${status}`, async () => {

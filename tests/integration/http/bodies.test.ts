@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { apiKey, read, startRelay, useRelay } from '../../support/relay'
+import { apiKey, read, useRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { assertFailure, Wire } from './support'
 
@@ -79,13 +79,6 @@ describe('a body is read as JSON', () => {
     assert.equal(Reflect.get({}, 'group_id'), undefined)
     assert.equal((await post('{"group_id":"123456","msg":"x","__proto__":null,"toString":1}')).status, 200)
   })
-
-  test('with numbers that are no IDs refused', async () => {
-    for (const number of ['1e400', '-1e400', '9007199254740993', '1.5', '123456789012345678901234567890', '-0.5']) {
-      const answer = await post(`{"group_id":${number},"msg":"x"}`)
-      assert.equal(answer.status, 400, number)
-    }
-  })
 })
 
 describe('the bounds of what a body holds', () => {
@@ -117,20 +110,6 @@ describe('the bounds of what a body holds', () => {
       assert.deepEqual(texts(), [])
     })
   }
-
-  test('refuse 10 MB of nothing', async () => {
-    const own = await startRelay()
-    try {
-      for (const filler of ['{},', '[', '0,', '"",', '{"a":[{},{}]},']) {
-        const body = `{"group_id":"123456","messages":[${filler.repeat(10_000_000 / filler.length)}`
-        const answer = await read(await own.request('/webhook', { method: 'POST', body }))
-        assert.equal(answer.status, 400)
-        assert.match(answer.body.msg, /^the body has more than/)
-      }
-    } finally {
-      await own.stop()
-    }
-  })
 })
 
 describe('the limit of a body', () => {
@@ -229,15 +208,6 @@ test('a compressed body is a 415 that says what to do, and the connection goes o
     assertFailure(await wire.answer(), 415, 'compressed bodies are not accepted: send the body as it is, without a Content-Encoding')
   }
   wire.socket.destroy()
-})
-
-test('fifty clients at once are all answered', async () => {
-  const statuses = await Promise.all(Array.from({ length: 50 }, async (_, index) => {
-    const body = index % 2 ? `{"group_id":"123456","msg":"text ${index}"}` : '{'
-    return (await post(body)).status
-  }))
-  assert.deepEqual(statuses, Array.from({ length: 50 }, (_, index) => index % 2 ? 200 : 400))
-  assert.equal(new Set(texts()).size, 25)
 })
 
 test('fifty clients that go away in the middle leave nothing open', async () => {

@@ -278,32 +278,21 @@ describe('a request is refused, and nothing of it stays:', () => {
     ['a form without a boundary', 'ops', { body: 'x', type: 'multipart/form-data' }, 400, /boundary/],
     ['a form that ends early', 'ops', { body: '--l\r\nContent-Disposition: form-data; name="a"; filename="a.txt"\r\n\r\nabc', type: 'multipart/form-data; boundary=l' }, 400, /last boundary/],
     ['a target in JSON', 'ops', { body: '{"msg":"a","to":"ops"}', type: 'application/json' }, 400, /the target is in the path/],
-    ['another target in JSON', 'ops', { body: '{"msg":"a","group_id":1}', type: 'application/json' }, 400, /the target is in the path/],
     ['bytes that are no UTF-8', 'ops', { body: bytes }, 400, /^the text is not utf-8: name its charset in the Content-Type, or send it as a file/],
-    ['bytes that are no GBK', 'ops', { body: Buffer.from([0x81]), type: 'text/plain; charset=gbk' }, 400, /^the text is not gbk/],
     ['a charset that nobody knows', 'ops', { type: 'text/plain; charset=klingon' }, 400, /^unknown charset in the Content-Type/],
     ['a type that there is not', 'ops?type=audio', { body: bytes, type: 'image/png' }, 400, /^type must be text, image, video or file$/],
     ['a time that is none', 'ops?expires_in=soon', { body: bytes, type: 'image/png' }, 400, /^expires_in must be a number of seconds/],
-    ['a time of nothing', 'ops?expires_in=0', {}, 400, /^expires_in must be/],
     ['a dry run of maybe', 'ops?dry_run=maybe', { body: bytes, type: 'image/png' }, 400, /^dry_run must be 1 or 0$/],
     ['another fail than any', 'ops?fail=all', { body: bytes, type: 'image/png' }, 400, /^fail must be any$/],
     ['an Idempotency-Key that is none', 'ops', { headers: { 'idempotency-key': 'a b' } }, 400, /^Idempotency-Key must be/],
     ['a compressed text', 'ops', { headers: { 'content-encoding': 'gzip' } }, 415, /without a Content-Encoding/],
-    ['a compressed file', 'ops/a.log', { method: 'PUT', headers: { 'content-encoding': 'br' } }, 415, /without a Content-Encoding/],
-    ['a compressed form', 'ops', { body: form(['msg', 'a']), headers: { 'content-encoding': 'gzip' } }, 415, /without a Content-Encoding/],
     ['a text that is too large', 'ops', { body: 'x'.repeat(20_001) }, 413, /larger than 20000 bytes/],
-    ['JSON that is too large', 'ops', { body: `{"msg":"${'x'.repeat(20_001)}"}`, type: 'application/json' }, 413, /larger than 20000 bytes/],
     ['a picture that is too large', 'ops', { body: Buffer.alloc(10_001), type: 'image/png' }, 413, /larger than 10000 bytes/],
     ['a file of a form that is too large', 'ops', { body: form(['msg', 'a'], ['f', bytes, 'a.bin'], ['g', Buffer.alloc(10_001), 'b.bin']) }, 413, /larger than 10000 bytes/],
     ['text of a form that is too large', 'ops', { body: form(['f', bytes, 'a.bin'], ['msg', 'x'.repeat(15_000)], ['text', 'x'.repeat(15_000)]) }, 413, /more than 20000 bytes of text/],
     ['a file of another kind', 'ops/a.exe', { method: 'PUT', body: bytes }, 415, /only: txt, log, png/],
-    ['a name from a type of another kind', 'ops', { body: bytes, type: 'application/zip' }, 415, /only: txt, log, png/],
-    ['a file of a form of another kind', 'ops', { body: form(['f', bytes, 'a.png'], ['g', bytes, 'b.exe']) }, 415, /only: txt, log, png/],
     ['more files than 1000', 'ops', { body: form(...many(['f', 'a', 'a.txt'])) }, 413, /more than 1000 parts/],
     ['more texts and files than 1000 together', 'ops', { body: form(...many(['f', 'a', 'a.txt']).slice(501), ...many(['msg', 'a']).slice(500)) }, 413, /more than 1000 parts/],
-    ['more files than 1000 that are text', 'ops?type=text', { body: form(...many(['f', 'a', 'a.txt'])) }, 413, /more than 1000 parts/],
-    ['more fields than 1000', 'ops', { body: form(['msg', 'a'], ...many(['other', 'a'])) }, 413, /more than 1000 parts/],
-    ['more texts than 1000', 'ops', { body: form(...many(['msg', 'a'])) }, 413, /more than 1000 parts/],
   ]
   for (const [what, path, request, status, msg] of cases) {
     test(what, async () => {
@@ -418,15 +407,6 @@ describe('on the wire', () => {
     wire.socket.destroy()
     assert.deepEqual(await stored(), before)
   })
-
-  test('the line of the log has the target and the outcome, and nothing of the text', async () => {
-    const lines = relay.logs.length
-    await send('ops/secret.log', { method: 'PUT', body: 'a secret' })
-    const [line = '', ...others] = relay.logs.slice(lines).filter(each => each.includes('/send'))
-    assert.match(line, new RegExp(`PUT /send/:targets/:name group:${group} 200 sent [\\d.]+ ms$`))
-    assert.deepEqual(others, [])
-    assert(!relay.logs.slice(lines).join('\n').includes('secret'))
-  })
 })
 
 describe('how it is carried out', () => {
@@ -448,14 +428,6 @@ describe('how it is carried out', () => {
     assert.deepEqual(seen(), [`${to}a`, `private ${user}: a`])
   })
 
-  test('a long text is the same text with the same key', async () => {
-    const request = { body: 'long\n'.repeat(1000), headers: { 'idempotency-key': 'send-3' } }
-    await send('ops', request)
-    assert.equal((await send('ops', request)).headers.get('idempotent-replayed'), 'true')
-    failureOf(await send('ops', { ...request, body: `${request.body}!` }), 422)
-    assert.equal(relay.simulator.ledger.length, 2)
-  })
-
   test('a dry run shows what would be sent, and leaves nothing', async () => {
     const before = await stored()
     const shown = async (path: string, request: Request): Promise<string> => {
@@ -475,14 +447,6 @@ describe('how it is carried out', () => {
     assert.deepEqual(seen(), [])
     // The key is still free.
     idsOf(await send('ops', { body: 'a', headers: { 'idempotency-key': 'dry' } }))
-  })
-
-  test('expires_in, Prefer and fail=any count', async () => {
-    failureOf(await send('ops?expires_in=60', { headers: { prefer: 'respond-async' } }), 501)
-    relay.simulator.fault({ fault: { kind: 'refuse' }, times: 10 })
-    const refused = await send('ops?fail=any', { body: form(['msg', 'a'], ['f', bytes, 'a.bin']) })
-    assert.equal(refused.status, 502)
-    assert.equal(refused.body.msg, '2 of 2 failed')
   })
 
   test('what is to be sent later is sent later, with what was stored for it', async t => {

@@ -176,14 +176,6 @@ describe('a name with ways', () => {
     }
   })
 
-  test('goes on without a way whose name was removed', async () => {
-    await ask('PUT', '/targets/night', 'group:2')
-    await ask('PUT', '/targets/both', { first: ['night', 'group:3'] })
-    assert.deepEqual(await send('both'), [200, ['2']])
-    await ask('DELETE', '/targets/night')
-    assert.deepEqual(await send('both'), [200, ['3']])
-  })
-
   test('may be used by a key that has it, which may send to none of its ways directly', async () => {
     await ask('PUT', '/targets/night', whole)
     await ask('PUT', '/targets/both', { first: ['group:1', 'group:2'] })

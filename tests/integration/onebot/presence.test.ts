@@ -24,14 +24,6 @@ function whenOnline(presence: Presence, bot: Bot): Promise<void> {
 }
 
 describe('presence', () => {
-  test('tells at once what is so already', async t => {
-    const { presence, simulator, bot } = await start(t)
-    await whenOnline(presence, bot)
-    await simulator.goOffline()
-    await untilStatus(bot, Universal.Status.OFFLINE)
-    await whenOffline(presence, bot)
-  })
-
   test('tells when the bot goes and comes, whether it is a proxy or not', async t => {
     const { app, presence, simulator, bot } = await start(t)
     const proxy = app.bots['onebot:10000']
@@ -76,25 +68,6 @@ describe('presence', () => {
     assert.deepEqual(called, ['first'])
     presence.onOffline(bot, () => called.push('at once'))
     assert.deepEqual(called, ['first', 'at once'])
-  })
-
-  test('tells of each time that a bot comes online', async t => {
-    const { presence, simulator, bot } = await start(t)
-    const told: string[] = []
-    const end = presence.subscribe((bot, { state }) => {
-      if (state === 'online') told.push(bot.sid)
-    })
-    for (const count of [1, 2]) {
-      simulator.disconnectAll()
-      await whenOffline(presence, bot)
-      await whenOnline(presence, bot)
-      assert.deepEqual(told, Array<string>(count).fill('onebot:10000'))
-    }
-    end()
-    simulator.disconnectAll()
-    await whenOffline(presence, bot)
-    await whenOnline(presence, bot)
-    assert.equal(told.length, 2)
   })
 
   test('listens no more once the plugin is disposed', async t => {
