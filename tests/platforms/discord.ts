@@ -1,5 +1,9 @@
+import { Universal } from 'koishi'
+import type { Config } from '../../src'
 import { fieldsOf, type JsonObject } from '../../src/lib/shape'
-import type { AdapterEntry } from '../support/adapter'
+import { loadAdapter, type AdapterEntry } from '../support/adapter'
+import { startRelay, type TestRelay } from '../support/relay'
+import { until } from '../support/until'
 import { PlatformServer, type Answer, type Call, type SentFile } from './server'
 
 /*
@@ -79,6 +83,14 @@ export class DiscordServer {
   get adapter(): AdapterEntry {
     const retry = { retryTimes: 100, retryInterval: 50, retryLazy: 50 }
     return { name: '@satorijs/adapter-discord', config: { type: 'bot', token, slash: false, endpoint: this.api.url, ...retry } }
+  }
+
+  /** A relay with a bot of this platform. */
+  async relay(config: Config): Promise<TestRelay> {
+    const { name, config: settings } = this.adapter
+    const relay = await startRelay({ config, setup: app => app.plugin(loadAdapter(name), settings) })
+    await until('the bot is online', () => relay.app.bots.some(bot => bot.sid === `discord:${botId}` && bot.status === Universal.Status.ONLINE))
+    return relay
   }
 
   clear(): void {

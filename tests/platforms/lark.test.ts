@@ -1,26 +1,14 @@
 import { h } from 'koishi'
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import { text as readAll } from 'node:stream/consumers'
 import { after, afterEach, before, describe, test, type TestContext } from 'node:test'
-import { fieldsOf, type JsonObject } from '../../src/lib/shape'
+import { fieldsOf } from '../../src/lib/shape'
 import { upload } from '../integration/webhook/support'
-import { listen } from '../support/listen'
 import type { TestRelay } from '../support/relay'
 import { until } from '../support/until'
-import { callerOf, idsOf } from './caller'
+import { callerOf, idsOf, startCallback, type Callback } from './caller'
 import { group, Lark, refuse, self, user } from './lark'
 
 const pixel = 'data:image/png;base64,iVBORw0KGgo='
-/** What a callback was posted, and what it answers. */
-const commands: JsonObject[] = []
-const callback = createServer((request, response) => {
-  void readAll(request).then(body => {
-    commands.push(fieldsOf(JSON.parse(body)))
-    response.end('{"reply":"pong"}')
-  })
-})
-
 /** A relay of its own, for what would hold up other tests. */
 async function start(t: TestContext, lark: Lark): Promise<{ relay: TestRelay }> {
   const relay = await lark.relay()
@@ -31,12 +19,14 @@ async function start(t: TestContext, lark: Lark): Promise<{ relay: TestRelay }> 
 describe('Feishu and Lark', () => {
   let lark: Lark
   let relay: TestRelay
+  let callback: Callback
   let chats = 0
 
   before(async () => {
     lark = await Lark.start()
+    callback = await startCallback()
     relay = await lark.relay({
-      chatApiTimeout: 1, chatApiMaxRetries: 2, commandPrefix: '/', commandCallbackUrl: `http://127.0.0.1:${await listen(callback)}/`,
+      chatApiTimeout: 1, chatApiMaxRetries: 2, commandPrefix: '/', commandCallbackUrl: callback.url,
       commands: [{ name: 'stat' }, { name: 'here', groups: group }], targets: { ops: { to: `group:${group}`, platform: 'feishu' } },
       keys: [{ name: 'ci', key: 'the-secret-of-ci', allow: ['send'], targets: [`feishu:group:${group}`] }],
     })
@@ -48,7 +38,7 @@ describe('Feishu and Lark', () => {
   })
   afterEach(() => {
     lark.clear()
-    commands.length = 0
+    callback.posted.length = 0
   })
 
   /** To a group that no other test has written to: a failure holds or pauses it. */
@@ -333,7 +323,7 @@ describe('Feishu and Lark', () => {
     test(`posts a command from ${where}, and sends the reply there`, async () => {
       await lark.say(relay, message, content)
       await until('it is answered', () => lark.messages.length === 1)
-      assert.deepEqual(commands.map(({ content, group_id: id, user_id: from }) => [content, id, from]), [[...posted, user]])
+      assert.deepEqual(callback.posted.map(({ content, group_id: id, user_id: from }) => [content, id, from]), [[...posted, user]])
       assert.deepEqual(lark.messages.map(({ to, inThread, text }) => [to, inThread, text]), [[...sent, 'pong']])
     })
   }

@@ -1,10 +1,7 @@
-import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { LongText } from '../../src/message/model'
-import { loadAdapter } from '../support/adapter'
-import { startRelay, type TestRelay } from '../support/relay'
-import { until } from '../support/until'
+import type { TestRelay } from '../support/relay'
 import { channel, DiscordServer } from './discord'
 import { group, Telegram } from './telegram'
 
@@ -32,11 +29,7 @@ const platforms: Record<string, { most: number, see: See }> = {
     most: 2000,
     see: async (longText, send) => {
       const discord = await DiscordServer.start()
-      const relay = await startRelay({
-        config: { longText },
-        setup: app => app.plugin(loadAdapter(discord.adapter.name), discord.adapter.config),
-      })
-      await until('the bot is online', () => relay.app.bots.some(({ platform, status }) => platform === 'discord' && status === Universal.Status.ONLINE))
+      const relay = await discord.relay({ longText })
       await send(relay, `discord:group:${channel}`)
       await relay.stop()
       await discord.api.stop()

@@ -1,30 +1,20 @@
 import { h, Universal } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import { text as readAll } from 'node:stream/consumers'
 import { after, afterEach, before, describe, test } from 'node:test'
-import { fieldsOf } from '../../src/lib/shape'
 import type { Config } from '../../src'
 import { upload } from '../integration/webhook/support'
-import { listen } from '../support/listen'
 import { startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
-import { callerOf, idsOf, outcomeOf } from './caller'
+import { callerOf, idsOf, outcomeOf, startCallback, type Callback } from './caller'
 import { features, SatoriServer, type Entry } from './satori'
 import type { Answer } from './server'
 
 const quick = { chatApiTimeout: 0.4, chatApiMaxRetries: 1 }
 const pixel = 'data:image/png;base64,iVBORw0KGgo='
-const callbacks: unknown[] = []
-const callback = createServer((request, response) => {
-  void readAll(request).then(body => {
-    callbacks.push(JSON.parse(body))
-    response.end('{"reply":"pong"}')
-  })
-})
 
 let relay: TestRelay
+let callback: Callback
 let config: Config
 /** Servers: one with everything; one without a history, whose platform is called `onebot`; one that declares no more than sending. */
 let full: SatoriServer
@@ -36,8 +26,8 @@ before(async () => {
   full = await SatoriServer.start()
   plain = await SatoriServer.start({ platform: 'onebot', id: '20000', features: features.filter(name => name !== 'message.list') })
   bare = await SatoriServer.start({ platform: 'bare', features: ['login.get'] })
-  const url = `http://127.0.0.1:${await listen(callback)}/`
-  config = { ...quick, commandPrefix: '/', commandLength: 4, commandCallbackUrl: url, keys: [{ name: 'quiet', key: 'the-secret-of-quiet', allow: ['send'] }] }
+  callback = await startCallback()
+  config = { ...quick, commandPrefix: '/', commandLength: 4, commandCallbackUrl: callback.url, keys: [{ name: 'quiet', key: 'the-secret-of-quiet', allow: ['send'] }] }
   relay = await startRelay({
     config,
     setup: app => {
@@ -55,7 +45,7 @@ after(async () => {
 })
 afterEach(() => {
   for (const server of [full, plain, bare]) server.clear()
-  callbacks.length = 0
+  callback.posted.length = 0
 })
 
 /** Resolves when the login of a server is online, or is not. */
@@ -330,7 +320,7 @@ describe('a login', () => {
     await until('the reply is there', () => full.ledger.length === 2)
     full.say('/mine x', { user: '10000' })
     assert.deepEqual(full.ledger.map(({ channelId, content }) => [channelId, content]), [['c5', 'pong'], ['dm-u8', 'pong']])
-    assert.deepEqual(callbacks.map(body => fieldsOf(body).raw_message), ['/ping <at id="1"/> @u3 x\ny', '/here x'])
+    assert.deepEqual(callback.posted.map(body => body.raw_message), ['/ping <at id="1"/> @u3 x\ny', '/here x'])
   })
 
   test('that is not connected sends nothing', async () => {

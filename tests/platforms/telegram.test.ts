@@ -2,18 +2,15 @@ import { h, type Context } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { truncate } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
-import { buffer } from 'node:stream/consumers'
 import { after, afterEach, before, describe, test } from 'node:test'
-import { fieldsOf, type JsonObject } from '../../src/lib/shape'
+import { fieldsOf } from '../../src/lib/shape'
 import type { Config } from '../../src'
 import { call } from '../integration/onebot-api/support'
 import { batchOf, failureOf, upload } from '../integration/webhook/support'
-import { listen } from '../support/listen'
 import type { TestRelay } from '../support/relay'
 import { until } from '../support/until'
-import { callerOf } from './caller'
+import { callerOf, startCallback, type Callback } from './caller'
 import { group, refuse, self, Telegram, topic, user } from './telegram'
 
 const toGroup = { to: `telegram:group:${group}` }
@@ -25,23 +22,13 @@ describe('Telegram', () => {
   let telegram: Telegram
   let relay: TestRelay
   let config: Config
-  /** Answers commands, with what they get. */
-  let callback: Server
-  const commands: JsonObject[] = []
-  let reply: object = {}
+  let callback: Callback
 
   before(async () => {
     telegram = await Telegram.start()
-    callback = createServer((request, response) => {
-      void buffer(request).then(body => {
-        commands.push(fieldsOf(JSON.parse(body.toString())))
-        response.setHeader('content-type', 'application/json')
-        response.end(JSON.stringify(reply))
-      })
-    })
-    const url = `http://127.0.0.1:${await listen(callback)}/`
+    callback = await startCallback()
     config = {
-      chatApiTimeout: 0.5, chatPauseAfter: 100, commandPrefix: '/', commands: [{ name: 'deploy', callback: url }],
+      chatApiTimeout: 0.5, chatPauseAfter: 100, commandPrefix: '/', commands: [{ name: 'deploy', callback: callback.url }],
       keys: [
         { name: 'plain', key: 'k'.repeat(32), allow: ['send'], targets: [`telegram:group:${group}`] },
         { name: 'topics', key: 't'.repeat(32), allow: ['send'], targets: [`telegram:group:${group}:*`] },
@@ -52,13 +39,12 @@ describe('Telegram', () => {
   })
   after(async () => {
     await relay.stop()
-    callback.closeAllConnections()
     callback.close()
     await telegram.server.stop()
   })
   afterEach(() => {
     telegram.clear()
-    commands.length = 0
+    callback.posted.length = 0
   })
 
   const { ask, send, fail, queue, reaches } = callerOf(() => relay, toGroup.to)
@@ -315,35 +301,35 @@ describe('Telegram', () => {
     const isReplied = () => until('there is a reply', () => telegram.messages.length > 0)
 
     test('with a slash is posted as it was typed, and answered where it was given', async () => {
-      reply = { reply: 'done' }
+      callback.reply = { reply: 'done' }
       await telegram.say(relay, '/deploy@relay_bot v2 <b>\n--now')
       await isReplied()
       const raw = '/deploy@relay_bot v2 <b>\n--now'
-      assert.deepEqual(commands, [{
-        command: 'deploy', content: 'v2 <b>\n--now', raw_message: raw, user_id: user, group_id: group, message_id: commands[0]?.message_id,
+      assert.deepEqual(callback.posted, [{
+        command: 'deploy', content: 'v2 <b>\n--now', raw_message: raw, user_id: user, group_id: group, message_id: callback.posted[0]?.message_id,
       }])
       assert.deepEqual(arrived().map(({ chat, topic, text }) => [chat, topic, text]), [[group, undefined, 'done']])
     })
 
     test('in a topic is answered there, and in a private chat there', async () => {
-      reply = { messages: [{ type: 'text', msg: 'done' }] }
+      callback.reply = { messages: [{ type: 'text', msg: 'done' }] }
       await telegram.say(relay, '/deploy', inTopic)
       await isReplied()
       await telegram.say(relay, '/deploy x', { chat: { id: Number(user), type: 'private', first_name: 'Ann' } })
       await until('both are answered', () => telegram.messages.length === 2)
       assert.deepEqual(arrived().map(({ chat, topic }) => [chat, topic]), [[group, topic], [user, undefined]])
-      assert.deepEqual(commands.map(command => command.group_id), [`${group}:${topic}`, undefined])
+      assert.deepEqual(callback.posted.map(command => command.group_id), [`${group}:${topic}`, undefined])
     })
 
     test('of another bot is not posted, and one of Koishi still works', async () => {
-      reply = {}
+      callback.reply = {}
       relay.app.command('deploy').action(() => 'from Koishi')
       await telegram.say(relay, '/deploy@other_bot')
       await telegram.say(relay, '/deploy')
       await isReplied()
-      assert.equal(commands.length, 1)
+      assert.equal(callback.posted.length, 1)
       assert.deepEqual(arrived().map(each => each.text), ['from Koishi'])
-      reply = { reply: 'done' }
+      callback.reply = { reply: 'done' }
       await telegram.say(relay, '/deploy')
       await until('there is another reply', () => telegram.messages.length === 2)
       assert.deepEqual(arrived().map(each => each.text), ['from Koishi', 'done'])

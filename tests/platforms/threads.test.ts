@@ -1,11 +1,8 @@
-import { Universal, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { loadAdapter } from '../support/adapter'
-import { startRelay, type TestRelay } from '../support/relay'
-import { until } from '../support/until'
+import type { TestRelay } from '../support/relay'
 import { callerOf } from './caller'
-import { botId, channel, DiscordServer } from './discord'
+import { channel, DiscordServer } from './discord'
 import { group as larkGroup, Lark } from './lark'
 import type { PlatformServer } from './server'
 import { group as telegramGroup, Telegram } from './telegram'
@@ -34,11 +31,7 @@ const stages: [name: string, () => Promise<Stage>][] = [
   ['Discord', async () => {
     const discord = await DiscordServer.start()
     const { api: server, shown } = discord
-    const relay = await startRelay({
-      config: { chatApiTimeout: 1 },
-      setup: (app: Context) => app.plugin(loadAdapter(discord.adapter.name), discord.adapter.config),
-    })
-    await until('the bot is online', () => relay.app.bots.some(bot => bot.sid === `discord:${botId}` && bot.status === Universal.Status.ONLINE))
+    const relay = await discord.relay({ chatApiTimeout: 1 })
     const texts = (): string[] => shown.map(({ content, replyTo }) => replyTo === undefined ? content : `→ ${content}`)
     return { relay, server, to: `discord:group:${channel}`, texts, forget: () => shown.splice(0), edits: /messages\/\d+$/ }
   }],

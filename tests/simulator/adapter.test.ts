@@ -1,30 +1,21 @@
-import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import * as proxyAgent from '@koishijs/plugin-proxy-agent'
-import { Context, h, HTTP, Logger, Universal, type Bot, type ForkScope, type Session } from 'koishi'
+import { Context, HTTP, Logger, Universal, type Bot, type ForkScope } from 'koishi'
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import * as simulatorPlugin from '../../simulator/plugin'
-import { holdAdapterTimers, shortResponseTimeout } from '../support/adapter-timers'
 import { until } from '../support/until'
-import { folder, start } from './support'
+import { start } from './support'
 
 // What Koishi prints would mix with the results.
 for (const target of Logger.targets) if (target.print !== undefined) (target.levels ?? Logger.levels).base = Logger.SILENT
 
-interface App { app: Context, forks: ForkScope[] }
-
-function createApp(t: TestContext): App {
-  const releaseTimers = holdAdapterTimers()
+function createApp(t: TestContext): Context {
   const app = new Context()
   const forks: ForkScope[] = [app.plugin(HTTP), app.plugin(proxyAgent)]
   t.after(() => {
     for (const fork of forks.reverse()) fork.dispose()
-    releaseTimers()
   })
-  return { app, forks }
+  return app
 }
 
 /** Resolves to the bot once it is online. */
@@ -41,44 +32,6 @@ function onlineBot(app: Context): Promise<Bot> {
   })
 }
 
-/** The next message that middleware would see. */
-function heard(app: Context): Promise<Session> {
-  return new Promise(resolve => {
-    const stop = app.on('message', session => {
-      stop()
-      resolve(session)
-    })
-  })
-}
-
-test('the real adapter resolves replies, uploads files and reads history', async t => {
-  const simulator = await start(t, { token: 'secret' })
-  const { app, forks } = createApp(t)
-  forks.push(app.plugin<OneBotBot.Config>(OneBotBot, {
-    responseTimeout: shortResponseTimeout, proxyAgent: '', retryTimes: 6, retryInterval: 500, retryLazy: 60_000,
-    protocol: 'ws', endpoint: simulator.endpoint, selfId: simulator.selfId, token: 'secret',
-  }))
-  await app.start()
-  const bot = await onlineBot(app)
-  assert.equal(bot.user?.name, '模拟机器人')
-  const path = join(await folder(t), 'a.log')
-  await writeFile(path, 'bytes')
-  await bot.sendMessage('123456', h('file', { src: pathToFileURL(path).href, title: '日志.log' }))
-  assert.deepEqual(simulator.ledger.map(({ kind, action, media }) => [kind, action, media[0]?.name]), [['file', 'upload_group_file', '日志.log']])
-
-  const asked = heard(app)
-  const question = simulator.say({ user: '10001', text: 'question' })
-  await asked
-  const reply = heard(app)
-  simulator.say({ user: '10001', text: 'answer', replyTo: question })
-  const session = await reply
-  assert.deepEqual([session.content, session.isDirect, session.quote?.content], ['answer', true, 'question'])
-
-  const { data } = await bot.getMessageList('private:10001')
-  assert.deepEqual(data.map(message => message.content)[0], 'question')
-  assert.equal((await bot.getGuildList()).data.length, 2)
-})
-
 test('the plugin starts a simulator, connects to it, says so loudly and ends it', async t => {
   const lines: string[] = []
   const target: Logger.Target = {
@@ -93,7 +46,7 @@ test('the plugin starts a simulator, connects to it, says so loudly and ends it'
   })
   // Its port is taken: the plugin has to find another.
   const other = await start(t)
-  const { app } = createApp(t)
+  const app = createApp(t)
   const fork = app.plugin(simulatorPlugin, { port: other.port, selfId: '4242', responseTimeout: 500 })
   await app.start()
   const bot = await onlineBot(app)
@@ -112,7 +65,7 @@ test('the plugin starts a simulator, connects to it, says so loudly and ends it'
 })
 
 test('the plugin that is unloaded while it starts leaves nothing behind', async t => {
-  const { app } = createApp(t)
+  const app = createApp(t)
   const fork = app.plugin(simulatorPlugin, { port: 0, responseTimeout: 500 })
   const starting = app.start()
   fork.dispose()

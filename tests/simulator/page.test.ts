@@ -200,20 +200,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.locator('#messages .text').filter({ hasText: 'after' }).waitFor()
   })
 
-  onStage('what risk control swallows is shown as such, and so is an account that is logged out', async ({ simulator, bot, page }) => {
-    await page.locator('#chat-trouble summary').click()
-    await page.getByRole('checkbox', { name: /^Swallow/ }).check()
-    await simulator.until(({ switches }) => switches.length === 1)
-    await assert.rejects(bot.send(group, 'not seen'), /Timeout: NTEvent/)
-    await page.locator('#messages .swallowed').filter({ hasText: 'nobody sees it' }).waitFor()
-    // It was not refused: it stands there.
-    assert.equal(await page.locator('#refusal').isVisible(), false)
-    await page.locator('#status[data-kind=connected]').waitFor()
-    simulator.turn('loggedOut', true)
-    await page.locator('#status[data-kind=loggedOut]').waitFor()
-    await page.locator('#switched').filter({ hasText: 'Switched on here: Swallow and Log out.' }).waitFor()
-  })
-
   onStage('a send to nobody is shown, and the page makes the platform accept it', async ({ bot, page }) => {
     await assert.rejects(bot.send('999999', 'hello'), /"result\\+": 110/)
     await page.locator('#refusal').filter({ hasText: 'Refused: a message to the group 999999. It does not exist here.' }).waitFor()

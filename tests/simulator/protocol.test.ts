@@ -72,23 +72,6 @@ test('takes CQ strings apart, or not with auto_escape', async t => {
   assert.equal(simulator.ledger[1]?.text, message)
 })
 
-test('tells who the bot is and whom it knows', async t => {
-  const { client } = await startWithClient(t, {
-    selfId: '77', groups: [{ id: '5', name: '五', members: [{ id: '6', name: 'Six' }] }], friends: [{ id: '7', name: 'Seven' }],
-  })
-  const data = async (action: string, params = {}): Promise<unknown> => (await client.call(action, params)).data
-  assert.equal(record(await data('get_login_info')).user_id, 77)
-  assert.equal(record(await data('get_status')).online, true)
-  assert.equal(record(await data('get_version_info')).protocol_version, 'v11')
-  assert.deepEqual(records(await data('get_group_list')).map(group => [group.group_id, group.group_name]), [[5, '五']])
-  assert.deepEqual(records(await data('get_friend_list')).map(friend => [friend.user_id, friend.nickname]), [[7, 'Seven']])
-  assert.equal(record(await data('get_group_info', { group_id: 5 })).group_name, '五')
-  assert.deepEqual(records(await data('get_group_member_list', { group_id: 5 })).map(member => member.user_id), [77, 6])
-  assert.equal(record(await data('get_group_member_info', { group_id: 5, user_id: 6 })).nickname, 'Six')
-  assert.equal(record(await data('get_stranger_info', { user_id: 6 })).nickname, 'Six')
-  assert.equal((await client.call('get_group_info', { group_id: 99 })).retcode, 1200)
-})
-
 test('knows only its own targets, or every one with anyTarget', async t => {
   const open = await startWithClient(t, { anyTarget: true })
   assert.equal((await open.client.call('send_group_msg', { group_id: 999, message: 'a' })).retcode, 0)

@@ -18,25 +18,6 @@ test('a member speaks in a group', async t => {
   })
 })
 
-test('the bot speaks from another device', async t => {
-  const { simulator, client } = await startWithClient(t)
-  const inGroup = await event(client, simulator.say({ group: '123456', user: '10000', text: 'a', selfMessage: true }))
-  assert.deepEqual([inGroup.post_type, inGroup.user_id, inGroup.group_id], ['message_sent', 10000, 123456])
-  const inPrivate = await event(client, simulator.say({ user: '10001', text: 'a', selfMessage: true }))
-  assert.deepEqual([inPrivate.post_type, inPrivate.user_id, inPrivate.target_id], ['message_sent', 10000, 10001])
-})
-
-test('own sends are reported only with reportSelf', async t => {
-  const quiet = await startWithClient(t)
-  await quiet.client.call('send_group_msg', { group_id: 123456, message: 'a' })
-  await quiet.client.call('get_status')
-  assert(!quiet.client.frames.some(frame => frame.post_type === 'message_sent'))
-  const { client } = await startWithClient(t, { reportSelf: true })
-  const { data } = await client.call('send_private_msg', { user_id: 10001, message: 'a' })
-  const report = await client.frame(frame => frame.post_type === 'message_sent')
-  assert.deepEqual([report.message_id, report.target_id, report.user_id], [record(data).message_id, 10001, 10000])
-})
-
 test('the history has both sides, oldest first, with whole seconds and files', async t => {
   const { simulator, client } = await startWithClient(t)
   const path = join(await folder(t), 'a.log')

@@ -7,24 +7,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { WebSocket, type ClientOptions } from 'ws'
 import { Simulator, type SimulatorOptions } from '../../simulator'
+import { record } from '../docs/support/json'
+import { listen } from '../support/listen'
+
+export { isObject as isRecord } from '../../src/lib/shape'
+export { record, records } from '../docs/support/json'
 
 export type Frame = Record<string, unknown>
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** The value, which must be an object. */
-export function record(value: unknown): Record<string, unknown> {
-  assert(isRecord(value), `not an object: ${JSON.stringify(value)}`)
-  return value
-}
-
-/** The value, which must be a list of objects. */
-export function records(value: unknown): Record<string, unknown>[] {
-  assert(Array.isArray(value), `not a list: ${JSON.stringify(value)}`)
-  return value.map(record)
-}
 
 /** A simulator that ends with the test. */
 export async function start(t: TestContext, options?: SimulatorOptions): Promise<Simulator> {
@@ -128,15 +117,13 @@ export async function folder(t: TestContext): Promise<string> {
 
 /** An HTTP server that ends with the test; returns its address. */
 export async function serve(t: TestContext, listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const server = createServer(listener)
+  const port = await listen(server)
   t.after(() => {
     server.closeAllConnections()
     server.close()
   })
-  const address = server.address()
-  assert(isRecord(address))
-  return `http://127.0.0.1:${String(address.port)}`
+  return `http://127.0.0.1:${port}`
 }
 
 export interface RawResponse { status: number, headers: IncomingHttpHeaders, body: string }
