@@ -13,7 +13,10 @@ const concurrency = availableParallelism() + 1
  * they have begun, or that fails the tests of another file: see tests/support/adapter-timers.ts.
  */
 const share = 6
-const folders = ['unit', 'docs', 'image', 'platforms', 'simulator', ...['commands', 'hooks', 'http', 'onebot', 'onebot-api'].map(name => `integration/${name}`)]
+const folders = [
+  'unit', 'docs', 'image', 'platforms', 'simulator',
+  'integration/commands', 'integration/hooks', 'integration/http', 'integration/onebot', 'integration/onebot-api',
+]
 /** Those that take long, and one that looks at what its process has loaded. */
 const alone = [
   'docs/answers', 'docs/flow', 'docs/plugins', 'integration/commands/flood', 'integration/hooks/programs', 'integration/hooks/start',

@@ -42,7 +42,8 @@ const platforms: Readonly<Record<string, { start: () => Promise<Platform>, canTe
       const { api: server, adapter, shown } = await DiscordServer.start()
       const placeOf = (id: string): string => id === direct ? `private:${user}` : `group:${id}`
       const arrived = () => shown.map(({ channel, content }) => ({ to: `discord:${placeOf(channel)}`, text: content }))
-      return { server, adapter, chats: [`discord:group:${channel}`, `discord:group:${thread}`, `discord:private:${user}`], sending: messages, arrived }
+      const chats = [`discord:group:${channel}`, `discord:group:${thread}`, `discord:private:${user}`] as const
+      return { server, adapter, chats, sending: messages, arrived }
     },
   },
   Feishu: {
@@ -50,7 +51,8 @@ const platforms: Readonly<Record<string, { start: () => Promise<Platform>, canTe
     async start() {
       const { server, adapter, messages } = await Lark.start()
       const arrived = () => messages.map(({ to, text }) => ({ to: `feishu:group:${to}`, text }))
-      return { server, adapter, chats: ['feishu:group:oc_1', 'feishu:group:oc_2', 'feishu:group:oc_3'], sending: /\/im\/v1\/messages$/, arrived }
+      const chats = ['feishu:group:oc_1', 'feishu:group:oc_2', 'feishu:group:oc_3'] as const
+      return { server, adapter, chats, sending: /\/im\/v1\/messages$/, arrived }
     },
   },
   Satori: {

@@ -11,7 +11,8 @@ import { useStage } from './stage'
 
 /** The places of the page, each with what is there once it is loaded. */
 const places = {
-  'overview': '.relay-bar', 'deliveries': 'tr.record', 'send': 'form', 'integrations': '.relay-tile', 'integrations/github': '.relay-back', 'keys': '.relay-table',
+  'overview': '.relay-bar', 'deliveries': 'tr.record', 'send': 'form', 'integrations': '.relay-tile',
+  'integrations/github': '.relay-back', 'keys': '.relay-table',
 }
 
 describe('the page', { skip, timeout: 300_000 }, () => {
@@ -105,7 +106,10 @@ describe('the page', { skip, timeout: 300_000 }, () => {
           await page.evaluate(`location.hash = ${JSON.stringify(place)}`)
           await page.locator(whenLoaded).first().waitFor()
           assert.deepEqual(await stage.violations(page), [], place)
-          const isTooWide = await page.evaluate('[".relay", ".relay-panel", ".relay > .el-tabs > .el-tabs__content"].some(name => { const { scrollWidth, clientWidth } = document.querySelector(name); return scrollWidth > clientWidth })')
+          const isTooWide = await page.evaluate(`['.relay', '.relay-panel', '.relay > .el-tabs > .el-tabs__content'].some(name => {
+            const { scrollWidth, clientWidth } = document.querySelector(name)
+            return scrollWidth > clientWidth
+          })`)
           assert.equal(isTooWide, false, place)
         }
         assert.equal(await page.locator('#tab-overview').innerText(), locale === 'zh-CN' ? '概览' : 'Overview')

@@ -36,7 +36,9 @@ describe('an HTTP address', () => {
           signed: { first: [{ url: `${user}/signed`, secret }] },
           mail: { first: [{ url: `${receiver.url}/notify/key`, format: 'apprise' }] },
           closed: { first: [`http://127.0.0.1:${port}/confidential`] },
-          ...Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`hook-${index}`, { first: [{ url: `${receiver.url}/hook-${index}?token=confidential` }] }])),
+          ...Object.fromEntries(Array.from({ length: 9 }, (_, index) => `hook-${index}`).map(name => (
+            [name, { first: [{ url: `${receiver.url}/${name}?token=confidential` }] }]
+          ))),
         },
       },
     })
@@ -117,7 +119,8 @@ describe('an HTTP address', () => {
       const path = new RegExp(`^/hook-${index}$`)
       receiver.fault({ path, answer })
       assert.equal((await send({ to: `hook-${index}`, msg: 'once' })).status, 200)
-      assert.deepEqual(receiver.callsTo(path).map(({ headers }, _, [first]) => headers['webhook-id'] === first?.headers['webhook-id']), [true, true])
+      const ids = receiver.callsTo(path).map(({ headers }) => headers['webhook-id'])
+      assert.deepEqual([ids.length, new Set(ids).size], [2, 1])
     }))
   })
 

@@ -31,7 +31,8 @@ test('a bot whose calls are HTTP requests sends, may have sent what got no clear
     void json(request).then(body => {
       response.setHeader('content-type', 'application/json')
       const group = String(fieldsOf(body).group_id)
-      if (request.url === '/get_login_info') response.end(JSON.stringify({ status: 'ok', retcode: 0, data: { user_id: Number(selfId), nickname: 'bot' } }))
+      const login = { status: 'ok', retcode: 0, data: { user_id: Number(selfId), nickname: 'bot' } }
+      if (request.url === '/get_login_info') response.end(JSON.stringify(login))
       else if (request.url === '/send_group_msg') answers[group]?.(response)
       else response.end('{"status":"failed","retcode":1404,"data":null}')
       if (request.url === '/send_group_msg') called.push(group)
