@@ -29,10 +29,10 @@ interface Pair {
   standby: RelayProcess
 }
 
-type Options = Partial<Pick<ProcessOptions, 'config' | 'access'>> & { port?: number, isOneFolder?: boolean }
+type Options = Partial<Pick<ProcessOptions, 'config' | 'access' | 'haste'>> & { port?: number, isOneFolder?: boolean }
 
 /** Starts both, the active one first. They end with the test. */
-async function start(t: TestContext, { config, access, port, isOneFolder }: Options): Promise<Pair> {
+async function start(t: TestContext, { access, port, config, isOneFolder, ...more }: Options): Promise<Pair> {
   const simulator = await Simulator.start({ anyTarget: true })
   const folder = await mkdtemp(join(tmpdir(), 'several-'))
   const processes: RelayProcess[] = []
@@ -45,7 +45,7 @@ async function start(t: TestContext, { config, access, port, isOneFolder }: Opti
     const process = await RelayProcess.start({
       apiKey, platform: { endpoint: simulator.endpoint, selfId: simulator.selfId },
       config: Object.assign({ chatApiTimeout: 2, chatSettleTime: 2, chatSendInterval: 0 }, config),
-      folder: isOneFolder ? folder : join(folder, name), ...access && { access: { ...access, port: port ?? access.port } },
+      folder: isOneFolder ? folder : join(folder, name), ...access && { access: { ...access, port: port ?? access.port } }, ...more,
     })
     processes.push(process)
     return process
@@ -113,15 +113,17 @@ async function measure(t: TestContext, what: string, work: () => Promise<void>):
   return seconds
 }
 
-describe('of two relays on one database', { skip: missing, concurrency: 3 }, () => {
+describe('of two relays', { concurrency: 4 }, () => {
   let server: MariaDb
 
   before(async () => {
-    server = await MariaDb.start()
+    if (!missing) server = await MariaDb.start()
   })
-  after(() => server.stop())
+  after(async () => {
+    if (!missing) await server.stop()
+  })
 
-  test('one sends, and the other refuses what it would have to send until it takes over from one that stops', async t => {
+  test('one sends, and the other refuses what it would have to send until it takes over from one that stops', { skip: missing }, async t => {
     const posts: string[] = []
     const callback = createServer((request, response) => {
       posts.push(request.url ?? '')
@@ -166,7 +168,7 @@ describe('of two relays on one database', { skip: missing, concurrency: 3 }, () 
     assert.equal(await activeFor(standby), undefined)
   })
 
-  test('the standby takes over from one that was killed, and nothing with a key or deferred is lost or doubled', async t => {
+  test('the standby takes over from one that was killed, and nothing with a key or deferred is lost or doubled', { skip: missing }, async t => {
     const { simulator, active, standby } = await start(t, { access: await server.create() })
     const isHeld = (text: string): void => {
       simulator.fault({ fault: { kind: 'lost-answer' }, match: ({ params }) => JSON.stringify(params).includes(text) })
@@ -188,21 +190,19 @@ describe('of two relays on one database', { skip: missing, concurrency: 3 }, () 
     assert.deepEqual([calls(simulator), calls(simulator, '654321')], [['one', 'two', 'three'], ['with a key']])
   })
 
-  test('the active one sends nothing when it wakes up and the other has taken over', async t => {
+  test('the active one sends nothing when it wakes up and the other has taken over', { skip: missing }, async t => {
     const { simulator, active, standby } = await start(t, { access: await server.create(), config: { chatApiTimeout: 30 } })
     simulator.fault({ fault: { kind: 'lost-answer' }, match: ({ params }) => JSON.stringify(params).includes('one') })
     // On its way for so long that the first relay wakes up meanwhile.
-    simulator.fault({ fault: { kind: 'late', ms: 15_000, delivered: 'then' }, match: ({ params }) => JSON.stringify(params).includes('two') })
+    simulator.fault({ fault: { kind: 'late', ms: 5_000, delivered: 'then' }, match: ({ params }) => JSON.stringify(params).includes('two') })
     await post(active, 'one', 'two', 'three')
     const caller = send(active, 'with a key', { 'idempotency-key': 'a' }).catch(() => undefined)
     await simulator.until(() => texts(simulator).length === 1)
     active.freeze(true)
-    const frozen = performance.now()
     const seconds = await measure(t, 'take-over after a halt', () => ready(standby))
     assert(seconds * 1000 < failOver, `it took ${seconds} s`)
     const stillWaits = (): boolean => calls(simulator).includes('two') && !texts(simulator).includes('two')
-    await until('20 s are over', () => performance.now() - frozen > 20_000, 30_000)
-    assert(stillWaits(), calls(simulator).join())
+    await until('the second is on its way', stillWaits)
     active.freeze(false)
     await until('the first one stands by', async () => await activeFor(active) !== undefined)
     const reply = await caller
@@ -214,7 +214,7 @@ describe('of two relays on one database', { skip: missing, concurrency: 3 }, () 
     assert.equal((await send(standby, 'with a key', { 'idempotency-key': 'a' })).status, 200)
   })
 
-  test('the active one waits, and stays active, while its renewal is not answered for ten seconds', async t => {
+  test('the active one waits, and stays active, while its renewal is not answered for ten seconds', { skip: missing }, async t => {
     const access = await server.create()
     const proxy = await Proxy.start(t, access.port)
     const { simulator, active, standby } = await start(t, { access, port: proxy.port })
@@ -237,10 +237,11 @@ describe('of two relays on one database', { skip: missing, concurrency: 3 }, () 
     assert.equal(await isReady(active), true)
   })
 
-  test('what the dead one has written, and the server carries out after the take-over, is sent once', { timeout: 150_000 }, async t => {
+  test('what the dead one has written, and the server carries out after the take-over, is sent once', { skip: missing }, async t => {
     const access = await server.create()
     const proxy = await Proxy.start(t, access.port)
-    const { simulator, active, standby } = await start(t, { access, port: proxy.port })
+    // It looks for such rows each minute, here every six seconds.
+    const { simulator, active, standby } = await start(t, { access, port: proxy.port, haste: 10 })
     const hold = proxy.hold('statement', /INSERT INTO `message_relay_journal`.*belated/s)
     const key = { 'idempotency-key': 'a', ...later }
     const asked = send(active, 'belated', key).catch(() => undefined)
@@ -252,111 +253,110 @@ describe('of two relays on one database', { skip: missing, concurrency: 3 }, () 
     await post(standby, 'another')
     // Its row is found, and not yet known to be free of another relay.
     await until('its row is there', async () => (await send(standby, 'belated', key)).status === 409)
-    const seconds = await measure(t, 'until a belated row is sent', () => until('it is sent', () => texts(simulator).includes('belated'), 90_000))
-    assert(seconds < 65, `it took ${seconds} s`)
+    await until('it is sent', () => texts(simulator).includes('belated'), 15_000)
     await allSent(standby)
     assert.deepEqual(texts(simulator).sort(), ['another', 'belated'])
     assert.deepEqual(calls(simulator).sort(), ['another', 'belated'])
     assert.equal((await send(standby, 'belated', key)).headers.get('idempotent-replayed'), 'true')
   })
-})
 
-test('keys and names that are made on one of two relays count on the other, also after its take-over', { skip: missing }, async t => {
-  // It is stopped on the way.
-  const server = await MariaDb.start()
-  t.after(() => server.stop())
-  const { simulator, active, standby } = await start(t, { access: await server.create() })
-  const ask = async (relay: RelayProcess, method: string, path: string, body?: object, headers = {}): Promise<Reply> => (
-    readReply(await relay.request(path, { method, headers, ...body && { body: JSON.stringify(body) } }))
-  )
-  const make = (relay: RelayProcess, name: string): Promise<Reply> => ask(relay, 'POST', '/keys', { name, targets: ['night'], allow: ['send', 'read'] })
-  const statusOf = async (relay: RelayProcess, key: unknown): Promise<number> => (
-    (await ask(relay, 'GET', '/keys', undefined, { 'x-api-key': String(key) })).status
-  )
-  const namesOf = async (relay: RelayProcess): Promise<unknown[]> => {
-    const keys = field((await ask(relay, 'GET', '/keys')).data, 'keys')
-    assert(Array.isArray(keys))
-    return keys.map(key => field(key, 'name')).sort()
-  }
-
-  assert.equal((await ask(active, 'PUT', '/targets/night', { to: `group:${group}` })).status, 201)
-  const replies = await Promise.all(['one', 'two', 'three'].map(name => make(active, name)))
-  assert.deepEqual(replies.map(({ status }) => status), [201, 201, 201])
-  const [one, two, three] = replies.map(({ data }) => field(data, 'key'))
-  await until('the other one knows them', async () => (await namesOf(standby)).length === 3)
-  assert.deepEqual([await statusOf(active, one), await statusOf(standby, one)], [200, 200])
-  const refused = await make(standby, 'four')
-  assert.deepEqual([refused.status, refused.msg], [503, 'another relay works the database of this bot, and this one stands by: make changes there'])
-
-  assert.equal((await ask(active, 'DELETE', '/keys/one')).status, 200)
-  assert.equal(await statusOf(active, one), 401)
-  await until('the other one knows that', async () => await statusOf(standby, one) === 401)
-  const rotated = field((await ask(active, 'POST', '/keys/two/rotate')).data, 'key')
-  await until('the other one knows the new key', async () => await statusOf(standby, rotated) === 200)
-  // A key that is made again with fewer rights, before the other one has looked, has those only.
-  const wide = field((await make(active, 'again')).data, 'key')
-  await until('the other one knows it', async () => await statusOf(standby, wide) === 200)
-  assert.equal((await ask(active, 'DELETE', '/keys/again')).status, 200)
-  const narrow = field((await ask(active, 'POST', '/keys', { name: 'again', allow: ['send'] })).data, 'key')
-  await until('the other one knows the narrow key', async () => await statusOf(standby, narrow) !== 401)
-  assert.equal(await statusOf(standby, narrow), 403)
-  assert.equal((await ask(active, 'DELETE', '/keys/again')).status, 200)
-  await active.end('SIGTERM')
-  await ready(standby)
-  assert.deepEqual([await statusOf(standby, two), await statusOf(standby, rotated), await statusOf(standby, three)], [401, 200, 200])
-  const sent = await ask(standby, 'POST', '/webhook', { to: 'night', msg: 'hello' }, { 'x-api-key': String(rotated) })
-  assert.deepEqual([sent.status, texts(simulator)], [200, ['hello']], sent.msg)
-  assert.equal((await ask(standby, 'DELETE', '/keys/three')).status, 200)
-  assert.equal(await statusOf(standby, three), 401)
-
-  await server.halt('SIGKILL')
-  const seconds = await measure(t, 'a change without the database', async () => assert.equal((await make(standby, 'five')).status, 503))
-  assert(seconds < 20, `it took ${seconds} s`)
-  // What is known goes on counting.
-  assert.deepEqual([await statusOf(standby, rotated), await statusOf(standby, three)], [200, 401])
-  await server.resume()
-  await until('it can be changed again', async () => (await make(standby, 'five')).status !== 503, 30_000)
-  assert.deepEqual(await namesOf(standby), ['five', 'two'])
-})
-
-test('of two relays in one folder with SQLite the second stands by, and nothing is lost under load when the first is killed', async t => {
-  const { simulator, active, standby } = await start(t, { isOneFolder: true, config: { chatSettleTime: 0.5 } })
-  assert.match(String(await activeFor(standby)), /^process \d+ on \S+$/)
-  const accepted: string[] = []
-  const load = async (group: number): Promise<void> => {
-    for (let index = 0; ; index++) {
-      const text = `${group}.${index}`
-      const reply = await send(active, text, index % 2 === 0 ? later : { 'idempotency-key': text }, String(group)).catch(() => undefined)
-      if (!reply) return
-      assert([200, 202].includes(reply.status), reply.msg)
-      accepted.push(text)
+  test('keys and names that are made on one count on the other, also after its take-over', { skip: missing }, async t => {
+    // It is stopped on the way.
+    const server = await MariaDb.start()
+    t.after(() => server.stop())
+    const { simulator, active, standby } = await start(t, { access: await server.create() })
+    const ask = async (relay: RelayProcess, method: string, path: string, body?: object, headers = {}): Promise<Reply> => (
+      readReply(await relay.request(path, { method, headers, ...body && { body: JSON.stringify(body) } }))
+    )
+    const make = (relay: RelayProcess, name: string): Promise<Reply> => ask(relay, 'POST', '/keys', { name, targets: ['night'], allow: ['send', 'read'] })
+    const statusOf = async (relay: RelayProcess, key: unknown): Promise<number> => (
+      (await ask(relay, 'GET', '/keys', undefined, { 'x-api-key': String(key) })).status
+    )
+    const namesOf = async (relay: RelayProcess): Promise<unknown[]> => {
+      const keys = field((await ask(relay, 'GET', '/keys')).data, 'keys')
+      assert(Array.isArray(keys))
+      return keys.map(key => field(key, 'name')).sort()
     }
-  }
-  const loads = Array.from({ length: 12 }, (_, index) => load(1_000 + index))
-  while (accepted.length < 300) {
-    assert.equal((await send(standby, 'never')).status, 503)
-  }
-  await active.end('SIGKILL')
-  const seconds = await measure(t, 'take-over after a kill, in one folder', () => ready(standby))
-  // A process that is gone is replaced at the next look; one that is only silent would take 12 s.
-  assert(seconds < 10, `it took ${seconds} s`)
-  await Promise.all(loads)
-  await until('what was deferred has ended', async () => {
-    const { data } = await readReply(await standby.request('/deliveries?state=queued,sending'))
-    const deliveries = field(data, 'deliveries')
-    return Array.isArray(deliveries) && deliveries.length === 0
-  }, 30_000)
-  const arrived = simulator.ledger.map(({ text }) => text)
-  assert.deepEqual(accepted.filter(text => !arrived.includes(text)), [])
-  assert.equal(new Set(arrived).size, arrived.length, 'one came twice')
-  await standby.end('SIGTERM')
-  const app = new Context()
-  app.plugin(Sqlite, { path: join(standby.folder, 'koishi.db') })
-  await app.start()
-  await until('the database is open', () => app.get('database') !== undefined)
-  const [driver] = app.database.drivers
-  const check: unknown = driver && Reflect.get(driver, '_all')
-  assert(typeof check === 'function')
-  assert.deepEqual(await Reflect.apply(check, driver, ['PRAGMA integrity_check']), [{ integrity_check: 'ok' }])
-  await driver?.stop()
+
+    assert.equal((await ask(active, 'PUT', '/targets/night', { to: `group:${group}` })).status, 201)
+    const replies = await Promise.all(['one', 'two', 'three'].map(name => make(active, name)))
+    assert.deepEqual(replies.map(({ status }) => status), [201, 201, 201])
+    const [one, two, three] = replies.map(({ data }) => field(data, 'key'))
+    await until('the other one knows them', async () => (await namesOf(standby)).length === 3)
+    assert.deepEqual([await statusOf(active, one), await statusOf(standby, one)], [200, 200])
+    const refused = await make(standby, 'four')
+    assert.deepEqual([refused.status, refused.msg], [503, 'another relay works the database of this bot, and this one stands by: make changes there'])
+
+    assert.equal((await ask(active, 'DELETE', '/keys/one')).status, 200)
+    assert.equal(await statusOf(active, one), 401)
+    await until('the other one knows that', async () => await statusOf(standby, one) === 401)
+    const rotated = field((await ask(active, 'POST', '/keys/two/rotate')).data, 'key')
+    await until('the other one knows the new key', async () => await statusOf(standby, rotated) === 200)
+    // A key that is made again with fewer rights, before the other one has looked, has those only.
+    const wide = field((await make(active, 'again')).data, 'key')
+    await until('the other one knows it', async () => await statusOf(standby, wide) === 200)
+    assert.equal((await ask(active, 'DELETE', '/keys/again')).status, 200)
+    const narrow = field((await ask(active, 'POST', '/keys', { name: 'again', allow: ['send'] })).data, 'key')
+    await until('the other one knows the narrow key', async () => await statusOf(standby, narrow) !== 401)
+    assert.equal(await statusOf(standby, narrow), 403)
+    assert.equal((await ask(active, 'DELETE', '/keys/again')).status, 200)
+    await active.end('SIGTERM')
+    await ready(standby)
+    assert.deepEqual([await statusOf(standby, two), await statusOf(standby, rotated), await statusOf(standby, three)], [401, 200, 200])
+    const sent = await ask(standby, 'POST', '/webhook', { to: 'night', msg: 'hello' }, { 'x-api-key': String(rotated) })
+    assert.deepEqual([sent.status, texts(simulator)], [200, ['hello']], sent.msg)
+    assert.equal((await ask(standby, 'DELETE', '/keys/three')).status, 200)
+    assert.equal(await statusOf(standby, three), 401)
+
+    await server.halt('SIGKILL')
+    const seconds = await measure(t, 'a change without the database', async () => assert.equal((await make(standby, 'five')).status, 503))
+    assert(seconds < 20, `it took ${seconds} s`)
+    // What is known goes on counting.
+    assert.deepEqual([await statusOf(standby, rotated), await statusOf(standby, three)], [200, 401])
+    await server.resume()
+    await until('it can be changed again', async () => (await make(standby, 'five')).status !== 503, 30_000)
+    assert.deepEqual(await namesOf(standby), ['five', 'two'])
+  })
+
+  test('in one folder with SQLite the second stands by, and nothing is lost under load when the first is killed', async t => {
+    const { simulator, active, standby } = await start(t, { isOneFolder: true, config: { chatSettleTime: 0.5 } })
+    assert.match(String(await activeFor(standby)), /^process \d+ on \S+$/)
+    const accepted: string[] = []
+    const load = async (group: number): Promise<void> => {
+      for (let index = 0; ; index++) {
+        const text = `${group}.${index}`
+        const reply = await send(active, text, index % 2 === 0 ? later : { 'idempotency-key': text }, String(group)).catch(() => undefined)
+        if (!reply) return
+        assert([200, 202].includes(reply.status), reply.msg)
+        accepted.push(text)
+      }
+    }
+    const loads = Array.from({ length: 12 }, (_, index) => load(1_000 + index))
+    while (accepted.length < 300) {
+      assert.equal((await send(standby, 'never')).status, 503)
+    }
+    await active.end('SIGKILL')
+    const seconds = await measure(t, 'take-over after a kill, in one folder', () => ready(standby))
+    // A process that is gone is replaced at the next look; one that is only silent would take 12 s.
+    assert(seconds < 10, `it took ${seconds} s`)
+    await Promise.all(loads)
+    await until('what was deferred has ended', async () => {
+      const { data } = await readReply(await standby.request('/deliveries?state=queued,sending'))
+      const deliveries = field(data, 'deliveries')
+      return Array.isArray(deliveries) && deliveries.length === 0
+    }, 30_000)
+    const arrived = simulator.ledger.map(({ text }) => text)
+    assert.deepEqual(accepted.filter(text => !arrived.includes(text)), [])
+    assert.equal(new Set(arrived).size, arrived.length, 'one came twice')
+    await standby.end('SIGTERM')
+    const app = new Context()
+    app.plugin(Sqlite, { path: join(standby.folder, 'koishi.db') })
+    await app.start()
+    await until('the database is open', () => app.get('database') !== undefined)
+    const [driver] = app.database.drivers
+    const check: unknown = driver && Reflect.get(driver, '_all')
+    assert(typeof check === 'function')
+    assert.deepEqual(await Reflect.apply(check, driver, ['PRAGMA integrity_check']), [{ integrity_check: 'ok' }])
+    await driver?.stop()
+  })
 })
