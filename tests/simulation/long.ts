@@ -22,8 +22,8 @@ async function main(): Promise<void> {
   const start = Date.now()
   const seconds = (): string => `${((Date.now() - start) / 1000).toFixed(0)} s`
   console.log(`${schedules} schedules from seed ${first} on`)
-  const findings = await runAll(await bundle(), {
-    first, schedules, workers: Number(values.workers),
+  const findings = await runAll(await bundle(), [[first, schedules]], {
+    workers: Number(values.workers),
     onProgress: done => done % step === 0 && console.log(`${done} schedules in ${seconds()}`),
   })
   for (const { seed } of findings.slice(0, mostShown)) console.log(await describe(seed))

@@ -105,9 +105,9 @@ async function findFirst(
   broken: string, sound: string, { from, schedules }: { from: number, schedules: number },
 ): Promise<Finding | undefined> {
   for (let first = from; first < from + schedules;) {
-    const [finding] = await runAll(broken, { first, schedules: from + schedules - first, workers: 1, isOver: () => true })
+    const [finding] = await runAll(broken, [[first, from + schedules - first]], { workers: 1, isOver: () => true })
     if (!finding) return
-    const known = await runAll(sound, { first: finding.seed, schedules: 1, workers: 1 })
+    const known = await runAll(sound, [[finding.seed, 1]], { workers: 1 })
     if (known.length === 0) return finding
     first = finding.seed + 1
   }

@@ -1,4 +1,5 @@
-// Runs so many schedules, of every n-th seed: `node - <first seed> <schedules> <n>`. Writes what it finds, and how many are done.
+// Runs schedules, so many from each seed on and of those every n-th: `node - <n> <seed>:<schedules> …`. Writes what it finds, and how many
+// are done.
 import { tryOut } from './harness'
 
 /** How many schedules are reported together. */
@@ -8,14 +9,17 @@ const step = 100
 Error.stackTraceLimit = 0
 
 async function main(): Promise<void> {
-  const [first = 1, schedules = 1, n = 1] = process.argv.slice(2).map(Number)
-  for (let done = 0; done < schedules;) {
-    const seed = first + done * n
-    const problems = await tryOut(seed)
-    if (problems.length > 0) console.log([seed, ...problems.map(problem => problem.replaceAll(/\s+/g, ' '))].join('\t'))
-    if (++done % step === 0) console.log(step)
+  const [n, ...ranges] = process.argv.slice(2)
+  let done = 0
+  for (const [first = 1, schedules = 1] of ranges.map(range => range.split(':').map(Number))) {
+    for (let index = 0; index < schedules; index++) {
+      const seed = first + index * Number(n)
+      const problems = await tryOut(seed)
+      if (problems.length > 0) console.log([seed, ...problems.map(problem => problem.replaceAll(/\s+/g, ' '))].join('\t'))
+      if (++done % step === 0) console.log(step)
+    }
   }
-  console.log(schedules % step)
+  console.log(done % step)
 }
 
 void main()

@@ -19,9 +19,10 @@ export interface Finding {
   problems: string[]
 }
 
+/** So many schedules from a seed on. */
+export type Range = readonly [first: number, schedules: number]
+
 export interface WorkOptions {
-  first: number
-  schedules: number
   workers: number
   /** Whether to end with the first finding. */
   isOver?: (finding: Finding) => boolean
@@ -62,29 +63,30 @@ export async function bundle(patches: readonly Patch[] = []): Promise<string> {
  * @returns those that failed
  * @throws Error where a process ended before it had run its share
  */
-export async function runAll(script: string, options: WorkOptions): Promise<Finding[]> {
-  const { first, schedules, workers, isOver = () => false, onProgress } = options
+export async function runAll(script: string, ranges: readonly Range[], options: WorkOptions): Promise<Finding[]> {
+  const { workers, isOver = () => false, onProgress } = options
   const findings: Finding[] = []
   let done = 0
   await Promise.all(Array.from({ length: workers }, (_, index) => new Promise<void>((resolve, reject) => {
-    const share = Math.ceil((schedules - index) / workers)
-    let own = 0
-    const args = [first + index, share, workers].map(String)
+    const own = ranges.map(([first, schedules]) => [first + index, Math.ceil((schedules - index) / workers)] as const)
+    const share = own.reduce((sum, [, schedules]) => sum + schedules, 0)
+    let ran = 0
+    const args = [String(workers), ...own.map(range => range.join(':'))]
     const env = { ...process.env, NODE_PATH: join(root, 'node_modules') }
     const child = spawn(process.execPath, ['-', ...args], { stdio: ['pipe', 'pipe', 'inherit'], env })
     child.stdin.end(script)
     createInterface(child.stdout).on('line', line => {
       const [finding, count] = readLine(line)
       if (finding) findings.push(finding)
-      own += count
+      ran += count
       done += count
       if (count > 0) onProgress?.(done)
       if (finding && isOver(finding)) child.kill()
     })
     child.on('close', (code, signal) => {
-      const isFine = signal === 'SIGTERM' || (code === 0 && own === share)
+      const isFine = signal === 'SIGTERM' || (code === 0 && ran === share)
       if (isFine) resolve()
-      else reject(new Error(`a worker ended with ${code ?? signal ?? ''} after ${own} of ${share} schedules`))
+      else reject(new Error(`a worker ended with ${code ?? signal ?? ''} after ${ran} of ${share} schedules`))
     })
   })))
   return findings
