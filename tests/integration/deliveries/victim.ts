@@ -62,13 +62,15 @@ export class Victim {
     return Array.isArray(deliveries) ? deliveries.map(fieldsOf) : []
   }
 
-  /** The states of all deliveries, the oldest first. */
-  async states(): Promise<string[]> {
-    return (await this.records()).map(({ state }) => String(state)).reverse()
+  /** The states of all deliveries, or of those to a group, the oldest first. */
+  async states(group?: string): Promise<string[]> {
+    return (await this.records(group === undefined ? '' : `?target=group:${group}`)).map(({ state }) => String(state)).reverse()
   }
 
-  texts(): string[] {
-    return this.simulator.ledger.map(({ text, media: [medium] }) => medium ? `${text}[${medium.type} ${medium.size}]` : text)
+  /** What has arrived, in one group or anywhere. */
+  texts(group?: string): string[] {
+    const entries = this.simulator.ledger.filter(({ target: { id } }) => group === undefined || id === group)
+    return entries.map(({ text, media: [medium] }) => medium ? `${text}[${medium.type} ${medium.size}]` : text)
   }
 }
 
