@@ -1,33 +1,10 @@
 import assert from 'node:assert/strict'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
-import type { Config } from '../../../src'
+import { describe } from 'node:test'
 import { until } from '../../support/until'
 import { later } from './support'
-import { victim, type Victim } from './victim'
-
-/**
- * Something that is under way in a chat when the relay is killed.
- *
- * @returns what has to be true of it afterwards
- */
-type Scene = (relay: Victim, chat: string) => Promise<() => Promise<void>>
-
-/** Plays scenes at the same time, each in a chat of its own, over one kill. */
-function overKill(what: string, config: Config, scenes: Readonly<Record<string, Scene>>, isOffline = false): void {
-  test(`after kill -9 ${what}`, async t => {
-    const relay = await victim(t, config)
-    if (isOffline) await relay.simulator.goOffline()
-    const played = Object.entries(scenes).map(async ([name, scene], index) => [name, await scene(relay, String(1001 + index))] as const)
-    const checks = await Promise.all(played)
-    await relay.kill()
-    if (isOffline) await relay.simulator.goOnline()
-    await relay.start()
-    await relay.online()
-    await Promise.all(checks.map(([name, check]) => t.test(name, check)))
-  })
-}
+import { overKill, type Victim } from './victim'
 
 const calls = ({ simulator }: Victim, chat: string): number =>
   simulator.calls.filter(({ action, params }) => /^(?:send|upload)_/.test(action) && String(params.group_id) === chat).length
@@ -44,7 +21,7 @@ async function accept(relay: Victim, chat: string, body: object): Promise<void> 
 const picture = 'base64://iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII='
 
 describe('a relay', { concurrency: 2 }, () => {
-  overKill('while it sends:', { longText: 'divide' }, {
+  overKill('while it sends:', { config: { longText: 'divide' } }, {
     async 'what was answered with 202 is delivered, in its order, and nothing twice'(relay, chat) {
       relay.simulator.fault({ fault: { kind: 'lost-answer' }, target: chat })
       for (let i = 0; i < 5; i++) await accept(relay, chat, { msg: String(i) })
@@ -157,7 +134,7 @@ describe('a relay', { concurrency: 2 }, () => {
     },
   })
 
-  overKill('while its account is offline:', { recordContent: 'none' }, {
+  overKill('while its account is offline:', { config: { recordContent: 'none' }, isOffline: true }, {
     async 'a picture of 1 MB that came with its request is delivered, and its file goes'(relay, chat) {
       const url = `base64://${Buffer.alloc(1_000_000, 'GIF89a').toString('base64')}`
       await accept(relay, chat, { messages: [{ msg: 'x'.repeat(100_000) }, { type: 'image', url }] })
@@ -180,9 +157,9 @@ describe('a relay', { concurrency: 2 }, () => {
         assert.deepEqual(relay.texts(chat), [])
       }
     },
-  }, true)
+  })
 
-  overKill('once calls have gone unanswered:', { chatApiTimeout: 0.5, chatSettleTime: 6 }, {
+  overKill('once calls have gone unanswered:', { config: { chatApiTimeout: 0.5, chatSettleTime: 6 } }, {
     async 'what was sent before is not taken for an equal message that is sent now'(relay, chat) {
       assert.equal((await relay.post({ group_id: chat, msg: 'hello' }, { prefer: 'respond-async, wait=5' })).status, 200)
       return async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { fieldsOf } from '../../../src/lib/shape'
 import { Simulator } from '../../../simulator'
 import type { Config } from '../../../src'
@@ -87,4 +87,35 @@ export async function victim(t: TestContext, config: Config = {}, others: readon
   await relay.start()
   await relay.online()
   return relay
+}
+
+/**
+ * Something that is under way in a chat when the relay is killed.
+ *
+ * @returns what has to be true of it afterwards
+ */
+export type Scene = (relay: Victim, chat: string) => Promise<() => Promise<void>>
+
+export interface Stage {
+  config: Config
+  /** Whether the account is offline until the next process starts. */
+  isOffline?: boolean
+  /** Platforms of further accounts. */
+  others?: readonly Simulator[]
+}
+
+/** Plays scenes at the same time, each in a chat of its own, over one kill. No fault is left when the next process starts. */
+export function overKill(what: string, { config, isOffline, others }: Stage, scenes: Readonly<Record<string, Scene>>): void {
+  test(`after kill -9 ${what}`, async t => {
+    const relay = await victim(t, config, others)
+    if (isOffline) await relay.simulator.goOffline()
+    const played = Object.entries(scenes).map(async ([name, scene], index) => [name, await scene(relay, String(1001 + index))] as const)
+    const checks = await Promise.all(played)
+    await relay.kill()
+    relay.simulator.clearFaults()
+    if (isOffline) await relay.simulator.goOnline()
+    await relay.start()
+    await relay.online()
+    await Promise.all(checks.map(([name, check]) => t.test(name, check)))
+  })
 }
