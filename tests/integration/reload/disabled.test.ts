@@ -30,48 +30,46 @@ async function assertGone(relay: StoredRelay, clean: Record<string, number>): Pr
   })
 }
 
-for (const [where, path] of [['without a database', null], ['with a database', undefined]] as const) {
-  describe(`the plugin disabled for good, ${where}`, () => {
-    test('answers what is under way and what waits within five seconds, and leaves nothing', async t => {
-      const config = { commandCallbackUrl: 'http://127.0.0.1:9/', chatSendInterval: 0.1, chatApiTimeout: 30 }
-      // The simulator has one for its heartbeats; those of the adapter end some time after the calls that they are for.
-      const timers = countTimers() + 1
-      const relay = await relayWith(t, { path, config })
-      relay.unload()
-      await relay.app.lifecycle.flush()
-      await until('the relay has ended', () => traces(relay)['listeners for internal/session'] === undefined)
-      const clean = { ...traces(relay), timers }
-      await assertGone(relay, clean)
-      await relay.reload(config)
-      assert.equal((await relay.post({ group_id: group, msg: 'before' })).status, 200)
-      relay.simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
-      relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
-      const { answer: open } = await place(relay, 'open')
-      const { answer: waiting } = await place(relay, 'waiting')
-      const { answer: keyed } = await place(relay, 'keyed', { 'idempotency-key': 'a' })
-      await until('the first is at the platform', () => sends(relay).length === 2)
-      const made = sends(relay).length
-      const start = performance.now()
-      relay.unload()
-      assert.deepEqual([(await open).status, (await waiting).status, (await keyed).status], [504, 503, 503])
-      const time = performance.now() - start
-      assert(time < 5_000, `${time} ms`)
-      assert.equal(sends(relay).length, made)
-      await assertGone(relay, clean)
+describe('the plugin disabled for good', () => {
+  test('answers what is under way and what waits within five seconds, and leaves nothing', async t => {
+    const config = { commandCallbackUrl: 'http://127.0.0.1:9/', chatSendInterval: 0.1, chatApiTimeout: 30 }
+    // The simulator has one for its heartbeats; those of the adapter end some time after the calls that they are for.
+    const timers = countTimers() + 1
+    const relay = await relayWith(t, { config })
+    relay.unload()
+    await relay.app.lifecycle.flush()
+    await until('the relay has ended', () => traces(relay)['listeners for internal/session'] === undefined)
+    const clean = { ...traces(relay), timers }
+    await assertGone(relay, clean)
+    await relay.reload(config)
+    assert.equal((await relay.post({ group_id: group, msg: 'before' })).status, 200)
+    relay.simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
+    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+    const { answer: open } = await place(relay, 'open')
+    const { answer: waiting } = await place(relay, 'waiting')
+    const { answer: keyed } = await place(relay, 'keyed', { 'idempotency-key': 'a' })
+    await until('the first is at the platform', () => sends(relay).length === 2)
+    const made = sends(relay).length
+    const start = performance.now()
+    relay.unload()
+    assert.deepEqual([(await open).status, (await waiting).status, (await keyed).status], [504, 503, 503])
+    const time = performance.now() - start
+    assert(time < 5_000, `${time} ms`)
+    assert.equal(sends(relay).length, made)
+    await assertGone(relay, clean)
 
-      relay.simulator.clearFaults()
-      await relay.reload(config)
-      assert.equal((await relay.post({ group_id: group, msg: 'again' }, { 'idempotency-key': 'a' })).status, 200, 'the key was not used up')
-      relay.unload()
-      await assertGone(relay, clean)
-      assert.deepEqual(relay.texts(), ['before', 'again'])
-    })
+    relay.simulator.clearFaults()
+    await relay.reload(config)
+    assert.equal((await relay.post({ group_id: group, msg: 'again' }, { 'idempotency-key': 'a' })).status, 200, 'the key was not used up')
+    relay.unload()
+    await assertGone(relay, clean)
+    assert.deepEqual(relay.texts(), ['before', 'again'])
   })
-}
+})
 
-describe('the plugin disabled while the platform carries out a call, and enabled again', { concurrency: true }, () => {
+describe('the plugin disabled and enabled again', { concurrency: true }, () => {
   for (const [what, headers] of [['that is sent later', later], ['with a key', { 'idempotency-key': 'k' }]] as const) {
-    test(`does not send a text ${what} a second time`, async t => {
+    test(`does not send a text ${what} a second time that the platform is carrying out`, async t => {
       const config = { chatApiTimeout: 5, chatSettleTime: 5 }
       const relay = await relayWith(t, { config })
       await relay.post({ group_id: group, msg: 'before' })
@@ -92,10 +90,8 @@ describe('the plugin disabled while the platform carries out a call, and enabled
       assert.deepEqual(relay.texts(), ['before', 'hello'])
     })
   }
-})
 
-describe('during the last seconds of the plugin', { concurrency: true }, () => {
-  test('nobody overtakes what waits to be sent later', async t => {
+  test('lets nobody overtake what waits to be sent later', async t => {
     const relay = await relayWith(t)
     relay.simulator.fault({ fault: { kind: 'late', ms: 1_000 } })
     const { answer: first } = await place(relay, 'first')
@@ -108,7 +104,7 @@ describe('during the last seconds of the plugin', { concurrency: true }, () => {
     assert.deepEqual(relay.texts(), ['first', 'second'])
   })
 
-  test('nor does a request whose body is still on its way', async t => {
+  test('lets no request overtake it whose body is still on its way', async t => {
     const relay = await relayWith(t)
     relay.simulator.fault({ fault: { kind: 'late', ms: 1_000 } })
     const { answer: first } = await place(relay, 'first')

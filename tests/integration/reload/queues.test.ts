@@ -3,12 +3,11 @@ import { describe, test } from 'node:test'
 import { group, other, relayWith } from '../deliveries/support'
 import { until } from '../../support/until'
 import { sends } from '../webhook/support'
-import { gaps, place, ways } from './support'
+import { edit, gaps, pause, place } from './support'
 
 const path = null
 
-// That of the middle is between the others.
-for (const [name, reload] of ways.filter((_, index) => index !== 1)) {
+for (const [name, reload] of [edit, pause]) {
   describe(`${name}: the queue of a target`, { concurrency: true }, () => {
     test('goes on one at a time and in order, those that came before with those that come after', async t => {
       const relay = await relayWith(t, { path })

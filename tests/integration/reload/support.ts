@@ -4,20 +4,17 @@ import { until } from '../../support/until'
 import { group, type StoredRelay } from '../deliveries/support'
 import { sends } from '../webhook/support'
 
-/** How the plugin is loaded anew with another configuration. */
-export type Reload = (relay: StoredRelay, config: Config) => Promise<void>
+/** A way to load the plugin anew with another configuration, by its name. */
+type Way = readonly [name: string, reload: (relay: StoredRelay, config: Config) => Promise<void>]
 
-/** The ways in which that happens, by name. */
-export const ways: readonly (readonly [name: string, reload: Reload])[] = [
-  ['an edit on the config page', (relay, config) => relay.update(config)],
-  ['unloading and loading', (relay, config) => relay.reload(config)],
-  ['unloading, and loading a moment later', async (relay, config) => {
-    relay.unload()
-    await relay.app.lifecycle.flush()
-    await new Promise(resolve => setImmediate(resolve))
-    await relay.reload(config)
-  }],
-]
+export const edit: Way = ['an edit on the config page', (relay, config) => relay.update(config)]
+
+export const pause: Way = ['unloading, and loading a moment later', async (relay, config) => {
+  relay.unload()
+  await relay.app.lifecycle.flush()
+  await new Promise(resolve => setImmediate(resolve))
+  await relay.reload(config)
+}]
 
 /** The time between one send and the next, in milliseconds. */
 export function gaps(relay: StoredRelay): number[] {
