@@ -15,28 +15,6 @@ useStored({ config: { chatApiMaxRetries: 0 } }, each => {
 })
 
 describe('a deferred request', () => {
-  test('is answered before it is delivered, and says where its state is found', async t => {
-    const own = await relayWith(t, { config: { path: '/relay' } })
-    own.simulator.fault({ fault: { kind: 'late', ms: 300 } })
-    const response = await own.request('/relay/webhook', { method: 'POST', body: JSON.stringify(hello), headers: later })
-    assert.equal(response.status, 202)
-    assert.equal(response.headers.get('preference-applied'), 'respond-async')
-    const body: unknown = await response.json()
-    const id = response.headers.get('x-request-id')
-    assert.deepEqual(body, { code: 0, msg: 'ok', data: { delivery_id: id, state: 'queued' } })
-    assert.equal(response.headers.get('location'), `/relay/deliveries/${id}`)
-    await until('it was delivered', () => own.texts().includes('hello'))
-  })
-
-  test('needs a database, and says what to add', async t => {
-    const own = await relayWith(t, { path: null })
-    const { status, msg } = await own.post(hello, later)
-    assert.equal(status, 501)
-    assert.match(msg, /database-sqlite/)
-    assert.deepEqual(own.texts(), [])
-    assert.equal((await own.ask('/statusz')).data.outbox, null)
-  })
-
   test('is refused where expires_in is malformed', async () => {
     for (const value of [0, -1, '5', 2_592_001, true, {}]) {
       assert.equal((await relay.post({ ...hello, expires_in: value })).status, 400, JSON.stringify(value))
@@ -78,15 +56,6 @@ describe('a deferred request', () => {
     assert.equal(status, 202)
     assert.equal(headers.get('preference-applied'), 'respond-async')
     await relay.reaches(String(data.delivery_id), 'sent')
-  })
-
-  test('that waits for its real answer is told that it was accepted when the relay stops', async t => {
-    const own = await relayWith(t)
-    await takeOffline(own)
-    const answer = own.post(hello, { prefer: 'respond-async, wait=600' })
-    await until('it is stored', async () => (await own.list('?state=queued')).length === 1)
-    own.unload()
-    assert.equal((await answer).status, 202)
   })
 
   test('is delivered in its order when its bot comes online, also of more than a queue keeps in memory', async () => {
@@ -131,9 +100,42 @@ describe('a deferred request', () => {
     assert.equal((await sent)?.status, 200)
     assert.equal(relay.texts().at(-1), 'sent')
   })
+
+  describe('with settings of its own', { concurrency: 4 }, () => {
+    test('is answered before it is delivered, and says where its state is found', async t => {
+      const own = await relayWith(t, { config: { path: '/relay' } })
+      own.simulator.fault({ fault: { kind: 'late', ms: 300 } })
+      const response = await own.request('/relay/webhook', { method: 'POST', body: JSON.stringify(hello), headers: later })
+      assert.equal(response.status, 202)
+      assert.equal(response.headers.get('preference-applied'), 'respond-async')
+      const body: unknown = await response.json()
+      const id = response.headers.get('x-request-id')
+      assert.deepEqual(body, { code: 0, msg: 'ok', data: { delivery_id: id, state: 'queued' } })
+      assert.equal(response.headers.get('location'), `/relay/deliveries/${id}`)
+      await until('it was delivered', () => own.texts().includes('hello'))
+    })
+
+    test('needs a database, and says what to add', async t => {
+      const own = await relayWith(t, { path: null })
+      const { status, msg } = await own.post(hello, later)
+      assert.equal(status, 501)
+      assert.match(msg, /database-sqlite/)
+      assert.deepEqual(own.texts(), [])
+      assert.equal((await own.ask('/statusz')).data.outbox, null)
+    })
+
+    test('that waits for its real answer is told that it was accepted when the relay stops', async t => {
+      const own = await relayWith(t)
+      await takeOffline(own)
+      const answer = own.post(hello, { prefer: 'respond-async, wait=600' })
+      await until('it is stored', async () => (await own.list('?state=queued')).length === 1)
+      own.unload()
+      assert.equal((await answer).status, 202)
+    })
+  })
 })
 
-describe('the capacity of a queue', () => {
+describe('the capacity of a queue', { concurrency: 4 }, () => {
   test('holds for what waits for a bot, however many come at once', async t => {
     const relay = await relayWith(t, { config: { chatQueueLimit: 3 } })
     const online = await takeOffline(relay)
@@ -171,19 +173,6 @@ describe('expires_in', () => {
     await online()
     await relay.reaches(await relay.queue('in time'), 'sent')
     assert.deepEqual(relay.texts(), ['in time'])
-  })
-
-  test('drops what waits in a queue that was paused by the one before it', async t => {
-    const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })
-    const online = await takeOffline(relay)
-    const first = await relay.queue('refused')
-    const second = await relay.queue('late', { expires_in: 3 })
-    relay.simulator.removeBot(group)
-    await online()
-    await relay.reaches(first, 'failed')
-    assert.equal((await relay.show(second)).state, 'queued')
-    await relay.reaches(second, 'expired')
-    assert.deepEqual(relay.texts(), [])
   })
 
   test('bounds the wait for a turn of a caller who waits', async () => {
@@ -225,7 +214,7 @@ describe('a file that a deferred delivery needs', () => {
   })
 })
 
-describe('a database that fails', () => {
+describe('a database that fails', { concurrency: 4 }, () => {
   const parts = [['storing', /^INSERT/], ['reading', /^SELECT/], ['changing', /^UPDATE/]] as const
 
   for (const [what, pattern] of parts) {
