@@ -103,20 +103,6 @@ describe('alertTo, as an address', () => {
     assert.deepEqual(plain(last), ['offline', 'resolved', 1, [[undefined, 'onebot:10000']]])
   })
 
-  test('is told nothing more of an account that has stayed online since', async t => {
-    const { url, bodies } = await receive(t)
-    const relay = await relayWith(t, { path, config: { alertTo: url, chatPauseAfter: 2, chatApiMaxRetries: 0 } })
-    const online = await takeOffline(relay)
-    await untilPassing(minute / 10, 'it is told', () => bodies.length === 1)
-    await online()
-    await untilPassing(second, 'it is told', () => bodies.length === 2)
-    const start = performance.now()
-    await untilPassing(61 * minute, 'an hour has passed', () => performance.now() - start > 60 * minute)
-    await pause(relay, group)
-    await untilPassing(second, 'a later look tells of something else', () => bodies.some(({ alert }) => alert === 'paused'))
-    assert.deepEqual(bodies.map(({ alert, state }) => [alert, state]), [['offline', 'firing'], ['offline', 'resolved'], ['paused', 'firing']])
-  })
-
   test('is told again what a reload of the plugin cut off', async t => {
     let tries = 0
     const { url, bodies } = await receive(t, (_, response) => {
