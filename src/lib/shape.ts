@@ -10,6 +10,8 @@ export const isBoolean: Shape<boolean> = value => typeof value === 'boolean'
 export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
 /** The fields of a JSON object; none for any other value. */
 export const fieldsOf = (value: unknown): JsonObject => isObject(value) ? value : {}
+/** A text, or a number as a text: some platforms have numbers for IDs. Empty for any other value. */
+export const toText = (value: unknown): string => typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 
 export const oneOf = <const T>(values: readonly T[]): Shape<T> => (value): value is T => values.some(each => each === value)
 

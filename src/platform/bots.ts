@@ -80,18 +80,21 @@ export class Presence {
   }
 
   /**
-   * Calls back once when the bot goes offline or is removed; at once when it is not online.
+   * Calls back once when the bot is online, or when it is not; at once where that is so already. One that is removed is not online.
    *
    * @param callback must not throw
    * @returns ends the watch
    */
-  onOffline(bot: Bot, callback: () => void): () => void {
-    return this.wait(unwrap(bot), false, callback)
-  }
-
-  /** Calls back once when the bot is online; at once when it is. Otherwise as `onOffline`. */
-  onOnline(bot: Bot, callback: () => void): () => void {
-    return this.wait(unwrap(bot), true, callback)
+  once(bot: Bot, isOnline: boolean, callback: () => void): () => void {
+    const settle = (): void => {
+      if (this.isOnline(bot) !== isOnline) return
+      end()
+      callback()
+    }
+    // Any change counts: a guild bot of adapter-onebot has the status of another bot.
+    const end = this.subscribe(settle)
+    settle()
+    return end
   }
 
   /** Tells of each change of a bot's health from now on. Returns what ends the subscription. */
@@ -116,18 +119,6 @@ export class Presence {
       this.told.set(bot, health)
       if (health !== before) for (const listener of this.listeners) listener(bot, health, before)
     }
-  }
-
-  private wait(bot: Bot, isOnline: boolean, callback: () => void): () => void {
-    // Any change counts: a guild bot of adapter-onebot has the status of another bot.
-    const end = this.subscribe(() => settle())
-    const settle = (): void => {
-      if (this.isOnline(bot) !== isOnline) return
-      end()
-      callback()
-    }
-    settle()
-    return end
   }
 }
 

@@ -1,8 +1,7 @@
 import { HTTP, type Context } from 'koishi'
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { fieldsOf, type JsonObject } from '../lib/shape'
+import { fieldsOf, toText, type JsonObject } from '../lib/shape'
 import type { Adapter } from './adapters'
-import { toText } from './incoming'
 import { SendError } from './port'
 import { parseJson, retryAfterOf, toFailure, type WebAnswer } from './web'
 

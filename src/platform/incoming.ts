@@ -1,6 +1,6 @@
 import type { Session } from 'koishi'
 import { unwrap } from '../lib/koishi'
-import { fieldsOf, type JsonObject } from '../lib/shape'
+import { fieldsOf, toText, type JsonObject } from '../lib/shape'
 import type { BotSelector, Target } from '../message/model'
 
 /** The sender of a message, and the chat. */
@@ -120,9 +120,4 @@ function textOfElement({ type, attrs, children }: JsonObject, depth: number): st
 export function toMention(id: unknown): string {
   const text = toText(id)
   return text && `@${text}`
-}
-
-/** A text, or a number as a text: some platforms have numbers for IDs. Empty for any other value. */
-export function toText(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }

@@ -25,7 +25,7 @@ export interface PlatformSupport {
 }
 
 /** The accounts by their bots. They outlive a reload of the plugin, because calls under way do. */
-const accounts = new WeakMap<Bot, BotAccount>()
+const accountsByBot = new WeakMap<Bot, BotAccount>()
 
 /** A bot as operators see it. */
 export interface BotState extends Omit<Health, 'state'> { platform: string, self_id: string, status: Health['state'] | 'restricted' }
@@ -52,19 +52,18 @@ export class KoishiPort implements Port {
   }
 
   choose(selector: BotSelector): Account {
-    return this.pickFixed(selector) ?? this.account(this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.refuse(selector))
+    return this.pickFixed(selector) ?? this.pick(selector, account => account.isOnline) ?? this.refuse(selector)
   }
 
   /** A bot without an ID is passed over: nobody could tell later whose the delivery is. */
   chooseLater(selector: BotSelector): Account {
-    const bot = this.pick(selector, bot => this.presence.isOnline(bot)) ?? this.pick(selector, bot => Boolean(bot.selfId))
-    return this.pickFixed(selector) ?? this.account(bot ?? this.refuse(selector))
+    const online = this.pickFixed(selector) ?? this.pick(selector, account => account.isOnline)
+    return online ?? this.pick(selector, ({ selfId }) => Boolean(selfId)) ?? this.refuse(selector)
   }
 
   find(sid: string): Account | undefined {
-    const bots = this.bots.map(unwrap).filter(bot => bot.sid === sid)
-    const bot = bots.find(bot => this.presence.isOnline(bot)) ?? bots[0]
-    return bot ? this.account(bot) : this.fixed.find(account => account.sid === sid)
+    const accounts = [...this.accounts(), ...this.fixed].filter(account => account.sid === sid)
+    return accounts.find(account => account.isOnline) ?? accounts[0]
   }
 
   onOnline(callback: (sid: string) => void): () => void {
@@ -85,7 +84,7 @@ export class KoishiPort implements Port {
 
   /** Whether any bot can send now. */
   get isOnline(): boolean {
-    return this.bots.some(bot => this.presence.isOnline(unwrap(bot)))
+    return this.accounts().some(account => account.isOnline)
   }
 
   /**
@@ -107,17 +106,16 @@ export class KoishiPort implements Port {
   }
 
   /** The first bot of the preferred platform that fits, otherwise the first that fits. Hidden bots have to be asked for. */
-  private pick(selector: BotSelector, isFit: (bot: Bot) => boolean): Bot | undefined {
-    const isAsked = isNamed(selector)
-    const bots = this.bots.map(unwrap).filter(bot => isFit(bot) && (isAsked ? matches(bot, selector) : !bot.hidden))
-    return bots.find(bot => this.preferred.owns(bot)) ?? bots[0]
+  private pick({ platform, selfId }: BotSelector, isFit: (account: BotAccount) => boolean): BotAccount | undefined {
+    const isAsked = (platform ?? selfId) !== undefined
+    const fit = this.accounts().filter(account => isFit(account) && (isAsked ? account.is(platform, selfId) : !account.bot.hidden))
+    return fit.find(({ bot }) => this.preferred.owns(bot)) ?? fit[0]
   }
 
   /** @throws RelayError `unsent` */
   private refuse(selector: BotSelector): never {
-    const bot = this.pick(selector, () => true)
-    const what = isNamed(selector) ? 'no bot with this platform and self_id is online' : 'no bot is online'
-    const cause = bot && this.presence.health(bot).cause
+    const what = (selector.platform ?? selector.selfId) === undefined ? 'no bot is online' : 'no bot with this platform and self_id is online'
+    const cause = this.pick(selector, () => true)?.health.cause
     throw new RelayError('unsent', `${cause === undefined ? what : `${what}: ${cause}`}: try again later`)
   }
 
@@ -132,23 +130,17 @@ export class KoishiPort implements Port {
     return [this.preferred, ...this.others].find(support => support.owns(bot)) ?? this.preferred
   }
 
-  private account(traced: Bot): Account {
-    const bot = unwrap(traced)
-    const known = accounts.get(bot)
-    // Some adapters know the platform of a bot only when it has logged in.
-    if (known?.platform === (bot.platform ?? '')) return known
-    const account = this.supportOf(bot).account(bot, this.presence)
-    accounts.set(bot, account)
-    return account
+  private accounts(): BotAccount[] {
+    return this.bots.map(traced => {
+      const bot = unwrap(traced)
+      const known = accountsByBot.get(bot)
+      // Some adapters know the platform of a bot only when it has logged in.
+      if (known?.platform === (bot.platform ?? '')) return known
+      const account = this.supportOf(bot).account(bot, this.presence)
+      accountsByBot.set(bot, account)
+      return account
+    })
   }
-}
-
-function isNamed({ platform, selfId }: BotSelector): boolean {
-  return (platform ?? selfId) !== undefined
-}
-
-function matches(bot: Bot, { platform = bot.platform, selfId = bot.selfId }: BotSelector): boolean {
-  return bot.selfId === selfId && (bot.platform === platform || toPlatform(bot.platform ?? '') === platform)
 }
 
 /** What the accounts of all platforms have in common. */
@@ -177,6 +169,11 @@ export abstract class BotAccount implements Account {
 
   get name(): string {
     return this.bot.user?.name ?? ''
+  }
+
+  /** Whether this is the bot that is asked for. */
+  is(platform = this.platform, selfId = this.selfId): boolean {
+    return selfId === this.selfId && (platform === this.platform || platform === toPlatform(this.platform))
   }
 
   abstract readonly readsFiles: boolean
@@ -228,11 +225,11 @@ export abstract class BotAccount implements Account {
   protected abstract refusal(item: Item, target: Target): string | undefined
 
   onOffline(callback: () => void): () => void {
-    return this.presence.onOffline(this.bot, callback)
+    return this.presence.once(this.bot, false, callback)
   }
 
   onOnline(callback: () => void): () => void {
-    return this.presence.onOnline(this.bot, callback)
+    return this.presence.once(this.bot, true, callback)
   }
 }
 
@@ -278,8 +275,8 @@ export function createSession(bot: Bot, id: string, isDirect: boolean, event: Pa
  * a send. The listeners are those of `Lifecycle` in @cordisjs/core 3.18.1; `internal/event` receives all events.
  */
 export function isHeard(bot: Bot): boolean {
-  const { 'before-send': before, send, 'internal/event': all } = lifecycleOf(bot)._hooks
-  return [before, send, all].some(list => list?.length)
+  const { send, 'internal/event': all } = lifecycleOf(bot)._hooks
+  return mayBeChanged(bot) || Boolean(send?.length) || Boolean(all?.length)
 }
 
 /** Whether any plugin listens to messages before they are sent, so that it can change them. */

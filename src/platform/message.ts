@@ -1,9 +1,9 @@
 import { h, type MessageEncoder, type Universal } from 'koishi'
 import { setTimeout as delay } from 'node:timers/promises'
+import { toText } from '../lib/shape'
 import type { Target } from '../message/model'
 import { breakTags } from './adapters'
 import { classifyThrown } from './failure'
-import { toText } from './incoming'
 import {
   announceSend, announceSent, createEncoder, createSession, isHeard, mayBeChanged, partlyArrived, render, toElement, type BotAccount,
   type SendSession,
@@ -48,13 +48,12 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
 
   async send(begin: () => void): Promise<Receipt> {
     const call = { hasBegun: false }
-    const leave = (): void => {
-      this.account.demandConnection()
-      begin()
-      call.hasBegun = true
-    }
     try {
-      return await this.deliver(leave)
+      return await this.deliver(() => {
+        this.account.demandConnection()
+        begin()
+        call.hasBegun = true
+      })
     } catch (error) {
       // What the adapter throws, it may have thrown after its call.
       const failure = classifyThrown(error, call.hasBegun ? 'unanswered' : 'refused')

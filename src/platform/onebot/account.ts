@@ -1,15 +1,14 @@
 import type { Bot, Context, h } from 'koishi'
 import { demand } from '../../errors'
-import type { JsonObject } from '../../lib/shape'
+import { toText, type JsonObject } from '../../lib/shape'
 import type { Item, Target } from '../../message/model'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
-import { toText } from '../incoming'
 import { BotAccount, createEncoder, partlyArrived, render, type PlatformSupport, type SendSession } from '../koishi'
 import { BotMessage, type Call } from '../message'
 import { SendError, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt, type Report } from '../port'
 import { readList } from '../web'
-import { isOneBot, recordAnswers, requestOf, responseTimeout } from './adapter'
+import { hasRequest, isOneBot, recordAnswers, requestOf, responseTimeout } from './adapter'
 import { readData, readReceipt, toNumber } from './answer'
 import { askClosure, hearClosures } from './closure'
 import { chatOf, readHistory, Reports } from './history'
@@ -64,7 +63,7 @@ class OneBotAccount extends BotAccount {
   }
 
   override demandConnection(): void {
-    requestOf(this.bot)
+    if (!hasRequest(this.bot)) throw new SendError('unsent')
     super.demandConnection()
   }
 

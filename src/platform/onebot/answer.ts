@@ -1,6 +1,5 @@
-import { fieldsOf } from '../../lib/shape'
+import { fieldsOf, toText } from '../../lib/shape'
 import { cleanWording } from '../failure'
-import { toText } from '../incoming'
 import { SendError, type Receipt } from '../port'
 import { classify } from '../qq'
 import { unreadable } from '../web'

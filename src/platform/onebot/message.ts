@@ -1,10 +1,10 @@
 import type { h } from 'koishi'
 import { sha256 } from '../../lib/crypto'
 import { unwrap } from '../../lib/koishi'
-import { fieldsOf, type JsonObject } from '../../lib/shape'
+import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import type { Target } from '../../message/model'
 import { readMessage, type Segment } from '../../message/segments'
-import { toMention, toText, type IncomingSupport } from '../incoming'
+import { toMention, type IncomingSupport } from '../incoming'
 import type { LoadedItem, LoadedMedia } from '../port'
 import { toNumber } from './answer'
 

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
-import { fieldsOf, isObject, type JsonObject } from '../../lib/shape'
+import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
 import { causes } from '../../message/causes'
-import { toText } from '../incoming'
 import { SendError } from '../port'
 
 /** The parts of a WebSocket of the library `ws` that the relay uses. It reports each frame by its method `emit`. Checked against 8.23.0. */

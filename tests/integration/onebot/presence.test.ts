@@ -16,11 +16,11 @@ async function start(t: TestContext): Promise<Pair & { presence: Presence, unloa
 }
 
 function whenOffline(presence: Presence, bot: Bot): Promise<void> {
-  return new Promise(resolve => void presence.onOffline(bot, resolve))
+  return new Promise(resolve => void presence.once(bot, false, resolve))
 }
 
 function whenOnline(presence: Presence, bot: Bot): Promise<void> {
-  return new Promise(resolve => void presence.onOnline(bot, resolve))
+  return new Promise(resolve => void presence.once(bot, true, resolve))
 }
 
 describe('presence', () => {
@@ -44,7 +44,7 @@ describe('presence', () => {
     const other = botOf(app, '10001')
     await untilStatus(other, Universal.Status.ONLINE)
     let isOther = true
-    presence.onOffline(bot, () => {
+    presence.once(bot, false, () => {
       isOther = false
     })
     const gone = whenOffline(presence, other)
@@ -56,17 +56,17 @@ describe('presence', () => {
   test('calls back once, or not at all once the watch was ended', async t => {
     const { presence, simulator, bot } = await start(t)
     const called: string[] = []
-    const endSecond = presence.onOffline(bot, () => called.push('second'))
+    const endSecond = presence.once(bot, false, () => called.push('second'))
     endSecond()
-    presence.onOffline(bot, () => {
+    presence.once(bot, false, () => {
       called.push('first')
       endThird()
     })
-    const endThird = presence.onOffline(bot, () => called.push('third'))
+    const endThird = presence.once(bot, false, () => called.push('third'))
     await simulator.goOffline()
     await untilStatus(bot, Universal.Status.OFFLINE)
     assert.deepEqual(called, ['first'])
-    presence.onOffline(bot, () => called.push('at once'))
+    presence.once(bot, false, () => called.push('at once'))
     assert.deepEqual(called, ['first', 'at once'])
   })
 
@@ -82,14 +82,14 @@ describe('presence', () => {
     const { app, presence, simulator, bot, unload } = await start(t)
     const called: string[] = []
     presence.subscribe((bot, { state }) => called.push(`${bot.sid} ${state}`))
-    presence.onOffline(bot, () => called.push('offline'))
+    presence.once(bot, false, () => called.push('offline'))
     unload()
     await simulator.goOffline()
     await untilStatus(bot, Universal.Status.OFFLINE)
     assert.equal(called.length, 0)
     const fork = app.plugin((ctx: Context) => assert.equal(Presence.of(ctx), presence))
     assert.deepEqual(called, ['onebot:10000 offline', 'offline'])
-    presence.onOnline(bot, () => called.push('online'))
+    presence.once(bot, true, () => called.push('online'))
     fork.dispose()
     await simulator.goOnline()
     await untilStatus(bot, Universal.Status.ONLINE)

@@ -57,9 +57,9 @@ test('a bot whose account can send nothing is offline to those who wait', t => {
   const { bot, presence } = start(t)
   bot.online()
   const told: string[] = []
-  presence.onOffline(bot, () => told.push('offline'))
+  presence.once(bot, false, () => told.push('offline'))
   presence.report(bot, 'the account is logged out')
-  presence.onOnline(bot, () => told.push('online'))
+  presence.once(bot, true, () => told.push('online'))
   assert.deepEqual(told, ['offline'])
   presence.report(bot, undefined)
   assert.deepEqual(told, ['offline', 'online'])
