@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
+import { Writable } from 'node:stream'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
 import { causes } from '../../message/causes'
 import { SendError } from '../port'
@@ -61,6 +62,8 @@ export class Wire {
   /** By their `echo`, the oldest first. */
   private readonly calls = new Map<string, Call>()
   private weight = 0
+  /** Whether what is written waits for the end of this turn of the event loop. */
+  private isGathering = false
 
   /** The wire of a socket and the `sid` of its bot; `undefined` when it is not a WebSocket of the library `ws`. */
   static of(socket: unknown, owner: string): Wire | undefined {
@@ -93,7 +96,23 @@ export class Wire {
       this.calls.set(echo, call)
       this.weight += call.weight
       if (this.weight > maxWeight) this.giveUp('its answer is too late', ({ since }) => this.weight > maxWeight && since < call.since - guaranteedWait)
+      this.gather()
       this.socket.send(frame)
+    })
+  }
+
+  /**
+   * Lets the frames of one turn of the event loop leave in one write: under load, a system call for each would be a fifth of all work. The
+   * connection is a private field of ws 8.23.0; without it each frame leaves by itself.
+   */
+  private gather(): void {
+    const connection: unknown = Reflect.get(this.socket, '_socket')
+    if (this.isGathering || !(connection instanceof Writable)) return
+    this.isGathering = true
+    connection.cork()
+    setImmediate(() => {
+      this.isGathering = false
+      connection.uncork()
     })
   }
 

@@ -1,5 +1,6 @@
 import { Bot, h, MessageEncoder, type Context } from 'koishi'
 import assert from 'node:assert/strict'
+import { Writable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { unwrap } from '../../../src/lib/koishi'
@@ -17,6 +18,16 @@ describe('the private parts of other packages', () => {
       const socket = wireOf(bot)?.socket
       assert(socket instanceof WebSocket)
       assert.equal(socket.readyState, WebSocket.OPEN)
+    })
+
+    test(`ws: the connection under the socket of a ${mode} connection, through which the calls of a turn leave together`, async t => {
+      const { bot } = await startPair(t, mode)
+      const connection: unknown = Reflect.get(wireOf(bot)?.socket ?? {}, '_socket')
+      assert(connection instanceof Writable)
+      const calls = [1, 2].map(() => requestOf(bot)('get_status', {}))
+      assert.equal(connection.writableCorked, 1)
+      await Promise.all(calls)
+      assert.equal(connection.writableCorked, 0)
     })
 
     test(`adapter-onebot: the whole answer to a call over a ${mode} connection, for as long as it is open`, async t => {
