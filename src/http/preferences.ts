@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { RelayError } from '../errors'
 import type { Content, Wishes } from '../message/model'
-import { parseExpiry } from '../message/parse'
-import { parseWishes, wishFields } from '../message/wishes'
+import { parseExpiry, parseWishes, wishFields } from '../message/parse'
 
 /** The longest time that a caller may ask to wait for a result, in seconds. */
 const maxWait = 600

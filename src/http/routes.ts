@@ -10,7 +10,7 @@ import type { Scope } from '../access/scopes'
 import { RelayError, type ErrorCode } from '../errors'
 import type { InFlight } from '../lib/in-flight'
 import { describeError, printable } from '../lib/log'
-import { addressOf, credentialsOf } from './auth'
+import { addressOf, credentialsOf } from '../access/origin'
 import { discardBody, type Received } from './body'
 
 /** One request on its way to an answer. */

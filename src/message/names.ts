@@ -4,10 +4,9 @@ import { printable } from '../lib/log'
 import { isObject, type JsonObject } from '../lib/shape'
 import { isSigningSecret } from '../lib/webhook-signature'
 import { isSet, readList } from '../lib/words'
-import { chatOf } from './destination'
 import type { Address, HttpRung, Ladder, Named, Quiet, Rung, TargetNames } from './model'
 import { isZone, ownZone } from './quiet'
-import { readAddress, toPlatform } from './target'
+import { chatOf, readAddress, toPlatform } from './target'
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 /** The longest digest, and the longest wait for a rung, in seconds. */

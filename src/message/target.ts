@@ -1,4 +1,8 @@
-import type { Address, Target } from './model'
+import { RelayError } from '../errors'
+import {
+  httpPlatform, type Address, type BotSelector, type Destination, type Destinations, type HttpRung, type Ladder, type Named, type Route,
+  type Rung, type Target, type TargetNames,
+} from './model'
 
 const targetPattern = /^(group|private):(\P{Cc}{1,255})$/u
 const addressPattern = /^([^:\s]{1,255}):(?:([^:\s]{1,255}):)??((?:group|private):.*)$/su
@@ -43,4 +47,116 @@ export function readAddress(text: string): Address | undefined {
 /** Writes what `readAddress` reads. */
 export function writeAddress({ platform, selfId, target }: Address): string {
   return [platform, selfId, writeTarget(target)].filter(part => part !== undefined).join(':')
+}
+
+/** The most targets of one request. */
+const maxTargets = 100
+
+/**
+ * Resolves words to destinations without duplicates. Each word is a target, or a name for one or several.
+ *
+ * @param isList whether they were given as a list; a name for a list makes it one as well
+ * @param bot the one that the request asks for
+ * @throws RelayError `no-such-target`; `bad-request` for no word, more than 100 different words or targets, or a conflict with `bot`
+ */
+export function parseDestinations(words: readonly string[], isList: boolean, bot: BotSelector, names: TargetNames): Destinations {
+  // Repetitions of a word must not multiply the work of a long name.
+  const different = new Set(words)
+  if (different.size > maxTargets) throw tooMany()
+  const found = new Map<string, Destination>()
+  let isMany = isList
+  for (const word of different) {
+    const address = readAddress(word)
+    const named: Named | undefined = address ? { addresses: [address], isList: false } : names.get(word)
+    if (!named) throw new RelayError('no-such-target')
+    isMany ||= named.isList
+    const { lang, policy, first } = named
+    const route = first && routeOf(word, first, bot, names)
+    for (const { target, platform, selfId } of route?.rungs.slice(0, 1) ?? named.addresses) {
+      const destination: Destination = {
+        target, asked: word, bot: agree(bot, platform, selfId), ...lang && { lang }, ...policy && { policy }, ...route && { route },
+      }
+      found.set(keyOf(destination), destination)
+    }
+    if (found.size > maxTargets) throw tooMany()
+  }
+  if (found.size === 0) throw new RelayError('bad-request', 'to must not be empty')
+  return { list: [...found.values()], isList: isMany }
+}
+
+function tooMany(): RelayError {
+  return new RelayError('bad-request', `to has more than ${maxTargets} targets: send several requests`)
+}
+
+/**
+ * Reads a part of a path: a target, a name, or several of them with commas.
+ *
+ * @throws RelayError as {@link parseDestinations}; a comma too many makes an empty word, which leads nowhere
+ */
+export function parsePath(text: string, bot: BotSelector, names: TargetNames): Destinations {
+  const words = text.split(',')
+  return parseDestinations(words, words.length > 1, bot, names)
+}
+
+/**
+ * What a name among the rungs has led to may be gone; the others count.
+ *
+ * @throws RelayError `no-such-target` where none is left; `bad-request` where a bot is asked for
+ */
+function routeOf(name: string, { rungs, ...rules }: Ladder, { platform, selfId }: BotSelector, names: TargetNames): Route {
+  if ((platform ?? selfId) !== undefined) throw new RelayError('bad-request', `${name} has several ways, each with a bot of its own: leave out platform and self_id`)
+  const addresses = rungs.flatMap((rung, index) => addressOf(rung, placeOf(name, index), names) ?? [])
+  if (addresses.length === 0) throw new RelayError('no-such-target')
+  return { name, ...rules, rungs: addresses }
+}
+
+function addressOf(rung: Rung, place: string, names: TargetNames): Address | undefined {
+  if ('target' in rung) return rung
+  return 'url' in rung ? { platform: httpPlatform, target: { kind: 'group', id: place } } : chatOf(rung.name, names)
+}
+
+/** Stands for an HTTP address among the ways of a name. */
+function placeOf(name: string, index: number): string {
+  return `${name}/${index + 1}`
+}
+
+/** The ways that a message may go. */
+export function waysOf({ target, bot, route }: Pick<Destination, 'target' | 'bot' | 'route'>): readonly Address[] {
+  return route?.rungs ?? [{ target, ...bot }]
+}
+
+/** The targets to which a name can lead, those of all its ways among them. */
+export function reachOf(name: string, { addresses, first }: Named, names: TargetNames): readonly Address[] {
+  return first?.rungs.flatMap((rung, index) => addressOf(rung, placeOf(name, index), names) ?? []) ?? addresses
+}
+
+/** The names among the ways that lead to no single chat any more: they are skipped. */
+export function skippedWays({ first }: Named, names: TargetNames): string[] {
+  return first?.rungs.flatMap(rung => 'name' in rung && !chatOf(rung.name, names) ? [rung.name] : []) ?? []
+}
+
+/** The HTTP address that a target stands for, and the name that has it. */
+export function findHttpRung({ id }: Target, names: TargetNames): { rung: HttpRung, name: string } | undefined {
+  const [name = '', place] = id.split('/')
+  const rung = names.get(name)?.first?.rungs[Number(place) - 1]
+  return rung && 'url' in rung ? { rung, name } : undefined
+}
+
+/** The chat that a name leads to, where it is one and no ladder. */
+export function chatOf(name: string, names: TargetNames): Address | undefined {
+  const { addresses = [] } = names.get(name) ?? {}
+  return addresses.length === 1 ? addresses[0] : undefined
+}
+
+/** Combines the bot that a request asks for with the bot of its target. */
+function agree(asked: BotSelector, platform = asked.platform, selfId = asked.selfId): BotSelector {
+  if ((asked.platform ?? platform) !== platform || (asked.selfId ?? selfId) !== selfId) {
+    throw new RelayError('bad-request', 'to names one bot, and platform or self_id another bot: leave out platform and self_id')
+  }
+  return { ...platform !== undefined && { platform }, ...selfId !== undefined && { selfId } }
+}
+
+/** Identifies a destination, however the caller wrote it. */
+export function keyOf({ target, bot, route }: Destination): string {
+  return JSON.stringify([writeTarget(target), bot.platform ?? null, bot.selfId ?? null, ...route ? [route.name] : []])
 }

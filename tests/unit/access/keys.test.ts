@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { parseRanges, plainAddress } from '../../../src/access/addresses'
+import { parseRanges, plainAddress } from '../../../src/access/origin'
 import { announceExpiry, describeExpiry, parseExpiry } from '../../../src/access/expiry'
 import { parseKeys } from '../../../src/access/keys'
 import { scopes } from '../../../src/access/scopes'

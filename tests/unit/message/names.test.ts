@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parsePath } from '../../../src/message/destination'
+import { parsePath } from '../../../src/message/target'
 import type { Named } from '../../../src/message/model'
 import { parseNames } from '../../../src/message/names'
 import { parseTo } from '../../../src/message/parse'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { parseWishes } from '../../../src/message/wishes'
+import { parseWishes } from '../../../src/message/parse'
 
 describe('when and how a message leaves', () => {
   it('is read from JSON', () => {
