@@ -124,11 +124,12 @@ export class Gates {
     return Math.max(this.gate(name).pausedUntil - this.context.clock.now(), 0)
   }
 
-  /** How long a lane without deliveries is remembered, in milliseconds: the next failure of a target that failed is to count. */
-  memorable(lane: Gated): number {
-    const { failures, hold, digestedAt } = this.gate(lane.name)
-    const digest = Math.max(digestedAt + longestDigest - this.context.clock.now(), 0)
-    return hold ? Infinity : Math.max(digest, this.rest(lane) + (failures > 0 ? Math.max(this.context.lane.pauseFor, leastMemory) : 0))
+  /** Whether a lane without deliveries is still to be remembered: the next failure of a target that failed is to count. */
+  isMemorable(lane: Gated): boolean {
+    const { clock, lane: { pauseFor } } = this.context
+    const { failures, hold, digestedAt, lastSent, pausedUntil } = this.gate(lane.name)
+    const failedUntil = failures > 0 ? Math.max(lastSent, pausedUntil) + Math.max(pauseFor, leastMemory) : -Infinity
+    return hold !== undefined || this.rest(lane) > 0 || Math.max(digestedAt + longestDigest, failedUntil) > clock.now()
   }
 
   forget(name: string): void {

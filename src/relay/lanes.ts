@@ -258,6 +258,7 @@ export class Lanes {
 
   /** Takes out who waits no longer, and sends the head as soon as that may be. */
   private advance(lane: Lane): void {
+    const { clock, gates } = this.context
     // It may have been forgotten while the platform was asked, and another one made since.
     if (this.lanes.get(lane.name) !== lane) return
     lane.cancel()
@@ -268,7 +269,7 @@ export class Lanes {
     if (!head) {
       lane.delay = undefined
       if (lane.places.length > 0) this.lookAfter(lane, Math.min(this.untilDue(lane), dueInterval))
-      else this.forget(lane)
+      else if (gates.hold(lane.name)) lane.cancel = clock.after(Math.max(gates.rest(lane), emptyLook), () => void this.look(lane))
       return
     }
     if (!head.isSaved) return
@@ -502,25 +503,17 @@ export class Lanes {
     return end
   }
 
-  /** Ends what waited for too long, also where its lane cannot go on. */
+  /** Looks who has waited for too long, also where a lane cannot go on, and forgets the lanes that are empty. */
   private tick(): void {
-    for (const lane of this.lanes.values()) if (lane.places.length > 0) this.advance(lane)
-  }
-
-  /** Drops an empty lane once there is nothing left to remember. */
-  private forget(lane: Lane): void {
-    const { clock, gates } = this.context
-    const rest = gates.memorable(lane)
-    if (rest === Infinity) {
-      lane.cancel = clock.after(Math.max(gates.rest(lane), emptyLook), () => void this.look(lane))
-      return
+    const { gates } = this.context
+    for (const lane of this.lanes.values()) {
+      if (lane.places.length > 0) {
+        this.advance(lane)
+      } else if (!lane.leaving && !gates.isMemorable(lane)) {
+        this.lanes.delete(lane.name)
+        gates.forget(lane.name)
+      }
     }
-    const drop = (): void => {
-      this.lanes.delete(lane.name)
-      gates.forget(lane.name)
-    }
-    if (rest > 0) lane.cancel = clock.after(rest, drop)
-    else drop()
   }
 
   /** Ends the hold of an empty lane after a while, unless the platform says that its chat is closed: no try would do so. */

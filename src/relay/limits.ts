@@ -26,6 +26,7 @@ export class Limits {
 
   /** For how long nothing may be called, in milliseconds. */
   rest(bot: string, lane: string): number {
+    if (this.ends.size === 0) return 0
     const end = Math.max(this.ends.get(bot) ?? 0, this.ends.get(chatOf(lane)) ?? 0)
     return Math.max(end - this.clock.now(), 0)
   }
