@@ -1,5 +1,6 @@
 import { h, type MessageEncoder, type Universal } from 'koishi'
 import { setTimeout as delay } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { toText } from '../lib/shape'
 import type { Target } from '../message/model'
 import { breakTags } from './adapters'
@@ -65,11 +66,11 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
   private async deliver(begin: () => void): Promise<Receipt> {
     const { account: { bot }, target: { kind } } = this
     const channelId = await this.channel()
-    const elements = this.toElements()
     const session = isHeard(bot) ? createSession(bot, channelId, kind === 'private', this.event) : undefined
-    const announced = session ? await announceSend(bot, session, elements) : elements
-    const isForeign = announced.length !== elements.length || announced.some((each, index) => each !== elements[index])
-    const calls = await this.calls(channelId, announced, isForeign)
+    const elements = session ? await announceSend(bot, session, this.toElements()) : this.toElements()
+    // Plugins change elements in place, too.
+    const isForeign = session !== undefined && !isDeepStrictEqual(elements, this.toElements())
+    const calls = await this.calls(channelId, elements, isForeign)
     if (session && !calls) return this.encode(channelId, session, begin)
     begin()
     const messageIds = await this.makeAll(calls ?? [])

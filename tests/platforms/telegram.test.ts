@@ -358,12 +358,15 @@ describe('Telegram', () => {
   })
 
   test('sends what another plugin has made of a message to the very topic', async () => {
-    const end = relay.app.on('before-send', session => {
-      session.elements?.push(h('b', 'bold'))
-    })
-    assert.equal((await send({ to: `${toGroup.to}:${topic}`, msg: 'a' })).status, 200)
-    end()
-    assert.deepEqual(telegram.sends.map(({ fields }) => [fields.chat_id, fields.message_thread_id]), [[group, Number(topic)]])
+    const changes: ((elements: h[]) => unknown)[] = [elements => elements.push(h('b', 'bold')), ([text]) => text && (text.attrs.content = 'bold')]
+    for (const change of changes) {
+      telegram.clear()
+      const end = relay.app.on('before-send', ({ elements }) => void change(elements ?? []))
+      assert.equal((await send({ to: `${toGroup.to}:${topic}`, msg: 'a' })).status, 200)
+      end()
+      assert.deepEqual(telegram.sends.map(({ fields }) => [fields.chat_id, fields.message_thread_id]), [[group, Number(topic)]])
+      assert.match(telegram.messages[0]?.text ?? '', /bold/)
+    }
   })
 
   test('shows a queue that a limit keeps, and until when', async () => {
