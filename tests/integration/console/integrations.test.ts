@@ -177,4 +177,19 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
       assert.equal(await page.locator('.relay-bubble').count(), 1)
     })
   })
+
+  test('shows a key that was made here no more once it was revoked', async () => {
+    await stage.play('integrations/discord', async page => {
+      await choose(page, 'ops')
+      await page.getByRole('button', { name: 'Create key' }).click()
+      await page.getByText('Key “discord” created.').waitFor()
+      assert.equal((await stage.relay.request('/keys/discord', { method: 'DELETE' })).status, 200)
+      await page.locator('#tab-keys').click()
+      await page.getByRole('row', { name: /^old/ }).waitFor()
+      await page.locator('#tab-integrations').click()
+      await page.getByRole('link', { name: 'Discord' }).click()
+      await page.getByRole('button', { name: 'Create key' }).waitFor()
+      assert.equal(await page.getByText('Key “discord” created.').count(), 0)
+    })
+  })
 })

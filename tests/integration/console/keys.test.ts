@@ -146,4 +146,19 @@ describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
       assert.equal(await send(key, 'ops'), 200)
     })
   })
+
+  test('makes no secret for a key that may not use one any more', async () => {
+    await stage.play('keys', async page => {
+      await page.getByRole('button', { name: 'New key' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('unsigned')
+      await dialog.getByText('Integrations (/hooks)').click()
+      await dialog.getByText('More limits').click()
+      await dialog.getByText('With a secret for signatures').click()
+      await dialog.getByText('Integrations (/hooks)').click()
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await dialog.getByText('Copy it now').waitFor()
+      assert.equal(await dialog.getByLabel('Secret', { exact: true }).count(), 0)
+    })
+  })
 })
