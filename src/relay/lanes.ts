@@ -36,15 +36,16 @@ const tickInterval = 5_000
 const dueInterval = 60_000
 
 /**
- * One lane per chat: the line of what goes to one target through one bot, in the order of acceptance, with or without a waiting caller. One
- * loop works it: it waits until its gate opens, drops what expired, sends the head, and tells the gate what came of it.
+ * One lane per chat: the line of what goes to one target through one bot, in the order of acceptance, with or without a waiting caller. Each
+ * event makes it advance: it takes out who waits no longer, sends the head once its gate is open, and tells the gate what came of it.
  *
  * | the lane is | until                                  | a deferred delivery | a caller                         |
  * | ----------- | -------------------------------------- | ------------------- | -------------------------------- |
  * | free        |                                        | leaves              | leaves                           |
  * | busy        | what is leaving has ended              | waits               | waits                            |
  * | closed      | its gate opens (`gates.ts`)            | waits               | is refused, also when it waits   |
- * | held        | the bot is online, the data store ours | waits               | is refused behind one that waits |
+ * | offline     | the bot is online                      | waits               | is refused, also when it waits   |
+ * | without     | the data store is there, and ours      | waits               | is refused behind one that waits |
  *
  * The head is the first whose time has come: what is ordered for later, or must wait for quiet hours or a digest, holds nothing up.
  * Deferred texts at the head that have a digest, or are late, leave as one (`digest.ts`).
@@ -325,7 +326,7 @@ export class Lanes {
     return account?.isOnline ? new RelayError('unsent', 'it waited for too long: nothing was sent') : offlineError(account)
   }
 
-  /** Why callers cannot wait in a lane: its gate is closed, or what is before them waits for its bot or for the database. */
+  /** Why callers cannot wait in a lane: its gate is closed, its bot is offline, or what is before them waits for the data store. */
   private refusal(lane: Lane): RelayError | undefined {
     const { deliveries, gates, port } = this.context
     if (this.isClosed) return new RelayError('stopping')
