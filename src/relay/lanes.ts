@@ -36,8 +36,8 @@ const tickInterval = 5_000
 const dueInterval = 60_000
 
 /**
- * One lane per chat: the line of what goes to one target through one bot, in the order of acceptance, with or without a waiting caller. Each
- * event makes it advance: it takes out who waits no longer, sends the head once its gate is open, and tells the gate what came of it.
+ * One lane per chat: the line of what goes to one target through one bot, in the order of acceptance, with or without a waiting caller. On
+ * each event it advances: it takes out who waits no longer, sends the head once its gate is open, and tells the gate what came of it.
  *
  * | the lane is | until                                  | a deferred delivery | a caller                         |
  * | ----------- | -------------------------------------- | ------------------- | -------------------------------- |
