@@ -14,7 +14,7 @@ export interface Summary {
   /** What was to be sent, item by item. */
   readonly items: readonly ItemSummary[]
   /** The calls to the platform that were made last, the oldest first. */
-  readonly calls: Call[]
+  calls: readonly Call[]
   /** How long it waited for its first turn, in milliseconds; `null` until that has come. */
   waited: number | null
   /** How long all calls to the platform took together, in milliseconds. */
@@ -69,8 +69,8 @@ export function summarize(items: readonly ParsedItem[], content: RecordContent):
  */
 export function noteCall(summary: Summary, clock: Clock, onEnd: (outcome: CallOutcome, time: number) => void): EndCall {
   const call: Call = { at: clock.wall(), took: 0, outcome: 'unanswered' }
-  summary.calls.push(call)
-  if (summary.calls.length > maxCalls) summary.calls.shift()
+  // A list that grows by itself takes room for more, and thousands of records are in memory.
+  summary.calls = [...summary.calls.slice(1 - maxCalls), call]
   const start = clock.now()
   let hasEnded = false
   return (outcome, reason) => {
