@@ -15,13 +15,13 @@ export const discord: Source = {
   read({ payload }) {
     const text = fromDiscord(payload.content)
     const embeds = objects(payload.embeds).map(readEmbed).filter(embed => Object.values(embed).some(value => value !== ''))
-    const components = objects(payload.components)
-    const below = joinLines(...components.map(component => readComponent(component)))
-    const pictures = components.flatMap(component => picturesOf(component))
-    if ([text, below].every(each => each === '') && embeds.length === 0 && pictures.length === 0) {
+    const all = objects(payload.components).flatMap(component => within(component))
+    const components = joinLines(...all.map(readComponent))
+    const pictures = all.flatMap(picturesOf)
+    if ([text, components].every(each => each === '') && embeds.length === 0 && pictures.length === 0) {
       throw new RelayError('bad-request', 'there is neither content nor an embed or a component with text')
     }
-    return { name: 'message', view: { sender: line(payload.username), text, embeds, components: below, pictures } }
+    return { name: 'message', view: { sender: line(payload.username), text, embeds, components, pictures } }
   },
 }
 
@@ -37,18 +37,21 @@ function readEmbed({ title, description, url, timestamp, author, footer, fields,
   }
 }
 
-/** The texts of a component and of those in it, and what its buttons open: `developers/components/reference.mdx` of discord-api-docs. */
-function readComponent({ content, label, url, components, accessory }: JsonObject, depth = 0): string {
-  if (depth > maxDepth) return ''
-  const link = address(url)
-  // A button that opens nothing is of no use in another chat.
-  const own = link === '' ? fromDiscord(content) : linked(textOf(label), link)
-  return joinLines(own, ...[...objects(components), object(accessory)].map(inner => readComponent(inner, depth + 1)))
+/** A component and those in it: `developers/components/reference.mdx` of discord-api-docs. */
+function within(component: JsonObject, depth = 0): JsonObject[] {
+  if (depth > maxDepth) return []
+  const inner = [...objects(component.components), object(component.accessory)]
+  return [component, ...inner.flatMap(each => within(each, depth + 1))]
 }
 
-/** The pictures of galleries and thumbnails. */
-function picturesOf({ items, media, components, accessory }: JsonObject, depth = 0): string[] {
-  if (depth > maxDepth) return []
-  const own = [object(media), ...objects(items).map(item => object(item.media))].map(({ url }) => address(url)).filter(url => url !== '')
-  return [...own, ...[...objects(components), object(accessory)].flatMap(inner => picturesOf(inner, depth + 1))]
+/** The text of a component, or what a button opens. */
+function readComponent({ content, label, url }: JsonObject): string {
+  const link = address(url)
+  // A button that opens nothing is of no use in another chat.
+  return link === '' ? fromDiscord(content) : linked(textOf(label), link)
+}
+
+/** The pictures of a gallery or a thumbnail. */
+function picturesOf({ items, media }: JsonObject): string[] {
+  return [object(media), ...objects(items).map(item => object(item.media))].map(({ url }) => address(url)).filter(url => url !== '')
 }
