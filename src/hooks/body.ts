@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
-import { RelayError } from '../errors'
 import { credentialsOf, queryCredentialsOf } from '../access/origin'
+import { RelayError } from '../errors'
 import { parseJson } from '../http/body'
 import { decodeText } from '../http/media-type'
 import type { Exchange } from '../http/routes'

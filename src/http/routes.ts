@@ -5,12 +5,12 @@ import { v7 as uuid } from 'uuid'
 import type { Access } from '../access/access'
 import { Caller } from '../access/caller'
 import { consoleName } from '../access/keys'
+import { addressOf, credentialsOf } from '../access/origin'
 import type { Refusals } from '../access/refusals'
 import type { Scope } from '../access/scopes'
 import { RelayError, type ErrorCode } from '../errors'
 import type { InFlight } from '../lib/in-flight'
 import { describeError, printable } from '../lib/log'
-import { addressOf, credentialsOf } from '../access/origin'
 import { discardBody, type Received } from './body'
 
 /** One request on its way to an answer. */

@@ -1,7 +1,7 @@
 import type { Access } from '../access/access'
 import type { Caller } from '../access/caller'
-import { RelayError } from '../errors'
 import { credentialsOf, queryCredentialsOf } from '../access/origin'
+import { RelayError } from '../errors'
 import type { BodyLimits } from '../http/body'
 import type { Exchange, PlainAnswer, Route } from '../http/routes'
 import type { Sender } from '../http/sender'
