@@ -8,7 +8,7 @@ import { BotAccount, createEncoder, partlyArrived, render, type PlatformSupport,
 import { BotMessage, type Call } from '../message'
 import { SendError, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt, type Report } from '../port'
 import { readList } from '../web'
-import { hasRequest, isOneBot, recordAnswers, requestOf, responseTimeout } from './adapter'
+import { isOneBot, recordAnswers, requestOf, responseTimeout } from './adapter'
 import { readData, readReceipt, toNumber } from './answer'
 import { askClosure, hearClosures } from './closure'
 import { chatOf, readHistory, Reports } from './history'
@@ -63,7 +63,7 @@ class OneBotAccount extends BotAccount {
   }
 
   override demandConnection(): void {
-    if (!hasRequest(this.bot)) throw new SendError('unsent')
+    requestOf(this.bot)
     super.demandConnection()
   }
 
