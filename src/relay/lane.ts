@@ -71,11 +71,6 @@ export class Lane implements Gated {
     return this.leaving ?? this.places.find(({ since }) => since !== undefined)
   }
 
-  /** Those whose time has come. */
-  get ready(): Place[] {
-    return this.places.filter(({ since }) => since !== undefined)
-  }
-
   /** Those whose time has not come. */
   get later(): Place[] {
     return this.places.filter(({ since }) => since === undefined)

@@ -1,4 +1,5 @@
 import { RelayError } from '../errors'
+import { onAbort } from '../lib/async'
 import { causes } from '../message/causes'
 import type { Account, Closure } from '../platform/port'
 import { nameOfError, type Active } from './deliveries'
@@ -230,10 +231,10 @@ export class Lanes {
     const look = (): void => this.advance(lane)
     const gone = place.gone = place.signal?.()
     const cancel = until < Infinity ? clock.after(until - clock.now(), look) : undefined
-    gone?.addEventListener('abort', look)
+    const unwatch = gone && onAbort(gone, look)
     place.unwatch = () => {
       cancel?.()
-      gone?.removeEventListener('abort', look)
+      unwatch?.()
     }
   }
 
@@ -288,8 +289,14 @@ export class Lanes {
     lane.cancel = this.context.clock.after(ms, () => this.advance(lane))
   }
 
-  /** Takes those out that wait no longer. */
-  private sift(lane: Lane, refusal = this.refusal(lane)): void {
+  /**
+   * Takes those out that wait no longer.
+   *
+   * @param reason why callers cannot wait, where that is not a fact of the lane
+   */
+  private sift(lane: Lane, reason?: RelayError): void {
+    if (lane.places.length === 0) return
+    const refusal = reason ?? this.refusal(lane)
     const over = new Map<Place, Over>()
     for (const place of lane.places) {
       const why = this.whyOver(lane, place, refusal)
@@ -431,8 +438,9 @@ export class Lanes {
     const { flow, deferred } = active.delivery
     const mayHaveArrived = results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
     if (mayHaveArrived) {
+      const isLate = ({ active, since }: Place): boolean => since !== undefined && joins(active.delivery, lane.delay)
       if (flow.policy) gates.digested(lane.name, flow)
-      if (lane.delay && lane.ready.filter(place => joins(place.active.delivery, lane.delay)).length <= backlog) lane.delay = undefined
+      if (lane.delay && lane.places.filter(isLate).length <= backlog) lane.delay = undefined
     }
     const waits = deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
     const members = deliveries.membersOf(active.delivery)
