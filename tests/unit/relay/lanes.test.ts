@@ -272,6 +272,18 @@ describe('a pause', () => {
     assert.deepEqual(core.relay.failing(), [])
   })
 
+  test('does not count what says nothing of its chat, and counts a batch once', async () => {
+    const core = new Core({ pauseAfter: 2, retries: 0 })
+    const items = [{ type: 'text', text: 'a' }, { type: 'file', link: { kind: 'remote', url: 'http://x/a' } }] as const
+    core.port.fates.push(fates.refused, fates.refused, fates.refused, fates.removed, fates.removed)
+    for (const more of [{}, {}, {}, { mode: 'batch', items }, { mode: 'batch', items }, {}] as const) {
+      void core.submit('x', more)
+      await core.run(100)
+    }
+    const batch = 'x refused,refused'
+    assert.deepEqual(core.log, ['x refused', 'x refused', 'x refused', batch, batch, 'x paused 60'])
+  })
+
   test('turns callers away who wait, and is prolonged by a probe that fails', async () => {
     const core = new Core({ pauseAfter: 1 })
     core.port.fates.push({ ...fates.removed, answered: 500 }, fates.removed)
