@@ -85,6 +85,8 @@ export function useStage(config: RelayOptions['config']): Stage {
     url = `http://127.0.0.1:${port}`
     relay = await startRelay({
       config,
+      // An account that is logged in again is known to be by the next heartbeat.
+      simulator: { heartbeatInterval: 500 },
       setup(app) {
         app.plugin(SQLiteDriver, { path: ':memory:' })
         console = app.plugin(ctx => serveConsole(ctx, { host: '127.0.0.1', port }, build))
