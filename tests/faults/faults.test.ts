@@ -11,13 +11,14 @@ const firstSeed = Number(process.env.FAULTS_SEED ?? 1)
 const timeout = 300_000
 
 describe('what callers are told is true, whatever fails', { concurrency: 2 }, () => {
-  for (const { what, schedules, worlds, kills } of [
-    { what: 'on the way to the platform and in the database', schedules: 12, worlds: 4, kills: false },
-    { what: 'when the relay is killed and started again', schedules: 3, worlds: 2, kills: true },
+  for (const { what, first, schedules, worlds, kills } of [
+    { what: 'on the way to the platform and in the database', first: firstSeed, schedules: 12, worlds: 4, kills: false },
+    // In the one before them a muted group is asked about a minute later, while nothing else happens.
+    { what: 'when the relay is killed and started again', first: firstSeed + 1, schedules: 3, worlds: 2, kills: true },
   ]) {
     test(what, { timeout }, async t => {
       const start = Date.now()
-      const plans = Array.from({ length: schedules }, (_, index) => createPlan(firstSeed + index, { kills }))
+      const plans = Array.from({ length: schedules }, (_, index) => createPlan(first + index, { kills }))
       const outcomes = await runPlans(plans, { worlds, kills })
       t.diagnostic(summarise(outcomes, (Date.now() - start) / 1000))
       const failed = outcomes.filter(({ problems }) => problems.length > 0)

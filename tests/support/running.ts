@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-// Makes the monotonic clock of this process one that can run faster. Of what waits for a timer, only what is done each second comes earlier.
+// Makes the monotonic clock of this process one that can run faster. Nothing that waits for a timer comes earlier by that, but what is done
+// each second is done sooner.
 
 const real = performance.now.bind(performance)
 let offset = 0
