@@ -1,15 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * Waits until a condition holds.
+ * Waits until a condition holds. What takes longer than a second is looked at less often: a look may be a request.
  *
  * @param timeout in milliseconds
  * @throws when it does not hold in time
  */
 export async function until(what: string, condition: () => boolean | Promise<boolean>, timeout = 10_000): Promise<void> {
-  const end = performance.now() + timeout
+  const start = performance.now()
   while (!await condition()) {
-    if (performance.now() > end) throw new Error(`waited ${timeout} ms in vain until ${what}`)
-    await delay(5)
+    const time = performance.now() - start
+    if (time > timeout) throw new Error(`waited ${timeout} ms in vain until ${what}`)
+    await delay(time < 1_000 ? 5 : 50)
   }
 }
