@@ -21,7 +21,7 @@ function shortenWaits(times: number): void {
   Reflect.set(globalThis, 'setTimeout', Object.assign(hasty, { __promisify__: wait.__promisify__ }))
 }
 
-async function start({ config, apiKey, platform, others = [], folder, haste, faults = [], access }: ProcessOptions): Promise<void> {
+async function start({ config, apiKey, platform, folder, haste, faults = [], access }: ProcessOptions): Promise<void> {
   Logger.levels.base = Logger.SILENT
   if (haste !== undefined) shortenWaits(haste)
   const app = new Context()
@@ -30,10 +30,11 @@ async function start({ config, apiKey, platform, others = [], folder, haste, fau
   app.plugin(Server, { host: '127.0.0.1', port: 0 })
   if (access) app.plugin(CompleteMySQLDriver, access)
   else app.plugin(Sqlite, { path: join(folder, 'koishi.db') })
-  if ('adapter' in platform) app.plugin(loadAdapter(platform.adapter.name), platform.adapter.config)
-  for (const place of 'adapter' in platform ? others : [platform, ...others]) {
+  if ('adapter' in platform) {
+    app.plugin(loadAdapter(platform.adapter.name), platform.adapter.config)
+  } else {
     app.plugin<OneBotBot.Config>(OneBotBot, {
-      protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '', ...place,
+      protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '', ...platform,
     })
   }
   // Before the relay is loaded, so that what it does first can fail.

@@ -7,7 +7,7 @@ import type { AdapterEntry } from '../support/adapter'
 import { bundle } from '../support/bundle'
 import type { DatabaseFault } from './plan'
 
-export interface OneBotPlace {
+interface OneBotPlace {
   endpoint: string
   selfId: string
 }
@@ -18,8 +18,6 @@ export interface ProcessOptions {
   apiKey: string
   /** Where it dials a OneBot implementation, and the account there; or the adapter of another platform. */
   platform: OneBotPlace | { adapter: AdapterEntry }
-  /** Further OneBot implementations that it dials. */
-  others?: readonly OneBotPlace[]
   /** Where its database and its uploads are. */
   folder: string
   /** Waits of a minute and more are so many times as short. */

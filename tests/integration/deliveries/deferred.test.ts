@@ -1,10 +1,9 @@
-import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isObject } from '../../../src/lib/shape'
 import { upload } from '../webhook/support'
 import { until } from '../../support/until'
-import { failStatements, group, later, other, relayWith, slowDown, takeOffline, useStored, type Answer, type StoredRelay } from './support'
+import { failStatements, group, later, other, relayWith, slowDown, takeOffline, useStored, type StoredRelay } from './support'
 
 const hello = { group_id: group, msg: 'hello' }
 
@@ -58,49 +57,6 @@ describe('a deferred request', () => {
     await relay.reaches(String(data.delivery_id), 'sent')
   })
 
-  test('is delivered in its order when its bot comes online, also of more than a queue keeps in memory', async () => {
-    const online = await takeOffline(relay)
-    const texts = Array.from({ length: 40 }, (_, index) => String(index))
-    const ids: string[] = []
-    for (const text of texts) ids.push(await relay.queue(text))
-    assert.equal((await relay.post(hello)).status, 503)
-    assert.deepEqual((await relay.list('?state=queued')).map(({ id }) => id), ids.toReversed())
-    await online()
-    await until('all are delivered', () => relay.texts().length === texts.length)
-    assert.deepEqual(relay.texts(), texts)
-    for (const id of ids) await relay.reaches(id, 'sent')
-  })
-
-  test('leaves in its turn among those whose callers wait', async () => {
-    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
-    const order: Promise<Answer>[] = []
-    for (let i = 0; i < 10; i++) {
-      const body = { group_id: group, msg: String(i) }
-      const before = relay.simulator.calls.length
-      order.push(relay.post(body, i % 2 === 0 ? later : {}))
-      await until('it has its place in the queue', async () => {
-        const { data } = await relay.ask('/statusz')
-        return relay.simulator.calls.length > before || JSON.stringify(data.queues).includes(`"waiting":${i}`)
-      })
-    }
-    await Promise.all(order)
-    await until('all are delivered', () => relay.texts().length === 10)
-    assert.deepEqual(relay.texts(), ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
-  })
-
-  test('goes before a later one that is sent right when the bot comes online', async t => {
-    const online = await takeOffline(relay)
-    const last = (await Promise.all(Array.from({ length: 5 }, (_, i) => relay.queue(`queued ${i}`)))).length
-    let sent: ReturnType<typeof relay.post> | undefined
-    t.after(relay.app.on('bot-status-updated', bot => {
-      if (bot.status === Universal.Status.ONLINE) sent ??= relay.post({ group_id: group, msg: 'sent' })
-    }))
-    await online()
-    await until('all are delivered', () => relay.texts().length === last + 1)
-    assert.equal((await sent)?.status, 200)
-    assert.equal(relay.texts().at(-1), 'sent')
-  })
-
   describe('with settings of its own', { concurrency: 4 }, () => {
     test('is answered before it is delivered, and says where its state is found', async t => {
       const own = await relayWith(t, { config: { path: '/relay' } })
@@ -149,32 +105,9 @@ describe('the capacity of a queue', { concurrency: 4 }, () => {
     await online()
     await until('they are delivered', () => relay.texts().length === 4)
   })
-
-  test('of none accepts what can leave at once', async t => {
-    const relay = await relayWith(t, { config: { chatQueueLimit: 0 } })
-    relay.simulator.fault({ fault: { kind: 'late', ms: 500 } })
-    const id = await relay.queue('one')
-    assert.equal((await relay.post(hello, later)).status, 429)
-    assert.equal((await relay.post(hello)).status, 429)
-    await relay.reaches(id, 'sent')
-    await relay.reaches(await relay.queue('two'), 'sent')
-    const online = await takeOffline(relay)
-    assert.equal((await relay.post(hello, later)).status, 429)
-    await online()
-  })
 })
 
 describe('expires_in', () => {
-  test('drops what waits for a bot', async () => {
-    const online = await takeOffline(relay)
-    const id = await relay.queue('late', { expires_in: 0.05 })
-    const { results } = await relay.reaches(id, 'expired')
-    assert.deepEqual(results.map(({ success, code, outcome }) => ({ success, code, outcome })), [{ success: false, code: 503, outcome: 'unsent' }])
-    await online()
-    await relay.reaches(await relay.queue('in time'), 'sent')
-    assert.deepEqual(relay.texts(), ['in time'])
-  })
-
   test('bounds the wait for a turn of a caller who waits', async () => {
     relay.simulator.fault({ fault: { kind: 'late', ms: 800 } })
     const first = relay.post(hello)
@@ -242,19 +175,4 @@ describe('a database that fails', { concurrency: 4 }, () => {
       assert.deepEqual(relay.logs.filter(line => line.includes('secret')), [])
     })
   }
-
-  test('after the send does not make it fail, and the key is remembered', async t => {
-    const relay = await relayWith(t)
-    const restore = failStatements(relay, sql => sql.startsWith('UPDATE') && relay.texts().length > 0)
-    const key = { 'idempotency-key': 'b' }
-    const first = await relay.post(hello, key)
-    assert.equal(first.status, 200)
-    const second = await relay.post(hello, key)
-    assert.equal(second.headers.get('idempotent-replayed'), 'true')
-    assert.deepEqual(second.data, first.data)
-    restore()
-    await until('it is written down', () => relay.app.database.get('message_relay_journal', { state: 'sent' }, ['id']).then(rows => rows.length === 1))
-    assert.equal((await relay.post(hello, key)).headers.get('idempotent-replayed'), 'true')
-    assert.deepEqual(relay.texts(), ['hello'])
-  })
 })

@@ -202,30 +202,6 @@ describe('sending again', () => {
     assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 409)
   })
 
-  test('takes its turn behind what waits already', async () => {
-    relay.simulator.fault({ fault: { kind: 'not-member' } })
-    const id = await relay.queue('refused at first')
-    await relay.reaches(id, 'failed')
-    const online = await takeOffline(relay)
-    await relay.queue('waiting')
-    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
-    await online()
-    await relay.reaches(id, 'sent')
-    assert.deepEqual(relay.texts(), ['waiting', 'refused at first'])
-  })
-
-  test('looks up first what went unanswered', async t => {
-    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 0.3 } })
-    relay.simulator.fault({ fault: { kind: 'lost-answer' } })
-    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
-    const id = await relay.queue('hello')
-    await relay.reaches(id, 'unanswered')
-    relay.simulator.clearFaults()
-    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
-    await relay.reaches(id, 'sent')
-    assert.deepEqual(relay.texts(), ['hello'])
-  })
-
   test('does not send twice what is answered while it waits to be sent again', async t => {
     const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 1 } })
     relay.simulator.fault({ fault: { kind: 'hold' } })

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
-import { until } from '../../support/until'
 import { upload } from '../webhook/support'
-import { group, later, relayWith, useStored, type StoredRelay } from './support'
+import { group, later, other, relayWith, useStored, type StoredRelay } from './support'
 
 /** One that no other test uses. */
 let key = { 'idempotency-key': '' }
@@ -16,17 +15,6 @@ beforeEach(() => {
 const hello = { group_id: group, msg: 'hello' }
 /** Answers are given up soon. */
 const hasty = { chatApiTimeout: 0.3, chatApiMaxRetries: 0 }
-
-/** Sends a message that arrives while its answer is lost, and that the platform does not show at once. */
-async function sendUnanswered(relay: StoredRelay, body: object = hello): Promise<void> {
-  relay.simulator.fault({ fault: { kind: 'lost-answer' }, times: Infinity })
-  const blind = relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
-  const { status, headers } = await relay.post(body, key)
-  assert.equal(status, 504)
-  assert.equal(headers.get('relay-outcome'), 'unanswered')
-  relay.simulator.clearFaults()
-  blind.remove()
-}
 
 for (const [place, path] of [['in the database', undefined], ['in memory, where there is no database', null]] as const) {
   describe(`an Idempotency-Key kept ${place}`, () => {
@@ -130,32 +118,17 @@ for (const [place, path] of [['in the database', undefined], ['in memory, where 
       assert.deepEqual(second.data, first.data)
       assert.equal(relay.simulator.ledger.length, 1)
     })
-
-    test('of what went unanswered gets a late answer', async t => {
-      const own = await relayWith(t, { path, config: hasty })
-      own.simulator.fault({ fault: { kind: 'late', ms: 600 } })
-      own.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
-      assert.equal((await own.post(hello, key)).status, 504)
-      await until('the repeat is told that it was sent', async () => {
-        const { status, headers } = await own.post(hello, key)
-        assert.equal(headers.get('idempotent-replayed'), 'true')
-        return status === 200
-      })
-      assert.deepEqual(own.texts(), ['hello'])
-    })
   })
 }
 
 describe('a repeat of what went unanswered', () => {
-  test('finds the message in the history of the platform', async t => {
-    const relay = await relayWith(t, { config: hasty })
-    await sendUnanswered(relay)
-    const { status, headers, data } = await relay.post(hello, key)
-    assert.equal(status, 200)
-    assert.equal(headers.get('idempotent-replayed'), 'true')
-    assert.deepEqual(data.message_ids, [String(relay.simulator.ledger[0]?.messageId)])
-    assert.equal((await relay.list())[0]?.state, 'sent')
-    assert.deepEqual(relay.texts(), ['hello'])
+  test('for several targets is told for each when it may come', async t => {
+    const relay = await relayWith(t, { config: { ...hasty, chatSettleTime: 30 } })
+    relay.simulator.fault({ fault: { kind: 'silent' }, times: 2 })
+    const { data } = await relay.post({ to: [`group:${group}`, `group:${other}`], msg: 'hello' }, key)
+    assert(Array.isArray(data.deliveries))
+    const told = data.deliveries.map((entry: Record<string, unknown>) => [entry.code, Number(entry.retry_after) > 20])
+    assert.deepEqual(told, [[504, true], [504, true]])
   })
 
   test('finds each message of a batch', async t => {
@@ -170,19 +143,6 @@ describe('a repeat of what went unanswered', () => {
     const second = await relay.post(batch, key)
     assert.equal(second.data.success, 3, JSON.stringify(second.data))
     assert.equal(relay.simulator.ledger.length, 2)
-  })
-
-  test('is still unanswered, and sends nothing, while the platform may still carry it out', async t => {
-    const relay = await relayWith(t, { config: { ...hasty, chatSettleTime: 30 } })
-    relay.simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
-    assert.equal((await relay.post(hello, key)).status, 504)
-    relay.simulator.clearFaults()
-    const { status, headers } = await relay.post(hello, key)
-    assert.equal(status, 504)
-    const seconds = Number(headers.get('retry-after'))
-    assert(seconds > 20 && seconds <= 30, String(seconds))
-    assert.equal(headers.get('idempotent-replayed'), 'true')
-    assert.deepEqual(relay.texts(), [])
   })
 
   test('sends it once it has settled and did not arrive, but no file where that is not known', async t => {
@@ -201,38 +161,10 @@ describe('a repeat of what went unanswered', () => {
     }
     assert.deepEqual(relay.texts(), ['hello'])
   })
-
-  test('is still unanswered where nothing is sent again, because its time is over before its turn', async t => {
-    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 3 }, simulator: { history: false } })
-    relay.simulator.fault({ fault: { kind: 'lost-answer' } })
-    const body = { ...hello, expires_in: 1 }
-    const first = await relay.post(body, key)
-    assert.equal(first.status, 504)
-    relay.simulator.fault({ fault: { kind: 'late', ms: 2_000 }, times: 2 })
-    const answers = [relay.post({ ...hello, msg: 'ahead' })]
-    await until('it is under way', () => relay.texts().includes('ahead'))
-    const second = relay.post(body, key)
-    await until('the second waits as well', async () => JSON.stringify((await relay.ask('/queues')).data).includes('"waiting":1'))
-    answers.push(relay.post({ ...hello, msg: 'between' }))
-    assert.equal((await second).status, 504)
-    assert.equal((await relay.ask(`/deliveries/${first.headers.get('x-request-id')}`)).data.state, 'unanswered')
-    for (const { status } of await Promise.all(answers)) assert.equal(status, 200)
-    assert.deepEqual(relay.texts(), ['hello', 'ahead', 'between'])
-  })
-
-  test('does not take the equal message of another request for it', async t => {
-    const relay = await relayWith(t, { config: { ...hasty, chatSettleTime: 30 } })
-    relay.simulator.fault({ fault: { kind: 'silent' } })
-    assert.equal((await relay.post(hello, key)).status, 504)
-    relay.simulator.clearFaults()
-    assert.equal((await relay.post(hello)).status, 200)
-    assert.equal((await relay.post(hello, key)).status, 504)
-  })
 })
 
 describe('a job that is run again after a 504, and so uploads its file again', () => {
   const report = async (relay: StoredRelay) => ({ group_id: group, type: 'file', url: await upload(relay, 'report.txt', 'all is well') })
-  const picture = async (relay: StoredRelay) => ({ group_id: group, type: 'image', url: await upload(relay, 'chart.png', 'chart') })
   /** Sends it, at once or later, to a platform that stays silent, and has that end. */
   const goUnanswered = async (relay: StoredRelay, body: object, headers: Record<string, string>) => {
     const { status, data } = await relay.post(body, headers)
@@ -253,31 +185,6 @@ describe('a job that is run again after a 504, and so uploads its file again', (
       assert.equal(relay.simulator.ledger.length, 0)
     })
   }
-
-  test('waits for its own call, also where those of an earlier process have settled, and then sends it', async t => {
-    const relay = await relayWith(t, { config: { ...hasty, chatSettleTime: 1 } })
-    const started = performance.now()
-    assert.equal((await relay.post(hello)).status, 200)
-    await until('the calls of an earlier process have settled', () => performance.now() - started > 1_300)
-    relay.simulator.fault({ fault: { kind: 'silent' }, action: 'send_group_msg', times: Infinity })
-    await goUnanswered(relay, await picture(relay), { ...key, ...later })
-    const second = await relay.post(await picture(relay), { ...key, ...later })
-    assert.equal(second.status, 504)
-    assert(Number(second.headers.get('retry-after')) <= 1)
-    assert.equal(relay.simulator.ledger.length, 1)
-    await until('it has settled and is sent', async () => (await relay.post(await picture(relay), key)).status === 200)
-    assert.equal((await relay.post(await picture(relay), key)).headers.get('idempotent-replayed'), 'true')
-    assert.deepEqual(relay.simulator.ledger.map(({ media }) => media.length), [0, 1])
-  })
-
-  test('is told that it was sent where it did arrive', async t => {
-    const relay = await relayWith(t, { config: hasty })
-    await sendUnanswered(relay, await report(relay))
-    const second = await relay.post(await report(relay), key)
-    assert.equal(second.status, 200, second.msg)
-    assert.equal(second.headers.get('idempotent-replayed'), 'true')
-    assert.equal(relay.simulator.ledger.length, 1)
-  })
 })
 
 describe('a malformed Idempotency-Key', () => {

@@ -6,7 +6,6 @@ import { test, type TestContext } from 'node:test'
 import { fieldsOf } from '../../../src/lib/shape'
 import { Simulator } from '../../../simulator'
 import type { Config } from '../../../src'
-import type { DatabaseFault } from '../../faults/plan'
 import { RelayProcess } from '../../faults/process'
 import { apiKey } from '../../support/relay'
 import { until } from '../../support/until'
@@ -15,26 +14,17 @@ import { until } from '../../support/until'
 export class Victim {
   private process: RelayProcess | undefined
 
-  /** @param others platforms of further accounts */
-  constructor(
-    readonly simulator: Simulator, readonly folder: string, private readonly config: Config, private readonly others: readonly Simulator[],
-  ) {}
+  constructor(readonly simulator: Simulator, readonly folder: string, private readonly config: Config) {}
 
   async start(): Promise<void> {
     const { simulator: { endpoint, selfId }, folder } = this
     const config = Object.assign({ chatSettleTime: 0.001 }, this.config)
-    const others = this.others.map(({ endpoint, selfId }) => ({ endpoint, selfId }))
-    this.process = await RelayProcess.start({ apiKey, platform: { endpoint, selfId }, others, folder, config })
+    this.process = await RelayProcess.start({ apiKey, platform: { endpoint, selfId }, folder, config })
   }
 
   /** SIGKILL. */
   async kill(): Promise<void> {
     await this.process?.end('SIGKILL')
-  }
-
-  /** These, and no others, fail in its database from now on. */
-  async failDatabase(faults: readonly DatabaseFault[]): Promise<void> {
-    await this.process?.failDatabase(faults)
   }
 
   async online(): Promise<void> {
@@ -75,10 +65,10 @@ export class Victim {
 }
 
 /** Starts one whose bot is online, and that ends with the test. */
-export async function victim(t: TestContext, config: Config = {}, others: readonly Simulator[] = []): Promise<Victim> {
+async function victim(t: TestContext, config: Config): Promise<Victim> {
   const simulator = await Simulator.start({ anyTarget: true })
   t.after(() => simulator.close())
-  const relay = new Victim(simulator, await mkdtemp(join(tmpdir(), 'relay-victim-')), config, others)
+  const relay = new Victim(simulator, await mkdtemp(join(tmpdir(), 'relay-victim-')), config)
   t.after(async () => {
     // It writes until it is gone.
     await relay.kill()
@@ -100,14 +90,12 @@ export interface Stage {
   config: Config
   /** Whether the account is offline until the next process starts. */
   isOffline?: boolean
-  /** Platforms of further accounts. */
-  others?: readonly Simulator[]
 }
 
 /** Plays scenes at the same time, each in a chat of its own, over one kill. No fault is left when the next process starts. */
-export function overKill(what: string, { config, isOffline, others }: Stage, scenes: Readonly<Record<string, Scene>>): void {
+export function overKill(what: string, { config, isOffline }: Stage, scenes: Readonly<Record<string, Scene>>): void {
   test(`after kill -9 ${what}`, async t => {
-    const relay = await victim(t, config, others)
+    const relay = await victim(t, config)
     if (isOffline) await relay.simulator.goOffline()
     const played = Object.entries(scenes).map(async ([name, scene], index) => [name, await scene(relay, String(1001 + index))] as const)
     const checks = await Promise.all(played)

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
-import { group, later, relayWith, type StoredRelay } from '../deliveries/support'
+import { group, relayWith, type StoredRelay } from '../deliveries/support'
 import { until } from '../../support/until'
 import { sends } from '../webhook/support'
 import { place } from './support'
@@ -67,44 +66,8 @@ describe('the plugin disabled for good', () => {
   })
 })
 
-describe('the plugin disabled and enabled again', { concurrency: true }, () => {
-  for (const [what, headers] of [['that is sent later', later], ['with a key', { 'idempotency-key': 'k' }]] as const) {
-    test(`does not send a text ${what} a second time that the platform is carrying out`, async t => {
-      const config = { chatApiTimeout: 5, chatSettleTime: 5 }
-      const relay = await relayWith(t, { config })
-      await relay.post({ group_id: group, msg: 'before' })
-      // A call of an earlier process would have settled by then.
-      await delay(5_500)
-      relay.simulator.fault({ fault: { kind: 'late', ms: 8_000, delivered: 'then' } })
-      const body = { group_id: group, msg: 'hello' }
-      const answer = relay.post(body, headers)
-      await until('it is under way', () => sends(relay).length === 2)
-      relay.unload()
-      await answer
-      await relay.reload(config)
-      const isSent = async (): Promise<boolean> => 'idempotency-key' in headers
-        ? (await relay.post(body, headers)).status === 200
-        : (await relay.list()).every(({ state }) => state === 'sent')
-      assert.equal(await isSent(), false)
-      await until('it is known to be sent', isSent, 30_000)
-      assert.deepEqual(relay.texts(), ['before', 'hello'])
-    })
-  }
-
-  test('lets nobody overtake what waits to be sent later', async t => {
-    const relay = await relayWith(t)
-    relay.simulator.fault({ fault: { kind: 'late', ms: 1_000 } })
-    const { answer: first } = await place(relay, 'first')
-    const second = await relay.queue('second')
-    const { answer: third } = await place(relay, 'third')
-    relay.unload()
-    assert.deepEqual([(await first).status, (await third).status], [200, 503])
-    await relay.reload()
-    await relay.reaches(second, 'sent')
-    assert.deepEqual(relay.texts(), ['first', 'second'])
-  })
-
-  test('lets no request overtake it whose body is still on its way', async t => {
+describe('the plugin disabled and enabled again', () => {
+  test('lets no request overtake what waits to be sent later whose body is still on its way', async t => {
     const relay = await relayWith(t)
     relay.simulator.fault({ fault: { kind: 'late', ms: 1_000 } })
     const { answer: first } = await place(relay, 'first')

@@ -46,6 +46,20 @@ describe('an Idempotency-Key', () => {
     })
   }
 
+  test('of what went unanswered leaves it so where its time is over before its turn', async () => {
+    const core = new Core({ retries: 0 })
+    core.port.hasHistory = false
+    core.port.fates.push(fates.lost, { arrives: 5_000, answered: 5_000 })
+    void core.submit('x', { ...key, expiresIn: 1_000 })
+    await core.run(50_000)
+    void core.submit('ahead')
+    await core.run(10)
+    void core.submit('x', { ...key, expiresIn: 1_000 })
+    await core.run(10_000)
+    assert.deepEqual([core.log, core.called], [['x unanswered', 'x unanswered', 'ahead sent'], ['x', 'ahead']])
+    assert.deepEqual(core.states, ['sent', 'unanswered'])
+  })
+
   test('is in progress while the first request is under way, and answered for what was accepted for later', async () => {
     const core = new Core()
     core.port.fates.push({ arrives: 500, answered: 500 }, { arrives: 500, answered: 500 })
