@@ -15,6 +15,13 @@ export interface Stage {
   connect: () => Promise<Client>
 }
 
+/** Nothing moves, so that nothing is waited for. */
+const still = `
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync('*, ::before, ::after { transition: none !important; animation: none !important }')
+  document.adoptedStyleSheets = [sheet]
+`
+
 let browser: Browser | undefined
 
 /** Starts the browser before the tests of the suite it is called in, and ends it after them. */
@@ -43,6 +50,7 @@ export function onStage(
     const simulator = await Simulator.start({})
     const { hash = '', ...contextOptions } = options
     const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1100, height: 700 }, ...contextOptions })
+    await context.addInitScript(still)
     const errors: string[] = []
     try {
       const connect = (): Promise<Client> => Client.connect(t, simulator.endpoint)
@@ -71,8 +79,8 @@ export function onStage(
 
 /** What axe-core finds wrong with the page as it is now: a line for each element, with the rule that it breaks. */
 export async function violations(page: Page): Promise<unknown> {
-  await page.evaluate(axe.source)
-  return await page.evaluate(`axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(node => id + ' ' + node.target)))`)
+  if (await page.evaluate('!window.axe')) await page.evaluate(axe.source)
+  return await page.evaluate(`axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(node => id + ' ' + node.target)))`)
 }
 
 /** Resolves when the page shows the chats and is connected to the simulator. */
