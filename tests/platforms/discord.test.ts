@@ -302,16 +302,6 @@ describe('a limit', () => {
     }
   })
 
-  test('that is long is told to a waiting caller, and what is sent later arrives after it', async () => {
-    await relay.update({ ...config, chatApiMaxRetries: 0 })
-    discord.api.fault({ path: messages, answer: limited(1.2) })
-    const { status, headers } = await send({ msg: 'x' })
-    assert.deepEqual([status, headers.get('retry-after'), headers.get('relay-outcome')], [503, '2', 'unsent'])
-    await reaches(await queue({ msg: 'later' }), 'sent')
-    assert(times().length === 1 && times().every(time => time >= 1200), String(times()))
-    await relay.update(config)
-  })
-
   test('that comes as a refusal is one all the same', async () => {
     const opens = /^\/users\/@me\/channels$/
     for (const [path, answer, to] of [

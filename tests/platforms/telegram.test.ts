@@ -47,7 +47,7 @@ describe('Telegram', () => {
     callback.posted.length = 0
   })
 
-  const { ask, send, fail, queue, reaches } = callerOf(() => relay, toGroup.to)
+  const { ask, send, fail, queue } = callerOf(() => relay, toGroup.to)
   /** What has arrived, without the IDs. */
   const arrived = () => telegram.messages.map(({ id, ...message }) => (assert(id > 0), message))
 
@@ -232,17 +232,6 @@ describe('Telegram', () => {
       })
     }
 
-    for (const isAsked of [true, false]) {
-      test(`is ${isAsked ? '' : 'not '}called again where the settings ${isAsked ? '' : 'do not '}say so for Telegram`, async () => {
-        await relay.reload({ ...config, chatRetryUnanswered: isAsked ? { telegram: true } : { discord: true } })
-        telegram.server.fault({ path: /\/sendMessage/, answer: badGateway, isCarriedOut: true })
-        const id = await queue({ to: `telegram:group:-201${Number(isAsked)}`, msg: 'x' })
-        await reaches(id, isAsked ? 'sent' : 'unanswered')
-        await relay.reload(config)
-        assert.deepEqual(arrived().map(each => each.text), isAsked ? ['x', 'x'] : ['x'])
-      })
-    }
-
     test('of the second part is "may have arrived", and the first is not repeated', async () => {
       telegram.server.fault({ path: /\/sendPhoto/, answer: badGateway })
       const answer = await send({ to, messages: [text('x'.repeat(1025)), picture()] })
@@ -260,20 +249,6 @@ describe('Telegram', () => {
       assert.equal((await send({ to: 'telegram:group:-1001', msg: 'a' })).status, 200)
       assert(performance.now() - start >= 1000)
       assert.equal(telegram.sends.length, 2)
-    })
-
-    test('that is long is told, holds its chat alone, and what may wait arrives after it', async () => {
-      const [chat, other] = ['-1002', '-1003'].map(id => `telegram:group:${id}`)
-      telegram.server.fault({ path: /\/sendMessage/, answer: limit(3) })
-      const start = performance.now()
-      const answer = await send({ to: chat, msg: 'a' })
-      assert.match(failureOf(answer, 503), /limits how fast.*retry after 3/)
-      assert.equal(answer.headers.get('retry-after'), '3')
-      assert.equal((await send({ to: other, msg: 'b' })).status, 200)
-      await queue({ to: chat, msg: 'c' })
-      await until('it has arrived', () => arrived().some(each => each.text === 'c'))
-      assert(performance.now() - start >= 3000)
-      assert.deepEqual(telegram.sends.map(({ fields }) => fields.text), ['a', 'b', 'c'])
     })
   })
 

@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { fieldsOf } from '../../../src/lib/shape'
 import type { Config } from '../../../src/config/schema'
 import { read, type Reply, type TestRelay } from '../../support/relay'
-import { batchOf, failureOf, group, idsOf, outline, relayFor, sends } from '../webhook/support'
+import { failureOf, group, idsOf, outline, relayFor } from '../webhook/support'
 
 const log = Array.from({ length: 1000 }, (_, index) => `line ${String(index).padStart(4, '0')} xxxxxxxxx\n`).join('')
 const lines = log.split('\n')
@@ -78,12 +78,6 @@ describe('a log of 20,000 characters goes through each door', () => {
 })
 
 describe('a divided text', () => {
-  test('has one answer through /webhook, with the ID of each part, and results of its parts through /send', async t => {
-    const relay = await relayWith(t, { longText: 'divide' })
-    assert.equal(new Set(idsOf(await doors.webhook(relay))).size, 5)
-    assert.equal(batchOf(await doors.send(relay)).results.length, 5)
-  })
-
   test('of which a part is refused fails, and says that the others were sent', async t => {
     const relay = await relayWith(t, { longText: 'divide' })
     relay.simulator.fault({ fault: { kind: 'refuse' } })
@@ -92,16 +86,6 @@ describe('a divided text', () => {
     relay.simulator.clear()
     relay.simulator.fault({ fault: { kind: 'refuse' }, times: 5 })
     assert.doesNotMatch(failureOf(await doors.webhook(relay), 502), /other parts/)
-  })
-
-  test('is mentioned and answered with once, and its batch keeps its order', async t => {
-    const relay = await relayWith(t, { longText: 'divide' })
-    idsOf(await relay.send({ group_id: group, msg: log, at: ['10001'] }))
-    assert.deepEqual(sends(relay).map(({ params }) => JSON.stringify(params).includes('"at"')), [true, false, false, false, false])
-    relay.simulator.clear()
-    const items = [{ msg: log }, { type: 'image', url: 'base64://iVBORw0KGgo=' }, { msg: 'end' }]
-    assert.equal(batchOf(await relay.send({ group_id: group, messages: items })).total, 7)
-    assert.match(outline(relay).at(-1) ?? '', /^\(5\/5\)[^]*line 0999 x+end\[image\]$/)
   })
 
   test('is shown by a dry run, and a repeated key sends nothing more', async t => {

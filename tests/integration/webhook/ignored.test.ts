@@ -63,26 +63,17 @@ describe('fields that have no meaning', () => {
 })
 
 describe('with Prefer: handling=strict', () => {
-  for (const prefer of ['handling=strict', 'Handling = "strict"; x=y, wait=5', 'respond-async, handling=strict']) {
-    test(`they are a 400 that names them: ${prefer}`, async () => {
-      const reply = await relay.send({ group_id: group, msg: 'x', messages: [{ msg: 'y', foo: 1 }], dry_run: true }, { prefer })
-      assert.equal(failureOf(reply, 400), 'these fields have no meaning here, leave them out: msg, dry_run, messages[0].foo')
-      assert.equal(reply.headers.get('preference-applied'), 'handling=strict')
-      assert.equal(relay.simulator.ledger.length, 0)
-    })
-  }
+  test('they are a 400 that names them', async () => {
+    const prefer = 'respond-async, handling=strict'
+    const reply = await relay.send({ group_id: group, msg: 'x', messages: [{ msg: 'y', foo: 1 }], dry_run: true }, { prefer })
+    assert.equal(failureOf(reply, 400), 'these fields have no meaning here, leave them out: msg, dry_run, messages[0].foo')
+    assert.equal(reply.headers.get('preference-applied'), 'handling=strict')
+    assert.equal(relay.simulator.ledger.length, 0)
+  })
 
   test('a request without any is carried out', async () => {
     const reply = await relay.send({ group_id: group, msg: 'x', url: null }, { prefer: 'handling=strict' })
     assert.equal(ignoredOf(reply), undefined)
     assert.equal(reply.headers.get('preference-applied'), 'handling=strict')
-  })
-
-  test('only the first of several counts', async () => {
-    for (const prefer of ['handling=lenient, handling=strict', 'handling=lenient', 'handling', 'handling=strictly', 'x="handling=strict"']) {
-      const reply = await relay.send({ group_id: group, msg: 'x', dry_run: true }, { prefer })
-      assert.deepEqual(ignoredOf(reply), ['dry_run'], prefer)
-      assert.equal(reply.headers.get('preference-applied'), null)
-    }
   })
 })
