@@ -202,23 +202,6 @@ describe('sending again', () => {
     assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 409)
   })
 
-  test('does not send twice what is answered while it waits to be sent again', async t => {
-    const relay = await relayWith(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 1 } })
-    relay.simulator.fault({ fault: { kind: 'hold' } })
-    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
-    const id = await relay.queue('hello')
-    await relay.reaches(id, 'unanswered')
-    relay.simulator.clearFaults()
-    relay.simulator.fault({ fault: { kind: 'late', ms: 900 } })
-    const ahead = await relay.queue('ahead')
-    await relay.reaches(ahead, 'sending')
-    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
-    await releaseHeld(relay)
-    assert.equal((await relay.show(id)).state, 'queued')
-    await relay.reaches(id, 'sent')
-    assert.deepEqual(relay.texts(), ['hello', 'ahead'])
-  })
-
   test('works for a request without a key, written behind or not, with a database or without one', async t => {
     for (const [path, isLate] of [[undefined, true], [undefined, false], [null, false]] as const) {
       const relay = await relayWith(t, { path, config: { chatApiMaxRetries: 0 } })
@@ -237,22 +220,6 @@ describe('sending again', () => {
       assert.deepEqual((await relay.show(id)).results.map(({ success }) => success), [true, true, false])
       assert.deepEqual((await relay.list()).map(each => each.id), [id])
       assert.equal((await relay.show(id)).attempts, 3)
-    }
-  })
-
-  test('waits until what is open has settled, and looks for it first', async t => {
-    for (const path of [undefined, null]) {
-      const relay = await relayWith(t, { path, config: { chatApiMaxRetries: 0, chatApiTimeout: 0.3, chatSettleTime: 1 } })
-      relay.simulator.fault({ fault: { kind: 'silent' } })
-      const { status, headers } = await relay.post(hello)
-      assert.equal(status, 504)
-      const id = headers.get('x-request-id') ?? ''
-      const early = await relay.ask(`/deliveries/${id}/retry`, 'POST')
-      assert.equal(early.status, 409)
-      assert.match(early.msg, /^the platform may still be carrying it out/)
-      await until('it has settled', async () => (await relay.ask(`/deliveries/${id}/retry`, 'POST')).status === 202)
-      await relay.reaches(id, 'sent')
-      assert.deepEqual(relay.texts(), ['hello'])
     }
   })
 

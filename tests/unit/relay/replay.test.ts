@@ -155,6 +155,20 @@ describe('a retry', () => {
     assert.match(failures.join('\n'), /^RelayError: no such delivery\nRelayError: this delivery is queued.*\nRelayError: this delivery is sent.*$|^RelayError: this delivery is queued.*\nRelayError: no such delivery\nRelayError: this delivery is sent.*$/)
   })
 
+  test('sends nothing that is answered while it waits for its turn', async () => {
+    const core = new Core({ retries: 0 })
+    core.port.hasHistory = false
+    core.port.fates.push({ arrives: 50_000, answered: 50_000 }, { arrives: 9_000, answered: 9_000 })
+    const submitted = core.submit('x')
+    await core.run(45_000)
+    const { delivery } = await submitted
+    void core.submit('ahead')
+    await core.run(10)
+    await Promise.all([core.relay.retry(delivery.id, () => undefined), core.run(20_000)])
+    assert.deepEqual([core.log, core.called, core.port.texts], [['x unanswered', 'ahead sent'], ['x', 'ahead'], ['x', 'ahead']])
+    assert.deepEqual(core.states, ['sent', 'sent'])
+  })
+
   test('is refused while the platform may still be carrying it out', async () => {
     const core = new Core({ retries: 0, settleTime: 60_000 })
     core.port.fates.push(fates.silent)
