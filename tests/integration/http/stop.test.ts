@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { describe, test, type TestContext } from 'node:test'
 import { apiKey, startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
-import { failureOf, group, idsOf, outline, sends, upload as uploadFile } from '../webhook/support'
+import { group, outline, sends, upload as uploadFile } from '../webhook/support'
 import { assertFailure, multipart, Wire } from './support'
 
 /** A relay for each test. Those that look at no log run at the same time, because they wait for seconds. */
@@ -135,23 +135,5 @@ describe('when the plugin is unloaded', { concurrency: true }, () => {
     relay.unload()
     assert.equal((await reply).status, 200)
     assert.deepEqual(outline(relay), ['a', '[video]', '[file]'])
-  })
-
-  test('a request that waits for its next attempt is answered with 503, and the attempt is not made', async t => {
-    const relay = await withRelay(t)
-    // Refused and waiting: the back-off grows past the time that is left.
-    await relay.reload({ chatApiMaxRetries: 20 })
-    relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
-    const reply = relay.send({ group_id: group, msg: 'a' })
-    await relay.simulator.until(() => sends(relay).length >= 4)
-    relay.unload()
-    failureOf(await reply, 503)
-    const made = sends(relay).length
-    relay.simulator.clearFaults()
-    await relay.reload({ apiKey: 'another key' })
-    failureOf(await relay.send({ group_id: group, msg: 'by the old key' }), 401)
-    idsOf(await relay.send({ group_id: group, msg: 'b' }, { authorization: 'Bearer another key' }))
-    assert.equal(sends(relay).length, made + 1)
-    assert.deepEqual(outline(relay), ['b'])
   })
 })

@@ -40,31 +40,22 @@ describe('an upload', () => {
   })
 })
 
-describe('an upload is refused, nothing of it stays, and the connection goes on', () => {
-  const cases: [string, number, RegExp, Buffer, string?][] = [
-    ['without a file', 400, /no file in the body/, Buffer.from('--limit\r\nContent-Disposition: form-data; name="f"\r\n\r\nvalue\r\n--limit--\r\n')],
-    ['that is empty', 400, /./, Buffer.alloc(0)],
-    ['that ends early', 400, /./, multipart([['a.txt', 'abc']]).subarray(0, -12)],
-    ['that is no multipart', 400, /./, Buffer.from('{"file":"a.txt"}')],
-    ['of a file that is too large', 413, /larger than 1000 bytes/, multipart([['a.txt', 'abc'], ['b.txt', 'x'.repeat(1001)], ['c.txt', 'y'.repeat(500_000)]])],
-    ['of a file of another kind', 415, /only: txt, png/, multipart([['a.txt', 'abc'], ['b.exe', 'MZ'], ['c.txt', 'y'.repeat(500_000)]])],
-    ['of another content type', 415, /multipart\/form-data/, multipart([['a.txt', 'abc']]), 'Content-Type: application/json'],
-    ['without a content type', 415, /multipart\/form-data/, multipart([['a.txt', 'abc']]), 'X-None: 1'],
-    ['without a boundary', 400, /boundary/, multipart([['a.txt', 'abc']]), 'Content-Type: multipart/form-data'],
-  ]
-  for (const [what, status, msg, body, contentType = type] of cases) {
-    test(what, async () => {
-      const before = await stored()
-      const wire = await Wire.open(relay.url)
-      wire.send([...head, contentType, `Content-Length: ${body.length}`], body)
-      assertFailure(await wire.answer(), status, msg)
-      assert.deepEqual(await stored(), before)
-      const next = multipart([['next.txt', 'next']])
-      wire.send([...head, type, `Content-Length: ${next.length}`], next)
-      assert.equal((await wire.answer()).status, 200)
-      assert.equal((await stored()).length, before.length + 1)
-      wire.socket.destroy()
-    })
+// What else is refused is in tests/integration/uploads.
+test('an upload is refused, nothing of it stays, and the connection goes on', async () => {
+  for (const [status, msg, body] of [
+    [413, /larger than 1000 bytes/, multipart([['a.txt', 'abc'], ['b.txt', 'x'.repeat(1001)], ['c.txt', 'y'.repeat(500_000)]])],
+    [415, /only: txt, png/, multipart([['a.txt', 'abc'], ['b.exe', 'MZ'], ['c.txt', 'y'.repeat(500_000)]])],
+  ] as const) {
+    const before = await stored()
+    const wire = await Wire.open(relay.url)
+    wire.send([...head, type, `Content-Length: ${body.length}`], body)
+    assertFailure(await wire.answer(), status, msg)
+    assert.deepEqual(await stored(), before)
+    const next = multipart([['next.txt', 'next']])
+    wire.send([...head, type, `Content-Length: ${next.length}`], next)
+    assert.equal((await wire.answer()).status, 200)
+    assert.equal((await stored()).length, before.length + 1)
+    wire.socket.destroy()
   }
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { backoff } from '../../../src/relay/attempt'
 import { settlingTime } from '../../../src/relay/compose'
-import { Core, fates, limited, type Fate } from '../../support/core'
+import { Core, fates, type Fate } from '../../support/core'
 
 describe('the back-off', () => {
   test('doubles from 200 ms to 30 s, with up to half of it as jitter', () => {
@@ -114,37 +114,6 @@ describe('a message that', () => {
         assert.deepEqual([core.states, core.called.length, core.port.texts.length], [[state], calls, arrived])
       })
     }
-  }
-
-  test('meets a limit is called for again when that is over, and its caller waits where there is time', async () => {
-    const core = new Core()
-    core.port.fates.push(limited(3_000))
-    void core.submit('x')
-    await core.run(20_000)
-    assert.deepEqual([core.log, core.port.calls], [['x sent'], [{ text: 'x', at: 0 }, { text: 'x', at: 3_010 }]])
-  })
-
-  test('meets a limit waits for it where it was accepted for later, and a caller is told for how long', async () => {
-    const core = new Core()
-    core.port.fates.push(limited(90_000))
-    void core.later('x')
-    await core.run(1_000)
-    void core.submit('y')
-    await core.run(200_000)
-    assert.deepEqual([core.log, core.port.calls], [['x accepted', 'y unsent 60'], [{ text: 'x', at: 0 }, { text: 'x', at: 90_010 }]])
-  })
-
-  for (const [scope, at] of [['chat', 1_000], ['account', 5_010]] as const) {
-    test(`is for another chat of an account with a limit of the ${scope} leaves after ${at} ms`, async () => {
-      const core = new Core()
-      core.port.fates.push(limited(5_000, scope))
-      void core.submit('x')
-      await core.run(1_000)
-      void core.submit('y', { target: { kind: 'group', id: '2' } })
-      await core.run(20_000)
-      assert.deepEqual(core.port.calls.find(({ text }) => text === 'y')?.at, at)
-      assert.deepEqual(core.log.sort(), ['x sent', 'y sent'])
-    })
   }
 
   test('is not answered in time becomes sent by a late answer', async () => {

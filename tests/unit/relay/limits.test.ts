@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { SendError, type Limit } from '../../../src/platform/port'
-import { chat, Core, fates, type Fate } from '../../support/core'
+import { chat, Core, fates, limited } from '../../support/core'
 
 const other = { kind: 'group', id: '2' } as const
-
-/** The platform wants no call for so many milliseconds. */
-function limited(after: number, scope: Limit['scope'] = 'chat'): Fate {
-  return { answered: 10, error: new SendError('unsent', 'slow down', { limit: { scope, after } }) }
-}
 
 /** When each call was made, in whole seconds. */
 function times({ port }: Core): number[] {

@@ -203,17 +203,16 @@ describe('what ended without an answer', () => {
     assert.deepEqual(core.called, ['image', 'before', 'image', 'behind'])
   })
 
-  test('is left alone by a stop, and looked for by the next relay', async () => {
-    const core = new Core({ retries: 0 })
-    core.port.fates.push({ arrives: 40_000 })
-    void core.submit('x', { key: 'k' })
-    await core.run(30_000)
-    core.relay.end()
-    const finished = core.relay.finish()
-    await core.run(1_000)
-    await finished
-    core.start()
-    await core.run(70_000)
-    assert.deepEqual([core.called, core.states], [['x'], ['sent']])
+  test('is found by a further look, although a question for the history was never answered', async () => {
+    const core = new Core({ retries: 0, retryUnanswered: false })
+    await core.run()
+    core.port.isHistorySilent = true
+    core.port.fates.push(fates.lost)
+    void core.submit('lost')
+    await core.run(120_000)
+    assert.deepEqual(core.log, ['lost unanswered'])
+    core.port.isHistorySilent = false
+    await core.run(240_000)
+    assert.deepEqual(core.states, ['sent'])
   })
 })
