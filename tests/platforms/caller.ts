@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import { json } from 'node:stream/consumers'
 import { fieldsOf, type JsonObject } from '../../src/lib/shape'
 import { failureOf } from '../integration/webhook/support'
-import { listen } from '../support/listen'
 import { read, type Reply, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
 
@@ -63,33 +60,6 @@ export function callerOf(relay: () => Pick<TestRelay, 'request'>, to: string | (
       return delivery
     },
   }
-}
-
-/** A callback for commands: what it was posted, and what it answers. */
-export interface Callback {
-  url: string
-  posted: JsonObject[]
-  reply: object
-  close: () => void
-}
-
-export async function startCallback(): Promise<Callback> {
-  const server = createServer((request, response) => {
-    void json(request).then(body => {
-      callback.posted.push(fieldsOf(body))
-      response.setHeader('content-type', 'application/json').end(JSON.stringify(callback.reply))
-    })
-  })
-  const callback: Callback = {
-    url: `http://127.0.0.1:${await listen(server)}/`,
-    posted: [],
-    reply: { reply: 'pong' },
-    close() {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
-  return callback
 }
 
 /** The IDs of what was sent. */

@@ -12,8 +12,9 @@ import { loadAdapter } from '../support/adapter'
 import { listen } from '../support/listen'
 import { startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
-import { callerOf, startCallback } from './caller'
+import { callerOf } from './caller'
 import { botId, channel, direct, DiscordServer, errorOf, invalid, limited, messages, seen, thread, user, type Shown } from './discord'
+import { PlatformServer } from './server'
 
 const group = `discord:group:${channel}`
 const secret = 'the-secret-of-quiet'
@@ -348,8 +349,7 @@ describe('across a restart', () => {
 
 describe('a command', () => {
   test('is posted as it was typed, and answered in its own thread or channel', async () => {
-    const callback = await startCallback()
-    callback.reply = { reply: '**pong**' }
+    const callback = await PlatformServer.start(() => ({ body: { reply: '**pong**' } }))
     await relay.update({ ...config, commandCallbackUrl: callback.url, commands: [{ name: 'status' }, { name: 'deploy' }] })
     const typed = `/status &lt;b&gt; <b>x</b> <@${botId}> <:ok:216154654256398347>`
     discord.say(typed, { channel_id: thread })
@@ -357,8 +357,8 @@ describe('a command', () => {
     discord.say('/status', { guild_id: undefined, member: undefined, channel_id: direct })
     discord.say('/status', { author: { id: botId, username: 'relay' } })
     await until('all are answered', () => discord.shown.length === 3)
-    callback.close()
-    assert.deepEqual(callback.posted.map(body => [body.raw_message, body.group_id, body.user_id]).sort(), [
+    await callback.stop()
+    assert.deepEqual(callback.calls.map(({ fields: body }) => [body.raw_message, body.group_id, body.user_id]).sort(), [
       ['/deploy now', channel, user], [`/status &lt;b&gt; <b>x</b> @${botId} :ok:`, thread, user], ['/status', undefined, user],
     ])
     assert.deepEqual(discord.shown.map(each => each.channel).sort(), [channel, direct, thread].sort())

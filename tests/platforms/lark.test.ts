@@ -5,20 +5,21 @@ import { fieldsOf } from '../../src/lib/shape'
 import { upload } from '../integration/webhook/support'
 import type { TestRelay } from '../support/relay'
 import { until } from '../support/until'
-import { callerOf, idsOf, startCallback, type Callback } from './caller'
+import { callerOf, idsOf } from './caller'
 import { group, Lark, refuse, self, user } from './lark'
+import { PlatformServer } from './server'
 
 const pixel = 'data:image/png;base64,iVBORw0KGgo='
 
 describe('Feishu and Lark', () => {
   let lark: Lark
   let relay: TestRelay
-  let callback: Callback
+  let callback: PlatformServer
   let chats = 0
 
   before(async () => {
     lark = await Lark.start()
-    callback = await startCallback()
+    callback = await PlatformServer.start(() => ({ body: { reply: 'pong' } }))
     relay = await lark.relay({
       chatApiTimeout: 1, chatApiMaxRetries: 2, commandPrefix: '/', commandCallbackUrl: callback.url,
       commands: [{ name: 'stat' }, { name: 'here', groups: group }], targets: { ops: { to: `group:${group}`, platform: 'feishu' } },
@@ -28,11 +29,11 @@ describe('Feishu and Lark', () => {
   after(async () => {
     await relay.stop()
     await lark.server.stop()
-    callback.close()
+    await callback.stop()
   })
   afterEach(() => {
     lark.clear()
-    callback.posted.length = 0
+    callback.clear()
   })
 
   /** To a group that no other test has written to: a failure holds or pauses it. */
@@ -291,7 +292,8 @@ describe('Feishu and Lark', () => {
     test(`posts a command from ${where}, and sends the reply there`, async () => {
       await lark.say(relay, message, content)
       await until('it is answered', () => lark.messages.length === 1)
-      assert.deepEqual(callback.posted.map(({ content, group_id: id, user_id: from }) => [content, id, from]), [[...posted, user]])
+      const told = callback.calls.map(({ fields }) => [fields.content, fields.group_id, fields.user_id])
+      assert.deepEqual(told, [[...posted, user]])
       assert.deepEqual(lark.messages.map(({ to, inThread, text }) => [to, inThread, text]), [[...sent, 'pong']])
     })
   }

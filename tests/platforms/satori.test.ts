@@ -6,15 +6,15 @@ import type { Config } from '../../src'
 import { upload } from '../integration/webhook/support'
 import { startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
-import { callerOf, idsOf, outcomeOf, startCallback, type Callback } from './caller'
+import { callerOf, idsOf, outcomeOf } from './caller'
 import { features, SatoriServer, type Entry } from './satori'
-import type { Answer } from './server'
+import { PlatformServer, type Answer } from './server'
 
 const quick = { chatApiTimeout: 0.4, chatApiMaxRetries: 1 }
 const pixel = 'data:image/png;base64,iVBORw0KGgo='
 
 let relay: TestRelay
-let callback: Callback
+let callback: PlatformServer
 let config: Config
 /** Servers: one with everything; one without a history, whose platform is called `onebot`; one that declares no more than sending. */
 let full: SatoriServer
@@ -26,7 +26,7 @@ before(async () => {
   full = await SatoriServer.start()
   plain = await SatoriServer.start({ platform: 'onebot', id: '20000', features: features.filter(name => name !== 'message.list') })
   bare = await SatoriServer.start({ platform: 'bare', features: ['login.get'] })
-  callback = await startCallback()
+  callback = await PlatformServer.start(() => ({ body: { reply: 'pong' } }))
   config = { ...quick, commandPrefix: '/', commandLength: 4, commandCallbackUrl: callback.url, keys: [{ name: 'quiet', key: 'the-secret-of-quiet', allow: ['send'] }] }
   relay = await startRelay({
     config,
@@ -40,12 +40,12 @@ before(async () => {
 })
 after(async () => {
   for (const server of [full, plain, bare]) await server.stop()
-  callback.close()
+  await callback.stop()
   await relay.stop()
 })
 afterEach(() => {
   for (const server of [full, plain, bare]) server.clear()
-  callback.posted.length = 0
+  callback.clear()
 })
 
 /** Resolves when the login of a server is online, or is not. */
@@ -320,7 +320,7 @@ describe('a login', () => {
     await until('the reply is there', () => full.ledger.length === 2)
     full.say('/mine x', { user: '10000' })
     assert.deepEqual(full.ledger.map(({ channelId, content }) => [channelId, content]), [['c5', 'pong'], ['dm-u8', 'pong']])
-    assert.deepEqual(callback.posted.map(body => body.raw_message), ['/ping <at id="1"/> @u3 x\ny', '/here x'])
+    assert.deepEqual(callback.calls.map(({ fields }) => fields.raw_message), ['/ping <at id="1"/> @u3 x\ny', '/here x'])
   })
 
   test('that is not connected sends nothing', async () => {

@@ -10,12 +10,12 @@ import { until } from '../support/until'
 import { callerOf, type Caller } from './caller'
 import { group, refuse, Telegram } from './telegram'
 
-/** A process with the adapter of Telegram, in which a minute takes two seconds. */
+/** A process with the adapter of Telegram, in which a minute takes a second. */
 async function start(t: TestContext, telegram: Telegram, more: object): Promise<Caller> {
   const folder = await mkdtemp(join(tmpdir(), 'relay-start-'))
   const { name, config } = telegram.adapter
   const adapter = { name, config: { ...config, ...more } }
-  const process = await RelayProcess.start({ apiKey, platform: { adapter }, folder, haste: 30, config: {} })
+  const process = await RelayProcess.start({ apiKey, platform: { adapter }, folder, haste: 60, config: {} })
   t.after(async () => {
     await process.end('SIGKILL')
     await telegram.server.stop()

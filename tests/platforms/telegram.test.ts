@@ -10,8 +10,9 @@ import { call } from '../integration/onebot-api/support'
 import { batchOf, failureOf, upload } from '../integration/webhook/support'
 import type { TestRelay } from '../support/relay'
 import { until } from '../support/until'
-import { callerOf, startCallback, type Callback } from './caller'
+import { callerOf } from './caller'
 import { group, refuse, self, Telegram, topic, user } from './telegram'
+import { PlatformServer } from './server'
 
 const toGroup = { to: `telegram:group:${group}` }
 const toUser = { to: `telegram:private:${user}` }
@@ -22,11 +23,12 @@ describe('Telegram', () => {
   let telegram: Telegram
   let relay: TestRelay
   let config: Config
-  let callback: Callback
+  let callback: PlatformServer
+  let reply: object = { reply: 'pong' }
 
   before(async () => {
     telegram = await Telegram.start()
-    callback = await startCallback()
+    callback = await PlatformServer.start(() => ({ body: reply }))
     config = {
       chatApiTimeout: 0.5, chatPauseAfter: 100, commandPrefix: '/', commands: [{ name: 'deploy', callback: callback.url }],
       keys: [
@@ -39,12 +41,12 @@ describe('Telegram', () => {
   })
   after(async () => {
     await relay.stop()
-    callback.close()
+    await callback.stop()
     await telegram.server.stop()
   })
   afterEach(() => {
     telegram.clear()
-    callback.posted.length = 0
+    callback.clear()
   })
 
   const { ask, send, fail, queue } = callerOf(() => relay, toGroup.to)
@@ -276,35 +278,35 @@ describe('Telegram', () => {
     const isReplied = () => until('there is a reply', () => telegram.messages.length > 0)
 
     test('with a slash is posted as it was typed, and answered where it was given', async () => {
-      callback.reply = { reply: 'done' }
+      reply = { reply: 'done' }
       await telegram.say(relay, '/deploy@relay_bot v2 <b>\n--now')
       await isReplied()
       const raw = '/deploy@relay_bot v2 <b>\n--now'
-      assert.deepEqual(callback.posted, [{
-        command: 'deploy', content: 'v2 <b>\n--now', raw_message: raw, user_id: user, group_id: group, message_id: callback.posted[0]?.message_id,
+      assert.deepEqual(callback.calls.map(({ fields }) => fields), [{
+        command: 'deploy', content: 'v2 <b>\n--now', raw_message: raw, user_id: user, group_id: group, message_id: callback.calls.map(({ fields }) => fields)[0]?.message_id,
       }])
       assert.deepEqual(arrived().map(({ chat, topic, text }) => [chat, topic, text]), [[group, undefined, 'done']])
     })
 
     test('in a topic is answered there, and in a private chat there', async () => {
-      callback.reply = { messages: [{ type: 'text', msg: 'done' }] }
+      reply = { messages: [{ type: 'text', msg: 'done' }] }
       await telegram.say(relay, '/deploy', inTopic)
       await isReplied()
       await telegram.say(relay, '/deploy x', { chat: { id: Number(user), type: 'private', first_name: 'Ann' } })
       await until('both are answered', () => telegram.messages.length === 2)
       assert.deepEqual(arrived().map(({ chat, topic }) => [chat, topic]), [[group, topic], [user, undefined]])
-      assert.deepEqual(callback.posted.map(command => command.group_id), [`${group}:${topic}`, undefined])
+      assert.deepEqual(callback.calls.map(({ fields }) => fields.group_id), [`${group}:${topic}`, undefined])
     })
 
     test('of another bot is not posted, and one of Koishi still works', async () => {
-      callback.reply = {}
+      reply = {}
       relay.app.command('deploy').action(() => 'from Koishi')
       await telegram.say(relay, '/deploy@other_bot')
       await telegram.say(relay, '/deploy')
       await isReplied()
-      assert.equal(callback.posted.length, 1)
+      assert.equal(callback.calls.length, 1)
       assert.deepEqual(arrived().map(each => each.text), ['from Koishi'])
-      callback.reply = { reply: 'done' }
+      reply = { reply: 'done' }
       await telegram.say(relay, '/deploy')
       await until('there is another reply', () => telegram.messages.length === 2)
       assert.deepEqual(arrived().map(each => each.text), ['from Koishi', 'done'])
