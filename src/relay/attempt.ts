@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/async'
-import { SendError, type Account, type Message, type Receipt } from '../platform/port'
+import { longestLimit, SendError, type Account, type Message, type Receipt } from '../platform/port'
 import { nameOf, type Chats, type Finding, type LookUps, type OpenCall } from './chats'
 import type { MessageKind } from './compose'
 import type { Active, Deliveries } from './deliveries'
@@ -205,12 +205,16 @@ class Attempt {
     this.wake()
   }
 
-  /** Rests before a further call, where there is one left and time for it. What is deferred and cannot leave waits in its lane instead. */
+  /**
+   * Rests before a further call, where there is one left and time for it. What is deferred and cannot leave waits in its lane instead, and
+   * no caller waits for the end of a long limit.
+   */
   private async rest(failure: SendError): Promise<SendError | undefined> {
     const { clock, limits, policy: { timeout }, lane: { interval } } = this.context
     const { account, chat, active: { delivery: { deferred } } } = this.sending
-    const time = Math.max(backoff(Math.max(this.calls, 1), Math.random()), interval, limits.rest(account.sid, chat))
-    const isPostponed = failure.outcome === 'unsent' && (deferred || !account.isOnline)
+    const limit = limits.rest(account.sid, chat)
+    const time = Math.max(backoff(Math.max(this.calls, 1), Math.random()), interval, limit)
+    const isPostponed = failure.outcome === 'unsent' && (deferred || !account.isOnline || limit > longestLimit)
     // A look-up may have taken of the time of a call, but not nearly all.
     const isLate = this.deadline - clock.now() < time + timeout / 4
     if (!failure.isRetryable || this.isLast || isPostponed || isLate) return failure

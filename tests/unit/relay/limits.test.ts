@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { chat, Core, fates, limited } from '../../support/core'
 
 const other = { kind: 'group', id: '2' } as const
+const file = { type: 'file', link: { kind: 'remote', url: 'http://example.com/x' } } as const
 
 /** When each call was made, in whole seconds. */
 function times({ port }: Core): number[] {
@@ -29,6 +30,16 @@ describe('a platform that limits the rate', () => {
     await core.run(2_000)
     assert.deepEqual([core.log, times(core)], [['x unsent', 'y sent'], [0, 60]])
   })
+
+  for (const [seconds, told, calls] of [[10, 'x sent,sent', [0, 10, 10]], [11, 'x unsent,unsent', [0]]] as const) {
+    test(`for ${seconds} seconds keeps the caller of a batch waiting only where that is not too long`, async () => {
+      const core = new Core()
+      core.port.fates.push(limited(seconds * 1000))
+      void core.submit('x', { mode: 'batch', items: [file, file] })
+      await core.run(30_000)
+      assert.deepEqual([core.log, times(core)], [[told], calls])
+    })
+  }
 
   test('turns away at once who comes long before that time', async () => {
     const core = new Core()
