@@ -1,5 +1,6 @@
 import { quietUntil } from '../../src/message/quiet'
 import { writeAddress } from '../../src/message/target'
+import { longestLimit } from '../../src/platform/port'
 import { backoff } from '../../src/relay/attempt'
 import { nameOf } from '../../src/relay/chats'
 import { isUnfinished, outcomeOf, type Delivery, type Open } from '../../src/relay/delivery'
@@ -20,7 +21,7 @@ export function judge(run: Run): string[] {
     ...run.accounts.flatMap(account => [
       ...judgeAnswers(run, account), ...judgeWords(run, account), ...judgeDoubles(run, account), ...judgeRecord(run, account),
       ...judgeExpiry(run, account), ...judgeTime(run, account), ...judgeWays(run, account), ...judgeDigest(run, account),
-      ...judgeWaiting(run, account),
+      ...judgeWaiting(run, account), ...judgePatience(run, account),
     ]),
     ...judgeTries(run), ...judgeLimits(run), ...judgeRestrictions(run), ...run.plan.isHeld ? judgeHeld(run) : [],
     ...watch(run),
@@ -239,6 +240,15 @@ function judgeLimits({ calls }: Run): string[] {
   })
 }
 
+/** "A caller who would wait for more than 10 seconds gets 503": after such a limit nothing of the request is called for. */
+function judgePatience(run: Run, account: Account): string[] {
+  if (isForLater(account) || account.issues.length > 1) return []
+  const calls = callsOf(run, account)
+  const isLong = ({ outcome, fault }: Call): boolean => outcome === 'limited' && (fault?.limit?.after ?? 0) > longestLimit
+  const place = calls.findIndex(isLong)
+  return place < 0 || place === calls.length - 1 ? [] : [`request ${account.request.name} was called for again after a long limit`]
+}
+
 /** An account is restricted only where three calls to two chats came to nothing, and none succeeded between. */
 function judgeRestrictions({ restrictions, calls, ledger }: Run): string[] {
   return restrictions.flatMap(({ at, process, sid }) => {
@@ -340,7 +350,7 @@ export function watch(run: Run): string[] {
       const start = before.begunAt - (before.fault?.heldFor ?? 0)
       const over = Math.min(answeredAt, before.leftAt ?? Infinity, start + timeout - Math.min(1_500, timeout / 3) - 500)
       const hasEnded = isEnded(run, before, call) || isAnsweredElsewhere(lane, before, call) || hasWrongClock(run)
-        || isGivenUp(run, before, call) || isRepeat(lane, before) || isRepeatable(run, before, call)
+        || isGivenUp(run, before, call) || isRepeat(lane, before) || isAfterLimit(run, before) || isRepeatable(run, before, call)
       if (call.begunAt < over && !hasEnded) problems.push(`the calls of ${before.marks.join()} and ${call.marks.join()} overlap`)
       const left = answeredAt <= over && !hasEnded ? answeredAt : before.begunAt
       if (call.begunAt - left < interval && !hasWrongClock(run)) problems.push(`${call.begunAt - left} ms between ${before.marks.join()} and ${call.marks.join()}`)
@@ -649,6 +659,17 @@ function timesAway({ calls, plan: { chats, moments } }: Run, { request }: Accoun
 /** Only the first call has the whole of its time; the caller's time may be over in those after it. */
 function isRepeat(lane: readonly Call[], { marks, begunAt }: Call): boolean {
   return lane.some(other => other.begunAt < begunAt && other.marks.some(mark => marks.includes(mark)))
+}
+
+/** The same after a limit of its chat or its account, which its caller has waited for. */
+function isAfterLimit({ calls }: Run, { chat, process, begunAt }: Call): boolean {
+  const [sid = ''] = chat.split(' ')
+  return calls.some(({ chat: other, process: own, outcome, answeredAt = Infinity, fault: { limit } = {} }) => {
+    if (!limit || outcome !== 'limited' || own !== process) return false
+    const late = begunAt - answeredAt - limit.after
+    // Before a call its delivery may be saved.
+    return late >= 0 && late < 1_000 && (limit.scope === 'account' ? other.startsWith(`${sid} `) : other === chat)
+  })
 }
 
 /** "The platform carries a repeated call out only once: it is sent again at once", by the next owner also while the first call is open. */
