@@ -628,16 +628,18 @@ function hasWrongClock({ plan: { moments } }: Run): boolean {
 
 /**
  * "An unanswered text keeps its place until it has settled, unless its bot is away then; everything else steps aside": longer than that it
- * is unanswered only where the history does not answer. What was leaving when its relay ended, or lost its data, steps aside as well. "A
+ * is unanswered only where the history does not answer, or is empty. It stays so, unless the clock of the platform is behind: then the next
+ * message makes the history look as if it reached back. What was leaving when its relay ended, or lost its data, steps aside as well. "A
  * message that the database stores after another relay took over" gets its place later.
  */
 function mayStepAside(
-  { acquisitions, endings, plan: { chats, moments, policy: { retries } } }: Run,
+  { acquisitions, endings, plan: { chats, moments, platform: { offset }, policy: { retries } } }: Run,
   { account: { request }, first, issue, accepted }: { account: Account, first: Call, issue: Issue, accepted: number },
 ): boolean {
-  const isAway = moments.some(({ what }) => 'sid' in what && what.sid === chats[request.chat]?.sid)
-  const isAnswered = chats[request.chat]?.questions.every(question => !question)
-  const holds = retries > 0 && !isAway && isAnswered && request.items.every(({ type }) => type === 'text')
+  const { sid, before = 0, questions = [] } = chats[request.chat] ?? {}
+  const isAway = moments.some(({ what }) => 'sid' in what && what.sid === sid)
+  const isToldInTime = questions.every(question => !question) && (before > 0 || offset > -5_000)
+  const holds = retries > 0 && !isAway && isToldInTime && request.items.every(({ type }) => type === 'text')
   const until = holds ? accepted : first.begunAt
   return (holds ? acquisitions : [...endings, ...acquisitions]).some(({ at }) => at >= issue.at && at <= until)
 }
