@@ -65,7 +65,7 @@ export class Victim {
 }
 
 /** Starts one whose bot is online, and that ends with the test. */
-async function victim(t: TestContext, config: Config): Promise<Victim> {
+export async function victim(t: TestContext, config: Config = {}): Promise<Victim> {
   const simulator = await Simulator.start({ anyTarget: true })
   t.after(() => simulator.close())
   const relay = new Victim(simulator, await mkdtemp(join(tmpdir(), 'relay-victim-')), config)

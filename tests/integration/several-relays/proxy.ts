@@ -4,11 +4,12 @@ import { listen } from '../../support/listen'
 
 interface Hold {
   pattern: RegExp
+  what: 'statement' | 'answer'
   isSeen: boolean
   released: Promise<void>
 }
 
-/** Stands between relays and their database server, and holds back single statements. */
+/** Stands between relays and their database server, and holds back single statements or their answers. */
 export class Proxy {
   private readonly holds: Hold[] = []
 
@@ -22,13 +23,13 @@ export class Proxy {
     return proxy
   }
 
-  /** Holds back the next statement that is like this. It is carried out although its client has gone meanwhile. */
-  hold(pattern: RegExp): { readonly isSeen: boolean, release: () => void } {
+  /** Holds back the next statement that is like this, or its answer. A statement is carried out although its client has gone meanwhile. */
+  hold(what: Hold['what'], pattern: RegExp): { readonly isSeen: boolean, release: () => void } {
     let release = (): void => undefined
     const released = new Promise<void>(resolve => {
       release = resolve
     })
-    const hold = { pattern, isSeen: false, released }
+    const hold = { pattern, what, isSeen: false, released }
     this.holds.push(hold)
     return {
       get isSeen() {
@@ -41,14 +42,19 @@ export class Proxy {
   private join(client: Socket): void {
     const server = connect(this.target, '127.0.0.1')
     let statements = Promise.resolve()
+    let answers = Promise.resolve()
     client.on('data', chunk => {
       const text = chunk.toString('latin1')
       const hold = this.holds.find(({ pattern, isSeen }) => !isSeen && pattern.test(text))
       if (hold) hold.isSeen = true
-      statements = statements.then(() => hold?.released).then(() => void server.write(chunk))
+      if (hold?.what === 'answer') answers = answers.then(() => hold.released)
+      statements = statements.then(() => hold?.what === 'statement' ? hold.released : undefined).then(() => void server.write(chunk))
     })
-    server.pipe(client)
+    server.on('data', chunk => {
+      answers = answers.then(() => void client.write(chunk))
+    })
     client.on('close', () => void statements.then(() => server.end()))
+    server.on('close', () => void answers.then(() => client.end()))
     for (const socket of [client, server]) socket.on('error', () => undefined)
   }
 }
