@@ -60,6 +60,24 @@ describe('an Idempotency-Key', () => {
     assert.deepEqual(core.states, ['sent', 'unanswered'])
   })
 
+  test('of what went unanswered leaves it so where too many wait before it, and is sent once they have left', async () => {
+    const core = new Core({ retries: 0, capacity: 1 })
+    core.port.hasHistory = false
+    core.port.fates.push(fates.lost)
+    void core.submit('x', key)
+    await core.run(60_000)
+    core.port.fates.push({ arrives: 5_000, answered: 5_000 })
+    for (const text of ['leaving', 'waiting']) void core.submit(text)
+    await core.run(10)
+    void core.submit('x', key)
+    await core.run(100)
+    assert.deepEqual([core.log, core.states], [['x unanswered', 'x replay unanswered'], ['unanswered']])
+    await core.run(10_000)
+    void core.submit('x', key)
+    await core.run(20_000)
+    assert.deepEqual([core.called, core.log.at(-1)], [['x', 'leaving', 'waiting', 'x'], 'x sent'])
+  })
+
   test('is in progress while the first request is under way, and answered for what was accepted for later', async () => {
     const core = new Core()
     core.port.fates.push({ arrives: 500, answered: 500 }, { arrives: 500, answered: 500 })
