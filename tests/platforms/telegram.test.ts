@@ -283,7 +283,7 @@ describe('Telegram', () => {
       await isReplied()
       const raw = '/deploy@relay_bot v2 <b>\n--now'
       assert.deepEqual(callback.calls.map(({ fields }) => fields), [{
-        command: 'deploy', content: 'v2 <b>\n--now', raw_message: raw, user_id: user, group_id: group, message_id: callback.calls.map(({ fields }) => fields)[0]?.message_id,
+        command: 'deploy', content: 'v2 <b>\n--now', raw_message: raw, user_id: user, group_id: group, message_id: callback.calls[0]?.fields.message_id,
       }])
       assert.deepEqual(arrived().map(({ chat, topic, text }) => [chat, topic, text]), [[group, undefined, 'done']])
     })

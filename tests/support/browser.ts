@@ -21,3 +21,10 @@ export function launchBrowser(): Promise<Browser> {
     ],
   })
 }
+
+/** To be run on a page before its own scripts: nothing moves, so that nothing is waited for. */
+export const still = `
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync('*, ::before, ::after { transition: none !important; animation: none !important }')
+  document.adoptedStyleSheets = [sheet]
+`

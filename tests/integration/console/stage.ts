@@ -8,7 +8,7 @@ import { resolve } from 'node:path'
 import { after, before } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { serveConsole } from '../../../bot/console'
-import { launchBrowser } from '../../support/browser'
+import { launchBrowser, still } from '../../support/browser'
 import { freePort } from '../../support/process'
 import { startRelay, type RelayOptions, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
@@ -17,11 +17,8 @@ const build = resolve(import.meta.dirname, '../../../dist')
 
 type Play = (page: Page) => Promise<void>
 
-/** On the page: nothing moves, and what it looks at again after two seconds it looks at again sooner, so that nothing is waited for. */
+/** On the page: what it looks at again after two seconds it looks at again sooner. */
 const hasten = `
-  const sheet = new CSSStyleSheet()
-  sheet.replaceSync('*, ::before, ::after { transition: none !important; animation: none !important }')
-  document.adoptedStyleSheets = [sheet]
   const start = window.setTimeout
   window.setTimeout = (run, delay, ...rest) => start(run, delay === 2000 ? 300 : delay, ...rest)
 `
@@ -52,6 +49,7 @@ export function useStage(config: RelayOptions['config']): Stage {
     const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 900 }, ...options })
     const settings = { theme: { mode: 'auto', dark: 'default-dark', light: 'default-light' }, locale: options.locale ?? 'en-US' }
     await context.addInitScript(`localStorage.setItem('koishi.console.config', ${JSON.stringify(JSON.stringify(settings))})`)
+    await context.addInitScript(still)
     await context.addInitScript(hasten)
     const page = await context.newPage()
     page.setDefaultTimeout(20_000)

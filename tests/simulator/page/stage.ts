@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import axe from 'axe-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { Simulator } from '../../../simulator'
-import { launchBrowser } from '../../support/browser'
+import { launchBrowser, still } from '../../support/browser'
 import { Client } from '../support'
 
 /** What a test plays with. */
@@ -14,13 +14,6 @@ export interface Stage {
   /** Connects another bot. */
   connect: () => Promise<Client>
 }
-
-/** Nothing moves, so that nothing is waited for. */
-const still = `
-  const sheet = new CSSStyleSheet()
-  sheet.replaceSync('*, ::before, ::after { transition: none !important; animation: none !important }')
-  document.adoptedStyleSheets = [sheet]
-`
 
 let browser: Browser | undefined
 
