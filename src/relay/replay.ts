@@ -190,6 +190,8 @@ export class Replay {
     // A file that is gone makes its item fail in its turn.
     await deliveries.keepUploads(items, expiresAt ?? clock.wall()).catch(() => undefined)
     const change = { ...again(delivery, intake.nextSeq(), true), ...first, bot, deferred: isLater, expiresAt }
+    // What becomes of it now, its refusal does not tell.
+    for (const [key, refusal] of this.refused.entries()) if (refusal.delivery.id === id) this.refused.delete(key)
     await requeue(this.context, known ?? deliveries.toActive(delivery, items), change, {})
   }
 }

@@ -173,6 +173,20 @@ describe('a retry', () => {
     assert.match(failures.join('\n'), /^RelayError: no such delivery\nRelayError: this delivery is queued.*\nRelayError: this delivery is sent.*$|^RelayError: this delivery is queued.*\nRelayError: no such delivery\nRelayError: this delivery is sent.*$/)
   })
 
+  test('of a message that was refused because of its chat ends the telling of that refusal', async () => {
+    const core = new Core({ retries: 0 })
+    core.port.hasHistory = false
+    core.port.fates.push(fates.muted, fates.lost)
+    const { delivery } = await Promise.race([core.submit('x', key), core.run(100).then(() => assert.fail('no answer'))])
+    void core.submit('x', key)
+    await core.run(100)
+    void core.relay.retry(delivery.id, () => undefined)
+    await core.run(120_000)
+    void core.submit('x', key)
+    await core.run(100)
+    assert.deepEqual([core.log, core.states], [['x refused', 'x replay refused', 'x sent'], ['unanswered', 'sent']])
+  })
+
   test('sends nothing that is answered while it waits for its turn', async () => {
     const core = new Core({ retries: 0 })
     core.port.hasHistory = false
