@@ -356,7 +356,32 @@ export function watch(run: Run): string[] {
       if (call.begunAt - left < interval && !hasWrongClock(run)) problems.push(`${call.begunAt - left} ms between ${before.marks.join()} and ${call.marks.join()}`)
     }
   }
-  return [...problems, ...watchOrder(run)]
+  return [...problems, ...watchOrder(run), ...run.accounts.flatMap(account => watchSettling(run, account))]
+}
+
+/** A text that was leaving when its relay ended holds its lane: until it has settled, has arrived, or is called for again. */
+function watchSettling(run: Run, account: Account): string[] {
+  const { acquisitions, endings, ledger, plan: { store, policy: { retries }, platform: { hasHistory, idempotentFor } } } = run
+  const { request: { name, items, expiresIn, wishes = {} }, issues, operations, marks } = account
+  const isSimple = issues.length === 1 && operations.length === 0 && expiresIn === undefined && !wishes.route && wishes.digest === undefined
+  const isText = items.every(({ type }) => type === 'text') && !marks.some(mark => isOneOfEquals(run, mark))
+  const canTell = store !== 'memory' && hasHistory && idempotentFor === undefined && !hasWrongClock(run)
+  if (!canTell || !isForLater(account) || !isSimple || !isText) return []
+  const calls = callsOf(run, account)
+  return calls.slice(0, retries).flatMap((last, index) => {
+    const { process, chat, answeredAt = Infinity, begunAt, settle } = last
+    const ended = endings.find(ending => ending.process === process && ending.at >= begunAt && ending.at < answeredAt)
+    const next = ended && acquisitions.find(({ at }) => at > ended.at)
+    if (!next) return []
+    const over = [...endings.filter(ending => ending.process === next.process), ...acquisitions].filter(({ at }) => at > next.at)
+    const arrived = ledger.filter(({ call }) => call === last)
+    // A relay that only knows when the call was made takes it to begin with its own start.
+    const settled = (ended.kind === 'reload' ? begunAt : next.at) + settle
+    const until = Math.min(settled, calls[index + 1]?.begunAt ?? Infinity, ...over.map(({ at }) => at), ...arrived.map(({ time }) => time))
+    const isOf = ({ process, begunAt }: Call): boolean => process === next.process && begunAt > next.at && begunAt < until
+    const others = run.calls.filter(call => call.chat === chat && isOf(call))
+    return others.map(({ marks, begunAt }) => `${marks.join()} left ${settled - begunAt} ms before request ${name} had settled`)
+  })
 }
 
 /** What must last is called for by the owner of the database only. */

@@ -71,6 +71,10 @@ const rules: readonly Rule[] = [
     patches: [{ file: 'recheck.ts', find: 'calls > policy.retries', replace: 'calls >= 0' }],
   },
   {
+    number: 9, off: 'a text that was leaving when its relay ended does not hold its lane',
+    patches: [{ file: 'attempt.ts', find: `kind === 'text' && !this.isLast ?`, replace: `kind === 'text' && !this.isLast && !this.sending.earlier ?` }],
+  },
+  {
     number: 10, off: 'one entry is enough for several equal messages',
     patches: [{ file: 'chats.ts', find: 'within.size >= this.open(chat, call.likeness).length', replace: 'within.size > 0' }],
   },

@@ -129,6 +129,22 @@ describe('a lane', () => {
     assert.deepEqual(core.states, ['sent', 'failed', 'failed'])
     await assert.rejects(core.relay.drop('nonsense'))
   })
+
+  test('waits for a text that was leaving when the relay ended, until that has settled', async () => {
+    const core = new Core()
+    void core.submit('before')
+    await core.run(100)
+    core.port.fates.push(fates.silent)
+    void core.later('leaving')
+    void core.later('next')
+    await core.run(5_000)
+    core.restart()
+    const restartedAt = core.clock.now()
+    await core.run(120_000)
+    const [, , again, next] = core.port.calls
+    assert.deepEqual(core.called, ['before', 'leaving', 'leaving', 'next'])
+    assert.ok(again && next && again.at >= restartedAt + 30_000)
+  })
 })
 
 describe('whoever waits in a lane that is closed meanwhile is turned away:', () => {
