@@ -246,7 +246,9 @@ function judgePatience(run: Run, account: Account): string[] {
   const calls = callsOf(run, account)
   const isLong = ({ outcome, fault }: Call): boolean => outcome === 'limited' && (fault?.limit?.after ?? 0) > longestLimit
   const place = calls.findIndex(isLong)
-  return place < 0 || place === calls.length - 1 ? [] : [`request ${account.request.name} was called for again after a long limit`]
+  // What another plugin of the bot has held back for long enough leaves all the same.
+  const later = place < 0 ? [] : calls.slice(place + 1).filter(({ fault }) => fault?.heldFor === undefined)
+  return later.length > 0 ? [`request ${account.request.name} was called for again after a long limit`] : []
 }
 
 /** An account is restricted only where three calls to two chats came to nothing, and none succeeded between. */
@@ -374,7 +376,7 @@ function watchSettling(run: Run, account: Account): string[] {
     const next = ended && acquisitions.find(({ at }) => at > ended.at)
     if (!next) return []
     const over = [...endings.filter(ending => ending.process === next.process), ...acquisitions].filter(({ at }) => at > next.at)
-    const arrived = ledger.filter(({ call }) => call === last)
+    const arrived = ledger.filter(({ call }) => calls.includes(call))
     // A relay that only knows when the call was made takes it to begin with its own start.
     const settled = (ended.kind === 'reload' ? begunAt : next.at) + settle
     const until = Math.min(settled, calls[index + 1]?.begunAt ?? Infinity, ...over.map(({ at }) => at), ...arrived.map(({ time }) => time))
