@@ -22,13 +22,8 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
 /** The result of some work; `undefined` where it fails or takes longer than a time in milliseconds. */
 export async function inTime<T>(work: () => Promise<T>, time: number): Promise<T | undefined> {
   const end = new AbortController()
-  try {
-    return await Promise.race([work(), setTimeout(time, undefined, { signal: end.signal })])
-  } catch {
-    return undefined
-  } finally {
-    end.abort()
-  }
+  const late = setTimeout(time, undefined, { signal: end.signal })
+  return Promise.race([work(), late]).catch(() => undefined).finally(() => end.abort())
 }
 
 /** Runs work with the same key one after the other. */

@@ -2,9 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 
 /** SHA-256 of a text or bytes, which may come in pieces. */
 export function sha256(...pieces: readonly (Buffer | string)[]): Buffer {
-  const hash = createHash('sha256')
-  for (const piece of pieces) hash.update(piece)
-  return hash.digest()
+  return pieces.reduce((hash, piece) => hash.update(piece), createHash('sha256')).digest()
 }
 
 /** SHA-256 of a text, which may come in pieces, in hexadecimal. */
