@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 
 /** How long the files of one process may take, in milliseconds: one that waits for ever is to fail. */
 const timeout = 300_000
@@ -12,17 +12,20 @@ const concurrency = availableParallelism() + 1
  * How many files of a folder share a process: loading Koishi takes longer than most of them. Their apps have to end with everything that
  * they have begun, or that fails the tests of another file: see tests/support/adapter-timers.ts.
  */
-const share = 6
+const share = 8
 const folders = [
-  'unit', 'docs', 'image', 'platforms', 'simulator',
-  'integration/commands', 'integration/hooks', 'integration/http', 'integration/onebot', 'integration/onebot-api',
+  // The tests of the hooks set the time zone of their process.
+  'unit/hooks', 'unit', 'docs', 'image', 'platforms', 'simulator', 'integration/commands', 'integration/deliveries', 'integration/hooks',
+  'integration/http', 'integration/onebot', 'integration/onebot-api', 'integration/webhook',
 ]
 /** Those that take long, and one that looks at what its process has loaded. */
 const alone = [
-  'docs/answers', 'docs/flow', 'docs/plugins', 'integration/commands/flood', 'integration/hooks/programs', 'integration/hooks/start',
+  'docs/answers', 'docs/flow', 'docs/plugins', 'integration/commands/flood', 'integration/deliveries/deferred',
+  'integration/deliveries/deliveries', 'integration/deliveries/restart', 'integration/hooks/programs', 'integration/hooks/start',
   'integration/onebot/forward', 'platforms/discord', 'platforms/kill', 'platforms/lark', 'simulator/page',
 ].map(name => `tests/${name}.test.ts`)
-const mayShare = file => folders.some(folder => file.startsWith(`tests/${folder}/`)) && !alone.includes(file)
+/** The folder whose files share a process with this one. */
+const folderOf = file => alone.includes(file) ? undefined : folders.find(folder => file.startsWith(`tests/${folder}/`))
 
 const words = process.argv.slice(2)
 const files = readdirSync('tests', { recursive: true })
@@ -40,7 +43,8 @@ process.on('exit', () => rmSync(folder, { recursive: true }))
 
 const groups = []
 for (const file of files) {
-  const group = mayShare(file) ? groups.findLast(([first]) => mayShare(first) && dirname(first) === dirname(file)) : undefined
+  const folder = folderOf(file)
+  const group = folder && groups.findLast(([first]) => folderOf(first) === folder)
   if (group && group.length < share) group.push(file)
   else groups.push([file])
 }
