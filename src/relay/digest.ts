@@ -71,12 +71,7 @@ export async function gather(
   const expiresAt = Math.max(...all.map(active => active.delivery.expiresAt ?? 0))
   Object.assign(delivery, { bot, deferred: true, expiresAt, flow })
   const active = deliveries.add(delivery, items)
-  try {
-    await deliveries.insert(active)
-  } catch (error) {
-    deliveries.forget(delivery.id)
-    throw error
-  }
+  await deliveries.insert(active)
   return active
 }
 

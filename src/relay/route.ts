@@ -22,13 +22,12 @@ export function hasNextRung(route: RouteState | undefined): boolean {
  * @param results what has become of its items by the present way
  * @param at when that has ended, in milliseconds since the epoch
  */
-export function nextRung({ flow, mode, open }: Delivery, results: Results, at: number): Change | undefined {
+export function nextRung({ flow, mode }: Delivery, results: Results, at: number): Change | undefined {
   const { route } = flow
   const present = route && currentRung(route)
   const next = route?.rungs[route.index + 1]
   if (!present || !next) return
-  const isUnknown = open.some(({ indices }) => indices.some(index => results[index] === undefined))
-  const mayHaveArrived = isUnknown || results.some(result => outcomeOf(result) === 'unanswered')
+  const mayHaveArrived = results.some(result => outcomeOf(result) === 'unanswered')
   const goesOnUnknown = route.whenUnknown === 'next' && mode === 'single'
   if (results.some(result => result?.success) || (mayHaveArrived && !goesOnUnknown)) return
   return {

@@ -41,17 +41,14 @@ export async function send(context: SendContext, active: Active, account: Accoun
   const items = await deliveries.itemsOf(active)
   const releases = items.flatMap(item => 'link' in item && item.link.kind === 'upload' ? [files.hold(item.link.id)] : [])
   summary.waited ??= Math.max(clock.wall() - createdAt, 0)
-  const before = delivery.results
-  const results = [...before]
+  const results = [...delivery.results]
   const work: Work = { active, account, lane, results, hasLeft: false, failure: undefined }
   try {
     await sendAll(context, work)
   } finally {
     for (const release of releases) release()
   }
-  const all = withArrived(delivery, results)
-  const hasFailed = all.some((result, index) => !before[index] && result?.success === false)
-  return { results: all, failure: hasFailed ? work.failure : undefined }
+  return { results: withArrived(delivery, results), failure: work.failure }
 }
 
 /** The work on one delivery; results are filled in as they come. */
@@ -68,24 +65,22 @@ interface Work {
 
 async function sendAll(context: SendContext, work: Work): Promise<void> {
   const { active, account, lane, results } = work
-  const { delivery: { deferred, open, flow: { thread } } } = active
+  const { delivery: { deferred, open } } = active
   const { gates, deliveries, policy: { retries } } = context
   const mostCalls = gates.isRestricted(lane.bot) ? 1 : Infinity
   const ready = await prepareAll(context, work)
-  const isOf = ({ indices }: Open) => ({ index }: Ready): boolean => indices.includes(index)
   const earlier = open.map((each): Outgoing => ({
-    items: ready.filter(isOf(each)), retries: Math.min(retries, each.calls + mostCalls - 1), earlier: each,
+    items: ready.filter(({ index }) => each.indices.includes(index)), retries: Math.min(retries, each.calls + mostCalls - 1), earlier: each,
   }))
   const fresh = ready.filter(item => !earlier.some(({ items }) => items.includes(item)))
   const messages = compose(fresh, account)
-  if (thread) await joinThread(context, active, account, messages)
+  await joinThread(context, active, account, messages)
   const combined = messages.map((items): Outgoing => ({ items, retries: Math.min(retries, mostCalls - 1) }))
   const queue = [...earlier.filter(({ items }) => items.length > 0), ...combined]
   for (let next = queue.shift(); next; next = queue.shift()) {
     const result = await sendOne(context, work, next)
     const cause = result.success ? undefined : result.error.cause
     const failure = cause instanceof SendError ? cause : undefined
-    work.failure = failure ?? work.failure
     const isClosed = failure?.last.isAboutTarget === true
     const isRefused = failure?.outcome === 'refused' && !isClosed
     if (isRefused && loosen(deliveries, active, next.items.map(({ index }) => index))) {
@@ -98,6 +93,7 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
       queue.unshift(...parts.map(items => ({ items, retries: 0 })))
       continue
     }
+    work.failure = failure ?? work.failure
     for (const { index } of next.items) results[index] = result
     // What is refused because of the target would be refused again, and calls into a closed chat get accounts banned. What could not leave
     // now, a deferred delivery tries again as a whole.
@@ -139,7 +135,7 @@ async function sendOne(context: SendContext, work: Work, { items, retries, earli
     const sending = { active, results, indices, chat: lane.name, account, message, kind: kindOf(items), settle, retries, earlier }
     const receipt = await attempt(context, sending)
     hasArrived = true
-    if (active.delivery.flow.thread) await takeBack(context, active, account, indices)
+    await takeBack(context, active, account, indices)
     return toSent(receipt, message.likeness)
   } catch (error) {
     // Another relay has the data store: it finds out what became of this.

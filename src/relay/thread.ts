@@ -105,7 +105,6 @@ export function messageOf(
 ): Message {
   // A platform that makes one message of all calls with one name would take the next way for a repeated call.
   const name = route ? `${nameOf(id, indices)} ${route.index}` : nameOf(id, indices)
-  if (!thread) return account.message(target, items, name)
   const { done, ids: [earlier] = [] } = linkOf(thread, indices) ?? {}
   if (earlier !== undefined && done === 'updated' && account.update) return account.update(target, earlier, items, name)
   const reply: LoadedItem[] = earlier !== undefined && done === 'replied' ? [{ type: 'reply', messageId: earlier }] : []

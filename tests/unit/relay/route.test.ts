@@ -30,7 +30,6 @@ function after(delivery: Delivery, change: Change | undefined): Delivery {
   return { ...delivery, ...change }
 }
 
-const open = [{ indices: [0, 1], likeness: '', since: 0, settle: 1, calls: 1 }]
 for (const [what, delivery, results, goesOn] of [
   ['what was refused', deliver(), [failed('refused'), failed('refused')], true],
   ['what the platform cannot take', deliver(), [failed('bad-request'), failed('bad-request')], true],
@@ -39,8 +38,6 @@ for (const [what, delivery, results, goesOn] of [
   ['what was sent', deliver(), [sent, sent], false],
   ['what went unanswered', deliver(), [unanswered(), unanswered()], false],
   ['what went unanswered, where the name says so', deliver({ whenUnknown: 'next' }), [unanswered(), unanswered()], true],
-  ['what is still open', deliver({ open }), [undefined, undefined], false],
-  ['what is still open, where the name says so', deliver({ open, whenUnknown: 'next' }), [undefined, undefined], true],
   ['a batch of which nothing has arrived', deliver({ mode: 'batch' }), [failed('refused'), failed('unsent')], true],
   ['a batch of which a part has arrived', deliver({ mode: 'batch', whenUnknown: 'next' }), [failed('refused'), sent], false],
   ['a batch of which a part may have arrived', deliver({ mode: 'batch', whenUnknown: 'next' }), [failed('refused'), unanswered()], false],
