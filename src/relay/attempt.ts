@@ -185,11 +185,18 @@ class Attempt {
     isOver = true
     unwatch?.()
     if (this.receipt) return
-    if (!endCall) return failure ?? new SendError('unsent', 'another plugin of the bot held the message back, or its files came too slowly')
+    if (!endCall) return failure ?? this.slowness()
     failure ??= new SendError('unanswered')
     endCall(failure.outcome, failure.wording ?? (failure.outcome === 'unanswered' ? 'no answer in time' : undefined))
     if (failure.outcome === 'unanswered') this.isOpen = true
     return failure
+  }
+
+  /** The message was not ready in time. A further call goes on with its files; what is deferred must not hold its lane for ever. */
+  private slowness(): SendError {
+    const { account, active: { delivery: { deferred } } } = this.sending
+    const isOwn = deferred && account.isOnline && !this.context.stop.aborted
+    return new SendError(isOwn ? 'refused' : 'unsent', 'another plugin of the bot held the message back, or its files came too slowly')
   }
 
   private onSuccess(receipt: Receipt): void {

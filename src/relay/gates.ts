@@ -101,7 +101,6 @@ export class Gates {
    * @param isAlone whether it waits for no digest
    */
   deferral(name: string, { flow: { urgent, sendAt, policy, members } }: Pick<Delivery, 'flow'>, isAlone = false): Deferral | undefined {
-    if (!policy && sendAt === undefined) return
     const { clock } = this.context
     const wall = clock.wall()
     if (sendAt !== undefined && sendAt > wall) return { kind: 'scheduled', until: sendAt }
@@ -134,6 +133,11 @@ export class Gates {
 
   forget(name: string): void {
     this.memory.gates.delete(name)
+  }
+
+  /** The lanes of which something is known, also since before a reload. */
+  names(): string[] {
+    return [...this.memory.gates.keys()]
   }
 
   /** What the last failure of a paused target said. */
@@ -356,7 +360,7 @@ function waitFor(tries: number): number {
 }
 
 /** A refusal that passes in so many milliseconds. */
-function later(code: 'unsent' | 'paused', ms: number, text?: string, until: number | null = null): RelayError {
+export function later(code: 'unsent' | 'paused', ms: number, text?: string, until: number | null = null): RelayError {
   const seconds = Math.min(Math.max(Math.ceil(ms / 1000), 1), code === 'paused' ? Infinity : mostRetryAfter)
   return new RelayError(code, text, { headers: { 'retry-after': String(seconds) }, ...until !== null && { data: { held_until: new Date(until).toISOString() } } })
 }

@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import type { MessageRequest } from '../message/model'
 import type { Active, Deliveries } from './deliveries'
 import { createDelivery, failRest, type Delivery, type Idempotency } from './delivery'
-import { reasonOf, type Deferral, type Gates } from './gates'
+import { later, reasonOf, type Gates } from './gates'
 import { laneOf } from './lane'
 import type { Lanes } from './lanes'
 import { fitTexts } from './long-text'
@@ -12,9 +12,6 @@ import { summarize } from './summary'
 
 /** After which time a deferred delivery, or one that is sent again, is dropped unless its request says otherwise, in milliseconds. */
 export const defaultExpiry = 24 * 60 * 60 * 1000
-
-/** What a caller is told at most in `Retry-After`, in seconds. */
-const mostRetryAfter = 60
 
 /** What accepting needs of the rest of the core. */
 export interface IntakeContext extends RelayOptions {
@@ -106,8 +103,11 @@ export class Intake {
     if (mode === 'single') for (const item of checked) if (item instanceof RelayError) throw item
     delivery.bot = account.sid
     const hold = gates.deferral(laneOf(delivery), delivery)
-    if (hold && !deliveries.isDurable) throw notNow(hold, delivery, clock.wall())
-    isLater ||= hold !== undefined
+    if (hold && !deliveries.isDurable) {
+      const reason = `${reasonOf(hold, delivery.flow)}, and without a database nothing waits that long: nothing was sent`
+      throw later('unsent', hold.until - clock.wall(), reason, hold.until)
+    }
+    isLater ||= hold !== undefined || (deliveries.isDurable && lanes.awaitsDigest(delivery))
     const start = Math.max(delivery.createdAt, sendAt?.at ?? 0)
     if (isLater) Object.assign(delivery, { deferred: true, expiresAt: start + (expiresIn ?? defaultExpiry) })
     // Another way may take what this one cannot.
@@ -151,12 +151,4 @@ export class Intake {
     void deliveries.ended(active).catch(() => undefined).then(end)
     return deliveries.ended(active, deferred.inMemory ?? 0)
   }
-}
-
-/** Refuses a caller who cannot wait for the end of quiet hours or of a digest. */
-function notNow(hold: Deferral, { flow }: Delivery, wall: number): RelayError {
-  const seconds = Math.min(Math.max(Math.ceil((hold.until - wall) / 1000), 1), mostRetryAfter)
-  return new RelayError('unsent', `${reasonOf(hold, flow)}, and without a database nothing waits that long: nothing was sent`, {
-    headers: { 'retry-after': String(seconds) }, data: { held_until: new Date(hold.until).toISOString() },
-  })
 }

@@ -39,6 +39,8 @@ export class Lane implements Gated {
   leaving: Place | undefined
   /** Why what waits is late, until that has left. */
   delay: Delay | undefined
+  /** Before which time on the monotonic clock its head is not tried again. */
+  againAt = -Infinity
   /** Cancels the timer of its next look. */
   cancel: () => void = () => undefined
 

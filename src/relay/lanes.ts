@@ -5,7 +5,7 @@ import type { Account, Closure } from '../platform/port'
 import { nameOfError, type Active } from './deliveries'
 import { failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Results } from './delivery'
 import { gather, joins } from './digest'
-import { isScheduled, Lane, laneOf, type Place } from './lane'
+import { isScheduled, Lane, laneOf, readLane, type Place } from './lane'
 import { backlogOf, stateOf, waitingIn, type Backlog, type LaneState } from './lane-states'
 import { currentRung, hasNextRung, nextRung } from './route'
 import { send, type SendContext, type SendEnd } from './send'
@@ -59,6 +59,8 @@ export class Lanes {
 
   constructor(private readonly context: SendContext) {
     const { port, clock, gates } = context
+    // What a lane was paused or held for before a reload is still told, and forgotten in time.
+    for (const at of gates.names().map(readLane)) if (at) this.open(at)
     const unwatch = port.onOnline(bot => {
       gates.online(bot)
       for (const lane of this.lanes.values()) this.advance(lane)
@@ -93,6 +95,13 @@ export class Lanes {
     lane.put(place)
     if (!isNext && !deferred) this.watch(lane, place)
     this.advance(lane)
+  }
+
+  /** Whether something is before a delivery in its lane after which the time of its digest begins. */
+  awaitsDigest({ bot, target, flow: { urgent, policy } }: Pick<Delivery, 'bot' | 'target' | 'flow'>): boolean {
+    if (urgent || !policy?.digest) return false
+    const { leaving, places } = this.open({ bot, target })
+    return [...leaving ? [leaving] : [], ...places].some(({ active: { delivery: { flow } } }) => flow.policy?.digest && !flow.urgent)
   }
 
   /** The delivery is on disk: it may leave. */
@@ -219,9 +228,9 @@ export class Lanes {
 
   /** How long until the head of a lane may be tried, in milliseconds. */
   private rest(lane: Lane, { active: { delivery: { deferred } } }: Place): number {
-    const { deliveries, gates } = this.context
+    const { clock, deliveries, gates } = this.context
     const isKept = !this.isOnline(lane) || (deferred && !deliveries.mayCall({ mustLast: true }))
-    return Math.max(gates.rest(lane), isKept ? lookInterval : 0)
+    return Math.max(gates.rest(lane), isKept ? lookInterval : 0, lane.againAt - clock.now())
   }
 
   /** Looks again when a caller who waits goes away, and when its time is over. */
@@ -248,14 +257,6 @@ export class Lanes {
       lane.delay ??= 'closed'
     }
     this.advance(lane)
-  }
-
-  /** Nothing leaves for a while: callers are told, and until when, where the platform knows. */
-  private onClosed(lane: Lane, account: Account): void {
-    const { gates } = this.context
-    lane.delay ??= 'closed'
-    this.sift(lane)
-    if (gates.isAboutChat(lane.name)) void gates.ask(lane, account).then(() => this.advance(lane))
   }
 
   /** Takes out who waits no longer, and sends the head as soon as that may be. */
@@ -356,12 +357,8 @@ export class Lanes {
       const { leaving } = lane
       lane.leaving = undefined
       if (!isDone && leaving) lane.put(leaving)
-      if (isDone || this.isClosed) {
-        this.advance(lane)
-        return
-      }
-      this.sift(lane)
-      this.lookAfter(lane, lookInterval)
+      if (!isDone) lane.againAt = this.context.clock.now() + lookInterval
+      this.advance(lane)
     })
     this.working.add(work)
   }
@@ -378,7 +375,10 @@ export class Lanes {
       const active = await this.take(lane, head)
       const leftAt = clock.now()
       const end = await send(context, active, account, lane)
-      if (end.failure && gates.failed(lane, end.failure, leftAt)) this.onClosed(lane, account)
+      if (end.failure && gates.failed(lane, end.failure, leftAt)) {
+        lane.delay ??= 'closed'
+        if (gates.isAboutChat(lane.name)) void gates.ask(lane, account).then(() => this.advance(lane))
+      }
       return await this.conclude(lane, head, active, end)
     } catch (error) {
       // The journal does not answer, or this relay has lost it.
@@ -394,7 +394,7 @@ export class Lanes {
     const { context, context: { clock, digest: { backlog } } } = this
     const isFit = (place: Place): boolean => {
       const { active: { delivery }, isSaved, isAlone } = place
-      return isSaved && !isAlone && delivery.state === 'queued' && !isOverdue(delivery, clock.wall()) && joins(delivery, lane.delay)
+      return isSaved && !isAlone && !isOverdue(delivery, clock.wall()) && joins(delivery, lane.delay)
     }
     if (!isFit(head)) return head.active
     const run = [head, ...takeWhile(lane.places.filter(place => this.isDue(lane, place)), isFit)].slice(0, mostMembers)
@@ -439,10 +439,12 @@ export class Lanes {
     const mayHaveArrived = results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
     if (mayHaveArrived) {
       const isLate = ({ active, since }: Place): boolean => since !== undefined && joins(active.delivery, lane.delay)
-      if (flow.policy) gates.digested(lane.name, flow)
+      gates.digested(lane.name, flow)
       if (lane.delay && lane.places.filter(isLate).length <= backlog) lane.delay = undefined
     }
     const waits = deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
+    const { last } = failure ?? {}
+    if (waits && last?.outcome === 'unsent' && !last.limit) this.sift(lane, last.toRelayError())
     const members = deliveries.membersOf(active.delivery)
     if (members.length > 0 && !mayHaveArrived && !stop.aborted) {
       const isOfChat = !waits && failure?.last.isAboutTarget === true

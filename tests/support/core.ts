@@ -59,6 +59,10 @@ export class TestPort implements Port {
   chat: Closure | 'open' | undefined
   /** How long that takes, in milliseconds. */
   chatTakes = 0
+  /** How long a message with files takes before it can be called for, in milliseconds. */
+  filesTake = 0
+  /** How often files were begun to be read. */
+  reads = 0
   /** The ID of a target that its name does not have any more. */
   goneTarget: string | undefined
   /** The platform reports that the chat is closed, or open. */
@@ -143,10 +147,18 @@ export class TestPort implements Port {
   private message(items: readonly LoadedItem[], name: string, changed?: string): Message {
     const text = items.map(item => item.type === 'text' ? item.text : item.type === 'reply' ? `reply ${item.messageId}` : item.type).join('+')
     const idempotentFor = changed === undefined ? this.idempotentFor : Infinity
+    let ready: Promise<void> | undefined
+    const prepare = (): Promise<void> => {
+      this.reads++
+      return new Promise(resolve => this.clock.after(this.filesTake, resolve))
+    }
     return {
       likeness: text,
       // What `begin` throws is a rejection.
-      send: begin => new Promise(resolve => resolve(this.send(text, begin, name, changed))),
+      send: async begin => {
+        if (this.filesTake > 0 && items.some(({ type }) => type === 'file')) await (ready ??= prepare())
+        return this.send(text, begin, name, changed)
+      },
       ...idempotentFor === undefined ? { reports: () => [] } : { idempotentFor },
       history: count => this.isHistorySilent
         ? new Promise(() => undefined)

@@ -194,6 +194,16 @@ describe('a digest', () => {
     assert.ok(core.states.every(state => state === 'sent'))
   })
 
+  test('takes what comes while the first message is leaving, and does not wait where that does not arrive', async () => {
+    for (const [fate, left] of [[{ arrives: 300, answered: 300 }, 30_300], [fates.refused, 10]] as const) {
+      const core = new Core({ retries: 0 })
+      core.port.fates.push(fate)
+      for (const text of ['0', '1', '2']) void core.submit(text, { policy: digest })
+      await core.run(minute)
+      assert.deepEqual([core.called, core.port.calls.at(-1)?.at], [['0', '2, 1 (1), 2 (1)'], left])
+    }
+  })
+
   test('takes no pictures, which keep their place', async () => {
     const core = new Core()
     await core.run()

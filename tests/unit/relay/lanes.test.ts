@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../../src/errors'
+import { SendError } from '../../../src/platform/port'
 import { Core, fates, lane, limited } from '../../support/core'
 
 /** New deliveries take so many milliseconds to be saved. */
@@ -227,6 +228,24 @@ test('a lane that was forgotten while the platform was asked does not take the p
   assert.deepEqual(core.states, ['sent', 'sent'])
 })
 
+describe('a bot that is online and cannot be reached', () => {
+  const unreachable = { answered: 5, error: new SendError('unsent', 'connection refused') }
+
+  test('is tried once a second by what is sent later, whatever comes meanwhile, and callers behind it are told', async () => {
+    const core = new Core()
+    core.port.fates.push(...Array.from({ length: 20 }, () => unreachable))
+    void core.later('head')
+    await core.run(100)
+    void core.submit('caller')
+    for (let count = 0; count < 100; count++) {
+      void core.later('more')
+      await core.run(100)
+    }
+    assert.equal(core.called.length, 11)
+    assert.equal(core.log.find(line => line.startsWith('caller')), 'caller unsent')
+  })
+})
+
 describe('a message that is withdrawn while it waits for its bot', () => {
   async function withWaiting(): Promise<{ core: Core, id: string }> {
     const core = new Core()
@@ -313,6 +332,20 @@ describe('a pause', () => {
     void core.submit('behind')
     await core.run(100)
     assert.deepEqual(core.log.slice(2), ['probe refused', 'behind paused 60'])
+  })
+
+  test('is told and forgotten after a reload as well, where nobody writes to its chat any more', async () => {
+    const core = new Core({ pauseAfter: 1 })
+    core.port.fates.push(fates.removed)
+    void core.submit('x')
+    await core.run(100)
+    core.relay.end()
+    await core.run(400)
+    core.start()
+    await core.run(100)
+    assert.deepEqual([core.relay.lanes().map(({ state }) => state), core.relay.failing()], [['paused'], [lane]])
+    await core.run(3_600_000)
+    assert.deepEqual([core.relay.lanes(), core.relay.failing()], [[], []])
   })
 
   test('ends when an operator wants it, or for good with a success', async () => {
