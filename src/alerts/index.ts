@@ -219,8 +219,10 @@ async function tell(alert: InLanguage<Alert>, telling: Telling): Promise<boolean
 
 /** @returns whether it has arrived, or may have, or still will */
 async function submit(
-  what: string, text: string, { target, bot, route }: Destination, isLast: boolean, { relay, inFlight, logger }: Telling,
+  what: string, text: string, destination: Destination, isLast: boolean, telling: Telling,
 ): Promise<boolean> {
+  const { target, bot, route } = destination
+  const { relay, inFlight, logger } = telling
   const id = uuid()
   const line = (outcome: string): string => printable(`${id} ${what} ${writeTarget(target)} ${outcome}`)
   let leave: (() => void) | undefined
@@ -235,8 +237,10 @@ async function submit(
     logger.info('%s', line(state))
     return state !== 'failed' && state !== 'expired'
   } catch (error) {
-    logger.warn('%s', line(`failed: ${RelayError.from(error).logText}`))
-    return false
+    const { code, logText } = RelayError.from(error)
+    logger.warn('%s', line(`failed: ${logText}`))
+    // What cannot be written down does not wait.
+    return isLast && code === 'store-down' ? await submit(what, text, destination, false, telling) : false
   } finally {
     leave?.()
   }

@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { listen } from '../../support/listen'
 import { schemaProblems } from '../../support/openapi'
 import { until } from '../../support/until'
-import { group, other, relayWith, takeOffline, type StoredRelay } from '../deliveries/support'
+import { failStatements, group, other, relayWith, takeOffline, type StoredRelay } from '../deliveries/support'
 
 const second = 1_000
 const minute = 60 * second
@@ -163,6 +163,13 @@ describe('alertTo, as a list or a target', () => {
     await untilPassing(minute / 10, 'the first is over', () => linesOf(relay).some(line => line.includes('alert paused, over')))
     assert.equal(linesOf(relay).filter(line => line.includes(`alert paused group:${other}`)).length, 1)
     assert.deepEqual(relay.texts().filter(text => text.includes('消息转发')).length, 2)
+  })
+
+  test('is told at once where the database does not answer', async t => {
+    const relay = await relayWith(t, { config: { alertTo: 'private:10001', chatPauseAfter: 2, chatApiMaxRetries: 0 } })
+    failStatements(relay, sql => sql.includes('message_relay_journal'))
+    await pause(relay, group)
+    await untilPassing(second / 10, 'it is told', () => relay.texts().some(text => text.startsWith('消息转发：')))
   })
 
   test('is told in the language of each target, also why', async t => {
