@@ -46,7 +46,7 @@ const lastWriteTime = 300
 export class Deliveries {
   private readonly active = new Map<string, Active>()
   /** Who has which key: those in memory, and those whose rows are being cancelled. */
-  private readonly keys = new Map<string, Active>()
+  private readonly keys = new Map<string | null, Active>()
   private readonly waiters = new Map<string, readonly OnEnd[]>()
   private readonly writing = new Map<string, Promise<void>>()
   /** Those that ended without an answer in this process, or within the last day, by ID. */
@@ -119,10 +119,13 @@ export class Deliveries {
     return { delivery, items, key, mustLast: this.isDurable && (key !== null || deferred) }
   }
 
-  /** What is to be sent, from now on in memory. @throws the error of the database */
+  /** What is to be sent; as long as it has not ended, from now on in memory. @throws the error of the database */
   async itemsOf(active: Active): Promise<readonly ParsedItem[]> {
-    const { delivery: { id, results } } = active
-    return active.items ??= await this.options.journal.items(id) ?? results.map(() => new RelayError('internal', contentGone))
+    const { items, delivery: { id, results } } = active
+    if (items) return items
+    const stored = await this.options.journal.items(id) ?? results.map(() => new RelayError('internal', contentGone))
+    if (this.active.get(id) === active) active.items = stored
+    return stored
   }
 
   /** The deliveries of a digest that have not ended. */
@@ -145,6 +148,7 @@ export class Deliveries {
    * @throws the error of the database, for what is deferred
    */
   async inThread({ delivery: { id, bot, target, deferred } }: Active, thread: string, since: number): Promise<Delivery[]> {
+    if (!deferred && (this.isStoreDown || !this.mayCall({ mustLast: true }))) return []
     const known = await inThread(this.options.journal, thread, bot, target, since).catch((error: unknown) => {
       if (deferred) throw error
       return []
@@ -291,7 +295,7 @@ export class Deliveries {
       this.cancel(delivery)
       throw new RelayError('store-down', undefined, { cause })
     }
-    this.freeInMemory(key)
+    this.keys.delete(key)
     this.tell(id, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
   }
 
@@ -299,6 +303,8 @@ export class Deliveries {
   async correct(sender: Active, indices: readonly number[], sent: Sent): Promise<void> {
     const active = this.present(sender)
     const { delivery } = active
+    // Its record is written anew, with what it has of the content.
+    if (!active.mustLast) active.items ??= await this.options.journal.items(delivery.id).catch(() => undefined)
     if (indices.every(index => delivery.results[index]?.success)) return
     const results = withSent(delivery.results, indices, sent)
     if (isUnfinished(delivery.state)) this.change(delivery, { results })
@@ -328,7 +334,8 @@ export class Deliveries {
   /** Remembers one that ended without an answer, to be looked for. */
   remember(active: Active): void {
     const { unanswered } = this
-    this.shed(active)
+    // The journal has it, and there may be thousands.
+    active.items = undefined
     unanswered.set(active.delivery.id, active)
     const [oldest] = unanswered.keys()
     if (unanswered.size > mostUnanswered && oldest !== undefined) unanswered.delete(oldest)
@@ -407,7 +414,7 @@ export class Deliveries {
   /** Cancels a row that may be there, however long the database takes to come back. Until then its key stays taken. */
   private cancel({ id, key }: Delivery): void {
     this.active.delete(id)
-    void this.untilWritten(() => this.options.journal.cancel(id)).then(() => this.freeInMemory(key), () => undefined)
+    void this.untilWritten(() => this.options.journal.cancel(id)).then(() => this.keys.delete(key), () => undefined)
   }
 
   private keep(active: Active): Active {
@@ -421,11 +428,7 @@ export class Deliveries {
   forget(id: string): void {
     const { key = null } = this.active.get(id) ?? {}
     this.active.delete(id)
-    this.freeInMemory(key)
-  }
-
-  private freeInMemory(key: string | null): void {
-    if (key !== null) this.keys.delete(key)
+    this.keys.delete(key)
   }
 
   /** It may have been read again since. */

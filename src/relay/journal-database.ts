@@ -65,8 +65,6 @@ export interface JournalOptions {
   /** How many records are kept. */
   limit: number
   content: RecordContent
-  /** For how long a key is kept, in milliseconds. */
-  keyLifetime: number
   /** After how long a statement counts as failed, in milliseconds. */
   statementTimeout: number
 }
@@ -165,6 +163,8 @@ export class DatabaseJournal implements Journal, OwnerStore {
   async cancel(id: string): Promise<void> {
     // No version is higher, so that nothing replaces it.
     const tombstone = { ...emptyRow, id, updatedAt: this.options.clock.wall(), owner: this.owner, version: Number.MAX_SAFE_INTEGER }
+    // The row knows that of an earlier process, this one that of a row which is not there yet.
+    await this.dropFiles([id])
     await this.dropFile(id)
     await this.writes.run(id, async () => {
       if (!await this.put(tombstone)) await this.ask(() => this.database.create(table, tombstone))
@@ -178,6 +178,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
   record(delivery: Delivery, items: readonly ParsedItem[]): void {
     const isKept = items.length > 0 && keepsContent(delivery.state, this.options.content)
     this.buffer.set(delivery.id, { delivery, ...isKept && { items } })
+    if (!isKept) void this.dropFile(delivery.id).catch(() => undefined)
     this.writeLater()
   }
 
@@ -257,11 +258,11 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   async purge(wall: number): Promise<void> {
-    const { retention, limit, keyLifetime, content } = this.options
+    const { retention, limit, content } = this.options
     const expired = wall - retention
     // Nothing depends on it: it has ended, and its key may be used again.
     const done: Query.Expr<JournalRow> = {
-      state: { $nin: [...unfinished] }, $or: [{ key: { $exists: false } }, { id: { $lt: lowestId(wall - keyLifetime) } }],
+      state: { $nin: [...unfinished] }, $or: [{ key: { $exists: false } }, { id: { $lt: lowestId(wall - day) } }],
     }
     await this.removeAll({ $and: [done, { id: { $lt: lowestId(expired) }, updatedAt: { $lt: expired } }] })
     await this.removeAll({ state: gone, updatedAt: { $lt: wall - day } })
@@ -344,6 +345,8 @@ export class DatabaseJournal implements Journal, OwnerStore {
 
   private async writeSome(): Promise<void> {
     const entries = [...this.buffer.rvalues()].flatMap(entry => entry ?? []).slice(0, chunkSize)
+    // Another flush may have been faster.
+    if (entries.length === 0) return
     const stamp = { owner: this.owner, version: this.owner * versions }
     const rows = await Promise.all(entries.map(async ({ delivery, items = [] }) => {
       // A full disk costs the content, not the record.
@@ -552,8 +555,8 @@ function defineTables(ctx: Context): void {
     id: { type: 'string', length: 36, nullable: false },
     state: { type: 'string', length: 16, nullable: false },
     target: { type: 'string', length: 300, nullable: false },
-    // Hexadecimal of at most 64 bytes.
-    caller: { type: 'string', length: 128, nullable: true, initial: null },
+    // In hexadecimal: the longest is `plugin:` with 64 characters.
+    caller: { type: 'string', length: 400, nullable: true, initial: null },
     door: { type: 'string', length: 255, nullable: false },
     // A digest in hexadecimal, like the key.
     thread: { type: 'string', length: 64, nullable: true, initial: null },

@@ -5,6 +5,8 @@ import { cutList, KeyTaken, keepsContent, matches, sizeOfItems, type CountFilter
 import type { RecordContent } from './summary'
 
 const mebibyte = 1024 * 1024
+/** For how long `none` keeps what may still be sent again, in milliseconds. */
+const day = 24 * 60 * 60 * 1000
 
 /**
  * The journal where there is no database: the last deliveries that ended, bounded in number and in size, and their keys for longer. Nothing
@@ -18,19 +20,27 @@ export class MemoryJournal implements Journal {
   private readonly keys = bounded<Delivery>(100_000, 64 * mebibyte, sizeOf, ({ id }) => this.keyOf.delete(id))
   private readonly keyOf = new Map<string, string>()
 
-  // It has nothing to write, to adopt or to remove.
-  readonly flush = nothing
-  readonly purge = nothing
-  readonly ping = nothing
-  readonly adopt = (): Promise<Delivery[]> => Promise.resolve([])
+  /** What is kept of what was to be sent. */
+  private content: RecordContent = 'preview'
 
-  /** @param content what is kept of what was to be sent */
-  constructor(private content: RecordContent = 'preview') {}
+  readonly flush = nothing
+  readonly ping = nothing
 
   /** Another setting of what is kept of what was to be sent. What must not be kept any more is dropped now. */
   keepContent(content: RecordContent): void {
     this.content = content
     for (const { id, state } of this.records.values()) if (!keepsContent(state, content)) this.contents.delete(id)
+  }
+
+  /** What the relay before a reload has left without an answer is looked for by the next one. */
+  adopt(_: number, since: number): Promise<Delivery[]> {
+    return Promise.resolve([...this.records.values()].filter(({ state, updatedAt }) => state === 'unanswered' && updatedAt >= since))
+  }
+
+  purge(wall: number): Promise<void> {
+    const isOld = ({ updatedAt }: Delivery): boolean => this.content === 'none' && updatedAt < wall - day
+    for (const delivery of this.records.values()) if (isOld(delivery)) this.contents.delete(delivery.id)
+    return Promise.resolve()
   }
 
   insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {

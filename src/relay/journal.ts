@@ -96,10 +96,10 @@ export class NotOwner extends Error {
   override readonly name = 'NotOwner'
 }
 
-/** @throws RelayError `store-down` for whatever the database throws */
-export async function orStoreDown<T>(work: Promise<T>): Promise<T> {
+/** @throws RelayError with this code for whatever the database throws */
+export async function orStoreDown<T>(work: Promise<T>, code: 'store-down' | 'key-unknown' = 'store-down'): Promise<T> {
   return work.catch((cause: unknown) => {
-    throw cause instanceof RelayError ? cause : new RelayError('store-down', undefined, { cause })
+    throw cause instanceof RelayError ? cause : new RelayError(code, undefined, { cause })
   })
 }
 

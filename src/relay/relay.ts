@@ -112,9 +112,10 @@ export class Relay {
    * @throws RelayError what stops the request as such
    */
   async submit(submission: Submission): Promise<Submitted> {
-    const { key, deferred } = submission
+    const { key, deferred, request } = submission
     const term = this.term ?? await this.first(key !== undefined)
-    if ((key !== undefined || deferred) && this.store?.isStandIn?.()) throw new RelayError(key === undefined ? 'store-down' : 'key-unknown')
+    const mustLast = (key ?? deferred ?? request.sendAt) !== undefined
+    if (mustLast && this.store?.isStandIn?.()) throw new RelayError(key === undefined ? 'store-down' : 'key-unknown')
     return term.submit(submission)
   }
 

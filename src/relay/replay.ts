@@ -16,8 +16,8 @@ import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
 import { isChanging, requeue, type Recheck } from './recheck'
 import { currentRung, firstRung } from './route'
 
-/** How long an Idempotency-Key lives, in milliseconds. */
-export const keyLifetime = 24 * 60 * 60 * 1000
+/** How long an Idempotency-Key lives, in milliseconds: the purge of the journal keeps them as long. */
+const keyLifetime = 24 * 60 * 60 * 1000
 /** For how long, at most, the refusal of a chat is told again without a call, in milliseconds, and of how many requests. */
 const refusalLifetime = 5 * 60 * 1000
 const mostRefusals = 10_000
@@ -109,13 +109,13 @@ export class Replay {
     const { deliveries, journal, clock } = this.context
     const active = deliveries.findByKey(key)
     if (active) return this.checkActive(active, key)
-    const earlier = await orKeyUnknown(journal.findByKey(key))
+    const earlier = await orStoreDown(journal.findByKey(key), 'key-unknown')
     if (!earlier) return
     // What has not ended is in memory. The row of an earlier term that came late may still be cancelled by it.
     if (isUnfinished(earlier.state)) throw inProgress()
     const { createdAt, flow: { sendAt = 0 } } = earlier
     if (Math.max(createdAt, sendAt) > clock.wall() - lifetime) return earlier
-    await orKeyUnknown(deliveries.freeKey(key))
+    await orStoreDown(deliveries.freeKey(key), 'key-unknown')
   }
 
   private checkActive(active: Active, key: string): Delivery {
@@ -213,12 +213,6 @@ function isOfChat(result: ItemResult | undefined): boolean {
 /** A request with the same key is under way. */
 function inProgress(): RelayError {
   return new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } })
-}
-
-async function orKeyUnknown<T>(work: Promise<T>): Promise<T> {
-  return work.catch((cause: unknown) => {
-    throw new RelayError('key-unknown', undefined, { cause })
-  })
 }
 
 /** Whether there is an account for a way. */

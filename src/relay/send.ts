@@ -170,7 +170,8 @@ export async function openMessage(
   const present = itemsFor(account, delivery, await deliveries.itemsOf(active))
   for (const index of indices) {
     const item = present[index]
-    if (item && !(item instanceof RelayError)) prepared.push(await prepareItem(item, media, account))
+    if (item instanceof RelayError) throw item
+    if (item) prepared.push(await prepareItem(item, media, account))
   }
   return { message: messageOf(account, delivery, indices, await load(prepared)), kind: kindOf(prepared) }
 }

@@ -5,7 +5,6 @@ import { nameOfError } from './deliveries'
 import { DatabaseJournal, type ContentFiles } from './journal-database'
 import { FileOwner, RowOwner } from './owner'
 import { Relay, Shared, type DataStore, type RelayOptions } from './relay'
-import { keyLifetime } from './replay'
 
 export interface StartOptions extends Omit<RelayOptions, 'clock'> {
   /** The folder of what outlives the bot, absolute. */
@@ -76,7 +75,7 @@ function appOf(ctx: Context): { shared: Shared, last: Promise<void> } {
 function databaseOf(ctx: Context, options: StartOptions): DataStore {
   const clock = systemClock
   const { dataDir, recordLimit, recordContent, logger, files, retention } = options
-  const kept = { retention, limit: recordLimit, content: recordContent, keyLifetime }
+  const kept = { retention, limit: recordLimit, content: recordContent }
   const journal = new DatabaseJournal(ctx, { clock, logger, files, statementTimeout, ...kept })
   return { journal, ownership: journal.isEmbedded ? new FileOwner(dataDir, clock, logger, journal) : new RowOwner(journal, clock) }
 }

@@ -161,7 +161,7 @@ export class Term {
   private goOn(left: readonly Delivery[]): void {
     const { deliveries, lanes, stop, memory: { chats } } = this
     if (stop.signal.aborted) return
-    const found = left.filter(({ id }) => !deliveries.get(id))
+    const found = left.filter(({ id }) => !deliveries.find(id))
     const waiting = found.filter(({ state }) => isUnfinished(state)).map(delivery => deliveries.add(delivery))
     const inDigests = new Set<string>()
     for (const delivery of found) {

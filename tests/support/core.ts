@@ -289,7 +289,7 @@ function copyOf(delivery: Delivery | undefined): Delivery | undefined {
   return delivery && { ...delivery }
 }
 
-type Changes = Partial<RelayOptions['policy'] & RelayOptions['lane'] & Pick<RelayOptions, 'longText'>> & { isDurable?: boolean }
+type Changes = Partial<RelayOptions['policy'] & RelayOptions['lane'] & Pick<RelayOptions, 'longText'>> & { isDurable?: boolean, isStandIn?: boolean }
 
 /** The core with a platform, in simulated time. */
 export class Core {
@@ -320,7 +320,7 @@ export class Core {
 
   /** Another relay, as after a reload of the plugin. */
   start(): Relay {
-    const { clock, port, changes: { isDurable = true, ...changes } } = this
+    const { clock, port, changes: { isDurable = true, isStandIn = false, ...changes } } = this
     const interval = changes.interval ?? 0
     this.relay = new Relay(this.shared, {
       clock, port, policy: { timeout: 10_000, retries: 2, retryUnanswered: {}, settleTime: 30_000, ...changes },
@@ -342,7 +342,8 @@ export class Core {
     const lost = new AbortController().signal
     const [acquire, release] = [() => Promise.resolve(owner), () => Promise.resolve()]
     const isFresh = (): boolean => this.owner === owner
-    this.relay.open({ journal, ownership: { acquire, lost, isFresh, active: undefined, failure: undefined, release } })
+    const ownership = { acquire, lost, isFresh, active: undefined, failure: undefined, release }
+    this.relay.open({ journal, isStandIn: () => isStandIn, ownership })
     return this.relay
   }
 

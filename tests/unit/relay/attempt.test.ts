@@ -130,6 +130,35 @@ describe('a message that', () => {
     assert.equal(core.log[1], 'x replay sent')
   })
 
+  test('went unanswered is looked for with what the journal has of it: there may be thousands', async () => {
+    const core = new Core({ retries: 0 })
+    const reads: string[] = []
+    const items = core.journal.items.bind(core.journal)
+    core.journal.items = id => {
+      reads.push(id)
+      return items(id)
+    }
+    core.port.fates.push(fates.silent)
+    void core.submit('x')
+    await core.run(400_000)
+    assert.equal(reads.length, 3)
+  })
+
+  test('went unanswered is looked for after a reload as well, where nothing lasts', async () => {
+    const core = new Core({ retries: 0, isDurable: false })
+    core.port.fates.push(fates.lost)
+    core.port.isHistorySilent = true
+    const submitted = core.submit('x')
+    await core.run(40_000)
+    core.relay.end()
+    await core.run(1_000)
+    core.start()
+    core.port.isHistorySilent = false
+    await core.run(400_000)
+    const { delivery } = await submitted
+    assert.deepEqual([core.log, (await (await core.relay.history()).get(delivery.id)).state], [['x unanswered'], 'sent'])
+  })
+
   test('was leaving when the connection was lost is looked for when it is back', async () => {
     const core = new Core()
     core.port.fates.push(lost)

@@ -166,6 +166,13 @@ describe('what is ordered for later', () => {
     assert.deepEqual(core.called, ['later'])
   })
 
+  test('is not refused for good while a database is only not there yet', async () => {
+    const core = new Core({ isDurable: false, isStandIn: true })
+    void core.submit('x', { sendAt: { at: core.clock.wall() + hour, written: 'x' } })
+    await core.run(100)
+    assert.deepEqual(core.log, ['x store-down'])
+  })
+
   test('is refused without a database', async () => {
     const core = new Core({ isDurable: false })
     await core.run()

@@ -54,7 +54,7 @@ function idsOf(deliveries: readonly { id: string }[]): string[] {
 function optionsOf(clock: Clock): JournalOptions {
   return {
     clock, logger: new Logger('test'), files: new UploadStore(join(tmpdir(), 'relay-journal-files')), retention: 30 * day, limit: 100_000,
-    content: 'preview', keyLifetime: day, statementTimeout: 8_000,
+    content: 'preview', statementTimeout: 8_000,
   }
 }
 
@@ -113,12 +113,18 @@ const pairs: [string, OpenBoth, { skip: string | false }][] = [
   }, { skip: missing }],
 ]
 
+function memoryJournal(content: JournalOptions['content']): MemoryJournal {
+  const journal = new MemoryJournal()
+  journal.keepContent(content)
+  return journal
+}
+
 const servers: [string, Open<DatabaseJournal>, { skip: string | false }][] = [
   ['in SQLite', openSqlite, { skip: false }],
   ['in MariaDB', openMariaDb, { skip: missing }],
 ]
 const kinds: [string, Open, { skip: string | false }][] = [
-  ['in memory', (_, { content } = {}) => Promise.resolve(new MemoryJournal(content)), { skip: false }],
+  ['in memory', (_, { content = 'preview' } = {}) => Promise.resolve(memoryJournal(content)), { skip: false }],
   ...servers,
 ]
 
@@ -127,7 +133,7 @@ for (const [kind, open, options] of kinds) {
     test('gives back whatever a delivery can hold', async t => {
       const journal = await open(t)
       const delivery = deliveryOf({
-        state: 'unanswered', mode: 'batch', target: { kind: 'private', id: '群 / \u2028%09' }, caller: 'CI 群 É', bot: 'a\tb\nc:é', attempts: 12, expiresAt: 7,
+        state: 'unanswered', mode: 'batch', target: { kind: 'private', id: '群 / \u2028%09' }, caller: `plugin:${'群'.repeat(64)}`, bot: 'a\tb\nc:é', attempts: 12, expiresAt: 7,
         results: [
           { success: true, messageIds: ['-2147483648', '🚀'] }, { success: true, messageIds: [], likeness: 'x' }, undefined,
           { success: false, error: new RelayError('refused', '禁言 🙊 \\ \' "') },
@@ -292,6 +298,28 @@ for (const [kind, open, options] of kinds) {
   })
 }
 
+test('a journal in a database removes the file of large content with it, also one of an earlier process', async t => {
+  const kept = new Set<string>()
+  const files: JournalOptions['files'] = {
+    saveData: (_, name) => Promise.resolve(kept.add(name)).then(() => name), resolve: id => Promise.resolve({ path: id }),
+    keepUntil: () => Promise.resolve(), remove: id => Promise.resolve(kept.delete(id)).then(() => undefined),
+  }
+  const clock = new SimulatedClock(Date.now())
+  const { journal, app, lines } = await openDatabase(t, clock, { files })
+  const large: ParsedItem = { type: 'text', text: 'x'.repeat(70_000) }
+  const [found, waiting] = [deliveryOf({ state: 'unanswered' }), queued()]
+  journal.record(found, [large])
+  await Promise.all([journal.flush(), journal.flush(), journal.insert(waiting, [large])])
+  assert.deepEqual([kept.size, lines], [2, []])
+  journal.record({ ...found, state: 'sent' }, [large])
+  await journal.flush()
+  assert.deepEqual([...kept], [`${waiting.id}.json`])
+  const next = await openJournal(app, { ...optionsOf(clock), files })
+  await next.adopt(1, 0)
+  await next.cancel(waiting.id)
+  assert.equal(kept.size, 0)
+})
+
 describe('a journal in memory, when there is much,', () => {
   test('keeps the last deliveries, and their keys for longer', async () => {
     const journal = new MemoryJournal()
@@ -314,7 +342,7 @@ describe('a journal in memory, when there is much,', () => {
   })
 
   test('keeps the content of the last deliveries, and that of the very last whatever its size', async () => {
-    const journal = new MemoryJournal('full')
+    const journal = memoryJournal('full')
     const long: ParsedItem = { type: 'text', text: 'x'.repeat(10 * 1024 * 1024) }
     const all = Array.from({ length: 10 }, () => deliveryOf())
     for (const delivery of all) journal.record(delivery, [long])
@@ -389,7 +417,7 @@ for (const [kind, open, options] of servers) {
     })
 
     test('removes what is past its retention or beyond the limit, but nothing that something depends on', async t => {
-      const journal = await open(t, { retention: 10 * day, limit: 300, keyLifetime: day })
+      const journal = await open(t, { retention: 10 * day, limit: 300 })
       const now = Date.now()
       const at = (age: number): Partial<Delivery> => ({ createdAt: now - age, updatedAt: now - age })
       const kept = [

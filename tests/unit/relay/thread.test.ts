@@ -162,6 +162,18 @@ describe('an update', () => {
   })
 })
 
+test('a message of a thread, for which a caller waits, does not wait for a database that is away', async () => {
+  const core = new Core()
+  await core.run(100)
+  core.journal.isAway = true
+  void core.later('x')
+  await core.run(100)
+  core.journal.list = () => new Promise((_, reject) => core.clock.after(8_000, () => reject(new Error('no answer'))))
+  void core.submit('a', { thread: 't' })
+  await core.run(100)
+  assert.deepEqual(core.log, ['x store-down', 'a sent'])
+})
+
 describe('a replacement', () => {
   test('takes the last message back, once the new one is there', async () => {
     const core = new Core()
