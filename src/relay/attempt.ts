@@ -41,6 +41,8 @@ export interface Sending {
 /** The wait before the first further call, and the longest, in milliseconds. */
 const firstBackoff = 200
 const longestBackoff = 30_000
+/** How long what is deferred waits for its files, and for other plugins of the bot, before its call, in milliseconds. */
+const longestPreparation = 60_000
 /** The most time kept back at the end of the last call for a look-up, in milliseconds. */
 const longestLook = 1_500
 /** The first wait between two look-ups, and the longest, in milliseconds. */
@@ -168,6 +170,7 @@ class Attempt {
         this.isCut = true
         this.wake()
       })
+      this.wake()
     }
     message.send(begin).then(receipt => {
       endCall?.('sent')
@@ -181,22 +184,17 @@ class Attempt {
       failure ??= thrown
       this.wake()
     })
-    await this.wait(time, () => failure !== undefined)
+    // In its lane, the reading of its files would begin anew each time.
+    if (active.delivery.deferred) await this.wait(longestPreparation, () => endCall !== undefined || failure !== undefined)
+    if (!active.delivery.deferred || endCall) await this.wait(time, () => failure !== undefined)
     isOver = true
     unwatch?.()
     if (this.receipt) return
-    if (!endCall) return failure ?? this.slowness()
+    if (!endCall) return failure ?? new SendError('unsent', 'another plugin of the bot held the message back, or its files came too slowly')
     failure ??= new SendError('unanswered')
     endCall(failure.outcome, failure.wording ?? (failure.outcome === 'unanswered' ? 'no answer in time' : undefined))
     if (failure.outcome === 'unanswered') this.isOpen = true
     return failure
-  }
-
-  /** The message was not ready in time. A further call goes on with its files; what is deferred must not hold its lane for ever. */
-  private slowness(): SendError {
-    const { account, active: { delivery: { deferred } } } = this.sending
-    const isOwn = deferred && account.isOnline && !this.context.stop.aborted
-    return new SendError(isOwn ? 'refused' : 'unsent', 'another plugin of the bot held the message back, or its files came too slowly')
   }
 
   private onSuccess(receipt: Receipt): void {

@@ -59,8 +59,8 @@ export class Lanes {
 
   constructor(private readonly context: SendContext) {
     const { port, clock, gates } = context
-    // What a lane was paused or held for before a reload is still told, and forgotten in time.
-    for (const at of gates.names().map(readLane)) if (at) this.open(at)
+    // What a lane was paused or held for before a reload is still told, and ends.
+    for (const at of gates.names().map(readLane)) if (at) this.advance(this.open(at))
     const unwatch = port.onOnline(bot => {
       gates.online(bot)
       for (const lane of this.lanes.values()) this.advance(lane)

@@ -367,8 +367,9 @@ function watchSettling(run: Run, account: Account): string[] {
   const { request: { name, items, expiresIn, wishes = {} }, issues, operations, marks } = account
   const isSimple = issues.length === 1 && operations.length === 0 && expiresIn === undefined && !wishes.route && wishes.digest === undefined
   const isText = items.every(({ type }) => type === 'text') && !marks.some(mark => isOneOfEquals(run, mark))
+  const isAlone = callsOf(run, account).every(call => call.marks.every(mark => marks.includes(mark)))
   const canTell = store !== 'memory' && hasHistory && idempotentFor === undefined && !hasWrongClock(run)
-  if (!canTell || !isForLater(account) || !isSimple || !isText) return []
+  if (!canTell || !isForLater(account) || !isSimple || !isText || !isAlone) return []
   const calls = callsOf(run, account)
   return calls.slice(0, retries).flatMap((last, index) => {
     const { process, chat, answeredAt = Infinity, begunAt, settle } = last
