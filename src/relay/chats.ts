@@ -134,6 +134,8 @@ export class Chats {
    * by the machine's clock, less a tolerance; then an equal entry before the window may be the message all the same.
    */
   judge(chat: string, call: OpenCall, reports: readonly Report[], page?: HistoryPage): Verdict {
+    // A look-up that was given up takes nothing that a later call has brought.
+    if (this.find(chat, call.name) !== call) return { kind: 'inconclusive' }
     const now = this.clock.now()
     const wall = this.clock.wall()
     const claims = this.claims.get(chat)

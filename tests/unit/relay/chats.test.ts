@@ -63,6 +63,14 @@ describe('a look-up', () => {
     assert.equal(told(judge(two)), 'found a')
   })
 
+  test('that was given up takes nothing that a later call of its delivery has brought', async () => {
+    const { chats, call, judge } = await setUp()
+    chats.drop('c', 'call')
+    const next = chats.begin('c', 'call', 'x', settle)
+    const page = pageOf([entry('a', 71_000)], 0)
+    assert.deepEqual([call, next].map(of => told(judge(page, of))), ['inconclusive', 'found a'])
+  })
+
   test('counts an equal message that the platform took without an ID', async () => {
     const { chats, judge } = await setUp()
     chats.begin('c', 'file', 'x', settle)
