@@ -242,7 +242,8 @@ function judgeLimits({ calls }: Run): string[] {
 
 /** "A caller who would wait for more than 10 seconds gets 503": after such a limit nothing of the request is called for. */
 function judgePatience(run: Run, account: Account): string[] {
-  if (isForLater(account) || account.issues.length > 1) return []
+  // What an operator has sent again is no caller's any more.
+  if (isForLater(account) || account.issues.length > 1 || account.operations.some(({ kind }) => kind === 'retry')) return []
   const calls = callsOf(run, account)
   const isLong = ({ outcome, fault }: Call): boolean => outcome === 'limited' && (fault?.limit?.after ?? 0) > longestLimit
   const place = calls.findIndex(isLong)
@@ -369,7 +370,7 @@ function watchSettling(run: Run, account: Account): string[] {
   const isText = items.every(({ type }) => type === 'text') && !marks.some(mark => isOneOfEquals(run, mark))
   const isAlone = callsOf(run, account).every(call => call.marks.every(mark => marks.includes(mark)))
   const canTell = store !== 'memory' && hasHistory && idempotentFor === undefined && !hasWrongClock(run)
-  if (!canTell || !isForLater(account) || !isSimple || !isText || !isAlone) return []
+  if (!canTell || !mustBeKept(account.request) || !isForLater(account) || !isSimple || !isText || !isAlone) return []
   const calls = callsOf(run, account)
   return calls.slice(0, retries).flatMap((last, index) => {
     const { process, chat, answeredAt = Infinity, begunAt, settle } = last
@@ -382,7 +383,11 @@ function watchSettling(run: Run, account: Account): string[] {
     const settled = (ended.kind === 'reload' ? begunAt : next.at) + settle
     const until = Math.min(settled, calls[index + 1]?.begunAt ?? Infinity, ...over.map(({ at }) => at), ...arrived.map(({ time }) => time))
     const isOf = ({ process, begunAt }: Call): boolean => process === next.process && begunAt > next.at && begunAt < until
-    const others = run.calls.filter(call => call.chat === chat && isOf(call))
+    // What was accepted before it is before it in the lane, though it went by another way first, or was gathered.
+    const issuedAt = ({ issues: [first] }: Account): number => first?.at ?? 0
+    const later = run.accounts.filter(other => issuedAt(other) > issuedAt(account))
+    const isBehind = ({ marks }: Call): boolean => later.some(other => other.marks.some(mark => marks.includes(mark)))
+    const others = run.calls.filter(call => call.chat === chat && isOf(call) && isBehind(call))
     return others.map(({ marks, begunAt }) => `${marks.join()} left ${settled - begunAt} ms before request ${name} had settled`)
   })
 }
@@ -464,7 +469,9 @@ function roundOf(run: Run, { request: { hasKey, event }, issues }: Account, nth:
     const { at, wall, word } = issue
     // Its machine may have slept before it looked, and its clock may have been set between a request and the start of its delivery.
     const isWrong = hasWrongClock(run)
-    const age = first ? Math.max(wall - first.wall, isWrong ? at - first.at : 0) + (word && isWrong ? word.at - at : 0) : 0
+    // The journal may have taken its time to say what has this key.
+    const wait = word && (isWrong || isSlowAtWriting(run)) ? word.at - at : 0
+    const age = first ? Math.max(wall - first.wall, isWrong ? at - first.at : 0) + wait : 0
     const isOver = first !== undefined && (isForgotten(run, first, at) || age >= (event?.lifetime ?? Infinity))
     if (hasKey && isOver) first = issue
   }
