@@ -174,7 +174,8 @@ export function apply(ctx: Context, config: Config): void {
   })
   scheduleSweeps(ctx, uploads, logger)
   keepConnected(ctx, logger)
-  restartStuck(ctx, logger, bot => bot.adapterName === 'onebot')
+  // A stop of the QQ adapter 4.11.0 ends the renewal of its token for good.
+  restartStuck(ctx, logger, bot => ['onebot', 'qq'].includes(bot.adapterName))
   watchLogins(ctx, presence)
   ctx.plugin(MessageRelay, { relay, names, sources, inFlight })
   rememberIncoming(ctx)

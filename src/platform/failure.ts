@@ -49,6 +49,8 @@ function withoutPaths(line: string): string {
 const rules: readonly [SendFailure, RegExp][] = [
   // No connection was made, or the certificate of the other side is not trusted.
   ['unsent', /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|connect|getaddrinfo|\w*CERT\w*|UNABLE_TO_VERIFY\w*)$/],
+  // Of a proxy that refuses or fails to connect, over SOCKS or HTTP.
+  ['unsent', /^SocksClientError$|^Proxy response \(/],
   // Of `fetch`, of a connection that closed before it was encrypted, and of adapter-onebot.
   ['unsent', /^bad port$|disconnected before secure TLS connection was established$|_request is not a function/],
   ['unanswered', /^(?:ECONNRESET|EPIPE|ETIMEDOUT|ECONNABORTED|EHOSTUNREACH|ENETUNREACH|UND_ERR_.*)$/],

@@ -134,7 +134,7 @@ function failureOf(status: number, headers: Headers, origin: string): SendError 
   if (status === 429 || status === 503) {
     return new SendError('unsent', words, { causeId: 'rate-limited', limit: { scope: 'chat', after: retryAfterOf(headers) ?? usualWait } })
   }
-  return status >= 500 ? new SendError('unanswered', words) : new SendError('refused', words, { isFinal: true })
+  return status >= 500 || status === 408 ? new SendError('unanswered', words) : new SendError('refused', words, { isFinal: true })
 }
 
 /** The items as text. Of a picture or file, the link counts where it can be opened elsewhere, otherwise the name. */

@@ -51,7 +51,7 @@ const most = { chats: 5_000, claims: 1_000, calls: 1_000 }
 export class Chats {
   /** IDs of messages, and since when, on the monotonic clock, each is known to be in the chat. */
   private readonly claims = new LRUCache<string, Map<string, number>>({ max: most.chats })
-  private readonly calls = new Map<string, Map<string, OpenCall>>()
+  private readonly calls = new LRUCache<string, Map<string, OpenCall>>({ max: most.chats })
 
   constructor(private readonly clock: Clock) {}
 

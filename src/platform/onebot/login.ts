@@ -118,8 +118,8 @@ export class Login {
     const answer = await inTime(async () => requestOf(this.bot)('get_status', {}), interval)
     this.isAsking = false
     if (answer === undefined) {
-      // Another frame shows that the platform is at work.
-      const isSilent = !wire || wire.received === received
+      // Another frame shows that the platform is at work, and the question may still stand behind a large picture.
+      const isSilent = !wire || (wire.received === received && wire.socket.bufferedAmount === 0)
       if (isSilent && this.hasAnswered && ++this.silences >= mostUnanswered) this.tell(this.fault ?? silent)
       return
     }

@@ -36,7 +36,7 @@ describe('an HTTP address', () => {
           signed: { first: [{ url: `${user}/signed`, secret }] },
           mail: { first: [{ url: `${receiver.url}/notify/key`, format: 'apprise' }] },
           closed: { first: [`http://127.0.0.1:${port}/confidential`] },
-          ...Object.fromEntries(Array.from({ length: 9 }, (_, index) => `hook-${index}`).map(name => (
+          ...Object.fromEntries(Array.from({ length: 10 }, (_, index) => `hook-${index}`).map(name => (
             [name, { first: [{ url: `${receiver.url}/${name}?token=confidential` }] }]
           ))),
         },
@@ -128,6 +128,7 @@ describe('an HTTP address', () => {
     const origin = receiver.url
     const cases: [answer: Fault['answer'], status: number, calls: number, said: string][] = [
       [{ status: 500 }, 504, 2, `unanswered: the message may have arrived: ${origin} answered 500`],
+      [{ status: 408 }, 504, 2, `unanswered: the message may have arrived: ${origin} answered 408`],
       ['none', 504, 2, 'unanswered: the platform did not answer in time: the message may have arrived'],
       ['cut', 504, 2, `unanswered: the message may have arrived: ${origin}: connection closed before the answer was complete (UND_ERR_SOCKET)`],
       [{ status: 404 }, 502, 1, `refused: the platform refused the message: ${origin} answered 404`],

@@ -4,13 +4,17 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, test, type TestContext } from 'node:test'
+import { WebSocketServer } from 'ws'
+import { fieldsOf } from '../../../src/lib/shape'
 import { anyPlatform } from '../../../src/platform/adapter'
 import { Presence } from '../../../src/platform/bots'
 import { KoishiPort } from '../../../src/platform/koishi'
 import { OneBot } from '../../../src/platform/onebot/account'
+import { wireOf } from '../../../src/platform/onebot/adapter'
 import { watchLogins } from '../../../src/platform/onebot/login'
 import { wireEvents } from '../../../src/platform/onebot/wire'
-import type { Account } from '../../../src/platform/port'
+import type { Account, LoadedItem } from '../../../src/platform/port'
+import { listen } from '../../support/listen'
 import { startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { group, text } from '../../support/items'
@@ -206,6 +210,35 @@ describe('the login of an account', () => {
     await untilHealth('offline', 'the platform does not answer')
     silence.remove()
     await untilHealth('online')
+  })
+
+  test('a platform that is still reading a large picture is not offline, although it answers nothing meanwhile', async t => {
+    const started = await startApp(t)
+    const http = createServer()
+    const server = new WebSocketServer({ server: http })
+    t.after(() => http.close())
+    let asked = 0
+    server.on('connection', socket => socket.on('message', (data: Buffer) => {
+      const { action, echo } = fieldsOf(JSON.parse(data.toString()))
+      if (action === 'get_status') asked++
+      socket.send(JSON.stringify({ status: 'ok', retcode: 0, data: { user_id: 10000, nickname: 'a', online: true, message_id: 1 }, echo }))
+    }))
+    addForward(started.app, `ws://127.0.0.1:${await listen(http)}`)
+    const { account } = await watch(started)
+    await until('it has answered', () => asked > 0)
+    const wire = wireOf(botOf(started.app))
+    assert(wire)
+    for (const socket of server.clients) socket.pause()
+    const picture: LoadedItem = { type: 'image', src: `data:image/png;base64,${'A'.repeat(30_000_000)}`, name: 'a.png' }
+    const sent = account.message(group, [picture], 'x').send(() => undefined)
+    await until('it does not read', () => wire.socket.bufferedAmount > 0)
+    for (let questions = 0; questions < 6; questions++) {
+      const before = wire.socket.bufferedAmount
+      await until('one more question waits', () => wire.socket.bufferedAmount > before)
+    }
+    assert.equal(account.health.state, 'online')
+    for (const socket of server.clients) socket.resume()
+    assert.deepEqual((await sent).messageIds, ['1'])
   })
 
   test('counts as there while the platform is connected and cannot tell', async t => {

@@ -11,6 +11,9 @@ function failed(syscall: string, code: string): Error {
   return Object.assign(new Error(`${syscall} ${code} 192.0.2.1:443`), { code, syscall })
 }
 
+/** As the library `socks` names it, by its class only. */
+class SocksClientError extends Error {}
+
 /** The failure of a `fetch` as Koishi's `http` throws it. */
 function wrapped(code: string | undefined, cause: Error = Object.assign(new Error('socket hang up'), { code })): Error {
   return new Error('fetch http://127.0.0.1:3000/send_group_msg failed', { cause: new TypeError('fetch failed', { cause }) })
@@ -27,6 +30,8 @@ describe('what an adapter throws', () => {
     // Node has the code of the first address for all.
     ['no connection to any of several addresses', wrapped('ETIMEDOUT', Object.assign(new AggregateError([failed('connect', 'ETIMEDOUT')]), { code: 'ETIMEDOUT' })), 'unsent'],
     ['no connection to a mail server', Object.assign(failed('connect', 'ETIMEDOUT'), { code: 'ESOCKET' }), 'unsent'],
+    ['a proxy that refuses', wrapped('UND_ERR_ABORTED', new Error('Proxy response (502) !== 200 when HTTP Tunneling')), 'unsent'],
+    ['a SOCKS proxy that refuses', wrapped(undefined, new SocksClientError('Socks5 proxy rejected connection - HostUnreachable')), 'unsent'],
     ['a host that was out of reach during the call', wrapped('EHOSTUNREACH', failed('read', 'EHOSTUNREACH')), 'unanswered'],
     ['a connection that was lost for an unknown reason', wrapped(undefined), 'unanswered'],
     ['an answer that ends early', new TypeError('terminated'), 'unanswered'],
