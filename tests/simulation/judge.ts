@@ -376,7 +376,8 @@ function watchSettling(run: Run, account: Account): string[] {
     const { process, chat, answeredAt = Infinity, begunAt, settle } = last
     const ended = endings.find(ending => ending.process === process && ending.at >= begunAt && ending.at < answeredAt)
     const next = ended && acquisitions.find(({ at }) => at > ended.at)
-    if (!next) return []
+    // A relay that ends still takes the answers of its calls.
+    if (!next || (ended.kind === 'reload' && answeredAt < next.at)) return []
     const over = [...endings.filter(ending => ending.process === next.process), ...acquisitions].filter(({ at }) => at > next.at)
     const arrived = ledger.filter(({ call }) => calls.includes(call))
     // A relay that only knows when the call was made takes it to begin with its own start.
