@@ -10,7 +10,7 @@ import { classifyThrown, throwClassified } from './failure'
 import {
   announceSend, BotAccount, createEncoder, createSession, isUser, partlyArrived, render, toElement, type PlatformSupport, type SendSession,
 } from './koishi'
-import { SendError, type Contact, type HistoryPage, type LoadedItem, type LoadedMedia, type Message, type Receipt } from './port'
+import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from './port'
 import { readMedia, type MediaFile } from './web'
 
 /** Any platform, through the adapter of its bots and Koishi's own interface. */
@@ -73,11 +73,11 @@ class AdapterAccount extends BotAccount {
     if (failure) throw failure
   }
 
-  override groups(): Promise<Contact[]> {
+  groups(): Promise<Contact[]> {
     return listChannels(this.bot).catch(throwClassified)
   }
 
-  override friends(): Promise<Contact[]> {
+  friends(): Promise<Contact[]> {
     return listFriends(this.bot).catch(throwClassified)
   }
 
@@ -181,10 +181,6 @@ class AdapterMessage implements Message {
       if (id === undefined) throw this.explain(error, exchanges)
       return { messageIds: [id] }
     }
-  }
-
-  history(): Promise<HistoryPage | undefined> {
-    return Promise.resolve(undefined)
   }
 
   /**

@@ -6,7 +6,7 @@ import { signatureHeaders } from '../lib/webhook-signature'
 import { findHttpRung } from '../message/target'
 import { httpPlatform, type ParsedItem, type Target, type TargetNames, type HttpRung } from '../message/model'
 import { classifyThrown } from './failure'
-import { SendError, type Account, type Contact, type Health, type LoadedItem, type Message, type Receipt } from './port'
+import { SendError, type Account, type Health, type LoadedItem, type Message, type Receipt } from './port'
 import { retryAfterOf } from './web'
 
 /** How long to wait for an address that is too busy and does not say for how long, in milliseconds. */
@@ -54,7 +54,6 @@ export class HttpAccount implements Account {
       // Each call has the same `webhook-id`.
       idempotentFor: Infinity,
       send: begin => this.send(target, text, name, begin),
-      history: () => Promise.resolve(undefined),
     }
   }
 
@@ -62,9 +61,6 @@ export class HttpAccount implements Account {
     return Promise.reject(new SendError('refused', 'what went to an HTTP address cannot be taken back', { isFinal: true }))
   }
 
-  readonly closure = (): Promise<undefined> => Promise.resolve(undefined)
-  readonly groups = (): Promise<Contact[]> => Promise.resolve([])
-  readonly friends = this.groups
   readonly onOffline = (): () => void => () => undefined
 
   onOnline(callback: () => void): () => void {

@@ -6,7 +6,7 @@ import type { BotSelector, Item, ParsedItem, Target } from '../message/model'
 import { toPlatform } from '../message/target'
 import type { Presence } from './bots'
 import type { IncomingSupport } from './incoming'
-import { SendError, type Account, type Closure, type Contact, type Health, type LoadedItem, type Message, type Port } from './port'
+import { SendError, type Account, type Health, type LoadedItem, type Message, type Port } from './port'
 
 /** What is particular to the bots of one adapter. */
 export interface PlatformSupport {
@@ -184,22 +184,6 @@ export abstract class BotAccount implements Account {
   readonly recallableFor: number = Infinity
   abstract recall(target: Target, messageId: string): Promise<void>
   abstract message(target: Target, items: readonly LoadedItem[], name: string): Message
-
-  /** Unknown, where a platform tells it only by refusing a message. */
-  closure(target: Target): Promise<Closure | 'open' | undefined>
-  closure(): Promise<undefined> {
-    return Promise.resolve(undefined)
-  }
-
-  /** None, where the platform has no list of them. */
-  groups(): Promise<Contact[]> {
-    return Promise.resolve([])
-  }
-
-  /** None, where the platform has no list of them. */
-  friends(): Promise<Contact[]> {
-    return Promise.resolve([])
-  }
 
   /** @throws SendError `unsent` where nothing can be called now */
   demandConnection(): void {

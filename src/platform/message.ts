@@ -9,7 +9,7 @@ import {
   announceSend, announceSent, createEncoder, createSession, isHeard, mayBeChanged, partlyArrived, render, toElement, type BotAccount,
   type SendSession,
 } from './koishi'
-import { longestLimit, SendError, type HistoryPage, type LoadedItem, type Message, type Receipt } from './port'
+import { longestLimit, SendError, type LoadedItem, type Message, type Receipt } from './port'
 
 /** One call that sends one platform message. @throws SendError */
 export type Call = () => Promise<Receipt>
@@ -106,11 +106,6 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
     const results = await render(encoder)
     if (results.length === 0) throw new SendError('unanswered', 'the adapter does not say whether the message was sent')
     return { messageIds: results.filter(Boolean) }
-  }
-
-  history(count: number): Promise<HistoryPage | undefined>
-  history(): Promise<HistoryPage | undefined> {
-    return Promise.resolve(undefined)
   }
 }
 

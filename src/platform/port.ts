@@ -80,24 +80,24 @@ export interface Account {
    */
   recall(target: Target, messageId: string): Promise<void>
   /**
-   * Asks whether the platform takes messages to a chat now.
+   * Asks whether the platform takes messages to a chat now. Absent where it tells that only by refusing a message.
    *
    * @returns `undefined` where the platform cannot tell
    * @throws SendError
    */
-  closure(target: Target): Promise<Closure | 'open' | undefined>
+  closure?(target: Target): Promise<Closure | 'open' | undefined>
   /**
-   * The groups that it is in, as targets can name them.
+   * The groups that it is in, as targets can name them. Absent where the platform has no list of them.
    *
    * @throws SendError
    */
-  groups(): Promise<Contact[]>
+  groups?(): Promise<Contact[]>
   /**
-   * The users with whom it has a private chat, as targets can name them.
+   * The users with whom it has a private chat, as targets can name them. Absent where the platform has no list of them.
    *
    * @throws SendError
    */
-  friends(): Promise<Contact[]>
+  friends?(): Promise<Contact[]>
   /**
    * Calls back once when the bot is not online, at once if it is not; the function returned ends the watch. The callback must not throw. A
    * call under way may still be answered where only the account is logged out.
@@ -148,12 +148,12 @@ export interface Message {
   /** The equal messages that the platform has reported by itself, the oldest first; absent where a platform never does. */
   reports?(): readonly Report[]
   /**
-   * Asks the platform for the last so many messages of the chat.
+   * Asks the platform for the last so many messages of the chat. Absent where it has no history.
    *
-   * @returns `undefined` when the platform has no history
+   * @returns `undefined` where this message cannot be looked for
    * @throws SendError when there is no connection, or no answer
    */
-  history(count: number): Promise<HistoryPage | undefined>
+  history?(count: number): Promise<HistoryPage | undefined>
 }
 
 /** What the platform said of a message that it took. */

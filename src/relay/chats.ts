@@ -277,7 +277,7 @@ export class LookUps {
   private async page({ account: { sid }, chat, message }: Wanted, depth: number): Promise<HistoryPage | undefined> {
     if (this.limits.rest(sid, chat) > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited' })
     try {
-      return await message.history(depth)
+      return await message.history?.(depth)
     } catch (error) {
       if (error instanceof SendError && error.limit) this.limits.note(sid, chat, error.limit)
       throw error

@@ -309,7 +309,7 @@ export class Gates {
    */
   async ask({ name, target }: Gated, account: Account): Promise<boolean> {
     const { clock, policy: { timeout }, stop } = this.context
-    const state = await inTime(clock, account.closure(target).catch(() => undefined), timeout, stop)
+    const state = account.closure && await inTime(clock, account.closure(target).catch(() => undefined), timeout, stop)
     if (!state || state === 'open') return true
     this.close(name, state)
     return false

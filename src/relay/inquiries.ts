@@ -72,7 +72,7 @@ export class Inquiries {
    * @throws RelayError `unsent`, or why the platform did not tell
    */
   async groups(bot: BotSelector): Promise<Contact[]> {
-    return ask(this.context.port.choose(bot).groups(), this.context)
+    return ask(this.context.port.choose(bot).groups?.() ?? [], this.context)
   }
 
   /**
@@ -81,7 +81,7 @@ export class Inquiries {
    * @throws RelayError `unsent`, or why the platform did not tell
    */
   async friends(bot: BotSelector): Promise<Contact[]> {
-    return ask(this.context.port.choose(bot).friends(), this.context)
+    return ask(this.context.port.choose(bot).friends?.() ?? [], this.context)
   }
 }
 
@@ -90,9 +90,9 @@ export class Inquiries {
  *
  * @throws RelayError `refused`, `unsent`, `unanswered`, `stopping`
  */
-async function ask<T>(work: Promise<T>, { clock, policy: { timeout }, stop }: RunningOptions): Promise<T> {
+async function ask<T>(work: T | Promise<T>, { clock, policy: { timeout }, stop }: RunningOptions): Promise<T> {
   try {
-    const answer = await inTime(clock, work.then(value => ({ value })), timeout, stop)
+    const answer = await inTime(clock, Promise.resolve(work).then(value => ({ value })), timeout, stop)
     if (answer) return answer.value
   } catch (error) {
     throw error instanceof SendError ? describe(error) : error

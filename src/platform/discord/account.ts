@@ -102,7 +102,7 @@ class DiscordAccount extends BotAccount {
   }
 
   /** Sources: https://docs.discord.com/developers/resources/user#get-current-user-guilds, /resources/guild#get-guild-channels */
-  override async groups(): Promise<Contact[]> {
+  async groups(): Promise<Contact[]> {
     const servers = await readPages(async last => {
       const list = readList(await this.call('GET', `/users/@me/guilds?limit=${pageOfServers}&after=${last || '0'}`))
       return { list, next: list.length === pageOfServers ? toText(list.at(-1)?.id) : '' }
@@ -199,8 +199,8 @@ class DiscordMessage extends WebMessage<DiscordAccount> {
     return calls
   }
 
-  override async history(count: number): Promise<HistoryPage | undefined> {
-    if (this.changed !== undefined) return super.history(count)
+  async history(count: number): Promise<HistoryPage | undefined> {
+    if (this.changed !== undefined) return
     const [part, ...others] = this.parts
     // What is there of a divided message says nothing of the rest: a further round of calls does. What another plugin made of a message
     // looks otherwise.

@@ -97,7 +97,7 @@ class LarkAccount extends BotAccount {
     readData(await ask(this.bot, 'DELETE', `/im/v1/messages/${messageId}`))
   }
 
-  override async groups(): Promise<Contact[]> {
+  async groups(): Promise<Contact[]> {
     const groups = await readPages(async token => {
       const page = token && `&page_token=${encodeURIComponent(token)}`
       const { items, has_more: hasMore, page_token: next } = readData(await ask(this.bot, 'GET', `/im/v1/chats?page_size=100${page}`))

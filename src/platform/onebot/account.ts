@@ -62,24 +62,19 @@ class OneBotAccount extends BotAccount {
     if (item.type === 'at') demand(item.userId === null || isNumber(item.userId), `the ID of a mention ${rule}`)
   }
 
-  override demandConnection(): void {
-    requestOf(this.bot)
-    super.demandConnection()
-  }
-
   async recall(_target: Target, messageId: string): Promise<void> {
     readData(await this.ask('delete_msg', { message_id: toNumber(messageId) }))
   }
 
-  override groups(): Promise<Contact[]> {
+  groups(): Promise<Contact[]> {
     return this.list('get_group_list', ({ group_id: id, group_name: name }) => ({ id, name }))
   }
 
-  override friends(): Promise<Contact[]> {
+  friends(): Promise<Contact[]> {
     return this.list('get_friend_list', ({ user_id: id, remark, nickname }) => ({ id, name: remark || nickname }))
   }
 
-  override closure(target: Target): Promise<Closure | 'open' | undefined> {
+  closure(target: Target): Promise<Closure | 'open' | undefined> {
     return askClosure((action, params) => this.ask(action, params), this.selfId, target)
   }
 
@@ -94,8 +89,8 @@ class OneBotAccount extends BotAccount {
    *   before it, whether its connection closes or not
    */
   async ask(action: string, params: JsonObject): Promise<unknown> {
-    const request = requestOf(this.bot)
     this.demandConnection()
+    const request = requestOf(this.bot)
     const ends: (() => void)[] = []
     const lost = new Promise<never>((_resolve, reject) => {
       const timer = setTimeout(() => reject(new SendError('unanswered')), responseTimeout(this.bot))
@@ -177,7 +172,7 @@ class OneBotMessage extends BotMessage<OneBotAccount> {
     return content ? reports.equalTo(content, chatOf(selfId, target)) : []
   }
 
-  override async history(count: number): Promise<HistoryPage | undefined> {
+  async history(count: number): Promise<HistoryPage | undefined> {
     const { account, target: { kind, id }, content } = this
     if (!content) return
     const [action, chat] = kind === 'group' ? ['get_group_msg_history', 'group_id'] : ['get_friend_msg_history', 'user_id']

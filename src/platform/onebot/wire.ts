@@ -4,6 +4,7 @@ import { Writable } from 'node:stream'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
 import { causes } from '../../message/causes'
 import { SendError } from '../port'
+import { parseJson } from '../web'
 
 /** The parts of a WebSocket of the library `ws` that the relay uses. It reports each frame by its method `emit`. Checked against 8.23.0. */
 export interface Socket {
@@ -119,7 +120,7 @@ export class Wire {
   /** Whether a frame is for the adapter. */
   private passes(data: unknown): boolean {
     this.received++
-    const frame = parse(data)
+    const frame = parseJson(String(data))
     const fields = fieldsOf(frame)
     if (typeof fields.echo === 'string' && fields.echo.startsWith(mark)) {
       // There is no call for a second answer, or when the call was given up.
@@ -146,17 +147,6 @@ export class Wire {
     this.calls.delete(echo)
     this.weight -= call?.weight ?? 0
     return call
-  }
-}
-
-/** The JSON of a frame, `undefined` when it is not JSON. */
-function parse(data: unknown): unknown {
-  if (typeof data !== 'string' && !Buffer.isBuffer(data)) return
-  try {
-    const frame: unknown = JSON.parse(data.toString())
-    return frame
-  } catch {
-    return undefined
   }
 }
 

@@ -64,7 +64,7 @@ class SatoriAccount extends BotAccount {
   }
 
   /** Text channels, as targets name them; none where the server does not list them. */
-  override async groups(): Promise<Contact[]> {
+  async groups(): Promise<Contact[]> {
     const groups: Contact[] = []
     for (const { id: guildId, name: guildName } of await this.list('guild.list')) {
       // A bot need not see into each of its guilds.
@@ -76,7 +76,7 @@ class SatoriAccount extends BotAccount {
     return groups
   }
 
-  override async friends(): Promise<Contact[]> {
+  async friends(): Promise<Contact[]> {
     return (await this.list('friend.list')).map(({ user, nick }) => {
       const { id, name } = fieldsOf(user)
       return { id: toText(id), name: toText(nick) || toText(name) }
@@ -184,7 +184,7 @@ class SatoriMessage extends BotMessage<SatoriAccount> {
     return readReceipt(await ask(this.account.bot, 'POST', '/v1/message.create', { channel_id: channelId, content: toMarkup(elements) }))
   }
 
-  override async history(count: number): Promise<HistoryPage | undefined> {
+  async history(count: number): Promise<HistoryPage | undefined> {
     const { account, account: { selfId }, target, sent } = this
     if (!account.offers('message.list')) return
     const params = { channel_id: await account.channelOf(target), limit: count }

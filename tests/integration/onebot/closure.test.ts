@@ -41,19 +41,19 @@ describe('whether a group takes messages', () => {
     test(`is told by ${profile} with ${how} as ${expected}`, async t => {
       const { account, simulator } = await stage(t, { profile, groups: [{ id: group.id, name: 'a group', members: [] }] })
       for (const each of before) each(simulator)
-      assert.equal(inShort(await account.closure(group)), expected)
+      assert.equal(inShort(await account.closure?.(group)), expected)
     })
   }
 
   test('is not known of a private chat, nor where the platform does not know the action; a failure says nothing', async t => {
     const { account, simulator } = await stage(t)
     const calls = simulator.calls.length
-    assert.equal(await account.closure(friend), undefined)
+    assert.equal(await account.closure?.(friend), undefined)
     assert.equal(simulator.calls.length, calls)
     simulator.fault({ action: 'get_group_member_info', fault: { kind: 'refuse', retcode: 1404, wording: '不支持的API get_group_member_info' } })
-    assert.equal(await account.closure(group), undefined)
+    assert.equal(await account.closure?.(group), undefined)
     simulator.fault({ action: 'get_group_member_info', fault: { kind: 'refuse' } })
-    await assert.rejects(account.closure(group), SendError)
+    await assert.rejects(async () => account.closure?.(group), SendError)
   })
 })
 

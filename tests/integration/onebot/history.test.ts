@@ -30,7 +30,7 @@ for (const profile of ['napcat', 'llbot', 'gocqhttp'] as const) {
       simulator.say({ group: group.id, user: '10001', text: 'a [b], & c' })
       await callUnanswered('send_group_msg', { ...toGroup, message: textMessage('another') })
       await callUnanswered('send_group_msg', { ...toGroup, message: textMessage('a [b], & c\n') })
-      const page = await account.message(group, [text('a [b], & c\n')], 'x').history(50)
+      const page = await account.message(group, [text('a [b], & c\n')], 'x').history?.(50)
       assert.deepEqual(equalIn(page), [deliveredId(simulator, 1)])
       assert.equal(page?.own.length, 2)
       assert(Math.abs(page.oldest - Date.now()) < 60_000)
@@ -42,8 +42,8 @@ test('a private chat has a history of its own', async t => {
   const { account, simulator, callUnanswered } = await stage(t)
   simulator.say({ user: friend.id, text: 'a' })
   await callUnanswered('send_private_msg', { ...toFriend, message: textMessage('a') })
-  assert.deepEqual(equalIn(await account.message(friend, [text('a')], 'x').history(50)), [deliveredId(simulator, 0)])
-  assert.deepEqual(await account.message(group, [text('a')], 'x').history(50), { own: [], oldest: Infinity, isReadable: true })
+  assert.deepEqual(equalIn(await account.message(friend, [text('a')], 'x').history?.(50)), [deliveredId(simulator, 0)])
+  assert.deepEqual(await account.message(group, [text('a')], 'x').history?.(50), { own: [], oldest: Infinity, isReadable: true })
 })
 
 for (const target of [group, friend]) {
@@ -51,8 +51,8 @@ for (const target of [group, friend]) {
     const { account } = await stage(t)
     const message = account.message(target, [file('日志.log', 'bytes')], 'x')
     assert.deepEqual(await message.send(begin), { messageIds: [] })
-    assert.equal(equalIn(await message.history(50)).length, 1)
-    assert.equal(equalIn(await account.message(target, [file('日志.log', 'other bytes')], 'x').history(50)).length, 0)
+    assert.equal(equalIn(await message.history?.(50)).length, 1)
+    assert.equal(equalIn(await account.message(target, [file('日志.log', 'other bytes')], 'x').history?.(50)).length, 0)
   })
 }
 
@@ -65,10 +65,10 @@ test('a history shows what other plugins made of a message', async t => {
   const { likeness } = message
   const receipt = await message.send(begin)
   assert.equal(simulator.ledger[0]?.text, 'made: a')
-  assert.deepEqual(equalIn(await message.history(50)), receipt.messageIds)
+  assert.deepEqual(equalIn(await message.history?.(50)), receipt.messageIds)
   assert.deepEqual(reported(message), receipt.messageIds)
   assert.equal(message.likeness, likeness)
-  assert.deepEqual(equalIn(await account.message(group, [text('a')], 'x').history(50)), [])
+  assert.deepEqual(equalIn(await account.message(group, [text('a')], 'x').history?.(50)), [])
 })
 
 test('nothing shows a message that only the adapter can encode', async t => {
@@ -78,7 +78,7 @@ test('nothing shows a message that only the adapter can encode', async t => {
   })
   const message = account.message(group, [text('a')], 'x')
   assert.deepEqual(await message.send(begin), { messageIds: [deliveredId(simulator, 0)] })
-  assert.equal(await message.history(50), undefined)
+  assert.equal(await message.history?.(50), undefined)
   assert.deepEqual(reported(message), [])
 })
 
@@ -104,17 +104,17 @@ test('a look-up throws when the connection closes, without waiting for the adapt
   const { account, simulator, bot } = await stage(t)
   const message = account.message(group, [text('a')], 'x')
   simulator.fault({ action: 'get_group_msg_history', fault: { kind: 'close', when: 'before' } })
-  const error: unknown = await message.history(50).catch((thrown: unknown) => thrown)
+  const error: unknown = await message.history?.(50).catch((thrown: unknown) => thrown)
   assert(error instanceof SendError)
   assert.deepEqual([error.outcome, error.wording], ['unanswered', 'the connection was lost'])
   assert.notEqual(bot.status, Universal.Status.ONLINE)
-  await assert.rejects(message.history(50), { name: 'SendError', outcome: 'unsent' })
+  await assert.rejects(async () => message.history?.(50), { name: 'SendError', outcome: 'unsent' })
 })
 
 test('a look-up throws when it gets no answer, or fails for once', async t => {
   const { account, simulator } = await stage(t)
   for (const kind of ['refuse', 'silent'] as const) {
     simulator.fault({ action: 'get_group_msg_history', fault: { kind } })
-    await assert.rejects(account.message(group, [text('a')], 'x').history(50), { name: 'SendError', outcome: 'unanswered' })
+    await assert.rejects(async () => account.message(group, [text('a')], 'x').history?.(50), { name: 'SendError', outcome: 'unanswered' })
   }
 })

@@ -253,7 +253,7 @@ describe('the login of an account', () => {
   test('is taken from no other account', async t => {
     const { simulator, account } = await startWatched(t, 'forward')
     simulator.transmit('{"post_type":"notice","notice_type":"bot_offline","self_id":20002,"user_id":20002}')
-    await account.groups()
+    await account.groups?.()
     assert.equal(account.health.state, 'online')
   })
 

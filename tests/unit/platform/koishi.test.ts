@@ -148,7 +148,7 @@ test('sends through a bot without an encoder, and knows no history of it', async
   assert.deepEqual(await message.send(() => begun++), { messageIds: ['1'] })
   assert.equal(begun, 1)
   assert.deepEqual(bot.sent, [[group.id, [h.text('<b>a</b>'), h('img', { src: 'data:image/png;base64,iVBORw0KGgo=', title: 'a.png', file: 'a.png' })]]])
-  assert.equal(await message.history(50), undefined)
+  assert.equal(await message.history?.(50), undefined)
   assert(!message.reports)
   bot.ids = ['']
   assert.deepEqual(await message.send(() => undefined), { messageIds: [] })
