@@ -46,7 +46,8 @@ function judgeWaiting(run: Run, account: Account): string[] {
   const { target: { id }, calls } = chats[place] ?? { target: {}, calls: [] }
   if (isForLater(account) || hasWrongClock(run) || calls.some(call => call?.heldFor !== undefined)) return []
   // A key is looked for and freed, a row is inserted, and an end is written for as long as a call may take.
-  const slowness = isSlowAtWriting(run) ? timeout + 4 * statementTimeout : 0
+  const away = run.plan.moments.reduce((sum, { what }) => sum + (what.kind === 'database' ? what.ms : 0), 0)
+  const slowness = isSlowAtWriting(run) ? timeout + 4 * statementTimeout + away : 0
   const isOwn = (each: Call | Question): boolean => 'marks' in each && each.marks.some(mark => marks.includes(mark))
   return issues.flatMap(({ at, process, word }, nth) => {
     if (!word) return []
@@ -256,8 +257,12 @@ function judgePatience(run: Run, account: Account): string[] {
 function judgeRestrictions({ restrictions, calls, ledger }: Run): string[] {
   return restrictions.flatMap(({ at, process, sid }) => {
     const own = calls.filter(call => call.process === process && call.chat.startsWith(`${sid} `) && call.begunAt < at)
-    const last = own.findLastIndex(({ outcome, answeredAt = Infinity }) => outcome === 'sent' && answeredAt < at)
-    const lost = own.slice(last + 1).filter(call => !ledger.some(entry => entry.call === call && entry.time < at))
+    // What came after it had settled does not count.
+    const last = own.findLastIndex(({ outcome, begunAt, settle, answeredAt = Infinity }) => (
+      outcome === 'sent' && answeredAt < Math.min(at, begunAt + settle)
+    ))
+    const isSeen = (call: Call): boolean => ledger.some(entry => entry.call === call && entry.time < at && !isCarriedOutLate(entry))
+    const lost = own.slice(last + 1).filter(call => !isSeen(call))
     const isFalse = lost.length < 3 || new Set(lost.map(({ chat }) => chat)).size < 2
     return isFalse ? [`${sid} is restricted after ${lost.length} calls that came to nothing`] : []
   })
@@ -364,7 +369,7 @@ export function watch(run: Run): string[] {
 
 /** A text that was leaving when its relay ended holds its lane: until it has settled, has arrived, or is called for again. */
 function watchSettling(run: Run, account: Account): string[] {
-  const { acquisitions, endings, ledger, plan: { store, policy: { retries }, platform: { hasHistory, idempotentFor } } } = run
+  const { acquisitions, endings, ledger, plan: { store, policy: { retries, timeout }, platform: { hasHistory, idempotentFor } } } = run
   const { request: { name, items, expiresIn, wishes = {} }, issues, operations, marks } = account
   const isSimple = issues.length === 1 && operations.length === 0 && expiresIn === undefined && !wishes.route && wishes.digest === undefined
   const isText = items.every(({ type }) => type === 'text') && !marks.some(mark => isOneOfEquals(run, mark))
@@ -374,7 +379,9 @@ function watchSettling(run: Run, account: Account): string[] {
   const calls = callsOf(run, account)
   return calls.slice(0, retries).flatMap((last, index) => {
     const { process, chat, answeredAt = Infinity, begunAt, settle } = last
-    const ended = endings.find(ending => ending.process === process && ending.at >= begunAt && ending.at < answeredAt)
+    // After its time it may have ended, and be looked for.
+    const openUntil = Math.min(answeredAt, begunAt + timeout)
+    const ended = endings.find(ending => ending.process === process && ending.at >= begunAt && ending.at < openUntil)
     const next = ended && acquisitions.find(({ at }) => at > ended.at)
     // A relay that ends still takes the answers of its calls.
     if (!next || (ended.kind === 'reload' && answeredAt < next.at)) return []
