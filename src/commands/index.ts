@@ -1,4 +1,5 @@
 import type { Context, Logger, Session } from 'koishi'
+import { LRUCache } from 'lru-cache'
 import { setTimeout } from 'node:timers/promises'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
@@ -23,6 +24,8 @@ const maxCallbacks = 64
 const maxWaiting = 256
 /** The wait before a callback that could not answer is asked a second time, in milliseconds. */
 const retryPause = 1000
+/** For how long, in milliseconds, and for how many messages it is known which account heard one first. */
+const firstHearers = { ttl: 10_000, max: 1_000 }
 /** The least time between two lines about dropped commands, in milliseconds. */
 const reportInterval = 60_000
 
@@ -182,13 +185,25 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     return true
   }
 
+  /** The accounts of this Koishi that heard a message first, by what was said, by whom and where. */
+  const hearers = new LRUCache<string, string>(firstHearers)
+
+  /** Whether a message is no member's, or was heard by another account in the same group: two that are there both hear it. */
+  const isForAnother = ({ bot: { platform, selfId = '' }, userId, target }: Source, text: string): boolean => {
+    if (ctx.bots.some(bot => bot.platform === platform && bot.selfId === userId)) return true
+    const said = JSON.stringify([platform, target, userId, text])
+    const first = hearers.get(said) ?? selfId
+    hearers.set(said, first)
+    return first !== selfId
+  }
+
   /** Begins to handle a command; resolves to whether there was a reply. `undefined` for a message that is none. */
   const hear = (session: Session): Promise<boolean> | undefined => {
     const incoming = readIncoming(session)
     const match = commands ? matchNamed(incoming.text, prefix) : matchCommand(incoming.text, { prefix, length })
     if (!match || signal.aborted) return
     const { raw, source } = incoming
-    if (!source) return
+    if (!source || isForAnother(source, raw)) return
     const answer = find(match, source)
     if (answer !== undefined) return handle(source, answer, toBody(match, raw, source))
   }

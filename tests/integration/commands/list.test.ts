@@ -1,9 +1,11 @@
+import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { json } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
 import { isObject } from '../../../src/lib/shape'
 import type { TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
+import { addForward, startSimulator } from '../onebot/support'
 import { serveCallback, startWith, type Endpoint } from './support'
 
 const group = '123456'
@@ -109,5 +111,21 @@ describe('a list of commands', () => {
     const { relay, passed } = await startWith(t, callback, { commandCallbackUrl: '', commands })
     assert.match(relay.logs.join('\n'), /entry 2 \("pong"\) is left out: it has no callback, and commandCallbackUrl is not set/)
     assert.equal(await say(relay, passed, '#ping x'), 'done: ping')
+  })
+
+  test('is heard once where two accounts are in a group, and what one of them says is none', async t => {
+    const callback = await echo(t)
+    const { relay, passed } = await startWith(t, callback, { commands: [deploy] })
+    const other = await startSimulator(t, { selfId: '20002', anyTarget: true })
+    addForward(relay.app, other.endpoint, { selfId: '20002' })
+    await until('both are online', () => relay.app.bots.filter(({ status }) => status === Universal.Status.ONLINE).length === 2)
+    for (let time = 1; time <= 2; time++) {
+      assert.equal(await say(relay, passed, '#deploy main'), 'done: deploy')
+      other.say({ group, user, text: '#deploy main' })
+      await until('the other one lets it pass', () => passed.length === time)
+    }
+    other.say({ group, user: relay.simulator.selfId, text: '#deploy' })
+    await until('it passes', () => passed.length === 3)
+    assert.deepEqual([callback.posted.length, other.ledger.length], [2, 0])
   })
 })
