@@ -136,7 +136,7 @@ function advise({ outcome, data }: Result, key: string): string | undefined {
   if (outcome !== 'unsent') return
   if (listOf(data.deliveries).length > 0) return `repeat it with --key ${key}, and it goes only where nothing has arrived`
   // The key of several items is used up once one of them has arrived.
-  return Number(data.success) > 0 ? 'the rest has arrived, so send only this again' : 'nothing was sent, try again later'
+  return Number(data.success) > 0 ? 'the rest has arrived, so send only this again' : `repeat it later with --key ${key}, and it will not come twice`
 }
 
 function tellSent(result: Result, key: string, json = false): Outcome {

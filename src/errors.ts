@@ -22,7 +22,7 @@ const table = {
   'too-large': [413, 'request body too large'],
   'unsupported-type': [415, 'unsupported content type'],
   'key-reused': [422, 'this Idempotency-Key was used for a different request: use a new key for a new message'],
-  'rate-limited': [429, 'this key has reached its message rate: nothing was sent, try again later'],
+  'rate-limited': [429, 'this key has reached its message rate: try again later'],
   'queue-full': [429, 'too many messages are waiting for this target: nothing was sent, try again later', 'unsent'],
   'internal': [500, 'internal error: see the log of the bot for this request ID'],
   'no-database': [501, 'this needs a database: load a database plugin, such as database-sqlite'],

@@ -85,12 +85,12 @@ function parseName(value: unknown): string | undefined {
   return name === '' || /\s/.test(name) ? undefined : name
 }
 
-/** Reads a list of IDs; `undefined` where it is left out or empty. */
+/** Reads a list of IDs; `undefined` where it is left out, or a list without any. */
 function readIds(entry: JsonObject, field: 'groups' | 'users'): ReadonlySet<string> | undefined {
   const { [field]: value } = entry
   if (!isSet(value)) return
   const ids = readList(value)
-  if (!ids) throw new EntryError(`${field} must be a list of IDs`)
+  if (!ids || (ids.length === 0 && typeof value === 'string')) throw new EntryError(`${field} must be a list of IDs`)
   return ids.length > 0 ? new Set(ids) : undefined
 }
 

@@ -1,6 +1,6 @@
 import { Schema } from 'koishi'
 import { parseEndpoint } from '../lib/endpoint'
-import { languageOf, type Language } from '../lib/language'
+import { languages, type Language } from '../lib/language'
 import { isObject, type JsonObject } from '../lib/shape'
 import { isSigningSecret } from '../lib/webhook-signature'
 import { readList } from '../lib/words'
@@ -108,14 +108,10 @@ export function choice<const T extends string>(...words: readonly T[]): Kind<T |
   return { ...oneOf<T | ''>(...words), show: value => value || undefined }
 }
 
-/**
- * A language of texts for a chat; empty for that of Koishi. The variable `LANGUAGE` may also be that of a desktop, such as `en_US:en`: its
- * first locale counts that is one of them.
- */
-export const language = kind<Language | ''>('zh-CN or en-US', Schema.union(['zh-CN', 'en-US']), value => {
-  const locales = readText(value)?.split(':').map(locale => locale.toLowerCase().replace(/[_.].*$/, '')) ?? []
-  const locale = locales.find(locale => /^(?:zh|en)(?:-|$)/.test(locale))
-  return locale && languageOf([locale])
+/** A language of texts for a chat; empty for that of Koishi, also where the variable `LANGUAGE` is that of the system: `en_US:en`. */
+export const language = kind<Language | ''>('zh-CN or en-US', Schema.union(languages), value => {
+  const text = readText(value)?.toLowerCase()
+  return text && (languages.find(each => each.toLowerCase() === text) ?? '')
 }, value => value || undefined)
 
 /** A list of words, or a text with commas between them. */

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { credentialsOf, queryCredentialsOf } from '../access/origin'
 import { RelayError } from '../errors'
-import { parseJson } from '../http/body'
+import { parseFields, parseJson } from '../http/body'
 import { decodeText } from '../http/media-type'
 import type { Exchange } from '../http/routes'
 import { isObject, type JsonObject } from '../lib/shape'
@@ -10,8 +10,6 @@ import { parseForm } from '../uploads/multipart'
 import { header } from './fields'
 import type { HookRequest, SignedRequest, Source } from './source'
 
-/** The most fields of a form. */
-const maxFields = 1_000
 /** How much of a multipart body is parsed at a time, in bytes. */
 const sliceSize = 64 * 1024
 /** The most values of a payload: a push may have thousands of commits, and a group thousands of alerts, of which a few are told. */
@@ -46,7 +44,7 @@ export async function parseHook(exchange: Exchange, { headers, raw }: SignedRequ
   const query = new URLSearchParams(exchange.query)
   for (const name of ownParameters) query.delete(name)
   if (isParsed(parsedBody)) return { headers, query, raw, payload: parsedBody }
-  const payload = method === 'POST' ? await parsePayload(raw, headers['content-type'] ?? '', source.textFields, query) : fieldsOf(query)
+  const payload = method === 'POST' ? await parsePayload(raw, headers['content-type'] ?? '', source.textFields, query) : Object.fromEntries(query)
   return { headers, query, raw, payload }
 }
 
@@ -65,7 +63,7 @@ async function parsePayload(
   const looksLikeJson = /^\ufeff?\s*\{/.test(raw.toString('utf8', 0, 64))
   const isForm = /^\s*application\/x-www-form-urlencoded/i.test(type)
   if (isForm && !looksLikeJson && raw.includes('=')) {
-    const form = unwrap(readForm(raw))
+    const form = unwrap(parseFields(decodeText(raw, type)))
     // curl calls whatever it posts a form, `disk=95%` as well.
     const isOne = textFields?.some(name => name in form || query.has(name)) ?? true
     if (isOne) return form
@@ -92,25 +90,6 @@ function readObject(source: Buffer): JsonObject {
   const value = parseJson(source, maxValues)
   if (!isObject(value)) throw new RelayError('bad-request', 'the payload must be a JSON object')
   return value
-}
-
-function readForm(raw: Buffer): JsonObject {
-  refuseTooMany(countOf(raw, '&'.charCodeAt(0)))
-  return fieldsOf(new URLSearchParams(raw.toString()))
-}
-
-function countOf(raw: Buffer, byte: number): number {
-  let count = 1
-  for (let at = raw.indexOf(byte); at >= 0 && count <= maxFields; at = raw.indexOf(byte, at + 1)) count++
-  return count
-}
-
-function refuseTooMany(count: number): void {
-  if (count > maxFields) throw new RelayError('bad-request', `a form may have at most ${maxFields} fields`)
-}
-
-function fieldsOf(parameters: URLSearchParams): JsonObject {
-  return Object.fromEntries(parameters)
 }
 
 /** Reads the fields of a multipart body and ignores its files. */

@@ -53,7 +53,10 @@ export function excerpt(value: unknown, maxLines = 3, max = 200): string {
 
 /** Emoji in the place of their names, as far as they are known. */
 export function withEmoji(text: string): string {
-  return text.replace(/:([a-z_+\d-]{1,40}):/g, (name, word: string) => emoji.get(word) ?? name)
+  // Alone or several in a row; not within `session:lock:42` or `std::x::y`.
+  return text.replace(/(?<![\w:])(?::[a-z_+\d-]{1,40}:){1,20}(?![\w:])/g, names => (
+    names.replace(/:([^:]+):/g, (name, word: string) => emoji.get(word) ?? name)
+  ))
 }
 
 /** Without the marks of headings, quotes, rules, code, tables and emphasis. */
@@ -66,7 +69,7 @@ function withoutMarks(text: string): string {
     .replace(/\*\*([^*\n]{1,1000})\*\*/g, '$1')
     .replace(/__([^_\n]{1,1000})__/g, '$1')
     .replace(/~~([^~\n]{1,1000})~~/g, '$1')
-    .replace(/(?<=^|[\s(])[*_]([^*_\s][^*_\n]{0,1000})[*_](?=$|[\s).,:;!?])/gm, '$1')
+    .replace(/(?<=^|[\s(（])[*_]([^*_\s][^*_\n]{0,1000})[*_](?=$|[\s).,:;!?，。、：；！？）])/gm, '$1')
     .replace(/`([^`\n]{1,1000})`/g, '$1')
 }
 
@@ -75,7 +78,7 @@ export function fromSlack(value: unknown): string {
   return withEmoji(textOf(value))
     .replace(slackLink, (_, target: string, name: string | undefined) => slackReference(target, name ?? ''))
     .replace(/```/g, '')
-    .replace(/(?<=^|[\s(])([*_~`])([^*_~`\s][^*_~`\n]{0,1000})\1(?=$|[\s).,:;!?])/gm, '$2')
+    .replace(/(?<=^|[\s(（])([*_~`])([^*_~`\s][^*_~`\n]{0,1000})\1(?=$|[\s).,:;!?，。、：；！？）])/gm, '$2')
     .replace(/^&gt;[ \t]?/gm, '')
     // Slack wants no more than three, but what writes HTML escapes quotes as well.
     .replace(/&quot;/g, '"').replace(/&#(?:39|x27);/g, '\'')

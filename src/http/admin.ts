@@ -4,7 +4,7 @@ import type { MadeKey, MadeKeys } from '../access/made-keys'
 import type { ListedTarget, MadeTargets } from '../access/made-targets'
 import { addressOf } from '../access/origin'
 import { demand, RelayError } from '../errors'
-import { isObject, type JsonObject } from '../lib/shape'
+import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 import type { Rung, TargetNames } from '../message/model'
 import { writeMinutes } from '../message/quiet'
 import { reachOf, skippedWays, writeAddress } from '../message/target'
@@ -104,7 +104,7 @@ export function noteChange(exchange: Exchange, change: string, trustedProxies: n
 /** @throws RelayError `bad-request` */
 function readFields(body: unknown): JsonObject {
   demand(isObject(body), 'the body must be a JSON object')
-  return body
+  return withoutNull(body)
 }
 
 /** @param isWhole whether HTTP addresses are shown with their path and query, which may be secret */

@@ -3,6 +3,7 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/async'
 import { excessOfJson } from '../lib/json'
+import type { JsonObject } from '../lib/shape'
 
 /** A request whose body is still to be read. */
 export interface Received {
@@ -21,6 +22,9 @@ export interface BodyLimits {
 
 /** From this size on, in bytes, the event loop gets a turn after a body was parsed. */
 const large = 64 * 1024
+
+/** The most fields of a form. */
+const maxFields = 1_000
 
 // Refuses what is not UTF-8, and skips a byte order mark.
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -61,6 +65,16 @@ export function parseJson(source: Buffer, maxValues?: number): unknown {
   } catch {
     throw new RelayError('invalid-json')
   }
+}
+
+/**
+ * Parses a form of the type `application/x-www-form-urlencoded`.
+ *
+ * @throws RelayError `bad-request` for too many fields
+ */
+export function parseFields(form: string): JsonObject {
+  if (form.split('&', maxFields + 1).length > maxFields) throw new RelayError('bad-request', `a form may have at most ${maxFields} fields`)
+  return Object.fromEntries(new URLSearchParams(form))
 }
 
 /**

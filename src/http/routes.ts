@@ -274,7 +274,8 @@ function logRequest({ logger, refusals, trustedProxies }: RouteOptions, exchange
   const { id, request, caller, params } = exchange
   const { path, route, error } = entry
   let origin = ''
-  if (error && refusalCodes.has(error.code)) {
+  // Of a stranger any failure counts: a scan must not fill the disk.
+  if (error && (refusalCodes.has(error.code) || (caller === stranger && error.status < 500))) {
     const address = addressOf(request, trustedProxies) ?? 'unknown'
     refusals.note([path.split('/')[1], params.source].filter(Boolean).join('/'), error.logText)
     const silent = refusals.add(error.code, address)

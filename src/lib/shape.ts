@@ -10,6 +10,10 @@ export const isBoolean: Shape<boolean> = value => typeof value === 'boolean'
 export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
 /** The fields of a JSON object; none for any other value. */
 export const fieldsOf = (value: unknown): JsonObject => isObject(value) ? value : {}
+/** Without the fields that are null: in requests that means absent. */
+export const withoutNull = (fields: JsonObject): JsonObject => (
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+)
 /** A text, or a number as a text: some platforms have numbers for IDs. Empty for any other value. */
 export const toText = (value: unknown): string => typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 

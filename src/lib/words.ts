@@ -3,7 +3,7 @@
  * digits is a number in YAML.
  */
 export function readList(value: unknown): string[] | undefined {
-  const elements: unknown[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [undefined]
+  const elements: unknown[] = typeof value === 'string' ? value.split(',') : [value].flat()
   if (!elements.every(element => typeof element === 'string' || typeof element === 'number')) return
   return elements.map(element => String(element).trim()).filter(Boolean)
 }

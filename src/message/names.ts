@@ -1,7 +1,7 @@
 import { demand, RelayError } from '../errors'
 import { languages } from '../lib/language'
 import { printable } from '../lib/log'
-import { isObject, type JsonObject } from '../lib/shape'
+import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 import { isSigningSecret } from '../lib/webhook-signature'
 import { isSet, readList } from '../lib/words'
 import type { Address, HttpRung, Ladder, Named, Quiet, Rung, TargetNames } from './model'
@@ -48,12 +48,14 @@ export function parseNames(raw: JsonObject): { names: Map<string, Named>, warnin
 export function parseNamed(name: string, value: unknown, names?: TargetNames): Named {
   demand(namePattern.test(name), 'a name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit')
   const {
-    to, first, after, when_unknown: whenUnknown, platform: given, selfId, self_id: account = selfId, lang, digest, quiet, ...others
-  } = isObject(value) ? value : { to: value }
+    to, first, after, when_unknown: whenUnknown, platform: given, selfId: accountId, self_id: account = accountId, lang, digest, quiet,
+    ...others
+  } = isObject(value) ? withoutNull(value) : { to: value }
   const [stranger] = Object.keys(others)
   demand(stranger === undefined, `targets have no field ${JSON.stringify(printable(String(stranger).slice(0, 64)))}`)
   demand(isWord(given), 'platform must be text')
-  demand(isWord(account), 'selfId must be text')
+  const selfId = Number.isSafeInteger(account) ? String(account) : account
+  demand(isWord(selfId), 'selfId must be text')
   const language = languages.find(each => each === lang)
   demand(language === lang, `lang must be ${languages.join(' or ')}`)
   demand(first === undefined || to === undefined, 'give to or first, not both')
@@ -63,7 +65,7 @@ export function parseNamed(name: string, value: unknown, names?: TargetNames): N
   const isTimed = spacing > 0 || hours !== undefined
   const rules = { ...language && { lang: language }, ...(isTimed || first !== undefined) && { policy } }
   if (first !== undefined) {
-    demand(given === undefined && account === undefined, 'with first, each address names its platform and account itself: leave out platform and selfId')
+    demand(given === undefined && selfId === undefined, 'with first, each address names its platform and account itself: leave out platform and selfId')
     const ladder = parseLadder(first, after, whenUnknown)
     if (names) demandRungs(ladder, names)
     return { addresses: [], isList: false, first: ladder, ...rules }
@@ -73,8 +75,8 @@ export function parseNamed(name: string, value: unknown, names?: TargetNames): N
   const words = readList(to) ?? []
   const addresses = words.flatMap(word => {
     const address = readChat(word)
-    if (!address || isOther(address.platform, platform) || isOther(address.selfId, account)) return []
-    return { ...address, ...platform !== undefined && { platform }, ...account !== undefined && { selfId: account } }
+    if (!address || isOther(address.platform, platform) || isOther(address.selfId, selfId)) return []
+    return { ...address, ...platform !== undefined && { platform }, ...selfId !== undefined && { selfId } }
   })
   const isComplete = words.length > 0 && addresses.length === words.length
   demand(isComplete, 'to must be group:<id> or private:<id>, or a list of these, and must not name another platform or account than platform and selfId')
@@ -93,7 +95,7 @@ function parseLadder(first: unknown, after: unknown, whenUnknown: unknown): Ladd
 }
 
 function parseRung(value: unknown): Rung {
-  if (isObject(value)) return parseHttpRung(value)
+  if (isObject(value)) return parseHttpRung(withoutNull(value))
   demand(typeof value === 'string', rungRule)
   if (/^https?:\/\//i.test(value)) return parseHttpRung({ url: value })
   const address = readChat(value)

@@ -1,11 +1,7 @@
 import { RelayError } from '../errors'
-import { hasBody, readBody, readJson, type BodyLimits, type Received } from '../http/body'
-import { isObject, type JsonObject } from '../lib/shape'
-
-/** The most fields of a form. No action has more than a few. */
-const maxFields = 1000
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+import { hasBody, parseFields, readBody, readJson, type BodyLimits, type Received } from '../http/body'
+import { decodeText, mediaTypeOf } from '../http/media-type'
+import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 
 /**
  * Reads the parameters of a call (OneBot 11, "HTTP"): those of the query, and those of the body of a POST, JSON or a form, which win.
@@ -15,39 +11,23 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  */
 export async function readParams(received: Received, query: URLSearchParams, limits: BodyLimits, stop: AbortSignal): Promise<JsonObject> {
   const body = received.request.method === 'POST' && hasBody(received) ? await readFields(received, limits, stop) : {}
-  // What is null counts as left out.
-  const given = Object.entries(body).filter(([, value]) => value !== null)
-  return { ...Object.fromEntries(query), ...Object.fromEntries(given) }
+  return { ...Object.fromEntries(query), ...withoutNull(body) }
 }
 
 async function readFields(received: Received, limits: BodyLimits, stop: AbortSignal): Promise<JsonObject> {
   const { request, parsedBody } = received
-  switch (request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()) {
+  const { 'content-type': type = '' } = request.headers
+  switch (mediaTypeOf(type)) {
     case 'application/json': {
       const body = await readJson(received, limits, stop)
       if (!isObject(body)) throw new RelayError('bad-request', 'the body must be a JSON object')
       return body
     }
     case 'application/x-www-form-urlencoded':
-      if (isObject(parsedBody)) return parsedBody
-      if (typeof parsedBody === 'string') return parseForm(parsedBody)
-      return parseForm(decode(await readBody(request, limits, stop)))
+      return parseFields(typeof parsedBody === 'string' ? parsedBody : decodeText(await readBody(request, limits, stop), type))
     default:
       throw new RelayError('unsupported-type', 'send the parameters as application/json or application/x-www-form-urlencoded, or in the query')
   }
-}
-
-function decode(body: Buffer): string {
-  try {
-    return utf8.decode(body)
-  } catch {
-    throw new RelayError('bad-request', 'the form must be in UTF-8')
-  }
-}
-
-function parseForm(source: string): JsonObject {
-  if (source.split('&', maxFields + 1).length > maxFields) throw new RelayError('bad-request', `the form has more than ${maxFields} fields`)
-  return Object.fromEntries(new URLSearchParams(source))
 }
 
 /**

@@ -47,7 +47,8 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['issues', about('issue', ['opened', 'closed', 'reopened'], (issue, action) =>
     ({ action, kind: 'issue', result: line(issue.state_reason), ...topicOf(issue) }))],
   ['issue_comment', about('issue', ['created'], (issue, _, payload) => comment(payload, issue, 'pull_request' in issue ? 'pull_request' : 'issue'))],
-  ['pull_request_review_comment', about('pull_request', ['created'], (request, _, payload) => comment(payload, request, 'pull_request'))],
+  ['pull_request_review_comment', about('pull_request', ['created'], (request, _, payload) =>
+    ({ ...comment(payload, request, 'pull_request'), branch: line(object(request.base).ref) }))],
   ['commit_comment', about('comment', ['created'], ({ commit_id: commit, ...fields }) =>
     ({ kind: 'commit', number: line(commit).slice(0, 7), ...commentOf(fields) }))],
   ['discussion', about('discussion', ['created', 'answered'], (discussion, action) => ({ action, kind: 'discussion', ...topicOf(discussion) }))],

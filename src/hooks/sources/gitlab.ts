@@ -159,11 +159,12 @@ function readJob(payload: JsonObject): Told {
   const { build_status: status, build_allow_failure: mayFail, build_failure_reason: reason, build_id: id, ref, tag } = payload
   if (status !== 'failed' || mayFail === true) return { skipped: 'of jobs only failures are told' }
   const branch = line(ref, 250)
+  const request = /^refs\/merge-requests\/(\d+)\//.exec(branch)?.[1]
   const page = firstOf(object(payload.project).web_url, object(payload.repository).homepage)
   return stateOf('failed', {
     run: line(payload.pipeline_id, 20),
-    ...tag !== true && { branch },
-    ref: branch,
+    ...tag !== true && request === undefined && { branch },
+    ref: request === undefined ? branch : `!${request}`,
     name: line(payload.build_name),
     title: firstLine(object(payload.commit).message),
     text: line(reason).replaceAll('_', ' '),

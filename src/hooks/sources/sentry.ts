@@ -45,7 +45,8 @@ export const sentry: Source = {
 
   read({ headers, payload }): Reading {
     const event = line(header(headers, 'sentry-hook-resource'))
-    if (event === '') return readLegacy(payload)
+    // Its older integration has no such header, but a preview gives one.
+    if (event === '' || 'triggering_rules' in payload) return readLegacy(payload)
     const reader = readers.get(event)
     if (!reader) return { skipped: `${event} events produce no message` }
     const action = line(payload.action)

@@ -82,7 +82,7 @@ describe('a list of commands', () => {
     const { relay, passed } = await startWith(t, callback, {
       commands: [
         7, {}, { name: 'a b' }, { name: 'one', grups: '1' }, { name: 'two', groups: { a: 1 } }, { name: 'three', callback: 'ftp://h' },
-        { name: 'four', help: 'a\nb' }, { name: 'ping' }, { name: 'ping', users: '1' },
+        { name: 'four', help: 'a\nb' }, { name: 'ping', users: 10001 }, { name: 'ping', users: '1' }, { name: 'five', users: ',' },
       ],
     })
     const warnings = relay.logs.filter(line => line.includes('commands: entry')).map(line => line.replace(/^.*commands: entry /, ''))
@@ -90,7 +90,7 @@ describe('a list of commands', () => {
       '1 is left out: it is no object', '2 is left out: name must be text without blanks', '3 is left out: name must be text without blanks',
       '4 ("one") is left out: commands have no field "grups"', '5 ("two") is left out: groups must be a list of IDs',
       '6 ("three") is left out: callback must be an http(s) address', '7 ("four") is left out: help must be one line of at most 200 characters',
-      '9 ("ping") is left out: an earlier entry has its name',
+      '9 ("ping") is left out: an earlier entry has its name', '10 ("five") is left out: users must be a list of IDs',
     ])
     assert.equal(await say(relay, passed, '#one x'), undefined)
     assert.equal(await say(relay, passed, '#ping x'), 'done: ping')

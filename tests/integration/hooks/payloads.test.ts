@@ -34,6 +34,15 @@ describe('the last payload of a source', () => {
     assert.equal((await last('slack')).status, 404)
   })
 
+  test('is read in the charset that a form names, and refused where it is in none', async () => {
+    const form = Buffer.from('746578743db9b9bda8caa7b0dc', 'hex')
+    const send = (type: string) => fetch(`${relay.url}/hooks/message/ops`, { method: 'POST', body: form, headers: { 'x-api-key': apiKey, 'content-type': type } })
+    assert.equal((await send('application/x-www-form-urlencoded; charset=GBK')).status, 200)
+    assert.deepEqual((await last('message')).data.payload, { text: '构建失败' })
+    const { status, body } = await read(await send('application/x-www-form-urlencoded'))
+    assert.deepEqual([status, body.msg], [400, 'the text is not utf-8: name its charset in the Content-Type'])
+  })
+
   test('has no key that came with it, and no header', async () => {
     assert(deploys)
     await fetch(`${relay.url}/hooks/message/ops?text=x&key=${deploys}`, { headers: { 'x-of-the-sender': 'a-secret-header' } })

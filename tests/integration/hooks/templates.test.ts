@@ -74,6 +74,8 @@ describe('a preview', () => {
     const payload = { zen: 'Design for failure.', hook_id: 1, repository: { full_name: 'a/b' } }
     assert.match(String((await ask('POST', 'github/preview', { payload, event: 'no_such_event' })).data.skipped), /no_such_event/)
     assert.equal((await ask('POST', 'github/preview', { payload })).status, 400)
+    const legacy = { project_name: 'Shop', message: 'boom', url: 'https://sentry.example.com/issues/7/', event: {}, triggering_rules: ['Any error'] }
+    assert.match(String((await ask('POST', 'sentry/preview', { payload: legacy, event: 'event_alert' })).data.text), /Any error\nboom/)
   })
 
   test('tells what is wrong', async () => {

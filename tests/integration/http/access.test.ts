@@ -360,7 +360,9 @@ describe('what is refused', () => {
       assert.equal((await send('wrong', { group_id: group }, headers)).status, 401)
       assert.equal((await send(secretOf('ci'), { group_id: group }, headers)).status, 403)
       assert.equal((await ask(secretOf('ci'), '/statusz', { headers })).status, 200)
+      assert.equal((await fetch(`${relay.url}/healthz`, { method: 'POST', headers })).status, 405)
     }
+    assert.equal(logged().match(/ 405 /g), null)
     assert.equal(logged().match(/ from 192\.0\.2\.\d 40/g)?.length, 2)
   })
 })

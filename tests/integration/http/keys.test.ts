@@ -187,8 +187,14 @@ describe('a change that is refused', () => {
     assert.equal((await ask('POST', '/keys', 'name=ci')).status, 400)
     assert.equal((await ask('POST', '/keys', { name: 'ci', targets: ['group:1'.repeat(20_000)] })).status, 413)
     assert.deepEqual(await list(), [])
-    for (const grace of [-1, 604_801, '1', null]) assert.equal((await ask('POST', '/keys/ci/rotate', { grace })).status, 400)
+    for (const grace of [-1, 604_801, '1']) assert.equal((await ask('POST', '/keys/ci/rotate', { grace })).status, 400)
     assert.equal((await ask('POST', '/keys/ci/rotate')).status, 404)
+  })
+
+  test('is none because of a field that is null: that means absent', async () => {
+    assert.equal((await ask('POST', '/keys', { name: 'nulls', key: null, signs: null, secret: null, rate: null })).status, 201)
+    assert.equal((await ask('POST', '/keys/nulls/rotate', { grace: null })).status, 200)
+    assert.equal((await ask('DELETE', '/keys/nulls')).status, 200)
   })
 
   test('keeps what the settings have, whose names win', async () => {

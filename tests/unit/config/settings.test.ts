@@ -128,12 +128,12 @@ describe('settings', () => {
     }
   })
 
-  test('take a language, also as a desktop has it in the variable', () => {
-    for (const [written, expected] of [['en-US', 'en-US'], ['ZH-cn', 'zh-CN'], ['en_GB:en', 'en-US'], ['de_DE:zh_CN.UTF-8', 'zh-CN'], ['', '']] as const) {
-      assert.equal(resolveSettings({}, { LANGUAGE: written }).settings.language, expected, written)
+  test('take a language, and that of the system in the variable for none', () => {
+    for (const [written, expected] of [['en-US', 'en-US'], ['ZH-cn', 'zh-CN'], ['en_US:en', ''], ['C', ''], ['', '']] as const) {
+      const { settings, warnings } = resolveSettings({}, { LANGUAGE: written })
+      assert.deepEqual([settings.language, warnings], [expected, []], written)
     }
-    const { settings, warnings } = resolveSettings({}, { LANGUAGE: 'fr' })
-    assert.deepEqual([settings.language, warnings], ['', ['the variable LANGUAGE is malformed, it must be zh-CN or en-US: the default is used']])
+    assert.deepEqual(resolveSettings({ language: 7 }, {}).warnings, ['language in koishi.yml is malformed, it must be zh-CN or en-US: the default is used'])
   })
 
   test('take fractions of seconds, lists in either form, and prefixes with or without slashes', () => {

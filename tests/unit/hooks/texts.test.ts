@@ -89,7 +89,9 @@ const markups: [what: string, read: (markup: string) => string, cases: [markup: 
     ['can&#x27;t &#39;see&#39; &quot;it&quot; &amp;quot;', 'can\'t \'see\' "it" &quot;'],
     ['*bold* _italic_ ~gone~ `code` a*b*c', 'bold italic gone code a*b*c'],
     ['&gt; said\n1 &lt; 2 &amp;amp;', 'said\n1 < 2 &amp;'],
-    [':white_check_mark: done', '✅ done'],
+    [':white_check_mark: done :fire::fire:（:x:）', '✅ done 🔥🔥（❌）'],
+    ['session:lock:42 std::x::y', 'session:lock:42 std::x::y'],
+    ['*状态*：正常 *主机*，（_web-1_）*a*中文', '状态：正常 主机，（web-1）*a*中文'],
   ]],
   ['the markup of Discord', fromDiscord, [
     ['<@1> <@!2> <@&3> <#4> <:sad:5> <a:wow:6> </status:7>', '@1 @2 @3 #4 :sad: :wow: /status'],

@@ -9,7 +9,7 @@ const { names } = parseNames({
   ops: 'group:1',
   boss: 'private:2',
   chat: 'discord:group:3',
-  far: { to: 'group:4', platform: 'discord', selfId: '9' },
+  far: { to: 'group:4', platform: 'discord', selfId: 9, lang: null },
   both: ['group:1', 'group:2'],
   one: ['group:1'],
   comma: 'group:1, private:2',
