@@ -1,5 +1,5 @@
 /** How many tasks run at a time, how many others wait, and how long a task may have waited when its turn comes, in milliseconds. */
-export interface Limits { concurrency: number, capacity?: number, patience?: number }
+export interface Limits { concurrency: number, capacity: number, patience: number }
 
 /** Work that was not begun because too much was under way. */
 export class OverloadError extends Error {}
@@ -17,7 +17,7 @@ export class Limiter {
    * @throws OverloadError when too many wait already, or it has waited too long; what the work throws
    */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    const { waiting, limits: { concurrency, capacity = Infinity, patience = Infinity } } = this
+    const { waiting, limits: { concurrency, capacity, patience } } = this
     const since = performance.now()
     if (this.running < concurrency) this.running++
     else if (waiting.length < capacity) await new Promise<void>(resolve => waiting.push(resolve))

@@ -42,8 +42,8 @@ export async function receiveForm(
   const taken: { name: string, type: string, chunks?: Buffer[] }[] = []
   const skipped: string[] = []
   let textSize = 0
-  const ids = await storeBody(request, store, limits, stop, (body, upload) => store.parsing.run(() => {
-    return parseForm(body, contentType, ({ name, fileName, type, content }) => {
+  const ids = await storeBody(request, store, limits, stop, (body, upload) => (
+    parseForm(body, contentType, ({ name, fileName, type, content }) => {
       if (limits.isText(name, fileName !== undefined)) {
         const chunks: Buffer[] = []
         taken.push({ name, type, chunks })
@@ -59,7 +59,7 @@ export async function receiveForm(
         skipped.push(name)
       }
     })
-  }))
+  ))
   const files = ids.values()
   const parts = taken.map(({ name, type, chunks }) => chunks ? { name, type, text: Buffer.concat(chunks) } : { type, id: files.next().value ?? '' })
   return { parts, skipped }
@@ -105,7 +105,7 @@ async function storeBody(
     fail(new RelayError('bad-request', 'the connection ended before the upload was complete', { cause }))
   }
   const idle = setTimeout(() => {
-    // The client cannot send while the disk is slow, or while other bodies are parsed.
+    // The client cannot send while the disk is slow.
     if (request.isPaused() || request.complete) idle.refresh()
     else onSlow()
   }, idleTimeout)

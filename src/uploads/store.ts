@@ -5,7 +5,6 @@ import { lstat, mkdir, opendir, readdir, realpath, rm, rmdir, stat, unlink, utim
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { RelayError } from '../errors'
-import { Limiter } from '../lib/limiter'
 import { isFolderName, isTemporaryName, parseFileId } from './names'
 import { Upload } from './upload'
 
@@ -32,8 +31,6 @@ const staleAfter = 60 * 60 * 1000
 /** The upload directory: `<uuid v4>/<name>` for each file. Others may keep things of their own in it. */
 export class UploadStore {
   readonly #holds = new Set<{ id: string }>()
-  /** Those that parse uploads share one core. */
-  readonly parsing = new Limiter({ concurrency: 4 })
 
   /**
    * @param directory absolute; created with the first upload, and may be a symbolic link

@@ -188,6 +188,14 @@ describe('a slow client', () => {
     assert.deepEqual(await tree(directory), [])
   })
 
+  test('holds up no other one, also with others like it', async t => {
+    const { port, directory } = await startServer(t)
+    const body = multipart({ file: 'slow' })
+    for (let client = 0; client < 5; client++) connect(t, port).socket.write(head(type, `Content-Length: ${body.length}`) + body.toString().slice(0, -10))
+    await until('all have begun', async () => (await tree(directory)).length === 5)
+    assert.equal((await connect(t, port).post(multipart({ file: 'next' }))).status, 200)
+  })
+
   test('is not taken for slow as long as bytes keep coming', async t => {
     const idleTimeout = 500
     const { port } = await startServer(t, { idleTimeout })
