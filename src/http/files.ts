@@ -9,7 +9,7 @@ import type { Relay } from '../relay/relay'
 import { receive, type ReceiveLimits } from '../uploads/receive'
 import type { StoredFile, UploadStore } from '../uploads/store'
 import { demandUnread } from './body'
-import { typeOfName } from './media-type'
+import { octets, typeOfName } from './media-type'
 import { route, type Exchange, type Route } from './routes'
 
 /** `POST /upload`: stores files. A standby refuses them: the relay that would send them may have another folder. */
@@ -95,9 +95,6 @@ export async function sendBytes(exchange: Exchange, item: MediaItem, link: DataL
   response.writeHead(200, headersOf({ type, size: bytes.length, name: item.name ?? item.type }))
   response.end(request.method === 'HEAD' ? undefined : bytes)
 }
-
-/** The type of unknown bytes. */
-const octets = 'application/octet-stream'
 
 /** The type for a browser: only pictures, videos and sounds, and no SVG, which can hold a script. */
 function harmless(type: string): string {

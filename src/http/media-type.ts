@@ -8,7 +8,8 @@ import { parseParameters } from '../uploads/multipart'
 export const kinds = ['text', 'image', 'video', 'file'] as const
 export type Kind = typeof kinds[number]
 
-const octets = 'application/octet-stream'
+/** The type of unknown bytes. */
+export const octets = 'application/octet-stream'
 
 /** The types that chats show. They show no SVG, and a `.ts` is TypeScript more often than video. */
 const shown = /^(?:image\/(?:png|jpeg|gif|webp|bmp)|video\/(?:mp4|x-m4v|webm|quicktime|x-matroska|x-msvideo))$/

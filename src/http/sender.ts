@@ -86,12 +86,15 @@ export class Sender {
     const { response } = exchange
     if (order.isDry) return { data: { dry_run: true, ...await this.preview(exchange, order, destination) } }
     const delivery = await this.deliver(exchange, order, destination)
-    if (order.tellsState) return this.toStateAnswer(exchange, delivery)
-    if (isUnfinished(delivery.state)) {
+    const error = order.tellsState ? failureOf(delivery.results) : undefined
+    if (error) throw ofDelivery(error, delivery.id)
+    if (order.tellsState || isUnfinished(delivery.state)) {
       exchange.outcome = delivery.state
+      const data = { delivery_id: delivery.id, ...viewState(delivery, this.relay), ...viewFlow(delivery) }
+      if (order.tellsState) return { data }
       response.setHeader('Location', this.placeOf(delivery))
       if (order.deferred) response.appendHeader('Preference-Applied', 'respond-async')
-      return { status: 202, data: { delivery_id: delivery.id, ...viewState(delivery, this.relay), ...viewFlow(delivery) } }
+      return { status: 202, data }
     }
     if (delivery.mode === 'batch') return toBatchAnswer(exchange, order, delivery)
     const result = resultOf(delivery)
@@ -196,14 +199,6 @@ export class Sender {
       }
     }
     throw failure
-  }
-
-  /** The answer of a request whose caller only wants to know that it was accepted. */
-  private toStateAnswer(exchange: Exchange, delivery: Delivery): Success {
-    const error = failureOf(delivery.results)
-    if (error) throw ofDelivery(error, delivery.id)
-    exchange.outcome = delivery.state
-    return { data: { delivery_id: delivery.id, ...viewState(delivery, this.relay), ...viewFlow(delivery) } }
   }
 
   private viewAccepted(delivery: Delivery): Entry {
