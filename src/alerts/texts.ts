@@ -130,8 +130,5 @@ export function writeAlert({ kind, isOver, subjects }: Alert, language: Language
 
 /** A time in the time zone of the bot, to the minute. */
 function formatTime(time: number): string {
-  const date = new Date(time)
-  const two = (value: number): string => String(value).padStart(2, '0')
-  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`
+  return new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short' }).format(time)
 }

@@ -21,9 +21,7 @@ const maxLooked = 4000
 const control = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu
 
 /** An object, empty where there is none. */
-export function object(value: unknown): JsonObject {
-  return isObject(value) ? value : {}
-}
+export { fieldsOf as object } from '../lib/shape'
 
 /**
  * The objects among the first elements of an array, none where there is no array.
