@@ -120,7 +120,7 @@ describe('a signed link', () => {
     await until('some of it has come', () => wire.socket.readableLength > 0)
     wire.socket.destroy()
     await until('it is logged', () => relay.logs.slice(lines).some(line => line.includes('/media/:folder/:name')))
-    assert.match(relay.logs.slice(lines).join('\n'), /GET \/media\/:folder\/:name - 400 bad-request: the connection ended/)
+    assert.match(relay.logs.slice(lines).join('\n'), /GET \/media\/:folder\/:name from unknown 400 bad-request: the connection ended/)
   })
 
   test('to a file that has been removed is a 404', async () => {
