@@ -42,7 +42,8 @@ function isFields(value) {
 function listOf(value) {
   return Array.isArray(value) ? value.filter(isFields) : [];
 }
-function parseServer(url = "", key = "") {
+function parseServer(given = "", key = "") {
+  const url = given.trim();
   if (!/^https?:/i.test(url) || !URL.canParse(url)) throw new UsageError("the address of the relay is missing or wrong: it begins with http:// or https://");
   if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError("the API key is missing, or holds characters that no key has");
   return { url: url.replace(/[?#].*$/, "").replace(/\/+$/, ""), key };

@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
+import type { WebSocket } from 'ws'
 import { isMeantFor, isWildcard, written } from './local'
 
 /** Where the console listens. */
@@ -53,6 +54,8 @@ export function serveConsole(ctx: Context, { host, port }: Address, page: string
   const inner = ctx.isolate('server')
   inner.plugin(ConsoleServer, { host, port })
   inner.inject(['server'], ({ server }) => {
+    // Without a listener, one frame that is malformed or too large would end the whole bot. The socket closes by itself.
+    server._ws.prependListener('connection', (socket: WebSocket) => void socket.on('error', () => undefined))
     const isRight = (request: IncomingMessage): boolean => isMeantFor(request, host, port)
     server._http.prependListener('upgrade', (request: IncomingMessage, socket: Duplex) => {
       if (isRight(request)) return

@@ -49,7 +49,8 @@ export interface Server {
 }
 
 /** @throws UsageError */
-export function parseServer(url = '', key = ''): Server {
+export function parseServer(given = '', key = ''): Server {
+  const url = given.trim()
   if (!/^https?:/i.test(url) || !URL.canParse(url)) throw new UsageError('the address of the relay is missing or wrong: it begins with http:// or https://')
   if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError('the API key is missing, or holds characters that no key has')
   return { url: url.replace(/[?#].*$/, '').replace(/\/+$/, ''), key }

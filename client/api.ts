@@ -59,11 +59,12 @@ async function ask(type: string, ...args: unknown[]): Promise<unknown> {
 
 /** What the page knows of the relay besides what HTTP tells. */
 export interface About {
-  prefix: string
   url: string
   isPublic: boolean
   sources: string[]
   scopes: string[]
+  /** The largest file that is accepted, in bytes. */
+  maxUploadSize: number
   /** The file that the master key was written to; empty where it is in the settings. */
   keyFile: string
 }
@@ -73,11 +74,11 @@ export async function loadAbout(): Promise<About | undefined> {
   const about = await ask('message-relay/about')
   if (!isFields(about)) return
   return {
-    prefix: textOf(about.prefix),
     url: textOf(about.url),
     isPublic: about.isPublic === true,
     sources: textsOf(about.sources),
     scopes: textsOf(about.scopes),
+    maxUploadSize: numberOf(about.maxUploadSize),
     keyFile: textOf(about.keyFile),
   }
 }
@@ -176,6 +177,15 @@ export function readPage({ data, headers }: Reply): Page {
 export async function loadDeliveries(query: Record<string, string>): Promise<Page | undefined> {
   const reply = await call('GET', '/deliveries', { query })
   return reply.isRight ? readPage(reply) : undefined
+}
+
+/** The largest file that the connection to the console carries, in bytes: as base64 it takes a third more, of 100 MiB. */
+const largestCarried = 70 * 2 ** 20
+
+/** Why a file is not uploaded: it is not even read. */
+export function whyTooLarge({ size }: File, most: number): string | undefined {
+  const bound = Math.min(most, largestCarried)
+  return size > bound ? translateTo(locale.value, `a file is larger than ${bound} bytes`) : undefined
 }
 
 /** Uploads a file; `undefined` where the browser cannot read it, as after a change on the disk. */

@@ -24,9 +24,9 @@ export function numberOf(value: unknown): number {
   return typeof value === 'number' ? value : 0
 }
 
-/** The words of a text with commas between them, such as targets; blank ones do not count. */
+/** The words of a text with commas between them, Chinese ones as well, such as targets; blank ones do not count. */
 export function wordsOf(text: string): string[] {
-  return text.split(',').map(word => word.trim()).filter(Boolean)
+  return text.split(/[,，]/).map(word => word.trim()).filter(Boolean)
 }
 
 /** The texts of a list; none where there is no list. */

@@ -153,6 +153,7 @@ export function apply(ctx: Context, config: Config): void {
     publicUrl,
     about: () => ({
       sources: [...new Set([...sources.names(), ...templates.names()])],
+      maxUploadSize: settings.maxUploadSize,
       ...!settings.apiKey && { keyFile: join(settings.dataDir, keyFileName) },
     }),
     stop: stop.signal,

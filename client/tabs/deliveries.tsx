@@ -21,6 +21,8 @@ const margin = 20
 const drawn = 2 * margin + 30
 /** How many deliveries are asked for at once: all that are drawn, and more. */
 const pageSize = 100
+/** How many are kept while nobody scrolls. */
+const mostRows = 1_000
 /** It sorts after every ID. */
 const lastId = 'g'
 /** Where a record opens beside the list, and not over it. */
@@ -99,6 +101,11 @@ export const DeliveriesTab = defineComponent({
       const below = isKnown ? rows.value.filter(({ id }) => id < oldest) : []
       rows.value = [...rows.value.filter(({ id }) => id >= before), ...deliveries, ...below]
       if (below.length === 0) next.value = following
+      // A page that stays open for days would keep all that came meanwhile.
+      if (top.value === 0 && rows.value.length > mostRows) {
+        rows.value = rows.value.slice(0, pageSize)
+        next.value = rows.value.at(-1)?.id
+      }
       stay(seen)
     }
     /** Scrolls as far as a row was moved that was the first to be seen, unless that is at the top, where new ones are to be seen. */

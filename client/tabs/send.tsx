@@ -1,5 +1,5 @@
 import { defineComponent, onMounted, reactive, shallowRef, type VNode } from 'vue'
-import { call, readHold, upload, type Reply } from '../api'
+import { call, readHold, upload, whyTooLarge, type Reply } from '../api'
 import { bots } from '../contacts'
 import { curlWithFiles } from '../curl'
 import { listOf, textOf, type Fields } from '../fields'
@@ -169,6 +169,8 @@ function lackOf({ targets, text }: Order, attachments: readonly Attachment[]): s
 async function uploadAll(attachments: Attachment[]): Promise<string | undefined> {
   for (const attachment of attachments) {
     if (attachment.id) continue
+    const obstacle = whyTooLarge(attachment.file, about.value?.maxUploadSize ?? Infinity)
+    if (obstacle !== undefined) return obstacle
     const reply = await upload(attachment.file)
     if (!reply) return texts.value.send.unreadable(attachment.file.name)
     attachment.id = textOf(reply.data.path)

@@ -67,6 +67,14 @@ export const sentences: Readonly<Record<string, string>> = {
   'there are {} names already: remove one first': '已有 {} 个名称：请先删除一个',
   'this name is in the settings of the relay: change it there': '这个名称写在配置中：请到配置中修改',
   'no such name': '没有这个名称',
+  'targets must be a list of targets such as group:1 or group:*, or of names for targets': '目标应为列表，例如 group:1、group:*，或目标列表中的名称',
+  'from must be a list of addresses, or of ranges such as 10.0.0.0/8': '允许的地址应为 IP 地址或网段的列表，例如 10.0.0.0/8',
+  'rate must be a whole number of messages a minute, from 1 to {}': '发送频率应为 1 到 {} 之间的整数（每分钟条数）',
+  'to must be group:<id> or private:<id>, or a list of these, and must not name another platform or account than platform and selfId':
+    '目标应为 group:<群号> 或 private:<QQ 号>，或它们的列表，其中的平台和账号不能与另行指定的不同',
+  'first: {} must be a name that leads to one chat': '途径中的 {} 应为指向一个聊天的名称',
+  'an address of first must be group:<id> or private:<id>, with platform and account in front or not, a name, an http:// or https:// address, or {url, secret, format}':
+    '每条途径应为 group:<群号> 或 private:<QQ 号>（前面可以加平台和账号）、名称，或 http(s) 地址',
   '{} events produce no message': '{} 事件不发送消息',
   'its {} "{}" produces no message': '{} 为“{}”的事件不发送消息',
   'events without an action produce no message': '没有 action 的事件不发送消息',

@@ -16,8 +16,6 @@ declare module '@koishijs/console' {
 
 /** What the page knows without asking the HTTP interface: settings, and nothing secret. */
 export interface About {
-  /** Stands before each path. */
-  prefix: string
   /** Where callers reach the server of the bot, with the prefix. */
   url: string
   /** Whether `url` is what the operator has entered, or only how this machine reaches it. */
@@ -26,6 +24,8 @@ export interface About {
   sources: string[]
   /** What a key may be allowed. */
   scopes: readonly string[]
+  /** The largest file that is accepted, in bytes. */
+  maxUploadSize: number
   /** The file that the master key was written to; absent where it is in the settings. */
   keyFile?: string
 }
@@ -40,7 +40,7 @@ export interface ConsoleOptions {
   access: Pick<Access, 'lend'>
   /** The address that the operator has entered for callers, without the prefix; empty where there is none. */
   publicUrl: () => string
-  about: () => Pick<About, 'sources' | 'keyFile'>
+  about: () => Pick<About, 'sources' | 'maxUploadSize' | 'keyFile'>
   /** Aborted when the relay stops. */
   stop: AbortSignal
 }
@@ -70,7 +70,7 @@ export function serveConsole(ctx: Context, options: ConsoleOptions): void {
 
 function describe({ server, prefix, publicUrl, about }: ConsoleOptions): About {
   const entered = publicUrl()
-  return { ...about(), prefix, scopes, url: entered === '' ? baseOf(server, prefix) ?? '' : entered + prefix, isPublic: entered !== '' }
+  return { ...about(), scopes, url: entered === '' ? baseOf(server, prefix) ?? '' : entered + prefix, isPublic: entered !== '' }
 }
 
 /** Answers in the envelope even where no request was made: an error would reach the page with its stack. */

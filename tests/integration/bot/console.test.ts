@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { freePort } from '../../support/process'
@@ -63,6 +63,15 @@ describe('the console', () => {
     const socket = new WebSocket(`${bot.url.replace('http', 'ws')}/status`)
     socket.on('error', () => undefined)
     await once(socket, 'close')
+  })
+
+  test('ends no bot at a frame that is malformed', async () => {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(['GET /status HTTP/1.1', `Host: 127.0.0.1:${port}`, 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==', '', ''].join('\r\n'))
+    await once(socket, 'data')
+    socket.on('error', () => undefined).end(Buffer.from('ffff0000', 'hex'))
+    await once(socket.resume(), 'close')
+    assert.equal((await get(port, '/message-relay')).status, 200)
   })
 
   test('serves the page of the relay', async () => {

@@ -119,7 +119,7 @@ describe('what the page asks for', () => {
 describe('what the page is told', () => {
   test('is what the operator has entered, without a secret', async () => {
     const about = await client.send('message-relay/about')
-    assert.equal(about.prefix, '/relay')
+    assert.equal(about.maxUploadSize, 20 * 2 ** 20)
     assert.equal(about.isPublic, false)
     assert(Array.isArray(about.sources) && about.sources.includes('github'))
     await client.request('GET', '/statusz')
